@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from discreet.errors import InputError
 from discreet.learn.design import read_bounds
 from discreet.learn.noisy_sums import NoisySums, mu_squared_of
-from discreet.learn.rows import Floats, PersonRows, items_of, rows_of
+from discreet.learn.rows import Floats, items_of, rows_of
 from discreet.privacy import GDP, Guarantee, compose
 from discreet.rationals import proper_share
 
@@ -77,10 +77,6 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc] # ships no types
         target = self._target_of(y, len(x))
         self._prepare(x.shape[1])
         rows = rows_of(x, target, groups, self.max_rows_per_unit)
-        return self._fit_rows(rows)
-
-    def _fit_rows(self, rows: PersonRows) -> Self:
-        """Fit to rows that were read, and count what is spent."""
         self._learn_from(NoisySums(rows, self._mu_squared))
         self._spending.add(self.guarantee_)
         return self

@@ -82,7 +82,8 @@ def rows_of(x: Floats, y: Floats | None, groups: Any, max_rows_per_unit: int) ->
     most = whole(max_rows_per_unit, "max_rows_per_unit", at_least=1)
     if groups is None:
         return PersonRows(_slices(x, target, np.ones(len(x))))
-    counts = _rows_per_person(groups)
+    codes = person_codes(groups)
+    counts: NDArray[np.int64] = np.bincount(codes)[codes] if len(codes) else codes
     if len(counts) != len(x):
         raise InputError(
             "groups and X differ in length", why="each row is somebody's", fix="pass one a row"
@@ -159,12 +160,6 @@ def person_codes(groups: Any) -> NDArray[np.int64]:
         named = [name_of(item) for item in array.tolist()]
         array = np.array([codes.setdefault(item, len(codes)) for item in named], dtype=np.int64)
     found: NDArray[np.int64] = np.unique(array, return_inverse=True)[1].astype(np.int64)
-    return found
-
-
-def _rows_per_person(groups: Any) -> NDArray[np.int64]:
-    codes = person_codes(groups)
-    found: NDArray[np.int64] = np.bincount(codes)[codes] if len(codes) else codes
     return found
 
 

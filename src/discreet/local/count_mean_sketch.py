@@ -10,18 +10,10 @@ from numpy.typing import NDArray
 
 from discreet import noise
 from discreet.errors import InputError
+from discreet.local import protocol
 from discreet.local.estimate import Estimate
 from discreet.local.hashing import fingerprints, hash_one_each, hash_rows, parity, walsh_hadamard
 from discreet.local.local_hashing import count_signs
-from discreet.local.protocol import (
-    LocalProtocol,
-    Statistic,
-    as_numbers,
-    as_octets,
-    likelihood_ratio,
-    octets_for,
-    stored_as,
-)
 from discreet.local.reports import Octets
 from discreet.local.unary_encoding import count_bits
 from discreet.rationals import whole
@@ -31,7 +23,7 @@ _FAMILY = "discreet.local.sketch"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sketch(LocalProtocol):
+class Sketch(protocol.LocalProtocol):
     """One of `hashes` public functions, drawn at random, maps the value to one of `columns`.
 
     Which function was drawn does not depend on the value and is told openly; the column is reported
@@ -50,7 +42,7 @@ class Sketch(LocalProtocol):
     columns: int = field(default=1024)
 
     def __post_init__(self) -> None:
-        LocalProtocol.__post_init__(self)
+        protocol.LocalProtocol.__post_init__(self)
         whole(self.hashes, "hashes", at_least=1)
         whole(self.columns, "columns", at_least=2)
         if self.columns & (self.columns - 1) or self.hashes > 1 << 16 or self.columns > 1 << 24:
@@ -80,10 +72,10 @@ class Sketch(LocalProtocol):
         """Of one report about a column: of another value, of the own, and the step."""
 
     @abstractmethod
-    def cells(self, statistic: Statistic) -> NDArray[np.float64]:
+    def cells(self, statistic: protocol.Statistic) -> NDArray[np.float64]:
         """The estimated number of people in each column of each function."""
 
-    def estimate(self, statistic: Statistic, n: int, values: Any = None) -> Estimate:
+    def estimate(self, statistic: protocol.Statistic, n: int, values: Any = None) -> Estimate:
         """How many people hold each of these values."""
         listed = look_up(values)
         columns = hash_rows(_FAMILY, self.hashes, self.columns, fingerprints(listed))
@@ -126,7 +118,7 @@ def look_up(values: Any) -> list[Any]:
     return [values] if isinstance(values, str | bytes | int) else list(values)
 
 
-def count_bits_by_row(which: NDArray[Any], bitmaps: Octets, sums: Statistic) -> None:
+def count_bits_by_row(which: NDArray[Any], bitmaps: Octets, sums: protocol.Statistic) -> None:
     """Add each bitmap to its row of the sums, whose last column counts them."""
     order = np.argsort(which, kind="stable")
     counts = np.bincount(which, minlength=len(sums))
@@ -136,7 +128,7 @@ def count_bits_by_row(which: NDArray[Any], bitmaps: Octets, sums: Statistic) -> 
         count_bits(bitmaps[order[ends[row] - counts[row] : ends[row]]], sums[row, :-1])
 
 
-@stored_as("count-mean-sketch/1")
+@protocol.stored_as("count-mean-sketch/1")
 @dataclass(frozen=True, kw_only=True)
 class CountMeanSketch(Sketch):
     """All columns of one function as noisy bits (symmetric unary encoding).
@@ -154,7 +146,7 @@ class CountMeanSketch(Sketch):
     @property
     def flip(self) -> Fraction:
         """The probability that a bit is wrong."""
-        return 1 / (1 + likelihood_ratio(self.epsilon / 2))
+        return 1 / (1 + protocol.likelihood_ratio(self.epsilon / 2))
 
     @property
     def width(self) -> int:
@@ -172,7 +164,7 @@ class CountMeanSketch(Sketch):
         """A block at a time."""
         which, column = self.draw_function(codes)
         rows = np.empty((len(codes), self.width), dtype=np.uint8)
-        rows[:, :2] = as_octets(which, 2)
+        rows[:, :2] = protocol.as_octets(which, 2)
         size = max(1, _BLOCK // self.columns)
         for start in range(0, len(codes), size):
             own = column[start : start + size]
@@ -185,19 +177,19 @@ class CountMeanSketch(Sketch):
         """A function that exists, and no bit beyond the columns."""
         spare = 8 * (self.width - 2) - self.columns
         fits: NDArray[np.bool_] = rows[:, -1] < (1 << (8 - spare))
-        return fits & (as_numbers(rows[:, :2]) < self.hashes)
+        return fits & (protocol.as_numbers(rows[:, :2]) < self.hashes)
 
-    def tally(self, rows: Octets, sums: Statistic) -> None:
+    def tally(self, rows: Octets, sums: protocol.Statistic) -> None:
         """Set bits by function, then reports by function."""
-        count_bits_by_row(as_numbers(rows[:, :2]), rows[:, 2:], sums)
+        count_bits_by_row(protocol.as_numbers(rows[:, :2]), rows[:, 2:], sums)
 
-    def cells(self, statistic: Statistic) -> NDArray[np.float64]:
+    def cells(self, statistic: protocol.Statistic) -> NDArray[np.float64]:
         """Set bits, less those that flips set."""
         q = float(self.flip)
         return np.asarray((statistic[:, :-1] - statistic[:, -1:] * q) / (1 - 2 * q))
 
 
-@stored_as("hadamard-count-mean-sketch/1")
+@protocol.stored_as("hadamard-count-mean-sketch/1")
 @dataclass(frozen=True, kw_only=True)
 class HadamardCountMeanSketch(Sketch):
     """One random Hadamard coefficient of the columns of one function, by a coin.
@@ -213,12 +205,12 @@ class HadamardCountMeanSketch(Sketch):
     @property
     def flip(self) -> Fraction:
         """The probability that the bit is wrong."""
-        return 1 / (1 + likelihood_ratio(self.epsilon))
+        return 1 / (1 + protocol.likelihood_ratio(self.epsilon))
 
     @property
     def width(self) -> int:
         """The function's number, then the coefficient's, with the bit lowest."""
-        return 2 + octets_for(2 * self.columns - 1)
+        return 2 + protocol.octets_for(2 * self.columns - 1)
 
     @property
     def cell_variance(self) -> tuple[Fraction, Fraction, Fraction]:
@@ -231,20 +223,20 @@ class HadamardCountMeanSketch(Sketch):
         which, column = self.draw_function(codes)
         entry = np.asarray(noise.below(self.columns, size=len(codes)))
         said = parity(entry & column) ^ np.asarray(noise.bernoulli(self.flip, size=len(codes)))
-        words = as_octets(entry << 1 | said, self.width - 2)
-        return np.concatenate([as_octets(which, 2), words], axis=1)
+        words = protocol.as_octets(entry << 1 | said, self.width - 2)
+        return np.concatenate([protocol.as_octets(which, 2), words], axis=1)
 
     def is_valid(self, rows: Octets) -> NDArray[np.bool_]:
         """A function and a coefficient that exist."""
-        which, word = as_numbers(rows[:, :2]), as_numbers(rows[:, 2:])
+        which, word = protocol.as_numbers(rows[:, :2]), protocol.as_numbers(rows[:, 2:])
         return (which < self.hashes) & (word < 2 * self.columns)
 
-    def tally(self, rows: Octets, sums: Statistic) -> None:
+    def tally(self, rows: Octets, sums: protocol.Statistic) -> None:
         """The sums of signs, then reports by function."""
-        which, word = as_numbers(rows[:, :2]), as_numbers(rows[:, 2:])
+        which, word = protocol.as_numbers(rows[:, :2]), protocol.as_numbers(rows[:, 2:])
         count_signs(sums.reshape(-1), (which * (self.columns + 1)) * 2 + word)
         sums[:, -1] += np.bincount(which, minlength=self.hashes)
 
-    def cells(self, statistic: Statistic) -> NDArray[np.float64]:
+    def cells(self, statistic: protocol.Statistic) -> NDArray[np.float64]:
         """Back from coefficients to columns."""
         return np.asarray(walsh_hadamard(statistic[:, :-1]) / float(1 - 2 * self.flip))

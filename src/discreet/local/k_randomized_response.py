@@ -6,22 +6,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.local import protocol
 from discreet.local.frequency import Chances, FrequencyProtocol, small_law
-from discreet.local.protocol import (
-    Statistic,
-    as_numbers,
-    as_octets,
-    count_into,
-    octets_for,
-    stored_as,
-)
 from discreet.local.reports import Octets
 from discreet.mechanisms.mechanism import Law
 from discreet.mechanisms.randomized_response import RandomizedResponse
 from discreet.privacy import Guarantee
 
 
-@stored_as("k-randomized-response/1")
+@protocol.stored_as("k-randomized-response/1")
 @dataclass(frozen=True, kw_only=True)
 class KRandomizedResponse(FrequencyProtocol):
     """Report the own value with probability e^epsilon/(e^epsilon + k - 1), else one of the others.
@@ -54,7 +47,7 @@ class KRandomizedResponse(FrequencyProtocol):
     @property
     def width(self) -> int:
         """One to four bytes: the number of a value."""
-        return octets_for(self.domain.size - 1)
+        return protocol.octets_for(self.domain.size - 1)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -63,17 +56,17 @@ class KRandomizedResponse(FrequencyProtocol):
 
     def randomize(self, codes: NDArray[Any]) -> Octets:
         """The truth or a lie."""
-        return as_octets(np.asarray(self.coin.release(codes)), self.width)
+        return protocol.as_octets(np.asarray(self.coin.release(codes)), self.width)
 
     def is_valid(self, rows: Octets) -> NDArray[np.bool_]:
         """Values that exist."""
-        return as_numbers(rows) < self.domain.size
+        return protocol.as_numbers(rows) < self.domain.size
 
-    def tally(self, rows: Octets, sums: Statistic) -> None:
+    def tally(self, rows: Octets, sums: protocol.Statistic) -> None:
         """How often each value was reported."""
-        count_into(sums, as_numbers(rows))
+        protocol.count_into(sums, protocol.as_numbers(rows))
 
-    def supporters(self, statistic: Statistic, n: int) -> NDArray[Any]:
+    def supporters(self, statistic: protocol.Statistic, n: int) -> NDArray[Any]:
         """The counts themselves."""
         return statistic
 

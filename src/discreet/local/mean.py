@@ -12,18 +12,9 @@ from numpy.typing import NDArray
 
 from discreet import noise
 from discreet.errors import InputError
+from discreet.local import protocol
 from discreet.local.estimate import MeanEstimate, spread
 from discreet.local.frequency import small_law
-from discreet.local.protocol import (
-    LocalProtocol,
-    Statistic,
-    as_numbers,
-    as_octets,
-    likelihood_ratio,
-    octets_for,
-    stored_as,
-    stored_fraction,
-)
 from discreet.local.reports import Octets
 from discreet.mechanisms.mechanism import Law, Pair
 from discreet.rationals import rational
@@ -36,7 +27,7 @@ HYBRID_FROM: Final = Fraction(61, 100)
 
 
 @dataclass(frozen=True, kw_only=True)
-class MeanProtocol(LocalProtocol):
+class MeanProtocol(protocol.LocalProtocol):
     """A number from `lower` to `upper`, clamped, on a public grid of 65,536 steps.
 
     A report is an integer whose mean is linear in the value, so that (report - offset)/scale is an
@@ -51,7 +42,7 @@ class MeanProtocol(LocalProtocol):
     upper: Fraction = field(default=Fraction(1))
 
     def __post_init__(self) -> None:
-        LocalProtocol.__post_init__(self)
+        protocol.LocalProtocol.__post_init__(self)
         low, high = (rational(_exact(end), "bound") for end in (self.lower, self.upper))
         if not 0 < _float(high) - _float(low) < math.inf:
             raise InputError(
@@ -106,7 +97,7 @@ class MeanProtocol(LocalProtocol):
     def split(self, rows: Octets) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The kind and the integer of each report."""
 
-    def tally(self, rows: Octets, sums: Statistic) -> None:
+    def tally(self, rows: Octets, sums: protocol.Statistic) -> None:
         """Exact sums; squares of integers below 2^18 are summed in two halves of 24 bits."""
         kinds, numbers = self.split(rows)
         for kind in range(self.kinds):
@@ -115,7 +106,7 @@ class MeanProtocol(LocalProtocol):
             low = int((squares & 0xFFFFFF).sum())
             sums[kind] += np.array([len(mine), mine.sum(), low, (squares >> 24).sum()])
 
-    def estimate(self, statistic: Statistic, n: int, values: Any = None) -> MeanEstimate:
+    def estimate(self, statistic: protocol.Statistic, n: int, values: Any = None) -> MeanEstimate:
         """The mean, in the units of the bounds."""
         first = second = 0.0
         for kind in range(self.kinds):
@@ -142,7 +133,7 @@ class MeanProtocol(LocalProtocol):
         """On the grid."""
 
 
-@stored_as("mean-1bit/1")
+@protocol.stored_as("mean-1bit/1")
 @dataclass(frozen=True, kw_only=True)
 class Mean1Bit(MeanProtocol):
     """One bit: 1 with probability lie + (truth - lie) * (value's place between the bounds).
@@ -167,7 +158,7 @@ class Mean1Bit(MeanProtocol):
     @property
     def lie(self) -> Fraction:
         """The probability that the bit is not the one that was rounded to."""
-        return 1 / (1 + likelihood_ratio(self.epsilon))
+        return 1 / (1 + protocol.likelihood_ratio(self.epsilon))
 
     @property
     def width(self) -> int:
@@ -184,7 +175,7 @@ class Mean1Bit(MeanProtocol):
 
     def randomize(self, codes: NDArray[Any]) -> Octets:
         """Round to an end at random, then flip."""
-        return as_octets(self._bits(codes), 1)
+        return protocol.as_octets(self._bits(codes), 1)
 
     def _bits(self, codes: NDArray[Any]) -> NDArray[np.bool_]:
         up = np.asarray(noise.below(self.grid, size=len(codes))) < codes
@@ -214,7 +205,7 @@ class Mean1Bit(MeanProtocol):
         return small_law({1: p, 0: 1 - p})
 
 
-@stored_as("piecewise-mean/1")
+@protocol.stored_as("piecewise-mean/1")
 @dataclass(frozen=True, kw_only=True)
 class PiecewiseMean(MeanProtocol):
     """A point of a longer grid, likelier inside a window that the value places.
@@ -241,7 +232,7 @@ class PiecewiseMean(MeanProtocol):
     @property
     def window(self) -> int:
         """Points in a window."""
-        root = likelihood_ratio(self.epsilon / 2)
+        root = protocol.likelihood_ratio(self.epsilon / 2)
         return max(1, round(self.grid / root))
 
     @property
@@ -252,17 +243,17 @@ class PiecewiseMean(MeanProtocol):
     @property
     def inside(self) -> Fraction:
         """The probability of the window."""
-        ratio = likelihood_ratio(self.epsilon)
+        ratio = protocol.likelihood_ratio(self.epsilon)
         return ratio * self.window / (ratio * self.window + self.points - self.window)
 
     @property
     def width(self) -> int:
         """Two or three bytes: a point."""
-        return octets_for(self.points - 1)
+        return protocol.octets_for(self.points - 1)
 
     def randomize(self, codes: NDArray[Any]) -> Octets:
         """All coins are drawn for everybody, whichever of them counts."""
-        return as_octets(self._points(codes), self.width)
+        return protocol.as_octets(self._points(codes), self.width)
 
     def _points(self, codes: NDArray[Any]) -> NDArray[np.int64]:
         n, w = len(codes), self.window
@@ -273,11 +264,11 @@ class PiecewiseMean(MeanProtocol):
 
     def is_valid(self, rows: Octets) -> NDArray[np.bool_]:
         """Points that exist."""
-        return as_numbers(rows) < self.points
+        return protocol.as_numbers(rows) < self.points
 
     def split(self, rows: Octets) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Points."""
-        return np.zeros(len(rows), dtype=np.int64), as_numbers(rows)
+        return np.zeros(len(rows), dtype=np.int64), protocol.as_numbers(rows)
 
     def debias(self, kind: int) -> tuple[Fraction, Fraction]:
         """From the window's mean, and the mean of all points."""
@@ -300,7 +291,7 @@ class PiecewiseMean(MeanProtocol):
         return (second - (offset + scale * place) ** 2) / scale**2
 
 
-@stored_as("hybrid-mean/1")
+@protocol.stored_as("hybrid-mean/1")
 @dataclass(frozen=True, kw_only=True)
 class HybridMean(MeanProtocol):
     """`PiecewiseMean` with probability 1 - e^(-epsilon/2), else `Mean1Bit`; below 0.61 only that.
@@ -328,7 +319,7 @@ class HybridMean(MeanProtocol):
         """The probability of a point."""
         if self.epsilon <= HYBRID_FROM:
             return Fraction(0)
-        return 1 - 1 / likelihood_ratio(self.epsilon / 2)
+        return 1 - 1 / protocol.likelihood_ratio(self.epsilon / 2)
 
     @property
     def bit(self) -> Mean1Bit:
@@ -349,7 +340,7 @@ class HybridMean(MeanProtocol):
         """Both are drawn for everybody, and one is sent."""
         chosen = np.asarray(noise.bernoulli(self.share, size=len(codes)))
         bits, points = self.bit._bits(codes), self.point._points(codes)  # noqa: SLF001 - halves
-        return as_octets(np.where(chosen, points | 1 << 23, bits), 3)
+        return protocol.as_octets(np.where(chosen, points | 1 << 23, bits), 3)
 
     def is_valid(self, rows: Octets) -> NDArray[np.bool_]:
         """A bit or a point that exists; where only bits are sent, a bit."""
@@ -359,7 +350,7 @@ class HybridMean(MeanProtocol):
 
     def split(self, rows: Octets) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The kind is the highest bit."""
-        words = as_numbers(rows)
+        words = protocol.as_numbers(rows)
         return words >> 23, words & (1 << 23) - 1
 
     def debias(self, kind: int) -> tuple[Fraction, Fraction]:
@@ -373,7 +364,7 @@ class HybridMean(MeanProtocol):
 
 def _exact(end: Any) -> Any:
     """A bound as it is typed, or as it is stored."""
-    return stored_fraction(end) if isinstance(end, str) else end
+    return protocol.stored_fraction(end) if isinstance(end, str) else end
 
 
 def _float(end: Fraction) -> float:

@@ -43,19 +43,8 @@ import numpy as np
 
 from discreet import noise
 from discreet.errors import InputError
+from discreet.local import goldwasser_micali as gm
 from discreet.local.estimate import Estimate
-from discreet.local.goldwasser_micali import (
-    BITS,
-    Modulus,
-    SecretKey,
-    Span,
-    SpanProof,
-    check_elements,
-    check_span,
-    encrypt,
-    prove_span,
-    unit,
-)
 from discreet.local.hashing import walsh_hadamard
 from discreet.local.local_hashing import count_signs
 from discreet.local.protocol import likelihood_ratio
@@ -147,7 +136,7 @@ class Invitation:
     """Message 1."""
 
     session: bytes
-    modulus: Modulus
+    modulus: gm.Modulus
     vector: tuple[int, ...]
     digests: tuple[bytes, ...]
 
@@ -165,7 +154,7 @@ class Reply:
     """Message 4."""
 
     product: int
-    proof: SpanProof
+    proof: gm.SpanProof
 
 
 class DeviceSession:
@@ -179,7 +168,7 @@ class DeviceSession:
         search: PopularValues,
         value: str,
         *,
-        known: Modulus | None = None,
+        known: gm.Modulus | None = None,
         ledger: "DeviceLedger | None" = None,
     ) -> None:
         self._search, self._value, self._known = search, search.hash(value), known
@@ -192,7 +181,7 @@ class DeviceSession:
         fits = len(invitation.vector) == self._search.hash_bits
         if not fits or len(invitation.digests) != TABLES:
             raise _cheated()
-        check_elements(invitation.vector, invitation.modulus.n)
+        gm.check_elements(invitation.vector, invitation.modulus.n)
         self._invitation = invitation
         self._choice = int(noise.below(TABLES))
         return self._choice
@@ -204,7 +193,7 @@ class DeviceSession:
         others = [digest for place, digest in enumerate(told.digests) if place != self._choice]
         if len(opening.seeds) != TABLES - 1 or len(opening.table) != search.length:
             raise _cheated()
-        check_elements(opening.table, n)
+        gm.check_elements(opening.table, n)
         for digest, seed in zip(others, opening.seeds, strict=True):
             if digest != _digest(_table(search, n, seed)[0]):
                 raise _cheated()
@@ -212,18 +201,18 @@ class DeviceSession:
             raise _cheated()
         if self._ledger is not None:
             self._ledger.charge("popular-values/1", search.guarantee.kept.epsilon0)
-        span = Span([*told.vector, *opening.table], n)
+        span = gm.Span([*told.vector, *opening.table], n)
         chosen = self._value | 1 << search.hash_bits + int(noise.below(search.length))
-        root = unit(n, secrets.token_bytes(32))
+        root = gm.unit(n, secrets.token_bytes(32))
         product = span.product(chosen, root)
         about = told.session + told.digests[self._choice]
-        return Reply(int(product), prove_span(span, product, chosen, root, about))
+        return Reply(int(product), gm.prove_span(span, product, chosen, root, about))
 
 
 class ServerSession:
     """The server's side of one session: a secret vector and secret tables for one device."""
 
-    def __init__(self, search: PopularValues, key: SecretKey) -> None:
+    def __init__(self, search: PopularValues, key: gm.SecretKey) -> None:
         self._search, self._key = search, key
         n = gmpy2.mpz(key.modulus.n)
         self.vector = int(noise.below(1 << search.hash_bits))
@@ -233,7 +222,7 @@ class ServerSession:
         self.invitation = Invitation(
             secrets.token_bytes(16),
             key.modulus,
-            tuple(int(encrypt(bit, n, secrets.token_bytes(32))) for bit in bits),
+            tuple(int(gm.encrypt(bit, n, secrets.token_bytes(32))) for bit in bits),
             self._digests,
         )
         self._choice: int | None = None
@@ -254,10 +243,10 @@ class ServerSession:
         n = gmpy2.mpz(self._key.modulus.n)
         if choice is None or choice < 0:
             raise InputError("a reply out of turn", why="a session takes one", fix="begin again")
-        span = Span([*self.invitation.vector, *self._table], n)
+        span = gm.Span([*self.invitation.vector, *self._table], n)
         about = self.invitation.session + self._digests[choice]
         fits = isinstance(reply.product, int) and 0 < reply.product < n
-        if not fits or not check_span(span, gmpy2.mpz(reply.product), reply.proof, about):
+        if not fits or not gm.check_span(span, gmpy2.mpz(reply.product), reply.proof, about):
             raise InputError(
                 "a reply without a proof",
                 why="it could take votes from a value",
@@ -295,7 +284,7 @@ class PopularCounts:
 
 def session_bytes(invitation: Invitation, opening: Opening, reply: Reply) -> tuple[int, int]:
     """How much one session sends, without the modulus and its proof, and how much these are."""
-    element, once = BITS // 8, (1 + len(invitation.modulus.roots)) * (BITS // 8)
+    element, once = gm.BITS // 8, (1 + len(invitation.modulus.roots)) * (gm.BITS // 8)
     sent = 16 + len(invitation.vector) * element + 32 * len(invitation.digests) + 1
     sent += len(opening.table) * element + 32 * len(opening.seeds)
     return sent + element + reply.proof.size, once
@@ -307,14 +296,14 @@ def _table(search: PopularValues, n: Any, seed: bytes) -> tuple[list[Any], list[
     keys = [data[16 * i : 16 * i + 16] for i in range(search.length)]
     order = sorted(range(search.length), key=lambda place: keys[place])
     flips = [int(place < search.ones) for place in order]
-    made = [encrypt(bit, n, b"flip" + bytes([i]) + seed) for i, bit in enumerate(flips)]
+    made = [gm.encrypt(bit, n, b"flip" + bytes([i]) + seed) for i, bit in enumerate(flips)]
     return made, flips
 
 
 def _digest(table: Any) -> bytes:
     digest = hashlib.sha256(b"discreet.local.flips")
     for one in table:
-        digest.update(int(one).to_bytes(BITS // 8, "little"))
+        digest.update(int(one).to_bytes(gm.BITS // 8, "little"))
     return digest.digest()
 
 

@@ -4,21 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from discreet.plan import canonical
+from discreet.plan import released_tables as released
 from discreet.plan.expressions import Column, Expression
 from discreet.plan.query import Query
 from discreet.plan.relations import Named
-from discreet.plan.released_tables import (
-    AnswerTable,
-    ComputedTable,
-    FilteredTable,
-    JoinedTables,
-    JoinKind,
-    RegroupedTable,
-    ReleasedTable,
-    SortedTable,
-    StackedTables,
-    moved,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +15,7 @@ class Program:
     """A table of what is released, and the grouped questions that it is computed from."""
 
     queries: tuple[Query, ...]
-    table: ReleasedTable
+    table: released.ReleasedTable
 
     @staticmethod
     def of(query: Query) -> "Program":
@@ -34,13 +23,13 @@ class Program:
         bare = replace(
             query, outputs=(), having=None, order=(), limit=None, offset=0, also=(), then=None
         )
-        table: ReleasedTable = query.then or AnswerTable.of(0, bare)
+        table: released.ReleasedTable = query.then or released.AnswerTable.of(0, bare)
         if query.having is not None:
-            table = FilteredTable(table, query.having)
+            table = released.FilteredTable(table, query.having)
         if query.order or query.limit is not None or query.offset:
-            table = SortedTable(table, query.order, query.limit, query.offset)
+            table = released.SortedTable(table, query.order, query.limit, query.offset)
         if query.outputs:
-            table = ComputedTable(table, query.outputs)
+            table = released.ComputedTable(table, query.outputs)
         return Program((bare, *query.also), table)
 
     def renamed(self, names: Sequence[str]) -> "Program":
@@ -50,24 +39,24 @@ class Program:
             return self
         pairs = zip(names, self.table.columns, strict=True)
         named = tuple(Named(new, Column(old)) for new, old in pairs)
-        return replace(self, table=ComputedTable(self.table, named))
+        return replace(self, table=released.ComputedTable(self.table, named))
 
-    def beside(self, other: "Program", kind: JoinKind, on: Expression | None) -> "Program":
+    def beside(self, other: "Program", kind: released.JoinKind, on: Expression | None) -> "Program":
         """Both tables side by side."""
         queries, table = self._met(other)
-        return Program(queries, JoinedTables(self.table, table, kind, on))
+        return Program(queries, released.JoinedTables(self.table, table, kind, on))
 
     def above(self, other: "Program") -> "Program":
         """This table and another below it."""
         queries, table = self._met(other)
-        return Program(queries, StackedTables(self.table, table))
+        return Program(queries, released.StackedTables(self.table, table))
 
     def distinct(self) -> "Program":
         """Different rows, each once."""
         keys = tuple(Named(name, Column(name)) for name in self.table.columns)
-        return replace(self, table=RegroupedTable(self.table, keys, ()))
+        return replace(self, table=released.RegroupedTable(self.table, keys, ()))
 
-    def _met(self, other: "Program") -> tuple[tuple[Query, ...], ReleasedTable]:
+    def _met(self, other: "Program") -> tuple[tuple[Query, ...], released.ReleasedTable]:
         """The questions of both, each once, and the other's table over these."""
         known = {canonical.write(one): at for at, one in enumerate(self.queries)}
         queries, places = list(self.queries), {}
@@ -77,7 +66,7 @@ class Program:
                 known[text] = len(queries)
                 queries.append(one)
             places[at] = known[text]
-        return tuple(queries), moved(other.table, places)
+        return tuple(queries), released.moved(other.table, places)
 
     @property
     def query(self) -> Query:

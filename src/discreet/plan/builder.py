@@ -16,38 +16,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from discreet.errors import InputError
 from discreet.html_view import framed, note, table
+from discreet.plan import expressions as ex
+from discreet.plan import relations as rel
 from discreet.plan.constants import literal, member, number, odd
-from discreet.plan.expressions import (
-    Call,
-    Case,
-    Cast,
-    Column,
-    Expression,
-    Function,
-    IsIn,
-    Like,
-    Literal,
-    Truncate,
-    Unit,
-)
 from discreet.plan.kinds import Kind, Value
 from discreet.plan.listed_literals import check_listed
 from discreet.plan.query import Aggregate, AggregateFunction, Query, SortKey, summary_of
 from discreet.plan.reads import mentions
-from discreet.plan.relations import (
-    FilterRows,
-    JoinPerson,
-    Keep,
-    MatchPerson,
-    Named,
-    PerPerson,
-    PersonWindow,
-    Project,
-    Relation,
-    Union,
-    columns_of,
-    tables_of,
-)
 from discreet.plan.schema import Limits
 from discreet.plan.summaries import (
     PersonAggregate,
@@ -64,6 +39,18 @@ if TYPE_CHECKING:
 Operand: TypeAlias = "Value | Expr"
 
 
+def _binary(function: ex.Function) -> "Callable[[Expr, Operand], Expr]":
+    return lambda self, other: _call(function, self, other)
+
+
+def _reversed(function: ex.Function) -> "Callable[[Expr, Operand], Expr]":
+    return lambda self, other: _call(function, other, self)
+
+
+def _unary(function: ex.Function) -> "Callable[[Expr], Expr]":
+    return lambda self: _call(function, self)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Expr:
     """A row expression with Python's operators; compare with ==, combine with &, | and ~.
@@ -71,71 +58,29 @@ class Expr:
     As in SQL, and unlike in Python, // and % cut off towards 0.
     """
 
-    expression: Expression
+    expression: ex.Expression
 
-    def __add__(self, other: Operand) -> "Expr":
-        return _call(Function.ADD, self, other)
-
-    def __radd__(self, other: Operand) -> "Expr":
-        return _call(Function.ADD, other, self)
-
-    def __sub__(self, other: Operand) -> "Expr":
-        return _call(Function.SUBTRACT, self, other)
-
-    def __rsub__(self, other: Operand) -> "Expr":
-        return _call(Function.SUBTRACT, other, self)
-
-    def __mul__(self, other: Operand) -> "Expr":
-        return _call(Function.MULTIPLY, self, other)
-
-    def __rmul__(self, other: Operand) -> "Expr":
-        return _call(Function.MULTIPLY, other, self)
-
-    def __truediv__(self, other: Operand) -> "Expr":
-        return _call(Function.DIVIDE, self, other)
-
-    def __rtruediv__(self, other: Operand) -> "Expr":
-        return _call(Function.DIVIDE, other, self)
-
-    def __floordiv__(self, other: Operand) -> "Expr":
-        return _call(Function.QUOTIENT, self, other)
-
-    def __mod__(self, other: Operand) -> "Expr":
-        return _call(Function.MODULO, self, other)
-
-    def __neg__(self) -> "Expr":
-        return _call(Function.NEGATE, self)
-
-    def __abs__(self) -> "Expr":
-        return _call(Function.ABS, self)
-
-    def __eq__(self, other: object) -> "Expr":  # type: ignore[override]
-        return _call(Function.EQUAL, self, other)
-
-    def __ne__(self, other: object) -> "Expr":  # type: ignore[override]
-        return _call(Function.NOT_EQUAL, self, other)
-
-    def __lt__(self, other: Operand) -> "Expr":
-        return _call(Function.LESS, self, other)
-
-    def __le__(self, other: Operand) -> "Expr":
-        return _call(Function.LESS_EQUAL, self, other)
-
-    def __gt__(self, other: Operand) -> "Expr":
-        return _call(Function.GREATER, self, other)
-
-    def __ge__(self, other: Operand) -> "Expr":
-        return _call(Function.GREATER_EQUAL, self, other)
-
-    def __and__(self, other: Operand) -> "Expr":
-        return _call(Function.AND, self, other)
-
-    def __or__(self, other: Operand) -> "Expr":
-        return _call(Function.OR, self, other)
-
-    def __invert__(self) -> "Expr":
-        return _call(Function.NOT, self)
-
+    __add__ = _binary(ex.Function.ADD)
+    __radd__ = _reversed(ex.Function.ADD)
+    __sub__ = _binary(ex.Function.SUBTRACT)
+    __rsub__ = _reversed(ex.Function.SUBTRACT)
+    __mul__ = _binary(ex.Function.MULTIPLY)
+    __rmul__ = _reversed(ex.Function.MULTIPLY)
+    __truediv__ = _binary(ex.Function.DIVIDE)
+    __rtruediv__ = _reversed(ex.Function.DIVIDE)
+    __floordiv__ = _binary(ex.Function.QUOTIENT)
+    __mod__ = _binary(ex.Function.MODULO)
+    __neg__ = _unary(ex.Function.NEGATE)
+    __abs__ = _unary(ex.Function.ABS)
+    __eq__ = _binary(ex.Function.EQUAL)  # type: ignore[assignment]
+    __ne__ = _binary(ex.Function.NOT_EQUAL)  # type: ignore[assignment]
+    __lt__ = _binary(ex.Function.LESS)
+    __le__ = _binary(ex.Function.LESS_EQUAL)
+    __gt__ = _binary(ex.Function.GREATER)
+    __ge__ = _binary(ex.Function.GREATER_EQUAL)
+    __and__ = _binary(ex.Function.AND)
+    __or__ = _binary(ex.Function.OR)
+    __invert__ = _unary(ex.Function.NOT)
     __hash__ = None  # type: ignore[assignment]
 
     def __bool__(self) -> bool:
@@ -147,13 +92,13 @@ class Expr:
 
     def is_null(self) -> "Expr":
         """Whether it is NULL."""
-        return _call(Function.IS_NULL, self)
+        return _call(ex.Function.IS_NULL, self)
 
     def is_in(self, values: Iterable[Value]) -> "Expr":
         """Whether it is one of some values."""
         if isinstance(values, str) or not isinstance(values, Iterable):
             raise odd("a list of values", values, 'a list, as in is_in(["Austin", "Haifa"])')
-        return Expr(IsIn(self.expression, tuple(literal(value) for value in values)))
+        return Expr(ex.IsIn(self.expression, tuple(literal(value) for value in values)))
 
     def between(self, low: Operand, high: Operand) -> "Expr":
         """Whether it lies between two values, both included."""
@@ -163,7 +108,7 @@ class Expr:
         """Whether a text matches a pattern with % and _."""
         if not isinstance(pattern, str):
             raise odd("a pattern", pattern, 'a text, as in like("A%")')
-        return Expr(Like(self.expression, pattern, escape))
+        return Expr(ex.Like(self.expression, pattern, escape))
 
     def clamp(self, low: Real, high: Real) -> "Expr":
         """A number, no lower than `low` and no higher than `high`; NULL counts as `low`."""
@@ -173,51 +118,53 @@ class Expr:
                 why="its lower end is above its upper end",
                 fix="swap the ends",
             )
-        inner = Call(Function.LEAST, (self.expression, number(high)))
-        return Expr(Call(Function.GREATEST, (_keep_null(self.expression, inner, low), number(low))))
+        inner = ex.Call(ex.Function.LEAST, (self.expression, number(high)))
+        return Expr(
+            ex.Call(ex.Function.GREATEST, (_keep_null(self.expression, inner, low), number(low)))
+        )
 
     def cast(self, kind: Kind | str) -> "Expr":
         """As another kind; NULL where it has no such value."""
-        return Expr(Cast(self.expression, member(Kind, kind)))
+        return Expr(ex.Cast(self.expression, member(Kind, kind)))
 
-    def truncate(self, unit: Unit | str) -> "Expr":
+    def truncate(self, unit: ex.Unit | str) -> "Expr":
         """A date or timestamp down to the beginning of its year, month, ..."""
-        return Expr(Truncate(self.expression, member(Unit, unit)))
+        return Expr(ex.Truncate(self.expression, member(ex.Unit, unit)))
 
     def bucket(self, low: Real, high: Real, count: int) -> "Expr":
         """Which of `count` equal bins between `low` and `high` it falls into, from 1."""
-        limits = (number(low), number(high), Literal(count, Kind.INTEGER))
-        return Expr(Call(Function.BUCKET, (self.expression, *limits)))
+        limits = (number(low), number(high), ex.Literal(count, Kind.INTEGER))
+        return Expr(ex.Call(ex.Function.BUCKET, (self.expression, *limits)))
 
 
 def col(name: str) -> Expr:
     """A column by its name."""
-    return Expr(Column(name))
+    return Expr(ex.Column(name))
 
 
-def call(function: Function | str, *arguments: Operand) -> Expr:
+def call(function: ex.Function | str, *arguments: Operand) -> Expr:
     """Any function of `discreet.plan.expressions.Function`, by member or by name."""
-    return _call(member(Function, function), *arguments)
+    return _call(member(ex.Function, function), *arguments)
 
 
-def _call(function: Function, *arguments: object) -> Expr:
-    return Expr(Call(function, tuple(_expression(argument) for argument in arguments)))
+def _call(function: ex.Function, *arguments: object) -> Expr:
+    return Expr(ex.Call(function, tuple(_expression(argument) for argument in arguments)))
 
 
-def _expression(operand: object) -> Expression:
+def _expression(operand: object) -> ex.Expression:
     return operand.expression if isinstance(operand, Expr) else literal(operand)
 
 
-def condition_of(value: object) -> Expression:
+def condition_of(value: object) -> ex.Expression:
     """The expression of a condition."""
     if isinstance(value, Expr):
         return value.expression
     raise odd("a condition", value, 'one on columns, as in col("age") >= 18')
 
 
-def _keep_null(original: Expression, clamped: Expression, low: Real) -> Expression:
+def _keep_null(original: ex.Expression, clamped: ex.Expression, low: Real) -> ex.Expression:
     """LEAST passes over NULL, which would make NULL the upper bound; make it the lower one."""
-    return Case(((Call(Function.IS_NULL, (original,)), number(low)),), clamped)
+    return ex.Case(((ex.Call(ex.Function.IS_NULL, (original,)), number(low)),), clamped)
 
 
 # --- aggregates ---------------------------------------------------------------------------------
@@ -228,8 +175,8 @@ class Agg:
     """An aggregate that has no name yet."""
 
     measure: AggregateFunction
-    arguments: tuple[Expression, ...] = ()
-    where: Expression | None = None
+    arguments: tuple[ex.Expression, ...] = ()
+    where: ex.Expression | None = None
     level: Fraction | None = None
     sample: bool = True
     weight: Fraction = Fraction(1)
@@ -319,10 +266,10 @@ def maximum(of: Expr | str) -> Agg:
     return Agg(AggregateFunction.MAX, (expression_of(of),))
 
 
-def expression_of(of: Expr | str) -> Expression:
+def expression_of(of: Expr | str) -> ex.Expression:
     """A column by its name, or any expression; a constant would not be what is meant."""
     if isinstance(of, str):
-        return Column(of)
+        return ex.Column(of)
     if isinstance(of, Expr):
         return of.expression
     raise odd("a column", of, 'its name, or an expression such as col("age") // 10')
@@ -410,57 +357,61 @@ def _name(agg: object) -> str:
     if not isinstance(agg, Agg):
         raise odd("an aggregate", agg, "one of those here, as in n=count()")
     function = _NAMES.get(agg.measure, agg.measure.value)
-    return "_".join([function, *(one.name for one in agg.arguments if isinstance(one, Column))])
+    return "_".join([function, *(one.name for one in agg.arguments if isinstance(one, ex.Column))])
 
 
 def _as_other(
-    relation: Relation, on: Iterable[str]
-) -> tuple[Relation, tuple[tuple[Expression, Expression], ...]]:
+    relation: rel.Relation, on: Iterable[str]
+) -> tuple[rel.Relation, tuple[tuple[ex.Expression, ex.Expression], ...]]:
     """The rows under other names, and the pairs of columns that have to be equal."""
-    names = columns_of(relation)
-    renamed = Project(relation, tuple(Named(OTHER + name, Column(name)) for name in names))
-    return renamed, tuple((Column(name), Column(OTHER + name)) for name in on)
+    names = rel.columns_of(relation)
+    renamed = rel.Project(
+        relation, tuple(rel.Named(OTHER + name, ex.Column(name)) for name in names)
+    )
+    return renamed, tuple((ex.Column(name), ex.Column(OTHER + name)) for name in on)
 
 
 @dataclass(frozen=True, slots=True)
 class From:
     """Private rows, on the way to a question; every step is a new one."""
 
-    relation: Relation
-    keys: tuple[Named, ...] = ()
+    relation: rel.Relation
+    keys: tuple[rel.Named, ...] = ()
     ask: Asker | None = None
 
     def where(self, condition: Expr) -> "From":
         """Only rows for which a condition is true."""
         wanted = self._listed(condition_of(condition))
-        return replace(self, relation=FilterRows(self.relation, wanted))
+        return replace(self, relation=rel.FilterRows(self.relation, wanted))
 
     filter = where
 
-    def _listed(self, expression: Expression) -> Expression:
+    def _listed(self, expression: ex.Expression) -> ex.Expression:
         """An expression over these rows, once its literals are among the declared keys."""
-        check_listed(expression, columns_of(self.relation))
+        check_listed(expression, rel.columns_of(self.relation))
         return expression
 
     def with_columns(self, **columns: Expr | str) -> "From":
         """Further columns, or new meanings of old ones."""
-        old = [Named(n, Column(n)) for n in columns_of(self.relation) if n not in columns]
-        new = [Named(n, self._listed(expression_of(expr))) for n, expr in columns.items()]
-        return replace(self, relation=Project(self.relation, tuple(old + new)))
+        old = [
+            rel.Named(n, ex.Column(n)) for n in rel.columns_of(self.relation) if n not in columns
+        ]
+        new = [rel.Named(n, self._listed(expression_of(expr))) for n, expr in columns.items()]
+        return replace(self, relation=rel.Project(self.relation, tuple(old + new)))
 
     def per_person(self, *names: str, **summaries: Agg | PersonAggregate) -> "From":
         """One row a person (and a value of some columns), with summaries of that person's rows."""
-        keys = tuple(Named(name, Column(name)) for name in names)
+        keys = tuple(rel.Named(name, ex.Column(name)) for name in names)
         made = tuple(_summary(name, one) for name, one in summaries.items())
-        people = replace(self, relation=PerPerson(self.relation, keys, made))
+        people = replace(self, relation=rel.PerPerson(self.relation, keys, made))
         squared = [n for n, one in summaries.items() if getattr(one, "measure", None) in _SQUARED]
-        roots = {name: _call(Function.SQRT, col(name)) for name in squared}
+        roots = {name: _call(ex.Function.SQRT, col(name)) for name in squared}
         return people.with_columns(**roots) if roots else people
 
     def with_windows(self, **windows: WindowColumn) -> "From":
         """Further columns, of the same person's rows before, after and around each."""
         named = tuple(replace(column, name=name) for name, column in windows.items())
-        return replace(self, relation=PersonWindow(self.relation, named))
+        return replace(self, relation=rel.PersonWindow(self.relation, named))
 
     def matching(
         self, other: "From", *on: str, where: Expr | None = None, some: bool = True
@@ -471,23 +422,27 @@ class From:
         """
         there, pairs = _as_other(other.relation, on)
         condition = None if where is None else condition_of(where)
-        wide = MatchPerson(self.relation, there, pairs, OTHER, condition)
-        mark = Column(OTHER) if some else Call(Function.NOT, (Column(OTHER),))
-        kept = tuple(Named(name, Column(name)) for name in columns_of(self.relation))
-        return replace(self, relation=Project(FilterRows(wide, mark), kept))
+        wide = rel.MatchPerson(self.relation, there, pairs, OTHER, condition)
+        mark = ex.Column(OTHER) if some else ex.Call(ex.Function.NOT, (ex.Column(OTHER),))
+        kept = tuple(rel.Named(name, ex.Column(name)) for name in rel.columns_of(self.relation))
+        return replace(self, relation=rel.Project(rel.FilterRows(wide, mark), kept))
 
     def join(
-        self, other: "From", *on: str, where: Expr | None = None, keep: Keep | str = Keep.MATCHED
+        self,
+        other: "From",
+        *on: str,
+        where: Expr | None = None,
+        keep: rel.Keep | str = rel.Keep.MATCHED,
     ) -> "From":
         """Each row beside the same person's rows there; their columns are called "other.day"."""
         there, pairs = _as_other(other.relation, on)
         condition = None if where is None else condition_of(where)
-        fields = (pairs, member(Keep, keep), condition)
-        return replace(self, relation=JoinPerson(self.relation, there, *fields))
+        fields = (pairs, member(rel.Keep, keep), condition)
+        return replace(self, relation=rel.JoinPerson(self.relation, there, *fields))
 
     def union(self, other: "From") -> "From":
         """The rows of both, columns by position."""
-        return replace(self, relation=Union(self.relation, other.relation))
+        return replace(self, relation=rel.Union(self.relation, other.relation))
 
     def group_by(self, *names: str, **keys: Expr | str) -> "From":
         """One answer for each value of some columns or expressions."""
@@ -496,9 +451,9 @@ class From:
                 raise odd(
                     "a key", name, 'a name, or an expression with one: decade=col("age") // 10'
                 )
-        plain = tuple(Named(name, Column(name)) for name in names)
+        plain = tuple(rel.Named(name, ex.Column(name)) for name in names)
         made = {name: self._listed(expression_of(expr)) for name, expr in keys.items()}
-        named = tuple(Named(name, expression) for name, expression in made.items())
+        named = tuple(rel.Named(name, expression) for name, expression in made.items())
         return replace(self, keys=self.keys + plain + named)
 
     def count(self) -> "Question":
@@ -543,7 +498,7 @@ class Question:
     def _repr_html_(self) -> str:
         asked = [(one.name, one.measure.value, _read_by(one)) for one in self.plan.aggregates]
         by = ", ".join(key.name for key in self.plan.keys) or "all rows"
-        of = ", ".join(table.name for table in tables_of(self.plan.relation))
+        of = ", ".join(table.name for table in rel.tables_of(self.plan.relation))
         told = "not asked yet: .explain(epsilon=...) is free, .release(epsilon=...) is charged"
         return framed(note(f"of {of}, by {by}"), table(["column", "what", "of"], asked), note(told))
 

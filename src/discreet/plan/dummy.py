@@ -59,24 +59,18 @@ def dummy(schema: Schema, rows: int = ROWS) -> dict[str, pa.Table]:
         (['who', 'age'], 3)
     """
     count = whole(rows, "rows", at_least=0)
-    unique = _unique(schema)
+    unique: dict[str, tuple[str, ...]] = {}  # the columns of a table that name one row together
+    for name, table in schema.tables.items():
+        if isinstance(table, PublicTable):
+            unique[name] = table.key
+        elif isinstance(table.unit, KeyPath):
+            unique[table.unit.table] = (table.unit.key,)
     sizes = {
         name: _size(table, unique.get(name, ()), count) for name, table in schema.tables.items()
     }
     return {
         name: _made(table, unique.get(name, ()), sizes) for name, table in schema.tables.items()
     }
-
-
-def _unique(schema: Schema) -> dict[str, tuple[str, ...]]:
-    """The columns of each table that name one row together."""
-    found: dict[str, tuple[str, ...]] = {}
-    for name, table in schema.tables.items():
-        if isinstance(table, PublicTable):
-            found[name] = table.key
-        elif isinstance(table.unit, KeyPath):
-            found[table.unit.table] = (table.unit.key,)
-    return found
 
 
 def _size(table: Table | PublicTable, unique: tuple[str, ...], rows: int) -> int:
@@ -146,7 +140,11 @@ def _column(
     if isinstance(table, Table) and name in _names_of(table):
         others = sizes[table.unit.table] if isinstance(table.unit, KeyPath) else _people(rows)
         return [nth(of, int(i)) for i in draws.below(max(1, others), rows)]
-    return _drawn(of, rows, draws)
+    values = _values(of, rows, draws)
+    if of.nullable:
+        blank = DummyDraws(f"{draws.name}\0null").below(_NULLS, rows) == 0
+        values = [None if gone else value for gone, value in zip(blank, values, strict=True)]
+    return values
 
 
 def _names_of(table: Table) -> tuple[str, ...]:
@@ -186,14 +184,6 @@ def nth(of: Type, place: int) -> Value:
             return int(low) + at
         case Kind.DATE | Kind.TIMESTAMP:
             return moment(int(low) + at, of.kind)
-
-
-def _drawn(of: Type, rows: int, draws: DummyDraws) -> list[Value]:
-    values = _values(of, rows, draws)
-    if of.nullable:
-        blank = DummyDraws(f"{draws.name}\0null").below(_NULLS, rows) == 0
-        values = [None if gone else value for gone, value in zip(blank, values, strict=True)]
-    return values
 
 
 def _values(of: Type, rows: int, draws: DummyDraws) -> list[Any]:

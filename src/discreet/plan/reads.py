@@ -3,33 +3,9 @@
 from collections.abc import Iterable
 from typing import TypeAlias, assert_never
 
-from discreet.plan.expressions import (
-    Call,
-    Case,
-    Cast,
-    Column,
-    Expression,
-    IsIn,
-    Like,
-    Literal,
-    Truncate,
-)
+from discreet.plan import expressions as ex
+from discreet.plan import relations as rel
 from discreet.plan.query import Aggregate, Query, questions_in
-from discreet.plan.relations import (
-    FilterRows,
-    JoinPerson,
-    JoinPublic,
-    MatchPerson,
-    MatchPublic,
-    PerPerson,
-    PersonWindow,
-    Project,
-    Relation,
-    Scan,
-    Union,
-    columns_of,
-    nodes_of,
-)
 from discreet.plan.schema import Table
 from discreet.plan.summaries import expressions_in
 
@@ -52,45 +28,50 @@ def reads(query: Query) -> list[Read]:
     found = (
         read
         for one in questions_in(query)
-        for read in _reads(one, {id(node): set() for node in nodes_of(one.relation)[0]})
+        for read in _reads(one, {id(node): set() for node in rel.nodes_of(one.relation)[0]})
     )
     return list({(table.name, name): (table, name) for table, name in found}.values())
 
 
 def fetched(query: Query) -> list[Read]:
     """The same, with the columns by which rows are hashed or ordered: all of them."""
-    order, _ = nodes_of(query.relation)
-    kinds = JoinPerson | MatchPerson | PersonWindow
+    order, _ = rel.nodes_of(query.relation)
+    kinds = rel.JoinPerson | rel.MatchPerson | rel.PersonWindow
     joins = {id(node) for node in order if isinstance(node, kinds)}
     return _reads(
-        query, {id(node): set(columns_of(node) if id(node) in joins else ()) for node in order}
+        query, {id(node): set(rel.columns_of(node) if id(node) in joins else ()) for node in order}
     )
 
 
-def mentions(expression: Expression) -> set[str]:
+def mentions(expression: ex.Expression) -> set[str]:
     """The columns that an expression is computed from."""
     match expression:
-        case Literal():
+        case ex.Literal():
             return set()
-        case Column(name):
+        case ex.Column(name):
             return {name}
-        case Call(_, arguments):
+        case ex.Call(_, arguments):
             return _all(arguments)
-        case Case(branches, otherwise):
+        case ex.Case(branches, otherwise):
             return _all([part for branch in branches for part in branch]) | mentions(otherwise)
-        case Cast(operand, _) | IsIn(operand, _) | Like(operand, _, _) | Truncate(operand, _):
+        case (
+            ex.Cast(operand, _)
+            | ex.IsIn(operand, _)
+            | ex.Like(operand, _, _)
+            | ex.Truncate(operand, _)
+        ):
             return mentions(operand)
         case _:
             assert_never(expression)
 
 
-def _all(expressions: Iterable[Expression]) -> set[str]:
+def _all(expressions: Iterable[ex.Expression]) -> set[str]:
     return {name for expression in expressions for name in mentions(expression)}
 
 
 def _reads(query: Query, wanted: dict[int, set[str]]) -> list[Read]:
     """The stored columns behind wanted columns; each relation is looked at once."""
-    order, _ = nodes_of(query.relation)
+    order, _ = rel.nodes_of(query.relation)
     names = wanted[id(query.relation)]
     names |= {name for key in query.keys for name in mentions(key.expression)}
     for aggregate in query.aggregates:
@@ -98,7 +79,7 @@ def _reads(query: Query, wanted: dict[int, set[str]]) -> list[Read]:
     for node in reversed(order):  # whoever reads a relation comes before it
         for below, some in _wants(node, wanted[id(node)]):
             wanted[id(below)] |= some
-    scans = [node for node in order if isinstance(node, Scan)]
+    scans = [node for node in order if isinstance(node, rel.Scan)]
     found = {
         (scan.table.name, name): (scan.table, name)
         for scan in scans
@@ -108,33 +89,35 @@ def _reads(query: Query, wanted: dict[int, set[str]]) -> list[Read]:
     return list(found.values())
 
 
-def _wants(relation: Relation, names: set[str]) -> list[tuple[Relation, set[str]]]:
+def _wants(relation: rel.Relation, names: set[str]) -> list[tuple[rel.Relation, set[str]]]:
     """What a relation reads of each of its inputs for these columns of its own."""
     match relation:
-        case Scan():
+        case rel.Scan():
             return []
-        case FilterRows(below, predicate):
+        case rel.FilterRows(below, predicate):
             return [(below, names | mentions(predicate))]
-        case Project(below, columns):
+        case rel.Project(below, columns):
             return [(below, _all(c.expression for c in columns if c.name in names))]
-        case JoinPublic(below, _, on, _, _):
+        case rel.JoinPublic(below, _, on, _, _):
             return [(below, names | _all(on))]
-        case JoinPerson(left, right, on, _, condition) | MatchPerson(left, right, on, _, condition):
+        case rel.JoinPerson(left, right, on, _, condition) | rel.MatchPerson(
+            left, right, on, _, condition
+        ):
             names = names if condition is None else names | mentions(condition)
             here = names | _all(pair[0] for pair in on)
             return [(left, here), (right, names | _all(pair[1] for pair in on))]
-        case MatchPublic(below, _, on):
+        case rel.MatchPublic(below, _, on):
             return [(below, names | _all(here for here, _ in on))]
-        case PersonWindow(below, columns):
+        case rel.PersonWindow(below, columns):
             windows = (c.expressions() for c in columns if c.name in names)
             return [(below, names | {n for parts in windows for n in _all(parts)})]
-        case PerPerson(below, keys, aggregates):
+        case rel.PerPerson(below, keys, aggregates):
             grouped = _all(key.expression for key in keys)
             summed = (expressions_in(a) for a in aggregates if a.name in names)
             return [(below, grouped | {n for parts in summed for n in _all(parts)})]
-        case Union(left, right):
-            places = [i for i, name in enumerate(columns_of(left)) if name in names]
-            across = list(columns_of(right))
+        case rel.Union(left, right):
+            places = [i for i, name in enumerate(rel.columns_of(left)) if name in names]
+            across = list(rel.columns_of(right))
             return [(left, names), (right, {across[i] for i in places})]
         case _:
             assert_never(relation)

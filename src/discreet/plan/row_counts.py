@@ -9,23 +9,10 @@ both as they are.
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from discreet.plan import relations as rel
 from discreet.plan.expressions import Call, Case, Column, Expression, Function, Literal
 from discreet.plan.kinds import Kind, Range
 from discreet.plan.query import Aggregate, AggregateFunction, Query
-from discreet.plan.relations import (
-    FilterRows,
-    JoinPerson,
-    MatchPerson,
-    MatchPublic,
-    PerPerson,
-    PersonWindow,
-    Project,
-    Relation,
-    Scan,
-    Union,
-    columns_of,
-    inputs_of,
-)
 from discreet.plan.summaries import PersonAggregate, Summary
 from discreet.plan.typing import infer
 
@@ -39,20 +26,20 @@ _BOUNDLESS = {
 }
 
 
-def row_counts(relation: Relation) -> Mapping[str, Range | None]:
+def row_counts(relation: rel.Relation) -> Mapping[str, Range | None]:
     """The columns that count or add up one person's rows, and their range within the limits.
 
     None where no limits are stated. A sum of two counts, or a count of rows that a join of private
     tables multiplies, has none.
     """
     match relation:
-        case PerPerson(below, _, aggregates):
+        case rel.PerPerson(below, _, aggregates):
             rows = _stated(below)
             ranges = ((one.name, one.summary, _range(one, below, rows)) for one in aggregates)
             return {name: of for name, summary, of in ranges if summary in _COUNTS}
-        case FilterRows() | MatchPerson() | MatchPublic() | PersonWindow():
-            return row_counts(inputs_of(relation)[0])
-        case Project(below, columns):
+        case rel.FilterRows() | rel.MatchPerson() | rel.MatchPublic() | rel.PersonWindow():
+            return row_counts(rel.inputs_of(relation)[0])
+        case rel.Project(below, columns):
             known = row_counts(below)
             kept = ((one.name, one.expression) for one in columns)
             return {
@@ -68,11 +55,11 @@ class _SumRange(Range):
     """The range of a sum, which may be NULL too."""
 
 
-def _range(one: PersonAggregate, below: Relation, rows: int | None) -> Range | None:
+def _range(one: PersonAggregate, below: rel.Relation, rows: int | None) -> Range | None:
     """What so many rows can add up to."""
     if rows is None or one.summary is not Summary.SUM or one.argument is None:
         return None if rows is None else Range(0, rows)
-    of = infer(one.argument, columns_of(below))
+    of = infer(one.argument, rel.columns_of(below))
     if of.range is None:
         return None
     ends = [min(0, rows * of.range.low), max(0, rows * of.range.high)]
@@ -80,18 +67,18 @@ def _range(one: PersonAggregate, below: Relation, rows: int | None) -> Range | N
     return _SumRange(low, high) if max(-low, high) < LARGEST_SUM else None
 
 
-def _stated(relation: Relation) -> int | None:
+def _stated(relation: rel.Relation) -> int | None:
     """The rows of one person in a relation, as far as limits state them."""
     match relation:
-        case Scan(table):
+        case rel.Scan(table):
             return table.limits.max_rows
-        case Union(left, right):
+        case rel.Union(left, right):
             both = (_stated(left), _stated(right))
             return None if None in both else sum(rows or 0 for rows in both)
-        case JoinPerson() | PerPerson():
+        case rel.JoinPerson() | rel.PerPerson():
             return None
         case _:  # no more rows than below
-            return _stated(inputs_of(relation)[0])
+            return _stated(rel.inputs_of(relation)[0])
 
 
 def hold_counts(aggregate: Aggregate, counts: Mapping[str, Range | None]) -> Aggregate:

@@ -12,6 +12,7 @@ from functools import reduce
 from typing import Final
 
 from discreet.errors import InputError
+from discreet.plan import relations as rel
 from discreet.plan.expressions import (
     Call,
     Case,
@@ -27,26 +28,6 @@ from discreet.plan.kinds import Kind, Type
 from discreet.plan.patterns import Wildcard, longest_part, tokens
 from discreet.plan.query import Aggregate, Query, key_types, parts_in
 from discreet.plan.reads import fetched
-from discreet.plan.relations import (
-    MOST_JOINED,
-    FilterRows,
-    JoinPerson,
-    JoinPublic,
-    MatchPerson,
-    MatchPublic,
-    PerPerson,
-    PersonWindow,
-    Project,
-    Relation,
-    Scan,
-    Union,
-    columns_of,
-    expressions_of,
-    has_one_row_each,
-    inputs_of,
-    join_caps,
-    nodes_of,
-)
 from discreet.plan.remembered import remember
 from discreet.plan.statistics import Distinct, Ranks, Statistic, needed
 from discreet.plan.summaries import Summary, WindowColumn
@@ -165,7 +146,7 @@ class _Plan:
     def __init__(self, query: Query, rows: int) -> None:
         self.query = query
         self.rows = rows
-        self.order, _ = nodes_of(query.relation)
+        self.order, _ = rel.nodes_of(query.relation)
         self.sizes: dict[int, _Size] = {}
         self.texts: dict[int, dict[str, int]] = {}
         for node in self.order:
@@ -181,9 +162,9 @@ class _Plan:
 
     def _planning(self) -> float:
         """Seconds in which an engine plans the relations once: by their parts and columns."""
-        joins = [node for node in self.order if isinstance(node, JoinPerson)]
-        parts = sum(e.size for node in self.order for e in expressions_of(node))
-        return 2e-4 * parts + 2e-3 * sum(len(columns_of(join)) for join in joins)
+        joins = [node for node in self.order if isinstance(node, rel.JoinPerson)]
+        parts = sum(e.size for node in self.order for e in rel.expressions_of(node))
+        return 2e-4 * parts + 2e-3 * sum(len(rel.columns_of(join)) for join in joins)
 
     def _groups(self) -> float:
         public = [len(of.keys) if of.keys is not None else None for of in key_types(self.query)]
@@ -193,65 +174,65 @@ class _Plan:
 
     # --- rows and texts ---------------------------------------------------------------------------
 
-    def _size(self, node: Relation) -> _Size:
-        below = [self.sizes[id(one)] for one in inputs_of(node)]
+    def _size(self, node: rel.Relation) -> _Size:
+        below = [self.sizes[id(one)] for one in rel.inputs_of(node)]
         match node:
-            case Scan():
+            case rel.Scan():
                 return _Size(self.rows, _TYPICAL_ROWS_EACH, min(self.rows, MOST_ROWS_EACH))
-            case Union():
+            case rel.Union():
                 first, second = below
                 usual, each = first.usual + second.usual, first.each + second.each
                 return _Size(first.rows + second.rows, usual, each)
-            case JoinPerson():
+            case rel.JoinPerson():
                 return self._joined(node, *below)
-            case MatchPerson(left, _, _, _, condition) if condition is not None:
+            case rel.MatchPerson(left, _, _, _, condition) if condition is not None:
                 # The work is that of a join, and the rows are no more than on the left.
                 pairs = self._joined(node, *below)
                 return _Size(self.sizes[id(left)].rows, below[0].usual, pairs.each)
-            case PerPerson():
+            case rel.PerPerson():
                 (one,) = below
-                if has_one_row_each(node):
+                if rel.has_one_row_each(node):
                     return _Size(one.rows / one.usual, 1, 1)
                 return one
             case _:
                 return below[0]
 
-    def _joined(self, join: JoinPerson | MatchPerson, left: _Size, right: _Size) -> _Size:
-        caps = [cap or 1 for cap in join_caps(join)]
+    def _joined(self, join: rel.JoinPerson | rel.MatchPerson, left: _Size, right: _Size) -> _Size:
+        caps = [cap or 1 for cap in rel.join_caps(join)]
         people = max(left.rows / left.usual, right.rows / right.usual)
         usual = min(left.usual, caps[0]) * min(right.usual, caps[1])
         each = min(left.each, caps[0]) * min(right.each, caps[1])
-        return _Size(people * usual, usual, max(1, min(each, MOST_JOINED)))
+        return _Size(people * usual, usual, max(1, min(each, rel.MOST_JOINED)))
 
-    def _texts(self, node: Relation) -> dict[str, int]:
+    def _texts(self, node: rel.Relation) -> dict[str, int]:
         """The longest text that each column can hold."""
-        below = [self.texts[id(one)] for one in inputs_of(node)]
+        below = [self.texts[id(one)] for one in rel.inputs_of(node)]
         match node:
-            case Scan(table):
+            case rel.Scan(table):
                 return _stored(table.columns)
-            case Project(_, columns):
+            case rel.Project(_, columns):
                 found = {c.name: longest(c.expression, below[0]) for c in columns}
-            case JoinPublic(_, table, _, _, columns):
+            case rel.JoinPublic(_, table, _, _, columns):
                 there = _stored(table.columns)
                 found = {**below[0], **{here: there.get(name, 0) for here, name in columns}}
-            case JoinPerson():
+            case rel.JoinPerson():
                 found = {**below[0], **below[1]}
-            case PersonWindow(_, windows):
+            case rel.PersonWindow(_, windows):
                 texts = {w.name: longest(w.argument, below[0]) for w in windows if w.argument}
                 defaults = {w.name: longest(w.default, {}) for w in windows if w.default}
                 found = below[0] | {n: max(t, defaults.get(n, 0)) for n, t in texts.items()}
-            case PerPerson(_, keys, aggregates):
+            case rel.PerPerson(_, keys, aggregates):
                 found = {key.name: longest(key.expression, below[0]) for key in keys}
                 for one in aggregates:
                     if one.summary in _CHOSEN and one.argument is not None:
                         found[one.name] = longest(one.argument, below[0])
-            case Union():
-                pairs = zip(columns_of(node), columns_of(node.right), strict=True)
+            case rel.Union():
+                pairs = zip(rel.columns_of(node), rel.columns_of(node.right), strict=True)
                 found = {
                     name: max(below[0].get(name, 0), below[1].get(other, 0))
                     for name, other in pairs
                 }
-            case FilterRows() | MatchPerson() | MatchPublic():
+            case rel.FilterRows() | rel.MatchPerson() | rel.MatchPublic():
                 return below[0]
         return found
 
@@ -274,40 +255,42 @@ class _Plan:
         """How often the rows are read: once for all sums, and once for each rank or distinct."""
         return 1 + sum(isinstance(one, Ranks | Distinct) for one in self.statistics)
 
-    def _of_relation(self, node: Relation, passes: int) -> Iterator[_Cost]:
-        inputs = inputs_of(node)
+    def _of_relation(self, node: rel.Relation, passes: int) -> Iterator[_Cost]:
+        inputs = rel.inputs_of(node)
         for below in inputs:
             size, texts = self.sizes[id(below)], self.texts[id(below)]
-            for expression in expressions_of(node):
-                known = columns_of(below)
-                if isinstance(node, JoinPerson | MatchPerson) and not _over(expression, known):
+            for expression in rel.expressions_of(node):
+                known = rel.columns_of(below)
+                if isinstance(node, rel.JoinPerson | rel.MatchPerson) and not _over(
+                    expression, known
+                ):
                     continue
                 yield from _priced(expression, texts, size, passes)
         ordinary, what = _BULK[type(node).__name__]
         size = self.sizes[id(node)]
         rows = max([size.rows, *(self.sizes[id(one)].rows for one in inputs)])
         each = max([size.each, *(self.sizes[id(one)].each for one in inputs)])
-        wide = len(columns_of(node)) if isinstance(node, Scan) else 1
+        wide = len(rel.columns_of(node)) if isinstance(node, rel.Scan) else 1
         steps = passes * (ordinary * min(wide, 16) + self._carried(node))
-        reading = passes * self._reading(node) if isinstance(node, Scan) else 0
+        reading = passes * self._reading(node) if isinstance(node, rel.Scan) else 0
         yield _Cost(what, steps, passes * ordinary * min(wide, 8), rows, each, reading)
 
-    def _reading(self, scan: Scan) -> int:
+    def _reading(self, scan: rel.Scan) -> int:
         """Steps for the texts of a stored row, the characters of which are counted."""
         texts = self.texts[id(scan)].items()
         return sum(_CUT * n for name, n in texts if (scan.table.name, name) in self.read)
 
-    def _carried(self, node: Relation) -> int:
+    def _carried(self, node: rel.Relation) -> int:
         """Steps for what a row carries, and before a join is hashed and sorted by."""
         texts = sum(self.texts[id(node)].values())
         match node:
-            case JoinPerson() | MatchPerson():
-                hashed = sum(_HASHED.get(of.kind, 200) for of in columns_of(node).values())
+            case rel.JoinPerson() | rel.MatchPerson():
+                hashed = sum(_HASHED.get(of.kind, 200) for of in rel.columns_of(node).values())
                 return 1000 + hashed + 8 * texts
-            case PersonWindow(below, windows):  # sorted by, 16 comparisons a row
-                each = 500 + 100 * len(columns_of(below)) + 8 * texts
+            case rel.PersonWindow(below, windows):  # sorted by, 16 comparisons a row
+                each = 500 + 100 * len(rel.columns_of(below)) + 8 * texts
                 return len(windows) * each + sum(2 * _looked_at(one) for one in windows)
-            case PerPerson(_, _, aggregates):
+            case rel.PerPerson(_, _, aggregates):
                 return texts + sum(_SUMMARY.get(one.summary, 30) for one in aggregates)
         return 0
 

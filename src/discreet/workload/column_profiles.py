@@ -221,13 +221,9 @@ def _quantile(
     may = np.flatnonzero((over[1:] >= -doubt[1:]) & (over[:-1] <= doubt[:-1]))
     ends = np.append(starts, cells.size)
     first, last = (int(may[0]), int(may[-1])) if may.size else (0, size - 1)
-    place = _place(level, ends, np.maximum(counts, 0))
+    # Where a share of counts lies, spread evenly in each of their cells.
+    below: Floats = np.concatenate([[0.0], np.cumsum(np.maximum(counts, 0))])
+    place = float(np.interp(level * below[-1], below, ends))
     at = int(min(max(place, ends[first]), ends[last + 1] - 1))
     low, high = _between(cells, int(ends[first]), int(ends[last + 1]))
     return QuantileEstimate(level, cells.value(at), low, high)
-
-
-def _place(level: float, ends: Integers, counts: Integers) -> float:
-    """Where a share of counts lies, spread evenly in each of their cells."""
-    below: Floats = np.concatenate([[0.0], np.cumsum(counts)])
-    return float(np.interp(level * below[-1], below, ends))

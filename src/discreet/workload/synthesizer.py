@@ -229,7 +229,8 @@ class _Run:
         """
         budget = (self.plan.mu_squared - self.plan.check - self.spent) / left
         price, again = budget * (1 - _RESCORE), budget * _RESCORE
-        sigma = self._sigma(price)
+        square = self.histogram.squared_l2_sensitivity() / price
+        sigma = math.sqrt(square) / self.histogram.row_weight
         best = self._best(sigma)
         if not best:
             return None
@@ -239,10 +240,6 @@ class _Run:
         chosen = max(best, key=lambda one: self._worth(one, sigma))
         self._measure(chosen, price)
         return left - 1
-
-    def _sigma(self, mu_squared: Fraction) -> float:
-        square = self.histogram.squared_l2_sensitivity() / mu_squared
-        return math.sqrt(square) / self.histogram.row_weight
 
     def _worth(self, one: Candidate, sigma: float) -> float:
         """What measuring a candidate is expected to mend: its distance less what noise leaves."""

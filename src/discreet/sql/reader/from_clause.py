@@ -385,7 +385,7 @@ def _known_as(found: NamedRelation | Answer, name: str) -> NamedRelation | Answe
 
 def _renamed(syntax: Syntax, found: Source, words: list[Word]) -> Source:
     """The first columns under new names: FROM visits AS v(who, age)."""
-    old = _column_names(found)
+    old = found.names if isinstance(found, Answer) else tuple(c.name for c in found.columns)
     if len(words) > len(old):
         raise syntax.refuse(words[-1].node, _TOO_MANY_NAMES)
     new = tuple(check_name(syntax, word.text, word.node) for word in words)
@@ -394,10 +394,6 @@ def _renamed(syntax: Syntax, found: Source, words: list[Word]) -> Source:
         return replace(found, names=names)
     columns = zip(found.columns, names, strict=True)
     return replace(found, columns=tuple(replace(c, name=name) for c, name in columns))
-
-
-def _column_names(found: NamedRelation | Public | Answer) -> tuple[str, ...]:
-    return found.names if isinstance(found, Answer) else tuple(c.name for c in found.columns)
 
 
 _UNION_OUTPUT = Refusal(

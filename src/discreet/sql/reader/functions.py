@@ -10,21 +10,11 @@ from sqlglot import exp
 
 from discreet.plan.expressions import Call, Cast, Expression, Function, Literal
 from discreet.plan.kinds import Kind
+from discreet.sql.reader import times
 from discreet.sql.reader.composed_functions import COMPOSED
 from discreet.sql.reader.literals import read_moment, read_whole
 from discreet.sql.reader.refusals import Refusal
 from discreet.sql.reader.syntax import Node, conjuncts
-from discreet.sql.reader.times import (
-    INTERVAL,
-    Rule,
-    named_part,
-    read_date_add,
-    read_difference,
-    read_extract,
-    read_later,
-    read_part,
-    read_truncated,
-)
 
 if TYPE_CHECKING:
     from discreet.sql.reader.expressions import ExpressionReader
@@ -33,7 +23,7 @@ _REST = (1 << 31) - 1
 """More code points than a text has: what SUBSTRING without a length takes."""
 
 
-def _plain(function: Function, *parts: str) -> Rule:
+def _plain(function: Function, *parts: str) -> times.Rule:
     def rule(reader: "ExpressionReader", node: Node) -> Expression:
         arguments = [reader.syntax.part(node, part) for part in parts]
         return Call(function, tuple(reader.read(argument) for argument in arguments))
@@ -41,7 +31,7 @@ def _plain(function: Function, *parts: str) -> Rule:
     return rule
 
 
-def _alike(function: Function, *, flag: str | None = None) -> Rule:
+def _alike(function: Function, *, flag: str | None = None) -> times.Rule:
     """A function of values of one kind: the first, and a list of further ones."""
 
     def rule(reader: "ExpressionReader", node: Node) -> Expression:
@@ -56,7 +46,7 @@ def _alike(function: Function, *, flag: str | None = None) -> Rule:
 # --- arithmetic -----------------------------------------------------------------------------------
 
 
-def _sum(function: Function) -> Rule:
+def _sum(function: Function) -> times.Rule:
     """Plus and minus, where one side may be an interval."""
 
     def rule(reader: "ExpressionReader", node: Node) -> Expression:
@@ -65,10 +55,10 @@ def _sum(function: Function) -> Rule:
             case [False, False]:
                 return Call(function, tuple(reader.read(side) for side in sides))
             case [False, True]:
-                return read_later(reader, function, *sides)
+                return times.read_later(reader, function, *sides)
             case [True, False] if function is Function.ADD:
-                return read_later(reader, function, *sides[::-1])
-        raise reader.syntax.refuse(node, INTERVAL)
+                return times.read_later(reader, function, *sides[::-1])
+        raise reader.syntax.refuse(node, times.INTERVAL)
 
     return rule
 
@@ -260,11 +250,13 @@ def _by_name(reader: "ExpressionReader", node: Node) -> Expression:
     arguments = reader.syntax.parts(node, "expressions")
     match name, arguments:
         case (("DATE_PART" | "DATEPART"), [unit, of]):
-            return read_part(reader, node, reader.text(unit, "the part of DATE_PART").upper(), of)
+            return times.read_part(
+                reader, node, reader.text(unit, "the part of DATE_PART").upper(), of
+            )
         case "WEEKDAY", [of]:
-            return read_part(reader, node, "DOW", of)
+            return times.read_part(reader, node, "DOW", of)
         case "ISODOW", [of]:
-            return read_part(reader, node, "ISODOW", of)
+            return times.read_part(reader, node, "ISODOW", of)
         case "PREFIX", [text, part]:
             return Call(Function.STARTS_WITH, (reader.read(text), reader.read(part)))
         case "SUFFIX", [text, part]:
@@ -294,7 +286,7 @@ _TYPE = Refusal(
     "kinds are BOOLEAN, BIGINT, DOUBLE, VARCHAR, DATE and TIMESTAMP, without lengths",
     "cast to one of them",
 )
-FUNCTIONS: dict[type[Node], Rule] = {
+FUNCTIONS: dict[type[Node], times.Rule] = {
     **COMPOSED,
     exp.Add: _sum(Function.ADD),
     exp.Sub: _sum(Function.SUBTRACT),
@@ -333,24 +325,24 @@ FUNCTIONS: dict[type[Node], Rule] = {
     exp.Cast: _cast,
     exp.TryCast: _cast,
     exp.Date: _date,
-    exp.Extract: read_extract,
-    exp.Year: named_part("YEAR"),
-    exp.Quarter: named_part("QUARTER"),
-    exp.Month: named_part("MONTH"),
-    exp.Day: named_part("DAY"),
-    exp.DayOfMonth: named_part("DAY"),
-    exp.Hour: named_part("HOUR"),
-    exp.Minute: named_part("MINUTE"),
-    exp.Second: named_part("SECOND"),
-    exp.Week: named_part("WEEK"),
-    exp.WeekOfYear: named_part("WEEK"),
-    exp.DateDiff: read_difference,
-    exp.DateAdd: read_date_add,
-    exp.DayOfWeek: named_part("DOW"),
-    exp.DayOfWeekIso: named_part("ISODOW"),
-    exp.DayOfYear: named_part("DOY"),
-    exp.TimestampTrunc: read_truncated,
-    exp.DateTrunc: read_truncated,
+    exp.Extract: times.read_extract,
+    exp.Year: times.named_part("YEAR"),
+    exp.Quarter: times.named_part("QUARTER"),
+    exp.Month: times.named_part("MONTH"),
+    exp.Day: times.named_part("DAY"),
+    exp.DayOfMonth: times.named_part("DAY"),
+    exp.Hour: times.named_part("HOUR"),
+    exp.Minute: times.named_part("MINUTE"),
+    exp.Second: times.named_part("SECOND"),
+    exp.Week: times.named_part("WEEK"),
+    exp.WeekOfYear: times.named_part("WEEK"),
+    exp.DateDiff: times.read_difference,
+    exp.DateAdd: times.read_date_add,
+    exp.DayOfWeek: times.named_part("DOW"),
+    exp.DayOfWeekIso: times.named_part("ISODOW"),
+    exp.DayOfYear: times.named_part("DOY"),
+    exp.TimestampTrunc: times.read_truncated,
+    exp.DateTrunc: times.read_truncated,
     exp.WidthBucket: _plain(Function.BUCKET, "this", "min_value", "max_value", "num_buckets"),
     exp.Anonymous: _by_name,
 }

@@ -13,21 +13,9 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from discreet.errors import InputError
+from discreet.plan import relations as rel
 from discreet.plan.expressions import Call, Case, Column, Expression, Function, Literal
 from discreet.plan.kinds import Kind, Type
-from discreet.plan.relations import (
-    FilterRows,
-    JoinPerson,
-    JoinPublic,
-    Keep,
-    MatchPerson,
-    MatchPublic,
-    Named,
-    Project,
-    Relation,
-    Union,
-    columns_of,
-)
 from discreet.plan.schema import PublicTable
 from discreet.plan.typing import infer, parts_of
 from discreet.sql.reader.expressions import ExpressionReader
@@ -69,15 +57,15 @@ def join(
         case NamedRelation(), _ if kind in {"SEMI", "ANTI"}:
             return RowJoin(syntax, left, right, node).picked(some=kind == "SEMI")
         case NamedRelation(), NamedRelation() if kind == "FULL":
-            joined = RowJoin(syntax, left, right, node, Keep.ALL).full()
+            joined = RowJoin(syntax, left, right, node, rel.Keep.ALL).full()
         case NamedRelation(), NamedRelation() if kind == "RIGHT":
-            joined = RowJoin(syntax, right, left, node, Keep.ALL).private()
+            joined = RowJoin(syntax, right, left, node, rel.Keep.ALL).private()
         case NamedRelation(), NamedRelation():
             joined = RowJoin(syntax, left, right, node, _KEEP[kind], where).private()
         case NamedRelation(), Public() if kind in _KEEP:
             joined = RowJoin(syntax, left, right, node, _KEEP[kind], where).public()
         case Public(), NamedRelation() if kind in {"INNER", "RIGHT"}:
-            keep = Keep.ALL if kind == "RIGHT" else Keep.MATCHED
+            keep = rel.Keep.ALL if kind == "RIGHT" else rel.Keep.MATCHED
             joined = RowJoin(syntax, right, left, node, keep, where).public()
         case _:
             raise syntax.refuse(node, _PUBLIC_FIRST)
@@ -123,16 +111,16 @@ class RowJoin:
         left: NamedRelation,
         right: NamedRelation | Public,
         node: Node,
-        keep: Keep = Keep.MATCHED,
+        keep: rel.Keep = rel.Keep.MATCHED,
         where: Sequence[Node] = (),
     ) -> None:
         self.syntax = syntax
         self.left = left
         self.node = node
         self.keep = keep
-        self.right = _apart(right, set(columns_of(left.relation)))
-        self.own = frozenset(columns_of(left.relation))
-        self.types: dict[str, Type] = {**columns_of(left.relation), **_types(self.right)}
+        self.right = _apart(right, set(rel.columns_of(left.relation)))
+        self.own = frozenset(rel.columns_of(left.relation))
+        self.types: dict[str, Type] = {**rel.columns_of(left.relation), **_types(self.right)}
         self.hidden: set[str] = set()
         self.conditions = list(self._conditions(where)) if isinstance(node, exp.Join) else []
 
@@ -145,14 +133,14 @@ class RowJoin:
         if not any(self._same_person(a, b) for a, b in pairs):
             raise self.syntax.refuse(self.node, self._no_person())
         on = tuple(pair for pair in pairs if not self._implied(*pair))
-        if self.keep is Keep.MATCHED:
-            joined = self._build(JoinPerson, self.left.relation, right.relation, on, self.keep)
+        if self.keep is rel.Keep.MATCHED:
+            joined = self._build(rel.JoinPerson, self.left.relation, right.relation, on, self.keep)
             return self._above(joined, rest)
         theirs = [one for one in rest if self._side(one.expression) == "right"]
         others = [one for one in rest if one not in theirs]
         relation = self._filtered(right.relation, theirs)
         fields = (self.left.relation, relation, on, self.keep, _all(others))
-        return self._above(self._build(JoinPerson, *fields), ())
+        return self._above(self._build(rel.JoinPerson, *fields), ())
 
     def full(self) -> NamedRelation:
         """A left join, and below it the rows on the right that meet none on the left."""
@@ -165,16 +153,19 @@ class RowJoin:
         on = tuple(pair for pair in pairs if not self._implied(*pair))
         condition, name = _all(rest), fresh("met", {one.lower() for one in self.types})
         joined = self._build(
-            JoinPerson, self.left.relation, right.relation, on, Keep.ALL, condition
+            rel.JoinPerson, self.left.relation, right.relation, on, rel.Keep.ALL, condition
         )
         back = tuple((there, here) for here, there in on)
-        alone = self._build(MatchPerson, right.relation, self.left.relation, back, name, condition)
-        alone = self._build(FilterRows, alone, Call(Function.NOT, (Column(name),)))
+        alone = self._build(
+            rel.MatchPerson, right.relation, self.left.relation, back, name, condition
+        )
+        alone = self._build(rel.FilterRows, alone, Call(Function.NOT, (Column(name),)))
         nulls = [
-            Named(c, Literal(None, of.kind)) for c, of in columns_of(self.left.relation).items()
+            rel.Named(c, Literal(None, of.kind))
+            for c, of in rel.columns_of(self.left.relation).items()
         ]
-        kept = [Named(c, Column(c)) for c in columns_of(right.relation)]
-        united = self._build(Union, joined, self._build(Project, alone, (*nulls, *kept)))
+        kept = [rel.Named(c, Column(c)) for c in rel.columns_of(right.relation)]
+        united = self._build(rel.Union, joined, self._build(rel.Project, alone, (*nulls, *kept)))
         return self._merged(self._above(united, ()))
 
     def _merged(self, joined: NamedRelation) -> NamedRelation:
@@ -182,10 +173,10 @@ class RowJoin:
         columns = [replace(c, absent=True) for c in joined.columns]
         relation, merged = joined.relation, list[Visible]()
         for left, right in self.using:
-            name = fresh(left.name, {one.lower() for one in columns_of(relation)})
+            name = fresh(left.name, {one.lower() for one in rel.columns_of(relation)})
             either = Call(Function.COALESCE, (Column(left.column), Column(right.column)))
-            old = tuple(Named(c, Column(c)) for c in columns_of(relation))
-            relation = self._build(Project, relation, (*old, Named(name, either)))
+            old = tuple(rel.Named(c, Column(c)) for c in rel.columns_of(relation))
+            relation = self._build(rel.Project, relation, (*old, rel.Named(name, either)))
             both = left.identities & right.identities
             absent = left.absent or right.absent
             merged.append(Visible(left.name, name, "(using)", both, absent))
@@ -198,9 +189,9 @@ class RowJoin:
         name = fresh("met", {one.lower() for one in self.types})
         relation, condition = self.matched(name)
         condition = condition if some else Call(Function.NOT, (condition,))
-        return NamedRelation(self._build(FilterRows, relation, condition), self.left.columns)
+        return NamedRelation(self._build(rel.FilterRows, relation, condition), self.left.columns)
 
-    def matched(self, name: str) -> tuple[Relation, Expression]:
+    def matched(self, name: str) -> tuple[rel.Relation, Expression]:
         """The rows on the left with a new column, and the condition that they meet some."""
         pairs, rest = self._pairs()
         sides = {id(one): self._side(one.expression) for one in rest}
@@ -215,7 +206,7 @@ class RowJoin:
             on = tuple(pair for pair in pairs if not self._implied(*pair))
             there = self._filtered(right.relation, theirs)
             fields = (self.left.relation, there, on, name, _all(both))
-            relation = self._build(MatchPerson, *fields)
+            relation = self._build(rel.MatchPerson, *fields)
         no = Literal(value=False, kind=Kind.BOOLEAN)
         mine = [one.expression for one in rest if one not in theirs and one not in both]
         parts: list[Expression] = [Column(name)]
@@ -229,7 +220,7 @@ class RowJoin:
         pairs: Sequence[tuple[Expression, Expression]],
         theirs: Sequence[Condition],
         both: Sequence[Condition],
-    ) -> Relation:
+    ) -> rel.Relation:
         if both or not all(isinstance(there, Column) for _, there in pairs):
             raise self.syntax.refuse(both[0].node if both else self.node, _PUBLIC_MATCH)
         here = (column.column for column in right.columns)
@@ -237,11 +228,11 @@ class RowJoin:
         lift = Lift(self.syntax, {Column(old): new for old, new in stored.items()}, ())
         condition = _all([replace(c, expression=lift.lift(c.expression, c.node)) for c in theirs])
         on = tuple((a, stored[b.name]) for a, b in pairs if isinstance(b, Column))
-        return self._build(MatchPublic, self.left.relation, right.table, on, name, condition)
+        return self._build(rel.MatchPublic, self.left.relation, right.table, on, name, condition)
 
-    def _filtered(self, relation: Relation, conditions: Sequence[Condition]) -> Relation:
+    def _filtered(self, relation: rel.Relation, conditions: Sequence[Condition]) -> rel.Relation:
         for condition in conditions:
-            relation = self._build(FilterRows, relation, condition.expression)
+            relation = self._build(rel.FilterRows, relation, condition.expression)
         return relation
 
     def public(self) -> NamedRelation:
@@ -264,18 +255,20 @@ class RowJoin:
             raise self.syntax.refuse(self.node, _needs_key(right.table))
         on = tuple(keys[key] for key in right.table.key)
         columns = tuple(stored.items())
-        joined = self._build(JoinPublic, self.left.relation, right.table, on, self.keep, columns)
-        holds_too = _all(rest) if self.keep is Keep.ALL else None
+        joined = self._build(
+            rel.JoinPublic, self.left.relation, right.table, on, self.keep, columns
+        )
+        holds_too = _all(rest) if self.keep is rel.Keep.ALL else None
         if holds_too is None:
             return self._above(joined, rest)
         # A row meets at most one row of the table: where the rest does not hold, it meets none.
-        types = columns_of(joined)
+        types = rel.columns_of(joined)
         values = {
             here: Case(((holds_too, Column(here)),), Literal(None, types[here].kind))
             for here in stored
         }
-        named = tuple(Named(name, values.get(name, Column(name))) for name in types)
-        return self._above(self._build(Project, joined, named), ())
+        named = tuple(rel.Named(name, values.get(name, Column(name))) for name in types)
+        return self._above(self._build(rel.Project, joined, named), ())
 
     # --- conditions ------------------------------------------------------------------------------
 
@@ -362,16 +355,16 @@ class RowJoin:
 
     # --- results ---------------------------------------------------------------------------------
 
-    def _above(self, joined: Relation, conditions: Sequence[Condition]) -> NamedRelation:
+    def _above(self, joined: rel.Relation, conditions: Sequence[Condition]) -> NamedRelation:
         joined = self._filtered(joined, conditions)
-        outer = self.keep is Keep.ALL
+        outer = self.keep is rel.Keep.ALL
         there = tuple(
             replace(c, absent=c.absent or outer, hidden=c.hidden or c.column in self.hidden)
             for c in self.right.columns
         )
         return NamedRelation(joined, (*self.left.columns, *there))
 
-    def _build(self, kind: Callable[..., Relation], *fields: object) -> Relation:
+    def _build(self, kind: Callable[..., rel.Relation], *fields: object) -> rel.Relation:
         try:
             return kind(*fields)
         except InputError as error:
@@ -404,13 +397,13 @@ def _apart(right: NamedRelation | Public, taken: set[str]) -> NamedRelation | Pu
         return Public(right.table, columns)
     if all(old == new for old, new in renamed.items()):
         return right
-    named = tuple(Named(new, Column(old)) for old, new in renamed.items())
-    return NamedRelation(Project(right.relation, named), columns)
+    named = tuple(rel.Named(new, Column(old)) for old, new in renamed.items())
+    return NamedRelation(rel.Project(right.relation, named), columns)
 
 
 def _types(side: NamedRelation | Public) -> dict[str, Type]:
     if isinstance(side, NamedRelation):
-        return dict(columns_of(side.relation))
+        return dict(rel.columns_of(side.relation))
     stored = side.table.columns.values()
     return {c.column: of for c, of in zip(side.columns, stored, strict=True)}
 
@@ -468,7 +461,7 @@ def _needs_key(table: PublicTable) -> Refusal:
     )
 
 
-_KEEP = {"INNER": Keep.MATCHED, "LEFT": Keep.ALL}
+_KEEP = {"INNER": rel.Keep.MATCHED, "LEFT": rel.Keep.ALL}
 _CROSS = Refusal(
     "cross_join",
     "a join without a condition",

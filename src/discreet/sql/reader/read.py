@@ -74,20 +74,16 @@ def _read(
     answer = RelationReader(syntax, schema, views=views).answer(syntax.tree)
     syntax.finish()
     check_words(syntax, tokens)
-    _check_people(answer.query, schema, text)
+    try:
+        schema.check_same_people(table.name for table in tables_in(answer.query))
+    except InputError as wrong:
+        raise _refused(wrong, "people", text) from None
     work = bound_work(answer.query, MOST_ROWS_EACH)
     try:
         check_work(work)
     except InputError as error:
         raise syntax.blame_word(work.costliest, error) from None
     return answer.query
-
-
-def _check_people(query: Query, schema: Schema, text: str) -> None:
-    try:
-        schema.check_same_people(table.name for table in tables_in(query))
-    except InputError as wrong:
-        raise _refused(wrong, "people", text) from None
 
 
 def _refused(wrong: InputError, code: str, text: str) -> QueryRefused:

@@ -11,22 +11,12 @@ from typing import TypeAlias
 from sqlglot import exp
 
 from discreet.errors import InputError
+from discreet.plan import released_tables as released
 from discreet.plan.answer_program import Program
 from discreet.plan.expressions import Call, Case, Column, Expression, Function, Literal
 from discreet.plan.kinds import Kind, Type
 from discreet.plan.query import Aggregate, AggregateFunction, SortKey
 from discreet.plan.relations import Named
-from discreet.plan.released_tables import (
-    AnswerWindow,
-    AnswerWindowFunction,
-    ComputedTable,
-    FilteredTable,
-    JoinKind,
-    RegroupedTable,
-    SortedTable,
-    WindowedTable,
-    is_single,
-)
 from discreet.sql.reader.expressions import ExpressionReader
 from discreet.sql.reader.literals import read_whole
 from discreet.sql.reader.names import fresh
@@ -58,7 +48,7 @@ class Beyond:
     syntax: Syntax
     types: dict[str, Type]
     subquery: Callable[[Node], object]
-    windows: dict[AnswerWindow, str] = field(default_factory=dict)
+    windows: dict[released.AnswerWindow, str] = field(default_factory=dict)
     answers: list[tuple[str, Program, Expression | None]] = field(default_factory=list)
 
     @property
@@ -102,14 +92,14 @@ class Beyond:
         ((old, of),) = program.table.columns.items()
         found = self._column("answer", of.may_be_null())
         keys = (Named(found.name, Column(old)),)
-        listed = replace(program, table=RegroupedTable(program.table, keys, ()))
+        listed = replace(program, table=released.RegroupedTable(program.table, keys, ()))
         self.answers.append((found.name, listed, Call(Function.EQUAL, (value, found))))
         counts = [self._column("answer", Type(Kind.INTEGER)) for _ in range(2)]
         asked = (
             Aggregate(counts[0].name, AggregateFunction.COUNT),
             Aggregate(counts[1].name, AggregateFunction.COUNT, (Column(old),)),
         )
-        counted = replace(program, table=RegroupedTable(program.table, (), asked))
+        counted = replace(program, table=released.RegroupedTable(program.table, (), asked))
         self.answers += [(counts[0].name, counted, None)]
         missing = Call(Function.IS_NULL, (value,))
         unknown = Call(Function.OR, (missing, Call(Function.GREATER, tuple(counts))))
@@ -120,11 +110,11 @@ class Beyond:
 
     def _value(self, node: Node) -> Expression:
         program = self._program(node)
-        if not is_single(program.table, program.queries, surely=False):
+        if not released.is_single(program.table, program.queries, surely=False):
             raise self.syntax.refuse(node, _ONE_ROW)
         ((old, of),) = program.table.columns.items()
         column = self._column("answer", of.may_be_null())
-        named = ComputedTable(program.table, (Named(column.name, Column(old)),))
+        named = released.ComputedTable(program.table, (Named(column.name, Column(old)),))
         self.answers.append((column.name, replace(program, table=named), None))
         return column
 
@@ -137,12 +127,14 @@ class Beyond:
         """A program with a column for each answer inside its expressions."""
         for _, answer, on in self.answers:
             if program is None:
-                if on is not None or not is_single(answer.table, answer.queries, surely=True):
+                if on is not None or not released.is_single(
+                    answer.table, answer.queries, surely=True
+                ):
                     raise self.syntax.refuse(node, _ONE_ROW)
                 program = answer
             else:
                 condition = None if on is None else lift(on, None)
-                program = program.beside(answer, JoinKind.LEFT, condition)
+                program = program.beside(answer, released.JoinKind.LEFT, condition)
         if program is None:
             raise self.syntax.refuse(node, NO_FROM)
         return program
@@ -162,7 +154,7 @@ class Beyond:
             for key in orders(reader.checked(part), descending=descending, nulls_first=nulls_first)
         )
         frame = self._frame(syntax.part(node, "spec"), ordered=bool(order))
-        window = AnswerWindow("", function, arguments, partition, order, number, frame)
+        window = released.AnswerWindow("", function, arguments, partition, order, number, frame)
         if window not in self.windows:
             try:
                 of = window.type(reader.types)
@@ -173,13 +165,15 @@ class Beyond:
 
     def _function(
         self, reader: ExpressionReader, node: Node
-    ) -> tuple[AnswerWindowFunction | AggregateFunction, tuple[Expression, ...], int | None]:
+    ) -> tuple[
+        released.AnswerWindowFunction | AggregateFunction, tuple[Expression, ...], int | None
+    ]:
         syntax, kind = self.syntax, type(node)
         if kind in _PLACES:
             return _PLACES[kind], (), None
         if kind is exp.Ntile:
             tiles = read_whole(syntax, syntax.part(node, "this"), "NTILE", at_least=1)
-            return AnswerWindowFunction.NTILE, (), tiles
+            return released.AnswerWindowFunction.NTILE, (), tiles
         if kind in _VALUES:
             return self._neighbour(reader, node)
         where = None
@@ -202,7 +196,7 @@ class Beyond:
 
     def _neighbour(
         self, reader: ExpressionReader, node: Node
-    ) -> tuple[AnswerWindowFunction, tuple[Expression, ...], int | None]:
+    ) -> tuple[released.AnswerWindowFunction, tuple[Expression, ...], int | None]:
         """LAG(x, 2, 0), NTH_VALUE(x, 3): a value of another row."""
         syntax, function = self.syntax, _VALUES[type(node)]
         nodes = [syntax.part(node, "this")]
@@ -211,7 +205,7 @@ class Beyond:
             default = syntax.part(node, "default")
             nodes += [] if default is None else [default]
         number = None if offset is None else read_whole(syntax, offset, "how many rows away")
-        if function in {AnswerWindowFunction.LAG, AnswerWindowFunction.LEAD}:
+        if function in {released.AnswerWindowFunction.LAG, released.AnswerWindowFunction.LEAD}:
             number = 1 if number is None else number
         values = tuple(reader.alike(nodes))
         for value, one in zip(values, nodes, strict=True):
@@ -246,19 +240,19 @@ class Beyond:
         raise self.syntax.refuse(spec, _FRAME)
 
 
-_PLACES: dict[type[Node], AnswerWindowFunction] = {
-    exp.RowNumber: AnswerWindowFunction.ROW_NUMBER,
-    exp.Rank: AnswerWindowFunction.RANK,
-    exp.DenseRank: AnswerWindowFunction.DENSE_RANK,
-    exp.PercentRank: AnswerWindowFunction.PERCENT_RANK,
-    exp.CumeDist: AnswerWindowFunction.CUME_DIST,
+_PLACES: dict[type[Node], released.AnswerWindowFunction] = {
+    exp.RowNumber: released.AnswerWindowFunction.ROW_NUMBER,
+    exp.Rank: released.AnswerWindowFunction.RANK,
+    exp.DenseRank: released.AnswerWindowFunction.DENSE_RANK,
+    exp.PercentRank: released.AnswerWindowFunction.PERCENT_RANK,
+    exp.CumeDist: released.AnswerWindowFunction.CUME_DIST,
 }
-_VALUES: dict[type[Node], AnswerWindowFunction] = {
-    exp.Lag: AnswerWindowFunction.LAG,
-    exp.Lead: AnswerWindowFunction.LEAD,
-    exp.FirstValue: AnswerWindowFunction.FIRST_VALUE,
-    exp.LastValue: AnswerWindowFunction.LAST_VALUE,
-    exp.NthValue: AnswerWindowFunction.NTH_VALUE,
+_VALUES: dict[type[Node], released.AnswerWindowFunction] = {
+    exp.Lag: released.AnswerWindowFunction.LAG,
+    exp.Lead: released.AnswerWindowFunction.LEAD,
+    exp.FirstValue: released.AnswerWindowFunction.FIRST_VALUE,
+    exp.LastValue: released.AnswerWindowFunction.LAST_VALUE,
+    exp.NthValue: released.AnswerWindowFunction.NTH_VALUE,
 }
 _AGGREGATES: dict[type[Node], AggregateFunction] = {
     exp.Count: AggregateFunction.COUNT,
@@ -282,20 +276,20 @@ class Shown:
     order: tuple[SortKey, ...] = ()
     limits: Limits = (None, 0)
 
-    def over(self, program: Program, windows: Mapping[AnswerWindow, str]) -> Program:
+    def over(self, program: Program, windows: Mapping[released.AnswerWindow, str]) -> Program:
         """Filter, windows, QUALIFY, ORDER BY and LIMIT, and the values that are selected."""
         table = program.table
         if self.having is not None:
-            table = FilteredTable(table, self.having)
+            table = released.FilteredTable(table, self.having)
         if windows:
             named = (replace(one, name=name) for one, name in windows.items())
-            table = WindowedTable(table, tuple(named))
+            table = released.WindowedTable(table, tuple(named))
         if self.qualify is not None:
-            table = FilteredTable(table, self.qualify)
+            table = released.FilteredTable(table, self.qualify)
         if self.order or self.limits != (None, 0):
-            table = SortedTable(table, self.order, *self.limits)
+            table = released.SortedTable(table, self.order, *self.limits)
         outputs = tuple(Named(name, expression) for name, expression in self.outputs)
-        return replace(program, table=ComputedTable(table, outputs))
+        return replace(program, table=released.ComputedTable(table, outputs))
 
 
 NO_FROM = Refusal(

@@ -10,18 +10,7 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from discreet.errors import InputError, QueryRefused
-from discreet.plan.expressions import (
-    Call,
-    Case,
-    Cast,
-    Column,
-    Expression,
-    Function,
-    IsIn,
-    Like,
-    Literal,
-    Truncate,
-)
+from discreet.plan import expressions as ex
 from discreet.plan.kinds import Kind
 from discreet.plan.query import Query, SortKey, released_columns
 from discreet.plan.relations import Named
@@ -52,29 +41,31 @@ class Lift:
     """Puts released names in the place of key expressions and aggregates."""
 
     syntax: Syntax
-    names: Mapping[Expression, str]
+    names: Mapping[ex.Expression, str]
     columns: Sequence[Visible]
 
-    def lift(self, expression: Expression, node: Node | None) -> Expression:
+    def lift(self, expression: ex.Expression, node: Node | None) -> ex.Expression:
         """The expression over released columns; a column that is not grouped is refused."""
         if expression in self.names:
-            return self._kept(Column(self.names[expression]), expression, node)
+            return self._kept(ex.Column(self.names[expression]), expression, node)
         here = self.syntax.origin(expression) or node
         match expression:
-            case Literal():
+            case ex.Literal():
                 return expression
-            case Column(name):
+            case ex.Column(name):
                 raise self._ungrouped(name, here)
-            case Call(function, arguments):
-                lifted: Expression = Call(function, tuple(self.lift(a, here) for a in arguments))
-            case Case(branches, otherwise):
+            case ex.Call(function, arguments):
+                lifted: ex.Expression = ex.Call(
+                    function, tuple(self.lift(a, here) for a in arguments)
+                )
+            case ex.Case(branches, otherwise):
                 pairs = tuple((self.lift(c, here), self.lift(v, here)) for c, v in branches)
-                lifted = Case(pairs, self.lift(otherwise, here))
-            case Cast() | IsIn() | Like() | Truncate():
+                lifted = ex.Case(pairs, self.lift(otherwise, here))
+            case ex.Cast() | ex.IsIn() | ex.Like() | ex.Truncate():
                 lifted = replace(expression, operand=self.lift(expression.operand, here))
         return self._kept(lifted, expression, node)
 
-    def _kept(self, lifted: Expression, old: Expression, node: Node | None) -> Expression:
+    def _kept(self, lifted: ex.Expression, old: ex.Expression, node: Node | None) -> ex.Expression:
         origin = self.syntax.origin(old) or node
         return lifted if origin is None else self.syntax.remember(lifted, origin)
 
@@ -89,7 +80,7 @@ class Lift:
         return self.syntax.refuse(node, what)
 
 
-def check_released(reader: ExpressionReader, expression: Expression, node: Node) -> None:
+def check_released(reader: ExpressionReader, expression: ex.Expression, node: Node) -> None:
     """Refuse a condition over released columns that is none."""
     reader.check(expression, node)
     try:
@@ -136,14 +127,14 @@ def position(syntax: Syntax, node: Node, count: int) -> int | None:
     return None
 
 
-def orders(expression: Expression, *, descending: bool, nulls_first: bool) -> list[SortKey]:
+def orders(expression: ex.Expression, *, descending: bool, nulls_first: bool) -> list[SortKey]:
     """One part of ORDER BY: NULL is last in the plan, so that NULLS FIRST takes two."""
     order = SortKey(expression, descending)
     if not nulls_first:
         return [order]
-    last, first = Literal(1, Kind.INTEGER), Literal(0, Kind.INTEGER)
-    missing = Call(Function.IS_NULL, (expression,))
-    return [SortKey(Case(((missing, first),), last)), order]
+    last, first = ex.Literal(1, Kind.INTEGER), ex.Literal(0, Kind.INTEGER)
+    missing = ex.Call(ex.Function.IS_NULL, (expression,))
+    return [SortKey(ex.Case(((missing, first),), last)), order]
 
 
 def is_simple(select: Node, answer: Answer) -> bool:
@@ -197,10 +188,10 @@ class _Over:
         query = self._limited(self._filtered(query), outputs, names)
         return Answer(query, "", tuple(names), self.personal)
 
-    def _value(self, node: exp.Column) -> Expression:
+    def _value(self, node: exp.Column) -> ex.Expression:
         return self.values[resolve(self.syntax, node, self.columns).column]
 
-    def _output(self, item: Item) -> Expression:
+    def _output(self, item: Item) -> ex.Expression:
         if item.visible is not None:
             return self.values[item.visible.column]
         return self.reader.checked(item.node)
@@ -213,10 +204,10 @@ class _Over:
         condition = self.reader.checked(node)
         check_released(self.reader, condition, node)
         if query.having is not None:
-            condition = Call(Function.AND, (query.having, condition))
+            condition = ex.Call(ex.Function.AND, (query.having, condition))
         return replace(query, having=condition)
 
-    def _limited(self, query: Query, outputs: Sequence[Expression], names: list[str]) -> Query:
+    def _limited(self, query: Query, outputs: Sequence[ex.Expression], names: list[str]) -> Query:
         order = [
             one
             for node, descending, nulls_first in order_parts(self.syntax, self.select)
@@ -231,7 +222,9 @@ class _Over:
             return replace(query, order=tuple(order) or query.order, limit=limit, offset=offset)
         return query
 
-    def _ordered(self, node: Node, outputs: Sequence[Expression], names: list[str]) -> Expression:
+    def _ordered(
+        self, node: Node, outputs: Sequence[ex.Expression], names: list[str]
+    ) -> ex.Expression:
         at = position(self.syntax, node, len(outputs))
         if at is not None:
             return outputs[at]

@@ -8,27 +8,9 @@ once, under a name of WITH.
 from collections.abc import Mapping, Sequence
 from typing import assert_never
 
+from discreet.plan import relations as rel
 from discreet.plan.expressions import Column
 from discreet.plan.kinds import Kind
-from discreet.plan.relations import (
-    FilterRows,
-    JoinPerson,
-    JoinPublic,
-    Keep,
-    MatchPerson,
-    MatchPublic,
-    PerPerson,
-    PersonWindow,
-    Project,
-    Relation,
-    Scan,
-    Union,
-    columns_of,
-    inputs_of,
-    join_caps,
-    nodes_of,
-    unit_of,
-)
 from discreet.plan.schema import PERSON, EachRow
 from discreet.plan.texts import LONGEST_TEXT
 from discreet.sql.writer.dialect import Dialect
@@ -36,14 +18,14 @@ from discreet.sql.writer.stored_view import view_name
 from discreet.sql.writer.summaries import render_per_person, render_windows
 
 
-def render_relation(relation: Relation, dialect: Dialect, salt: str) -> str:
+def render_relation(relation: rel.Relation, dialect: Dialect, salt: str) -> str:
     """The SELECT of a relation; `salt` is the secret that says which rows of a person are kept."""
-    order, shared = nodes_of(relation)
+    order, shared = rel.nodes_of(relation)
     sources: dict[int, str] = {}
     parts: list[str] = []
     for node in order:
-        text = _render(node, [sources[id(below)] for below in inputs_of(node)], dialect, salt)
-        if id(node) in shared and not isinstance(node, Scan):
+        text = _render(node, [sources[id(below)] for below in rel.inputs_of(node)], dialect, salt)
+        if id(node) in shared and not isinstance(node, rel.Scan):
             sources[id(node)] = f"shared{len(parts)}"
             parts.append(f"shared{len(parts)} AS ({text})")
         else:
@@ -51,46 +33,46 @@ def render_relation(relation: Relation, dialect: Dialect, salt: str) -> str:
     return f"WITH {', '.join(parts)} {text}" if parts else text
 
 
-def _render(relation: Relation, sources: Sequence[str], dialect: Dialect, salt: str) -> str:
+def _render(relation: rel.Relation, sources: Sequence[str], dialect: Dialect, salt: str) -> str:
     """The SELECT of a relation over the sources of its inputs: names, or texts in parentheses."""
     name = dialect.identifier
     match relation:
-        case Scan(table):
+        case rel.Scan(table):
             return f"SELECT * FROM {view_name(table.name, dialect)}"
-        case FilterRows(below, predicate):
-            holds = dialect.render(predicate, columns_of(below))
+        case rel.FilterRows(below, predicate):
+            holds = dialect.render(predicate, rel.columns_of(below))
             return f"SELECT * FROM {sources[0]} AS s WHERE {holds}"
-        case Project(below, columns):
-            scope = columns_of(below)
+        case rel.Project(below, columns):
+            scope = rel.columns_of(below)
             parts = [f"{dialect.render(c.expression, scope)} AS {name(c.name)}" for c in columns]
             return f"SELECT {', '.join([*_person(below, dialect), *parts])} FROM {sources[0]} AS s"
-        case JoinPublic():
+        case rel.JoinPublic():
             return _join_public(relation, sources[0], dialect)
-        case JoinPerson():
+        case rel.JoinPerson():
             return _join_person(relation, sources, dialect, salt)
-        case MatchPublic():
+        case rel.MatchPublic():
             return _match_public(relation, sources[0], dialect)
-        case MatchPerson():
+        case rel.MatchPerson():
             return _match_person(relation, sources, dialect, salt)
-        case PersonWindow():
+        case rel.PersonWindow():
             return render_windows(relation, sources[0], dialect)
-        case PerPerson():
+        case rel.PerPerson():
             return render_per_person(relation, sources[0], dialect)
-        case Union(left, right):
+        case rel.Union(left, right):
             return _union(left, right, sources, dialect)
         case _:
             assert_never(relation)
 
 
-def _person(relation: Relation, dialect: Dialect, prefix: str = "") -> list[str]:
+def _person(relation: rel.Relation, dialect: Dialect, prefix: str = "") -> list[str]:
     """The person's column, where rows have a person."""
-    if isinstance(unit_of(relation), EachRow):
+    if isinstance(rel.unit_of(relation), EachRow):
         return []
     return [prefix + dialect.identifier(PERSON)]
 
 
-def _join_public(join: JoinPublic, source: str, dialect: Dialect) -> str:
-    scope = columns_of(join.input)
+def _join_public(join: rel.JoinPublic, source: str, dialect: Dialect) -> str:
+    scope = rel.columns_of(join.input)
     name = dialect.identifier
     # Keys meet by equality, so a NULL key matches nothing, as in SQL.
     conditions = [
@@ -98,26 +80,26 @@ def _join_public(join: JoinPublic, source: str, dialect: Dialect) -> str:
         for expression, key in zip(join.on, join.table.key, strict=True)
     ]
     columns = [f"r.{name(there)} AS {name(here)}" for here, there in join.columns]
-    kind = "JOIN" if join.keep is Keep.MATCHED else "LEFT JOIN"
+    kind = "JOIN" if join.keep is rel.Keep.MATCHED else "LEFT JOIN"
     return (
         f"SELECT {', '.join(['l.*', *columns])} FROM {source} AS l "
         f"{kind} {view_name(join.table.name, dialect)} AS r ON {' AND '.join(conditions)}"
     )
 
 
-def _join_person(join: JoinPerson, sources: Sequence[str], dialect: Dialect, salt: str) -> str:
-    columns = ["l.*", *(f"r.{dialect.identifier(column)}" for column in columns_of(join.right))]
-    kind = "JOIN" if join.keep is Keep.MATCHED else "LEFT JOIN"
+def _join_person(join: rel.JoinPerson, sources: Sequence[str], dialect: Dialect, salt: str) -> str:
+    columns = ["l.*", *(f"r.{dialect.identifier(column)}" for column in rel.columns_of(join.right))]
+    kind = "JOIN" if join.keep is rel.Keep.MATCHED else "LEFT JOIN"
     one, other = _sides(join, sources, dialect, salt)
     return (
         f"SELECT {', '.join(columns)} FROM {one} AS l {kind} {other} AS r ON {_meet(join, dialect)}"
     )
 
 
-def _meet(join: JoinPerson | MatchPerson, dialect: Dialect) -> str:
+def _meet(join: rel.JoinPerson | rel.MatchPerson, dialect: Dialect) -> str:
     """When rows of both sides meet; no two of their columns have one name."""
     person = dialect.identifier(PERSON)
-    left, right = columns_of(join.left), columns_of(join.right)
+    left, right = rel.columns_of(join.left), rel.columns_of(join.right)
     conditions = [f"l.{person} = r.{person}"]
     conditions += [
         f"{dialect.render(a, left, prefix='l')} = {dialect.render(b, right, prefix='r')}"
@@ -129,19 +111,19 @@ def _meet(join: JoinPerson | MatchPerson, dialect: Dialect) -> str:
 
 
 def _sides(
-    join: JoinPerson | MatchPerson, sources: Sequence[str], dialect: Dialect, salt: str
+    join: rel.JoinPerson | rel.MatchPerson, sources: Sequence[str], dialect: Dialect, salt: str
 ) -> list[str]:
     """The sources of both sides, with so many rows a person as may meet."""
-    sides = zip(sources, (join.left, join.right), join_caps(join), strict=True)
+    sides = zip(sources, (join.left, join.right), rel.join_caps(join), strict=True)
     return [
         source if cap is None else _capped(source, relation, cap, dialect, salt)
         for source, relation, cap in sides
     ]
 
 
-def _match_public(match: MatchPublic, source: str, dialect: Dialect) -> str:
+def _match_public(match: rel.MatchPublic, source: str, dialect: Dialect) -> str:
     """A left join with the different values there, of which a row meets at most one."""
-    scope, name = columns_of(match.input), dialect.identifier
+    scope, name = rel.columns_of(match.input), dialect.identifier
     there = list(dict.fromkeys(column for _, column in match.on))
     listed = ["1 AS hit", *(f"{name(column)} AS c{i}" for i, column in enumerate(there))]
     where = ""
@@ -166,9 +148,11 @@ def _marked(
     )
 
 
-def _match_person(match: MatchPerson, sources: Sequence[str], dialect: Dialect, salt: str) -> str:
+def _match_person(
+    match: rel.MatchPerson, sources: Sequence[str], dialect: Dialect, salt: str
+) -> str:
     """As with a public table; under a condition, the rows that meet one and those that do not."""
-    left, right, name = columns_of(match.left), columns_of(match.right), dialect.identifier
+    left, right, name = rel.columns_of(match.left), rel.columns_of(match.right), dialect.identifier
     person = name(PERSON)
     one, other = _sides(match, sources, dialect, salt)
     if match.condition is None:
@@ -189,14 +173,14 @@ def _match_person(match: MatchPerson, sources: Sequence[str], dialect: Dialect, 
     return f"WITH {mine}, {theirs} {met} UNION ALL {unmet}"
 
 
-def _capped(source: str, relation: Relation, most: int, dialect: Dialect, salt: str) -> str:
+def _capped(source: str, relation: rel.Relation, most: int, dialect: Dialect, salt: str) -> str:
     """At most so many rows a person; only the rows of the few who have more are ordered.
 
     Why: rows that are equal can stand for one another, so that the rows which are kept depend on
     the person's rows and the secret, and on nothing else.
     """
     person = dialect.identifier(PERSON)
-    kinds = {dialect.identifier(name): of.kind for name, of in columns_of(relation).items()}
+    kinds = {dialect.identifier(name): of.kind for name, of in rel.columns_of(relation).items()}
     many = f"SELECT {person} FROM every GROUP BY 1 HAVING COUNT(*) > {most}"
     # A stored table is read again, column by column; what has to be computed is computed once.
     once = not _is_stored(relation)
@@ -212,12 +196,12 @@ def _capped(source: str, relation: Relation, most: int, dialect: Dialect, salt: 
     )
 
 
-def _is_stored(relation: Relation) -> bool:
+def _is_stored(relation: rel.Relation) -> bool:
     """Whether rows are those of a stored table, perhaps under other names."""
     match relation:
-        case Project(below, columns):
+        case rel.Project(below, columns):
             return _is_stored(below) and all(isinstance(c.expression, Column) for c in columns)
-    return isinstance(relation, Scan)
+    return isinstance(relation, rel.Scan)
 
 
 def first_rows(
@@ -243,9 +227,11 @@ def first_rows(
     return dialect.first(each, [person, *kinds, *others], person, hashed, most)
 
 
-def _union(left: Relation, right: Relation, sources: Sequence[str], dialect: Dialect) -> str:
+def _union(
+    left: rel.Relation, right: rel.Relation, sources: Sequence[str], dialect: Dialect
+) -> str:
     name = dialect.identifier
-    first, second = list(columns_of(left)), list(columns_of(right))
+    first, second = list(rel.columns_of(left)), list(rel.columns_of(right))
     top = [*_person(left, dialect), *map(name, first)]
     bottom = [*_person(right, dialect), *map(name, second)]
     return (

@@ -13,20 +13,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, assert_never
 
+from discreet.plan import expressions as ex
 from discreet.plan.calendar import moment
-from discreet.plan.expressions import (
-    Call,
-    Case,
-    Cast,
-    Column,
-    Expression,
-    Function,
-    IsIn,
-    Like,
-    Literal,
-    Truncate,
-    Unit,
-)
 from discreet.plan.functions import common_kind
 from discreet.plan.kinds import Kind, Type, Value
 from discreet.plan.numeric import REACH, ResultType, reach
@@ -43,7 +31,7 @@ _EXACT_DOUBLES = 1 << 53  # whole numbers up to here are doubles
 
 
 def render(
-    expression: Expression, columns: Mapping[str, Type], dialect: "Dialect", prefix: str = ""
+    expression: ex.Expression, columns: Mapping[str, Type], dialect: "Dialect", prefix: str = ""
 ) -> str:
     """The text of an expression over columns of these types, of the table or alias `prefix`.
 
@@ -65,31 +53,31 @@ class Renderer:
     dialect: "Dialect"
     prefix: str
 
-    def visit(self, expression: Expression, depth: int) -> SqlText:
+    def visit(self, expression: ex.Expression, depth: int) -> SqlText:
         """The text of an expression that stands so deep inside another."""
         check_depth(depth)
         parts = [self.visit(part, depth + 1) for part in parts_of(expression)]
         outcome = deduce(expression, [part.type for part in parts], self.columns)
         return self.node(expression, parts, outcome)
 
-    def node(self, expression: Expression, parts: list[SqlText], outcome: ResultType) -> SqlText:
+    def node(self, expression: ex.Expression, parts: list[SqlText], outcome: ResultType) -> SqlText:
         """The text of a node whose parts have these texts."""
         match expression:
-            case Literal(value, kind):
+            case ex.Literal(value, kind):
                 return SqlText(self.dialect.literal(value, kind), outcome.type, literal=expression)
-            case Column(name):
+            case ex.Column(name):
                 sql = self.prefix + self.dialect.identifier(name)
-            case Call(function, _):
+            case ex.Call(function, _):
                 return CALLS[function](self, expression, parts, outcome)
-            case Case():
+            case ex.Case():
                 return self._case(parts, outcome)
-            case Cast(_, kind):
+            case ex.Cast(_, kind):
                 return self._cast(parts[0], kind, outcome)
-            case IsIn(_, values):
+            case ex.IsIn(_, values):
                 sql = self._is_in(parts[0], values)
-            case Like(_, pattern, escape):
+            case ex.Like(_, pattern, escape):
                 sql = self.dialect.like(parts[0].sql, tokens(pattern, escape))
-            case Truncate(_, unit):
+            case ex.Truncate(_, unit):
                 sql = self._truncate(unit, parts[0])
             case _:
                 assert_never(expression)
@@ -168,7 +156,7 @@ class Renderer:
         sql, strays = cast_text(part.sql, part.kind, kind, self.dialect, strays=part.strays)
         return SqlText(sql, outcome.type, strays)
 
-    def _is_in(self, part: SqlText, values: tuple[Literal, ...]) -> str:
+    def _is_in(self, part: SqlText, values: tuple[ex.Literal, ...]) -> str:
         """INTEGER literals that are no doubles equal no REAL, nor do fractions any INTEGER."""
         kind = part.kind
         if kind is Kind.DATE and any(value.kind is Kind.TIMESTAMP for value in values):
@@ -180,8 +168,8 @@ class Renderer:
             return f"({sql} IS NULL AND {self.dialect.literal(None, Kind.BOOLEAN)})"
         return f"({sql} IN ({', '.join(listed)}))"
 
-    def _truncate(self, unit: Unit, part: SqlText) -> str:
-        if part.kind is Kind.DATE and unit in {Unit.DAY, Unit.HOUR, Unit.MINUTE}:
+    def _truncate(self, unit: ex.Unit, part: SqlText) -> str:
+        if part.kind is Kind.DATE and unit in {ex.Unit.DAY, ex.Unit.HOUR, ex.Unit.MINUTE}:
             return part.sql
         return self.dialect.truncate(unit, part.sql, part.kind)
 
@@ -218,7 +206,7 @@ def _same(value: Value, kind: Kind) -> Value:
     return value
 
 
-CALLS: dict[Function, Rule] = {
+CALLS: dict[ex.Function, Rule] = {
     **render_numbers.CALLS,
     **render_times.CALLS,
     **render_values.CALLS,
