@@ -122,10 +122,6 @@ class DuckDBDialect(Dialect):
         """In code points; the empty text is at 1."""
         return f"strpos({text}, {part})"
 
-    def starts_with(self, text: str, beginning: str) -> str:
-        """By code point."""
-        return f"starts_with({text}, {beginning})"
-
     def ends_with(self, text: str, end: str) -> str:
         """By code point."""
         return f"ends_with({text}, {end})"

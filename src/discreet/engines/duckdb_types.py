@@ -2,8 +2,8 @@
 
 import re
 
-from discreet.errors import InputError
-from discreet.plan.calendar import FIRST_TO_LAST, moment
+from discreet.engines.describe import in_calendar, unreadable
+from discreet.plan.calendar import FIRST_TO_LAST
 from discreet.plan.kinds import Kind
 
 _SMALL = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"}
@@ -58,14 +58,10 @@ def read_stored(text: str, physical: str, wanted: Kind) -> tuple[str, Kind, bool
         case Kind.TEXT:
             return f'(CAST({text} AS VARCHAR) COLLATE "binary")', kind, False
         case Kind.DATE:
-            return _in_calendar(text, kind), kind, False
+            return in_calendar(text, kind), kind, False
         case Kind.TIMESTAMP:
             return _timestamp(text, physical), kind, False
-    raise InputError(
-        f"a column of type {physical}",
-        why="its values are none of boolean, integer, real, text, date and timestamp",
-        fix="leave it out, or add a view that casts it",
-    )
+    raise unreadable(physical)
 
 
 def _real(text: str, physical: str) -> str:
@@ -84,10 +80,4 @@ def _timestamp(text: str, physical: str) -> str:
         bounds = FIRST_TO_LAST[Kind.TIMESTAMP]
         inside = f"epoch_us({text}) BETWEEN {bounds.low} AND {bounds.high}"
         return f"CASE WHEN {inside} THEN make_timestamp(epoch_us({text})) END"
-    return _in_calendar(f"TRY_CAST({text} AS TIMESTAMP)", Kind.TIMESTAMP)
-
-
-def _in_calendar(text: str, kind: Kind) -> str:
-    bounds, word = FIRST_TO_LAST[kind], kind.name
-    low, high = (f"{word} '{moment(end, kind)}'" for end in (bounds.low, bounds.high))
-    return f"CASE WHEN {text} BETWEEN {low} AND {high} THEN {text} END"
+    return in_calendar(f"TRY_CAST({text} AS TIMESTAMP)", Kind.TIMESTAMP)

@@ -190,21 +190,9 @@ class PostgresDialect(Dialect):
         """Of spaces."""
         return f"{'btrim' if function is Function.TRIM else function.value}({text}, ' ')"
 
-    def length(self, text: str) -> str:
-        """In code points."""
-        return f"CAST(char_length({text}) AS BIGINT)"
-
-    def bytes(self, text: str) -> str:
-        """In UTF-8."""
-        return f"octet_length({text})"
-
     def position(self, text: str, part: str) -> str:
         """In code points; the empty text is at 1."""
         return f"CAST(strpos({text}, {part}) AS BIGINT)"
-
-    def starts_with(self, text: str, beginning: str) -> str:
-        """By code point."""
-        return f"starts_with({text}, {beginning})"
 
     def ends_with(self, text: str, end: str) -> str:
         """By code point."""

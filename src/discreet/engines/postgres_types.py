@@ -2,9 +2,8 @@
 
 import re
 
+from discreet.engines.describe import in_calendar, unreadable
 from discreet.engines.postgres_arithmetic import NOT_A_NUMBER, REAL, double
-from discreet.errors import InputError
-from discreet.plan.calendar import FIRST_TO_LAST, moment
 from discreet.plan.kinds import INT64, Kind
 
 _KINDS = {
@@ -71,16 +70,12 @@ def read_stored(text: str, physical: str, wanted: Kind) -> tuple[str, Kind, bool
         case Kind.TEXT:
             return f'(CAST({text} AS TEXT) COLLATE "C")', kind, False
         case Kind.DATE:
-            return _in_calendar(text, kind), kind, False
+            return in_calendar(text, kind), kind, False
         case Kind.TIMESTAMP:
             zoned = physical.endswith("with time zone")
             utc = f"({text} AT TIME ZONE 'UTC')" if zoned else f"CAST({text} AS TIMESTAMP)"
-            return _in_calendar(utc, kind), kind, False
-    raise InputError(
-        f"a column of type {physical}",
-        why="its values are none of boolean, integer, real, text, date and timestamp",
-        fix="leave it out, or add a view that casts it",
-    )
+            return in_calendar(utc, kind), kind, False
+    raise unreadable(physical)
 
 
 def _real(text: str) -> str:
@@ -91,9 +86,3 @@ def _real(text: str) -> str:
         f"WHEN abs({text}) <= {low} THEN {double(0)} "
         f"WHEN {text} IS NOT NULL THEN {NOT_A_NUMBER} END"
     )
-
-
-def _in_calendar(text: str, kind: Kind) -> str:
-    bounds, word = FIRST_TO_LAST[kind], kind.name
-    low, high = (f"{word} '{moment(end, kind)}'" for end in (bounds.low, bounds.high))
-    return f"CASE WHEN {text} BETWEEN {low} AND {high} THEN {text} END"

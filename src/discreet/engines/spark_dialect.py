@@ -207,14 +207,6 @@ class SparkDialect(Dialect):
         """Of spaces alone."""
         return f"{function.value}({text})"
 
-    def length(self, text: str) -> str:
-        """In code points."""
-        return f"CAST(char_length({text}) AS BIGINT)"
-
-    def bytes(self, text: str) -> str:
-        """In UTF-8."""
-        return f"octet_length({text})"
-
     def position(self, text: str, part: str) -> str:
         """In code points; the empty text is at 1."""
         return f"CAST(instr({text}, {part}) AS BIGINT)"

@@ -2,8 +2,7 @@
 
 import re
 
-from discreet.errors import InputError
-from discreet.plan.calendar import FIRST_TO_LAST, moment
+from discreet.engines.describe import in_calendar, unreadable
 from discreet.plan.kinds import Kind
 
 _KINDS = {
@@ -58,21 +57,8 @@ def read_stored(text: str, physical: str, wanted: Kind) -> tuple[str, Kind, bool
         case Kind.TEXT:
             return (f"({text} COLLATE UTF8_BINARY)" if "collate" in physical else text), kind, False
         case Kind.DATE:
-            return _in_calendar(text, kind, "DATE"), kind, False
+            return in_calendar(text, kind), kind, False
         case Kind.TIMESTAMP:
-            return (
-                _in_calendar(f"CAST({text} AS TIMESTAMP_NTZ)", kind, "TIMESTAMP_NTZ"),
-                kind,
-                False,
-            )
-    raise InputError(
-        f"a column of type {physical}",
-        why="its values are none of boolean, integer, real, text, date and timestamp",
-        fix="leave it out, or add a view that casts it",
-    )
-
-
-def _in_calendar(text: str, kind: Kind, word: str) -> str:
-    bounds = FIRST_TO_LAST[kind]
-    low, high = (f"{word} '{moment(end, kind)}'" for end in (bounds.low, bounds.high))
-    return f"CASE WHEN {text} BETWEEN {low} AND {high} THEN {text} END"
+            moment = f"CAST({text} AS TIMESTAMP_NTZ)"
+            return in_calendar(moment, kind, "TIMESTAMP_NTZ"), kind, False
+    raise unreadable(physical)

@@ -267,13 +267,13 @@ class Dialect(ABC):
     def trim(self, function: Function, text: str) -> str:
         """TRIM, LTRIM or RTRIM: without spaces at both ends, or one."""
 
-    @abstractmethod
     def length(self, text: str) -> str:
         """The number of code points."""
+        return f"CAST(char_length({text}) AS BIGINT)"
 
-    @abstractmethod
     def bytes(self, text: str) -> str:
         """The number of bytes of a text, which is at least that of its code points."""
+        return f"octet_length({text})"
 
     def substring(self, text: str, first: int, count: int) -> str:
         """`count` code points from the one at `first`."""
@@ -295,9 +295,9 @@ class Dialect(ABC):
     def position(self, text: str, part: str) -> str:
         """Where a text first holds another, in code points from 1; 0 where it does not."""
 
-    @abstractmethod
     def starts_with(self, text: str, beginning: str) -> str:
         """Whether a text begins with another."""
+        return f"starts_with({text}, {beginning})"
 
     @abstractmethod
     def ends_with(self, text: str, end: str) -> str:
