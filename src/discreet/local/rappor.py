@@ -7,12 +7,13 @@ from statistics import NormalDist
 from typing import Any, ClassVar
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from discreet import noise
 from discreet.errors import InputError
 from discreet.local.count_mean_sketch import count_bits_by_row, look_up
-from discreet.local.estimate import Floats, normal_width
+from discreet.local.estimate import Floats, estimate_table, normal_width
 from discreet.local.protocol import (
     LocalProtocol,
     Statistic,
@@ -44,6 +45,12 @@ class DecodedValues:
         """Both ends, from 0 to n."""
         width = normal_width(confidence) * self.standard_error
         return np.clip(self.counts - width, 0, self.n), np.clip(self.counts + width, 0, self.n)
+
+    def to_arrow(self, confidence: Real = 0.95) -> pa.Table:
+        """As of other estimates, and the p-values."""
+        ends = self.interval(confidence)
+        found = estimate_table(self.values, self.counts, self.standard_error, *ends)
+        return found.append_column("p_value", pa.array(self.p_values))
 
     def significant(self, level: Real = 0.05) -> list[Any]:
         """Candidates that somebody holds, with at most this chance that one of them is not."""
