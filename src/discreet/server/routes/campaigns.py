@@ -36,7 +36,7 @@ class CampaignBody(StrictBody):
     protocol: dict[str, Any]
     ends: Annotated[str, Field(min_length=10, max_length=40)]
     most_reports: Annotated[int, Field(ge=1, le=10**9)] = 1_000_000
-    values: Annotated[list[Looked], Field(max_length=1000)] = []
+    values: Annotated[tuple[Looked, ...], Field(max_length=1000)] = ()
 
 
 class CampaignTableBody(StrictBody):
@@ -53,7 +53,7 @@ class CampaignReply(BaseModel):
     digest: str
     ends: str
     most_reports: int
-    values: list[str | int] = []
+    values: tuple[str | int, ...] = ()
 
 
 class CampaignsReply(BaseModel):
@@ -116,7 +116,7 @@ def begin(said: CampaignBody, request: Request, caller: Owner) -> CampaignReply:
             fix="send the protocol's to_dict(), and an end such as 2031-01-31T00:00:00+00:00",
         ) from None
     ends = ends if ends.tzinfo else ends.replace(tzinfo=UTC)
-    made = Campaign(said.name, protocol, ends, said.most_reports, tuple(said.values))
+    made = Campaign(said.name, protocol, ends, said.most_reports, said.values)
     app_state_of(request).campaigns.begin(made)
     return CampaignReply(**made.to_dict())
 
