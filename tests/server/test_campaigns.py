@@ -45,6 +45,11 @@ def test_a_campaign_from_parameters_to_a_public_table(server, owner, curator):
     kept = server.post("/v1/campaigns/drinks/table", token=owner, json={"table": "drinks"})
     assert kept.status == 201
     assert "drinks" in curator.schema.tables
+    asked = "SELECT value FROM drinks WHERE estimate = (SELECT MAX(estimate) FROM drinks)"
+    free = server.post("/v1/queries", token=owner, json={"sql": asked}).json()
+    assert (free["rows"], free["id"], free["price"]["epsilon"]) == ([["tea"]], 0, 0)
+    with dp.Curator(server.url, token=owner) as remote:
+        assert remote.sql(asked) == remote.sql(asked, epsilon=1) == curator.sql(asked)
     listed = server.get("/v1/campaigns").json()["campaigns"]
     assert "drinks" in [one["name"] for one in listed]
 

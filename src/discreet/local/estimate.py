@@ -24,8 +24,10 @@ def normal_width(confidence: Real, tests: int = 1) -> float:
 def estimate_table(
     values: list[Any], found: Floats, error: Floats, low: Floats, high: Floats
 ) -> pa.Table:
-    """Columns value, estimate, standard_error, lower, upper."""
-    columns = {"estimate": found, "standard_error": error, "lower": low, "upper": high}
+    """Columns value, estimate, standard_error, lower, upper; NULL for what is not finite."""
+    names = ("estimate", "standard_error", "lower", "upper")
+    pairs = zip(names, map(np.asarray, (found, error, low, high)), strict=True)
+    columns = {name: pa.array(one, mask=~np.isfinite(one)) for name, one in pairs}
     return pa.table({"value": pa.array(values)} | columns)
 
 

@@ -195,11 +195,12 @@ class Rappor(LocalProtocol):
     def estimate(self, statistic: Statistic, n: int, values: Any = None) -> DecodedValues:
         """Regress the set bits on the candidates' filters, of which lasso chooses if they are many.
 
-        Each bit of each cohort estimates how many of the cohort set it; its variance is that of
-        its coins, at the rate that a first regression expects: at the rate that was seen, bits
-        that came out high would weigh more than those that came out low. Texts that are not listed set all bits alike, on average: a constant stands for
-        them, without which they would be counted as candidates. Where candidates are less than a
-        quarter of all bits, none has to be left out; else those that are have p-value 1.
+        Each bit of each cohort estimates how many of the cohort set it; its variance is that of its
+        coins, at the rate that a first regression expects: at the rate that was seen, bits that
+        came out high would weigh more than those that came out low. Texts that are not listed set
+        all bits alike, on average: a constant stands for them, without which they would be counted
+        as candidates. Where candidates are less than a quarter of all bits, none has to be left
+        out; else those that are have p-value 1.
         """
         listed = look_up(values)
         p, q = (float(one) for one in self.set_chances)

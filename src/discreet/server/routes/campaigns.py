@@ -3,7 +3,6 @@
 Reports need no login and no trusted store: each is private before it leaves its device.
 """
 
-import math
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
@@ -36,7 +35,7 @@ class CampaignBody(StrictBody):
     protocol: dict[str, Any]
     ends: Annotated[str, Field(min_length=10, max_length=40)]
     most_reports: Annotated[int, Field(ge=1, le=10**9)] = 1_000_000
-    values: Annotated[tuple[Looked, ...], Field(max_length=1000)] = ()
+    values: list[Looked] = Field([], max_length=1000)
 
 
 class CampaignTableBody(StrictBody):
@@ -116,7 +115,7 @@ def begin(said: CampaignBody, request: Request, caller: Owner) -> CampaignReply:
             fix="send the protocol's to_dict(), and an end such as 2031-01-31T00:00:00+00:00",
         ) from None
     ends = ends if ends.tzinfo else ends.replace(tzinfo=UTC)
-    made = Campaign(said.name, protocol, ends, said.most_reports, said.values)
+    made = Campaign(said.name, protocol, ends, said.most_reports, tuple(said.values))
     app_state_of(request).campaigns.begin(made)
     return CampaignReply(**made.to_dict())
 
@@ -153,9 +152,7 @@ def estimate(campaign: CampaignName, request: Request, caller: Member) -> Estima
     del caller
     done, table = _found(request, campaign).read()
     top = table.sort_by([("estimate", "descending")]).slice(0, _SHOWN)
-    rows = [
-        EstimateRow(**{key: _plain(one) for key, one in row.items()}) for row in top.to_pylist()
-    ]
+    rows = [EstimateRow(**row) for row in top.to_pylist()]
     return EstimateReply(n=done.n, rejected=done.rejected, values=len(table), rows=rows)
 
 
@@ -180,8 +177,3 @@ def _found(request: Request, name: str) -> ReportLog:
 
 def _told(log: ReportLog) -> CampaignReply:
     return CampaignReply(**log.campaign.to_dict())
-
-
-def _plain(one: Any) -> Any:
-    """JSON has no infinity and no NaN."""
-    return None if isinstance(one, float) and not math.isfinite(one) else one
