@@ -45,8 +45,25 @@ def test_a_campaign_from_parameters_to_a_public_table(server, owner, curator):
     kept = server.post("/v1/campaigns/drinks/table", token=owner, json={"table": "drinks"})
     assert kept.status == 201
     assert "drinks" in curator.schema.tables
+    asked = "SELECT value FROM drinks WHERE estimate = (SELECT MAX(estimate) FROM drinks)"
+    free = server.post("/v1/queries", token=owner, json={"sql": asked}).json()
+    assert (free["rows"], free["id"], free["price"]["epsilon"]) == ([["tea"]], 0, 0)
+    with dp.Curator(server.url, token=owner) as remote:
+        assert remote.sql(asked) == remote.sql(asked, epsilon=1) == curator.sql(asked)
     listed = server.get("/v1/campaigns").json()["campaigns"]
     assert "drinks" in [one["name"] for one in listed]
+
+
+def test_a_campaign_of_a_sketch_looks_listed_values_up(server, owner):
+    sketch = local.CountMeanSketch(epsilon=9)
+    assert begin(server, owner, "sites", sketch, values=["a.org", "b.org"]).status == 201
+    assert server.get("/v1/campaigns/sites").json()["values"] == ["a.org", "b.org"]
+    server.post("/v1/reports/sites", body=sketch.reporter().report(["b.org"] * 200))
+
+    rows = server.get("/v1/campaigns/sites/estimate", token=owner).json()["rows"]
+    assert [row["value"] for row in rows] == ["b.org", "a.org"]
+    kept = server.post("/v1/campaigns/sites/table", token=owner, json={"table": "sites"})
+    assert kept.status == 201
 
 
 def test_what_is_refused_is_counted_and_takes_no_room(server, owner, folder):
@@ -88,6 +105,8 @@ def test_a_campaign_has_an_end_and_a_size(server, owner):
         {"protocol": {**POLL.to_dict(), "more": 1}},
         {"protocol": {"protocol": POLL.kind}},
         {"protocol": local.Rappor().to_dict()},
+        {"protocol": local.Rappor().to_dict(), "values": ["a", "a"]},
+        {"values": ["tea"]},
     ],
 )
 def test_campaigns_that_make_no_sense_are_refused(server, owner, wrong):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from discreet.cli.options import (
+    check_priced,
     curator_option,
     open_curator,
     price_options,
@@ -40,6 +41,7 @@ def explain(*, sql: str, folder: Path, price: dict[str, Any], analyst: str | Non
     from discreet.curator.reports.json_views import explanation_facts  # noqa: PLC0415 - heavy room
 
     text = read_sql(sql)
+    check_priced(price)
     with open_curator(folder) as curator:
         told = curator.explain(text, analyst=analyst, **price)
         bill = curator.cost(text, analyst=analyst, **price)

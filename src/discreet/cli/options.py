@@ -342,13 +342,22 @@ def read_price(
     """The price of a question, as the curator takes it."""
     from discreet.answer.plan.accuracy import Accuracy  # noqa: PLC0415 - heavy room
 
-    if (epsilon is None) is (within is None):
-        raise click.UsageError("Say what the answer is worth: --epsilon 0.1, or --within 50.")
+    if epsilon is not None and within is not None:
+        raise click.UsageError(_WORTH)
     if len(dict(weights)) < len(weights):
         raise click.UsageError("Give a column one --weight.")
     accuracy = None if within is None else Accuracy(within)
     price = {"epsilon": epsilon, "delta": delta, "accuracy": accuracy, "weights": dict(weights)}
     return {**price, "as_of": as_of}
+
+
+_WORTH = "Say what the answer is worth: --epsilon 0.1, or --within 50."
+
+
+def check_priced(price: dict[str, Any]) -> None:
+    """Refuse a question that nothing is offered for."""
+    if price["epsilon"] is None and price["accuracy"] is None:
+        raise click.UsageError(_WORTH)
 
 
 def read_sql(text: str) -> str:

@@ -8,6 +8,7 @@ import click
 from rich.console import Console
 
 from discreet.cli.options import (
+    check_priced,
     curator_option,
     open_curator,
     price_options,
@@ -20,6 +21,7 @@ from discreet.cli.rows import plain
 
 if TYPE_CHECKING:
     from discreet.answer.present.release import Release
+    from discreet.plan.schema import Schema
 
 
 @click.command()
@@ -46,8 +48,9 @@ def query(
     SQL is the question itself, or `-` to read it from standard input.
 
     The price is charged before data is touched and never refunded; asking the same again gives the
-    same answer for nothing. Exit status 2: refused, 3: the budget does not suffice; nothing was
-    charged. 4: something failed, and asking again finishes it under the same charge.
+    same answer for nothing. A question about public tables alone is exact and needs no price. Exit
+    status 2: refused, 3: the budget does not suffice; nothing was charged. 4: something failed, and
+    asking again finishes it under the same charge.
 
     Example: discreet query "SELECT city, AVG(age) AS a FROM visits GROUP BY city" --epsilon 0.1
     """
@@ -55,6 +58,9 @@ def query(
         raise click.UsageError("--request names a first attempt; --remeasure makes another.")
     text = read_sql(sql)
     with open_curator(folder) as curator, Console(stderr=True).status("asking"):
+        priced = price["epsilon"] is not None or price["accuracy"] is not None
+        if not priced and (remeasure or not _is_free(text, curator.schema)):
+            check_priced(price)
         if remeasure:
             release = curator.remeasure(text, analyst=analyst, **price)
         else:
@@ -68,6 +74,13 @@ def query(
         plain(repr(release))
     if statement and shape() != "json":
         click.echo(release.statement(), err=shape() == "csv")  # a table stays a table
+
+
+def _is_free(text: str, schema: "Schema") -> bool:
+    """Whether a question is about public tables alone."""
+    from discreet.sql.reader.read import read_public  # noqa: PLC0415 - heavy room
+
+    return read_public(text, schema) is not None
 
 
 def facts(release: "Release") -> dict[str, Any]:

@@ -57,6 +57,8 @@ class AsyncSession:
     curator: "Curator"
     caller: str | None
     datasets: frozenset[str] | None
+    public: Callable[[str], Release | None]
+    """Answers what is about public tables alone, for nothing; None where it is another question."""
     _price: Callable[[str | Query, Terms, str | None], Offer[QueryOrder]]
     _price_order: Callable[[str, Mapping[str, Any], str | None], Offer[PlannedOrder]]
     _answer_service: AnswerService

@@ -52,6 +52,7 @@ from discreet.curator.person_statement import (
 from discreet.curator.planned_orders import OWNER, OrderExplanation, PlannedOrder
 from discreet.curator.pricing import Offer, Terms
 from discreet.curator.profile_bounds import read_bounded
+from discreet.curator.public_questions import answer_public
 from discreet.curator.query_orders import QueryOrder, UnpricedQuery
 from discreet.curator.question_interface import QuestionInterface
 from discreet.curator.release_schedule import ReleaseSchedule
@@ -67,7 +68,7 @@ from discreet.errors import DiscreetError, InputError, LedgerError, QueryRefused
 from discreet.plan import canonical
 from discreet.plan.dummy import ROWS, dummy
 from discreet.plan.kinds import Kind
-from discreet.plan.query import Query
+from discreet.plan.query import Query, tables_in
 from discreet.plan.remembered import remember
 from discreet.plan.schema import (
     Bounds,
@@ -83,7 +84,7 @@ from discreet.plan.schema import (
 from discreet.privacy import Neighbours
 from discreet.privacy.budgets.charges import Charge
 from discreet.rationals import Real
-from discreet.sql.reader.read import read, reads_clock
+from discreet.sql.reader.read import read, read_public, reads_clock
 from discreet.workload.online import OnlineState
 
 _PATIENCE = 30.0
@@ -487,7 +488,7 @@ class Curator(QuestionInterface):
         `caller` None sees what everybody asked.
         """
         view = self._within(datasets)
-        prices = (view._offer, view._offer_order)  # noqa: SLF001 - of the same class
+        prices = (view._public, view._offer, view._offer_order)  # noqa: SLF001 - of the same class
         parts = (*prices, self._answer_service, self._jobs, self._ledger, self._epochs)
         return AsyncSession(view, caller, view._scope, *parts)  # noqa: SLF001 - of the same class
 
@@ -572,6 +573,15 @@ class Curator(QuestionInterface):
         return Workbook(self, dataset, share, questions, analyst)
 
     # --- questions ------------------------------------------------------------------------------
+
+    def _public(self, text: str, *, priced: bool = True) -> Release | None:
+        """The answer to a question about public tables alone; None where it is another."""
+        del priced  # whatever was offered, it is free
+        query = _read_public(self._data_store.tables, self._scope, text)
+        if query is None:
+            return None
+        self._answer_service.check_data(sorted({one.name for one in tables_in(query)}))
+        return answer_public(query, self._data_store, self._neighbours)
 
     def _answer(
         self, question: str | Query, terms: Terms, analyst: str | None, request: str | None
@@ -855,6 +865,20 @@ def _read(tables: Registry, scope: frozenset[str] | None, text: str) -> Query:
     if isinstance(text, str) and len(text) <= _SHORT and not reads_clock(text):
         return _read_lately(tables, scope, text)
     return read(text, tables.within(scope).schema)
+
+
+def _read_public(tables: Registry, scope: frozenset[str] | None, text: str) -> Query | None:
+    """A question about public tables alone; None where it names others, or cannot be read."""
+    if not isinstance(text, str) or not tables.has_public:
+        return None
+    if len(text) <= _SHORT and not reads_clock(text):
+        return _read_public_lately(tables, scope, text)
+    return read_public(text, tables.within(scope).schema)
+
+
+@remember(512)
+def _read_public_lately(tables: Registry, scope: frozenset[str] | None, text: str) -> Query | None:
+    return read_public(text, tables.within(scope).schema)
 
 
 @remember(512)

@@ -61,7 +61,13 @@ class QuestionInterface(ABC):
         analyst: str | None = None,
         request: str | None = None,
     ) -> Release:
-        """Answer a question in SQL, for a price or for the least price of an accuracy."""
+        """Answer a question in SQL, for a price or for the least price of an accuracy.
+
+        One about public tables alone is exact and free: it needs neither.
+        """
+        priced = epsilon is not None or accuracy is not None
+        if (free := self._public(text, priced=priced)) is not None:
+            return free
         return self._answer(
             text, Terms(epsilon, delta, accuracy, weights, as_of, intervals), analyst, request
         )
@@ -419,6 +425,9 @@ class QuestionInterface(ABC):
     @abstractmethod
     def schema(self) -> Schema:
         """What is said about all tables."""
+
+    @abstractmethod
+    def _public(self, text: str, *, priced: bool) -> Release | None: ...
 
     @abstractmethod
     def _answer(

@@ -31,16 +31,21 @@ _RECORD: Final = struct.Struct("<III")
 
 _FACTS: Final = "campaign.json"
 _LOG: Final = "reports"
+_MOST_VALUES: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class Campaign:
-    """A protocol under a name, until a date, for so many reports at most; all of it is public."""
+    """A protocol under a name, until a date, for so many reports at most; all of it is public.
+
+    `values` are those that a sketch or RAPPOR is asked about, for their reports name none.
+    """
 
     name: str
     protocol: LocalProtocol
     ends: datetime
     most_reports: int = 1_000_000
+    values: tuple[str | int, ...] = ()
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
@@ -49,12 +54,7 @@ class Campaign:
                 why="its name is a part of an address",
                 fix="use up to 64 small letters, digits, - and _",
             )
-        if not self.protocol.is_self_contained:
-            raise InputError(
-                f"a campaign of {type(self.protocol).__name__}",
-                why="its estimates need a list of values to look up",
-                fix="collect its frames in a file, and add them to an aggregator",
-            )
+        self._check_values()
         if self.ends.tzinfo is None:
             raise InputError("an end without a time zone", why="clocks differ", fix="end it in UTC")
         if not 1970 < self.ends.year < 9999:
@@ -65,14 +65,40 @@ class Campaign:
             )
         whole(self.most_reports, "most_reports", at_least=1)
 
+    def _check_values(self) -> None:
+        """Refuse a list where the protocol has its own, and none where it needs one."""
+        object.__setattr__(self, "values", tuple(self.values))
+        listed, kind = self.values, type(self.protocol).__name__
+        if self.protocol.is_self_contained is bool(listed):
+            raise InputError(
+                f"a campaign of {kind} {'with' if listed else 'without'} values to look up",
+                why="its domain is a part of it" if listed else "its reports name no values",
+                fix="leave values out" if listed else "pass values=[...], which are public",
+            )
+        kinds = {type(one) for one in listed}
+        if len(listed) > _MOST_VALUES or len(set(listed)) < len(listed) or kinds - {str, int}:
+            raise InputError(
+                "a list of values to look up that is too long, or has one twice, or no text",
+                why="each is a row of the estimates",
+                fix=f"pass up to {_MOST_VALUES:,} different texts, or whole numbers",
+            )
+        if len(kinds) > 1 or any(isinstance(one, int) and abs(one) >= 1 << 63 for one in listed):
+            raise InputError(
+                "values to look up of several kinds, or beyond 64 bits",
+                why="they are one column of a table",
+                fix="pass texts alone, or whole numbers alone",
+            )
+
     def to_dict(self) -> dict[str, Any]:
         """For devices, which make their protocol object of it."""
+        listed = {"values": list(self.values)} if self.values else {}
         return {
             "name": self.name,
             "protocol": self.protocol.to_dict(),
             "digest": self.protocol.digest.hex(),
             "ends": self.ends.astimezone(UTC).isoformat(),
             "most_reports": self.most_reports,
+            **listed,
         }
 
     @staticmethod
@@ -80,7 +106,8 @@ class Campaign:
         """Read what `to_dict` wrote."""
         ends = datetime.fromisoformat(stored["ends"])
         protocol = LocalProtocol.from_dict(stored["protocol"])
-        return Campaign(stored["name"], protocol, ends, stored["most_reports"])
+        listed = tuple(stored.get("values", ()))
+        return Campaign(stored["name"], protocol, ends, stored["most_reports"], listed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +159,8 @@ class ReportLog:
         with self._lock, _held(self._path) as file:
             self._catch_up(file)
             if self._shown is None or self._shown[0] != self._sums.n:
-                self._shown = (self._sums.n, self._sums.estimate().to_arrow())
+                found = self._sums.estimate(self.campaign.values or None)
+                self._shown = (self._sums.n, found.to_arrow())
             return Collected(self._sums.n, dict(self._sums.rejected)), self._shown[1]
 
     def _check_open(self, now: float, reports: int) -> None:

@@ -21,8 +21,13 @@ def normal_width(confidence: Real, tests: int = 1) -> float:
     return NormalDist().inv_cdf(1 - float(1 - level) / (2 * tests))
 
 
-def _table(values: list[Any], found: Floats, error: Floats, low: Floats, high: Floats) -> pa.Table:
-    columns = {"estimate": found, "standard_error": error, "lower": low, "upper": high}
+def estimate_table(
+    values: list[Any], found: Floats, error: Floats, low: Floats, high: Floats
+) -> pa.Table:
+    """Columns value, estimate, standard_error, lower, upper; NULL for what is not finite."""
+    names = ("estimate", "standard_error", "lower", "upper")
+    pairs = zip(names, map(np.asarray, (found, error, low, high)), strict=True)
+    columns = {name: pa.array(one, mask=~np.isfinite(one)) for name, one in pairs}
     return pa.table({"value": pa.array(values)} | columns)
 
 
@@ -80,9 +85,9 @@ class Estimate:
         ]
 
     def to_arrow(self, confidence: Real = 0.95) -> pa.Table:
-        """Columns value, estimate, standard_error, lower, upper; no person's, so free to ask."""
+        """A row for each value: no person's, so free to ask."""
         low, high = self.interval(confidence)
-        return _table(list(self.values), self.counts, self.standard_error, low, high)
+        return estimate_table(list(self.values), self.counts, self.standard_error, low, high)
 
     def _variance(self, counts: Floats) -> Floats:
         inside = np.clip(counts, 0, self.n)
@@ -116,7 +121,7 @@ class MeanEstimate:
         low, high = (np.atleast_1d(end) for end in self.interval(confidence))
         means = np.atleast_1d(self.mean)
         names = ["mean"] if len(means) == 1 else [f"mean {i}" for i in range(len(means))]
-        return _table(names, means, np.atleast_1d(self.standard_error), low, high)
+        return estimate_table(names, means, np.atleast_1d(self.standard_error), low, high)
 
 
 def spread(total: float, squares: float, n: int) -> float:

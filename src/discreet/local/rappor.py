@@ -7,12 +7,13 @@ from statistics import NormalDist
 from typing import Any, ClassVar
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from discreet import noise
 from discreet.errors import InputError
 from discreet.local.count_mean_sketch import count_bits_by_row, look_up
-from discreet.local.estimate import Floats, normal_width
+from discreet.local.estimate import Floats, estimate_table, normal_width
 from discreet.local.protocol import (
     LocalProtocol,
     Statistic,
@@ -44,6 +45,12 @@ class DecodedValues:
         """Both ends, from 0 to n."""
         width = normal_width(confidence) * self.standard_error
         return np.clip(self.counts - width, 0, self.n), np.clip(self.counts + width, 0, self.n)
+
+    def to_arrow(self, confidence: Real = 0.95) -> pa.Table:
+        """As of other estimates, and the p-values."""
+        ends = self.interval(confidence)
+        found = estimate_table(self.values, self.counts, self.standard_error, *ends)
+        return found.append_column("p_value", pa.array(self.p_values))
 
     def significant(self, level: Real = 0.05) -> list[Any]:
         """Candidates that somebody holds, with at most this chance that one of them is not."""
@@ -188,21 +195,31 @@ class Rappor(LocalProtocol):
     def estimate(self, statistic: Statistic, n: int, values: Any = None) -> DecodedValues:
         """Regress the set bits on the candidates' filters, of which lasso chooses if they are many.
 
-        Each bit of each cohort estimates how many of the cohort set it; its variance is that of
-        its coins. Texts that are not listed set all bits alike, on average: a constant stands for
-        them, without which they would be counted as candidates. Where candidates are less than a
-        quarter of all bits, none has to be left out; else those that are have p-value 1.
+        Each bit of each cohort estimates how many of the cohort set it; its variance is that of its
+        coins, at the rate that a first regression expects: at the rate that was seen, bits that
+        came out high would weigh more than those that came out low. Texts that are not listed set
+        all bits alike, on average: a constant stands for them, without which they would be counted
+        as candidates. Where candidates are less than a quarter of all bits, none has to be left
+        out; else those that are have p-value 1.
         """
         listed = look_up(values)
         p, q = (float(one) for one in self.set_chances)
         reports = np.maximum(statistic[:, -1:], 1)
-        seen = np.clip(statistic[:, :-1] / reports, 0.5 / reports, 1 - 0.5 / reports)
-        weights = (1 / np.sqrt(seen * (1 - seen) * reports) * (q - p)).ravel()
-        target = ((statistic[:, :-1] - reports * p) / (q - p)).ravel() * weights
+        target = ((statistic[:, :-1] - statistic[:, -1:] * p) / (q - p)).ravel()
         share = statistic[:, -1:] / max(n, 1)
         design = np.stack([(self._bitmap(one) * share).ravel() for one in listed], axis=1)
-        others = np.repeat(share, self.bits, axis=1).ravel() * weights
-        return _regress(listed, _less(design * weights[:, None], others), _less(target, others), n)
+        others = np.repeat(share, self.bits, axis=1).ravel()
+        cells = np.repeat(reports, self.bits, axis=1).ravel()
+
+        def fit(rates: Floats) -> DecodedValues:
+            weights = (q - p) / np.sqrt(rates * (1 - rates) * cells)
+            same = others * weights
+            rows = _less(design * weights[:, None], same)
+            return _regress(listed, rows, _less(target * weights, same), n)
+
+        told = design @ fit(np.full(len(cells), (p + q) / 2)).counts
+        rest = others * ((target - told).sum() / max(float(others.sum()), _LOST))
+        return fit(np.clip(p + (q - p) * (told + rest) / cells, p, q))
 
     def filters(self, text: str) -> list[int]:
         """The filter of a text in each cohort, as the bits of a number."""

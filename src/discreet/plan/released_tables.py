@@ -285,7 +285,7 @@ class JoinedTables(_Table):
     @property
     def equates(self) -> bool:
         """Whether rows meet by something that is equal on both sides; else any may meet any."""
-        for one in [] if self.on is None else _conjuncts(self.on):
+        for one in [] if self.on is None else conjuncts(self.on):
             if isinstance(one, Call) and one.function is Function.EQUAL:
                 used = [set(mentions(part)) for part in one.arguments]
                 sides = set(self.left.columns), set(self.right.columns)
@@ -296,11 +296,12 @@ class JoinedTables(_Table):
         return False
 
 
-def _conjuncts(expression: Expression) -> "Iterator[Expression]":
+def conjuncts(expression: Expression) -> "Iterator[Expression]":
+    """The conditions that all have to hold."""
     match expression:
         case Call(Function.AND, parts):
             for part in parts:
-                yield from _conjuncts(part)
+                yield from conjuncts(part)
         case Call(Function.COALESCE, (first, *_)):  # IS NOT DISTINCT FROM: equal, or both NULL
             yield first
         case _:

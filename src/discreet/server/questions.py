@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from functools import partial
 from typing import Annotated, Any, Final, Literal
 
@@ -123,7 +124,7 @@ class PriceReply(BaseModel):
 class ReleaseReply(BaseModel):
     """A release: noisy numbers, and how far noise has moved each, 95 times in 100."""
 
-    id: int = Field(description="The number of its charge in the ledger.")
+    id: int = Field(description="The number of its charge in the ledger; 0 where it was free.")
     time: str
     analyst: str
     dataset: str
@@ -227,6 +228,13 @@ class Asking:
             self.app_state.work.check(self.caller.name, self.app_state.settings.at_once)
             return offered()
 
+    def public(self, text: str | None) -> Release | None:
+        """What is about public tables alone, for nothing; None where it is another question."""
+        if text is None:
+            return None
+        with self.planning(len(text)):
+            return self.session.public(text)
+
     def pursued(self, receipt: Receipt, *, waits: bool) -> BaseRelease | None:
         """What was charged, if it is there within the patience that is left."""
         limit = (1 - SPARE) * self.app_state.settings.patience
@@ -307,6 +315,17 @@ def tell(
         return JSONResponse({**facts, **told, **_order_facts(release)})
     release = replace(release, share=share)
     facts["sql"] = about["sql"]
+    if release.table.nbytes > LARGE:
+        return send_file(partial(write_json, release, facts), "application/json")
+    return JSONResponse({**facts, **release.json_facts()})
+
+
+def tell_public(release: Release, text: str, caller: Caller, accept: str | None) -> Response:
+    """An answer that nobody was charged for: its number is 0, and nothing of it is kept."""
+    if release.media_type in (accept or ""):
+        return Response(release.to_bytes(), media_type=release.media_type)
+    facts: dict[str, Any] = {"id": 0, "time": datetime.now(UTC).isoformat(timespec="seconds")}
+    facts |= {"analyst": caller.name, "dataset": "", "sql": text, "charged": False}
     if release.table.nbytes > LARGE:
         return send_file(partial(write_json, release, facts), "application/json")
     return JSONResponse({**facts, **release.json_facts()})

@@ -288,6 +288,10 @@ def test_a_second_table_a_key_path_and_a_public_table(discreet, tmp_path):
         assert told.exit_code == 0, told.output
     told = json.loads(discreet("describe", "--json").stdout)
 
+    free = json.loads(discreet("query", "SELECT name FROM cities", "--json").stdout)
+    assert (free["rows"], free["price"]["epsilon"]) == ([{"name": "Haifa"}], 0)
+    unpriced = discreet("query", "SELECT COUNT(*) AS n FROM visits")
+    assert (unpriced.exit_code, "--epsilon 0.1" in unpriced.stderr) == (2, True)
     assert told["people"]["columns"]["grade"]["keys"] == [0, 1, 2]
     assert told["cities"]["columns"]["sea"]["keys"] == [True, False]
     assert "bills" in told

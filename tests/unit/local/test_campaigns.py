@@ -66,9 +66,39 @@ def test_an_end_has_a_time_zone_and_a_name_is_plain():
         local.Campaign("poll", POLL, datetime(2931, 1, 1))  # noqa: DTZ001 - what is refused
     with pytest.raises(InputError, match="name"):
         local.Campaign("../x", POLL, CAMPAIGN.ends)
-    with pytest.raises(InputError, match="look up"):
-        local.Campaign("x", local.CountMeanSketch(epsilon=1), CAMPAIGN.ends)
     assert local.Campaign.from_dict(CAMPAIGN.to_dict()) == CAMPAIGN
+
+
+@pytest.mark.parametrize("values", [(), ("a", "a"), ("a", 1), (True,), (2**64,), range(1001)])
+def test_a_sketch_is_asked_about_listed_values(values):
+    with pytest.raises(InputError, match="look up"):
+        local.Campaign("x", local.CountMeanSketch(epsilon=1), CAMPAIGN.ends, values=values)
+    with pytest.raises(InputError, match="look up"):
+        local.Campaign("x", POLL, CAMPAIGN.ends, values=("a",))
+
+
+@pytest.mark.parametrize(
+    ("protocol", "held", "values"),
+    [
+        (local.CountMeanSketch(epsilon=9), ["tea"] * 300, ("tea", "coffee")),
+        (local.HadamardCountMeanSketch(epsilon=9), [7] * 300, (7, 8)),
+        (local.Rappor(), ["tea"] * 3000, ("tea", "coffee")),
+        (local.UnitVectorMean(epsilon=9, dimension=2), [[1.0, 0.0]] * 300, ()),
+    ],
+)
+def test_every_protocol_has_a_table_of_estimates(tmp_path, protocol, held, values):
+    store = CampaignStore(tmp_path)
+    store.begin(local.Campaign("x", protocol, CAMPAIGN.ends, values=values))
+    store.collect(store.find("x"), protocol.reporter().report(held))
+    again = CampaignStore(tmp_path).find("x")
+
+    done, table = again.read()
+    rows = table.to_pylist()
+    assert again.campaign.values == values
+    assert done.n == len(held)
+    assert [row["value"] for row in rows] == list(values or ("mean 0", "mean 1"))
+    assert rows[0]["lower"] > rows[1]["upper"]
+    assert ("p_value" in table.column_names) is isinstance(protocol, local.Rappor)
 
 
 def test_a_store_without_a_folder_is_empty_until_it_is_used():

@@ -79,3 +79,16 @@ def test_rappor_does_not_count_texts_that_are_not_listed_as_those_that_are():
 
     assert found.significant() == []
     assert found.counts.mean() < found.standard_error.mean()
+
+
+def test_rappor_is_unbiased_with_few_reports_in_each_cohort():
+    protocol, runs = local.Rappor(), 30
+    held = ["a"] * 500 + ["b"] * 100
+    found = [
+        protocol.aggregator().add(protocol.reporter().report(held)).estimate(["a", "b", "c"])
+        for _ in range(runs)
+    ]
+    off = [(one.counts - [500, 100, 0]) / one.standard_error for one in found]
+
+    assert np.abs(np.mean(off, axis=0)).max() < 4 / runs**0.5
+    assert np.mean(np.abs(off) < 2.5) > 0.9

@@ -20,6 +20,19 @@ class Price:
         if self.delta >= 1:
             raise InputError(f"delta is {delta}", why="it is a probability", fix="pass delta < 1")
 
+    @staticmethod
+    def free() -> "Price":
+        """The price of what is about nobody; no question of private rows can have it."""
+        made = object.__new__(Price)
+        object.__setattr__(made, "epsilon", Fraction(0))
+        object.__setattr__(made, "delta", Fraction(0))
+        return made
+
+    @property
+    def is_free(self) -> bool:
+        """Whether nothing was paid."""
+        return not self.epsilon
+
     def over(self, parts: int) -> "Price":
         """An equal share of it."""
         return Price(self.epsilon / parts, self.delta / parts)

@@ -40,6 +40,8 @@ _WIDER = (
 
 def statement(release: "Release") -> str:
     """What was protected, how well, what was clamped, what the intervals are about: paragraphs."""
+    if release.price.is_free:
+        return "These numbers are computed from public tables alone: exact, about nobody, and free."
     parts = (
         _protected(release),
         [_odds(release)],

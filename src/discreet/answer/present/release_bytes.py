@@ -85,12 +85,16 @@ def _fields(table: pa.Table, about: Mapping[str, Any]) -> dict[str, Any]:
         "table": table.select(list(range(count))).replace_schema_metadata(None),
         "half_widths": dict(zip(names, widths, strict=True)),
         "how": about["how"],
-        "price": Price(*(Fraction(part) for part in about["price"])),
+        "price": _price(*map(Fraction, about["price"])),
         "guarantee": Guarantee.from_dict(about["guarantee"]),
         "costs": [(what, noise, Guarantee.from_dict(g)) for what, noise, g in about["costs"]],
         "notes": tuple(about["notes"]),
         "facts": None if about["facts"] is None else _facts(about["facts"]),
     }
+
+
+def _price(epsilon: Fraction, delta: Fraction) -> Price:
+    return Price(epsilon, delta) if epsilon or delta else Price.free()
 
 
 def _facts(stored: Mapping[str, Any]) -> PublicFacts:

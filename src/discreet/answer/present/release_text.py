@@ -55,6 +55,8 @@ def allows(release: "Release") -> bool:
 
 def price_line(release: "Release") -> str:
     """The price of a release in one line."""
+    if release.price.is_free:
+        return "price: nothing"
     price = f"price: epsilon {cost(release.price.epsilon)}"
     if release.price.delta:
         price += f", delta {cost(release.price.delta)}"

@@ -87,6 +87,10 @@ class Remote(Curator, schemes=("http", "https")):
 
     # --- questions ------------------------------------------------------------------------------
 
+    def _public(self, text: str, *, priced: bool = True) -> Release | None:
+        """What is asked for nothing, if the server finds that it is free."""
+        return None if priced else self._table("/v1/queries", {"sql": text}, None)
+
     def _answer(
         self, question: str | Query, terms: Terms, analyst: str | None, request: str | None
     ) -> Release:

@@ -161,6 +161,11 @@ class Registry:
         """What questions are read against."""
         return Schema({name: one.table for name, one in self.tables.items()})
 
+    @functools.cached_property
+    def has_public(self) -> bool:
+        """Whether there are tables of nobody."""
+        return any(isinstance(one.table, PublicTable) for one in self.tables.values())
+
     def with_table(self, registration: Registration) -> "Registry":
         """One more table."""
         self.check_free(registration.table.name)

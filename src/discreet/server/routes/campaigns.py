@@ -3,13 +3,12 @@
 Reports need no login and no trusted store: each is private before it leaves its device.
 """
 
-import math
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
 import anyio.to_thread
 from fastapi import APIRouter, Depends, Path, Request
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, StrictInt
 
 from discreet.errors import InputError
 from discreet.local.campaigns import Campaign, ReportLog
@@ -22,15 +21,21 @@ from discreet.server.table_models import Name, StrictBody
 router = APIRouter(tags=["local"])
 
 CampaignName = Annotated[str, Path(min_length=1, max_length=64)]
+Looked = Annotated[str, Field(max_length=400)] | StrictInt
+"""A value to look up in a sketch or in RAPPOR."""
 
 
 class CampaignBody(StrictBody):
-    """A new campaign; `protocol` as `to_dict` of a protocol writes it, `ends` in UTC."""
+    """A new campaign; `protocol` as `to_dict` of a protocol writes it, `ends` in UTC.
+
+    `values` are those to look up, where reports name none: of sketches and of RAPPOR.
+    """
 
     name: Name
     protocol: dict[str, Any]
     ends: Annotated[str, Field(min_length=10, max_length=40)]
     most_reports: Annotated[int, Field(ge=1, le=10**9)] = 1_000_000
+    values: list[Looked] = Field([], max_length=1000)
 
 
 class CampaignTableBody(StrictBody):
@@ -47,6 +52,7 @@ class CampaignReply(BaseModel):
     digest: str
     ends: str
     most_reports: int
+    values: tuple[str | int, ...] = ()
 
 
 class CampaignsReply(BaseModel):
@@ -70,6 +76,7 @@ class EstimateRow(BaseModel):
     standard_error: float | None
     lower: float | None
     upper: float | None
+    p_value: float | None = None
 
 
 class EstimateReply(BaseModel):
@@ -107,9 +114,8 @@ def begin(said: CampaignBody, request: Request, caller: Owner) -> CampaignReply:
             why="its end is no date, or its protocol has other parameters",
             fix="send the protocol's to_dict(), and an end such as 2031-01-31T00:00:00+00:00",
         ) from None
-    made = Campaign(
-        said.name, protocol, ends if ends.tzinfo else ends.replace(tzinfo=UTC), said.most_reports
-    )
+    ends = ends if ends.tzinfo else ends.replace(tzinfo=UTC)
+    made = Campaign(said.name, protocol, ends, said.most_reports, tuple(said.values))
     app_state_of(request).campaigns.begin(made)
     return CampaignReply(**made.to_dict())
 
@@ -146,9 +152,7 @@ def estimate(campaign: CampaignName, request: Request, caller: Member) -> Estima
     del caller
     done, table = _found(request, campaign).read()
     top = table.sort_by([("estimate", "descending")]).slice(0, _SHOWN)
-    rows = [
-        EstimateRow(**{key: _plain(one) for key, one in row.items()}) for row in top.to_pylist()
-    ]
+    rows = [EstimateRow(**row) for row in top.to_pylist()]
     return EstimateReply(n=done.n, rejected=done.rejected, values=len(table), rows=rows)
 
 
@@ -173,8 +177,3 @@ def _found(request: Request, name: str) -> ReportLog:
 
 def _told(log: ReportLog) -> CampaignReply:
     return CampaignReply(**log.campaign.to_dict())
-
-
-def _plain(one: Any) -> Any:
-    """JSON has no infinity and no NaN."""
-    return None if isinstance(one, float) and not math.isfinite(one) else one

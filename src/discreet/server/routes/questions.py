@@ -28,6 +28,7 @@ from discreet.server.questions import (
     pending,
     planning,
     tell,
+    tell_public,
 )
 from discreet.server.sending import LARGE, few_at_a_time
 
@@ -86,8 +87,12 @@ def ask(
 ) -> Response:
     """Ask: charge durably, then compute; the same question again finds the same answer.
 
-    The reply is 202 where it was asked for by `Prefer: respond-async`, or took too long.
+    The reply is 202 where it was asked for by `Prefer: respond-async`, or took too long. What is
+    about public tables alone is answered at once, for nothing.
     """
+    free = None if question.plan else asking_of(request, caller).public(question.sql)
+    if free is not None:
+        return tell_public(free, question.sql or "", caller, accept)
     window = async_session_of(request, caller)
     receipt = _charged(window, question, request, caller, request_name(caller.name, key))
     return place(window, receipt, request, caller, prefer, accept)

@@ -447,8 +447,8 @@ _UNEQUAL = Refusal(
 _PUBLIC_ONLY = Refusal(
     "public_only",
     "the question is about a public table alone",
-    "a public table belongs to nobody and needs no private answer",
-    "join it to a private table on its key, or read it directly",
+    "it belongs to nobody: there is nothing to price, to measure or to explain",
+    "ask it as it is with sql() or discreet query, which is free",
 )
 _ANSWER_JOINED = Refusal(
     "nested_answer",

@@ -8,13 +8,16 @@ or a refusal.
 
 import datetime as dt
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import TypeVar
 
 from discreet.errors import DiscreetError, InputError, QueryRefused
 from discreet.plan.query import Query, tables_in
 from discreet.plan.relations import Relation
 from discreet.plan.schema import Schema
 from discreet.plan.work import MOST_ROWS_EACH, bound_work, check_work
+
+T = TypeVar("T")
 
 
 def read(
@@ -38,12 +41,25 @@ def read(
         >>> [key.name for key in query.keys], [a.measure.name for a in query.aggregates]
         (['city'], ['COUNT'])
     """
+    return _guarded(text, lambda: _read(text, schema, now, views or {}))
+
+
+def read_public(text: str, schema: Schema, now: dt.datetime | None = None) -> Query | None:
+    """The question of a text about public tables alone; None where it names another table.
+
+    Its relations stand for the public tables: nothing of it is measured, and `then` is computed
+    from their rows.
+    """
+    return _guarded(text, lambda: _read_public(text, schema, now))
+
+
+def _guarded(text: str, reads: Callable[[], T]) -> T:
     if not isinstance(text, str):
         raise InputError(
             f"a question of type {type(text).__name__}", why="SQL is text", fix="pass a string"
         )
     try:
-        return _read(text, schema, now, views or {})
+        return reads()
     except InputError as wrong:
         refusal = _refused(wrong, "too_large", text)
     except DiscreetError:
@@ -84,6 +100,20 @@ def _read(
     except InputError as error:
         raise syntax.blame_word(work.costliest, error) from None
     return answer.query
+
+
+def _read_public(text: str, schema: Schema, now: dt.datetime | None) -> Query | None:
+    from discreet.sql.reader.parse import check_words, parse  # noqa: PLC0415 - see _read
+    from discreet.sql.reader.public_tables import PublicReader, public_part  # noqa: PLC0415
+
+    syntax, tokens = parse(text, now)
+    public = public_part(syntax.tree, schema)
+    if public is None:
+        return None
+    query = PublicReader(syntax, public).answer(syntax.tree).query
+    syntax.finish()
+    check_words(syntax, tokens)
+    return query
 
 
 def _refused(wrong: InputError, code: str, text: str) -> QueryRefused:
