@@ -646,7 +646,7 @@ class Curator(QuestionInterface):
         offer = self._offer_order("release", plan.spec, None)
         self._census.survey(offer.planned, self._data_store.open(offer.planned.tables))
         self._answered(offer, request)
-        return self._census.run(self._charge_of("release", plan.spec, None), Path(to))
+        return self._census.run(self._sequence(offer), Path(to))
 
     def fit(
         self,
@@ -668,11 +668,17 @@ class Curator(QuestionInterface):
             more: dict[str, Any] = {"target": target, "analyst": analyst, "request": request}
             return super().fit(estimator, table, features=features, **more)
         spec = training_spec(estimator, table, features, target, run)
-        self.order("training", spec, analyst=analyst, request=request)
-        return self._training.run(self._charge_of("training", spec, analyst), estimator)
+        offer = self._offer_order("training", spec, analyst)
+        self._training.survey(offer.planned, estimator)
+        self._answered(offer, request)
+        return self._training.run(self._sequence(offer), estimator)
 
     def _charge_of(self, kind: str, spec: Mapping[str, Any], analyst: str | None) -> int:
-        found = self._ledger.find_question(self._offer_order(kind, spec, analyst).order())
+        return self._sequence(self._offer_order(kind, spec, analyst))
+
+    def _sequence(self, offer: Offer[PlannedOrder]) -> int:
+        """The number of the charge of an offer that was placed, whatever was appended since."""
+        found = self._ledger.find_question(offer.order())
         assert found is not None  # noqa: S101 - narrowing: it was placed
         return found.sequence
 

@@ -172,7 +172,13 @@ class TrainingOrder(PlannedOrder):
         shown += [] if by_row else [f"{dialect.identifier(PERSON)} AS person"]
         with engine.snapshot() as session:
             select = f"SELECT {', '.join(shown)} FROM {view_name(self.table.name, dialect)}"  # noqa: S608 - quoted by the dialect
-            found = pa.Table.from_batches(list(session.stream(select)))
+            if self.noise.band > 1:  # seats are kept by the order of people
+                keys = ["person"] if not by_row else [f"c{i}" for i in range(len(names))]
+                select += f" ORDER BY {', '.join(keys)}"
+            batches = list(session.stream(select))
+        if not batches:  # of nobody
+            return *self.nobody(), None if by_row else []
+        found = pa.Table.from_batches(batches)
         columns = [
             _clamped(found.column(i).combine_chunks(), self.table.columns[name])
             for i, name in enumerate(names)
@@ -180,6 +186,12 @@ class TrainingOrder(PlannedOrder):
         x = np.stack(columns[: len(self.spec["features"])], axis=1).astype(np.float32)
         y = _labels(columns[-1], self.table.columns[names[-1]]) if self.spec["target"] else None
         return x, y, None if by_row else found.column("person").to_pylist()
+
+    def nobody(self) -> tuple[NDArray[np.float32], NDArray[Any] | None]:
+        """Features and the target of no rows: their shape and type."""
+        target, none = self.spec["target"], np.zeros(0)
+        x = np.zeros((0, len(self.spec["features"])), dtype=np.float32)
+        return x, _labels(none, self.table.columns[target]) if target else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,7 +319,7 @@ def training_spec(
     plan |= {name: int(plan[name]) for name in ("people", "batch", "band")}
     said = {"table": table, "features": several(features, "features"), "run": run}
     said |= {} if target is None else {"target": target}
-    return {**said, **plan, "model": digest(canonical(facts))[:32]}
+    return {**said, **plan, "model": digest(canonical([facts, trainer.words()]))[:32]}
 
 
 class TrainingRuns:
@@ -315,8 +327,8 @@ class TrainingRuns:
 
     Guarantee:
         A run takes no more steps than were charged, over all crashes and processes: its folder
-        counts steps before they are taken, and a run that was begun whose folder is gone is
-        refused.
+        counts steps before they are taken. Whenever somebody begins or stops, the ledger has how
+        many there were: a folder that is gone, or an older copy with fewer, is refused.
     """
 
     def __init__(
@@ -327,6 +339,12 @@ class TrainingRuns:
     ) -> None:
         self._ledger, self._reopen, self._folder = ledger, reopen, folder
 
+    @staticmethod
+    def survey(order: PlannedOrder, trainer: Any) -> None:
+        """Refuse a model that does not suit the columns, before anything is charged."""
+        if isinstance(order, TrainingOrder):
+            trainer.check(*order.nobody())
+
     def run(self, charge: int, trainer: Any) -> Any:
         """Take the steps that are left, and load the last state."""
         found = self._ledger.find(charge)
@@ -335,20 +353,17 @@ class TrainingRuns:
         assert isinstance(planned, TrainingOrder)  # noqa: S101 - narrowing: of this kind
         asked = digest(canonical([found.order.version, planned.text, dict(planned.decisions())]))
         place = self._folder() / f"{charge}-{asked[:32]}"
-        begun = bool(self._ledger.steps(charge))
-        if begun and not (place / "ledger").exists():
-            raise LedgerError(
-                f"the folder of the training run of charge {charge} is gone",
-                why="nobody knows how many of its steps were taken",
-                fix="put it back, or pass run=2 and pay for another run",
-            )
+        begun, by = self._begun(charge), found.order.analyst
+        there = (place / "ledger").exists()
         trainer.plan = replace(trainer.plan, settled=planned.noise.mu)
-        trainer.open(place)
-        if not begun and self._ledger.hold(charge):
-            self._ledger.step(
-                charge, 1, canonical({"folder": place.name}).encode(), by=found.order.analyst
+        if begun is not None and (not there or trainer.open(place) < begun):
+            raise LedgerError(
+                f"the folder of the training run of charge {charge} is "
+                f"{'an older copy' if there else 'gone'}",
+                why="steps that it does not count were taken",
+                fix="put it back as it was, or pass run=2 and pay for another run",
             )
-            self._ledger.let_go(charge)
+        self._note(charge, place.name, trainer.open(place), by)
         try:
             x, y, people = planned.rows(engine)
         except Exception:  # noqa: BLE001 - an engine's words may quote data
@@ -357,7 +372,30 @@ class TrainingRuns:
                 why="the engine ran out of time, memory or disk",
                 fix="run it again: it goes on under the same charge",
             ) from None
-        return trainer.fit(x, y, groups=people)
+        try:
+            return trainer.fit(x, y, groups=people)
+        finally:
+            self._note(charge, place.name, trainer.open(place), by)
+
+    def _begun(self, charge: int) -> int | None:
+        """How many steps were begun at least; None if nobody ever ran it."""
+        told = [json.loads(one).get("spent", 0) for one in self._ledger.steps(charge)]
+        return max(told, default=None)
+
+    def _note(self, charge: int, folder: str, spent: int, by: str) -> None:
+        """Store how many steps were begun, unless the ledger has it."""
+        if self._ledger.hold(charge):
+            begun = self._begun(charge)
+            if begun is None or begun < spent:
+                told = canonical({"folder": folder, "spent": spent}).encode()
+                self._ledger.step(charge, 1 + len(self._ledger.steps(charge)), told, by=by)
+            self._ledger.let_go(charge)
+        elif self._begun(charge) is None:
+            raise LedgerError(
+                f"another worker has the turn to begin the training run of charge {charge}",
+                why="a run begins once the ledger has that it did",
+                fix="run it again in half a minute, or once that worker has closed its curator",
+            )
 
 
 @lru_cache(maxsize=64)

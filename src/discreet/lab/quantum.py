@@ -132,7 +132,7 @@ class NoisyWeight:
     @property
     def most_damage(self) -> float:
         """The most that any product state suffers."""
-        return math.sqrt(-math.expm1(-2 * self.n * math.log(math.cosh(self.epsilon / 4))))
+        return math.sqrt(-math.expm1(-2 * self.n * math.log1p(2 * math.sinh(self.epsilon / 8) ** 2)))
 
     @property
     def least_damage(self) -> float:

@@ -187,3 +187,125 @@ def test_neighbours_differ_in_noise_alone():
 
     for other in (rows.slice(0, rows.num_rows - 2), pa.concat_tables([rows, wild])):
         assert not replay(call, rows, other)
+
+
+def counted(monkeypatch, strike=None):
+    taken, true = [], _Trainer._take_step
+
+    def step(self, *args):
+        taken.append(self._ledger.spent)
+        if strike is not None:
+            strike(taken)
+        true(self, *args)
+
+    monkeypatch.setattr(_Trainer, "_take_step", step)
+    return taken
+
+
+def test_a_run_begins_only_once_the_ledger_has_that_it_did(tmp_path, monkeypatch):
+    taken = counted(monkeypatch)
+    spec = training_spec(trainer(), "visits", FEATURES, "sick", 1)
+    with clinic(tmp_path / "c") as curator:
+        with clinic(tmp_path / "c") as another:  # which has the turn, since it placed the order
+            another.order("training", spec)
+            with pytest.raises(LedgerError, match="has the turn to begin"):
+                curator.fit(trainer(), "visits", **WORDS)
+            assert not taken
+            another._ledger.let_go(another._charge_of("training", spec, None))
+        curator.fit(trainer(), "visits", **WORDS)
+        assert len(taken) == 8
+        shutil.rmtree(tmp_path / "c" / "training")
+        with pytest.raises(LedgerError, match="is gone"):
+            curator.fit(trainer(), "visits", **WORDS)
+        assert len(taken) == 8
+
+
+def test_an_older_copy_of_a_run_is_refused(tmp_path, monkeypatch):
+    folder, copy = tmp_path / "c" / "training", tmp_path / "copy"
+    taken = counted(
+        monkeypatch, lambda done: shutil.copytree(folder, copy) if len(done) == 3 else None
+    )
+    with clinic(tmp_path / "c") as curator:
+        curator.fit(trainer(every=1), "visits", **WORDS)
+        shutil.rmtree(folder)
+        shutil.copytree(copy, folder)
+        with pytest.raises(LedgerError, match="an older copy"):
+            curator.fit(trainer(every=1), "visits", **WORDS)
+    assert taken == [1, 2, 3, 4, 5, 6, 7, 8]
+
+
+def test_a_crash_while_the_folder_is_made_costs_nothing(tmp_path):
+    ledger = tmp_path / "ledger"
+    assert trainer().open(tmp_path) == 0
+    head = ledger.read_bytes()
+    for cut in (0, 10, len(head)):
+        ledger.write_bytes(head[:cut])
+        assert trainer().open(tmp_path) == 0
+        assert ledger.read_bytes() == head
+    ledger.write_bytes(head + b"..")
+    assert trainer().open(tmp_path) == 2
+    with pytest.raises(InputError, match="another training run"):
+        trainer(clip=2).open(tmp_path)
+
+
+def test_a_table_of_nobody_is_trained_on_like_any_other():
+    rows = visits().slice(0, 2)
+
+    def call(table):
+        with clinic(rows=table) as curator:
+            return weights(curator.fit(trainer(exact=True), "visits", **WORDS))
+
+    assert not replay(call, rows, rows.slice(0, 0))
+
+
+@pytest.mark.parametrize(
+    "model",
+    [nn.Linear(3, 2), nn.Linear(2, 1)],
+    ids=["a column too many", "a label too few"],
+)
+def test_a_model_that_does_not_suit_the_columns_costs_nothing(model):
+    said = {"epsilon": 1, "delta": 1e-6, "epochs": 2, "batch": 15, "people": 60}
+    with clinic() as curator:
+        with pytest.raises((RuntimeError, IndexError)):
+            curator.fit(Trainer(model, nn.CrossEntropyLoss(), **said), "visits", **WORDS)
+        assert spent(curator) == 0
+
+
+def test_a_trainer_that_was_fitted_costs_nothing_more():
+    with clinic() as curator:
+        one = curator.fit(trainer(), "visits", **WORDS)
+        paid = spent(curator)
+        with pytest.raises(InputError, match="was fitted"):
+            curator.fit(one, "visits", features=["city", "age"], target="sick")
+        assert spent(curator) == paid
+
+
+def test_another_optimizer_loss_or_layer_is_another_run():
+    def words(**more):
+        return training_spec(trainer(**more), "visits", FEATURES, "sick", 1)["model"]
+
+    other = trainer()
+    other.model[1] = nn.ReLU()
+    told = {
+        words(),
+        words(optimizer=lambda p: torch.optim.Adam(p, lr=0.5)),
+        words(optimizer=lambda p: torch.optim.SGD(p, lr=1e-3)),
+        words(exact=True),
+        training_spec(other, "visits", FEATURES, "sick", 1)["model"],
+    }
+    assert len(told) == 5
+    assert words() in told
+
+
+@pytest.mark.parametrize("unit", ["person", dp.EachRow()])
+def test_people_keep_their_seats_whatever_order_rows_come_in(unit):
+    def read(rows):
+        with dp.Curator(None) as curator:
+            columns = {"age": dp.Bounds(0, 100), "city": dp.Keys(["Haifa", "Oslo"])}
+            curator.add("visits", rows, unit=unit, budget=dp.Budget(rho=9), columns=columns)
+            spec = training_spec(trainer(band=3), "visits", FEATURES, "sick", 1)
+            offer = curator._offer_order("training", spec, None)
+            x, y, people = offer.planned.rows(curator._data_store.open(["visits"]))
+            return people or (x.tolist(), y.tolist())
+
+    assert read(visits()) == read(visits().take(np.arange(120)[::-1]))

@@ -122,3 +122,10 @@ def test_qubits_that_cannot_be_are_refused(ones):
 def test_a_damage_that_cannot_be_has_no_epsilon():
     with pytest.raises(InputError, match="damage"):
         epsilon_of(1)
+
+
+def test_bounds_keep_their_digits_for_small_epsilons():
+    for epsilon in (1e-9, 1e-5):
+        measured = NoisyWeight(4, epsilon=epsilon)
+        assert measured.most_damage == pytest.approx(epsilon / 2, rel=1e-9)
+        assert measured.least_damage <= measured.most_damage

@@ -27,19 +27,20 @@ class TrainingLedger:
         if self.folder is None:
             return
         self.folder.mkdir(parents=True, exist_ok=True)
-        head = json.dumps(facts, sort_keys=True) + "\n"
-        try:
-            with self._file.open("x", encoding="utf-8") as file:
+        head = (json.dumps(facts, sort_keys=True) + "\n").encode()
+        self._file.touch()
+        found = self._file.read_bytes()
+        if found != head and head.startswith(found):  # new, or a crash cut it: no step follows
+            with self._file.open("r+b") as file:
                 file.write(head)
                 _sync(file)
-        except FileExistsError:
-            if not self._file.read_text(encoding="utf-8").startswith(head):
-                raise InputError(
-                    "a checkpoint of another training run",
-                    why="its steps were paid for under other parameters",
-                    fix="pass the same parameters, or another folder",
-                ) from None
-        self._head = len(head.encode())
+        elif not found.startswith(head):
+            raise InputError(
+                "a checkpoint of another training run",
+                why="its steps were paid for under other parameters",
+                fix="pass the same parameters, or another folder",
+            )
+        self._head = len(head)
 
     @property
     def _file(self) -> Path:

@@ -1,6 +1,7 @@
 """The trainer: sampler, clipping, noise and accountant in one object that cannot be taken apart."""
 
 import copy
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -127,17 +128,7 @@ class Trainer:
 
     def fit(self, X: Any, y: Any = None, *, groups: Any = None) -> Self:  # noqa: N803 - sklearn's
         """Train on rows; `X` is a tensor or a tuple of tensors, `groups` names people."""
-        if self._step or (self.checkpoint is None and self._ledger.spent):
-            raise InputError(
-                "a trainer that was fitted",
-                why="another fit would spend again",
-                fix="make a new trainer, and count both",
-            )
-        inputs = tuple(map(_tensor, X)) if isinstance(X, tuple) else (_tensor(X),)
-        targets = None if y is None else _tensor(y)
-        self.model.train()
-        shape = {"people": self.at_once, "rows": self.rows}
-        gradients = inspect(self.model, self._losses, inputs, targets, self._autocast, **shape)
+        inputs, targets, gradients = self.check(X, y)
         self.open(self.checkpoint)
         seats = self._resume()
         sampler = PeopleSampler(
@@ -152,10 +143,30 @@ class Trainer:
         self._train(sampler, gradients)
         return self
 
-    def open(self, folder: str | Path | None) -> None:
-        """Keep steps and states in a folder, or go on from those that it has."""
+    def check(
+        self,
+        X: Any,  # noqa: N803 - sklearn's
+        y: Any,
+    ) -> tuple[tuple[Tensor, ...], Tensor | None, PersonGradients]:
+        """Refuse a trainer that was fitted, and a model that rows of this shape do not suit."""
+        if self._step or (self.checkpoint is None and self._ledger.spent):
+            raise InputError(
+                "a trainer that was fitted",
+                why="another fit would spend again",
+                fix="make a new trainer, and count both",
+            )
+        inputs = tuple(map(_tensor, X)) if isinstance(X, tuple) else (_tensor(X),)
+        targets = None if y is None else _tensor(y)
+        self.model.train()
+        shape = {"people": self.at_once, "rows": self.rows}
+        heard = inspect(self.model, self._losses, inputs, targets, self._autocast, **shape)
+        return inputs, targets, heard
+
+    def open(self, folder: str | Path | None) -> int:
+        """Keep steps and states in a folder, or go on from the steps that it has: how many."""
         self.checkpoint = folder
         self._ledger = TrainingLedger(folder, self.facts())
+        return self._ledger.spent
 
     def _train(self, sampler: PeopleSampler, gradients: PersonGradients) -> None:
         makers = WordMaker(self.device)
@@ -290,6 +301,15 @@ class Trainer:
         told = {name: str(getattr(self.plan, name)) for name in names}
         return {**told, "clip": str(self.grid.clip), "shapes": shapes, "rows": self.rows}
 
+    def words(self) -> list[str]:
+        """What else makes a run another one, in words that are the same in every process."""
+        said = [one.items() for one in self.optimizer.param_groups]
+        groups = [[(k, v) for k, v in one if k != "params" and v] for one in said]
+        loss = self.loss if isinstance(self.loss, nn.Module) else _named(self.loss)
+        kinds = map(_named, (type(self.optimizer), type(self.schedule)))
+        told = (self.model, loss, groups, *kinds, self.precision, self.exact)
+        return [re.sub(r"0x[0-9a-fA-F]+", "", str(one)) for one in told]
+
     def _state(self, seats: NDArray[Any]) -> dict[str, Any]:
         return {
             "step": self._step,
@@ -359,6 +379,10 @@ def _one_a_row(loss: Callable[..., Tensor]) -> Callable[..., Tensor]:
         each.reduction = "none"
         return cast("Callable[..., Tensor]", each)
     return loss
+
+
+def _named(one: Any) -> str:
+    return getattr(one, "__qualname__", type(one).__qualname__)
 
 
 def _tensor(data: Any) -> Tensor:
