@@ -24,9 +24,8 @@ from discreet.mechanisms.automatic_bounds import AutomaticBounds
 from discreet.mechanisms.continual import FactorizedCount, TreeCount
 from discreet.mechanisms.exponential import ExponentialMechanism
 from discreet.mechanisms.gaussian import Gaussian
-from discreet.mechanisms.gaussian_key_selection import GaussianKeySelection
 from discreet.mechanisms.histogram import Histogram
-from discreet.mechanisms.key_selection import KeySelection
+from discreet.mechanisms.key_selection import GaussianKeySelection, KeySelection
 from discreet.mechanisms.laplace import Laplace
 from discreet.mechanisms.noisy_max import ReportNoisyMax
 from discreet.mechanisms.permute_and_flip import PermuteAndFlip

@@ -15,7 +15,7 @@ from discreet.audit.releases import compare_paths
 from discreet.audit.replay import replay, step_by_step
 from discreet.audit.trace import picture
 from discreet.errors import DiscreetError, InputError, InvariantBroken
-from discreet.mechanisms.mechanism import Claim, Mechanism, Pair
+from discreet.mechanisms.mechanism import Claim, Mechanism
 from discreet.privacy import Guarantee, Neighbours
 
 _RUNS: Final = 50
@@ -88,21 +88,17 @@ def check_claim(mechanism: Mechanism) -> None:
     _require(claim.guarantee == mechanism.guarantee, mechanism, "claims another guarantee")
     _require(len(claim.pairs) > 0, mechanism, "has a claim without pairs")
     for pair in claim.pairs:
-        _check_pair(mechanism, claim, pair)
+        _require(picture(pair.left) != picture(pair.right), mechanism, "pairs an input with itself")
+        for side in (pair.left, pair.right):
+            accepted = _refusal(mechanism, side) is None
+            _require(accepted, mechanism, "refuses an input that its own claim is about")
+        shapes = [np.shape(_draw(claim, side)) for side in (pair.left, pair.right)]
+        _require(shapes[0] == shapes[1], mechanism, "has outputs of two shapes on neighbours")
+        _require(shapes[0][:1] == (_RUNS,), mechanism, "does not draw as often as it is told")
     sides = [side for pair in claim.pairs for side in (pair.left, pair.right)]
     # Some inputs leave nothing to chance, but not all of them.
     varied = any(len({repr(picture(_draw(claim, side))) for _ in range(3)}) > 1 for side in sides)
     _require(varied, mechanism, "draws the same again and again")
-
-
-def _check_pair(mechanism: Mechanism, claim: Claim, pair: Pair) -> None:
-    _require(picture(pair.left) != picture(pair.right), mechanism, "pairs an input with itself")
-    for side in (pair.left, pair.right):
-        accepted = _refusal(mechanism, side) is None
-        _require(accepted, mechanism, "refuses an input that its own claim is about")
-    shapes = [np.shape(_draw(claim, side)) for side in (pair.left, pair.right)]
-    _require(shapes[0] == shapes[1], mechanism, "has outputs of two shapes on neighbours")
-    _require(shapes[0][:1] == (_RUNS,), mechanism, "does not draw as often as it is told")
 
 
 def _draw(claim: Claim, side: Any) -> Any:

@@ -16,10 +16,14 @@ from discreet.mechanisms.automatic_bounds import AutomaticBounds
 from discreet.mechanisms.continual import FactorizedCount, Stream, TreeCount
 from discreet.mechanisms.exponential import ExponentialMechanism
 from discreet.mechanisms.gaussian import Gaussian
-from discreet.mechanisms.gaussian_key_selection import GaussianKeySelection, best_key_rule
 from discreet.mechanisms.grid import INTEGERS, PowerOfTwoGrid
 from discreet.mechanisms.histogram import Histogram
-from discreet.mechanisms.key_selection import KeyRule, KeySelection
+from discreet.mechanisms.key_selection import (
+    GaussianKeySelection,
+    KeyRule,
+    KeySelection,
+    best_key_rule,
+)
 from discreet.mechanisms.laplace import Laplace
 from discreet.mechanisms.mechanism import Claim, Law, Mechanism, Pair, RowMechanism
 from discreet.mechanisms.median import CellCounts

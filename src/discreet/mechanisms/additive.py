@@ -83,7 +83,9 @@ class Additive(Mechanism):
     def claim(self) -> Claim:
         """The two values that one person can move furthest apart, seen through the release."""
         name = type(self).__name__
-        law = self._law_if_small()
+        numbers = all(np.ndim(pair.left) == 0 for pair in self._pairs())
+        small = self.steps <= _LISTED and self._half_width(Fraction(1, 10**9)) <= _LISTED
+        law = self._law if numbers and small else None
         views = () if law else self.views
         return Claim(name, self.guarantee, self._pairs(), self.draw_seen, law, seen, views)
 
@@ -171,11 +173,6 @@ class Additive(Mechanism):
             return numbers[0]
         front, back = numbers[: SEEN // 2], numbers[SEEN // 2 :]
         return front + [type(numbers[0])(0)] * ((self.dimension or 1) - len(numbers)) + back
-
-    def _law_if_small(self) -> Any:
-        numbers = all(np.ndim(pair.left) == 0 for pair in self._pairs())
-        small = self.steps <= _LISTED and self._half_width(Fraction(1, 10**9)) <= _LISTED
-        return self._law if numbers and small else None
 
     def _law(self, value: Any) -> Law:
         """The law of the answer; what is far outside is lumped into 'below' and 'above'."""

@@ -129,15 +129,12 @@ class PowerOfTwoGrid:
         if not isinstance(steps, np.ndarray):
             return steps << self.exponent if whole else _to_float(steps * self.step)
         if steps.dtype == object or (whole and not _small(steps, _ROOM >> min(self.exponent, 62))):
-            return self._exact_values(steps)
+            if self.exponent >= 0:
+                return compact(_each(lambda count: int(count) << self.exponent, steps))
+            return _each(lambda count: _to_float(int(count) * self.step), steps).astype(np.float64)
         if whole:
             return steps << self.exponent
         return np.ldexp(steps.astype(np.float64), self.exponent)
-
-    def _exact_values(self, steps: NDArray[Any]) -> NDArray[Any]:
-        if self.exponent >= 0:
-            return compact(_each(lambda count: int(count) << self.exponent, steps))
-        return _each(lambda count: _to_float(int(count) * self.step), steps).astype(np.float64)
 
     def _read(self, value: Any) -> Any:
         """A Python int, an exact number, or an array of ints, floats or exact numbers."""

@@ -4,9 +4,8 @@ from discreet.privacy.budgets.charges import EPSILON, MU_SQUARED, RHO, Charge, M
 from discreet.privacy.budgets.filters import Filter
 from discreet.privacy.budgets.individual import IndividualFilter
 from discreet.privacy.budgets.odometer import Odometer
-from discreet.privacy.composition.calibration import Calibration, CalibrationStep, calibrate
+from discreet.privacy.composition.calibration import Calibration, CalibrationStep, Plan, calibrate
 from discreet.privacy.composition.composed import Composed, compose
-from discreet.privacy.composition.plan import Plan
 from discreet.privacy.composition.theorems import (
     advanced_epsilon,
     basic_epsilon,

@@ -245,24 +245,20 @@ def amount_within(
         case "epsilon":
             return epsilon
         case "renyi":
-            return _largest_divergence(epsilon, delta, by)
+            order = Fraction(2) if by.order is None else by.order
+            lam = Interval.of(order - 1)
+            room = epsilon - (log_peak(lam) - Interval.of(delta).log()) / lam
+            if room.lower > 0:
+                return _shortened(room.lower)
+            raise InputError(
+                f"order {order} leaves nothing of epsilon {float(epsilon)}, delta {float(delta)}",
+                why="converting at this order costs more than epsilon",
+                fix="take the order that renyi_for(epsilon, delta) names, or a larger one",
+            )
         case "mu-squared":
             mu = _last(lambda size: GDP(size).delta(epsilon).upper <= delta - own)
             return mu * mu
     return _last(lambda size: ZCDP(size, own).delta(epsilon).upper <= delta)
-
-
-def _largest_divergence(epsilon: Fraction, delta: Fraction, by: Measure) -> Fraction:
-    order = Fraction(2) if by.order is None else by.order
-    lam = Interval.of(order - 1)
-    room = epsilon - (log_peak(lam) - Interval.of(delta).log()) / lam
-    if room.lower > 0:
-        return _shortened(room.lower)
-    raise InputError(
-        f"order {order} leaves nothing of epsilon {float(epsilon)}, delta {float(delta)}",
-        why="converting at this order costs more than epsilon",
-        fix="take the order that renyi_for(epsilon, delta) names, or a larger one",
-    )
 
 
 def _last(implies: Callable[[Fraction], bool]) -> Fraction:

@@ -121,7 +121,8 @@ class Tally:
     def append(self, guarantee: Guarantee, count: int, form: tuple[Shape, float] | None) -> None:
         """Take in `count` copies of a guarantee with this closed form, or none."""
         if form is None:
-            self._take_other(guarantee, count)
+            self._others[guarantee] = self._others.get(guarantee, 0) + count
+            self.largest = (self.largest + count * _largest(guarantee)) * (1 + 4 * UNIT)
         else:
             self._take_form(form[0], form[1], count)
         lost = guarantee.infinity(self.direction)
@@ -204,10 +205,6 @@ class Tally:
         # Always a new number: by it a prepared check tells that it is stale.
         least = math.nextafter(self._square, math.inf)
         self._square = max(self._square + square, least) if square else self._square
-
-    def _take_other(self, guarantee: Guarantee, count: int) -> None:
-        self._others[guarantee] = self._others.get(guarantee, 0) + count
-        self.largest = (self.largest + count * _largest(guarantee)) * (1 + 4 * UNIT)
 
     def _lose(self, lost: Interval, count: int, conditional: bool) -> None:  # noqa: FBT001
         """Charge an infinite loss; closed forms speak of the finite part alone."""

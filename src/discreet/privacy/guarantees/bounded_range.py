@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from fractions import Fraction
 
-from discreet.privacy.guarantees.guarantee import GroupPrivacy, Guarantee, fill, people, stored_as
+from discreet.privacy.guarantees.guarantee import Guarantee, fill, people, stored_as
 from discreet.privacy.guarantees.neighbours import Neighbours
 from discreet.privacy.guarantees.zcdp import ZCDP
 from discreet.privacy.numerics import shapes
@@ -101,10 +101,3 @@ class Ranges(ZCDP):
     Reference: Cesar, Rogers, Bounding, Concentrating, and Truncating (bounded range implies
     concentration); `docs/explanation/proofs/gaussian-accounts.md`.
     """
-
-    def group(self, k: int) -> Guarantee:
-        """Ranges grow k times."""
-        size = people(k)
-        if self.delta0 and size > 1:
-            return GroupPrivacy(self, size)
-        return Ranges(size * size * self.rho0, self.delta0, neighbours=self.neighbours)

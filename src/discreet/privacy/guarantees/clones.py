@@ -66,7 +66,8 @@ def clone_counts(
     first, last = max(0, math.floor(mean - reach)), min(others, math.ceil(mean + reach))
     first -= first % width
     counts = np.arange(first, last + 1, dtype=np.float64)
-    masses = _masses(others, counts, chance)
+    logs, error = log_probability(others, counts, chance)
+    masses = np.exp(logs + error) * (1 + 2 * ELEMENTARY)
     starts = np.arange(0, len(counts), width)
     grouped = np.add.reduceat(masses, starts) * (1 + 4 * len(counts) * UNIT)
     grouped[-1] += mass_beyond(others, last, chance, masses[-1])
@@ -74,11 +75,6 @@ def clone_counts(
 
 
 _ALONE: Final = CloneCounts(np.zeros(1), np.ones(1), 0.0)
-
-
-def _masses(others: int, counts: Floats, chance: float) -> Floats:
-    logs, error = log_probability(others, counts, chance)
-    return np.exp(logs + error) * (1 + 2 * ELEMENTARY)
 
 
 def divergence(group: CloneCounts, epsilon0: Interval, epsilon: Interval) -> float:

@@ -60,11 +60,11 @@ class ZCDP(Guarantee):
         return Interval.of(self.rho0).bound("zcdp")
 
     def group(self, k: int) -> Guarantee:
-        """K people cost k^2 rho."""
+        """K people cost k^2 rho, in a kind of its own as well: ranges grow k times."""
         size = people(k)
         if self.delta0 and size > 1:
             return GroupPrivacy(self, size)
-        return ZCDP(size * size * self.rho0, self.delta0, neighbours=self.neighbours)
+        return type(self)(size * size * self.rho0, self.delta0, neighbours=self.neighbours)
 
     def infinity(self, direction: Direction = Direction.REMOVE) -> Interval:
         """Delta."""

@@ -111,14 +111,10 @@ def best_tradeoff(profile: Profile, alpha: Fraction) -> float:
     line.
     """
     if alpha == 0:
-        return _steepest(profile)
+        # At alpha = 0 only 1 - delta(infinity) remains.
+        return max(0.0, (1 - Interval.of(profile(Fraction(2**20)).upper)).lower)
     lines = (_line, _mirrored)
     return max(0.0, *(_climb(lambda e, f=line: f(profile, e, alpha)) for line in lines))  # type: ignore[misc]
-
-
-def _steepest(profile: Profile) -> float:
-    """At alpha = 0 only 1 - delta(infinity) remains."""
-    return max(0.0, (1 - Interval.of(profile(Fraction(2**20)).upper)).lower)
 
 
 def _line(profile: Profile, epsilon: float, alpha: Fraction) -> float:

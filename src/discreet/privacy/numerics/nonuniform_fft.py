@@ -65,7 +65,12 @@ def turning_sums(weights: FloatArray, angles: FloatArray, size: int) -> tuple[Co
         return slow, slow_error
     loud, turns = weights[~calm], angles[~calm]
     if len(loud) * size <= _TABLED:
-        fast, error = _tabled(loud, turns, size)
+        # Few of them: one product of two small tables.
+        block = math.isqrt(size - 1) + 1
+        inner = np.exp(1j * np.multiply.outer(turns, np.arange(block)))
+        outer = np.exp(1j * np.multiply.outer(np.arange(-(-size // block)) * float(block), turns))
+        sums: ComplexArray = (outer * loud) @ inner
+        fast, error = sums.reshape(-1)[:size], (4 * len(loud) + 128) * UNIT * total(loud)
     else:
         fast, error = _gridded(loud, turns, size)
     return slow + fast, slow_error + error + 3 * total(wild)
@@ -110,15 +115,6 @@ def _gridded(weights: FloatArray, angles: FloatArray, size: int) -> tuple[Comple
     norm = float(np.linalg.norm(grid)) * math.sqrt(cells * math.pi / _WIDTH) * (1 + 1e-9)
     error = 2.4 * (rounding * total(weights) + norm * math.log2(cells) * _LEVEL)
     return found[np.arange(-middle, size - middle)] * factor, error
-
-
-def _tabled(weights: FloatArray, angles: FloatArray, size: int) -> tuple[ComplexArray, float]:
-    """Few of them: one product of two small tables."""
-    block = math.isqrt(size - 1) + 1
-    inner = np.exp(1j * np.multiply.outer(angles, np.arange(block)))
-    outer = np.exp(1j * np.multiply.outer(np.arange(-(-size // block)) * float(block), angles))
-    sums: ComplexArray = (outer * weights) @ inner
-    return sums.reshape(-1)[:size], (4 * len(weights) + 128) * UNIT * total(weights)
 
 
 def _spread(weights: FloatArray, angles: FloatArray, middle: int, grid: ComplexArray) -> None:
