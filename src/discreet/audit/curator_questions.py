@@ -2,33 +2,39 @@
 
 Sampling a curator would take hours. Record and replay needs two runs: every release inside them is
 heard, limits that are chosen from noisy histograms and rows that joins keep included, and nothing
-else may tell the neighbours apart.
+else may tell the neighbours apart. All releases that the person moves together may cost no more
+than was promised.
 """
 
 import datetime as dt
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
+import numpy as np
 import pyarrow as pa
 
 from discreet.audit.evidence import Evidence, Point
-from discreet.audit.replay import replay
+from discreet.audit.recorder import RecordedRelease
+from discreet.audit.replay import replayed
 from discreet.audit.report import Audit
+from discreet.audit.trace import picture
 from discreet.curator.budget import Budget
 from discreet.curator.census_plan import releases
 from discreet.curator.opening import Curator
 from discreet.errors import InvariantBroken
 from discreet.mechanisms.mechanism import Claim, Pair
+from discreet.mechanisms.rounded_gaussian import RoundedGaussian
 from discreet.plan.schema import Bounds, Limits
-from discreet.privacy import Approximate
+from discreet.privacy import GDP, Approximate, Guarantee, compose
 
 _FIRST: Final = dt.date(2026, 1, 1)
 _PEOPLE: Final = 40
+_BUDGET: Final = Fraction(5)
 _MANY: Final = 300
 """Rows of the one person: more than a join keeps of anybody on one side."""
 
@@ -54,7 +60,9 @@ class CuratorQuestion:
 
     def ask(self, tables: Tables) -> Any:
         """What a curator of these tables answers."""
-        budget = (Budget.per_person if self.per_person else Budget)(epsilon=5, delta=2 * self.delta)
+        budget = (Budget.per_person if self.per_person else Budget)(
+            epsilon=_BUDGET, delta=2 * self.delta
+        )
         limits = Limits(max_groups=1, max_rows=2) if self.per_person else None
         columns = {"value": Bounds(0, 10), "day": Bounds(_FIRST, _FIRST + dt.timedelta(9))}
         visits, bills = map(_table, tables)
@@ -71,8 +79,13 @@ class CuratorQuestion:
         crowd = tuple((person, person % 10) for person in range(_PEOPLE))
         one = ((_PEOPLE, 7),) * _MANY
         pair = Pair((crowd, crowd), (crowd + one, crowd + one))
-        promised = Approximate(self.epsilon, self.delta)
-        return Claim("CuratorQuestion", promised, (pair,), _not_drawn)
+        return Claim("CuratorQuestion", self.promised, (pair,), _not_drawn)
+
+    @property
+    def promised(self) -> Approximate:
+        """What one person gives away at most: by one order, or by all of their budget."""
+        whole = (_BUDGET, 2 * self.delta) if self.per_person else (self.epsilon, self.delta)
+        return Approximate(*whole)
 
 
 def _not_drawn(_: Any, __: int) -> Any:
@@ -183,9 +196,38 @@ QUESTIONS: Final[Mapping[str, CuratorQuestion]] = MappingProxyType(
 def audit_question(name: str, question: CuratorQuestion) -> Audit:
     """Replay a question on its neighbours; certain, and without an epsilon of its own."""
     start, claim = time.process_time(), question.claim
-    found = [replay(question.ask, pair.left, pair.right) for pair in claim.pairs]
-    reason = "; ".join(str(one) for one in found if one)
-    top = Point(float(question.epsilon), float(question.delta))
+    reason = "; ".join(one for pair in claim.pairs for one in _wrong(question, pair))
+    promised = question.promised
+    top = Point(float(promised.epsilon0), float(promised.delta0))
     event = "neighbours look alike"
     evidence = Evidence(claim.name, "replay", top, 0.0, event, reason=reason)
     return Audit(name, claim, (evidence,), time.process_time() - start)
+
+
+def _wrong(question: CuratorQuestion, pair: Pair) -> Iterator[str]:
+    """What tells two neighbours apart, or costs more than was promised."""
+    found, first, second = replayed(question.ask, pair.left, pair.right)
+    if found or first.raised is not None:
+        yield str(found) if found else f"it is not answered: {first.raised}"
+        return
+    tapes = zip(first.recorder.finished(), second.recorder.finished(), strict=True)
+    moved = [both for both in tapes if picture(both[0].inputs) != picture(both[1].inputs)]
+    costs = [_cost(*both) if question.per_person else both[0].mechanism.guarantee for both in moved]
+    promised = question.promised
+    least = compose(costs).epsilon(promised.delta0).lower
+    if least > promised.epsilon0:
+        yield (
+            f"releases that one person moves have epsilon {least:.6g} together, "
+            f"promised {float(promised.epsilon0):g}"
+        )
+
+
+def _cost(one: RecordedRelease, other: RecordedRelease) -> Guarantee:
+    """What a release costs the one person: Gaussian noise by how far they move its input."""
+    mechanism = one.mechanism
+    if not isinstance(mechanism, RoundedGaussian):
+        return mechanism.guarantee
+    here, there = (np.ravel(mechanism.grid.index(side.inputs[0])) for side in (one, other))
+    gaps = [int(b) - int(a) for a, b in zip(here, there, strict=True)]
+    share = Fraction(sum(gap * gap for gap in gaps), mechanism.square)
+    return GDP.of_square(2 * mechanism.rho * share)

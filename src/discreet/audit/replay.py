@@ -87,9 +87,14 @@ def replay(call: Call, left: Any, right: Any) -> Differences:
         >>> print(replay(lambda data: len(data), [1, 2], [1, 2, 3]))
         answer: not the same to the byte
     """
+    return replayed(call, left, right)[0]
+
+
+def replayed(call: Call, left: Any, right: Any) -> tuple[Differences, ReplayedRun, ReplayedRun]:
+    """What differs, and both runs."""
     first = observe(call, left, Recorder())
     second = observe(call, right, Recorder(tape=first.recorder.finished()))
-    return Differences((*_of_releases(first, second), *_of_surface(first, second)))
+    return Differences((*_of_releases(first, second), *_of_surface(first, second))), first, second
 
 
 def observe(call: Call, data: Any, recorder: Recorder) -> ReplayedRun:

@@ -6,19 +6,24 @@ import pytest
 from click.testing import CliRunner
 
 from discreet.answer.plan.set_plan import SetPlan
-from discreet.audit.curator_questions import QUESTIONS, audit_question
+from discreet.audit.curator_questions import QUESTIONS, CuratorQuestion, audit_question
 from discreet.audit.recorder import Recorder
 from discreet.audit.replay import replay
 from discreet.audit.report import as_facts
 from discreet.cli.audit import audit
+from discreet.curator import streams
 from discreet.curator.histogram_reading import HistogramQuery
 from discreet.curator.person_accounts import PersonAccounts
 from discreet.curator.stream_orders import StreamOrder
 from discreet.errors import BudgetError
+from discreet.mechanisms.continual import FactorizedCount
 from discreet.mechanisms.laplace import Laplace
+from discreet.mechanisms.rounded_gaussian import RoundedGaussian
+from discreet.mechanisms.vector_stream import VectorStream
 from discreet.plan.bounding import FULL
 from discreet.plan.relations import MOST_JOINED
 from discreet.sql.writer.compile_stream import CompiledStream
+from discreet.workload import marginals, profile
 from discreet.workload.online_plan import OnlinePlan
 
 
@@ -105,6 +110,36 @@ def test_a_failure_that_tells_who_has_no_budget_left_is_caught(monkeypatch):
 
     monkeypatch.setattr(PersonAccounts, "left_out", telling)
     assert audit_question("planted", QUESTIONS["curator-per-person"]).refuted
+
+
+def test_a_standing_question_with_a_tenth_of_its_noise_is_caught(monkeypatch):
+    def thin(rule, past):
+        names = ("horizon", "sensitivity", "steps_per_unit")
+        same = {name: getattr(rule, name) for name in names}
+        return VectorStream(FactorizedCount(rho=100 * rule.rho, **same), past)
+
+    monkeypatch.setattr(streams, "VectorStream", thin)
+    assert "promised 1" in audit_question("planted", QUESTIONS["curator-standing-question"]).why
+
+
+@pytest.mark.parametrize(("name", "home"), [("synthesis", marginals), ("profile", profile)])
+def test_noise_that_is_smaller_than_what_was_charged_for_is_caught(monkeypatch, name, home):
+    def thin(**said):
+        return RoundedGaussian(**{**said, "mu_squared": 100 * said["mu_squared"]})
+
+    monkeypatch.setattr(home, "RoundedGaussian", thin)
+    assert "promised 1" in audit_question("planted", QUESTIONS[f"curator-{name}"]).why
+
+
+def test_a_question_that_is_not_answered_is_no_evidence():
+    unknown = CuratorQuestion(lambda curator, price: curator.sql("SELECT 1 FROM nowhere", **price))
+    assert "it is not answered" in audit_question("planted", unknown).why
+
+
+def test_people_who_go_on_without_a_budget_are_caught(monkeypatch):
+    true = PersonAccounts.left_out
+    monkeypatch.setattr(PersonAccounts, "left_out", lambda *args: true(*args)[:0])
+    assert "promised 5" in audit_question("planted", QUESTIONS["curator-per-person"]).why
 
 
 def test_the_command_line_knows_them_by_name():
