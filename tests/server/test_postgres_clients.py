@@ -90,8 +90,8 @@ def test_psql_points_at_what_is_wrong(server, password):
 def test_psycopg_reads_types_in_both_formats(connection):
     asked = "SELECT city, COUNT(*) AS n, AVG(amount) AS m FROM public.visits WHERE city <> %s"
     asked += " AND amount < %s GROUP BY city ORDER BY city"
-    text = connection.execute(asked, ["O'Brien", 50.5]).fetchall()
-    binary = connection.execute(asked, ["O'Brien", 50.5], binary=True).fetchall()
+    text = connection.execute(asked, ["Oslo", 50.5]).fetchall()
+    binary = connection.execute(asked, ["Oslo", 50.5], binary=True).fetchall()
     assert text == binary
     assert [type(one) for one in text[0]] == [str, int, float]
 

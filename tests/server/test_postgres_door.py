@@ -398,6 +398,19 @@ def test_no_message_and_no_line_of_the_log_holds_a_value(tmp_path):
 # --- transactions -------------------------------------------------------------------------------
 
 
+def test_what_does_nothing_here_is_refused_and_said_to_be(server, password):
+    with WireClient(server.postgres).log_in(password) as client:
+        for sql, state in (
+            ("LISTEN news", "25006"),
+            ("DECLARE c CURSOR FOR SET application_name = 'x'", "42601"),
+            ("SELECT set_config('discreet.epsilon', '5', false)", "0A000"),
+            ("WITH x AS (DELETE FROM pg_catalog.pg_type RETURNING 1) SELECT * FROM x", "25006"),
+        ):
+            assert [one["C"] for one in errors(client.query(sql))] == [state]
+        [shown] = [body for kind, body in client.query("SHOW application_name") if kind == b"D"]
+        assert not shown.endswith(b"x")
+
+
 def test_several_statements_end_with_the_first_that_fails(server, password):
     with WireClient(server.postgres).log_in(password) as client:
         found = client.query("SET discreet.epsilon = 0.1; SELECT nope FROM visits; SELECT 1")

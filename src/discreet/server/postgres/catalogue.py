@@ -8,6 +8,7 @@ engine with the data, so it is free.
 
 import re
 import threading
+from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from importlib.resources import files
@@ -126,8 +127,7 @@ def _translate(sql: str, user: str, database: str, settings: Callable[[str], str
         tree: Any = parse_one(sql, dialect="postgres")
         if not isinstance(tree, exp.Query | exp.Values):
             raise _misunderstood()
-        if any(one.args.get("recursive") for one in tree.find_all(exp.With)):
-            raise _misunderstood()
+        _check(tree)
         for one in tree.selects if isinstance(tree, exp.Query) else ():
             _name(one)
         said: Mapping[str, str] = {"user": user, "database": database}
@@ -138,6 +138,41 @@ def _translate(sql: str, user: str, database: str, settings: Callable[[str], str
         return str(tree.sql(dialect="duckdb"))
     except (errors.SqlglotError, RecursionError):
         raise _misunderstood() from None
+
+
+MOST_TABLES: Final = 16
+MOST_SELECTS: Final = 16
+MOST_STARS: Final = 16
+MOST_JOINED: Final = 64
+"""Texts that a query joins, or replaces parts of."""
+
+_LONGEST: Final = 2000
+_MOST_PARTS: Final = 8
+_REPLACEMENT: Final = 8
+
+
+def _check(tree: Any) -> None:
+    """Refuse what would change something, and what is too large to be planned or held.
+
+    How long planning takes, and what texts of one step take, the database does not bound.
+    """
+    if tree.find(exp.DML, exp.DDL, exp.Into, exp.Describe, exp.Command):
+        raise PostgresError("25006", "the catalogue is read here, and never changed")
+    if any(one.args.get("recursive") for one in tree.find_all(exp.With)):
+        raise _misunderstood()
+    counts = Counter(type(node) for node in tree.dfs())
+    joined = (exp.DPipe, exp.Concat, exp.ConcatWs, exp.Replace, exp.RegexpReplace)
+    if (
+        counts[exp.Table] > MOST_TABLES
+        or counts[exp.Select] + counts[exp.Values] > MOST_SELECTS
+        or counts[exp.Star] > MOST_STARS
+        or sum(counts[one] for one in joined) > MOST_JOINED
+        or any(len(one.expressions) > _MOST_PARTS for one in tree.find_all(*joined))
+        or any(len(one.this) > _LONGEST for one in tree.find_all(exp.Literal, exp.ByteString))
+    ):
+        raise PostgresError(
+            "54001", "this query of the catalogue is too large", hint="ask for less at once"
+        )
 
 
 def _name(one: Any) -> None:
@@ -189,12 +224,17 @@ def _changed(node: Any, said: Mapping[str, str], settings: Callable[[str], str])
             return node
 
 
-def _bounded(node: Any) -> Any:
+def _bounded(node: Any, most: int = _LONGEST) -> Any:
     """No text grows without end: one that is joined with itself often enough fills the memory."""
-    return exp.Left(this=node.copy(), expression=exp.Literal.number(_LONGEST))
+    return exp.Left(this=node.copy(), expression=exp.Literal.number(most))
 
 
-_LONGEST: Final = 10_000
+def _replaced(node: Any) -> Any:
+    """Parts of a text replaced, by short ones: a long one for each letter fills the memory."""
+    node.set("this", _bounded(node.this))
+    if node.args.get("replacement") is not None:
+        node.set("replacement", _bounded(node.args["replacement"], _REPLACEMENT))
+    return _bounded(node)
 
 
 def _joined(node: exp.DPipe) -> Any:
@@ -294,7 +334,7 @@ def _function(node: exp.Func, settings: Callable[[str], str]) -> Any:
         known = isinstance(asked, exp.Literal)
         return exp.Literal.string(settings(asked.name)) if known and asked else exp.null()
     if name == "set_config":
-        return exp.Literal.string(node.expressions[1].name)
+        return _set(node)
     if name.endswith("_is_visible"):
         return exp.true()
     if name in _OF_NOTHING:
@@ -305,7 +345,16 @@ def _function(node: exp.Func, settings: Callable[[str], str]) -> Any:
             f"there is no function {name[:60]} here",
             hint="functions are few: pg_catalog's",
         )
-    return _bounded(node) if name in {"concat", "concatws", "concat_ws", "replace"} else node
+    if isinstance(node, exp.Replace | exp.RegexpReplace):
+        return _replaced(node)
+    return _bounded(node) if name in {"concat", "concatws", "concat_ws"} else node
+
+
+def _set(node: exp.Func) -> Any:
+    """Clients set a search path so, which changes nothing; a price that is not set is refused."""
+    if len(node.expressions) < 2 or node.expressions[0].name.lower().startswith("discreet."):
+        raise PostgresError("0A000", "set_config sets nothing here", hint="SET name = value")
+    return exp.Literal.string(node.expressions[1].name)
 
 
 @lru_cache(maxsize=1)

@@ -266,7 +266,7 @@ class PostgresConnection:
         kept = self._session.statements
         if name and name in kept:
             raise PostgresError("42P05", "there is a prepared statement of this name")
-        self._session.check_room(kept)
+        self._session.check_room(kept, name)
         kept[name] = PreparedStatement(statement, tuple((oids + [0] * count)[:count]))
         self._out += messages.write(b"1")
 
@@ -283,7 +283,7 @@ class PostgresConnection:
             literal(value, oid, form)
             for value, oid, form in zip(raw, prepared.oids, _spread(forms, len(raw)), strict=True)
         )
-        self._session.check_room(self._session.portals)
+        self._session.check_room(self._session.portals, portal)
         intervals = self._session.settings.intervals
         self._session.portals[portal] = Portal(prepared.statement, values, formats, intervals)
         self._out += messages.write(b"2")

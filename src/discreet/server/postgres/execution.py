@@ -90,7 +90,9 @@ class StatementRunner:
         """What comes of a statement; PostgresError where it is refused."""
         named = declared(statement)
         if named is not None:
-            self._session.check_room(self._session.cursors)
+            self._session.check_room(self._session.cursors, named[0])
+            if self._kind(named[1]) == "control":
+                raise PostgresError("42601", "a cursor needs a question")
             found = await self._answered(named[1], values, intervals=intervals)
             assert found.rows is not None  # noqa: S101 - a question has rows
             self._session.cursors[named[0]] = found.rows

@@ -1,8 +1,8 @@
 """What one connection has set, prepared and opened, and the statements that are about that."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
 
@@ -82,8 +82,9 @@ class ConnectionState:
         self._before: dict[str, str] | None = None
         self._local: dict[str, str] = {}
 
-    def check_room(self, kept: Mapping[str, object]) -> None:
-        """Refuse to keep more than a client needs."""
+    def check_room(self, kept: dict[str, Any], name: str) -> None:
+        """Refuse to keep more than a client needs; one that is replaced makes room."""
+        kept.pop(name, None)
         held = [one.outcome.rows for one in self.portals.values() if one.outcome]
         size = sum(one.table.nbytes for one in (*held, *self.cursors.values()) if one)
         if len(kept) >= MOST_OPEN or size > MOST_HELD:
@@ -152,6 +153,8 @@ class ConnectionState:
             self._local.setdefault(name.lower(), self.settings[name])
         elif local:
             return StatementResult("SET")
+        else:
+            self._local.pop(name.lower(), None)  # it holds after the transaction as well
         if values is None:
             return StatementResult("SET", told=self._report(self.settings.reset(name)))
         told = self.settings.set(name, values)
@@ -307,5 +310,4 @@ _COMMANDS: Final[dict[str, Callable[[ConnectionState, Statement], StatementResul
     "move": ConnectionState.fetch,
     "close": ConnectionState.close,
     "unlisten": _accepted("UNLISTEN"),
-    "listen": _accepted("LISTEN"),
 }

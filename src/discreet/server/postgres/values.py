@@ -205,6 +205,8 @@ def write_literal(value: Any) -> str:
 def _number(value: float | Decimal) -> str:
     if not math.isfinite(value):
         raise ValueError
+    if isinstance(value, Decimal) and not -400 < int(value.as_tuple().exponent) < 400:
+        raise ValueError  # 1e-999999999 has a billion digits
     said = f"{value:f}" if isinstance(value, Decimal) else repr(value)
     if len(said) > 400:
         raise ValueError
@@ -237,6 +239,14 @@ def _truth(raw: bytes) -> bool:
     if word in {"f", "false", "0", "off", "no", "\0"}:
         return False
     raise ValueError
+
+
+def _day(raw: bytes) -> dt.date:
+    """A day, or the day of a moment; a day before Christ is none that can be written here."""
+    found = re.fullmatch(r"(\d{4}-\d\d-\d\d)([ T][\d:.]+)?( ?[+-][\d:]+)?", raw.decode().strip())
+    if found is None:
+        raise ValueError
+    return dt.date.fromisoformat(found[1])
 
 
 def _moment(raw: bytes) -> dt.datetime:
@@ -301,7 +311,7 @@ _TEXT_READERS: Final[dict[int, Callable[[bytes], Any]]] = {
     **{oid: lambda raw: int(raw.decode()) for oid in _INTS},
     **{oid: lambda raw: _finite(float(raw.decode())) for oid in (FLOAT4, FLOAT8)},
     NUMERIC: lambda raw: Decimal(raw.decode()),
-    DATE: lambda raw: dt.date.fromisoformat(raw.decode().strip()[:10]),
+    DATE: _day,
     TIMESTAMP: _moment,
     TIMESTAMPTZ: _moment,
 }

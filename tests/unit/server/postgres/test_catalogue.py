@@ -93,8 +93,59 @@ def test_nothing_else_can_be_done_with_it(catalogue, sql):
 def test_texts_do_not_grow_without_end(catalogue):
     sql = "SELECT 'aaaaaaaaaa' AS x"
     for depth in range(12):
-        sql = f"SELECT x || x || x || x || x || x || x || x AS x FROM ({sql}) AS t{depth}"  # noqa: S608
-    assert len(run(catalogue, sql).column(0)[0].as_py()) == 10_000
+        sql = f"SELECT x || x || x || x || x AS x FROM ({sql}) AS t{depth}"  # noqa: S608
+    assert len(run(catalogue, sql).column(0)[0].as_py()) == 2000
+
+
+def test_texts_do_not_grow_by_what_is_replaced(catalogue):
+    sql = f"'{'a' * 1000}'"
+    for _ in range(3):  # 10^12 letters, if nothing bounds them
+        sql = f"regexp_replace(replace({sql}, 'a', '{'a' * 1000}'), 'a', '{'a' * 1000}', 'g')"
+    assert len(run(catalogue, f"SELECT {sql} AS x").column(0)[0].as_py()) == 2000
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        " UNION ALL ".join(["SELECT 1"] * 200),
+        "SELECT 1 FROM pg_am AS t " + "JOIN pg_type AS u USING (oid) " * 150,
+        "SELECT concat(" + "relname, " * 50 + "'') FROM pg_class",
+        "SELECT " + " || ".join(["'a'"] * 100),
+        "SELECT " + "*, " * 50 + "* FROM pg_class",
+        f"SELECT length('{'a' * 5000}')",
+    ],
+    ids=["unions", "joins", "parts", "texts", "stars", "literal"],
+)
+def test_what_could_not_be_planned_in_time_is_not_begun(catalogue, sql):
+    with pytest.raises(PostgresError) as told:
+        run(catalogue, sql)
+    assert told.value.state == "54001"
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "WITH x AS (INSERT INTO declared VALUES (1, 'a', 'b') RETURNING *) SELECT * FROM x",
+        "WITH x AS (DELETE FROM pg_catalog.pg_type RETURNING oid) SELECT * FROM x",
+        "WITH x AS (UPDATE session SET usr = 'eve' RETURNING usr) SELECT * FROM x",
+        "SELECT oid INTO kept FROM pg_type",
+        "SELECT * FROM pg_am, (DESCRIBE declared) AS t",
+    ],
+)
+def test_nothing_in_it_can_be_changed(catalogue, sql):
+    with pytest.raises(PostgresError) as told:
+        run(catalogue, sql)
+    assert told.value.state == "25006"
+    assert run(catalogue, "SELECT count(*) FROM pg_type").column(0)[0].as_py() > 0
+    assert run(catalogue, "SELECT count(*) FROM pg_tables").column(0)[0].as_py() == 2
+
+
+@pytest.mark.parametrize("sql", ["'discreet.epsilon', '0.5', false", "'a'"])
+def test_no_price_is_said_to_be_set_that_is_not(catalogue, sql):
+    with pytest.raises(PostgresError) as told:
+        run(catalogue, f"SELECT set_config({sql})")
+    assert told.value.state == "0A000"
+    assert run(catalogue, "SELECT set_config('search_path', '', false)").num_rows == 1
 
 
 def test_what_takes_too_long_is_stopped(catalogue, monkeypatch):

@@ -37,6 +37,7 @@ def shown(one, name):
         "SET discreet.epsilon = 0.1; BEGIN; SET discreet.epsilon = 5; ROLLBACK",
         "SET discreet.epsilon = 0.1; BEGIN; SET LOCAL discreet.epsilon = 5; COMMIT",
         "SET discreet.epsilon = 0.1; SET LOCAL discreet.epsilon = 5",
+        "BEGIN; SET LOCAL discreet.epsilon = 5; SET discreet.epsilon = 0.1; COMMIT",
     ],
 )
 def test_an_epsilon_is_set(said):
@@ -137,12 +138,14 @@ def test_nobody_keeps_more_open_than_there_is_room_for():
     rows = ResultRows((), pa.table({"0": [0]}))
     one.cursors |= {str(n): rows for n in range(MOST_OPEN)}
     with pytest.raises(PostgresError, match="too much"):
-        one.check_room(one.cursors)
+        one.check_room(one.cursors, "another")
+    one.check_room(one.cursors, "7")
     one.cursors = {
         "large": ResultRows((), pa.table({"0": pa.array([0] * 2**23 + [0], pa.int64())}))
     }
     with pytest.raises(PostgresError, match="too much"):
-        one.check_room(one.portals)
+        one.check_room(one.portals, "")
+    one.check_room(one.cursors, "large")
 
 
 def test_settings_are_shown_and_bounded():

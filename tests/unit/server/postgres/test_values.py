@@ -2,6 +2,7 @@
 
 import datetime as dt
 import struct
+import tracemalloc
 from decimal import Decimal
 
 import duckdb
@@ -68,6 +69,8 @@ def test_arrays_of_texts_are_read():
         (b"{a", 1009, 0),
         (b"\0", 1009, 1),
         (b"x", 600, 0),  # a point
+        (b"0044-03-15 BC", values.DATE, 0),
+        (b"2020-01-019", values.DATE, 0),
     ],
 )
 def test_what_is_not_of_its_type_is_refused_without_being_quoted(raw, oid, form):
@@ -75,6 +78,22 @@ def test_what_is_not_of_its_type_is_refused_without_being_quoted(raw, oid, form)
         literal(raw, oid, form)
     assert told.value.state in {"22P02", "0A000"}
     assert "1=1" not in str(told.value)
+
+
+@pytest.mark.parametrize("raw", [b"1e-20000000", b"1e20000000", b"0e-20000000", b"-1e-20000000"])
+def test_a_number_of_many_digits_is_refused_before_they_are_written(raw):
+    tracemalloc.start()
+    try:
+        with pytest.raises(PostgresError):
+            literal(raw, values.NUMERIC, 0)
+        assert tracemalloc.get_traced_memory()[1] < 1_000_000
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("raw", [b"2020-02-29", b"2020-02-29 +00", b"2020-02-29 23:59:59.5+02:00"])
+def test_a_day_is_read_from_what_drivers_write_after_it(raw):
+    assert literal(raw, values.DATE, 0) == "DATE '2020-02-29'"
 
 
 def test_null_is_null_and_a_date_of_a_driver_loses_its_zone():
