@@ -77,8 +77,8 @@ def _converted(source: Source, stated: Stated) -> list[str]:
 def _as_it_is(source: Source, stated: Stated) -> Incoming:
     kinds = {name: stored_kind(of) or Kind.TEXT for name, of in source.stored.items()}
     rows = None if source.reference is not None else source.open()
-    said = {"columns": stated.columns, "reading": source.reading}
-    return Incoming(kinds | dict(stated.kinds), source.reference, rows, **said)
+    kinds |= dict(stated.kinds)
+    return Incoming(kinds, source.reference, rows, None, stated.columns, source.reading)
 
 
 def _turned(

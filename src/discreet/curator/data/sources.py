@@ -215,15 +215,14 @@ def _delimited(path: Path, said: Reading) -> Source:
 
 def _check_quotes(path: Path, said: Reading) -> None:
     """Refuse a quote that is not closed, or that text follows: lines would become one value."""
-    mark = said.quote.encode()
-    if not any(mark in part for part in _parts(path)):
+    if not any(said.quote.encode() in part for part in _parts(path)):
         return
     csv.field_size_limit(max(csv.field_size_limit(), _LONGEST_RECORD))
     with pa.input_stream(str(path), compression="detect") as stream:
         text = io.TextIOWrapper(stream, encoding=said.encoding, newline="")
-        marks = {"delimiter": said.delimiter or ",", "quotechar": said.quote}
+        mark = said.delimiter or ","
         try:
-            deque(csv.reader(text, strict=True, **marks), maxlen=0)
+            deque(csv.reader(text, delimiter=mark, quotechar=said.quote, strict=True), maxlen=0)
         except csv.Error:
             raise InputError(
                 f"{path.name} has a quote that is not closed, or that other text follows",
