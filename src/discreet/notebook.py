@@ -42,7 +42,11 @@ def ask_cell(line: str, sql: str, names: Mapping[str, Any]) -> tuple[Any, str | 
     """What a cell asks for, and the name under which it is to be kept."""
     from discreet.answer.plan.accuracy import Accuracy  # noqa: PLC0415 - heavy room
 
-    said = _LINE.parse_args(shlex.split(line))
+    try:
+        words = shlex.split(line)
+    except ValueError:
+        _LINE.error("a quote is not closed")
+    said = _LINE.parse_args(words)
     curator = _curator(said.curator, names)
     price = {
         "epsilon": said.epsilon,

@@ -69,6 +69,7 @@ def test_the_only_curator_need_not_be_named_and_a_second_name_for_it_is_no_secon
         ("%%discreet nobody --epsilon 1\nSELECT COUNT(*) FROM people", "no variable nobody"),
         ("%%discreet --epsilon\nSELECT COUNT(*) FROM people", "--epsilon 0.1"),
         ("%%discreet --epsilon x\nSELECT COUNT(*) FROM people", "not a number"),
+        ("%%discreet --epsilon '1\nSELECT COUNT(*) FROM people", "a quote is not closed"),
         ("%%discreet curator\nSELECT COUNT(*) FROM people", "epsilon and accuracy"),
         ("%%discreet --epsilon 1\nSELECT * FROM people", "a row is somebody's"),
     ],

@@ -39,7 +39,8 @@ class Workbook:
         when it was opened. Each is charged to the ledger like any other, which keeps the caps
         whatever else is asked meanwhile.
     Edge cases:
-        The same question again is the same answer, for nothing, and is not counted. A question with
+        The same question again is the same answer, for nothing, and is not counted, also where
+        rows were appended since. A question with
         an epsilon of its own may be dearer or cheaper: the rest is split anew. Threads wait for
         each other; two workbooks know nothing of each other, and each keeps its own share.
 
@@ -72,6 +73,7 @@ class Workbook:
             )
         self._lock = threading.RLock()
         self._prices: dict[str, Mapping[str, Any]] = {}
+        self._told: dict[str, Release] = {}
         self._spent: dict[Holder, Units] = {}
         self._allowed = {
             one.holder: (int(left.units * part), int(left.delta_units * part))
@@ -114,15 +116,16 @@ class Workbook:
         """Answer a question for an equal part of what is left, or for an epsilon of its own."""
         with self._lock:
             price = self._price(text, epsilon)
+            if self._prices.get(text) == price:  # asked anew it would be charged on newer data
+                return self._told[text]
             bill = self._bill(text, price)
-            if self._prices.get(text) != price:
-                self._check(bill)
+            self._check(bill)
             before = {one.holder: one.spent for one in bill}
             try:
                 answer = self._curator.sql(text, analyst=self._analyst, **price)
             finally:
                 self._count(before, bill)
-            self._prices[text] = price
+            self._prices[text], self._told[text] = price, answer
             return answer
 
     def explain(self, text: str, *, epsilon: Real | None = None) -> "Explanation":

@@ -84,9 +84,23 @@ def read_json(path: Path) -> pa.Table:
     with connected() as connection:
         shape = f"read_json({file}, sample_size = -1, maximum_depth = 1)"
         names = [str(row[0]) for row in connection.execute(f"DESCRIBE FROM {shape}").fetchall()]
+        keys = f"SELECT DISTINCT unnest(json_keys(json)) FROM read_json_objects({file})"
+        _check_keys([str(row[0]) for row in connection.execute(keys).fetchall()])
         columns = ", ".join(f"{DIALECT.identifier(name)}: 'VARCHAR'" for name in names)
         rows = connection.sql(f"FROM read_json({file}, columns = {{{columns}}})")
         return rows.to_arrow_table()
+
+
+def _check_keys(keys: Sequence[str]) -> None:
+    """Refuse keys that are one name to an engine: the values of the second would be lost."""
+    known: dict[str, str] = {}
+    for key in sorted(keys):
+        if (other := known.setdefault(key.lower(), key)) != key:
+            raise InputError(
+                f"the keys {other} and {key} differ in upper and lower case alone",
+                why="a name has to mean one column",
+                fix="rename one of them in the file",
+            )
 
 
 def read_database(path: Path, table: str) -> pa.Table:

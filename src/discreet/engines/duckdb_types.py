@@ -13,6 +13,7 @@ _NAMES = {"ENUM", "UUID"}
 _MOMENTS = {"TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"}
 _WITH_ZONE = "TIMESTAMP WITH TIME ZONE"
 _DECIMAL = re.compile(r"DECIMAL\((\d+),(\d+)\)")
+_FITTING = 18
 _EXACT_DIGITS = 15  # such a decimal is a quotient of two exact doubles, and rounds once
 
 
@@ -34,6 +35,17 @@ def stored_kind(physical: str) -> Kind | None:
     if base in _NAMES:
         return Kind.TEXT
     return {"BOOLEAN": Kind.BOOLEAN, "VARCHAR": Kind.TEXT, "DATE": Kind.DATE}.get(physical)
+
+
+def may_not_fit(physical: str) -> bool:
+    """Whether whole numbers of a type may be too large for INTEGER, and are then NULL.
+
+    Example:
+        >>> may_not_fit("UBIGINT"), may_not_fit("BIGINT"), may_not_fit("DECIMAL(18,0)")
+        (True, False, False)
+    """
+    decimal = _DECIMAL.fullmatch(physical)
+    return physical in _LARGE or bool(decimal and int(decimal[1]) > _FITTING and decimal[2] == "0")
 
 
 def read_stored(text: str, physical: str, wanted: Kind) -> tuple[str, Kind, bool]:

@@ -3,6 +3,7 @@
 The owner's list of keys is public, so whether a literal is on it may be told before any charge.
 """
 
+import datetime as dt
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from typing import Final
@@ -48,7 +49,13 @@ def unlisted(
 def _is_missing(value: Value, of: Type) -> bool:
     """Whether a list that somebody declared lacks a value; numbers in a range are not declared."""
     declared = of.keys is not None and of.range is None and of.kind is not Kind.BOOLEAN
-    return declared and value is not None and value not in (of.keys or ())
+    return declared and value is not None and _moment(value) not in map(_moment, of.keys or ())
+
+
+def _moment(value: Value) -> Value:
+    """A day as its midnight: what it equals among times."""
+    is_day = isinstance(value, dt.date) and not isinstance(value, dt.datetime)
+    return dt.datetime.combine(value, dt.time()) if is_day else value  # type: ignore[arg-type]
 
 
 def _refusal(name: str, value: Value, of: Type) -> InputError:

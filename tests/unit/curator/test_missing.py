@@ -1,5 +1,7 @@
 """What is missing from an answer is said beside it, and can be counted; typing errors are free."""
 
+import datetime as dt
+
 import pyarrow as pa
 import pytest
 
@@ -68,6 +70,21 @@ ANSWERED = [
 @pytest.mark.parametrize("condition", ANSWERED)
 def test_what_may_be_right_is_answered(curator, condition):
     assert curator.explain(COUNTED + condition, epsilon=1)
+
+
+def test_a_day_is_its_midnight_among_keys_that_are_times():
+    noon = dt.datetime(2024, 1, 2, 12)  # noqa: DTZ001 - tables have no zones
+    midnight = noon.replace(day=1, hour=0)
+    days, times = dp.Keys([midnight.date()]), dp.Keys([midnight, noon])
+    made = dp.Curator.in_memory()
+    rows = pa.table({"id": [1], "day": [dt.date(2024, 1, 1)], "seen": [noon]})
+    said = {"unit": "id", "budget": dp.Budget(epsilon=1)}
+    made.add("people", rows, columns={"day": days, "seen": times}, **said)
+    for condition in ("seen = DATE '2024-01-01'", "day = TIMESTAMP '2024-01-01 00:00:00'"):
+        assert made.explain(COUNTED + condition, epsilon=0.1)
+    for condition in ("seen = DATE '2024-01-02'", "day = TIMESTAMP '2024-01-01 12:00:00'"):
+        with pytest.raises(dp.QueryRefused, match="declared keys"):
+            made.explain(COUNTED + condition, epsilon=0.1)
 
 
 def test_a_literal_is_looked_up_where_it_stands_also_in_subqueries_having_and_python(curator):

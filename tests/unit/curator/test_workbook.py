@@ -64,6 +64,15 @@ def test_the_same_again_is_free_and_not_counted(curator):
         assert book.sql(question(1)).to_bytes() == first.to_bytes()
 
 
+def test_the_same_again_takes_no_more_than_the_share_where_rows_were_appended(curator):
+    before = curator.budget()
+    book = curator.workbook("visits", share=0.2, questions=1)
+    first = book.sql(question(1))
+    curator.append("visits", pa.table({"id": [900], "age": [1], "note": ["x"]}))
+    assert book.sql(question(1)).to_bytes() == first.to_bytes()
+    assert (book.asked, gone(curator, before) <= Fraction(1, 5)) == (1, True)
+
+
 def test_a_dearer_question_leaves_less_for_the_others():
     with opened(BUDGETS["gaussian"]) as curator:
         before = curator.budget()
@@ -161,7 +170,7 @@ def test_the_only_dataset_needs_no_name():
     with opened(BUDGETS["epsilon"]) as curator:
         assert curator.budget() == curator.budget("visits")
         curator.add("more", ROWS, unit="id", budget=dp.Budget(epsilon=1))
-        with pytest.raises(InputError, match="one of 2 datasets: datasets are: visits, more"):
+        with pytest.raises(InputError, match="there are several: visits, more"):
             curator.budget()
-    with dp.Curator.in_memory() as empty, pytest.raises(InputError, match="add data first"):
+    with dp.Curator.in_memory() as empty, pytest.raises(InputError, match="add one first"):
         empty.budget()

@@ -14,7 +14,7 @@ from discreet.curator.data.load_report import LoadReport, Stated, confirmed, loo
 from discreet.curator.data.sources import Source, open_source, refusing
 from discreet.engines.default import convert
 from discreet.engines.duckdb_texts import StoredColumn
-from discreet.engines.duckdb_types import stored_kind
+from discreet.engines.duckdb_types import may_not_fit, stored_kind
 from discreet.engines.reading import Reading
 from discreet.engines.remote_tables import RemoteTable, engine_at, find_remote
 from discreet.errors import InputError
@@ -57,7 +57,8 @@ def take(
         return Incoming(found.kinds | dict(stated.kinds), remote=remote, columns=stated.columns)
     opened = open_source(source, reading, source_table, name)
     plain = opened.typed and not _converted(opened, stated)
-    if plain and not stated.confirm and not opened.questions:
+    sure = not opened.questions and not any(map(may_not_fit, opened.stored.values()))
+    if plain and sure and not stated.confirm:
         return _as_it_is(opened, stated)
     report = look(opened, stated, unit, propose=False)
     report.check()
@@ -76,7 +77,8 @@ def _converted(source: Source, stated: Stated) -> list[str]:
 def _as_it_is(source: Source, stated: Stated) -> Incoming:
     kinds = {name: stored_kind(of) or Kind.TEXT for name, of in source.stored.items()}
     rows = None if source.reference is not None else source.open()
-    return Incoming(kinds | dict(stated.kinds), source.reference, rows, columns=stated.columns)
+    kinds |= dict(stated.kinds)
+    return Incoming(kinds, source.reference, rows, None, stated.columns, source.reading)
 
 
 def _turned(

@@ -8,7 +8,7 @@ import csv
 import datetime as dt
 import io
 import tempfile
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
@@ -204,12 +204,31 @@ def _delimited(path: Path, said: Reading) -> Source:
     delimiter = said.delimiter or _delimiter(head, path)
     first = next(csv.reader(io.StringIO(head), delimiter=delimiter, quotechar=said.quote), [])
     reading = replace(said, encoding=encoding, delimiter=delimiter)
+    _check_quotes(path, reading)
     found = _with_header(path.name, first, reading, partial(_batches, path))
     if said.encoding is None and encoding in (codes := ("cp1252", "latin-1")):
         answers = tuple((f"it is in {code}", {"encoding": code}) for code in codes)
         text = f"{path.name} is not in UTF-8. Is it in {encoding}, as Windows writes files?"
         found.questions.append(OwnerQuestion("encoding", text, None, answers))
     return found
+
+
+def _check_quotes(path: Path, said: Reading) -> None:
+    """Refuse a quote that is not closed, or that text follows: lines would become one value."""
+    if not any(said.quote.encode() in part for part in _parts(path)):
+        return
+    csv.field_size_limit(max(csv.field_size_limit(), _LONGEST_RECORD))
+    with pa.input_stream(str(path), compression="detect") as stream:
+        text = io.TextIOWrapper(stream, encoding=said.encoding, newline="")
+        mark = said.delimiter or ","
+        try:
+            deque(csv.reader(text, delimiter=mark, quotechar=said.quote, strict=True), maxlen=0)
+        except csv.Error:
+            raise InputError(
+                f"{path.name} has a quote that is not closed, or that other text follows",
+                why="lines after it would become part of one value",
+                fix="write quotes inside of quotes twice, or pass another mark: Reading(quote=...)",
+            ) from None
 
 
 def _with_header(
@@ -342,7 +361,8 @@ def _workbook(path: Path, reading: Reading, choose: Choice) -> Source:
         rows = book.get_sheet_by_name(choose(path, names)).to_python(skip_empty_area=True)
     except CalamineError:
         raise ValueError from None
-    cells = [[_cell(cell) for cell in row] for row in rows]
+    timed = {i for row in rows for i, cell in enumerate(row) if isinstance(cell, dt.datetime)}
+    cells = [[_cell(cell, timed=i in timed) for i, cell in enumerate(row)] for row in rows]
     first = [cell or "" for cell in cells[0]] if cells else []
 
     def table(columns: list[str], now: Reading, _: list[int]) -> pa.Table:
@@ -354,8 +374,8 @@ def _workbook(path: Path, reading: Reading, choose: Choice) -> Source:
     return _among(names, choose, source)
 
 
-def _cell(value: Any) -> str | None:
-    """A cell as text; whole numbers and days have no fraction."""
+def _cell(value: Any, *, timed: bool = False) -> str | None:
+    """A cell as text; whole numbers have no fraction, and days none unless others are `timed`."""
     match value:
         case None | "":
             return None
@@ -363,9 +383,8 @@ def _cell(value: Any) -> str | None:
             return "true" if value else "false"
         case float() if value.is_integer():
             return str(int(value))
-        case dt.datetime():
-            midnight = value.time() == dt.time()
-            return str(value.date() if midnight else value.replace(microsecond=0))
+        case dt.date() if timed and not isinstance(value, dt.datetime):
+            return f"{value} 00:00:00"
         case bytes():
             return None
     return str(value)
@@ -375,16 +394,23 @@ def _database(path: Path, reading: Reading, choose: Choice) -> Source:
     with path.open("rb") as file:
         is_sqlite = file.read(16) == b"SQLite format 3\0"
     if is_sqlite:
-        names, rows = _read_sqlite(path, choose)
+        names, rows, lost = _read_sqlite(path, choose)
         source = _texts(path.name, rows, reading)
+        for column in lost if reading.is_strict else ():
+            text = f"{column} holds bytes, which are no values. Make them NULL?"
+            answers = (("make them NULL", {"unreadable": "null"}),)
+            source.questions.append(OwnerQuestion("unreadable", text, column, answers))
     else:
         names = list_tables(path)
         source = _table(path.name, read_database(path, choose(path, names)), reading)
     return _among(names, choose, source)
 
 
-def _read_sqlite(path: Path, choose: Choice) -> tuple[list[str], pa.Table]:
-    """A table of SQLite: any column may hold anything, so it is texts like a CSV file's."""
+def _read_sqlite(path: Path, choose: Choice) -> tuple[list[str], pa.Table, list[str]]:
+    """A table of SQLite: any column may hold anything, so it is texts like a CSV file's.
+
+    The last are the columns in which bytes were found.
+    """
     import sqlite3  # noqa: PLC0415 - for those who have such files
 
     try:
@@ -394,11 +420,15 @@ def _read_sqlite(path: Path, choose: Choice) -> tuple[list[str], pa.Table]:
             chosen = choose(path, names).replace('"', '""')
             found = file.execute(f'SELECT * FROM "{chosen}"')  # noqa: S608 - a name of its own
             columns = [one[0] for one in found.description]
-            rows = [[_cell(cell) for cell in row] for row in found]
+            rows = found.fetchall()
     except sqlite3.Error:
         raise ValueError from None
-    made = [pa.array([row[i] for row in rows], pa.string()) for i in range(len(columns))]
-    return names, pa.table(made, names=columns)
+    made, lost = [], []
+    for i, column in enumerate(columns):
+        cells = [row[i] for row in rows]
+        lost += [column] if any(isinstance(cell, bytes) for cell in cells) else []
+        made.append(pa.array(["" if cell == "" else _cell(cell) for cell in cells], pa.string()))
+    return names, pa.table(made, names=columns), lost
 
 
 def _choose(path: Path, names: Sequence[str], *, said: str | None, name: str) -> str:

@@ -1,7 +1,9 @@
 """Files as people have them: loaded right, or questioned before anything is kept."""
 
 import datetime as dt
+import io
 import sqlite3
+import zipfile
 
 import duckdb
 import pandas as pd
@@ -13,7 +15,7 @@ import pytest
 
 import discreet as dp
 from discreet.errors import InputError
-from messy_files import DAYS, MESSY, ROWS, lines
+from messy_files import DAYS, MESSY, ROWS, excel, lines
 
 BUDGET = dp.Budget(epsilon=1, delta=1e-6)
 
@@ -224,3 +226,63 @@ def test_a_reading_says_what_it_does_not_understand():
             dp.Reading.from_dict(wrong)
     said = {"delimiter": ";", "nulls": [], "dates": {"x": "%d.%m.%Y"}, "header": False}
     assert dp.Reading.from_dict(said).to_dict() == said
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'patient,note\n1,a\n2,"5 inches\n3,b\n4,c\n',  # lines 3 and 4 would be part of a note
+        'patient,note\n1,"a\n2,"b"\n3,c\n',
+        'patient,note\n1,"say \\"hello\\" twice"\n',
+    ],
+)
+def test_a_quote_that_is_not_closed_swallows_no_lines(tmp_path, text):
+    with pytest.raises(InputError, match="quote that is not closed"):
+        dp.describe(file_of(tmp_path, text))
+
+
+def test_quotes_that_are_closed_or_inside_of_words_are_read(tmp_path):
+    text = 'patient,note\n1,5" pipe\n2,"6"" pipe,\nblue"\n'
+    assert loaded(file_of(tmp_path, text))["note"].to_pylist() == ['5" pipe', '6" pipe,\nblue']
+    text = "patient,note\n1,'a, \"b'\n"
+    rows = loaded(file_of(tmp_path, text), reading={"quote": "'"})
+    assert rows["note"].to_pylist() == ['a, "b']
+
+
+def test_midnight_in_a_workbook_is_a_time_where_others_are(tmp_path):
+    days = [["patient", "seen"], [1, dt.date(2024, 3, 1)], [2, dt.date(2024, 3, 2)]]
+    number = (dt.date(2024, 3, 2) - dt.date(1899, 12, 30)).days
+    file = tmp_path / "v.xlsx"
+    with zipfile.ZipFile(io.BytesIO(excel(days))) as old, zipfile.ZipFile(file, "w") as new:
+        for name in old.namelist():
+            noon = f"<v>{number + 0.5}</v>".encode()
+            new.writestr(name, old.read(name).replace(f"<v>{number}</v>".encode(), noon))
+    found = ["2024-03-01 00:00:00", "2024-03-02 12:00:00"]
+    assert list(map(str, loaded(file, confirm="kinds")["seen"].to_pylist())) == found
+
+
+def test_bytes_and_empty_texts_of_sqlite_do_not_become_null_silently(tmp_path):
+    with sqlite3.connect(tmp_path / "v.sqlite") as file:
+        file.execute("CREATE TABLE visits (patient, note)")
+        file.executemany("INSERT INTO visits VALUES (?, ?)", [(1, ""), (2, None), (3, "a")])
+    assert loaded(tmp_path / "v.sqlite")["note"].to_pylist() == ["", None, "a"]
+    with sqlite3.connect(tmp_path / "v.sqlite") as file:
+        file.execute("INSERT INTO visits VALUES (?, 'b')", [(4).to_bytes(8, "little")])
+    with pytest.raises(InputError, match="patient holds bytes"):
+        loaded(tmp_path / "v.sqlite")
+    rows = loaded(tmp_path / "v.sqlite", reading={"unreadable": "null"})
+    assert rows["patient"].to_pylist() == ["1", "2", "3", None]
+
+
+def test_keys_of_json_that_differ_in_case_alone_are_refused(tmp_path):
+    file = file_of(tmp_path, '{"patient": 1, "Age": 2}\n{"patient": 2, "age": 3}\n', "v.jsonl")
+    with pytest.raises(InputError, match="Age and age differ"):
+        dp.describe(file)
+
+
+def test_people_whose_numbers_are_too_large_do_not_vanish_silently():
+    rows = pa.table({"patient": pa.array([1, 2**63 + 1], pa.uint64()), "age": [1, 2]})
+    with pytest.raises(InputError, match="patient holds values that cannot be read as integer"):
+        loaded(rows)
+    assert loaded(rows, reading={"unreadable": "null"}) is not None
+    assert loaded(rows.slice(0, 1)) is not None
