@@ -237,10 +237,10 @@ def _look(source: Source, stated: Stated, unit: str | None, *, propose: bool) ->
 def _without_doubts(reading: Reading, questions: Collection[OwnerQuestion]) -> Reading:
     """A reading without what is still asked: sent back as it is, it answers no question."""
     marks = {"header": ["header"], "encoding": ["encoding"], "numbers": ["decimal", "thousands"]}
-    asked = [name for one in questions for name in marks.get(one.about, [])]
+    asked: dict[str, Any] = {n: None for one in questions for n in marks.get(one.about, [])}
     dated = {one.column for one in questions if one.about == "dates"}
     dates = {name: pattern for name, pattern in reading.dates.items() if name not in dated}
-    return replace(reading, **dict.fromkeys(asked), dates=dates)
+    return replace(reading, **asked, dates=dates)
 
 
 def proposed_kinds(source: Source, stated: Stated, unit: str | None = None) -> dict[str, Kind]:
