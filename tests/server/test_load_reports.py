@@ -65,3 +65,8 @@ def test_a_dataset_is_retired_over_http(server, owner):
     asked = {"sql": "SELECT COUNT(*) AS n FROM old", "epsilon": "0.1"}
     refused = server.post("/v1/queries", json=asked, token=owner)
     assert (refused.status, refused.error["code"]) == (422, "retired")
+
+
+@pytest.mark.parametrize("name", ["v.duckdb", "v.db", "v.ods", "v.xlsb"])
+def test_files_that_reach_further_than_they_look_are_not_taken(server, owner, name):
+    assert server.post(f"/v1/uploads?name={name}", token=owner, body=b"x").status == 422

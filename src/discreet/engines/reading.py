@@ -1,7 +1,7 @@
 """How the texts of a file are read as values: as the owner says, else as they look."""
 
-import codecs
 import dataclasses
+import io
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
@@ -80,7 +80,7 @@ class Reading:
     def _check_encoding(self) -> None:
         if self.encoding is not None:
             try:
-                codecs.lookup(self.encoding)
+                io.TextIOWrapper(io.BytesIO(), self.encoding)  # some codecs are none of texts
             except (LookupError, TypeError, ValueError):
                 raise _wrong("encoding", "no encoding has this name") from None
 

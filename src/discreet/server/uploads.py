@@ -14,8 +14,10 @@ from discreet.curator.data.sources import ENDINGS
 from discreet.errors import InputError
 from discreet.server.error_replies import HttpError, missing
 
-_ENDINGS: Final = tuple(sorted(set(ENDINGS) - {".duckdb", ".db"}, key=len, reverse=True))
-"""Views in a database of somebody else's could read files here."""
+_UNSAFE: Final = {".duckdb", ".db", ".ods", ".xlsb"}
+"""Views in a database of somebody else's could read files here; sheets that repeat cells grow."""
+
+_ENDINGS: Final = tuple(sorted(set(ENDINGS) - _UNSAFE, key=len, reverse=True))
 
 _NAME: Final = re.compile(r"[0-9a-f]{32}\Z")
 _UNUSED: Final = 86_400.0

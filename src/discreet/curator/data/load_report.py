@@ -8,7 +8,7 @@ can be bought privately instead.
 import datetime as dt
 import math
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
 from discreet.curator.data.registry import write_key
@@ -227,10 +227,20 @@ def _look(source: Source, stated: Stated, unit: str | None, *, propose: bool) ->
         for name, kind in kinds.items()
     )
     unsaid = (n for n in kinds if origins[n] == "data" and not stated.confirms(n, kind=True))
+    open_reading = _without_doubts(reading, questions)
     return LoadReport(
-        source.name, rows, people, source.skipped[0], source.typed, reading, columns,
+        source.name, rows, people, source.skipped[0], source.typed, open_reading, columns,
         tuple(questions), tuple(unsaid), tuple(source.tables), unit,
     )  # fmt: skip
+
+
+def _without_doubts(reading: Reading, questions: Collection[OwnerQuestion]) -> Reading:
+    """A reading without what is still asked: sent back as it is, it answers no question."""
+    marks = {"header": ["header"], "encoding": ["encoding"], "numbers": ["decimal", "thousands"]}
+    asked: dict[str, Any] = {n: None for one in questions for n in marks.get(one.about, [])}
+    dated = {one.column for one in questions if one.about == "dates"}
+    dates = {name: pattern for name, pattern in reading.dates.items() if name not in dated}
+    return replace(reading, **asked, dates=dates)
 
 
 def proposed_kinds(source: Source, stated: Stated, unit: str | None = None) -> dict[str, Kind]:

@@ -7,7 +7,9 @@ look like and the owner's word for it, says what they are.
 import csv
 import datetime as dt
 import io
+import re
 import tempfile
+import zipfile
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -47,6 +49,10 @@ LOOKED_AT: Final = 20_000
 _DISTINCT: Final = 5_000
 _LONGEST_RECORD: Final = 1 << 23
 _PATTERN: Final = set("*?[]{}")
+_CELLS: Final = 1 << 25
+_MOST_UNPACKED: Final = 1 << 31
+_PLACE: Final = re.compile(rb"\br\s*=\s*[\"']([A-Za-z]{0,9})([0-9]{1,18})[\"']")
+"""Where a row or a cell of a workbook says that it stands."""
 
 Choice: TypeAlias = "partial[str]"
 """Chooses one of the sheets or tables of a file."""
@@ -188,10 +194,12 @@ def _read_parquet(path: Path) -> pa.Table:
 def _read_arrow(path: Path) -> pa.Table:
     with pa.OSFile(str(path)) as file:
         try:
-            return pa.ipc.open_file(file).read_all()
+            rows = pa.ipc.open_file(file).read_all()
         except pa.ArrowInvalid:
             file.seek(0)
-            return pa.ipc.open_stream(file).read_all()
+            rows = pa.ipc.open_stream(file).read_all()
+    rows.validate(full=True)  # places outside the file would end the process when they are read
+    return rows
 
 
 # --- delimited text -----------------------------------------------------------------------------
@@ -355,6 +363,7 @@ def _workbook(path: Path, reading: Reading, choose: Choice) -> Source:
             why="the package that reads them is not installed",
             fix="pip install 'discreet[files]', or save it as CSV",
         ) from None
+    _check_size(path)
     try:
         book = CalamineWorkbook.from_path(str(path))
         names = list(book.sheet_names)
@@ -372,6 +381,37 @@ def _workbook(path: Path, reading: Reading, choose: Choice) -> Source:
 
     source = _with_header(path.name, first, reading, table)
     return _among(names, choose, source)
+
+
+def _check_size(path: Path) -> None:
+    """Refuse a workbook of more cells than fit: between two far ones there is a table too."""
+    if not zipfile.is_zipfile(path):
+        return
+    with zipfile.ZipFile(path) as packed:
+        parts = packed.infolist()  # a sheet may have any name
+        if sum(one.file_size for one in parts) <= _MOST_UNPACKED and all(
+            _cells(packed, one) <= _CELLS for one in parts
+        ):
+            return
+    raise InputError(
+        f"{path.name} is too large to be opened",
+        why=f"a sheet has at most {_CELLS:,} cells, empty ones between others too",
+        fix="delete what stands far from the table, or save it as CSV",
+    )
+
+
+def _cells(packed: zipfile.ZipFile, sheet: zipfile.ZipInfo) -> int:
+    """How many cells the rectangle has in which all cells of a sheet lie."""
+    last, wide, kept = 1, 1, b""
+    with packed.open(sheet) as file:
+        while part := file.read(_SAMPLE):
+            for column, row in _PLACE.findall(kept + part):
+                number = 0
+                for letter in column.upper():
+                    number = 26 * number + letter - 64
+                last, wide = max(last, int(row)), max(wide, number)
+            kept = part[-40:]
+    return last * wide
 
 
 def _cell(value: Any, *, timed: bool = False) -> str | None:
@@ -400,6 +440,8 @@ def _database(path: Path, reading: Reading, choose: Choice) -> Source:
             text = f"{column} holds bytes, which are no values. Make them NULL?"
             answers = (("make them NULL", {"unreadable": "null"}),)
             source.questions.append(OwnerQuestion("unreadable", text, column, answers))
+    elif path.suffix.lower().startswith(".sqlite"):
+        raise ValueError  # views of DuckDB read files: only what is called a DuckDB file is one
     else:
         names = list_tables(path)
         source = _table(path.name, read_database(path, choose(path, names)), reading)
@@ -409,13 +451,14 @@ def _database(path: Path, reading: Reading, choose: Choice) -> Source:
 def _read_sqlite(path: Path, choose: Choice) -> tuple[list[str], pa.Table, list[str]]:
     """A table of SQLite: any column may hold anything, so it is texts like a CSV file's.
 
-    The last are the columns in which bytes were found.
+    The last are the columns in which bytes were found. Views are left out: one that never ends
+    can be written in a line.
     """
     import sqlite3  # noqa: PLC0415 - for those who have such files
 
     try:
         with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as file:
-            listed = "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY name"
+            listed = "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name"
             names = [name for (name,) in file.execute(listed) if not name.startswith("sqlite_")]
             chosen = choose(path, names).replace('"', '""')
             found = file.execute(f'SELECT * FROM "{chosen}"')  # noqa: S608 - a name of its own
