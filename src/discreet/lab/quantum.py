@@ -132,7 +132,8 @@ class NoisyWeight:
     @property
     def most_damage(self) -> float:
         """The most that any product state suffers."""
-        return math.sqrt(-math.expm1(-2 * self.n * math.log1p(2 * math.sinh(self.epsilon / 8) ** 2)))
+        log_cosh = math.log1p(2 * math.sinh(self.epsilon / 8) ** 2)  # of epsilon/4, to all digits
+        return math.sqrt(-math.expm1(-2 * self.n * log_cosh))
 
     @property
     def least_damage(self) -> float:
