@@ -82,7 +82,9 @@ CATALOGUE: Final[Mapping[str, Callable[[], Mechanism]]] = MappingProxyType(
         "above-threshold": lambda: AboveThreshold(threshold=0, epsilon=1),
         "histogram": lambda: Histogram(bins=4, epsilon=1),
         "histogram-change-one": lambda: Histogram(bins=4, epsilon=1, neighbours=_CHANGE),
-        "histogram-gaussian": lambda: Histogram(bins=4, epsilon=1, delta=_DELTA),
+        "histogram-gaussian": lambda: Histogram(
+            bins=4, epsilon=1, delta=_DELTA, neighbours=_CHANGE
+        ),
         "key-selection": lambda: KeySelection(epsilon=1, delta=_DELTA),
         "key-selection-change-one": lambda: KeySelection(
             epsilon=1, delta=_DELTA, neighbours=_CHANGE
