@@ -138,6 +138,26 @@ def bare_in_streams(opened: Callable) -> Callable:
     return opening
 
 
+def bare_block_in_streams(opened: Callable) -> Callable:
+    """No noise in the block of step 3 of a stream, wherever that block is in a count."""
+
+    def opening(self):
+        stream = opened(self)
+        advance, last, over = stream._advance, 0, 0
+
+        def step(time, increment):
+            nonlocal last, over
+            answer = advance(time, increment)
+            over = answer - last - increment if time == 3 else over * (time <= self.digits.half)
+            last = answer
+            return answer - over
+
+        stream._advance = step
+        return stream
+
+    return opening
+
+
 def thin_answers(said: Callable) -> Callable:
     def answered(self, held, runs):
         thin = Laplace(
@@ -196,6 +216,7 @@ MISSED = (
     wrong("no-noise-in-the-block-of-step-3", tree, continual, "discrete_laplace", bare(3)),
     wrong("no-noise-in-the-block-of-step-6", tree, continual, "discrete_laplace", bare(6)),
     wrong("no-noise-at-step-3-of-a-stream", tree, TreeCount, "start", bare_in_streams),
+    wrong("a-bare-block-in-a-stream", tree, TreeCount, "start", bare_block_in_streams),
     wrong(
         "change-one-quantiles-at-twice-their-epsilon",
         three_quantiles,

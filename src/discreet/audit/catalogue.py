@@ -74,12 +74,16 @@ CATALOGUE: Final[Mapping[str, Callable[[], Mechanism]]] = MappingProxyType(
         "top-k-permute-and-flip": lambda: TopK(2, 4, epsilon=1, peel="permute-and-flip"),
         "top-k-approximate": lambda: TopK(3, 4, epsilon=1, delta=_DELTA),
         "sparse-vector": lambda: SparseVector(threshold=0, epsilon=1, hits=2),
-        "sparse-vector-monotone": lambda: SparseVector(threshold=0, epsilon=1, monotone=True),
-        "sparse-vector-numeric": lambda: SparseVector(threshold=0, epsilon=1, numeric=True),
+        "sparse-vector-monotone": lambda: SparseVector(
+            threshold=0, epsilon=1, hits=2, monotone=True
+        ),
+        "sparse-vector-numeric": lambda: SparseVector(threshold=0, epsilon=1, hits=2, numeric=True),
         "above-threshold": lambda: AboveThreshold(threshold=0, epsilon=1),
         "histogram": lambda: Histogram(bins=4, epsilon=1),
         "histogram-change-one": lambda: Histogram(bins=4, epsilon=1, neighbours=_CHANGE),
-        "histogram-gaussian": lambda: Histogram(bins=4, epsilon=1, delta=_DELTA),
+        "histogram-gaussian": lambda: Histogram(
+            bins=4, epsilon=1, delta=_DELTA, neighbours=_CHANGE
+        ),
         "key-selection": lambda: KeySelection(epsilon=1, delta=_DELTA),
         "key-selection-change-one": lambda: KeySelection(
             epsilon=1, delta=_DELTA, neighbours=_CHANGE

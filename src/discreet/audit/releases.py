@@ -1,13 +1,14 @@
 """What is audited is what is released: `release` itself, call by call, beside a claim's `draw`."""
 
 from dataclasses import replace
+from operator import itemgetter
 from typing import Any, Final
 
 import numpy as np
 
 from discreet.audit.evidence import Evidence, points, strongest
 from discreet.audit.features import Outputs, rows
-from discreet.audit.refute import certify, choose
+from discreet.audit.refute import certify, ranked_events
 from discreet.audit.replay import Call
 from discreet.audit.trace import distinct
 from discreet.errors import DiscreetError, InvariantBroken
@@ -65,6 +66,8 @@ def compare_paths(
     Why:
         That is a claim itself: epsilon 0, with the two paths for neighbours. `runs` calls of
         release are shared by the pairs; drawing is quick, so there are many more draws than calls.
+        What a claim's views read of rows is looked at beside the rows: a step of a stream that
+        has no noise of its own shows in what the count grew by, and hardly in the count.
     Edge cases:
         A release that refuses an input of its own claim, or whose answers do not have the form of
         what `draw` gives, is refuted by that alone.
@@ -93,6 +96,17 @@ def _compare(mechanism: Mechanism, path: Call, side: Any, runs: int, alpha: floa
         return Evidence("same", "release", promised[-1], 0.0, "form", reason=reason)
     kind, cut = np.result_type(answers, drawn), runs // 3
     answers, drawn = answers.astype(kind), drawn.astype(kind)
-    event = choose(answers[:cut], drawn[:cut], promised, alpha)
-    point, bound = certify(event, answers[cut:], drawn[cut:], promised, alpha)
+    tables = [(answers, drawn)]
+    if views := mechanism.claim.views:
+        seen = [np.column_stack([one.read(side) for one in views]) for side in tables[0]]
+        tables.append((seen[0], seen[1]))
+    _, event, left, right = max(
+        (
+            (reach, event, *table)
+            for table in tables
+            for reach, event in ranked_events(table[0][:cut], table[1][:cut], promised, alpha, None)
+        ),
+        key=itemgetter(0),
+    )
+    point, bound = certify(event, left[cut:], right[cut:], promised, alpha)
     return Evidence("same", "release", point, bound, str(event), alpha, runs)
