@@ -11,19 +11,24 @@ from discreet.engines.duckdb_files import (
     sniff_delimiter,
 )
 from discreet.engines.duckdb_files import describe_source as describe
-from discreet.engines.duckdb_texts import convert, frequent, measure
+from discreet.engines.duckdb_texts import ColumnCounts, StoredColumn, convert, frequent, measure
+from discreet.engines.duckdb_types import may_not_fit, stored_kind
 
 __all__ = [
+    "ColumnCounts",
     "DefaultEngine",
+    "StoredColumn",
     "as_arrow",
     "compute",
     "convert",
     "describe",
     "frequent",
     "list_tables",
+    "may_not_fit",
     "measure",
     "read_database",
     "read_json",
     "save",
     "sniff_delimiter",
+    "stored_kind",
 ]

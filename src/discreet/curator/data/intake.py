@@ -12,9 +12,7 @@ from typing import Any
 
 from discreet.curator.data.load_report import LoadReport, Stated, confirmed, look, settled
 from discreet.curator.data.sources import Source, open_source, refusing
-from discreet.engines.default import convert
-from discreet.engines.duckdb_texts import StoredColumn
-from discreet.engines.duckdb_types import may_not_fit, stored_kind
+from discreet.engines.default import StoredColumn, convert, may_not_fit, stored_kind
 from discreet.engines.reading import Reading
 from discreet.engines.remote_tables import RemoteTable, engine_at, find_remote
 from discreet.errors import InputError

@@ -14,9 +14,7 @@ from typing import Any, Final, Literal
 from discreet.curator.data.registry import write_key
 from discreet.curator.data.sniffing import OwnerQuestion, guess_columns
 from discreet.curator.data.sources import LOOKED_AT, Source, refusing
-from discreet.engines.default import frequent, measure
-from discreet.engines.duckdb_texts import ColumnCounts, StoredColumn
-from discreet.engines.duckdb_types import stored_kind
+from discreet.engines.default import ColumnCounts, StoredColumn, frequent, measure, stored_kind
 from discreet.engines.reading import Reading
 from discreet.errors import InputError
 from discreet.plan.constants import KINDS

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 from discreet.curator.data.load_report import look, proposed_kinds
 from discreet.curator.data.sources import open_source
-from discreet.engines.duckdb_types import stored_kind
+from discreet.engines.default import stored_kind
 from discreet.engines.reading import Reading
 from discreet.plan.kinds import Kind
 from discreet.server.app_state import app_state_of
