@@ -19,6 +19,7 @@ def reads(query: Query) -> list[Read]:
     Example:
         >>> from discreet.plan.builder import From, mean
         >>> from discreet.plan.kinds import Kind, Range, Type
+        >>> from discreet.plan.relations import Scan
         >>> from discreet.plan.schema import Person
         >>> number = Type(Kind.INTEGER, range=Range(0, 120))
         >>> visits = Table("visits", {"who": Type(Kind.TEXT), "age": number}, Person("who"))

@@ -77,6 +77,7 @@ def bound_work(query: Query, rows: int) -> Work:
 
     Example:
         >>> from discreet.plan.builder import From, col, count
+        >>> from discreet.plan.relations import Scan
         >>> from discreet.plan.schema import Person, Table
         >>> columns = {"who": Type(Kind.INTEGER), "note": Type(Kind.TEXT)}
         >>> notes = Table("notes", columns, Person("who"))

@@ -355,6 +355,16 @@ class Remote(Curator, schemes=("http", "https")):
             self._check_name(analyst)
         self._link.delete(f"/v1/queries/{whole(charge, 'charge', at_least=1)}")
 
+    def fit(self, estimator: Any, table: str, **said: Any) -> Any:
+        """Fit an estimator of `discreet.learn`, or a pipeline of them; charged first."""
+        if hasattr(estimator, "facts"):
+            raise InputError(
+                "a training run behind a server",
+                why="a model is code, and runs where the rows are",
+                fix="let the owner open the curator's folder and call fit, or fit an estimator",
+            )
+        return super().fit(estimator, table, **said)
+
     @property
     def _people(self) -> PeopleAdmin:
         """Refused: names of people do not travel, and no token reads one person's account."""

@@ -145,6 +145,15 @@ def _as_rows(source: Any) -> Any:
         return source.collect()
     if type(source).__module__.startswith(("duckdb", "_duckdb")):
         return source.to_arrow_table()
+    if isinstance(source, Mapping):
+        try:
+            return pa.table(dict(source))
+        except (pa.ArrowException, TypeError, ValueError):
+            raise InputError(
+                "a dict that is no table",
+                why="its values are lists of one length and one kind each, by names of columns",
+                fix='pass {"id": [1, 2], "age": [30, 40]}, a data frame or a file',
+            ) from None
     return source
 
 

@@ -118,6 +118,8 @@ _ORDERS: Final[Mapping[str, Callable[[Any, Order], Told]]] = {
         [("One person counts in", counted(plan["max_periods"], plan["every"]))],
     ),
     "participation": lambda *_: ("counted who still takes part in", []),
+    "profile": lambda *_: ("looked at every column of", []),
+    "training": lambda plan, _: ("trained a model on", [("Features", ", ".join(plan["features"]))]),
     "fit": _fit,
     "release": _release,
 }

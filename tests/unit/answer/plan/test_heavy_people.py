@@ -105,7 +105,7 @@ def test_the_rows_of_one_person_after_joins_are_bounded(text):
 
 
 def test_without_a_cap_the_rows_would_multiply(monkeypatch):
-    monkeypatch.setattr(room, "join_caps", lambda _join: (None, None))
+    monkeypatch.setattr(relations, "join_caps", lambda _join: (None, None))
     query = read(QUESTIONS["join"], SCHEMA)
     assert counted(query, 1000) > relations.MOST_JOINED
 
