@@ -446,9 +446,9 @@ _UNEQUAL = Refusal(
 )
 _PUBLIC_ONLY = Refusal(
     "public_only",
-    "the question is about a public table alone",
+    "the question, or a subquery in it, is about a public table alone",
     "it belongs to nobody: there is nothing to price, to measure or to explain",
-    "ask it as it is with sql() or discreet query, which is free",
+    "ask that by itself with sql() or discreet query, which is free, or join it to a private table",
 )
 _ANSWER_JOINED = Refusal(
     "nested_answer",
