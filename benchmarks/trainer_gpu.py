@@ -2,7 +2,7 @@
 
 Run it from the repository's root on a machine with a GPU, torch and numpy:
 
-    PYTHONPATH=src:.gpu-deps python benchmarks/trainer_gpu.py [--opacus FOLDER] [--tiny]
+    PYTHONPATH=src:.gpu-deps python -m benchmarks.trainer_gpu [--opacus FOLDER] [--tiny]
 
 `.gpu-deps` is a folder of unpacked wheels for that machine's Python: gmpy2, cryptography, cffi and
 pycparser. FOLDER holds those of Opacus and what it needs (opacus, opt_einsum). scikit-learn and
@@ -30,7 +30,6 @@ sys.modules["discreet.learn"] = learn
 import numpy as np  # noqa: E402
 
 from discreet.learn.torch import Trainer  # noqa: E402
-from discreet.learn.torch.grid_noise import WordMaker  # noqa: E402
 from discreet.learn.torch.inspection import inspect  # noqa: E402
 from discreet.learn.torch.sampling import PeopleSampler  # noqa: E402
 
@@ -71,7 +70,8 @@ class Language(nn.Module):
 
 
 def losses(scores, words):
-    return functional.cross_entropy(scores.transpose(1, 2), words, reduction="none").mean(1)
+    each = functional.cross_entropy(scores.flatten(0, 1), words.flatten(), reduction="none")
+    return each.view(words.shape).mean(1)
 
 
 def autocast(device):
@@ -108,11 +108,9 @@ def ours(model, x, given):
     gradients = inspect(model, trainer._losses, (x,), x)  # noqa: SLF001 - one step is measured
     sampler = PeopleSampler((x.cpu(),), x.cpu(), None, rows=1, at_once=given.at_once)
     sampler.sample = lambda *_: np.arange(given.people)
-    makers = WordMaker(trainer.device)
 
     def step():
-        makers.prepare(trainer.grid.dimension)
-        trainer._take_step(sampler, gradients, makers)  # noqa: SLF001
+        trainer._take_step(sampler, gradients)  # noqa: SLF001
 
     return step
 
@@ -125,10 +123,9 @@ def noise_alone(model, x, given):
     count = sum(p.numel() for p in model.parameters())
     noise = GradientNoise(sensitivity=1 << 24, sigma=1 << 24, dimension=count)
     sums = torch.zeros(count, dtype=torch.int64, device=x.device)
-    makers = WordMaker(x.device)
 
     def step():
-        noise.release(sums, makers.make(count))
+        noise.release(sums)
 
     return step
 

@@ -13,14 +13,14 @@ So sigma x is within sigma (2^-46 (1 + x) + 2^-62/p) of the truth. Where a half-
 near, the draw is decided in arbitrary precision with as many more bits as it takes: the law is
 exact, for ideal bits. How often that happens depends on the noise alone.
 
-Bits come from `noise.bits`, AES keyed by the operating system, on every device; for a GPU they
-are made by other threads while it computes, and copied.
+Bits come from `noise.bits`, keyed by the operating system; a GPU makes them itself
+(`device_words`) from a key that it is given for every block.
 """
 
 import math
-from concurrent.futures import Future, ThreadPoolExecutor
 from fractions import Fraction
-from typing import Any, Final
+from importlib.util import find_spec
+from typing import Final
 
 import numpy as np
 import torch
@@ -35,7 +35,6 @@ _BLOCK: Final = {"cpu": 1 << 16, "cuda": 1 << 24}
 """Draws at once: as many as a cache holds, or as many as keep a GPU busy."""
 
 _PART: Final = 1 << 22
-_MAKERS: Final = 4
 
 
 class GradientNoise(RoundedGaussian):
@@ -57,16 +56,23 @@ class GradientNoise(RoundedGaussian):
             dimension=dimension,
         )
 
-    def release(self, value: Tensor, words: Tensor | None = None) -> Tensor:
-        """The sums with fresh noise; `words` are random bits that were made ahead."""
+    def release(self, value: Tensor) -> Tensor:
+        """The sums with fresh noise."""
         self._check(value.numel())
-        given = WordMaker(value.device).make(value.numel()) if words is None else words
         sigma, noisy = math.isqrt(int(self.variance)), value.flatten().clone()
-        block = _BLOCK.get(value.device.type, _PART)
-        for at in range(0, noisy.numel(), block):
-            some = slice(at, at + block)
-            noisy[some] += draws_from(given[some].to(value.device), sigma)
+        for some in noisy.split(_BLOCK.get(value.device.type, _PART)):
+            some += draws_from(random_words(len(some), value.device), sigma)
         return noisy.view(value.shape)
+
+
+def random_words(count: int, device: torch.device) -> Tensor:
+    """Words of 64 random bits on a device."""
+    source = open_source(count)
+    if device.type == "cuda" and find_spec("triton"):
+        from discreet.learn.torch.device_words import device_words  # noqa: PLC0415 - a GPU's
+
+        return device_words(source.words(4), count, device)
+    return torch.from_numpy(source.words(count).view(np.int64).copy()).to(device)
 
 
 def draws_from(words: Tensor, sigma: int) -> Tensor:
@@ -109,36 +115,3 @@ def _below(uniform: Uniform, x: Fraction) -> bool:
         return down.erfc(up.div(high, least)), up.erfc(down.div(low, most))
 
     return is_below(uniform, enclose)
-
-
-class WordMaker:
-    """Random words for one device; for a GPU in memory that it can read, ahead of time."""
-
-    def __init__(self, device: torch.device) -> None:
-        self.cuda = device.type == "cuda"
-        self._pool = ThreadPoolExecutor(_MAKERS) if self.cuda else None
-        self._ahead: list[tuple[Tensor, list[Future[Any]]]] = []
-
-    def make(self, count: int) -> Tensor:
-        """`count` words, those made ahead if there are any."""
-        if self._pool is None:
-            return torch.from_numpy(open_source(count).words(count).view(np.int64).copy())
-        if not self._ahead:
-            self.prepare(count)
-        words, parts = self._ahead.pop()
-        for one in parts:
-            one.result()
-        return words
-
-    def prepare(self, count: int) -> None:
-        """Start making the next words, where other threads help."""
-        if self._pool is None or self._ahead:
-            return
-        words = torch.empty(count, dtype=torch.int64, pin_memory=True)
-        view = words.numpy()
-        parts = [view[at : at + _PART] for at in range(0, count, _PART)]
-        self._ahead.append((words, [self._pool.submit(_fill, part) for part in parts]))
-
-
-def _fill(part: Any) -> None:
-    part[:] = open_source(len(part)).words(len(part)).view(np.int64)

@@ -95,11 +95,11 @@ class OuterProducts(PersonGradient):
     def norm_squares(self) -> Tensor:
         """Inner products of positions, and a share of the largest they could cancel from."""
         a, g = self.inputs, self.slopes
-        alike = _product(a, a.transpose(1, 2)) * _product(g, g.transpose(1, 2))
-        inputs, slopes = _squares(a), _squares(g)
-        largest = inputs * slopes
-        norms = alike.sum((1, 2)).clamp(min=0) + _LOST * largest
-        return torch.where(torch.minimum(inputs, slopes) < _TINY, largest, norms)
+        inputs, slopes = _product(a, a.transpose(1, 2)), _product(g, g.transpose(1, 2))
+        least = torch.minimum(_trace(inputs), _trace(slopes))
+        largest = torch.where(least < _TINY, _bound(a) * _bound(g), _trace(inputs) * _trace(slopes))
+        norms = inputs.mul_(slopes).sum((1, 2)).clamp(min=0) + _LOST * largest
+        return torch.where(least < _TINY, largest, norms)
 
     def weighted_sum(self, weights: Tensor) -> Tensor:
         """One matrix product over all people and positions."""
@@ -123,8 +123,8 @@ class LookupSlopes(PersonGradient):
         """Inner products of positions that looked up the same."""
         g = self.slopes
         same = self.places[:, :, None] == self.places[:, None, :]
-        alike = _product(g, g.transpose(1, 2)) * same
-        return alike.sum((1, 2)).clamp(min=0) + _LOST * _squares(g)
+        alike = _product(g, g.transpose(1, 2)).mul_(same)
+        return alike.sum((1, 2)).clamp(min=0) + _LOST * _trace(alike)
 
     def weighted_sum(self, weights: Tensor) -> Tensor:
         """Scattered into the table."""
@@ -157,8 +157,15 @@ def _product(left: Tensor, right: Tensor) -> Tensor:
     return left.float() @ right.float()
 
 
-def _squares(one: Tensor) -> Tensor:
-    return torch.linalg.vector_norm(one.flatten(1), dim=1, dtype=torch.float64).square()
+def _trace(products: Tensor) -> Tensor:
+    """Of inner products of positions: the sum of all squares."""
+    return products.diagonal(dim1=1, dim2=2).sum(1, dtype=torch.float64)
+
+
+def _bound(one: Tensor) -> Tensor:
+    """At least the sum of a person's squares, also where squares vanish in float32."""
+    flat = one.flatten(1)
+    return torch.linalg.vector_norm(flat, torch.inf, dim=1).double().square() * flat.shape[1]
 
 
 # --- one rule a layer ---------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from discreet.errors import BudgetError, InputError
 from discreet.learn.noise_plan import GradientGrid, NoisePlan
 from discreet.learn.torch.checkpoints import TrainingLedger
-from discreet.learn.torch.grid_noise import GradientNoise, WordMaker
+from discreet.learn.torch.grid_noise import GradientNoise
 from discreet.learn.torch.inspection import inspect, refuse_layers
 from discreet.learn.torch.layers import PersonGradient
 from discreet.learn.torch.person_gradients import PersonGradients
@@ -169,7 +169,6 @@ class Trainer:
         return self._ledger.spent
 
     def _train(self, sampler: PeopleSampler, gradients: PersonGradients) -> None:
-        makers = WordMaker(self.device)
         forked = [self.device] if self.device.type == "cuda" else []
         with self._bar() as show, torch.random.fork_rng(forked):
             while self._ledger.spent < self.plan.steps:
@@ -182,23 +181,20 @@ class Trainer:
                         asked=1.0,
                         left=0.0,
                     )
-                makers.prepare(self.grid.dimension)
-                self._take_step(sampler, gradients, makers)
+                self._take_step(sampler, gradients)
                 self._step += 1
                 if self._step % self.every == 0 or self._ledger.spent >= self.plan.steps:
                     self._ledger.save(self._state(sampler.seats))
                 show(self._ledger.spent)
 
-    def _take_step(
-        self, sampler: PeopleSampler, gradients: PersonGradients, makers: WordMaker
-    ) -> None:
+    def _take_step(self, sampler: PeopleSampler, gradients: PersonGradients) -> None:
         torch.manual_seed(int(below(1 << 63)))  # masks of dropout must not be known
         sampled = sampler.sample(self._step, self.plan.rate)
         total = torch.zeros(self.grid.dimension, dtype=torch.float64, device=self.device)
         for batch in sampler.batches(sampled, self.device):
             self.add_clipped(batch, gradients, total)
         whole_steps = total.round_().clamp_(-_LARGEST, _LARGEST).to(torch.int64)
-        told = self._release(whole_steps, makers)
+        told = self._release(whole_steps)
         told.mul_(2.0**self.grid.exponent / self.plan.batch)
         at = 0
         for one in gradients.parameters.values():
@@ -270,16 +266,15 @@ class Trainer:
             )
         return each.flatten(1).mean(1) if each.dim() > 1 else each
 
-    def _release(self, sums: Tensor, makers: WordMaker) -> Tensor:
+    def _release(self, sums: Tensor) -> Tensor:
         """Noisy sums; with a band, of sums joined with earlier ones, taken apart again."""
-        words = makers.make(len(sums))
         factors = self.plan.coefficients.tolist()
         if len(factors) == 1:
-            return self.noise.release(sums, words).double()
+            return self.noise.release(sums).double()
         joined = sums * factors[0]
         for factor, earlier in zip(factors[1:], self._sums, strict=False):
             joined += factor * earlier
-        told = self.noise.release(joined, words).double()
+        told = self.noise.release(joined).double()
         for factor, earlier in zip(factors[1:], self._told, strict=False):
             told -= factor * earlier
         told /= factors[0]
