@@ -230,7 +230,7 @@ def test_every_layer_with_a_rule_is_heard_by_its_rule_and_others_as_a_whole():
 @pytest.mark.parametrize(
     "pair",
     [
-        OuterProducts(rows_of(3, 5, 4), rows_of(3, 5, 7)),
+        OuterProducts(rows_of(3, 5, 4), rows_of(3, 5, 7), 7),
         LookupSlopes(WORDS[:3], rows_of(3, 6, 4), 11),
     ],
     ids=["outer products", "look-ups"],
@@ -248,7 +248,7 @@ def test_a_ghost_norm_that_cancels_is_not_below_the_norm():
     slopes = rows_of(1, 64, 7)
     slopes[:, 32:] = -slopes[:, :32]
     inputs = 1000 + 1e-3 * rows_of(1, 64, 4)
-    pair = OuterProducts(inputs, slopes)
+    pair = OuterProducts(inputs, slopes, 7)
 
     exact = torch.bmm(slopes.double().transpose(1, 2), inputs.double()).square().sum()
 
@@ -256,7 +256,7 @@ def test_a_ghost_norm_that_cancels_is_not_below_the_norm():
 
 
 def test_a_ghost_norm_of_squares_that_vanish_is_not_below_the_norm():
-    pair = OuterProducts(torch.full((1, 1, 2000), 2e-23), torch.full((1, 1, 2), 6e18))
+    pair = OuterProducts(torch.full((1, 1, 2000), 2e-23), torch.full((1, 1, 2), 6e18), 2)
 
     assert pair.norm_squares()[0] >= 4000 * (2e-23 * 6e18) ** 2 * (1 - 1e-6)
 

@@ -6,7 +6,7 @@ blocks were found equal to those of `cryptography`.
 """
 
 from functools import cache
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import torch
@@ -23,8 +23,8 @@ _WORDS: Final = 8
 """Words of 64 bits in a block."""
 
 
-@triton.jit  # type: ignore[untyped-decorator] # triton ships no types
-def _quarter_round(a: Any, b: Any, c: Any, d: Any) -> Any:
+@triton.jit
+def _quarter_round(a, b, c, d):
     a += b
     d ^= a
     d = (d << 16) | (d >> 16)
@@ -40,8 +40,8 @@ def _quarter_round(a: Any, b: Any, c: Any, d: Any) -> Any:
     return a, b, c, d
 
 
-@triton.jit  # type: ignore[untyped-decorator] # triton ships no types
-def _blocks(out: Any, key: Any, count: Any, AT_ONCE: tl.constexpr) -> None:  # noqa: N803 - triton's
+@triton.jit
+def _blocks(out, key, count, AT_ONCE: tl.constexpr):  # noqa: N803 - triton's
     """One lane computes one block; word j of block i is stored at j * count + i."""
     number = tl.program_id(0) * AT_ONCE + tl.arange(0, AT_ONCE)
     zero = tl.zeros([AT_ONCE], tl.uint32)
@@ -74,8 +74,8 @@ def _blocks(out: Any, key: Any, count: Any, AT_ONCE: tl.constexpr) -> None:  # n
     _store(place + 12 * count, inside, count, x12 + at, x13, x14, x15)
 
 
-@triton.jit  # type: ignore[untyped-decorator] # triton ships no types
-def _store(place: Any, inside: Any, count: Any, a: Any, b: Any, c: Any, d: Any) -> None:
+@triton.jit
+def _store(place, inside, count, a, b, c, d):
     tl.store(place, a.to(tl.int32, bitcast=True), mask=inside)
     tl.store(place + count, b.to(tl.int32, bitcast=True), mask=inside)
     tl.store(place + 2 * count, c.to(tl.int32, bitcast=True), mask=inside)

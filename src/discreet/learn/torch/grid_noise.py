@@ -61,7 +61,7 @@ class GradientNoise(RoundedGaussian):
         self._check(value.numel())
         sigma, noisy = math.isqrt(int(self.variance)), value.flatten().clone()
         for some in noisy.split(_BLOCK.get(value.device.type, _PART)):
-            some += draws_from(random_words(len(some), value.device), sigma)
+            some.add_(draws_from(random_words(len(some), value.device), sigma))
         return noisy.view(value.shape)
 
 
