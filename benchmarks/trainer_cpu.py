@@ -54,7 +54,7 @@ def plain(model, loss, x, y):
 
 def ours(model, loss, x, y):
     from discreet.learn.torch import Trainer  # noqa: PLC0415 - plain torch is measured without
-    from discreet.learn.torch.grid_noise import WordMaker  # noqa: PLC0415
+    from discreet.learn.torch.grid_noise import NoiseMaker  # noqa: PLC0415
     from discreet.learn.torch.inspection import inspect  # noqa: PLC0415
     from discreet.learn.torch.sampling import PeopleSampler  # noqa: PLC0415
 
@@ -64,7 +64,7 @@ def ours(model, loss, x, y):
     gradients = inspect(model, trainer._losses, (x,), y)  # noqa: SLF001 - one step is measured
     sampler = PeopleSampler((x,), y, None, rows=1, at_once=trainer.at_once)
     sampler.sample = lambda *_: np.arange(len(x))
-    makers = WordMaker(trainer.device)
+    makers = NoiseMaker(trainer.device, trainer.noise)
     return lambda: trainer._take_step(sampler, gradients, makers)  # noqa: SLF001
 
 

@@ -30,7 +30,7 @@ sys.modules["discreet.learn"] = learn
 import numpy as np  # noqa: E402
 
 from discreet.learn.torch import Trainer  # noqa: E402
-from discreet.learn.torch.grid_noise import WordMaker  # noqa: E402
+from discreet.learn.torch.grid_noise import NoiseMaker  # noqa: E402
 from discreet.learn.torch.inspection import inspect  # noqa: E402
 from discreet.learn.torch.sampling import PeopleSampler  # noqa: E402
 
@@ -108,10 +108,10 @@ def ours(model, x, given):
     gradients = inspect(model, trainer._losses, (x,), x)  # noqa: SLF001 - one step is measured
     sampler = PeopleSampler((x.cpu(),), x.cpu(), None, rows=1, at_once=given.at_once)
     sampler.sample = lambda *_: np.arange(given.people)
-    makers = WordMaker(trainer.device)
+    makers = NoiseMaker(trainer.device, trainer.noise)
 
     def step():
-        makers.prepare(trainer.grid.dimension)
+        makers.prepare()
         trainer._take_step(sampler, gradients, makers)  # noqa: SLF001
 
     return step
@@ -125,10 +125,10 @@ def noise_alone(model, x, given):
     count = sum(p.numel() for p in model.parameters())
     noise = GradientNoise(sensitivity=1 << 24, sigma=1 << 24, dimension=count)
     sums = torch.zeros(count, dtype=torch.int64, device=x.device)
-    makers = WordMaker(x.device)
+    makers = NoiseMaker(x.device, noise)
 
     def step():
-        noise.release(sums, makers.make(count))
+        noise.release(sums, makers.make())
 
     return step
 

@@ -145,7 +145,7 @@ def test_banded_noise_is_a_release_for_every_band_and_keeps_its_sums():
 def test_taking_banded_sums_apart_gives_back_what_was_joined(monkeypatch):
     monkeypatch.setattr(GradientNoise, "release", lambda _, value, *__: value)
     one = trainer(batch=25, band=3)
-    makers = grid_noise.WordMaker(torch.device("cpu"))
+    makers = grid_noise.NoiseMaker(torch.device("cpu"), one.noise)
     sums = [torch.arange(one.grid.dimension) * 1000 * k for k in (1, -5, 7, 2, 9)]
 
     told = [one._release(each, makers) for each in sums]

@@ -20,7 +20,7 @@ are made by other threads while it computes, and copied.
 import math
 from concurrent.futures import Future, ThreadPoolExecutor
 from fractions import Fraction
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import torch
@@ -28,13 +28,13 @@ from torch import Tensor
 
 from discreet.mechanisms import INTEGERS
 from discreet.mechanisms.rounded_gaussian import RoundedGaussian
-from discreet.noise.bits import BitSource, open_source
+from discreet.noise.bits import BitSource, fill, open_source
 from discreet.noise.certified import Enclosure, Uniform, contexts, exact, is_below, quotient
 
-_BLOCK: Final = {"cpu": 1 << 16, "cuda": 1 << 24}
-"""Draws at once: as many as a cache holds, or as many as keep a GPU busy."""
+_BLOCK: Final = 1 << 16
+_PART: Final = 1 << 23
+"""Draws at once: as many as a cache holds on a CPU, and as many as keep a GPU busy."""
 
-_PART: Final = 1 << 22
 _MAKERS: Final = 4
 
 
@@ -57,16 +57,24 @@ class GradientNoise(RoundedGaussian):
             dimension=dimension,
         )
 
-    def release(self, value: Tensor, words: Tensor | None = None) -> Tensor:
-        """The sums with fresh noise; `words` are random bits that were made ahead."""
+    @property
+    def sigma(self) -> int:
+        """The standard deviation."""
+        return math.isqrt(int(self.variance))
+
+    def release(self, value: Tensor, drawn: Tensor | None = None) -> Tensor:
+        """The sums with fresh noise; `drawn` is noise that was made ahead, for one release."""
         self._check(value.numel())
-        given = WordMaker(value.device).make(value.numel()) if words is None else words
-        sigma, noisy = math.isqrt(int(self.variance)), value.flatten().clone()
-        block = _BLOCK.get(value.device.type, _PART)
-        for at in range(0, noisy.numel(), block):
-            some = slice(at, at + block)
-            noisy[some] += draws_from(given[some].to(value.device), sigma)
-        return noisy.view(value.shape)
+        noise = self.draws().to(value.device) if drawn is None else drawn
+        return value + noise.view(value.shape)
+
+    def draws(self) -> Tensor:
+        """Fresh noise for every number, made on the CPU in blocks that a cache holds."""
+        words = open_source(self.dimension).words(self.dimension).view(np.int64)
+        drawn = torch.from_numpy(words.copy())
+        for part in drawn.split(_BLOCK):
+            part.copy_(draws_from(part, self.sigma))
+        return drawn
 
 
 def draws_from(words: Tensor, sigma: int) -> Tensor:
@@ -111,34 +119,41 @@ def _below(uniform: Uniform, x: Fraction) -> bool:
     return is_below(uniform, enclose)
 
 
-class WordMaker:
-    """Random words for one device; for a GPU in memory that it can read, ahead of time."""
+class NoiseMaker:
+    """Draws of a mechanism's noise for one device.
 
-    def __init__(self, device: torch.device) -> None:
-        self.cuda = device.type == "cuda"
-        self._pool = ThreadPoolExecutor(_MAKERS) if self.cuda else None
-        self._ahead: list[tuple[Tensor, list[Future[Any]]]] = []
+    For a GPU they are made ahead: noise depends on no data, so other threads make words in memory
+    that the GPU reads by itself, and it turns them into draws on a stream of its own while it also
+    computes gradients. A step waits for neither.
+    """
 
-    def make(self, count: int) -> Tensor:
-        """`count` words, those made ahead if there are any."""
-        if self._pool is None:
-            return torch.from_numpy(open_source(count).words(count).view(np.int64).copy())
-        if not self._ahead:
-            self.prepare(count)
-        words, parts = self._ahead.pop()
-        for one in parts:
-            one.result()
-        return words
+    def __init__(self, device: torch.device, noise: GradientNoise) -> None:
+        self._noise, self._parts = noise, list[Future[None]]()
+        if device.type == "cuda":
+            self._pool, self._stream = ThreadPoolExecutor(_MAKERS), torch.cuda.Stream(device)
+            self._draws = torch.empty(noise.dimension, dtype=torch.int64, device=device)
 
-    def prepare(self, count: int) -> None:
-        """Start making the next words, where other threads help."""
-        if self._pool is None or self._ahead:
+    def prepare(self) -> None:
+        """Start making the next draws, where other threads help."""
+        if not hasattr(self, "_pool") or self._parts:
             return
-        words = torch.empty(count, dtype=torch.int64, pin_memory=True)
-        view = words.numpy()
-        parts = [view[at : at + _PART] for at in range(0, count, _PART)]
-        self._ahead.append((words, [self._pool.submit(_fill, part) for part in parts]))
+        self._stream.wait_stream(torch.cuda.current_stream(self._draws.device))  # still in use
+        parts = self._draws.split(_PART)
+        self._parts = [self._pool.submit(self._fill, part) for part in parts]
 
+    def make(self) -> Tensor:
+        """One draw for each number, those made ahead if there are any; good until `prepare`."""
+        if not hasattr(self, "_pool"):
+            return self._noise.draws()
+        self.prepare()
+        for part in self._parts:
+            part.result()
+        self._parts = []
+        torch.cuda.current_stream(self._draws.device).wait_stream(self._stream)
+        return self._draws
 
-def _fill(part: Any) -> None:
-    part[:] = open_source(len(part)).words(len(part)).view(np.int64)
+    def _fill(self, part: Tensor) -> None:
+        words = torch.empty(len(part), dtype=torch.int64, pin_memory=True)
+        fill(words.numpy().view(np.uint64))
+        with torch.cuda.stream(self._stream):
+            part.copy_(draws_from(words.to(part.device, non_blocking=True), self._noise.sigma))

@@ -23,13 +23,19 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 _FEW: Final = 8
-"""Ghost norms where positions are fewer than the root of a layer's size over this."""
+"""Ghost norms where positions are fewer than the root of a layer's size over this, on a CPU."""
+
+_PRODUCTS: Final = {2: 60, 4: 6}
+"""Products of numbers of so many bytes that a GPU adds up while it moves one byte."""
 
 _LOST: Final = 2.0**-17
 """What rounding may hide of a ghost norm's square, as a share of the largest it could be."""
 
 _TINY: Final = 2.0**-80
 """Squares of float32 that sum up to less may have vanished: the largest norm is taken."""
+
+_VANISHED: Final = 2.0**-126
+"""The square of a float32 is wrong by less than this where it is too small to be written."""
 
 _SMALL_CONVOLUTION: Final = 1 << 22
 """Products of one person below which a convolution is batched rather than looped on a CPU."""
@@ -158,7 +164,10 @@ def _product(left: Tensor, right: Tensor) -> Tensor:
 
 
 def _squares(one: Tensor) -> Tensor:
-    return torch.linalg.vector_norm(one.flatten(1), dim=1, dtype=torch.float64).square()
+    """Squared norms, not below the truth; a GPU would copy all numbers to add them as doubles."""
+    kind = torch.float32 if one.is_cuda else torch.float64
+    norms = torch.linalg.vector_norm(one.flatten(1), dim=1, dtype=kind).double()
+    return norms.square() + one[0].numel() * _VANISHED
 
 
 # --- one rule a layer ---------------------------------------------------------------------------
@@ -171,11 +180,24 @@ def linear_rule(layer: Any, x: Tensor, g: Tensor, people: int) -> Found:
     """A weight and perhaps a bias, used on every position of every row."""
     slopes = g.reshape(people, -1, g.shape[-1])
     pairs = OuterProducts(x.to(g.dtype).reshape(people, -1, x.shape[-1]), slopes)
-    few = (_FEW * slopes.shape[1]) ** 2 <= layer.weight.numel()
-    found: Found = {"weight": pairs if few else pairs.instantiated()}
+    found: Found = {"weight": pairs if _is_cheap(pairs) else pairs.instantiated()}
     if layer.bias is not None:
         found["bias"] = PersonMatrix(slopes.sum(1))
     return found
+
+
+def _is_cheap(pairs: OuterProducts) -> bool:
+    """Whether ghost norms cost less than a gradient for each person, by shapes alone.
+
+    A GPU pays for moving numbers: gradients are written once and read twice, where ghost norms
+    multiply positions with positions, and slopes are read for their size, read and written scaled.
+    """
+    places, wide, high = *pairs.inputs.shape[1:], pairs.slopes.shape[2]
+    if not pairs.slopes.is_cuda:
+        return (_FEW * places) ** 2 <= wide * high
+    size = pairs.slopes.element_size()
+    ghost = places**2 * (wide + high) / _PRODUCTS.get(size, 6)
+    return ghost + 3 * size * places * high < 3 * size * wide * high
 
 
 def _embedding(layer: Any, x: Tensor, g: Tensor, people: int) -> Found:
