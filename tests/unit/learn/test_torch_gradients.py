@@ -178,9 +178,14 @@ def ours(trainer, inputs, targets, people):
     return total * 2.0**trainer.grid.exponent
 
 
+def placed(model):
+    """Trainable parameters in the order that sums have them: those of one dimension first."""
+    return sorted((p for p in model.parameters() if p.requires_grad), key=lambda p: p.dim() > 1)
+
+
 def one_by_one(trainer, inputs, targets, people):
     """The same by torch, person by person."""
-    parameters = [p for p in trainer.model.parameters() if p.requires_grad]
+    parameters = placed(trainer.model)
     total = torch.zeros(trainer.grid.dimension, dtype=torch.float64)
     for one in sorted(set(people)):
         mine = [at for at, name in enumerate(people) if name == one]
@@ -296,7 +301,7 @@ def test_free_slots_and_chosen_rows_change_nothing_for_others(model, count):
     trainer = trainer_of(model(), clip=0.3)
     people = list(range(count))
     theirs = torch.zeros(trainer.grid.dimension, dtype=torch.float64)
-    parameters = list(trainer.model.parameters())
+    parameters = placed(trainer.model)
     for at in people:
         loss = trainer._losses((inputs[at : at + 1],), targets[at : at + 1]).sum()
         grads = torch.autograd.grad(loss, parameters, allow_unused=True, materialize_grads=True)

@@ -34,8 +34,6 @@ from discreet.noise.certified import Enclosure, Uniform, contexts, exact, is_bel
 _BLOCK: Final = {"cpu": 1 << 16, "cuda": 1 << 24}
 """Draws at once: as many as a cache holds, or as many as keep a GPU busy."""
 
-_PART: Final = 1 << 22
-
 
 class GradientNoise(RoundedGaussian):
     """Whole numbers in a torch tensor plus rounded Gaussian noise, where the tensor is.
@@ -60,8 +58,10 @@ class GradientNoise(RoundedGaussian):
         """The sums with fresh noise."""
         self._check(value.numel())
         sigma, noisy = math.isqrt(int(self.variance)), value.flatten().clone()
-        for some in noisy.split(_BLOCK.get(value.device.type, _PART)):
-            some.add_(draws_from(random_words(len(some), value.device), sigma))
+        block = _BLOCK.get(value.device.type, 1 << 22)
+        for at in range(0, len(noisy), block):
+            some = noisy[at : at + block]
+            some += draws_from(random_words(len(some), value.device), sigma)
         return noisy.view(value.shape)
 
 

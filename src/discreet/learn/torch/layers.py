@@ -23,7 +23,10 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 _FEW: Final = 8
-"""Ghost norms where positions are fewer than the root of a layer's size over this."""
+"""Ghost norms where positions are fewer than the root of a layer's size over this, on a CPU."""
+
+_PRODUCTS: Final = {2: 60, 4: 6}
+"""Products of numbers of so many bytes that a GPU adds up while it moves one byte."""
 
 _LOST: Final = 2.0**-17
 """What rounding may hide of a ghost norm's square, as a share of the largest it could be."""
@@ -198,11 +201,24 @@ def linear_rule(layer: Any, x: Tensor, g: Tensor, people: int) -> Found:
     pairs = OuterProducts(
         x.to(g.dtype).reshape(people, -1, x.shape[-1]), _aligned(slopes), g.shape[-1]
     )
-    few = (_FEW * slopes.shape[1]) ** 2 <= layer.weight.numel()
-    found: Found = {"weight": pairs if few else pairs.instantiated()}
+    found: Found = {"weight": pairs if _is_cheap(pairs) else pairs.instantiated()}
     if layer.bias is not None:
         found["bias"] = PersonMatrix(slopes.sum(1))
     return found
+
+
+def _is_cheap(pairs: OuterProducts) -> bool:
+    """Whether ghost norms cost less than a gradient for each person, by shapes alone.
+
+    A GPU pays for moving numbers: gradients are written once and read twice, where ghost norms
+    multiply positions with positions, and slopes are read for their size, read and written scaled.
+    """
+    places, wide, high = *pairs.inputs.shape[1:], pairs.slopes.shape[2]
+    if not pairs.slopes.is_cuda:
+        return (_FEW * places) ** 2 <= wide * high
+    size = pairs.slopes.element_size()
+    ghost = places**2 * (wide + high) / _PRODUCTS.get(size, 6)
+    return ghost + 3 * size * places * high < 3 * size * wide * high
 
 
 def _embedding(layer: Any, x: Tensor, g: Tensor, people: int) -> Found:

@@ -72,13 +72,15 @@ class LayerCall:
 class PersonGradients:
     """Gradients of the trainable parameters of a model, person by person.
 
+    `parameters` are those of one dimension, then the others; sums have them in this order.
     `batched` says of each call of a unit, in their order, which of its inputs have rows first; it
     is what an inspection found. None: all tensors that are as long as the batch.
     """
 
     def __init__(self, model: nn.Module, units: Mapping[str, nn.Module]) -> None:
         self.model, self.units = model, units
-        self.parameters = {n: p for n, p in model.named_parameters() if p.requires_grad}
+        trained = [one for one in model.named_parameters() if one[1].requires_grad]
+        self.parameters = dict(sorted(trained, key=lambda one: one[1].dim() > 1))
         self.batched: list[set[Any]] | None = None
         self.expanded: set[str] = set()
         self.calls: list[LayerCall] = []
@@ -112,6 +114,26 @@ class PersonGradients:
                     self._add(call, self._by_person(at, call))
         found, self._found = self._found, {}
         return found
+
+    def placed(self, found: Found) -> list[tuple[slice, PersonGradient]]:
+        """Gradients by their place in a sum; the many of one dimension are one matrix together."""
+        small = {n: p for n, p in self.parameters.items() if p.dim() < 2}
+        parts = [
+            found[n].instantiated().grads.flatten(1)
+            if n in found
+            else torch.zeros(self._people, p.numel(), device=p.device)
+            for n, p in small.items()
+        ]
+        at = sum(p.numel() for p in small.values())
+        places: list[tuple[slice, PersonGradient]] = []
+        if parts:
+            places.append((slice(0, at), PersonMatrix(torch.cat(parts, 1))))
+        for name, one in self.parameters.items():
+            if name not in small:
+                if name in found:
+                    places.append((slice(at, at + one.numel()), found[name]))
+                at += one.numel()
+        return places
 
     @contextmanager
     def _listening(self) -> Iterator[None]:

@@ -7,7 +7,7 @@ shapes say nothing of the data, an empty sample is an ordinary one, and a sample
 a batch is several (virtual batches, whose sums add up before there is any noise).
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
@@ -45,6 +45,16 @@ class PeopleBatch:
         targets = None if self.targets is None else self.targets[slots]
         inputs = tuple(one[slots] for one in self.inputs)
         return PeopleBatch(inputs, targets, weights.flatten(), self.people, self.rows)
+
+
+@dataclass(frozen=True)
+class PeopleBatches:
+    """Batches that are made as they are read; nothing is drawn for another reading."""
+
+    make: Callable[[], Iterator[PeopleBatch]]
+
+    def __iter__(self) -> Iterator[PeopleBatch]:
+        return self.make()
 
 
 class PeopleSampler:
@@ -96,11 +106,13 @@ class PeopleSampler:
         here = self.seats[: len(self.counts)] == step % self.places
         return np.flatnonzero(np.asarray(tossed, dtype=bool) & here)
 
-    def batches(self, sampled: NDArray[Any], device: torch.device) -> Iterator[PeopleBatch]:
-        """Their rows, in batches of one shape."""
-        first = _block_of(len(self.counts), lambda n: below(1 << 32, n)) if self.rows else None
-        for at in range(0, len(sampled), self.at_once):
-            yield self._batch(sampled[at : at + self.at_once], first, device)
+    def batches(self, sampled: NDArray[Any], device: torch.device) -> "PeopleBatches":
+        """Their rows, in batches of one shape; the same ones whenever they are asked for."""
+        first = _block_of(len(self.counts), lambda n: below(1 << 32, n))
+        places = range(0, len(sampled), self.at_once)
+        return PeopleBatches(
+            lambda: (self._batch(sampled[at : at + self.at_once], first, device) for at in places)
+        )
 
     def _batch(self, some: NDArray[Any], first: Any, device: torch.device) -> PeopleBatch:
         filled, places = np.resize(some, self.at_once), np.arange(self.rows)
@@ -110,10 +122,21 @@ class PeopleSampler:
         slots = torch.from_numpy(self.order[at].flatten())
         share = (places < counts[:, None]) / np.minimum(counts, self.rows)[:, None]
         share[len(some) :] = 0
-        weights = torch.from_numpy(share.flatten()).float().to(device)
-        targets = None if self.targets is None else self.targets[slots].to(device)
-        inputs = tuple(one[slots].to(device) for one in self.inputs)
+        weights = _moved(torch.from_numpy(share.flatten()).float(), device)
+        targets = None if self.targets is None else _chosen(self.targets, slots, device)
+        inputs = tuple(_chosen(one, slots, device) for one in self.inputs)
         return PeopleBatch(inputs, targets, weights, self.at_once, self.rows)
+
+
+def _chosen(rows: Tensor, slots: Tensor, device: torch.device) -> Tensor:
+    return _moved(rows[_moved(slots, rows.device)], device)
+
+
+def _moved(one: Tensor, device: torch.device) -> Tensor:
+    """The same on a device, without waiting for what a GPU still has to do."""
+    if device.type != "cuda" or one.is_cuda:
+        return one.to(device)
+    return one.pin_memory().to(device, non_blocking=True)
 
 
 def _block_of(people: int, draw: Any) -> Any:

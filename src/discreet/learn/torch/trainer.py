@@ -21,7 +21,7 @@ from discreet.learn.torch.grid_noise import GradientNoise
 from discreet.learn.torch.inspection import inspect, refuse_layers
 from discreet.learn.torch.layers import PersonGradient
 from discreet.learn.torch.person_gradients import PersonGradients
-from discreet.learn.torch.sampling import PeopleBatch, PeopleSampler
+from discreet.learn.torch.sampling import PeopleBatch, PeopleBatches, PeopleSampler
 from discreet.noise import below
 from discreet.privacy import Guarantee
 from discreet.rationals import Real, positive, whole
@@ -190,12 +190,10 @@ class Trainer:
     def _take_step(self, sampler: PeopleSampler, gradients: PersonGradients) -> None:
         torch.manual_seed(int(below(1 << 63)))  # masks of dropout must not be known
         sampled = sampler.sample(self._step, self.plan.rate)
-        total = torch.zeros(self.grid.dimension, dtype=torch.float64, device=self.device)
-        for batch in sampler.batches(sampled, self.device):
-            self.add_clipped(batch, gradients, total)
+        total = self._sum_clipped(sampler.batches(sampled, self.device), gradients)
         whole_steps = total.round_().clamp_(-_LARGEST, _LARGEST).to(torch.int64)
-        told = self._release(whole_steps)
-        told.mul_(2.0**self.grid.exponent / self.plan.batch)
+        kind = next(self.model.parameters()).dtype
+        told = self._release(whole_steps).mul_(2.0**self.grid.exponent / self.plan.batch).to(kind)
         at = 0
         for one in gradients.parameters.values():
             one.grad = told[at : at + one.numel()].view(one.shape).to(one)
@@ -205,49 +203,71 @@ class Trainer:
         if self.schedule is not None:
             self.schedule.step()
 
-    def add_clipped(self, batch: PeopleBatch, gradients: PersonGradients, total: Tensor) -> None:
-        """Add the clipped gradients of some people to a sum, in steps of the grid."""
+    def _sum_clipped(self, batches: PeopleBatches, gradients: PersonGradients) -> Tensor:
+        """The sum of clipped gradients in steps of the grid; who has none that is finite is out.
+
+        A GPU is asked once a step whether there is such a person, and then the sum is made again.
+        """
+        for drop in (False, True):
+            total = torch.zeros(self.grid.dimension, dtype=torch.float64, device=self.device)
+            lost = [self.add_clipped(one, gradients, total, drop=drop) for one in batches]
+            if drop or not lost or not bool(torch.stack(lost).any()):
+                break
+        return total
+
+    def add_clipped(
+        self, batch: PeopleBatch, gradients: PersonGradients, total: Tensor, *, drop: bool = True
+    ) -> Tensor:
+        """Add the clipped gradients of some people to a sum, in steps of the grid.
+
+        The answer says whether somebody's gradient is not finite: with `drop` they add nothing,
+        without the sum is of no use.
+        """
         try:
             found, norms = self._found(batch, gradients)
         except torch.OutOfMemoryError:  # shapes are public
             raise
         except Exception:  # noqa: BLE001 - whatever somebody's rows do to a model or a loss
-            self._add_halves(batch, gradients, total)
-            return
+            return self._add_halves(batch, gradients, total, drop=drop)
         lost = ~norms.isfinite()
-        if bool(lost.any()):
-            found = {name: one.without(lost) for name, one in found.items()}
+        if drop:
+            found = [(at, one.without(lost)) for at, one in found]
             norms = norms.masked_fill(lost, 0)
         clip = float(self.grid.clip)
         weights = clip / norms.clamp(min=clip)
         weights = weights if self.precision is torch.float32 else weights * _LOW
-        scale, at = 2.0**-self.grid.exponent, 0
-        for name, one in gradients.parameters.items():
-            part = total[at : at + one.numel()]
-            at += one.numel()
-            if name in found and self.exact:
-                each = found[name].instantiated().grads.flatten(1).double()
-                part += (each * (weights[:, None] * scale)).round_().sum(0)
-            elif name in found:
-                told = found[name].weighted_sum(weights.float())
-                part.add_(told.flatten(), alpha=scale)
+        scale = 2.0**-self.grid.exponent
+        for at, one in found:
+            if self.exact:
+                each = one.instantiated().grads.flatten(1).double()
+                total[at] += (each * (weights[:, None] * scale)).round_().sum(0)
+            else:
+                total[at].add_(one.weighted_sum(weights.float()).flatten(), alpha=scale)
+        return lost.any()
 
-    def _add_halves(self, batch: PeopleBatch, gradients: PersonGradients, total: Tensor) -> None:
+    def _add_halves(
+        self, batch: PeopleBatch, gradients: PersonGradients, total: Tensor, *, drop: bool
+    ) -> Tensor:
         """Whoever makes the model fail adds nothing, and the others do not notice."""
         there = batch.weights.view(batch.people, batch.rows).sum(1) > 0
         some = there.nonzero().flatten()
+        lost = torch.zeros((), dtype=torch.bool, device=self.device)
         for half in some.chunk(2) if len(some) > 1 else ():
-            self.add_clipped(batch.only(half), gradients, total)
+            lost |= self.add_clipped(batch.only(half), gradients, total, drop=drop)
+        return lost
 
     def _found(
         self, batch: PeopleBatch, gradients: PersonGradients
-    ) -> tuple[dict[str, PersonGradient], Tensor]:
+    ) -> tuple[list[tuple[slice, PersonGradient]], Tensor]:
+        """Gradients by their place in a sum, and each person's norm of all of them."""
+
         def loss() -> Tensor:
             return (self._losses(batch.inputs, batch.targets) * batch.weights).sum()
 
-        found = gradients.of(loss, batch.people, batch.rows, self._autocast)
+        each = gradients.of(loss, batch.people, batch.rows, self._autocast)
+        found = gradients.placed(each)
         squares = torch.zeros(batch.people, dtype=torch.float64, device=self.device)
-        for one in found.values():
+        for _, one in found:
             if self.exact:
                 squares += one.instantiated().grads.flatten(1).double().square().sum(1)
             else:
