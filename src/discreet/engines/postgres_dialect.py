@@ -139,6 +139,10 @@ class PostgresDialect(Dialect):
         """Most factors need no guard."""
         return scaled(text, start, factor) or super().scaled(text, start, factor)
 
+    def apart(self, select: str) -> str:
+        """Others are merged into what reads them, where texts grow with every reading."""
+        return f"({select} OFFSET 0)"
+
     def is_finite(self, text: str) -> str:
         """NaN is above infinity here."""
         return f"({text} > -{INFINITE} AND {text} < {INFINITE})"

@@ -58,6 +58,12 @@ class GradientNoise(RoundedGaussian):
         )
 
     @property
+    def size(self) -> int:
+        """How many numbers there are."""
+        assert self.dimension is not None  # noqa: S101 - narrowing: it is given
+        return self.dimension
+
+    @property
     def sigma(self) -> int:
         """The standard deviation."""
         return math.isqrt(int(self.variance))
@@ -70,9 +76,9 @@ class GradientNoise(RoundedGaussian):
 
     def draws(self) -> Tensor:
         """Fresh noise for every number, made on the CPU in blocks that a cache holds."""
-        words = open_source(self.dimension).words(self.dimension).view(np.int64)
+        words = open_source(self.size).words(self.size).view(np.int64)
         drawn = torch.from_numpy(words.copy())
-        for part in drawn.split(_BLOCK):
+        for part in torch.split(drawn, _BLOCK):
             part.copy_(draws_from(part, self.sigma))
         return drawn
 
@@ -130,15 +136,15 @@ class NoiseMaker:
     def __init__(self, device: torch.device, noise: GradientNoise) -> None:
         self._noise, self._parts = noise, list[Future[None]]()
         if device.type == "cuda":
-            self._pool, self._stream = ThreadPoolExecutor(_MAKERS), torch.cuda.Stream(device)
-            self._draws = torch.empty(noise.dimension, dtype=torch.int64, device=device)
+            self._pool, self._stream = ThreadPoolExecutor(_MAKERS), torch.cuda.Stream(device)  # type: ignore[no-untyped-call] # torch's own
+            self._draws = torch.empty(noise.size, dtype=torch.int64, device=device)
 
     def prepare(self) -> None:
         """Start making the next draws, where other threads help."""
         if not hasattr(self, "_pool") or self._parts:
             return
         self._stream.wait_stream(torch.cuda.current_stream(self._draws.device))  # still in use
-        parts = self._draws.split(_PART)
+        parts = torch.split(self._draws, _PART)
         self._parts = [self._pool.submit(self._fill, part) for part in parts]
 
     def make(self) -> Tensor:

@@ -125,7 +125,9 @@ class PersonGradients:
             for n, p in small.items()
         ]
         at = sum(p.numel() for p in small.values())
-        places = [(slice(0, at), PersonMatrix(torch.cat(parts, 1)))] if parts else []
+        places: list[tuple[slice, PersonGradient]] = []
+        if parts:
+            places = [(slice(0, at), PersonMatrix(torch.cat(parts, 1)))]
         for name, one in self.parameters.items():
             if name not in small:
                 if name in found:

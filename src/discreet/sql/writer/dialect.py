@@ -135,6 +135,10 @@ class Dialect(ABC):
         """A part of WITH; computed `once`, or again wherever it is read."""
         return f"{name} AS {'' if once else 'NOT '}MATERIALIZED ({select})"
 
+    def apart(self, select: str) -> str:
+        """A subquery whose columns are computed once a row, however often they are read."""
+        return f"({select})"
+
     def first(self, each: str, columns: Sequence[str], of: str, order: str, most: int) -> str:
         """So many rows of each value of the column `of`, the first ones in an order."""
         turn = "turn" + "_" * max(map(len, columns))  # longer than every other name
