@@ -102,7 +102,13 @@ def _totals(
         source += f" LEFT JOIN busy AS b ON d.{person} = b.p"
         weight = f"COALESCE(b.weight, {dialect.literal(spec['full'], Kind.INTEGER)})"
     found: FitTotals = import_module("discreet.curator.fit_totals").FitTotals(
-        session, dialect, source, tuple(features), wanted, weight
+        session,
+        dialect,
+        source,
+        tuple(features),
+        tuple(map(_range, types.values())),
+        wanted,
+        weight,
     )
     return found
 
@@ -125,6 +131,13 @@ def _number(name: str, of: Type, dialect: Dialect) -> str:
         return dialect.as_double(_code(name, of, values_of(of), dialect))
     text = f"d.{dialect.identifier(name)}"
     return text if of.kind is Kind.REAL else dialect.cast(text, Kind.REAL, of.kind)
+
+
+def _range(of: Type) -> tuple[float, float] | None:
+    """What every value that is read as a number lies between."""
+    if of.kind is Kind.BOOLEAN or is_coded(of):
+        return 0.0, float(max(len(values_of(of)) - 1, 1))
+    return None if of.range is None else (float(of.range.low), float(of.range.high))
 
 
 def _code(name: str, of: Type, values: Sequence[Any], dialect: Dialect) -> str:

@@ -5,7 +5,7 @@ so an engine finds the very integers that streamed rows give (`tests/unit/curato
 person moves them is proved there. What has no SQL here (gradients) is streamed.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import singledispatchmethod
 from typing import Any, Final
@@ -30,12 +30,15 @@ from discreet.learn.moments import SecondMoments
 from discreet.learn.noisy_sums import RowStatistic
 from discreet.learn.trees import LeafCounts, Tree
 from discreet.plan.expressions import Function
-from discreet.plan.kinds import Kind
+from discreet.plan.kinds import INT64, Kind
 from discreet.sql.writer.dialect import Dialect
 from discreet.sql.writer.integers import rounded, saturated
 
 _COLUMNS: Final = 1600
 """Columns of one SELECT at most."""
+
+_EXACT: Final = 1 << 53
+"""Sums of whole numbers as doubles are exact below this, in any order."""
 
 _FEW: Final = 16
 """Bins up to which each edge is compared with; equal bins beyond are found by arithmetic."""
@@ -56,6 +59,9 @@ class FitTotals:
     dialect: Dialect
     source: str
     features: tuple[str, ...]
+    ranges: tuple[tuple[float, float] | None, ...]
+    """What the schema holds each feature to."""
+
     target: str | None = None
     weight: str | None = None
     known: bool = False
@@ -64,7 +70,8 @@ class FitTotals:
     def joined(self) -> "FitTotals":
         """Rows whose last feature is their target."""
         assert self.target is not None  # noqa: S101 - narrowing: a regression has one
-        return replace(self, features=(*self.features, self.target), known=True)
+        features, ranges = (*self.features, self.target), (*self.ranges, None)
+        return replace(self, features=features, ranges=ranges, known=True)
 
     @singledispatchmethod
     def totals(self, statistic: RowStatistic) -> Totals | None:
@@ -72,66 +79,81 @@ class FitTotals:
         del statistic
         return None
 
-    # --- one row of sums ------------------------------------------------------------------------
+    # --- sums -----------------------------------------------------------------------------------
 
     @totals.register
     def _(self, one: FeatureTotals) -> Totals | None:
         rows, names = self._on_grid(unit(one.low, one.high))
-        return self._sums(rows, _with_squares(names, self.dialect))
-
-    @totals.register
-    def _(self, one: RowTotals) -> Totals | None:
-        rows, names = self._cut(one.scaling)
-        return self._sums(rows, [str(GRID), *names])
-
-    @totals.register
-    def _(self, one: SecondMoments) -> Totals | None:
-        rows, names = self._cut(one.scaling)
-        pairs = [f"{a} * {b}" for i, a in enumerate(names) for b in names[i:]]
-        return self._sums(rows, pairs)
-
-    def _sums(self, rows: str, parts: Sequence[str]) -> Totals | None:
-        if len(parts) > _COLUMNS:
-            return None
-        ((_, *found),) = self._read(
-            f"SELECT 0 AS k, {self._columns(parts)} FROM {self.dialect.apart(rows)} AS r"
-        )
-        return np.array([one or 0 for one in found], dtype=np.int64)
-
-    def _columns(self, parts: Sequence[str]) -> str:
-        """Weighted sums, in 64 bits."""
-        weighed = [f"{one} * w" if self.weight else one for one in parts]
-        sums = [saturated(self.dialect.sum(one), self.dialect) for one in weighed]
-        return ", ".join(f"{text} AS t{i}" for i, text in enumerate(sums))
-
-    # --- groups ---------------------------------------------------------------------------------
+        return self._sums(rows, self._with_squares(names), GRID)
 
     @totals.register
     def _(self, one: ClassTotals) -> Totals | None:
         here = replace(self, known=True)
         rows, names = here._on_grid(unit(one.low, one.high))  # noqa: SLF001 - its own
-        parts = _with_squares(names, self.dialect)
+        return self._sums(rows, self._with_squares(names), GRID, one.labels)
+
+    @totals.register
+    def _(self, one: RowTotals) -> Totals | None:
+        rows, names = self._cut(one.scaling)
+        most = max(one.scaling.reach, GRID)
+        return self._sums(rows, [self.dialect.double(GRID), *names], most)
+
+    @totals.register
+    def _(self, one: SecondMoments) -> Totals | None:
+        rows, names = self._cut(one.scaling)
+        pairs = [f"{a} * {b}" for i, a in enumerate(names) for b in names[i:]]
+        return self._sums(rows, pairs, one.scaling.reach**2)
+
+    def _with_squares(self, names: Sequence[str]) -> list[str]:
+        """The count, values, and their squares over GRID, rounded down."""
+        squares = [self._real(Function.MULTIPLY, f"{z} * {z}", 1 / GRID) for z in names]
+        floors = [self.dialect.whole(Function.FLOOR, one) for one in squares]
+        return [self.dialect.double(GRID), *names, *floors]
+
+    def _sums(
+        self, rows: str, parts: Sequence[str], most: int, labels: int | None = None
+    ) -> Totals | None:
+        """Weighted sums of whole numbers of at most `most`, perhaps by label.
+
+        Rows of one label and one weight are summed as doubles, exact below 2^53: engines are
+        fastest there. Where there are too many rows for that, whole numbers of 128 bits are summed.
+        """
         if len(parts) > _COLUMNS:
             return None
-        found = np.zeros((one.labels, len(parts)), dtype=np.int64)
-        select = (
-            f"SELECT y AS k, {self._columns(parts)} FROM {self.dialect.apart(rows)} AS r GROUP BY 1"
-        )
-        for label, *sums in self._read(select):
-            found[label] = sums
-        return found.ravel()
+        keys = ["y" if labels else "0", "w" if self.weight else "1"]
+        plain = [f"SUM({one})" for one in parts]
+        found = self._grouped(rows, keys, plain)
+        if any(count * most >= _EXACT for _, _, count, *_ in found):
+            wide = [self.dialect.sum(self.dialect.nearest(one)) for one in parts]
+            whole = [saturated(one, self.dialect) for one in wide]
+            found = self._grouped(rows, keys, whole)
+        total = np.zeros((labels or 1, len(parts)), dtype=object)
+        for label, weight, _, *sums in found:
+            total[label] += weight * np.array([int(one) for one in sums], dtype=object)
+        return np.clip(total.ravel(), *INT64).astype(np.int64)
+
+    def _grouped(
+        self, rows: str, keys: Sequence[str], sums: Sequence[str]
+    ) -> list[tuple[Any, ...]]:
+        """One row for each label and weight that there is; NULL sums of no rows count nothing."""
+        shown = [f"{key} AS k{i}" for i, key in enumerate(keys)]
+        shown += ["COUNT(*) AS n", *(f"{one} AS t{i}" for i, one in enumerate(sums))]
+        select = f"SELECT {', '.join(shown)} FROM {self.dialect.apart(rows)} AS r"
+        groups = "" if keys == ["0", "1"] else " GROUP BY 1, 2"
+        return [one for one in self._read(select + groups) if one[2]]
+
+    # --- counts ---------------------------------------------------------------------------------
 
     @totals.register
     def _(self, one: NormCounts) -> Totals | None:
         rows, names = self._cut(one.scaling)
         kept = names[: len(names) - one.scaling.free]
-        square = self.dialect.as_double(" + ".join(f"{z} * {z}" for z in kept))
-        length = self._real(Function.DIVIDE, self._real(Function.SQRT, square), float(GRID))
+        square = self._real(Function.SQRT, " + ".join(f"{z} * {z}" for z in kept))
+        length = self._real(Function.DIVIDE, square, float(GRID))
         place = self._real(Function.MULTIPLY, length, one.cells / one.most)
         cell = f"LEAST({self._floor(place)}, {one.cells - 1})"
-        return self._counts(
-            [(f"SELECT {cell} AS k, w FROM {self.dialect.apart(rows)} AS r", 0)], one.width
-        )
+        text = f"SELECT {cell} AS k, w FROM {self.dialect.apart(rows)} AS r"
+        return self._counts([(text, 0)], one.width)
 
     @totals.register
     def _(self, one: BinCounts) -> Totals | None:
@@ -153,8 +175,8 @@ class FitTotals:
             start = at * size
             if not one.by_bin:
                 rows = self._labelled(self._named_features())
-                text = f"SELECT ({leaf}) * {one.labels} + y AS k, w FROM {self.dialect.apart(rows)} AS r"
-                parts.append((text, start))
+                text = f"SELECT ({leaf}) * {one.labels} + y AS k, w"
+                parts.append((f"{text} FROM {self.dialect.apart(rows)} AS r", start))
                 continue
             coded = self._codes(one.codes, self._named_features())
             for begin, (code, rows) in zip(one.codes.starts, coded, strict=True):
@@ -167,7 +189,7 @@ class FitTotals:
     def _counts(self, parts: Iterable[tuple[str, int]], width: int) -> Totals:
         """Weights by place, of several SELECTs with a place `k` that counts from a number on."""
         found = np.zeros(width, dtype=np.int64)
-        total = saturated(self.dialect.sum("w"), self.dialect)
+        total = saturated(self.dialect.sum("w"), self.dialect) if self.weight else "COUNT(*)"
         texts = [
             f"SELECT {at} + k AS k, {total} AS n FROM {self.dialect.apart(rows)} AS r GROUP BY 1"
             for rows, at in parts
@@ -197,47 +219,50 @@ class FitTotals:
         """Features as whole numbers, beside a label where rows without one are left out."""
         parts = zip(*(vars(columns)[name].tolist() for name in _GRID_FIELDS), strict=True)
         texts = [
-            f"COALESCE({self._rounded(f'c{i}', *one)}, 0) AS z{i}" for i, one in enumerate(parts)
+            self.dialect.as_double(f"COALESCE({self._rounded(i, *one)}, 0)") + f" AS z{i}"
+            for i, one in enumerate(parts)
         ]
         names = [f"z{i}" for i in range(len(texts))]
         rows = self._labelled if self.known else self._rows
-        inner = rows(self._named_features())
-        kept = ["y", "w"] if self.known else ["w"]
+        inner, kept = rows(self._named_features()), ["y", "w"] if self.known else ["w"]
         return f"SELECT {', '.join([*texts, *kept])} FROM {self.dialect.apart(inner)} AS r", names
 
-    def _rounded(self, text: str, start: float, factor: float, least: float, most: float) -> str:
-        ends = int(least), int(most)
-        return rounded(text, start, factor, self.dialect.nearest, *ends, self.dialect)
+    def _rounded(self, place: int, start: float, factor: float, least: float, most: float) -> str:
+        """A feature on its grid; what a schema holds it to may need no further look."""
+        text, ends = f"c{place}", self.ranges[place]
+        if ends is not None and all(
+            least <= np.rint((end - start) * factor) <= most for end in ends
+        ):
+            return self.dialect.nearest(self.dialect.scaled(text, start, factor))
+        return rounded(
+            text, start, factor, self.dialect.nearest, int(least), int(most), self.dialect
+        )
 
     def _cut(self, scaling: Scaling) -> tuple[str, list[str]]:
         """Rows on the grid of a scaling, cut to its norm: `Scaling.steps`."""
         columns = scaling.columns
         rows, names = self._on_grid(columns)
-        constant = [self.dialect.literal(scaling.constant, Kind.INTEGER)] if scaling.one else []
+        constant = [self.dialect.double(scaling.constant)] if scaling.one else []
         kept = [*constant, *names[: len(names) - scaling.free]]
         reach = np.maximum(-columns.least, columns.most)[: len(names) - scaling.free]
         if (reach**2).sum() + scaling.constant**2 <= scaling.most**2:
             return rows, [*constant, *names]
         square = " + ".join(f"{z} * {z}" for z in kept)
-        rows = (
-            f"SELECT *, {self.dialect.as_double(square)} AS s FROM {self.dialect.apart(rows)} AS r"
+        rows = f"SELECT *, {square} AS s FROM {self.dialect.apart(rows)} AS r"
+        root = self._real(Function.SQRT, "s")
+        share = self._real(Function.DIVIDE, float(scaling.most), root)
+        over = (
+            f"s > {self.dialect.double(scaling.most**2)}",
+            self._real(Function.MULTIPLY, share, BELOW),
         )
-        share = self._real(
-            Function.DIVIDE, self.dialect.double(scaling.most), self._real(Function.SQRT, "s")
-        )
-        factor = self._real(Function.MULTIPLY, share, BELOW)
-        over = f"s > {self.dialect.double(scaling.most**2)}"
-        rows = f"SELECT *, {self.dialect.only_if(over, factor)} AS f FROM {self.dialect.apart(rows)} AS r"
-        cut = [f"{self._shortened(z)} AS x{i}" for i, z in enumerate([*constant, *names])]
+        factor = self.dialect.choose([over], self.dialect.double(1))
+        rows = f"SELECT *, {factor} AS f FROM {self.dialect.apart(rows)} AS r"
+        cut = [
+            f"{self.dialect.towards_zero(self._real(Function.MULTIPLY, z, 'f'))} AS x{i}"
+            for i, z in enumerate([*constant, *names])
+        ]
         short = [f"x{i}" for i in range(len(cut))]
         return f"SELECT {', '.join([*cut, 'w'])} FROM {self.dialect.apart(rows)} AS r", short
-
-    def _shortened(self, z: str) -> str:
-        """A whole number times a factor below 1, towards 0; as it is where there is no factor."""
-        product = self._real(Function.MULTIPLY, self.dialect.as_double(z), "f")
-        down, up = (self.dialect.whole(one, product) for one in (Function.FLOOR, Function.CEIL))
-        branches = [("f IS NULL", z), (f"{z} >= 0", self.dialect.nearest(down))]
-        return self.dialect.choose(branches, self.dialect.nearest(up))
 
     def _codes(
         self, bins: FeatureBins, columns: Sequence[str] | None = None
@@ -308,7 +333,7 @@ class FitTotals:
     def _floor(self, text: str) -> str:
         return self.dialect.nearest(self.dialect.whole(Function.FLOOR, text))
 
-    def _read(self, select: str) -> list[tuple[int, ...]]:
+    def _read(self, select: str) -> list[tuple[Any, ...]]:
         batches = list(self.session.stream(select))
         return [
             tuple(row) for one in batches for row in zip(*one.to_pydict().values(), strict=True)
@@ -316,13 +341,6 @@ class FitTotals:
 
 
 _GRID_FIELDS: Final = "start", "factor", "least", "most"
-
-
-def _with_squares(names: Sequence[str], dialect: Dialect) -> list[str]:
-    """The count, values, and their squares over GRID, rounded down: squares are not negative."""
-    size = dialect.literal(GRID, Kind.INTEGER)
-    squares = [dialect.whole_quotient(f"({z} * {z})", size, wide=False) for z in names]
-    return [size, *names, *squares]
 
 
 def _is_even(edges: NDArray[Any], low: float, high: float) -> bool:

@@ -170,6 +170,10 @@ class PostgresDialect(Dialect):
 
         return self.let([text], body)
 
+    def towards_zero(self, text: str) -> str:
+        """It has a name of its own."""
+        return f"trunc({text})"
+
     def remainder(self, x: str, y: str, *, wide: bool) -> str:
         """By -1 it is 0 without dividing."""
         del wide

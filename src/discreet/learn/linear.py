@@ -12,7 +12,7 @@ from discreet.learn.base import PrivateEstimator, normal_intervals
 from discreet.learn.design import Scaling, read_bounds, standardize
 from discreet.learn.moments import second_moments
 from discreet.learn.noisy_sums import NoisySums
-from discreet.learn.rows import Chunk, Floats
+from discreet.learn.rows import Floats
 from discreet.rationals import non_negative
 
 _CENTRE = Fraction(1, 6)

@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from discreet.curator import fit_totals
 from discreet.curator.fit_rows import person_rows
 from discreet.engines.duckdb import DuckDBEngine
 from discreet.learn.binning import BinCounts, FeatureBins, coded, equal_bins
@@ -134,6 +135,13 @@ def test_a_target_that_is_a_number_is_one_more_feature(opened, norm):
     for one in (FeatureTotals(low, high), SecondMoments(scaling(norm, 1, low, high))):
         assert agree(found, one)
     assert agree(found, NormCounts(scaling(norm, 1, low, high), 4.0))
+
+
+def test_more_rows_than_doubles_count_are_summed_in_wide_numbers(opened, monkeypatch):
+    monkeypatch.setattr(fit_totals, "_EXACT", 1)
+
+    assert agree(rows(opened), SecondMoments(scaling(1.7)))
+    assert agree(rows(opened, "ill", [False, True]), ClassTotals(LOW, HIGH, 2))
 
 
 def test_no_rows_sum_to_nothing():

@@ -253,6 +253,11 @@ class Dialect(ABC):
     def whole(self, function: Function, text: str) -> str:
         """FLOOR, CEIL or ROUND (halves away from 0) of a double, a double."""
 
+    def towards_zero(self, text: str) -> str:
+        """A double cut off to a whole number, a double."""
+        down, up = self.whole(Function.FLOOR, text), self.whole(Function.CEIL, text)
+        return self.choose([(f"{text} >= 0", down)], up)
+
     @abstractmethod
     def remainder(self, x: str, y: str, *, wide: bool) -> str:
         """The remainder of x by y, which is not 0; `wide` where it can be that of -2^63 by -1."""
