@@ -2,7 +2,7 @@
 
 Run it from the repository's root on a machine with a GPU, torch and numpy:
 
-    PYTHONPATH=src:.gpu-deps python benchmarks/trainer_gpu.py [--opacus FOLDER] [--tiny]
+    PYTHONPATH=src:.gpu-deps python -m benchmarks.trainer_gpu [--opacus FOLDER] [--tiny]
 
 `.gpu-deps` is a folder of unpacked wheels for that machine's Python: gmpy2, cryptography, cffi and
 pycparser. FOLDER holds those of Opacus and what it needs (opacus, opt_einsum). scikit-learn and
@@ -17,11 +17,14 @@ import time
 import types
 from pathlib import Path
 
-import torch
-from torch import nn
-from torch.nn import functional
+beside = Path(__file__).parent  # as a script its folder comes first, where `profile` is another one
+sys.path[:] = [one for one in sys.path if Path(one).resolve() != beside.resolve()]
 
-import discreet
+import torch  # noqa: E402
+from torch import nn  # noqa: E402
+from torch.nn import functional  # noqa: E402
+
+import discreet  # noqa: E402
 
 learn = types.ModuleType("discreet.learn")  # its own __init__ wants scikit-learn
 learn.__path__ = [str(Path(discreet.__file__).parent / "learn")]

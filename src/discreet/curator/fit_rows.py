@@ -1,4 +1,4 @@
-"""The rows that a fit learns from: summed in their engine where it can, streamed where it cannot."""
+"""The rows that a fit learns from: summed in their engine where it can, else streamed."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
