@@ -1,6 +1,6 @@
 """One step of the trainer on a CPU: plain torch, ours, and Opacus where it can be imported.
 
-    python benchmarks/trainer_cpu.py transformer-0.5M ours
+    python -m benchmarks.trainer_cpu transformer-0.5M ours
 
 prints CPU milliseconds of the quickest of a few steps on one thread, and the megabytes they took
 beside what was there. One method a process, so that memory is its own.
@@ -14,7 +14,8 @@ import time
 import numpy as np
 import torch
 from torch import nn
-from trainer_gpu import Language, losses
+
+from benchmarks.trainer_gpu import Language, losses
 
 
 def model_of(name):

@@ -17,11 +17,14 @@ import time
 import types
 from pathlib import Path
 
-import torch
-from torch import nn
-from torch.nn import functional
+beside = Path(__file__).parent  # as a script its folder comes first, where `profile` is another one
+sys.path[:] = [one for one in sys.path if Path(one).resolve() != beside.resolve()]
 
-import discreet
+import torch  # noqa: E402
+from torch import nn  # noqa: E402
+from torch.nn import functional  # noqa: E402
+
+import discreet  # noqa: E402
 
 learn = types.ModuleType("discreet.learn")  # its own __init__ wants scikit-learn
 learn.__path__ = [str(Path(discreet.__file__).parent / "learn")]

@@ -6,7 +6,7 @@ Estimators need scikit-learn, which is an extra: `discreet.learn` is imported wh
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from importlib import import_module
@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from discreet.answer.plan.price import Price
@@ -22,6 +21,7 @@ from discreet.answer.present.base_release import BaseRelease, Cost
 from discreet.curator.arguments import read_fields, readable, several
 from discreet.curator.canonical_json import canonical
 from discreet.curator.data.data_store import unknown
+from discreet.curator.fit_rows import PLAIN, person_rows, select_rows, values_of
 from discreet.curator.ledger.orders import Order
 from discreet.curator.planned_orders import (
     OrderExplanation,
@@ -31,21 +31,19 @@ from discreet.curator.planned_orders import (
     UnpricedOrder,
 )
 from discreet.engines.default import DefaultEngine
-from discreet.engines.engine import Deadline, Engine, Session
+from discreet.engines.engine import Deadline, Engine
 from discreet.errors import InputError
 from discreet.plan.kinds import Kind, Type
 from discreet.plan.query import Query
-from discreet.plan.schema import PERSON, EachRow, Schema, Table
+from discreet.plan.schema import EachRow, Schema, Table
 from discreet.plan.work import Work
 from discreet.privacy import GDP, Approximate, Neighbours
 from discreet.privacy.budgets.charges import EPSILON, Charge, Measure, price
 from discreet.sql.reader.read import read
 from discreet.sql.writer.dialect import Dialect
-from discreet.sql.writer.stored_view import view_name
 
 if TYPE_CHECKING:
     from discreet.learn.fit_plan import FitPlan
-    from discreet.learn.rows import Chunk, PersonRows
 
 _FIELDS: Final = ("steps", "table", "features", "target")
 _FEATURES: Final = 500
@@ -58,14 +56,6 @@ _LABELS: Final[dict[Kind, tuple[type, ...]]] = {
     Kind.REAL: (int, float),
     Kind.TEXT: (str,),
 }
-_PLAIN: Final = {
-    Kind.BOOLEAN: pa.bool_(),
-    Kind.INTEGER: pa.int64(),
-    Kind.REAL: pa.float64(),
-    Kind.TEXT: pa.string(),
-}
-"""Labels as they are compared, by the kind of their column."""
-
 _DEFAULTS: Final = {"epsilon": "1", "delta": "1/1000000"}
 
 
@@ -162,7 +152,7 @@ class FitOrder(PlannedOrder):
             f"{names} fitted to {self.table.name} for epsilon {float(paid.epsilon):g} at delta "
             f"{float(paid.delta):g}: Gaussian noise with mu {mu:.4g} in all"
         )
-        facts = {"mu": mu, "sql": _select(self.table, self.spec, dialect)}
+        facts = {"mu": mu, "sql": select_rows(self.table, self.spec, dialect)}
         return OrderExplanation(paid, self.neighbours, text, facts)
 
     def seconds(self, bound: Callable[[Query], Work]) -> float:
@@ -170,9 +160,9 @@ class FitOrder(PlannedOrder):
         return bound(one_pass(self.table)).seconds * _PASSES * (1 + len(self.spec["features"]))
 
     def measure(self, engine: Engine, until: Deadline | None) -> bytes:
-        """All noisy sums, in their order; rows are streamed and summed exactly."""
+        """All noisy sums, in their order: the engine's own totals, or sums of streamed rows."""
         with engine.snapshot(until) as session:
-            rows = _rows(session, self.table, self.spec, engine.dialect)
+            rows = person_rows(session, self.table, self.spec, engine.dialect)
             _, tape = _plan(self.spec).run(rows, self.neighbours)
         return json.dumps([one.tolist() for one in tape]).encode()
 
@@ -334,7 +324,7 @@ def _check_classes(classes: Any, kind: Kind) -> None:
         isinstance(one, _LABELS[kind]) and (kind is Kind.BOOLEAN or not isinstance(one, bool))
         for one in classes
     ):
-        pa.array(classes, type=_PLAIN[kind])  # refuses integers that are too large
+        pa.array(classes, type=PLAIN[kind])  # refuses integers that are too large
         return
     raise InputError(
         "classes of another kind than the target",
@@ -360,7 +350,7 @@ def feature_ends(of: Type) -> tuple[float, float]:
     if of.kind is Kind.BOOLEAN:
         return 0.0, 1.0
     if of.keys is not None:
-        return 0.0, float(max(len(_values(of)) - 1, 1))
+        return 0.0, float(max(len(values_of(of)) - 1, 1))
     if (
         of.range is not None
         and of.kind.is_number
@@ -372,10 +362,6 @@ def feature_ends(of: Type) -> tuple[float, float]:
         why="bounds that come from the data would give away whoever is farthest out",
         fix="describe the column with Bounds or Keys, or pass bounds to the estimator",
     )
-
-
-def _values(of: Type) -> list[Any]:
-    return [one for one in of.keys or () if one is not None]
 
 
 def column_type(table: Table, name: Any) -> Type:
@@ -396,72 +382,6 @@ def table_named(name: Any, schema: Schema) -> Table:
     if isinstance(found, Table):
         return found
     raise unknown("table", str(name)[:50], schema.tables)
-
-
-# --- rows ---------------------------------------------------------------------------------------
-
-
-def _select(table: Table, spec: Mapping[str, Any], dialect: Dialect) -> str:
-    """Features, the target and how many rows the person has."""
-    names = [*spec["features"], *([] if spec["target"] is None else [spec["target"]])]
-    shown = [f"{dialect.identifier(name)} AS c{i}" for i, name in enumerate(names)]
-    person = dialect.identifier(PERSON)
-    by_row = isinstance(table.unit, EachRow)
-    many = "1" if by_row else f"COUNT(*) OVER (PARTITION BY {person})"
-    rows = view_name(table.name, dialect)
-    return f"SELECT {', '.join(shown)}, CAST({many} AS BIGINT) AS many FROM {rows}"  # noqa: S608 - quoted by the dialect
-
-
-def _rows(
-    session: Session, table: Table, spec: Mapping[str, Any], dialect: Dialect
-) -> "PersonRows":
-    """The rows of a table as an estimator sums them, streamed as often as they are asked for."""
-    learn, select = _rows_module(), _select(table, spec, dialect)
-    types = [table.columns[name] for name in spec["features"]]
-    wanted = None if spec["target"] is None else table.columns[spec["target"]]
-    classes = spec["steps"][-1][1].get("classes")
-    full, bound = spec["full"], spec["bound"]
-
-    def chunks() -> "Iterator[Chunk]":
-        for batch in session.stream(select):
-            for at in range(0, max(batch.num_rows, 1), learn.SIZE):
-                part = batch.slice(at, learn.SIZE)
-                columns = [numbers(part.column(i), one) for i, one in enumerate(types)]
-                x = np.stack(columns, axis=1)
-                y = np.zeros(len(x))
-                if wanted is not None:
-                    y = _targets(part.column(len(types)), wanted, classes)
-                many = part.column(part.num_columns - 1).to_numpy(zero_copy_only=False)
-                weight = learn.weights_of(many, bound // full) if full > 1 else np.ones(len(x))
-                yield learn.Chunk(x, y, weight)
-
-    found: PersonRows = learn.PersonRows(chunks, full, bound)
-    return found
-
-
-def numbers(column: pa.Array, of: Type) -> NDArray[np.float64]:
-    """Numbers as they are, listed values by their place; NaN for NULL and all other values."""
-    if of.keys is not None and of.kind is not Kind.BOOLEAN:
-        column = pc.index_in(column, value_set=pa.array(_values(of), type=column.type))
-    found: NDArray[np.float64] = (
-        column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False).astype(np.float64)
-    )
-    return found
-
-
-def _targets(column: pa.Array, of: Type, classes: Any) -> NDArray[np.float64]:
-    """Targets as numbers, or labels by their place among the sorted classes."""
-    if classes is None:
-        return numbers(column, replace(of, keys=None))
-    column = column.cast(_PLAIN[of.kind], safe=False)
-    places = pa.array(sorted(classes), type=column.type)
-    coded: NDArray[np.float64] = (
-        pc.index_in(column, value_set=places)
-        .cast(pa.float64())
-        .to_numpy(zero_copy_only=False)
-        .astype(np.float64)
-    )
-    return coded
 
 
 # --- small parts --------------------------------------------------------------------------------

@@ -25,7 +25,8 @@ from discreet.answer.present.base_release import BaseRelease, Cost
 from discreet.curator.arguments import read_fields, readable, several
 from discreet.curator.canonical_json import canonical, digest
 from discreet.curator.client.wire import read_number
-from discreet.curator.fit_orders import column_type, feature_ends, numbers, one_pass, table_named
+from discreet.curator.fit_orders import column_type, feature_ends, one_pass, table_named
+from discreet.curator.fit_rows import numbers
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.orders import Order, Receipt, State
 from discreet.curator.planned_orders import (

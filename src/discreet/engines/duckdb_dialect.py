@@ -46,6 +46,10 @@ class DuckDBDialect(Dialect):
         """`round` takes halves away from 0."""
         return f"{function.value}({text})"
 
+    def towards_zero(self, text: str) -> str:
+        """It has a name of its own."""
+        return f"trunc({text})"
+
     def remainder(self, x: str, y: str, *, wide: bool) -> str:
         """In 128 bits where 64 overflow."""
         return f"CAST(CAST({x} AS HUGEINT) % {y} AS BIGINT)" if wide else f"({x} % {y})"

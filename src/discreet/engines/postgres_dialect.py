@@ -139,6 +139,10 @@ class PostgresDialect(Dialect):
         """Most factors need no guard."""
         return scaled(text, start, factor) or super().scaled(text, start, factor)
 
+    def apart(self, select: str) -> str:
+        """Others are merged into what reads them, where texts grow with every reading."""
+        return f"({select} OFFSET 0)"
+
     def is_finite(self, text: str) -> str:
         """NaN is above infinity here."""
         return f"({text} > -{INFINITE} AND {text} < {INFINITE})"
@@ -165,6 +169,10 @@ class PostgresDialect(Dialect):
             return f"(trunc({it}) + {up})"
 
         return self.let([text], body)
+
+    def towards_zero(self, text: str) -> str:
+        """It has a name of its own."""
+        return f"trunc({text})"
 
     def remainder(self, x: str, y: str, *, wide: bool) -> str:
         """By -1 it is 0 without dividing."""

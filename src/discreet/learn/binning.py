@@ -24,10 +24,12 @@ _CELLS = 256
 class FeatureBins:
     """For each feature the inner edges of its bins; a last bin more is for NaN.
 
-    Codes come from comparisons alone, so they are a row's own.
+    Codes come from comparisons alone, so they are a row's own. `ends` are those of all bins of a
+    feature together, where they are equally wide.
     """
 
     edges: tuple[Floats, ...]
+    ends: tuple[tuple[float, float], ...] = ()
 
     @property
     def sizes(self) -> list[int]:
@@ -59,9 +61,9 @@ class FeatureBins:
 
 def equal_bins(low: Floats, high: Floats, counts: list[int]) -> FeatureBins:
     """Bins of equal width, so many a feature."""
-    return FeatureBins(
-        tuple(np.linspace(a, b, n + 1)[1:-1] for a, b, n in zip(low, high, counts, strict=True))
-    )
+    ends = tuple((float(a), float(b)) for a, b in zip(low, high, strict=True))
+    edges = (np.linspace(a, b, n + 1)[1:-1] for (a, b), n in zip(ends, counts, strict=True))
+    return FeatureBins(tuple(edges), ends)
 
 
 @dataclass(frozen=True)
@@ -200,5 +202,5 @@ def read_n_bins(value: Any) -> int:
 
 
 def coded(rows: PersonRows, bins: FeatureBins) -> PersonRows:
-    """All rows as codes, kept for many passes."""
-    return rows.map(bins.chunk).kept()
+    """All rows as codes, kept for many passes; statistics of codes know their bins."""
+    return rows.map(bins.chunk, rows.engine).kept()

@@ -38,7 +38,7 @@ class ClassTotals(RowStatistic):
         known = np.isfinite(chunk.y)
         label = np.where(known, chunk.y, 0).astype(np.int64)
         here = np.eye(self.labels)[label] * (chunk.weight * known)[:, None]
-        u = unit(chunk.x, self.low, self.high)
+        u = unit(self.low, self.high)(chunk.x)
         each = np.concatenate(
             [np.full((len(u), 1), float(GRID)), u, np.floor(u * u / GRID)], axis=1
         )

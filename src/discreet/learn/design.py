@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -16,13 +16,37 @@ from discreet.rationals import rational
 GRID = 1 << 10
 """Steps to a unit of a scaled feature."""
 
-_BELOW = 1 - 2.0**-40
+BELOW = 1 - 2.0**-40
 """Outweighs the rounding of a quotient, a root and a product."""
 
 _WIDEST = 64.0
 
 _FREE = 3
 """Deviations at which a free column is cut."""
+
+
+@dataclass(frozen=True)
+class GridColumns:
+    """For each feature (x - start) times factor, rounded (halves to even), between two numbers.
+
+    NaN is 0. It is IEEE arithmetic in this order, which engines repeat to the last digit.
+    """
+
+    start: Floats
+    factor: Floats
+    least: Floats
+    most: Floats
+
+    @classmethod
+    def between(cls, low: Floats, high: Floats, start: Floats, factor: Floats, widest: Any) -> Self:
+        """Those of values cut at low and high first; products grow with values, so it is one."""
+        ends = (np.clip(np.rint((end - start) * factor), -widest, widest) for end in (low, high))
+        return cls(start, factor, *ends)
+
+    def __call__(self, x: Floats) -> Floats:
+        """Whole numbers, as doubles."""
+        moved = np.clip(np.rint((x - self.start) * self.factor), self.least, self.most)
+        return np.asarray(np.where(np.isnan(moved), 0.0, moved))
 
 
 @dataclass(frozen=True)
@@ -34,7 +58,7 @@ class Scaling:
         `radius` over the features and the constant `one` together, exactly.
     Why:
         Norms of whole numbers below 2^53 are exact; longer rows are multiplied by norm/length,
-        rounded down by _BELOW, and truncated towards 0, which only shortens them.
+        rounded down by BELOW, and truncated towards 0, which only shortens them.
     Edge cases:
         NaN counts as the centre (0 on the grid), infinities as the bounds. The last `free` columns
         are cut at _FREE each, and do not decide how far a row is shortened: a target that did
@@ -63,20 +87,32 @@ class Scaling:
 
     def steps(self, x: Floats) -> Floats:
         """Rows as whole numbers, a constant first where `one` is above 0; within the norm."""
-        moved = np.clip(x, self.low, self.high) - self.centre
-        moved = np.clip(moved * self.scale, -_WIDEST, _WIDEST)
-        moved = np.rint(np.where(np.isnan(moved), 0.0, moved) * GRID)
+        moved = self.columns(x)
         if self.one:
-            constant = np.full((len(x), 1), float(int(self.one * GRID)))
-            moved = np.concatenate([constant, moved], axis=1)
-        kept = moved.shape[1] - self.free
-        np.clip(moved[:, kept:], -_FREE * GRID, _FREE * GRID, out=moved[:, kept:])
-        length, most = (moved[:, :kept] ** 2).sum(axis=1), int(self.norm * GRID)
-        over = length > most**2
+            moved = np.concatenate([np.full((len(x), 1), float(self.constant)), moved], axis=1)
+        length = (moved[:, : moved.shape[1] - self.free] ** 2).sum(axis=1)
+        over = length > self.most**2
         if over.any():
-            factor = most / np.sqrt(length[over]) * _BELOW
+            factor = self.most / np.sqrt(length[over]) * BELOW
             moved[over] = np.trunc(moved[over] * factor[:, None])
         return moved
+
+    @cached_property
+    def columns(self) -> GridColumns:
+        """How each feature becomes a whole number, before rows are cut."""
+        widest = np.full(len(self.low), _WIDEST * GRID)
+        widest[len(widest) - self.free :] = _FREE * GRID
+        return GridColumns.between(self.low, self.high, self.centre, self.scale * GRID, widest)
+
+    @property
+    def constant(self) -> int:
+        """What `one` is in steps."""
+        return int(self.one * GRID)
+
+    @property
+    def most(self) -> int:
+        """The norm that rows are cut to, in steps."""
+        return int(self.norm * GRID)
 
     def chunk(self, chunk: Chunk) -> Chunk:
         """The same rows on the grid."""
@@ -109,17 +145,16 @@ class FeatureTotals(RowStatistic):
 
     def sums(self, chunk: Chunk) -> Any:
         """Counts first, then sums, then sums of squares."""
-        u = unit(chunk.x, self.low, self.high)
+        u = unit(self.low, self.high)(chunk.x)
         squares = np.floor(u * u / GRID)
         ones = np.full((len(u), 1), float(GRID))
         return chunk.weight @ np.concatenate([ones, u, squares], axis=1)
 
 
-def unit(x: Floats, low: Floats, high: Floats) -> Floats:
-    """Values between bounds as whole steps from -GRID to GRID; NaN is 0."""
-    middle, half = (low + high) / 2, (high - low) / 2
-    u = (np.clip(x, low, high) - middle) / half
-    return np.asarray(np.rint(np.clip(np.where(np.isnan(u), 0.0, u), -1.0, 1.0) * GRID))
+def unit(low: Floats, high: Floats) -> GridColumns:
+    """Values between bounds as whole steps from -GRID to GRID."""
+    ends = np.full(len(low), float(GRID))
+    return GridColumns((low + high) / 2, GRID / ((high - low) / 2), -ends, ends)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from discreet.learn.base import PrivateEstimator, normal_intervals
 from discreet.learn.design import Scaling, read_bounds, standardize
 from discreet.learn.moments import second_moments
 from discreet.learn.noisy_sums import NoisySums
-from discreet.learn.rows import Chunk, Floats
+from discreet.learn.rows import Floats
 from discreet.rationals import non_negative
 
 _CENTRE = Fraction(1, 6)
@@ -53,7 +53,7 @@ class LinearRegression(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         features = self.n_features_in_
         ends = (read_bounds(self.bounds, features), read_bounds(self.target_bounds, 1, "target"))
         low, high = (np.concatenate([a, b]) for a, b in zip(*ends, strict=True))
-        joined = sums.rows.map(_with_target)
+        joined = sums.rows.joined()
         found = standardize(sums, low, high, _CENTRE, quantile=0.9, power=0.5, rows=joined, free=1)
         noisy = second_moments(sums, found.scaling, 1 - _CENTRE, joined)
         self._solve(noisy.matrix, noisy.sigma, found.scaling, low[-1], high[-1])
@@ -130,9 +130,3 @@ def unscaling(scaling: Scaling, features: int) -> Floats:
     back = np.diag(np.concatenate([[scaling.one], scale]))
     back[0, 1:] = -scale * centre
     return back
-
-
-def _with_target(chunk: Chunk) -> Chunk:
-    known = np.isfinite(chunk.y)
-    x = np.concatenate([chunk.x, np.where(known, chunk.y, 0.0)[:, None]], axis=1)
-    return Chunk(x, chunk.y, chunk.weight * known)

@@ -133,9 +133,11 @@ class NoisySums:
         )
 
     def _release(self, statistic: RowStatistic, share: Fraction, rows: PersonRows) -> NDArray[Any]:
-        exact = np.zeros(statistic.width, dtype=object)  # Python's integers never wrap
-        for chunk in rows.chunks():
-            exact += statistic.sums(chunk).ravel().astype(np.int64)
+        exact = None if rows.engine is None else rows.engine.totals(statistic)
+        if exact is None:
+            exact = np.zeros(statistic.width, dtype=object)  # Python's integers never wrap
+            for chunk in rows.chunks():
+                exact += statistic.sums(chunk).ravel().astype(np.int64)
         return np.asarray(self._mechanism(statistic, share).release(exact))
 
 

@@ -12,7 +12,7 @@ elementwise IEEE operations, and look-ups in public tables. A matrix product of 
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,20 +38,36 @@ class Chunk:
     weight: Floats
 
 
+class EngineTotals(Protocol):
+    """The same rows where they are stored, which sums them there."""
+
+    def totals(self, statistic: Any) -> NDArray[Any] | None:
+        """The sums of a `RowStatistic`, as `chunks` would give them; None where it has no SQL."""
+
+    def joined(self) -> "EngineTotals":
+        """Rows whose last feature is their target."""
+
+
 @dataclass(frozen=True, slots=True)
 class PersonRows:
     """All rows, chunk by chunk, as often as they are asked for.
 
     `full` is the weight of a row that counts whole, `bound` that of all rows of a person together.
+    `engine` sums the same rows without streaming them, where it can.
     """
 
     chunks: Callable[[], Iterator[Chunk]]
     full: int = 1
     bound: int = 1
+    engine: EngineTotals | None = None
 
-    def map(self, of: Callable[[Chunk], Chunk]) -> "PersonRows":
-        """The same rows after a function of each row alone."""
-        return PersonRows(lambda: map(of, self.chunks()), self.full, self.bound)
+    def map(self, of: Callable[[Chunk], Chunk], engine: EngineTotals | None = None) -> "PersonRows":
+        """The same rows after a function of each row alone, which an engine knows or does not."""
+        return PersonRows(lambda: map(of, self.chunks()), self.full, self.bound, engine)
+
+    def joined(self) -> "PersonRows":
+        """Rows whose last feature is their target; those without one weigh nothing."""
+        return self.map(_with_target, None if self.engine is None else self.engine.joined())
 
     def kept(self) -> "PersonRows":
         """The same rows, computed once and kept as small integers for many passes."""
@@ -66,7 +82,13 @@ class PersonRows:
             for x, rest in held:
                 yield Chunk(x.astype(np.float64), rest.y, rest.weight)
 
-        return PersonRows(chunks, self.full, self.bound)
+        return PersonRows(chunks, self.full, self.bound, self.engine)
+
+
+def _with_target(chunk: Chunk) -> Chunk:
+    known = np.isfinite(chunk.y)
+    x = np.column_stack([chunk.x, np.where(known, chunk.y, 0.0)])
+    return Chunk(x, chunk.y, chunk.weight * known)
 
 
 def rows_of(x: Floats, y: Floats | None, groups: Any, max_rows_per_unit: int) -> PersonRows:

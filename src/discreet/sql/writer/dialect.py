@@ -135,6 +135,10 @@ class Dialect(ABC):
         """A part of WITH; computed `once`, or again wherever it is read."""
         return f"{name} AS {'' if once else 'NOT '}MATERIALIZED ({select})"
 
+    def apart(self, select: str) -> str:
+        """A subquery whose columns are computed once a row, however often they are read."""
+        return f"({select})"
+
     def first(self, each: str, columns: Sequence[str], of: str, order: str, most: int) -> str:
         """So many rows of each value of the column `of`, the first ones in an order."""
         turn = "turn" + "_" * max(map(len, columns))  # longer than every other name
@@ -248,6 +252,11 @@ class Dialect(ABC):
     @abstractmethod
     def whole(self, function: Function, text: str) -> str:
         """FLOOR, CEIL or ROUND (halves away from 0) of a double, a double."""
+
+    def towards_zero(self, text: str) -> str:
+        """A double cut off to a whole number, a double."""
+        down, up = self.whole(Function.FLOOR, text), self.whole(Function.CEIL, text)
+        return self.choose([(f"{text} >= 0", down)], up)
 
     @abstractmethod
     def remainder(self, x: str, y: str, *, wide: bool) -> str:

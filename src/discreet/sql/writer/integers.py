@@ -17,7 +17,7 @@ def on_grid(text: str, grid: Grid, dialect: Dialect) -> str:
     Dividing by the step, a power of two, is exact; the difference and the rounding (halves to even)
     are IEEE operations, the same on every engine.
     """
-    return _rounded(
+    return rounded(
         text, grid.centre, 1 / grid.step, dialect.nearest, -grid.reach, grid.reach, dialect
     )
 
@@ -29,10 +29,10 @@ def cell(text: str, low: float, high: float, cells: int, dialect: Dialect) -> st
     def floor(it: str) -> str:
         return dialect.nearest(dialect.whole(Function.FLOOR, it))
 
-    return _rounded(text, low, scale, floor, 0, cells - 1, dialect)
+    return rounded(text, low, scale, floor, 0, cells - 1, dialect)
 
 
-def _rounded(
+def rounded(
     text: str,
     start: float,
     factor: float,

@@ -1,0 +1,349 @@
+"""The sums of a fit where its rows are stored: each one SELECT of whole numbers.
+
+Every operation on a row is IEEE arithmetic or a comparison, in the order that `discreet.learn` has,
+so an engine finds the very integers that streamed rows give (`tests/unit/curator`): how far a
+person moves them is proved there. What has no SQL here (gradients) is streamed.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import singledispatchmethod
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.engines.engine import Session
+from discreet.learn.binning import BinCounts, FeatureBins
+from discreet.learn.class_totals import ClassTotals
+from discreet.learn.design import (
+    BELOW,
+    GRID,
+    FeatureTotals,
+    GridColumns,
+    NormCounts,
+    RowTotals,
+    Scaling,
+    unit,
+)
+from discreet.learn.moments import SecondMoments
+from discreet.learn.noisy_sums import RowStatistic
+from discreet.learn.trees import LeafCounts, Tree
+from discreet.plan.expressions import Function
+from discreet.plan.kinds import INT64, Kind
+from discreet.sql.writer.dialect import Dialect
+from discreet.sql.writer.integers import rounded, saturated
+
+_COLUMNS: Final = 1600
+"""Columns of one SELECT at most."""
+
+_EXACT: Final = 1 << 53
+"""Sums of whole numbers as doubles are exact below this, in any order."""
+
+_FEW: Final = 16
+"""Bins up to which each edge is compared with; equal bins beyond are found by arithmetic."""
+
+Totals = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class FitTotals:
+    """Rows in an engine: a source of SQL, features as doubles (NULL for none), a target, a weight.
+
+    Guarantee:
+        `totals` is the sum of weight times the statistic's vector over all rows, in 64 bits: what
+        does not fit stays at the end, which moves two sums no further apart.
+    """
+
+    session: Session
+    dialect: Dialect
+    source: str
+    features: tuple[str, ...]
+    ranges: tuple[tuple[float, float] | None, ...]
+    """What the schema holds each feature to."""
+
+    target: str | None = None
+    weight: str | None = None
+    known: bool = False
+    """Whether rows without a target are left out."""
+
+    def joined(self) -> "FitTotals":
+        """Rows whose last feature is their target."""
+        assert self.target is not None  # noqa: S101 - narrowing: a regression has one
+        features, ranges = (*self.features, self.target), (*self.ranges, None)
+        return replace(self, features=features, ranges=ranges, known=True)
+
+    @singledispatchmethod
+    def totals(self, statistic: RowStatistic) -> Totals | None:
+        """Sums of a statistic; None where it has no SQL."""
+        del statistic
+        return None
+
+    # --- sums -----------------------------------------------------------------------------------
+
+    @totals.register
+    def _(self, one: FeatureTotals) -> Totals | None:
+        rows, names = self._on_grid(unit(one.low, one.high))
+        return self._sums(rows, self._with_squares(names), GRID)
+
+    @totals.register
+    def _(self, one: ClassTotals) -> Totals | None:
+        here = replace(self, known=True)
+        rows, names = here._on_grid(unit(one.low, one.high))  # noqa: SLF001 - its own
+        return self._sums(rows, self._with_squares(names), GRID, one.labels)
+
+    @totals.register
+    def _(self, one: RowTotals) -> Totals | None:
+        rows, names = self._cut(one.scaling)
+        most = max(one.scaling.reach, GRID)
+        return self._sums(rows, [self.dialect.double(GRID), *names], most)
+
+    @totals.register
+    def _(self, one: SecondMoments) -> Totals | None:
+        rows, names = self._cut(one.scaling)
+        pairs = [f"{a} * {b}" for i, a in enumerate(names) for b in names[i:]]
+        return self._sums(rows, pairs, one.scaling.reach**2)
+
+    def _with_squares(self, names: Sequence[str]) -> list[str]:
+        """The count, values, and their squares over GRID, rounded down."""
+        squares = [self._real(Function.MULTIPLY, f"{z} * {z}", 1 / GRID) for z in names]
+        floors = [self.dialect.whole(Function.FLOOR, one) for one in squares]
+        return [self.dialect.double(GRID), *names, *floors]
+
+    def _sums(
+        self, rows: str, parts: Sequence[str], most: int, labels: int | None = None
+    ) -> Totals | None:
+        """Weighted sums of whole numbers of at most `most`, perhaps by label.
+
+        Rows of one label and one weight are summed as doubles, exact below 2^53: engines are
+        fastest there. Where there are too many rows for that, whole numbers of 128 bits are summed.
+        """
+        if len(parts) > _COLUMNS:
+            return None
+        keys = ["y" if labels else "0", "w" if self.weight else "1"]
+        plain = [f"SUM({one})" for one in parts]
+        found = self._grouped(rows, keys, plain)
+        if any(count * most >= _EXACT for _, _, count, *_ in found):
+            wide = [self.dialect.sum(self.dialect.nearest(one)) for one in parts]
+            whole = [saturated(one, self.dialect) for one in wide]
+            found = self._grouped(rows, keys, whole)
+        total = np.zeros((labels or 1, len(parts)), dtype=object)
+        for label, weight, _, *sums in found:
+            total[label] += weight * np.array([int(one) for one in sums], dtype=object)
+        return np.clip(total.ravel(), *INT64).astype(np.int64)
+
+    def _grouped(
+        self, rows: str, keys: Sequence[str], sums: Sequence[str]
+    ) -> list[tuple[Any, ...]]:
+        """One row for each label and weight that there is; NULL sums of no rows count nothing."""
+        shown = [f"{key} AS k{i}" for i, key in enumerate(keys)]
+        shown += ["COUNT(*) AS n", *(f"{one} AS t{i}" for i, one in enumerate(sums))]
+        select = f"SELECT {', '.join(shown)} FROM {self.dialect.apart(rows)} AS r"
+        groups = "" if keys == ["0", "1"] else " GROUP BY 1, 2"
+        return [one for one in self._read(select + groups) if one[2]]
+
+    # --- counts ---------------------------------------------------------------------------------
+
+    @totals.register
+    def _(self, one: NormCounts) -> Totals | None:
+        rows, names = self._cut(one.scaling)
+        kept = names[: len(names) - one.scaling.free]
+        square = self._real(Function.SQRT, " + ".join(f"{z} * {z}" for z in kept))
+        length = self._real(Function.DIVIDE, square, float(GRID))
+        place = self._real(Function.MULTIPLY, length, one.cells / one.most)
+        cell = f"LEAST({self._floor(place)}, {one.cells - 1})"
+        text = f"SELECT {cell} AS k, w FROM {self.dialect.apart(rows)} AS r"
+        return self._counts([(text, 0)], one.width)
+
+    @totals.register
+    def _(self, one: BinCounts) -> Totals | None:
+        many = sum(one.bins.sizes) + 1
+        first = f"y * {many}" if one.labels > 1 else "0"
+        parts = [
+            (f"SELECT {first} + {code} AS k, w FROM {self.dialect.apart(rows)} AS r", int(start))
+            for start, (code, rows) in zip(one.bins.starts, self._codes(one.bins), strict=True)
+        ]
+        labels = f"SELECT {first} AS k, w FROM {self.dialect.apart(self._labelled())} AS r"
+        return self._counts([*parts, (labels, many - 1)], one.width)
+
+    @totals.register
+    def _(self, one: LeafCounts) -> Totals | None:
+        inner = sum(one.codes.sizes) if one.by_bin else 1
+        size, parts = one.width // len(one.trees), []
+        for at, tree in enumerate(one.trees):
+            leaf = self._leaf(tree, one.codes, 0)
+            start = at * size
+            if not one.by_bin:
+                rows = self._labelled(self._named_features())
+                text = f"SELECT ({leaf}) * {one.labels} + y AS k, w"
+                parts.append((f"{text} FROM {self.dialect.apart(rows)} AS r", start))
+                continue
+            coded = self._codes(one.codes, self._named_features())
+            for begin, (code, rows) in zip(one.codes.starts, coded, strict=True):
+                place = f"(({leaf}) * {inner} + {int(begin)} + {code}) * {one.labels} + y"
+                parts.append(
+                    (f"SELECT {place} AS k, w FROM {self.dialect.apart(rows)} AS r", start)
+                )
+        return self._counts(parts, one.width)
+
+    def _counts(self, parts: Iterable[tuple[str, int]], width: int) -> Totals:
+        """Weights by place, of several SELECTs with a place `k` that counts from a number on."""
+        found = np.zeros(width, dtype=np.int64)
+        total = saturated(self.dialect.sum("w"), self.dialect) if self.weight else "COUNT(*)"
+        texts = [
+            f"SELECT {at} + k AS k, {total} AS n FROM {self.dialect.apart(rows)} AS r GROUP BY 1"
+            for rows, at in parts
+        ]
+        for place, weight in self._read(" UNION ALL ".join(texts)):
+            found[place] += weight
+        return found
+
+    # --- rows -----------------------------------------------------------------------------------
+
+    def _rows(self, columns: Iterable[str]) -> str:
+        """Rows with their weight and these columns; without those that count nowhere."""
+        one = self.dialect.literal(1, Kind.INTEGER)
+        text = f"SELECT {', '.join([*columns, f'{self.weight or one} AS w'])} FROM {self.source}"
+        return f"{text} WHERE {self.target} IS NOT NULL" if self.known else text
+
+    def _labelled(self, columns: Iterable[str] = ()) -> str:
+        """Rows that have a label, where there are labels, and their code."""
+        y = "0" if self.target is None else self.dialect.nearest(self.target)
+        here = replace(self, known=self.target is not None)
+        return here._rows([*columns, f"{y} AS y"])  # noqa: SLF001 - its own
+
+    def _named_features(self) -> list[str]:
+        return [f"{text} AS c{i}" for i, text in enumerate(self.features)]
+
+    def _on_grid(self, columns: GridColumns) -> tuple[str, list[str]]:
+        """Features as whole numbers, beside a label where rows without one are left out."""
+        parts = zip(*(vars(columns)[name].tolist() for name in _GRID_FIELDS), strict=True)
+        texts = [
+            self.dialect.as_double(f"COALESCE({self._rounded(i, *one)}, 0)") + f" AS z{i}"
+            for i, one in enumerate(parts)
+        ]
+        names = [f"z{i}" for i in range(len(texts))]
+        rows = self._labelled if self.known else self._rows
+        inner, kept = rows(self._named_features()), ["y", "w"] if self.known else ["w"]
+        return f"SELECT {', '.join([*texts, *kept])} FROM {self.dialect.apart(inner)} AS r", names
+
+    def _rounded(self, place: int, start: float, factor: float, least: float, most: float) -> str:
+        """A feature on its grid; what a schema holds it to may need no further look."""
+        text, ends = f"c{place}", self.ranges[place]
+        if ends is not None and all(
+            least <= np.rint((end - start) * factor) <= most for end in ends
+        ):
+            return self.dialect.nearest(self.dialect.scaled(text, start, factor))
+        return rounded(
+            text, start, factor, self.dialect.nearest, int(least), int(most), self.dialect
+        )
+
+    def _cut(self, scaling: Scaling) -> tuple[str, list[str]]:
+        """Rows on the grid of a scaling, cut to its norm: `Scaling.steps`."""
+        columns = scaling.columns
+        rows, names = self._on_grid(columns)
+        constant = [self.dialect.double(scaling.constant)] if scaling.one else []
+        kept = [*constant, *names[: len(names) - scaling.free]]
+        reach = np.maximum(-columns.least, columns.most)[: len(names) - scaling.free]
+        if (reach**2).sum() + scaling.constant**2 <= scaling.most**2:
+            return rows, [*constant, *names]
+        square = " + ".join(f"{z} * {z}" for z in kept)
+        rows = f"SELECT *, {square} AS s FROM {self.dialect.apart(rows)} AS r"
+        root = self._real(Function.SQRT, "s")
+        share = self._real(Function.DIVIDE, float(scaling.most), root)
+        over = (
+            f"s > {self.dialect.double(scaling.most**2)}",
+            self._real(Function.MULTIPLY, share, BELOW),
+        )
+        factor = self.dialect.choose([over], self.dialect.double(1))
+        rows = f"SELECT *, {factor} AS f FROM {self.dialect.apart(rows)} AS r"
+        cut = [
+            f"{self.dialect.towards_zero(self._real(Function.MULTIPLY, z, 'f'))} AS x{i}"
+            for i, z in enumerate([*constant, *names])
+        ]
+        short = [f"x{i}" for i in range(len(cut))]
+        return f"SELECT {', '.join([*cut, 'w'])} FROM {self.dialect.apart(rows)} AS r", short
+
+    def _codes(
+        self, bins: FeatureBins, columns: Sequence[str] | None = None
+    ) -> list[tuple[str, str]]:
+        """For each feature the code of its bin, and the rows that it is about."""
+        found = []
+        for j, edges in enumerate(bins.edges):
+            named = [f"{self.features[j]} AS c{j}"] if columns is None else columns
+            rows, c, many = self._labelled(named), f"c{j}", len(edges) + 1
+            ends = bins.ends[j] if bins.ends else None
+            if ends is None or many <= _FEW or not _is_even(edges, *ends):
+                inside = self._place(c, edges.tolist(), 0)
+            else:
+                low, step = ends[0], (ends[1] - ends[0]) / many
+                guess = rounded(c, low, 1 / step, self._floor, 0, many - 1, self.dialect)
+                rows, inside = (
+                    f"SELECT *, {guess} AS g FROM {self.dialect.apart(rows)} AS r",
+                    self._mended(c, ends, many),
+                )
+            found.append((self.dialect.choose([(f"{c} IS NULL", str(many))], inside), rows))
+        return found
+
+    def _mended(self, c: str, ends: tuple[float, float], many: int) -> str:
+        """A guess that rounding may have put into a bin beside, by the edges themselves."""
+        step = (ends[1] - ends[0]) / many
+
+        def edge(place: str) -> str:
+            product = self._real(Function.MULTIPLY, self.dialect.as_double(place), step)
+            return self._real(Function.ADD, product, ends[0])
+
+        below, above = (
+            f"g > 0 AND {c} < {edge('g')}",
+            f"g < {many - 1} AND {c} >= {edge('(g + 1)')}",
+        )
+        return self.dialect.choose([(below, "g - 1"), (above, "g + 1")], "g")
+
+    def _place(self, c: str, edges: Sequence[float], first: int) -> str:
+        """How many edges a value has reached, by halves."""
+        if not edges:
+            return str(first)
+        half = len(edges) // 2
+        low, high = (
+            self._place(c, edges[:half], first),
+            self._place(c, edges[half + 1 :], first + half + 1),
+        )
+        return self.dialect.choose([(f"{c} >= {self.dialect.double(edges[half])}", high)], low)
+
+    def _leaf(self, tree: Tree, bins: FeatureBins, node: int) -> str:
+        """The leaf of a row, counted from the left."""
+        if node >= len(tree.feature):
+            return str(node - len(tree.feature))
+        left, right = (self._leaf(tree, bins, 2 * node + side) for side in (1, 2))
+        feature, threshold = int(tree.feature[node]), int(tree.threshold[node])
+        if threshold <= 0:
+            return right
+        c, edges = f"c{feature}", bins.edges[feature]
+        reached = f"{c} IS NULL"
+        if threshold <= len(edges):
+            reached += f" OR {c} >= {self.dialect.double(float(edges[threshold - 1]))}"
+        return self.dialect.choose([(reached, right)], left)
+
+    # --- small parts ----------------------------------------------------------------------------
+
+    def _real(self, function: Function, *operands: str | float) -> str:
+        texts = [one if isinstance(one, str) else self.dialect.double(one) for one in operands]
+        return self.dialect.real(function, *texts)
+
+    def _floor(self, text: str) -> str:
+        return self.dialect.nearest(self.dialect.whole(Function.FLOOR, text))
+
+    def _read(self, select: str) -> list[tuple[Any, ...]]:
+        batches = list(self.session.stream(select))
+        return [
+            tuple(row) for one in batches for row in zip(*one.to_pydict().values(), strict=True)
+        ]
+
+
+_GRID_FIELDS: Final = "start", "factor", "least", "most"
+
+
+def _is_even(edges: NDArray[Any], low: float, high: float) -> bool:
+    """Whether edges are exactly those that arithmetic in an engine finds."""
+    many = len(edges) + 1
+    return np.array_equal(edges, np.arange(1, many) * ((high - low) / many) + low)
