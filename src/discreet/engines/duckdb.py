@@ -2,8 +2,8 @@
 
 import os
 import weakref
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -73,6 +73,7 @@ class DuckDBEngine:
         self._files: list[str] = []
         self._physical: dict[str, dict[str, str]] = {}
         self._locked = False
+        self._doubted = False
         self.close = weakref.finalize(self, _dispose, self._process, self._database, scratch, lock)
 
     # --- data -----------------------------------------------------------------------------------
@@ -201,6 +202,7 @@ class DuckDBEngine:
         try:  # not through the view: planning that takes the square of its columns
             self._database.execute(f"SELECT {looks} FROM {stored_name(table, self.dialect)} AS s")
         except duckdb.Error:
+            self._doubt()
             return False
         return True
 
@@ -225,13 +227,23 @@ class DuckDBEngine:
 
     @property
     def is_sound(self) -> bool:
-        """Whether the database still answers: after an internal error of its own it never does."""
+        """Whether the database still answers: after an internal error of its own it never does.
+
+        It is asked where a statement has failed since, which is seldom.
+        """
         import duckdb  # noqa: PLC0415 - heavy, and not everybody asks questions
 
-        with suppress(duckdb.FatalException), self._database.cursor() as cursor:
-            cursor.execute("SELECT 1")
-            return True
-        return False
+        if self._doubted:
+            self._doubted = False
+            try:
+                with self._database.cursor() as cursor:
+                    cursor.execute("SELECT 1")
+            except duckdb.FatalException:
+                self._doubt()
+        return not self._doubted
+
+    def _doubt(self) -> None:
+        self._doubted = True
 
     @contextmanager
     def snapshot(self, until: Deadline | None = None) -> Iterator["DuckDBSession"]:
@@ -239,9 +251,10 @@ class DuckDBEngine:
         self._check_here()
         cursor = self._database.cursor()
         try:
-            cursor.execute("BEGIN TRANSACTION")  # all statements of a question see the same data
+            with _quiet(self._doubt):
+                cursor.execute("BEGIN TRANSACTION")  # all statements see the same data
             with stopping(cursor.interrupt, until):
-                yield DuckDBSession(cursor, until)
+                yield DuckDBSession(cursor, until, self._doubt)
         finally:
             cursor.close()
 
@@ -263,10 +276,14 @@ class DuckDBSession:
     """One question's conversation with DuckDB."""
 
     def __init__(
-        self, connection: "duckdb.DuckDBPyConnection", until: Deadline | None = None
+        self,
+        connection: "duckdb.DuckDBPyConnection",
+        until: Deadline | None = None,
+        doubt: Callable[[], None] = lambda: None,
     ) -> None:
         self._connection = connection
         self._until = until
+        self._doubt = doubt
         self._kept: set[str] = set()
 
     def keep(self, name: str, select: str) -> None:
@@ -289,21 +306,22 @@ class DuckDBSession:
 
     @contextmanager
     def _in_time(self) -> Iterator[None]:
-        with _quiet(), in_time(self._until):
+        with _quiet(self._doubt), in_time(self._until):
             yield
 
     def put(self, name: str, table: pa.Table) -> None:
         """By reference."""
-        with _quiet():
+        with _quiet(self._doubt):
             self._connection.register(name, table)
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
-    """Turn any error of the database into one that says nothing about data."""
+def _quiet(doubt: Callable[[], None]) -> Iterator[None]:
+    """Turn any error of the database into one that says nothing about data; `doubt` it from now."""
     import duckdb  # noqa: PLC0415 - heavy, and not everybody asks questions
 
     try:
         yield
     except duckdb.Error:
+        doubt()
         raise unfinished() from None

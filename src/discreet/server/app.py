@@ -26,7 +26,7 @@ from discreet.server.metrics import Metrics
 from discreet.server.openapi import describe
 from discreet.server.postgres.listener import PostgresAddress, PostgresListener
 from discreet.server.protocol import HEADER_TIMEOUT, SEND_TIMEOUT
-from discreet.server.rate_limits import CallerLimits, Slots
+from discreet.server.rate_limits import CallerLimits
 from discreet.server.revocations import Revocations
 from discreet.server.routes import (
     access,
@@ -51,6 +51,7 @@ from discreet.server.routes import (
 )
 from discreet.server.security_headers import SecurityHeadersMiddleware
 from discreet.server.settings import Settings
+from discreet.server.slots import Slots
 from discreet.server.ticks import Ticks
 from discreet.server.timetable import Timetable
 from discreet.server.uploads import Uploads

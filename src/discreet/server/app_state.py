@@ -11,8 +11,9 @@ from discreet.curator.curator import Curator
 from discreet.local.campaigns import CampaignStore
 from discreet.server.access import AccessStore
 from discreet.server.metrics import Metrics
-from discreet.server.rate_limits import CallerLimits, Slots
+from discreet.server.rate_limits import CallerLimits
 from discreet.server.settings import Settings
+from discreet.server.slots import Slots
 from discreet.server.timetable import Timetable
 from discreet.server.uploads import Uploads
 

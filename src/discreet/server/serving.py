@@ -10,8 +10,10 @@ from typing import Any, Final
 
 from fastapi import FastAPI
 
+from discreet.curator.budget import Budget
 from discreet.curator.curator import Curator
 from discreet.errors import DiscreetError
+from discreet.plan.schema import Bounds, Keys
 from discreet.server.app import build_app
 from discreet.server.postgres.listener import PostgresAddress
 from discreet.server.protocol import Protocol
@@ -112,9 +114,26 @@ def _recover(folder: Path, settings: Settings) -> None:
         curator.recover(patience=0)
 
 
+def warm_up() -> None:
+    """Ask once about nobody: what is loaded and compiled by the first question is there then.
+
+    Why: a question that waits for libraries is late, and its caller's later ones begin later.
+    """
+    curator = Curator.in_memory()
+    curator.add(
+        "people",
+        {"id": [1], "n": [1], "k": ["a"]},
+        unit="id",
+        budget=Budget(epsilon=1),
+        columns={"n": Bounds(0, 1), "k": Keys(["a"])},
+    )
+    curator.sql("SELECT k, COUNT(*) AS c, SUM(n) AS s FROM people GROUP BY k", epsilon=0.1)
+
+
 def served_app() -> FastAPI:
     """The application of one worker."""
     folder = Path(os.environ[_FOLDER])
+    warm_up()
     said = os.environ.get(_POSTGRES)
     return build_app(
         Curator(folder),

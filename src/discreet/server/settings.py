@@ -29,7 +29,7 @@ class Settings:
 
     hosts: tuple[str, ...] = LOOPBACK
     quantum: float = 0.25
-    steps: tuple[float, ...] = (0.25, 1.0, 4.0, 16.0, 64.0, 256.0)
+    steps: tuple[float, ...] = (0.25, 0.5, 1.0, 4.0, 16.0, 64.0, 256.0)
     patience: float = 30.0
     grace: float = 30.0
     rate: float = 20.0

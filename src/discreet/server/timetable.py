@@ -8,7 +8,7 @@ from functools import partial
 from typing import Final
 
 from discreet.curator.release_schedule import ReleaseSchedule
-from discreet.server.rate_limits import LONG
+from discreet.server.slots import LONG
 
 RESERVE: Final = 0.4
 """The part of a quantum that is left to store, present and send an answer on its tick."""

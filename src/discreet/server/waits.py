@@ -1,6 +1,7 @@
 """No request waits for ever: whoever a stuck ledger keeps waiting is told so."""
 
 import asyncio
+from functools import partial
 from typing import Final
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -39,29 +40,35 @@ class Waits:
         if scope["type"] != "http" or scope["state"].get("template", "").startswith(_LONG):
             await self._app(scope, receive, send)
             return
-        begun, over = asyncio.Event(), False
+        loop = asyncio.get_running_loop()
+        begun: asyncio.Future[bool] = loop.create_future()  # whether that was in time
+
+        def settle(*, in_time: bool) -> None:
+            if not begun.done():
+                begun.set_result(in_time)
 
         async def watched(message: Message) -> None:
-            if not over:
-                begun.set()
+            settle(in_time=True)
+            if begun.result():
                 await send(message)
 
         async def serve() -> None:
-            await self._app(scope, receive, watched)
+            try:
+                await self._app(scope, receive, watched)
+            finally:
+                settle(in_time=True)
 
         task = asyncio.create_task(serve())
-        begins = asyncio.create_task(begun.wait())
+        alarm = loop.call_later(self._limit, partial(settle, in_time=False))
         try:
-            await asyncio.wait({task, begins}, timeout=self._limit, return_when="FIRST_COMPLETED")
-            if task.done() or begun.is_set():
+            if await begun:
                 await task
                 return
         finally:
-            begins.cancel()
+            alarm.cancel()
             if not task.done():
                 self._left.add(task)
                 task.add_done_callback(self._forget)
-        over = True
         await reply(_stuck())(scope, receive, send)
 
     def _forget(self, task: "asyncio.Task[None]") -> None:

@@ -10,7 +10,7 @@ from discreet.server.app_state import AppState
 from discreet.server.permissions import Caller
 from discreet.server.postgres.catalogue import Catalogue
 from discreet.server.postgres.session_settings import VERSION, SessionSettings
-from discreet.server.rate_limits import Slots
+from discreet.server.slots import Slots
 
 if TYPE_CHECKING:
     from discreet.plan.schema import Schema

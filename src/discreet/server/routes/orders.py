@@ -10,8 +10,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from discreet.curator.client import wire
 from discreet.curator.ledger.orders import request_name
 from discreet.server.permissions import Asker
-from discreet.server.questions import TELLS, async_session_of, planning
-from discreet.server.routes.questions import Accept, Key, Prefer, charged, place
+from discreet.server.question_models import TELLS
+from discreet.server.questions import asking_of, async_session_of, planning
+from discreet.server.routes.questions import Accept, Key, Prefer, place
 
 router = APIRouter(tags=["orders"])
 
@@ -83,12 +84,8 @@ def place_order(
     The reply is 202 where it was asked for by `Prefer: respond-async`, or took too long.
     """
     window = async_session_of(request, caller)
-    receipt = charged(
-        window,
-        lambda: window.offer_order(order.kind, order.spec, caller.name),
-        order.size,
-        request,
-        caller,
-        request_name(caller.name, key),
+    offer = asking_of(request, caller).offered(
+        lambda: window.offer_order(order.kind, order.spec, caller.name), order.size
     )
+    receipt = window.charge(offer, request_name(caller.name, key))
     return place(window, receipt, request, caller, prefer, accept)

@@ -1,6 +1,5 @@
 """Asking: what it would cost, the question itself, its answer later, and measuring again."""
 
-from collections.abc import Callable
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Path, Request
@@ -8,21 +7,18 @@ from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel
 
 from discreet.answer.present.base_release import BaseRelease
-from discreet.answer.present.release import as_table
+from discreet.answer.present.release import Release, as_table
 from discreet.curator.async_session import AsyncSession
 from discreet.curator.client import wire
 from discreet.curator.client.explanation_json import write_explanation
 from discreet.curator.ledger.charge_index import NEWEST
 from discreet.curator.ledger.orders import Receipt, State, request_name
-from discreet.curator.planned_orders import PlannedOrder
-from discreet.curator.pricing import Offer
 from discreet.curator.reports import json_views
 from discreet.server.app_state import app_state_of
 from discreet.server.error_replies import missing
 from discreet.server.permissions import Asker, Caller
+from discreet.server.question_models import TELLS, QuestionBody
 from discreet.server.questions import (
-    TELLS,
-    QuestionBody,
     asking_of,
     async_session_of,
     pending,
@@ -63,7 +59,7 @@ def explain(question: QuestionBody, request: Request, caller: Asker) -> JSONResp
     """Tell price and error of a question; no data is read."""
     window = async_session_of(request, caller)
     with planning(question.size, request, caller):
-        offer = window.offer(question.read(window.curator.schema), question.terms(), caller.name)
+        offer = question.offer(window, caller.name)
         told, bill = window.explain(offer), offer.bill()
     facts = {**json_views.explanation_facts(told, bill), "before": window.before(offer)}
     return JSONResponse(
@@ -90,11 +86,17 @@ def ask(
     The reply is 202 where it was asked for by `Prefer: respond-async`, or took too long. What is
     about public tables alone is answered at once, for nothing.
     """
-    free = None if question.plan else asking_of(request, caller).public(question.sql)
-    if free is not None:
-        return tell_public(free, question.sql or "", caller, accept)
     window = async_session_of(request, caller)
-    receipt = _charged(window, question, request, caller, request_name(caller.name, key))
+    offer = asking_of(request, caller).offered(
+        lambda: (
+            (None if question.plan else window.public(question.sql or ""))
+            or question.offer(window, caller.name)
+        ),
+        question.size,
+    )
+    if isinstance(offer, Release):
+        return tell_public(offer, question.sql or "", caller, accept)
+    receipt = window.charge(offer, request_name(caller.name, key))
     return place(window, receipt, request, caller, prefer, accept)
 
 
@@ -113,7 +115,7 @@ def place(
         del receipt  # and the answer with it: it is read again when it is its turn
         return look(sequence, request, caller, accept)
     release = asking_of(request, caller).pursued(receipt, waits=waits)
-    return _told(window, receipt, release, caller, accept)
+    return _told(window, receipt, release, caller, accept, stored=receipt.release)
 
 
 @router.get("/queries/{charge}", responses=TELLS, response_class=Response)
@@ -138,9 +140,10 @@ def remeasure(
 
     After 202, wait for the answer under Location and send the same again: it is charged once.
     """
-    window = async_session_of(request, caller)
-    receipt = _charged(window, question, request, caller, None)
-    fresh = asking_of(request, caller).pursued(receipt, waits=True)
+    window, asking = async_session_of(request, caller), asking_of(request, caller)
+    offer = asking.offered(lambda: question.offer(window, caller.name), question.size)
+    receipt = window.charge(offer)
+    fresh = asking.pursued(receipt, waits=True)
     merged = None if fresh is None else window.merged(receipt.order, as_table(fresh), caller.name)
     return _told(window, receipt, merged, caller, accept)
 
@@ -160,37 +163,17 @@ def cancel(charge: Charge, request: Request, caller: Asker) -> Response:
     return Response(status_code=204)
 
 
-def _charged(
-    window: AsyncSession, question: QuestionBody, request: Request, caller: Caller, name: str | None
-) -> Receipt:
-    def offered() -> Offer[PlannedOrder]:
-        asked = question.read(window.curator.schema)
-        return window.offer(asked, question.terms(), caller.name)
-
-    return charged(window, offered, question.size, request, caller, name)
-
-
-def charged(
-    window: AsyncSession,
-    offered: Callable[[], Offer[PlannedOrder]],
-    size: int,
-    request: Request,
-    caller: Caller,
-    name: str | None,
-) -> Receipt:
-    """Price and charge an order; a caller who has many under way is refused before that."""
-    return window.charge(asking_of(request, caller).offered(offered, size), name)
-
-
 def _told(
     window: AsyncSession,
     receipt: Receipt,
     release: BaseRelease | None,
     caller: Caller,
     accept: str | None,
+    *,
+    stored: bytes | None = None,
 ) -> Response:
     filed = None if release is None else window.find(receipt.sequence)
     if release is None or filed is None:  # and the ledger, which may be stuck, is not asked
         return pending(receipt.sequence)
     new, share = receipt.state is State.CHARGED, window.share(filed)
-    return tell(release, filed, caller, accept, charged=new, share=share)
+    return tell(release, filed, caller, accept, charged=new, share=share, stored=stored)

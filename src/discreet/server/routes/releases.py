@@ -20,7 +20,8 @@ from discreet.errors import InputError
 from discreet.server.app_state import app_state_of
 from discreet.server.error_replies import missing
 from discreet.server.permissions import Asker
-from discreet.server.questions import TELLS, about_charge, async_session_of, pending, tell
+from discreet.server.question_models import TELLS
+from discreet.server.questions import about_charge, async_session_of, pending, tell
 from discreet.server.routes.questions import Charge
 from discreet.server.sending import few_at_a_time, send_file
 

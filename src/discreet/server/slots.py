@@ -1,0 +1,191 @@
+"""What is computed at a time, fairly between callers."""
+
+import math
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Final
+
+from discreet.errors import ServiceError
+from discreet.server.error_replies import HttpError
+from discreet.server.rate_limits import less
+
+LONG: Final = 1.0
+"""Seconds of work, by its public bound, above which a question is long."""
+
+GENEROUS: Final = 3.0
+"""How much longer bounds are than what usual questions take, with all that is done for them."""
+
+
+@dataclass(eq=False, slots=True)
+class _Ticket:
+    """A question that waits for a slot, or holds one since `granted`."""
+
+    caller: str | None
+    seconds: float
+    held: float
+    called: threading.Event = field(default_factory=threading.Event)
+    granted: float = 0.0
+
+    @property
+    def is_long(self) -> bool:
+        return max(self.seconds, self.held) > LONG
+
+
+class Slots:
+    """Bounds what is computed at a time, fairly between callers; a stopping server lets it finish.
+
+    `count` is how many have a slot at a time. `long` is how many of them may take, or hold their
+    slot for, more than `LONG` seconds, so that short questions never wait for long ones. Short ones
+    are given slots as fast as `processors` compute usual questions: so many that they are done with
+    those of the last `room` seconds in as long. A question keeps its slot until its step, asleep or
+    not. So one caller is given three quarters of the slots at most, half of those for long
+    questions, or `each`. The next slot goes to the waiting caller who holds the fewest, and of
+    those to the one who was given none for longest.
+    """
+
+    def __init__(
+        self,
+        count: int,
+        *,
+        long: int | None = None,
+        each: int | None = None,
+        room: float = math.inf,
+        processors: float = 1.0,
+    ) -> None:
+        self._count = count
+        self._long = count if long is None else min(long, count)
+        self._each = count - count // 4 if each is None else each
+        self._room = room
+        self._processors = processors
+        self._changed = threading.Condition()
+        self._waiting: list[_Ticket] = []
+        self._held: list[_Ticket] = []
+        self._inside: Counter[str | None] = Counter()
+        self._given: dict[str | None, float] = {}
+        self._clock: threading.Thread | None = None
+        self._closed = False
+
+    @contextmanager
+    def taken(
+        self, *, patience: float, caller: str | None = None, seconds: float = 0.0, held: float = 0.0
+    ) -> Iterator[None]:
+        """Compute inside what takes `seconds` by its public bound, and holds its slot for `held`.
+
+        503 if it is not this caller's turn within `patience`, or never again.
+        """
+        ticket = _Ticket(caller, seconds, held)
+        self._enter(ticket)
+        try:
+            if not ticket.called.wait(patience) and not self._is_held(ticket):
+                raise _busy()
+            yield
+        finally:
+            self._leave(ticket)
+
+    def check(self, caller: str, most: int) -> None:
+        """Refuse a caller for whom as many questions are computed, or wait for it, already."""
+        with self._changed:
+            if self._inside[caller] >= most:
+                raise HttpError(429, _waiting(most), {"Retry-After": "1"})
+
+    def close(self, *, grace: float) -> bool:
+        """Let nobody else in and wait for those inside; whether all came out."""
+        with self._changed:
+            self._closed = True
+            return self._changed.wait_for(lambda: not self._inside, grace)
+
+    def _enter(self, ticket: _Ticket) -> None:
+        with self._changed:
+            if self._closed:
+                raise _stopping()
+            self._inside[ticket.caller] += 1
+            self._waiting.append(ticket)
+            self._grant()
+            if self._waiting and self._clock is None and self._room < math.inf:
+                self._clock = threading.Thread(target=self._look, daemon=True)
+                self._clock.start()
+
+    def _look(self) -> None:
+        """Give slots as time goes by, while anybody waits."""
+        while True:
+            time.sleep(self._room / 4)
+            with self._changed:
+                self._grant()
+                if not self._waiting:
+                    self._clock = None
+                    return
+
+    def _is_held(self, ticket: _Ticket) -> bool:
+        with self._changed:
+            return ticket in self._held
+
+    def _leave(self, ticket: _Ticket) -> None:
+        with self._changed:
+            (self._held if ticket in self._held else self._waiting).remove(ticket)
+            less(self._inside, ticket.caller)
+            if ticket.caller not in self._inside:
+                self._given.pop(ticket.caller, None)
+            self._grant()
+            self._changed.notify_all()
+
+    def _grant(self) -> None:
+        """Give free slots to those whose turn it is."""
+        while len(self._held) < self._count:
+            own, given = Counter(one.caller for one in self._held), self._given
+            free = (one for one in self._waiting if self._has_room(one, own[one.caller]))
+            chosen = min(
+                free, key=lambda one: (own[one.caller], given.get(one.caller, 0.0)), default=None
+            )
+            if chosen is None:
+                return
+            self._waiting.remove(chosen)
+            self._held.append(chosen)
+            chosen.granted = given[chosen.caller] = time.monotonic()
+            chosen.called.set()
+
+    def _load(self) -> float:
+        """Seconds in which the short questions of the last moments are computed, by and large.
+
+        It follows from public bounds and from when slots were given, which no data moves. Long
+        questions take a share of the processors each.
+        """
+        lately = time.monotonic() - self._room
+        short = sum(one.seconds for one in self._held if not one.is_long and one.granted > lately)
+        busy = 1 + sum(one.is_long for one in self._held) / self._processors
+        return short / GENEROUS * busy / self._processors
+
+    def _has_room(self, ticket: _Ticket, own: int) -> bool:
+        if ticket.caller is not None and own >= self._each:
+            return False
+        if not ticket.is_long:
+            return self._load() < self._room
+        long = [one.caller for one in self._held if one.is_long]
+        return len(long) < self._long and long.count(ticket.caller) < max(1, self._long // 2)
+
+
+def _waiting(most: int) -> ServiceError:
+    return ServiceError(
+        "too many questions at once",
+        why=f"{most} questions of one caller are computed, or wait for it, at a time",
+        fix="wait for the answer to one of them",
+    )
+
+
+def _busy() -> ServiceError:
+    return ServiceError(
+        "the server is busy",
+        why="as many questions are being computed as it was told to compute at a time",
+        fix="ask again in a moment",
+    )
+
+
+def _stopping() -> ServiceError:
+    return ServiceError(
+        "the server is stopping",
+        why="it finishes what is charged and takes nothing new",
+        fix="ask again when it is back: with the same request name nothing is charged twice",
+    )
