@@ -26,7 +26,7 @@ Ints = NDArray[np.int64]
 
 PEOPLE = 20_000
 EPSILONS = (0.05, 0.1, 0.3, 1.0, 3.0)
-RUNS, DRAWS = 40, 200
+RUNS, DRAWS = 120, 200
 SEEN = 25
 """Noise scales of people that any histogram shows, however thin they are spread over it."""
 

@@ -15,14 +15,16 @@ import discreet as dp
 from clinic_curator import BUDGET, BY_CITY, COUNT, add_visits
 from discreet.answer.execute.noisy_measurements import pack
 from discreet.answer.measurement_plan import MeasurementPlan
+from discreet.answer.present.release import Release
 from discreet.curator.pricing import Terms
 from discreet.errors import DiscreetError, EngineError, LedgerError
+from order_specs import ORDERS, add_dated, costing
 from visits import clinic
 
 PACKAGE = Path(dp.__file__).parent
-PLACES = tuple(
-    str(PACKAGE / name) for name in ("answer", "engines", "mechanisms", "noise", "plan", "sql")
-)
+READING = ("answer", "engines", "mechanisms", "noise", "plan", "sql")
+KINDS = ("profile", "online", "stream", "census", "fit", "synthesis", "training", "participation")
+OTHERS = (*(f"curator/{kind}" for kind in KINDS), "curator/histogram", "learn", "workload")
 """Where data is read and answers are made; what the ledger does is killed in tests/crash."""
 CHECKS = (
     "SELECT MEDIAN(amount) AS m, COUNT(*) * 9007199254740993 AS big FROM visits",
@@ -30,6 +32,8 @@ CHECKS = (
 )
 SOME = 9
 """Every ninth of the functions that run after a charge raises, once each."""
+FEW = 4
+"""Functions that raise after the charge of an order of another kind; under `audit` all of them."""
 
 
 class Injected(Exception):  # noqa: N818 - a word for the test
@@ -69,16 +73,15 @@ def raising_in(place):
         sys.setprofile(None)
 
 
-def functions_after_a_charge(curator, text):
-    """The functions that run once a question is charged, in the order in which they first do."""
-    seen = {}
+def functions_after_a_charge(curator, receipt, packages=READING):
+    """The functions that run once an order is charged, in the order in which they first do."""
+    seen, places = {}, tuple(str(PACKAGE / name) for name in packages)
 
     def profile(frame, event, _):
         code = frame.f_code
-        if event == "call" and code.co_filename.startswith(PLACES):
+        if event == "call" and code.co_filename.startswith(places):
             seen.setdefault((code.co_filename, code.co_firstlineno))
 
-    receipt = charge(curator, text, Fraction(1, 100))
     sys.setprofile(profile)
     try:
         curator._answer_service.collect(receipt)
@@ -98,18 +101,31 @@ def outcome(call):
         release = call()
     except (DiscreetError, Injected) as error:
         return type(error).__name__, str(error) if isinstance(error, DiscreetError) else ""
+    if not isinstance(release, Release):
+        return type(release), release.price, [cost.what for cost in release.costs]
     how = {name: words for name, words in release.how.items() if "sorted order" not in words}
     return release.table.schema, how, release.price, [cost.what for cost in release.costs]
 
 
-def observed(curator, text, epsilon, place):
-    """All that can be seen of a question during which one function raises, and of asking again."""
-    receipt = charge(curator, text, epsilon)
+def observed(curator, receipt, ask, place):
+    """All that can be seen of an order during which one function raises, and of asking again."""
     with raising_in(place):
         first = outcome(lambda: curator._answer_service.collect(receipt))
-    again = [outcome(lambda: curator.sql(text, epsilon=epsilon)) for _ in range(2)]
+    again = [outcome(ask) for _ in range(2)]
     entries = [(one.kind, one.by) for one in curator.ledger.entries(after=receipt.sequence)]
     return first, again, entries, curator.budget("visits").spent
+
+
+def observed_question(curator, text, n, place):
+    epsilon = Fraction(n + 101, 1000)
+    receipt = charge(curator, text, epsilon)
+    return observed(curator, receipt, lambda: curator.sql(text, epsilon=epsilon), place)
+
+
+def observed_order(curator, kind, n, place):
+    spec = costing(kind, Fraction(n + 101, 100))
+    receipt = curator._answer_service.charge(curator._offer_order(kind, spec, None))
+    return observed(curator, receipt, lambda: curator.order(kind, spec), place)
 
 
 @pytest.fixture
@@ -130,14 +146,15 @@ def presented(monkeypatch):
 def test_an_exception_at_any_step_looks_the_same_on_neighbours(text):
     with dp.Curator.in_memory() as curator:
         add_visits(curator, NEIGHBOURS[0], budget=dp.Budget(epsilon=30, delta=1e-3))
-        places = functions_after_a_charge(curator, text)[::SOME]
+        receipt = charge(curator, text, Fraction(1, 100))
+        places = functions_after_a_charge(curator, receipt)[::SOME]
     found = []
     for rows in NEIGHBOURS:
         found.append([])
         with dp.Curator.in_memory() as curator:
             add_visits(curator, rows, budget=dp.Budget(epsilon=30, delta=1e-3))
             for n, place in enumerate(places):
-                found[-1].append(observed(curator, text, Fraction(n + 101, 1000), place))
+                found[-1].append(observed_question(curator, text, n, place))
                 curator.readmit("owner", "visits", reason="the test made it fail")
             assert curator.ledger.verify().ok
 
@@ -149,13 +166,51 @@ def test_an_exception_at_any_step_looks_the_same_on_neighbours(text):
     assert "rows of Bob" not in str(found)
 
 
+def check_order(kind, few=None):
+    """What an analyst sees is the same on neighbours, whichever function raises."""
+    budget = dp.Budget(epsilon=10**6, delta=1e-2)
+    with dp.Curator.in_memory() as curator:
+        add_dated(curator, NEIGHBOURS[0], budget)
+        offer = curator._offer_order(kind, costing(kind, 1), None)
+        receipt = curator._answer_service.charge(offer)
+        places = functions_after_a_charge(curator, receipt, (*READING, *OTHERS))
+    places = places[:: -(-len(places) // few)] if few else places
+    found = []
+    for rows in NEIGHBOURS:
+        found.append([])
+        with dp.Curator.in_memory() as curator:
+            add_dated(curator, rows, budget)
+            for n, place in enumerate(places):
+                found[-1].append(observed_order(curator, kind, n, place))
+                curator.readmit("owner", "visits", reason="the test made it fail")
+            assert curator.ledger.verify().ok
+
+    for place, left, right in zip(places, *found, strict=True):
+        assert left == right, place
+    failed = [one for one in found[0] if one[0][0] == "EngineError"]
+    assert all(one[1] == [one[0]] * 2 for one in failed)  # for good
+    assert "rows of Bob" not in str(found)
+
+
+@pytest.mark.parametrize("kind", ORDERS)
+def test_an_exception_after_the_charge_of_any_order_looks_the_same_on_neighbours(kind):
+    check_order(kind, FEW)
+
+
+@pytest.mark.audit
+@pytest.mark.parametrize("kind", ORDERS)
+def test_an_exception_at_every_step_of_any_order_looks_the_same_on_neighbours(kind):
+    check_order(kind)
+
+
 def test_no_charge_is_ever_presented_from_two_draws(presented):
     text = CHECKS[0]
     with dp.Curator.in_memory() as curator:
         add_visits(curator, NEIGHBOURS[0], budget=dp.Budget(epsilon=30, delta=1e-3))
-        places = functions_after_a_charge(curator, text)[::SOME]
+        receipt = charge(curator, text, Fraction(1, 100))
+        places = functions_after_a_charge(curator, receipt)[::SOME]
         for n, place in enumerate(places):
-            observed(curator, text, Fraction(n + 101, 1000), place)
+            observed_question(curator, text, n, place)
             curator.readmit("owner", "visits", reason="the test made it fail")
 
     assert len(presented) > 10

@@ -16,7 +16,6 @@ import pyarrow as pa
 import pytest
 
 import discreet as dp
-from clinic_curator import ABOUT
 from discreet.answer.execute.noisy_measurements import pack, unpack
 from discreet.answer.measurement_plan import MeasurementPlan
 from discreet.answer.plan.price import Price
@@ -31,6 +30,7 @@ from discreet.privacy import GDP, Approximate, Guarantee, Neighbours, Pure, Rang
 from discreet.privacy.budgets.charges import EPSILON, MU_SQUARED, RHO, Charge
 from discreet.privacy.guarantees import guarantee
 from discreet.sql.reader.read import read
+from order_specs import ORDERS, add_dated
 from visits import clinic, schema
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "stored_forms.json").read_text())
@@ -166,68 +166,9 @@ def test_stored_measurements_of_this_version_are_read_for_ever():
     assert one.spent[0].guarantee == Approximate(Fraction(1, 3), 1e-9)
 
 
-ORDERS = {
-    "synthesis": {
-        "table": "visits",
-        "columns": ["city", "amount"],
-        "epsilon": "1",
-        "delta": "1e-6",
-        "bins": 4,
-        "max_rows": 2,
-    },
-    "online": {
-        "table": "visits",
-        "columns": ["city", "amount"],
-        "epsilon": "1",
-        "delta": "1e-6",
-        "bins": 4,
-    },
-    "fit": {
-        "steps": [["LinearRegression", {"epsilon": "1", "delta": "1/1000000", "bounds": [0, 1]}]],
-        "table": "visits",
-        "features": ["amount"],
-        "target": "amount",
-    },
-    "stream": {
-        "sql": "SELECT city, COUNT(*) AS n FROM days WHERE amount > 1 GROUP BY city",
-        "every": "week",
-        "since": "2026-01-01",
-        "until": "2026-03-01",
-        "max_periods": 2,
-        "epsilon": "1",
-        "delta": "1e-6",
-    },
-    "profile": {"table": "visits", "epsilon": "1", "delta": "1e-6"},
-    "participation": {"table": "visits", "epsilon": "1", "delta": "1e-6", "again": 2},
-    "release": {
-        "table": "visits",
-        "tables": [["all", []], ["by_city", ["city", "amount"]]],
-        "epsilon": "1",
-        "delta": "1e-6",
-        "bins": {"amount": 4},
-        "invariants": {"nation": 20},
-    },
-    "training": {
-        "table": "visits",
-        "features": ["amount", "city"],
-        "target": "city",
-        "epsilon": "1",
-        "delta": "1e-6",
-        "people": 1000,
-        "batch": 10,
-        "epochs": "1/10",
-        "band": 1,
-        "model": "0123456789abcdef",
-    },
-}
-"""An order of each kind that is no question."""
-
-
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "query"])
 def test_an_order_of_each_kind_has_the_stored_form(kind):
     with dp.Curator.in_memory() as curator:
-        curator.add("visits", clinic(10), **ABOUT, budget=dp.Budget(epsilon=9, delta=1e-5))
-        dated = clinic(10).append_column("day", pa.array([0] * 20, pa.date32()))
-        curator.add("days", dated, **ABOUT, dataset="visits")
+        add_dated(curator, clinic(10), dp.Budget(epsilon=9, delta=1e-5))
         planned = curator._offer_order(kind, ORDERS[kind], None).planned
         assert {"text": planned.text, "decisions": planned.decisions()} == GOLDEN["orders"][kind]

@@ -12,13 +12,13 @@ from discreet.plan.bounding import ContributionBounds, NoiseKind
 from discreet.plan.schema import Limits
 from discreet.plan.statistics import People
 
-_BIAS = 0.5
+_BIAS = 0.7
 """The most that clipping may take from a typical group, in scales of its noise."""
 
 _FAR = 8
 """How many times further than the last step seen a limit may be."""
 
-_DOUBTED = 1.0
+_DOUBTED = 1.25
 """Noise scales of people by which the tail may be longer than it seems, for intervals."""
 
 
@@ -28,7 +28,7 @@ def choose(spread: ContributionHistogram, norm: Norm, noise: float, groups: int)
     `noise` is the scale of the noise for a limit of 1.
 
     Why: the error is least where one person more below the limit saves as much bias as it adds
-    noise; there bias and noise are alike. A bias of half the scale of the noise is cheaper than a
+    noise; there bias and noise are alike. A bias below the scale of the noise is cheaper than a
     wrong guess of the tail: at worst a quarter more error for a tail that falls as 1/x^2.
     """
     if not spread.is_seen:  # wide error bars are honest; leaving people out is not

@@ -6,15 +6,16 @@ is not where people end. What follows reads the noisy counts and their scale, an
 
 import math
 from dataclasses import dataclass, field
+from functools import cache
 
 import numpy as np
 
 from discreet.answer.plan.limits import Floats
 
-SURE = 4.0
+SURE = 5.0
 """Noise scales from which on a bucket beside those that are seen is seen too."""
 
-_GAP = 2.0
+_GAP = 1.5
 """Noise scales more for each factor of e between a bucket and those that are seen."""
 
 _WIDTHS = (1, 2, 4, 8, 16)
@@ -26,7 +27,7 @@ _STEP = 2**0.25
 _OCTAVE = 4
 """Buckets after the last one seen that tell how many people may be there."""
 
-_UNSEEN = 1.5
+_UNSEEN = 1.25
 """Noise scales of people that are always reckoned with after the last bucket seen."""
 
 _DOUBT = 2.0
@@ -77,18 +78,17 @@ class ContributionHistogram:
     def _last_seen(self) -> int:
         """Find `end`.
 
-        Why: the sum of w buckets of noise exceeds t scales with probability below about
-        exp(-min(t, t^2/4w)). A false bucket r times further out makes noise r times wider, and may
-        be taken for a true one with probability e^-SURE r^-2: on average noise grows little.
+        Why: a false bucket r times further out makes noise r times wider, and is taken for a true
+        one with probability e^-SURE r^-GAP / 2 for each width: on average noise grows little.
         """
-        end, sums = 0, [0.0, *np.cumsum(self.people).tolist()]
+        end, sums = 0, [0.0, *(np.cumsum(self.people) / self.scale).tolist()]
         for at in range(1, len(self.steps)):
             sure = SURE + _GAP * math.log(self.steps[at] / self.steps[end])
             for width in _WIDTHS:
                 if width > 1 and at - width < end:
                     break
-                least = self.scale * max(sure, 2 * math.sqrt(width * sure))
-                if sums[at + 1] - sums[at + 1 - width] > least:
+                found = sums[at + 1] - sums[at + 1 - width]
+                if found > sure and noise_tail(found, width) < math.exp(-sure) / 2:
                     end = at
                     break
         return end
@@ -169,3 +169,19 @@ class ContributionHistogram:
     def _before(self, step: float, end: int) -> int:
         """The place of the first step that is no lower, before the end."""
         return min(int(np.searchsorted(self.steps, step)), max(end - 1, 0))
+
+
+def noise_tail(t: float, width: int) -> float:
+    """The probability that the noise of so many buckets adds up to more than t > 0 scales.
+
+    Why: it is the difference of two sums of `width` exponentials, G - H. Given H = h, G is above
+    t + h with probability e^-(t + h) times the sum of (t + h)^j / j! for j < width; the mean of
+    h^i e^-h / i! is C(width + i - 1, i) / 2^(width + i).
+    """
+    return math.exp(-t) * sum(one * t**m for m, one in enumerate(_tail_terms(width)))
+
+
+@cache
+def _tail_terms(width: int) -> tuple[float, ...]:
+    parts = [math.comb(width + i - 1, i) / 2.0 ** (width + i) for i in range(width)]
+    return tuple(sum(parts[: width - m]) / math.factorial(m) for m in range(width))

@@ -1,9 +1,11 @@
 """What a noisy histogram of people shows of its tail; none of it is thrown away."""
 
+import math
+
 import numpy as np
 import pytest
 
-from discreet.answer.plan.contribution_histogram import ContributionHistogram
+from discreet.answer.plan.contribution_histogram import ContributionHistogram, noise_tail
 from discreet.answer.plan.limits import LADDER
 
 
@@ -51,10 +53,10 @@ def test_buckets_below_the_noise_still_count_in_the_share():
     ("counts", "end"),
     [
         ({1: 500}, 1),
-        ({1: 500, 2: 53}, 1),
-        ({1: 500, 2: 54}, 2),
-        ({1: 500, 64: 120}, 1),
-        ({1: 500, 64: 130}, 64),
+        ({1: 500, 2: 60}, 1),
+        ({1: 500, 2: 61}, 2),
+        ({1: 500, 64: 112}, 1),
+        ({1: 500, 64: 113}, 64),
         # Each of these is nothing beside the noise; together they are a tail.
         ({1: 500, 2: 30, 3: 30, 4: 30, 5: 30}, 5),
     ],
@@ -66,14 +68,14 @@ def test_the_last_bucket_that_is_seen_is_surer_the_further_out_it_is(counts, end
 
 
 def test_nothing_is_seen_where_noise_is_all_there_is():
-    assert not spread({1: 39}, scale=10).is_seen
-    assert spread({1: 41}, scale=10).is_seen
+    assert not spread({1: 49}, scale=10).is_seen
+    assert spread({1: 51}, scale=10).is_seen
 
 
 def test_people_that_noise_could_hide_are_reckoned_with():
     crowd = spread({4: 1000}, scale=10).estimate()
 
-    assert crowd.people.sum() == pytest.approx(1000 + 15)
+    assert crowd.people.sum() == pytest.approx(1000 + 12.5)
     assert crowd.most > 4
     assert crowd.people[crowd.norms > crowd.most].sum() == 0
 
@@ -134,3 +136,14 @@ def test_noise_that_says_fewer_than_none_before_the_last_bucket_raises_nothing(m
 
     assert people.steps[people.end] == 64
     assert people.estimate().most >= 64
+
+
+@pytest.mark.parametrize("t", [0.5, 3.0, 20.0])
+def test_the_tail_of_the_noise_of_some_buckets_is_exact(t):
+    assert noise_tail(t, 1) == pytest.approx(math.exp(-t) / 2)
+    assert noise_tail(t, 2) == pytest.approx(math.exp(-t) * (2 + t) / 4)
+    # The law of four is that of two and two, added up.
+    x = np.linspace(-60, 60, 24_001)
+    two = np.exp(-np.abs(x)) * (1 + np.abs(x)) / 4
+    above = np.array([noise_tail(abs(y), 2) if y > 0 else 1 - noise_tail(abs(y), 2) for y in t - x])
+    assert noise_tail(t, 4) == pytest.approx(float((two * above).sum()) * 0.005, rel=1e-4)
