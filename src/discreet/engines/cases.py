@@ -88,7 +88,7 @@ def rows_of(name: str) -> list[dict[str, Any]]:
     table, poison = SCHEMA.tables[name], stored()["rows"]
     rows = [dict(zip(poison, row, strict=True)) for row in zip(*poison.values(), strict=True)]
     return [
-        {column: _value(row[column], of.kind) for column, of in table.columns.items()}
+        {column: value_of(row[column], of.kind) for column, of in table.columns.items()}
         for row in rows
     ]
 
@@ -106,7 +106,8 @@ def plain(value: Any) -> Any:
     return value.isoformat() if isinstance(value, dt.date) else value
 
 
-def _value(plain: Any, kind: Kind) -> Any:
+def value_of(plain: Any, kind: Kind) -> Any:
+    """A value as it is, from how JSON has it."""
     if plain is None or not kind.is_time:
         return plain
     return (dt.date if kind is Kind.DATE else dt.datetime).fromisoformat(plain)

@@ -191,8 +191,16 @@ class PostgresSnapshot:
         """As a part of WITH; what had the name keeps its rows, and gets another."""
         with in_time(self._until):
             text = self._renamed(select)
+            few = any(self._kept_in(self._parts[one]) for one in self._kept_in(text))
             self._newest[name] = f"{name}_{len(self._parts)}"
-            self._parts[self._newest[name]] = f"({text})"
+            self._parts[self._newest[name]] = f"{'MATERIALIZED ' * few}({text})"
+
+    def _kept_in(self, text: str) -> set[str]:
+        """The kept parts that a text reads; what is made of these again is the few over limits.
+
+        Why: those are computed once, where each parallel worker would compute them for itself.
+        """
+        return set(_WORD.findall(text)) & set(self._newest.values())
 
     def put(self, name: str, table: pa.Table) -> None:
         """As arrays, which are a part of WITH."""

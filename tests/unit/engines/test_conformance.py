@@ -48,7 +48,8 @@ def forget(engine, name):
 
 
 def test_snapshots_of_the_default_engine_do_not_change():
-    conformance.check_snapshot(load, forget)
+    with conformance.opened(load) as engine:
+        conformance.check_snapshot(engine, forget)
 
 
 def test_the_stored_answers_are_those_of_the_reference():
@@ -201,14 +202,14 @@ def planted(dialect):
 
 @pytest.mark.parametrize("dialect", VALUES)
 def test_a_dialect_that_gets_a_value_wrong_is_caught(dialect):
-    with pytest.raises(InvariantBroken):
-        conformance.check_values(planted(dialect))
+    with conformance.opened(planted(dialect)) as engine, pytest.raises(InvariantBroken):
+        conformance.check_values(engine)
 
 
 @pytest.mark.parametrize("dialect", QUESTIONS)
 def test_a_dialect_that_gets_rows_wrong_is_caught(dialect):
-    with pytest.raises(InvariantBroken):
-        conformance.check_questions(planted(dialect))
+    with conformance.opened(planted(dialect)) as engine, pytest.raises(InvariantBroken):
+        conformance.check_questions(engine)
 
 
 def broken(change):
@@ -222,8 +223,8 @@ def broken(change):
 
 
 def test_a_session_that_runs_on_after_its_time_is_caught():
-    with pytest.raises(InvariantBroken, match="after its time"):
-        conformance.check_failures(broken(lambda snapshot, _: snapshot(None)))
+    with conformance.opened(broken(lambda snapshot, _: snapshot(None))) as engine, pytest.raises(InvariantBroken, match="after its time"):
+        conformance.check_failures(engine)
 
 
 def test_sessions_that_share_what_they_keep_are_caught():
@@ -247,8 +248,8 @@ def test_sessions_that_share_what_they_keep_are_caught():
             opened.append(opened[0].__enter__())
         return Shared(opened[1])
 
-    with pytest.raises(InvariantBroken):
-        conformance.check_sessions(broken(change))
+    with conformance.opened(broken(change)) as engine, pytest.raises(InvariantBroken):
+        conformance.check_sessions(engine)
 
 
 def test_an_engine_that_loses_duplicates_is_caught():
@@ -258,5 +259,5 @@ def test_an_engine_that_loses_duplicates_is_caught():
         }
         return load(schema, less)
 
-    with pytest.raises(InvariantBroken):
-        conformance.check_owner(lossy)
+    with conformance.opened(lossy) as engine, pytest.raises(InvariantBroken):
+        conformance.check_owner(engine)

@@ -12,6 +12,7 @@ import pytest
 
 import discreet as dp
 import postgres_tables
+import remote_orders
 from discreet.engines import check_engine
 from discreet.engines.engine import Deadline
 from discreet.engines.postgres import PostgresEngine, PostgresSnapshot, check_address
@@ -437,3 +438,9 @@ def test_numbers_are_clamped_as_they_are_declared(address, owner):
     with engine.snapshot() as session:
         (batch,) = session.stream(f"SELECT x FROM {view_name('wild', engine.dialect)} ORDER BY who")
     assert batch.column(0).to_pylist() == [1.0, None, 5e-324, None]
+
+
+def test_models_and_synthetic_tables_are_the_same_bytes_as_in_memory(address):
+    postgres_tables.copy_in(address, {"visits": remote_orders.visits()})
+    found = remote_orders.outcomes(address, source_table=postgres_tables.place("visits"))
+    assert found == remote_orders.outcomes(remote_orders.visits())

@@ -115,10 +115,13 @@ def bound_contributions(
     if plan.contributions is not None:
         return BoundedContributions(plan.contributions)
     mechanism, most, found, told = plan.histogram, widest(plan), {}, {}
-    for name, norm in plan.norms.items():
-        people = np.zeros(len(norm.bounds) + 1, dtype=np.int64)
-        for batch in session.stream(statements.histogram(norm), people.size):
-            people[batch.column(0).to_numpy()] = batch.column(1).to_numpy()
+    sizes = [len(norm.bounds) + 1 for norm in plan.norms.values()]
+    every = np.zeros(sum(sizes), dtype=np.int64)
+    for select in statements.histograms():
+        for batch in session.stream(select, every.size):
+            every[batch.column(0).to_numpy()] = batch.column(1).to_numpy()
+    split = np.split(every, np.cumsum(sizes)[:-1])
+    for (name, norm), people in zip(plan.norms.items(), split, strict=False):
         noisy = np.asarray(mechanism.release(people), dtype=np.float64)
         spread = ContributionHistogram(noisy, float(mechanism.scale), norm.steps, _top(norm))
         limit = choose(spread, norm, unit_scale(plan, norm), group_count(plan.query))

@@ -7,7 +7,6 @@ import math
 import secrets
 from dataclasses import dataclass
 
-from discreet.answer.plan.limits import Norm
 from discreet.answer.plan.set_plan import SetPlan
 from discreet.plan.bounding import ContributionBounds, NoiseKind
 from discreet.plan.kinds import Kind
@@ -44,9 +43,10 @@ class SetStatements:
         pairs = self._kept(self.compiled.pairs)
         return [pairs, self.compiled.norms] if self.compiled.keys else [pairs]
 
-    def histogram(self, norm: Norm) -> str:
-        """How many people have which norm."""
-        return self.compiled.spread(norm.name, norm.bounds)
+    def histograms(self) -> list[str]:
+        """How many people have which norm, of all norms in one statement; none without norms."""
+        norms = [(norm.name, norm.bounds) for norm in self.plan.norms.values()]
+        return [self.compiled.spread(*norms)] if norms else []
 
     def bounding(self, contributions: ContributionBounds) -> list[Kept]:
         """Leave people as many groups as may be found, and write down who is over the limits.
@@ -114,7 +114,7 @@ class SetStatements:
         kinds = self.compiled.statistics
         return [
             *map(str, self.people()),
-            *(self.histogram(norm) for norm in self.plan.norms.values()),
+            *self.histograms(),
             *map(str, self.bounding(contributions)),
             *([self.shares(contributions)] if self.compiled.participants else []),
             self.totals(contributions),

@@ -152,10 +152,17 @@ class CompiledQuery:
         top = self.dialect.literal(INT64[1], Kind.INTEGER)
         return self.dialect.cast(f"LEAST({text}, {top})", Kind.INTEGER)
 
-    def spread(self, norm: str, limits: Sequence[int]) -> str:
-        """How many people first fit each of these rising limits; one bucket more takes the rest."""
-        buckets = self.dialect.histogram(norm, limits, self._norms)
-        return f"SELECT * FROM ({buckets}) AS b ORDER BY 1"
+    def spread(self, *norms: tuple[str, Sequence[int]]) -> str:
+        """How many people first fit each of these rising limits; one bucket more takes the rest.
+
+        The buckets of one norm are numbered after those of the norm before it: all in one pass.
+        """
+        parts, first = [], 0
+        for norm, limits in norms:
+            buckets = self.dialect.histogram(norm, limits, self._norms)
+            parts.append(f"SELECT bucket + {first} AS bucket, people FROM ({buckets}) AS b")
+            first += len(limits) + 1
+        return f"SELECT * FROM ({' UNION ALL '.join(parts)}) AS b ORDER BY 1"
 
     def weights(self, rows: int, groups: int, *, square: bool) -> list[Kept]:
         """The people over the limits and their weights; `square` for limits on squared norms.

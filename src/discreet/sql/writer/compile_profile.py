@@ -53,7 +53,7 @@ class CompiledProfile:
 
     def spread(self, limits: Sequence[int]) -> str:
         """How many people first fit each of these rising limits on rows."""
-        return self._compiled.spread("l1", limits)
+        return self._compiled.spread(("l1", limits))
 
     def weights(self, limit: int) -> list[Kept]:
         """The people over a limit on rows, and their weights."""

@@ -119,8 +119,8 @@ def test_the_histograms_that_choose_limits_are_among_the_sql(engine):
     answer(asked(ASKED), recorder, PRICE)
     shown = explain(asked(ASKED), engine, PRICE).sql
     assert len(shown) == len(recorder.heard)
-    assert shown[:4] == tuple(recorder.heard[:4])
-    assert all("bucket" in one for one in shown[2:4])
+    assert shown[:3] == tuple(recorder.heard[:3])
+    assert "bucket" in shown[2]
 
 
 @pytest.mark.parametrize("price", [Price(1), Price(1, 1e-6), Price(Fraction(1, 10), 1e-9)])
