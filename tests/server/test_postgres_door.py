@@ -9,6 +9,7 @@ import threading
 import time
 
 import psycopg
+import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 from hypothesis import example, given, settings
@@ -18,7 +19,9 @@ import discreet as dp
 from clinic_curator import add_cities, add_visits
 from discreet.answer.measurement_plan import MeasurementPlan
 from discreet.cli import main
+from discreet.errors import EngineError
 from discreet.server import tokens
+from discreet.server.postgres import answering
 from postgres_client import WireClient, errors, fields, message, startup
 from running_server import QUICK, free_port, served, serving
 from visits_folder import CANARY, CANARY_TEXT, make
@@ -109,8 +112,6 @@ def test_a_token_tells_and_answers_about_its_own_datasets_alone():
 
 
 def pd_table():
-    import pyarrow as pa
-
     return pa.table({"id": range(50)})
 
 
@@ -242,32 +243,64 @@ def test_the_rate_of_a_name_is_one_for_both_protocols_and_slows_clients_down():
 # --- giving up ----------------------------------------------------------------------------------
 
 
-def test_a_statement_is_cancelled_and_what_was_charged_is_found_later(monkeypatch):
-    begun, goes_on, measure = threading.Event(), threading.Event(), MeasurementPlan.measure
+def test_a_statement_is_cancelled_and_the_charge_stays(monkeypatch):
+    begun, measure = threading.Event(), MeasurementPlan.measure
 
-    def wait(*question):
+    def until_it_is_stopped(*question):
         begun.set()
-        assert goes_on.wait(60)
-        return measure(*question)
+        while time.monotonic() < question[-1].moment:
+            time.sleep(0.01)
+        raise EngineError("it was stopped", why="its time was over", fix="none")
 
-    monkeypatch.setattr(MeasurementPlan, "measure", wait)
+    monkeypatch.setattr(MeasurementPlan, "measure", until_it_is_stopped)
     with (
         curator_of() as curator,
         served(curator, postgres=True) as server,
         connect(server, server.token("ann", "analyst")) as connection,
     ):
-        notices = []
-        connection.add_notice_handler(lambda one: notices.append(one.message_primary))
+        before = spent(server)
         giving_up = threading.Thread(target=lambda: begun.wait(60) and connection.cancel_safe())
         giving_up.start()
         with pytest.raises(psycopg.errors.QueryCanceled):
             connection.execute(COUNT)
         giving_up.join()
-        goes_on.set()
         once = spent(server)
-        assert isinstance(connection.execute(COUNT).fetchone()[0], int)
+        assert once > before
+        work, end = server.app.state.app_state.work, time.monotonic() + 60
+        while work._held and time.monotonic() < end:
+            time.sleep(0.01)
+        assert not work._held  # nobody computes it any longer
+        monkeypatch.setattr(MeasurementPlan, "measure", measure)
+        with pytest.raises(psycopg.errors.SystemError, match="cancelled"):
+            connection.execute(COUNT)  # it was given up for ever
         assert spent(server) == once
-        assert any("free" in one for one in notices)
+        assert isinstance(connection.execute(f"{COUNT} WHERE amount > 1").fetchone()[0], int)
+
+
+def test_what_is_about_public_tables_alone_is_exact_and_free(server, password):
+    asked = "SELECT COUNT(*) AS n FROM cities"
+    before = spent(server)
+    with connect(server, password, options="") as connection:
+        found = connection.execute(asked)
+        assert [one.type_code for one in found.description] == [20]
+        [[count]] = found.fetchall()
+        assert count > 1
+        assert connection.execute(asked, prepare=True).fetchone() == (count,)
+        assert "free" in connection.execute(f"EXPLAIN {asked}").fetchone()[0]
+        assert connection.execute(f"{asked} LIMIT 0").fetchall() == []
+        with pytest.raises(psycopg.errors.UndefinedColumn) as told:
+            connection.execute("SELECT nope FROM cities")
+        assert told.value.diag.statement_position == "8"
+    assert spent(server) == before
+
+
+def test_a_large_answer_is_sent_from_a_file(monkeypatch):
+    monkeypatch.setattr(answering, "LARGE", 8)
+    table = pa.table({"0": list(range(9000)), "1": ["a"] * 9000})
+    found = answering._spilled(table)
+    assert found == table
+    assert found["0"].num_chunks == 3
+    assert answering._spilled(table.slice(0, 0)).num_rows == 0
 
 
 def test_a_key_that_nobody_has_cancels_nothing(server):

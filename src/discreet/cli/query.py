@@ -1,6 +1,7 @@
 """`discreet query`: ask."""
 
 import json
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -8,6 +9,7 @@ import click
 from rich.console import Console
 
 from discreet.cli.options import (
+    Exact,
     check_priced,
     curator_option,
     open_curator,
@@ -31,6 +33,12 @@ if TYPE_CHECKING:
 @price_options
 @click.option("--request", help="A name for this attempt: the same name is never charged twice.")
 @click.option("--remeasure", is_flag=True, help="Measure again and merge with earlier answers.")
+@click.option(
+    "--outside",
+    type=Exact(),
+    metavar="EPSILON",
+    help="Count the people in none of the answer's groups too, for an epsilon of its own.",
+)
 @click.option("--statement", is_flag=True, help="Add a paragraph on what was protected.")
 @shape_options
 def query(
@@ -41,6 +49,7 @@ def query(
     analyst: str | None,
     request: str | None,
     remeasure: bool,
+    outside: Fraction | None,
     statement: bool,
 ) -> None:
     """Ask a question in SQL.
@@ -65,13 +74,20 @@ def query(
             release = curator.remeasure(text, analyst=analyst, **price)
         else:
             release = curator.sql(text, analyst=analyst, request=request, **price)
+        rest = None
+        if outside is not None:
+            asked = {"epsilon": outside, "shown": release, "as_of": price["as_of"]}
+            rest = curator.outside(text, analyst=analyst, **asked)
     if shape() == "csv":
         click.echo(release.to_csv(), nl=False)
     elif shape() == "json":
         said = {"statement": release.statement()} if statement else {}
-        click.echo(json.dumps({**facts(release), **said}, indent=2))
+        left = {} if rest is None else {"outside": facts(rest)}
+        click.echo(json.dumps({**facts(release), **left, **said}, indent=2))
     else:
         plain(repr(release))
+    if rest is not None and shape() != "json":
+        click.echo(f"\n{rest!r}", err=shape() == "csv")
     if statement and shape() != "json":
         click.echo(release.statement(), err=shape() == "csv")  # a table stays a table
 

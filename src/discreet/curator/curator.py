@@ -9,7 +9,7 @@ the charge, once. Asking the same again returns the same bytes.
 import copy
 import datetime as dt
 import os
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -51,7 +51,7 @@ from discreet.curator.person_statement import (
 )
 from discreet.curator.planned_orders import OWNER, OrderExplanation, PlannedOrder
 from discreet.curator.pricing import Offer, Terms
-from discreet.curator.profile_bounds import read_bounded
+from discreet.curator.profile_bounds import hold, read_bounded
 from discreet.curator.public_questions import answer_public
 from discreet.curator.query_orders import QueryOrder, UnpricedQuery
 from discreet.curator.question_interface import QuestionInterface
@@ -69,6 +69,7 @@ from discreet.plan import canonical
 from discreet.plan.dummy import ROWS, dummy
 from discreet.plan.kinds import Kind
 from discreet.plan.query import Query, tables_in
+from discreet.plan.relations import Relation
 from discreet.plan.remembered import remember
 from discreet.plan.schema import (
     Bounds,
@@ -766,6 +767,13 @@ class Curator(QuestionInterface):
             if found is None:
                 raise
             return found
+
+    def _hold(
+        self, relation: Relation, make: Callable[[Relation], Query], *, analyst: str | None
+    ) -> Query | None:
+        seen = self._tables
+        names = (self._ledger, list(seen.datasets()), OWNER if analyst is None else analyst)
+        return hold(relation, make, seen.schema, *names)
 
     def _offer_order(
         self, kind: str, spec: Mapping[str, Any], analyst: str | None

@@ -44,15 +44,15 @@ from discreet.curator.profile_reading import (
     profiled,
 )
 from discreet.curator.profile_release import ProfileRelease
-from discreet.curator.query_orders import delta_for, within_reason
+from discreet.curator.query_orders import delta_for, noise_kinds_for, within_reason
 from discreet.engines.engine import Deadline, Engine, Session
-from discreet.errors import InputError, QueryRefused
+from discreet.errors import InputError
 from discreet.mechanisms.gaussian import largest_mu
 from discreet.plan.bounding import FULL, NoiseKind
 from discreet.plan.query import Query
 from discreet.plan.schema import EachRow, Schema, Table
 from discreet.plan.work import Work
-from discreet.privacy import GDP, Approximate, Neighbours, compose
+from discreet.privacy import GDP, Approximate, Neighbours, Pure, compose
 from discreet.privacy.budgets.charges import Charge, Measure, price_sum
 from discreet.rationals import Real, rational
 from discreet.sql.writer.compile_profile import CompiledProfile, profile_query
@@ -85,19 +85,23 @@ class ProfileOrder(PlannedOrder):
 
     Guarantee:
         `parts` measurements of `mu_squared` / `parts` each, in all sqrt(mu_squared)-Gaussian
-        private; and, where texts have to be found, (0, `key_delta`) beside it.
+        private; where an account adds epsilons (`pure`), of epsilon / `parts` each. Where texts
+        have to be found, (0, `key_delta`) beside it; without a delta they are not shown.
     """
 
     table: Table
     price: Price
     about: Neighbours
     mu_squared: Fraction
+    pure: bool = False
     kind = "profile"
 
     @staticmethod
-    def of(table: Table, price: Price, about: Neighbours) -> "ProfileOrder":
+    def of(table: Table, price: Price, about: Neighbours, *, pure: bool) -> "ProfileOrder":
         """An order for the largest mu^2 of a price; half its delta is for keys to be found."""
-        blank = ProfileOrder(table, price, about, Fraction(1))
+        blank = ProfileOrder(table, price, about, Fraction(0 if pure else 1), pure)
+        if pure:
+            return blank
         gaussian = price.delta - blank.key_delta
         return replace(blank, mu_squared=largest_mu(price.epsilon, gaussian) ** 2)
 
@@ -109,7 +113,8 @@ class ProfileOrder(PlannedOrder):
     @property
     def key_delta(self) -> Fraction:
         """The delta of all keys that are found."""
-        return self.price.delta / 2 if self.found else Fraction(0)
+        share = self.price.delta if self.pure else self.price.delta / 2
+        return share if self.found else Fraction(0)
 
     @property
     def parts(self) -> int:
@@ -125,12 +130,15 @@ class ProfileOrder(PlannedOrder):
 
     def noise(self, limit: int, full: int = FULL) -> ProfileNoise:
         """The noise of each measurement."""
-        return ProfileNoise(self.mu_squared / self.parts, full, limit, self.about)
+        epsilon = self.price.epsilon / self.parts if self.pure else None
+        return ProfileNoise(self.mu_squared / self.parts, full, limit, self.about, epsilon)
 
     @property
     def guarantees(self) -> tuple[Charged, ...]:
-        """Gaussian noise, and keys that are found."""
-        noise = GDP.of_square(self.mu_squared, neighbours=self.about)
+        """Gaussian or Laplace noise, and keys that are found."""
+        noise: Charged = GDP.of_square(self.mu_squared, neighbours=self.about)
+        if self.pure:
+            noise = Pure(self.price.epsilon, neighbours=self.about)
         keys = Approximate(0, self.key_delta, neighbours=self.about)
         return (noise, keys) if self.key_delta else (noise,)
 
@@ -162,7 +170,9 @@ class ProfileOrder(PlannedOrder):
 
     def decisions(self) -> Mapping[str, Any]:
         """How it will be measured."""
-        return {"version": 1, "mu_squared": str(self.mu_squared), "parts": self.parts}
+        spent = {"epsilon": str(self.price.epsilon)} if self.pure else {}
+        spent = spent or {"mu_squared": str(self.mu_squared)}
+        return {"version": 1, **spent, "parts": self.parts}
 
     def explain(self, dialect: Dialect) -> OrderExplanation:
         """What it will cost, and how much noise each count has."""
@@ -175,7 +185,7 @@ class ProfileOrder(PlannedOrder):
             "measurements": self.parts,
             "sigma": round(sigma, 1),
             "max_rows_per_person": self.stated,
-            "threshold": self._threshold(limit) if self.found else None,
+            "threshold": self._threshold(limit) if self.key_delta else None,
             "sql": [compiled.block(names) for names in blocks(self.table)],
         }
         per = "" if self.stated else ", times the rows that one person weighs at most"
@@ -183,7 +193,9 @@ class ProfileOrder(PlannedOrder):
             f"profile of {self.table.name}: {len(profiled(self.table))} columns in {self.parts} "
             f"measurements, each count with noise of about {sigma:,.0f} rows{per}"
         )
-        if self.found:
+        if self.found and not self.key_delta:
+            text += f"\nvalues of {', '.join(self.found)} are not shown: that takes a delta"
+        elif self.found:
             text += (
                 f"\nvalues of {', '.join(self.found)} are shown where about {facts['threshold']:,} "
                 f"rows have them{per}"
@@ -247,9 +259,10 @@ class ProfileOrder(PlannedOrder):
     def present(self, measured: bytes) -> ProfileRelease:
         """The release: a function of what is stored."""
         made = NoisyProfile.from_dict(json.loads(measured))
-        sigma = self.noise(made.limit).sigma
+        noise = self.noise(made.limit)
+        sigma, tail = noise.sigma, noise.tail
         columns = tuple(
-            describe(name, of, made.columns[name], sigma, FULL)
+            describe(name, of, made.columns[name], sigma, FULL, tail)
             for name, of in profiled(self.table).items()
         )
         rows = NoisyCount(max(0.0, made.rows / FULL), 1.96 * sigma / FULL)
@@ -286,16 +299,10 @@ class UnpricedProfile(UnpricedOrder[ProfileOrder]):
         return placeholder._work(bound)  # noqa: SLF001 - of the same module
 
     def plan(self, at: QuoteContext) -> ProfileOrder:
-        """Decide how it is measured; refused where there is no delta."""
+        """Decide how it is measured: with Laplace noise where an account adds epsilons."""
         price = within_reason(Price(self.epsilon, delta_for(self.delta, at.touched)))
-        if not price.delta:
-            raise QueryRefused(
-                "a profile without delta",
-                why="its noise is Gaussian, which has no epsilon without a delta above 0",
-                fix="pass delta=1e-6, and a budget with a delta",
-                code="delta",
-            )
-        return ProfileOrder.of(self.table, price, at.neighbours)
+        pure = NoiseKind.GAUSSIAN not in noise_kinds_for(at.touched, price.delta)
+        return ProfileOrder.of(self.table, price, at.neighbours, pure=pure)
 
 
 class ProfileKind(OrderKind):
@@ -319,7 +326,9 @@ class ProfileKind(OrderKind):
         stored, decided = json.loads(order.plan), order.decisions or {}
         table = _table(stored["table"], schema)
         about = Neighbours(stored["neighbours"])
-        return ProfileOrder(table, self.price(order), about, Fraction(decided["mu_squared"]))
+        pure = "epsilon" in decided
+        spent = Fraction(0) if pure else Fraction(decided["mu_squared"])
+        return ProfileOrder(table, self.price(order), about, spent, pure)
 
     def price(self, order: Order) -> Price:
         """What was typed."""

@@ -20,7 +20,7 @@ from discreet.plan.clamping import clamp
 from discreet.plan.expressions import Column
 from discreet.plan.relations import Named, Project, Relation, Scan
 from discreet.plan.schema import Bounds, Keys, Table
-from discreet.privacy import GDP, Approximate, Guarantee, Neighbours, compose
+from discreet.privacy import GDP, Approximate, Guarantee, Neighbours, Pure, compose
 from discreet.workload.column_profiles import ColumnProfile, NoisyCount
 
 _HEADS = ("column", "kind", "NULL", "different", "range", "5 % / median / 95 %", "most frequent")
@@ -52,7 +52,8 @@ class ProfileRelease(BaseRelease):
     @property
     def costs(self) -> tuple[Cost, ...]:  # type: ignore[override]
         """Noisy counts, and texts that were found."""
-        words = ("counts of a profile", "Gaussian"), ("texts that a profile found", "threshold")
+        law = "Gaussian" if isinstance(self.guarantees[0], GDP) else "Laplace"
+        words = ("counts of a profile", law), ("texts that a profile found", "threshold")
         return tuple(Cost(*what, one) for what, one in zip(words, self.guarantees, strict=False))
 
     def __getitem__(self, name: str) -> ColumnProfile:
@@ -186,11 +187,11 @@ class ProfileRelease(BaseRelease):
         facts = self.json_facts()
         del facts["proposals"]
         noise, *keys = self.guarantees
-        assert isinstance(noise, GDP)  # noqa: S101 - narrowing: see `ProfileOrder.guarantees`
+        spent = {"mu": str(noise.mu)} if isinstance(noise, GDP) else {}
         about = {
             "profile": 1,
             "price": [str(self.price.epsilon), str(self.price.delta)],
-            "mu": str(noise.mu),
+            **spent,
             "key_delta": str(keys[0].delta0) if keys else "0",  # type: ignore[union-attr]
             "neighbours": noise.neighbours.value,
             **facts,
@@ -203,12 +204,15 @@ class ProfileRelease(BaseRelease):
         try:
             told = json.loads(stored)
             about, slip = Neighbours(told["neighbours"]), Fraction(told["key_delta"])
-            noise = GDP(Fraction(told["mu"]), neighbours=about)
+            price = Price(*map(Fraction, told["price"]))
+            noise: Charged = Pure(price.epsilon, neighbours=about)
+            if "mu" in told:
+                noise = GDP(Fraction(told["mu"]), neighbours=about)
             keys = (Approximate(0, slip, neighbours=about),) if slip else ()
             people = told["people"]
             return ProfileRelease(
                 told["table"],
-                Price(*map(Fraction, told["price"])),
+                price,
                 (noise, *keys),
                 NoisyCount(**told["rows"]),
                 None if people is None else NoisyCount(**people),

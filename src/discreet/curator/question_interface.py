@@ -2,7 +2,7 @@
 
 import datetime as dt
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -27,7 +27,7 @@ from discreet.curator.synthesis_release import SynthesisRelease
 from discreet.plan.builder import Asker, From, Question
 from discreet.plan.outside import count_outside
 from discreet.plan.query import Query
-from discreet.plan.relations import Scan
+from discreet.plan.relations import Relation, Scan
 from discreet.plan.schema import Schema, Table
 from discreet.privacy.budgets.charges import Charge
 from discreet.rationals import Real
@@ -99,10 +99,14 @@ class QuestionInterface(ABC):
         found = tables.get(name)
         if not isinstance(found, Table):
             raise unknown("table", name, [n for n, one in tables.items() if isinstance(one, Table)])
-        return From(
-            Scan(found),
-            ask=Asker(partial(self.ask, analyst=analyst), partial(self.explain, analyst=analyst)),
-        )
+        verbs = (self.ask, self.explain, self._hold)
+        return From(Scan(found), ask=Asker(*(partial(one, analyst=analyst) for one in verbs)))
+
+    def _hold(
+        self, relation: Relation, make: Callable[[Relation], Query], *, analyst: str | None
+    ) -> Query | None:
+        """A question with bounds from profiles that its analyst was told; None without any."""
+        return None
 
     def remeasure(
         self,

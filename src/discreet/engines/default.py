@@ -3,6 +3,7 @@
 from discreet.engines.duckdb import DuckDBEngine as DefaultEngine
 from discreet.engines.duckdb_files import (
     as_arrow,
+    check_names,
     compute,
     list_tables,
     read_database,
@@ -19,6 +20,7 @@ __all__ = [
     "DefaultEngine",
     "StoredColumn",
     "as_arrow",
+    "check_names",
     "compute",
     "convert",
     "describe",

@@ -4,7 +4,7 @@ None of it asks a question; it is what happens to rows on their way in, and to r
 Errors of the database are not passed on, since they may quote data.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -85,21 +85,21 @@ def read_json(path: Path) -> pa.Table:
         shape = f"read_json({file}, sample_size = -1, maximum_depth = 1)"
         names = [str(row[0]) for row in connection.execute(f"DESCRIBE FROM {shape}").fetchall()]
         keys = f"SELECT DISTINCT unnest(json_keys(json)) FROM read_json_objects({file})"
-        _check_keys([str(row[0]) for row in connection.execute(keys).fetchall()])
+        check_names([str(row[0]) for row in connection.execute(keys).fetchall()])
         columns = ", ".join(f"{DIALECT.identifier(name)}: 'VARCHAR'" for name in names)
         rows = connection.sql(f"FROM read_json({file}, columns = {{{columns}}})")
         return rows.to_arrow_table()
 
 
-def _check_keys(keys: Sequence[str]) -> None:
-    """Refuse keys that are one name to an engine: the values of the second would be lost."""
+def check_names(names: Iterable[str]) -> None:
+    """Refuse columns that are one name to an engine: the values of the second would be lost."""
     known: dict[str, str] = {}
-    for key in sorted(keys):
+    for key in sorted(names):
         if (other := known.setdefault(key.lower(), key)) != key:
             raise InputError(
-                f"the keys {other} and {key} differ in upper and lower case alone",
+                f"the columns {other} and {key} differ in upper and lower case alone",
                 why="a name has to mean one column",
-                fix="rename one of them in the file",
+                fix="rename one of them in the file, or pass other names",
             )
 
 

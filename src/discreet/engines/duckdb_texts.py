@@ -3,7 +3,7 @@
 None of it is for analysts: what is told here is the owner's own data.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from discreet.engines.duckdb_files import DIALECT, connected, reader
-from discreet.engines.reading import FALSE, TRUE, Reading, words
+from discreet.engines.reading import ABSENT, FALSE, TRUE, Reading, words
 from discreet.plan.calendar import moment
 from discreet.plan.kinds import Kind, Type
 from discreet.sql.writer.scan import render_scan_column
@@ -19,11 +19,17 @@ from discreet.sql.writer.scan import render_scan_column
 TEXT = "VARCHAR"
 _ISO = {Kind.DATE: "%Y-%m-%d", Kind.TIMESTAMP: "%Y-%m-%d %H:%M:%S.%f"}
 _EXAMPLES = ("first", "min", "max")
+_BLOCK = 8
+"""Columns that one statement measures."""
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnCounts:
-    """What a column holds: `values` are no NULL, of which some are `unreadable` or `outside`."""
+    """What a column holds: `values` are no NULL, of which some are `unreadable` or `outside`.
+
+    `absent` are words among its texts that often stand for NULL, and `codes` counts numbers that
+    begin with a 0, which is lost.
+    """
 
     values: int
     unreadable: int
@@ -33,6 +39,8 @@ class ColumnCounts:
     high: Any
     examples: tuple[str, ...]
     outside_examples: tuple[str, ...]
+    absent: tuple[str, ...] = ()
+    codes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,63 +58,92 @@ class StoredColumn:
 
 def convert(rows: Any, columns: Mapping[str, StoredColumn], reading: Reading) -> pa.Table:
     """The rows as values of the kinds of their columns; NULL where one is none."""
-    named = ", ".join(f"t{i} AS {DIALECT.identifier(name)}" for i, name in enumerate(columns))
+    made: dict[str, pa.ChunkedArray] = {}
     with connected(pandas_analyze_sample=0) as connection:
-        source = _from(connection, rows)
-        return connection.sql(
-            f"SELECT {named} FROM ({_read(columns, reading, source)})"
-        ).to_arrow_table()
+        for some, source in _blocks(connection, rows, columns, reading):
+            named = ", ".join(f"t{i} AS {DIALECT.identifier(name)}" for i, name in enumerate(some))
+            found = connection.sql(f"SELECT {named} FROM ({source})").to_arrow_table()
+            made |= zip(some, found.columns, strict=True)
+    return pa.table(made)
 
 
 def measure(
     rows: Any, columns: Mapping[str, StoredColumn], reading: Reading, unit: str | None
 ) -> tuple[int, int | None, dict[str, ColumnCounts]]:
-    """How many rows and people there are, and what each column holds; in one pass."""
-    parts = ["COUNT(*)"]
-    people = None if unit is None else list(columns).index(unit)
-    parts.append("0" if people is None else f"COUNT(DISTINCT t{people})")
-    for i, one in enumerate(columns.values()):
-        parts += _counts(i, one.type)
+    """How many rows and people there are, and what each column holds."""
+    counts: dict[str, ColumnCounts] = {}
+    total, people = 0, None
     with connected(pandas_analyze_sample=0) as connection:
         connection.execute("PRAGMA disable_optimizer")  # its time grows like columns cubed
-        source = _from(connection, rows)
-        found = connection.execute(
-            f"SELECT {', '.join(parts)} FROM ({_read(columns, reading, source)})"
-        ).fetchone()
-    assert found is not None  # noqa: S101 - an aggregate has a row
-    width = (len(found) - 2) // max(1, len(columns))
-    cut = (found[2 + i * width : 2 + (i + 1) * width] for i in range(len(columns)))
-    counts = {name: _told(row) for name, row in zip(columns, cut, strict=True)}
-    return found[0], None if people is None else found[1], counts
+        for some, source in _blocks(connection, rows, columns, reading):
+            whose = list(some).index(unit) if unit in some else None
+            parts = ["COUNT(*)", "0" if whose is None else f"COUNT(DISTINCT t{whose})"]
+            parts += [part for i, one in enumerate(some.values()) for part in _counts(i, one)]
+            select = f"SELECT {', '.join(parts)} FROM ({source})"
+            [(total, persons, *found)] = connection.execute(select).fetchall()
+            people = people if whose is None else persons
+            width = len(found) // len(some)
+            cut = (found[i * width : (i + 1) * width] for i in range(len(some)))
+            counts |= {name: _told(row) for name, row in zip(some, cut, strict=True)}
+    return total, people, counts
 
 
 def frequent(
     rows: Any, columns: Mapping[str, StoredColumn], reading: Reading, first: int | None = None
 ) -> dict[str, dict[Any, int]]:
     """How often each value of columns with few of them occurs, in all or some `first` rows."""
-    if not columns:
-        return {}
-    parts = ", ".join(f"histogram(t{i})" for i in range(len(columns)))
+    told: dict[str, dict[Any, int]] = {}
     with connected(pandas_analyze_sample=0) as connection:
-        source = _from(connection, rows)
-        source += "" if first is None else f" LIMIT {first}"
-        found = connection.execute(f"SELECT {parts} FROM ({_read(columns, reading, source)})")
-        [row] = found.fetchall()
-    return {name: dict(one or {}) for name, one in zip(columns, row, strict=True)}
+        for some, source in _blocks(connection, rows, columns, reading, first):
+            parts = ", ".join(f"histogram(t{i})" for i in range(len(some)))
+            [row] = connection.execute(f"SELECT {parts} FROM ({source})").fetchall()
+            told |= {name: dict(one or {}) for name, one in zip(some, row, strict=True)}
+    return told
 
 
-def _told(row: tuple[Any, ...]) -> ColumnCounts:
-    values, unreadable, outside, distinct, low, high, *shown = row
+def _blocks(
+    connection: Any,
+    rows: Any,
+    columns: Mapping[str, StoredColumn],
+    reading: Reading,
+    first: int | None = None,
+) -> Iterator[tuple[dict[str, StoredColumn], str]]:
+    """Some columns at a time, and the SELECT that reads them; rows that come once are copied.
+
+    One statement about all columns would take time and memory like their number squared.
+    """
+    source = _from(connection, rows)
+    if isinstance(rows, pa.RecordBatchReader) and len(columns) > _BLOCK:
+        connection.execute(f"CREATE TEMP TABLE copied AS SELECT * FROM {source}")
+        source = "copied"
+    source += "" if first is None else f" LIMIT {first}"
+    listed = list(columns.items())
+    for start in range(0, len(listed), _BLOCK):
+        some = dict(listed[start : start + _BLOCK])
+        yield some, _read(some, reading, source)
+
+
+def _told(row: Sequence[Any]) -> ColumnCounts:
+    values, unreadable, outside, distinct, low, high, words, codes, *shown = row
     half = len(_EXAMPLES)
     lost, strange = (tuple(dict.fromkeys(filter(None, s))) for s in (shown[:half], shown[half:]))
-    return ColumnCounts(values, unreadable, outside, distinct, low, high, lost, strange)
+    absent = tuple(word for word in ABSENT if word in (words or ()))
+    return ColumnCounts(
+        *(values, unreadable, outside, distinct, low, high, lost, strange, absent, codes)
+    )
 
 
-def _counts(i: int, of: Type) -> Iterable[str]:
-    lost, out = f"g{i} AND t{i} IS NULL", _outside(f"t{i}", of)
+def _counts(i: int, one: StoredColumn) -> Iterable[str]:
+    lost, out = f"g{i} AND t{i} IS NULL", _outside(f"t{i}", one.type)
     yield from (f"COUNT(*) FILTER ({each})" for each in (f"g{i}", lost, out))
     yield f"approx_count_distinct(t{i})"
     yield from (f"CAST({end}(t{i}) AS VARCHAR)" for end in ("min", "max"))
+    kind, is_text = one.type.kind, one.stored == TEXT
+    absent = f"trim(r{i}) IN ({', '.join(map(DIALECT.text, ABSENT))})"
+    words = f"list(DISTINCT trim(r{i})) FILTER ({absent})"
+    yield words if is_text and kind is Kind.TEXT else "NULL"
+    coded = f"COUNT(*) FILTER (t{i} IS NOT NULL AND regexp_matches(c{i}, '^[+-]?0[0-9]'))"
+    yield coded if is_text and kind.is_number else "0"
     for which in (lost, out):
         yield from (f"{pick}(CAST(r{i} AS VARCHAR)) FILTER ({which})" for pick in _EXAMPLES)
 
@@ -137,7 +174,7 @@ def _read(columns: Mapping[str, StoredColumn], reading: Reading, source: str) ->
         else:
             given = f"c{i} IS NOT NULL"
             inner.append(f"{_without_absent(stored, one.type.kind, reading)} AS c{i}")
-        outer.append(f"r{i}, {given} AS g{i}, {_value(f'c{i}', name, one, reading)} AS t{i}")
+        outer.append(f"r{i}, c{i}, {given} AS g{i}, {_value(f'c{i}', name, one, reading)} AS t{i}")
     return f"SELECT {', '.join(outer)} FROM (SELECT {', '.join(inner)} FROM {source})"
 
 

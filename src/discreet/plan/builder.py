@@ -338,10 +338,14 @@ OTHER = "other."
 
 @dataclass(frozen=True, slots=True)
 class Asker:
-    """What a curator does with a whole question: answer it for a price, or explain it."""
+    """What a curator does with a whole question: answer it for a price, or explain it.
+
+    `hold` makes a question that lacks bounds, if the curator knows of any.
+    """
 
     release: Callable[..., Any]
     explain: Callable[..., Any]
+    hold: Callable[[rel.Relation, Callable[[rel.Relation], Query]], Query | None]
 
 
 _NAMES = {
@@ -481,7 +485,18 @@ class From:
                 fix="ask for something, such as n=count()",
             )
         all_ = tuple(agg.named(name) for name, agg in aggregates.items())
-        return Question(Query(self.relation, self.keys, all_), self.ask)
+
+        def make(relation: rel.Relation) -> Query:
+            return Query(relation, self.keys, all_)
+
+        try:
+            plan = make(self.relation)
+        except InputError:
+            held = None if self.ask is None else self.ask.hold(self.relation, make)
+            if held is None:
+                raise
+            plan = held
+        return Question(plan, self.ask)
 
 
 @dataclass(frozen=True, slots=True)

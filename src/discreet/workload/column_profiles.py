@@ -141,12 +141,17 @@ def _plain(told: Any) -> Any:
     return told
 
 
-def describe(name: str, of: Type, noisy: NoisyColumn, sigma: float, full: int) -> ColumnProfile:
-    """A column by its noisy counts, in rows; `sigma` is their deviation and `full` a row."""
+def describe(
+    name: str, of: Type, noisy: NoisyColumn, sigma: float, full: int, tail: float
+) -> ColumnProfile:
+    """A column by its noisy counts, in rows; `sigma` is their deviation and `full` a row.
+
+    `tail` is that of Gaussian noise that is as rarely far out: counts have to exceed it by far.
+    """
     error = _Z * sigma / full
     nulls = NoisyCount(max(0.0, noisy.rest[-1] / full), error)
     if noisy.levels:
-        return _binned(name, of, noisy, sigma, full, nulls)
+        return _binned(name, of, noisy, sigma, full, nulls, tail)
     others = NoisyCount(max(0.0, noisy.rest[0] / full), error)
     names = noisy.values if of.keys is None else [key for key in of.keys if key is not None]
     order = np.argsort(-np.array(noisy.counts, dtype=np.int64), kind="stable").tolist()
@@ -164,18 +169,25 @@ def describe(name: str, of: Type, noisy: NoisyColumn, sigma: float, full: int) -
 
 
 def _binned(
-    name: str, of: Type, noisy: NoisyColumn, sigma: float, full: int, nulls: NoisyCount
+    name: str,
+    of: Type,
+    noisy: NoisyColumn,
+    sigma: float,
+    full: int,
+    nulls: NoisyCount,
+    tail: float,
 ) -> ColumnProfile:
     cells = ValueCells.of(of.kind)
     starts, counts = (np.array(part, dtype=np.int64) for part in noisy.levels[-1])
     ends = np.append(starts[1:], cells.size)
-    found = seen(counts, sigma, outer=1)
+    found = seen(counts, tail, outer=1)
     distinct, more = _distinct(noisy.distinct or 0, sigma, full)
     about = (name, of.kind, of.range is not None, nulls, distinct, more)
     if not found:
         return ColumnProfile(*about)
     bounds = _between(cells, int(starts[found[0]]), int(ends[found[-1]]))
-    ranks = (_quantile(q, cells, starts, counts, sigma) for q in QUANTILES)
+    shown = int(starts[found[0]]), int(ends[found[-1]]) - 1
+    ranks = (_quantile(q, cells, starts, counts, sigma, shown) for q in QUANTILES)
     singles = [] if of.kind not in {Kind.INTEGER, Kind.DATE} else found
     top = [
         TopValue(cells.value(int(starts[i])), NoisyCount(counts[i] / full, _Z * sigma / full))
@@ -205,9 +217,14 @@ def _distinct(noisy: int, sigma: float, full: int) -> tuple[NoisyCount, bool]:
 
 
 def _quantile(
-    level: float, cells: ValueCells, starts: Integers, counts: Integers, sigma: float
+    level: float,
+    cells: ValueCells,
+    starts: Integers,
+    counts: Integers,
+    sigma: float,
+    shown: tuple[int, int],
 ) -> QuantileEstimate:
-    """A quantile with all cells in which it may lie.
+    """A quantile with all cells in which it may lie; its own is among those that are `shown`.
 
     Why: with F(j) rows up to cell j of n, the quantile is in a cell where F(j - 1) <= q n <= F(j).
     Noise in F(j) - q n has the variance sigma^2 ((1-q)^2 j + q^2 (k - j)); both hold, up to two
@@ -224,6 +241,7 @@ def _quantile(
     # Where a share of counts lies, spread evenly in each of their cells.
     below: Floats = np.concatenate([[0.0], np.cumsum(np.maximum(counts, 0))])
     place = float(np.interp(level * below[-1], below, ends))
+    place = min(max(place, shown[0]), shown[1])
     at = int(min(max(place, ends[first]), ends[last + 1] - 1))
     low, high = _between(cells, int(ends[first]), int(ends[last + 1]))
     return QuantileEstimate(level, cells.value(at), low, high)

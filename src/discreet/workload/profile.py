@@ -1,8 +1,8 @@
 """One look at many columns: noisy counts of cells that are refined from what was seen before.
 
 Every measurement is a vector that one person moves by a stated weight, with rounded Gaussian noise
-of the same mu^2; so all of them together give away their number times that, however they are
-chosen. What follows from the noisy counts is in `column_profiles`.
+of the same mu^2, or Laplace noise of the same epsilon; so all of them together give away their
+number times that, however they are chosen. What follows from the noisy counts is in `column_profiles`.
 """
 
 import math
@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from discreet.mechanisms.grid import INTEGERS, sqrt_up
+from discreet.mechanisms.laplace import Laplace
 from discreet.mechanisms.rounded_gaussian import RoundedGaussian
 from discreet.mechanisms.unknown_keys import delta_each, touched
 from discreet.privacy import Neighbours
@@ -25,44 +26,63 @@ LEVELS = (64, 64)
 BUCKETS = 1 << 16
 """Places of a hash, in which different values are counted."""
 
+_RARE = Fraction(2, 10**9)
+
 BINNED, LISTED, FOUND = len(LEVELS) + 2, 1, 2
 """Measurements of a column of numbers or times, of one with keys, and of texts."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProfileNoise:
-    """The noise of each measurement: rounded Gaussian, of `mu_squared` each.
+    """The noise of each measurement: rounded Gaussian of `mu_squared`, or Laplace of `epsilon`.
 
     `full` is the weight of one row and `rows` the rows that one person weighs at most.
 
     Guarantee:
         `release` of counts that add up nonnegative weights of rows, or of sums of such counts cut
-        off at any height, is sqrt(mu_squared)-Gaussian private.
+        off at any height, is sqrt(mu_squared)-Gaussian private, or epsilon-private where there is
+        an `epsilon`.
     Neighbours:
         Add-remove moves counts by a vector of l1 norm full * rows at most, in one direction. One
         person in place of another moves them by the difference of two such: sqrt(2) times that in
-        l2 norm.
+        l2 norm, and twice that in l1 norm.
     """
 
     mu_squared: Fraction
     full: int
     rows: int
     neighbours: Neighbours
+    epsilon: Fraction | None = None
 
-    def _mechanism(self, cells: int) -> RoundedGaussian:
-        changed = 2 if self.neighbours is Neighbours.CHANGE_ONE else 1
+    def _mechanism(self, cells: int) -> RoundedGaussian | Laplace:
+        weight, about = self.full * self.rows, self.neighbours
+        changed = 2 if about is Neighbours.CHANGE_ONE else 1
+        if self.epsilon is not None:
+            return Laplace(epsilon=self.epsilon, sensitivity=changed * weight, neighbours=about)
         return RoundedGaussian(
             mu_squared=self.mu_squared,
-            sensitivity=sqrt_up(Fraction(changed * (self.full * self.rows) ** 2)),
+            sensitivity=sqrt_up(Fraction(changed * weight**2)),
             grid=INTEGERS,
             dimension=cells,
-            neighbours=self.neighbours,
+            neighbours=about,
         )
+
+    def half_width(self, probability: Fraction) -> int:
+        """What noise exceeds, on either side, with at most this probability."""
+        return round(self._mechanism(1).error(1 - probability))
 
     @property
     def sigma(self) -> float:
-        """The standard deviation of each count, in weights."""
-        return math.sqrt(self._mechanism(1).variance)
+        """The standard deviation of each count, in weights, or of Gaussian noise about as wide."""
+        found = self._mechanism(1)
+        if isinstance(found, Laplace):
+            return self.half_width(Fraction(1, 20)) / 1.96
+        return math.sqrt(found.variance)
+
+    @property
+    def tail(self) -> float:
+        """The deviation of Gaussian noise that is as rarely far out, six times it."""
+        return self.sigma if self.epsilon is None else self.half_width(_RARE) / 6
 
     def release(self, exact: Integers) -> Integers:
         """The counts with noise."""
@@ -88,7 +108,7 @@ class ProfileNoise:
         """
         weight = self.full * self.rows
         each = delta_each(delta, touched(weight, self.neighbours))
-        return self.least + weight + self._mechanism(1).half_width(2 * each) + 1
+        return self.least + weight + self.half_width(2 * each) + 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +171,7 @@ def measure_binned(
         levels.append((starts.tolist(), noisy.tolist()))
         if parts is not None:
             outer = int(len(levels) > 1)
-            starts = refine(starts, noisy, noise.sigma, cells.size, parts, outer=outer)
+            starts = refine(starts, noisy, noise.tail, cells.size, parts, outer=outer)
             noisy = noise.release(counted(exact, starts))
     distinct = noise.release(np.array([np.minimum(buckets, noise.full).sum()]))
     return NoisyColumn(tuple(levels), rest=rest, distinct=int(distinct[0]))
@@ -176,10 +196,11 @@ def measure_found(
 ) -> NoisyColumn:
     """Texts that are shown, with their counts; `values` are those of the `least` weight.
 
-    Guarantee: `FOUND` measurements, and (0, delta).
+    Guarantee: `FOUND` measurements, and (0, delta). Without a delta no text is shown.
     """
     noisy = noise.release(np.concatenate([exact, np.array(rest, dtype=np.int64)]))
-    shown = np.flatnonzero(noisy[: len(values)] >= noise.threshold(delta)).tolist()
+    least = noise.threshold(delta) if delta else math.inf
+    shown = np.flatnonzero(noisy[: len(values)] >= least).tolist()
     number = noise.release(np.array([distinct]))
     kept = [int(noisy[i]) for i in shown]
     return NoisyColumn((), [values[i] for i in shown], kept, noisy[-2:].tolist(), int(number[0]))

@@ -37,6 +37,8 @@ def test_an_answer_as_a_table_as_json_and_as_csv(discreet):
 
 def test_an_answer_may_carry_its_statement(discreet):
     assert "person" in discreet("query", COUNT, "--epsilon", "0.1", "--statement").stdout
+    outside = discreet("query", BY_CITY, "--epsilon", "0.1", "--outside", "0.1", "--json")
+    assert "outside" in json.loads(outside.stdout)["outside"]["rows"][0]
 
 
 def test_an_answer_within_a_stated_error(discreet):

@@ -19,7 +19,7 @@ from discreet.errors import BudgetError, InputError, InvariantBroken, QueryRefus
 from discreet.plan.bounding import FULL
 from discreet.plan.schema import EachRow
 from discreet.privacy import Neighbours
-from discreet.privacy.budgets.charges import MU_SQUARED, RHO
+from discreet.privacy.budgets.charges import EPSILON, MU_SQUARED, RHO
 from discreet.sql.writer.compile_profile import CompiledProfile
 from discreet.workload.profile import ProfileNoise
 from running_server import served
@@ -113,6 +113,20 @@ def test_what_is_charged_is_what_is_planned_and_measured(shared):
     assert planned.charge(RHO).amount >= planned.mu_squared / 2
 
 
+def test_where_epsilons_add_up_noise_is_laplace_and_texts_take_a_delta():
+    for budget, texts in ((dp.Budget(epsilon=20), 0), (dp.Budget(20, 1e-5, measure="epsilon"), 2)):
+        with add(dp.Curator.in_memory(), budget=budget) as curator:
+            planned = curator._offer_order("profile", spec(), None).planned
+            told = curator.profile("people", epsilon=4)
+            assert ProfileRelease.from_bytes(told.to_bytes()).guarantees == told.guarantees
+        assert planned.parts * planned.noise(3).epsilon == 4 == planned.charge(EPSILON).amount
+        assert (planned.charge(EPSILON).delta > 0) is (texts > 0)
+        assert [one.noise for one in told.costs] == ["Laplace", "threshold"][: 1 + (texts > 0)]
+        assert told["age"].low >= 0
+        assert told["age"].high <= 100
+        assert len(told["city"].top) == (3 if texts else 0)
+
+
 def spec(**other):
     return {"table": "people", "epsilon": "4", **other}
 
@@ -133,9 +147,12 @@ def neighbours(table):
     return pa.concat_tables([table, mine]), table
 
 
+@pytest.mark.parametrize("budget", [BUDGET, dp.Budget(epsilon=20)])
 @pytest.mark.parametrize("limits", [None, dp.Limits(max_rows=2)])
-def test_neighbours_see_nothing_but_released_numbers(limits):
-    differences = replay(lambda table: measured(table, limits=limits), *neighbours(rows(300)))
+def test_neighbours_see_nothing_but_released_numbers(limits, budget):
+    differences = replay(
+        lambda table: measured(table, limits=limits, budget=budget), *neighbours(rows(300))
+    )
     assert not differences, str(differences)
 
 
@@ -152,25 +169,26 @@ def test_a_person_who_is_not_weighed_is_caught(monkeypatch):
     assert "declared" in str(differences)
 
 
+@pytest.mark.parametrize("epsilon", [None, Fraction(1, 10)])
 @pytest.mark.parametrize("about", Neighbours)
 @pytest.mark.parametrize("limit", [1, 5])
-def test_texts_that_one_person_decides_about_are_shown_with_delta_at_most(about, limit):
+def test_texts_that_one_person_decides_about_are_shown_with_delta_at_most(about, limit, epsilon):
     """In exact arithmetic, however the person spreads their weight over values."""
     delta = Fraction(1, 10**6)
-    noise = ProfileNoise(Fraction(1, 100), FULL, limit, about)
+    noise = ProfileNoise(Fraction(1, 100), FULL, limit, about, epsilon)
     weight = FULL * limit
     for many in (1, 2, 3, 7, 64, FULL, weight):
         assert shown(noise, noise.threshold(delta), weight // many, many) <= delta
     # Without the person's own weight, or for one value alone, it would be too low.
     low = noise.threshold(delta) - weight
     assert shown(noise, low, weight, 1) > shown(noise, noise.threshold(delta), weight, 1)
-    single = noise.least + noise._mechanism(1).half_width(2 * delta)
+    single = noise.least + noise.half_width(2 * delta)
     assert shown(noise, single, 1, weight) > delta
 
 
 def shown(noise, threshold, each, many):
     """The chance that any of the values is shown that the person's weight made candidates."""
-    tail = noise._mechanism(1).tail(threshold - (noise.least - 1 + each))
+    tail = noise._mechanism(1)._tail(threshold - (noise.least - 1 + each))
     return Fraction(tail.upper) * many
 
 
@@ -229,6 +247,11 @@ def test_sums_and_means_take_bounds_from_the_profile_of_the_same_analyst(curator
     assert abs(answer.to_arrow()["m"][0].as_py() - true) < true / 10
     assert any(f"pay is held between {told['pay'].low}" in note for note in answer.notes)
     assert not any("age" in note for note in answer.notes)
+    begun = curator.table("people", analyst="bob").where(dp.col("year") > 1900)
+    built = begun.agg(m=dp.mean("pay")).release(epsilon=4)
+    assert abs(built.to_arrow()["m"][0].as_py() - true) < true / 10
+    with pytest.raises(InputError, match="without bounds"):
+        curator.table("people").agg(m=dp.mean("pay"))
     spent = curator.budget("people").spent
     assert curator.sql(question, epsilon=4, analyst="bob").to_bytes() == answer.to_bytes()
     assert curator.budget("people").spent == spent
@@ -288,7 +311,6 @@ def test_it_reads_as_text_html_table_and_json(shared):
     [
         ({"table": "nothing", "epsilon": "1"}, "nothing"),
         ({"table": "people"}, "epsilon"),
-        ({"table": "people", "epsilon": "1", "delta": "0"}, "without delta"),
         ({"table": "people", "epsilon": "many"}, "epsilon"),
         ({"table": ["people"], "epsilon": "1"}, "private table"),
     ],

@@ -205,9 +205,14 @@ def _look(source: Source, stated: Stated, unit: str | None, *, propose: bool) ->
         for name, kind in kinds.items()
     }
     rows, people, counts = measure(source.open(), wanted, reading, unit if unit in kinds else None)
+    guessed = {name: kind for name, kind in kinds.items() if origins[name] == "data"}
+    kinds |= _corrected(source, guessed, wanted, counts, reading)
+    origins |= {name: "file" for name in guessed if kinds[name] is Kind.TEXT}
     known: dict[str, Bounds | Keys] = {}
     if propose or set(stated.confirm) - {_KINDS}:
         known = _proposals(source, wanted, counts, reading, {*stated.columns, unit})
+    if not source.typed and reading.nulls is None:
+        questions += _absent(counts)
     if reading.is_strict:
         asked = {question.column for question in questions}
         open_ = {name: one for name, one in counts.items() if name not in asked}
@@ -230,6 +235,44 @@ def _look(source: Source, stated: Stated, unit: str | None, *, propose: bool) ->
         source.name, rows, people, source.skipped[0], source.typed, open_reading, columns,
         tuple(questions), tuple(unsaid), tuple(source.tables), unit,
     )  # fmt: skip
+
+
+def _corrected(
+    source: Source,
+    guessed: Mapping[str, Kind],
+    wanted: dict[str, StoredColumn],
+    counts: dict[str, ColumnCounts],
+    reading: Reading,
+) -> dict[str, Kind]:
+    """Kinds guessed from the first rows that later ones contradict; measured anew in place.
+
+    Numbers that begin with a 0 are codes, and whole numbers may turn out to have fractions.
+    """
+    others = {
+        name: Kind.TEXT if counts[name].codes else Kind.REAL
+        for name, kind in guessed.items()
+        if counts[name].codes or (kind is Kind.INTEGER and counts[name].unreadable)
+    }
+    again = {name: StoredColumn("VARCHAR", Type(kind)) for name, kind in others.items()}
+    found = measure(source.open(), again, reading, None)[2] if again else {}
+    better = {n: one for n, one in found.items() if one.unreadable < max(1, counts[n].unreadable)}
+    counts |= better
+    wanted |= {name: again[name] for name in better}
+    return {name: others[name] for name in better}
+
+
+def _absent(counts: Mapping[str, ColumnCounts]) -> list[OwnerQuestion]:
+    """Ask whether NA in a column of text is NULL, or Namibia."""
+    return [
+        OwnerQuestion(
+            "nulls",
+            f"Does {' or '.join(one.absent)} in {name} stand for NULL, or for itself?",
+            name,
+            (("NULL", {"nulls": list(one.absent)}), ("itself", {"nulls": []})),
+        )
+        for name, one in counts.items()
+        if one.absent
+    ]
 
 
 def _without_doubts(reading: Reading, questions: Collection[OwnerQuestion]) -> Reading:

@@ -6,6 +6,7 @@ unless the owner confirms it.
 
 import codecs
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -102,7 +103,7 @@ def guess_columns(
         name: {text.strip(): n for text, n in texts.items() if text.strip() not in _absent(said)}
         for name, texts in columns.items()
     }
-    marks = _guess_marks(given, found, kinds)
+    marks = _guess_marks({name: _shapes(texts) for name, texts in given.items()}, found, kinds)
     dates: dict[str, str] = {}
     for name, texts in given.items():
         _guess_column(name, texts, found, marks, dates, kinds.get(name))
@@ -110,13 +111,22 @@ def guess_columns(
     found.reading = replace(
         said, decimal=decimal, thousands=thousands or None, dates={**dates, **said.dates}
     )
-    if said.nulls is None:
-        _ask_absent(columns, found)
     return found
 
 
 def _absent(said: Reading) -> tuple[str, ...]:
     return ("", *ABSENT, *(said.nulls or ()))
+
+
+_SHAPE: Final = str.maketrans("12345678", "9" * 8)
+
+
+def _shapes(texts: Mapping[str, int]) -> dict[str, int]:
+    """How often texts occur that differ in their digits alone, of which 0 is kept."""
+    found: Counter[str] = Counter()
+    for text, n in texts.items():
+        found[text.translate(_SHAPE)] += n
+    return found
 
 
 def _share(texts: Mapping[str, int], fits: Any) -> float:
@@ -141,8 +151,9 @@ def _guess_column(
                 kind = native
         if kind is Kind.TEXT and _is_truth(texts, found.reading):
             kind = Kind.BOOLEAN
-        if kind is Kind.TEXT and _share(texts, _number(*marks).fullmatch) >= _SHARE:
-            kind = _number_kind(texts, marks)
+        shapes = _shapes(texts)
+        if kind is Kind.TEXT and _share(shapes, _number(*marks).fullmatch) >= _SHARE:
+            kind = _number_kind(shapes, marks)
         elif kind is Kind.TEXT and stated in (None, Kind.DATE, Kind.TIMESTAMP):
             kind = _guess_date(name, texts, found, dates) or kind
     found.kinds[name] = stated or kind
@@ -222,7 +233,7 @@ def _doubt(
     for mark, other in ((",", "."), (".", ",")):
         both = {(mark, ""), (other, mark)} <= set(rest)
         of = next((n for n, texts in marked.items() if any(mark in t for t in texts)), None)
-        suspect = mark == "," or said.delimiter == ";"
+        suspect = mark == "," or said.delimiter in (";", "\t", "|")  # a comma parts no fields
         if both and of is not None and suspect:
             text = f"In {of}, is {mark} the decimal mark, or does it group thousands?"
             answers = (
@@ -303,19 +314,7 @@ def _whole(texts: Mapping[str, int], pattern: str) -> float:
     return _share(texts, lambda text: _parses(text, pattern))
 
 
-# --- words for NULL, and headers ----------------------------------------------------------------
-
-
-def _ask_absent(columns: Mapping[str, Mapping[str, int]], found: Guess) -> None:
-    """Ask whether NA in a column of text is NULL, or Namibia."""
-    for name, texts in columns.items():
-        seen = [word for word in ABSENT if word in {text.strip() for text in texts}]
-        if seen and found.kinds[name] is Kind.TEXT:
-            asked = f"Does {' or '.join(seen)} in {name} stand for NULL, or for itself?"
-            answers = [
-                (label, {"nulls": words}) for label, words in (("NULL", seen), ("itself", []))
-            ]
-            found.questions.append(OwnerQuestion("nulls", asked, name, tuple(answers)))
+# --- headers ---------------------------------------------------------------------------------------
 
 
 def is_record(first: list[str], columns: Mapping[str, Mapping[str, int]]) -> bool:

@@ -25,6 +25,7 @@ import pyarrow as pa
 from discreet.curator.data.sniffing import OwnerQuestion, encoding_of, is_record
 from discreet.curator.progress import open_watched
 from discreet.engines.default import (
+    check_names,
     describe,
     list_tables,
     read_database,
@@ -46,7 +47,7 @@ _SAMPLE: Final = 1 << 20
 LOOKED_AT: Final = 20_000
 """Rows from which kinds and formats are guessed; all rows are then read by the guess."""
 
-_DISTINCT: Final = 5_000
+_DISTINCT: Final = 2_000
 _LONGEST_RECORD: Final = 1 << 23
 _PATTERN: Final = set("*?[]{}")
 _CELLS: Final = 1 << 25
@@ -107,7 +108,9 @@ def open_source(
         path = Path(source).expanduser()
         if _PATTERN & set(str(path)) and not path.is_file():
             return _glob(path, reading, choose)
-        return _open_file(path.resolve(), reading, choose)
+        found = _open_file(path.resolve(), reading, choose)
+    check_names(found.stored)
+    return found
 
 
 def _open_file(path: Path, reading: Reading, choose: Choice) -> Source:
@@ -334,6 +337,7 @@ def _batches(
         quote_char=reading.quote,
         newlines_in_values=True,
         invalid_row_handler=skip,
+        ignore_empty_lines=len(names) > 1,  # else they are values: NULL
     )
     codec = reading.encoding or "utf-8"
     read = arrow.ReadOptions(

@@ -291,9 +291,14 @@ class Account:
         most, left = max(1, self.cap[over]), self.cap[over] - self.spent[over]
         named = ("budget", "budget's delta")[over]
         less = f"an epsilon of at most about {self.largest_epsilon:.2g}", "a smaller delta"
+        none = not self.cap[over]
         return BudgetError(
-            f"a charge of {percent(cost[over] / most)} of the {named}",
-            why=f"only {percent(left / most)} of it is left to {self.holder}",
+            "a charge with a delta"
+            if none
+            else f"a charge of {percent(cost[over] / most)} of the {named}",
+            why=f"{self.holder} has none in its budget"
+            if none
+            else f"only {percent(left / most)} of it is left to {self.holder}",
             fix=f"ask for {less[over]}, or ask the owner",
             asked=refused.asked,
             left=refused.left,

@@ -1,9 +1,11 @@
 """Questions over the wire: through the same service as those over HTTP, and told as rows."""
 
 import math
+import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
@@ -18,7 +20,7 @@ from discreet.answer.present.release import Release, as_table
 from discreet.curator.ledger.orders import Receipt, State
 from discreet.curator.pricing import Offer
 from discreet.curator.query_orders import QueryOrder
-from discreet.errors import QueryRefused
+from discreet.errors import InputError, QueryRefused
 from discreet.plan.expressions import Column
 from discreet.plan.kinds import Type
 from discreet.plan.query import Query, released_columns
@@ -28,12 +30,13 @@ from discreet.server.postgres.messages import ResultColumn
 from discreet.server.postgres.replies import PostgresError, as_reply
 from discreet.server.postgres.session_settings import SessionSettings
 from discreet.server.postgres.statements import Rewritten
-from discreet.server.postgres.values import FLOAT8, OIDS
+from discreet.server.postgres.values import FLOAT8, OIDS, oid_of
 from discreet.server.questions import Asking
-from discreet.server.sending import few_at_a_time
+from discreet.server.sending import LARGE, few_at_a_time
 
 _ASKERS: Final = allowed("owner", "analyst")
-_SLICE: Final = 5.0
+_ROWS: Final = 4096
+_SLICE: Final = 0.5
 """Seconds after which somebody who waits looks whether they still have to."""
 
 _LONGEST: Final = 3600.0
@@ -72,12 +75,17 @@ class WireQuestion:
     intervals: bool
     probe: bool = False
 
-    def columns(self, asking: Asking, settings: SessionSettings) -> tuple[AnswerColumn, ...]:
+    def columns(self, asking: Asking, settings: SessionSettings) -> tuple[ResultColumn, ...]:
         """What the answer will look like; nothing is charged."""
-        return _shown(self._offered(asking, settings, any_price=True).planned, self.intervals)
+        if (free := self._free(asking)) is not None:
+            return columns_of(free)
+        offer = self._offered(asking, settings, any_price=True)
+        return tuple(one.column for one in _shown(offer.planned, self.intervals))
 
     def explain(self, asking: Asking, settings: SessionSettings) -> list[str]:
         """What it would cost and how wrong the answer would be; nothing is charged."""
+        if self._free(asking) is not None:
+            return ["public tables alone: exact, and free"]
         offer = self._offered(asking, settings)
         with asking.planning(len(self.sql.text)):
             told = repr(asking.session.explain(offer))
@@ -85,35 +93,51 @@ class WireQuestion:
 
     def ask(
         self, asking: Asking, settings: SessionSettings, stop: threading.Event
-    ) -> tuple[tuple[AnswerColumn, ...], pa.Table, dict[str, str]]:
+    ) -> tuple[tuple[ResultColumn, ...], pa.Table, dict[str, str]]:
         """Charge it and wait for the answer: its columns, its rows, and what it cost as a notice.
 
-        Once `stop` is set nothing is charged; what was charged is computed, and free to ask again.
+        Once `stop` is set nothing is charged, and what was is given up; the charge stays. What is
+        about public tables alone is exact and free.
         """
+        if (free := self._free(asking)) is not None:
+            rows = free.slice(0, 0) if self.probe else free
+            return columns_of(free), _numbered(rows.columns), {}
         offer = self._offered(asking, settings, any_price=self.probe)
         shown = _shown(offer.planned, self.intervals)
+        columns = tuple(one.column for one in shown)
         if self.probe:
-            return shown, _empty(shown), {}
+            return columns, _numbered([pa.array([], one.arrow) for one in shown]), {}
         if stop.is_set():
-            raise cancelled(charged=False)
+            raise cancelled()
         receipt = asking.session.charge(offer)
         size = 0 if receipt.release is None else len(receipt.release)
         with few_at_a_time(size, asking.app_state.settings.patience):
             release = _awaited(asking, receipt, stop)
-            table = _table(shown, release)
+            table = _spilled(_table(shown, release))
         charged = receipt.state is State.CHARGED
-        return shown, table, _notice(asking, offer, release, charged=charged)
+        return columns, table, _notice(asking, offer, release, charged=charged)
+
+    def _free(self, asking: Asking) -> pa.Table | None:
+        """The answer to what is about public tables alone."""
+        _ASKERS.check(asking.caller)
+        with self._placed():
+            found = asking.public(self.sql.text)
+        return None if found is None else found.table
 
     def _offered(
         self, asking: Asking, settings: SessionSettings, *, any_price: bool = False
     ) -> Offer[QueryOrder]:
         _ASKERS.check(asking.caller)
         terms = settings.terms(or_else=_ANY if any_price else None)
+        text, name = self.sql.text, asking.caller.name
+        with self._placed():
+            return asking.offered(lambda: asking.session.offer(text, terms, name), len(text))
+
+    @contextmanager
+    def _placed(self) -> Iterator[None]:
+        """Point refusals into what the client sent."""
         try:
-            return asking.offered(
-                lambda: asking.session.offer(self.sql.text, terms, asking.caller.name),
-                len(self.sql.text),
-            )
+            yield
         except QueryRefused as refused:
             told = as_reply(refused)
             if refused.start is not None:
@@ -121,9 +145,14 @@ class WireQuestion:
             raise told from None
 
 
-def cancelled(*, charged: bool) -> PostgresError:
+def columns_of(table: pa.Table) -> tuple[ResultColumn, ...]:
+    """The columns of a result, by the types that a table has."""
+    return tuple(ResultColumn(one.name, oid_of(one.type)) for one in table.schema)
+
+
+def cancelled() -> PostgresError:
     """The client gave up."""
-    hint = "what was charged is computed, and free to ask again" if charged else ""
+    hint = "a charge stays; what was not measured yet is given up for ever, other answers are free"
     return PostgresError("57014", "the statement was cancelled", hint=hint)
 
 
@@ -132,9 +161,22 @@ def _awaited(asking: Asking, receipt: Receipt, stop: threading.Event) -> Release
     release = session.pursue(receipt, patience=_SLICE, pace=asking.schedule)
     while release is None:
         if stop.is_set() or time.monotonic() > end:
-            raise cancelled(charged=True)
+            with suppress(InputError):  # it is answered already
+                session.cancel(receipt.sequence, by=asking.caller.name, for_all=False)
+            raise cancelled()
         release = session.resume(receipt.sequence, patience=_SLICE, pace=asking.schedule)
     return as_table(release)
+
+
+def _spilled(table: pa.Table) -> pa.Table:
+    """A large table on disk, in a file without a name: many who read slowly take no memory."""
+    if table.nbytes <= LARGE:
+        return table
+    with tempfile.NamedTemporaryFile(prefix="discreet-") as file:
+        with pa.ipc.new_file(file, table.schema) as sink:
+            sink.write_table(table, max_chunksize=_ROWS)
+        file.flush()
+        return pa.ipc.open_file(pa.memory_map(file.name)).read_all()
 
 
 def _shown(planned: QueryOrder, intervals: bool) -> tuple[AnswerColumn, ...]:  # noqa: FBT001 - a setting
@@ -161,8 +203,7 @@ def _types(query: Query) -> Iterator[tuple[str, Type, bool]]:
 
 
 def _table(shown: tuple[AnswerColumn, ...], release: Release) -> pa.Table:
-    columns = [_values(one, release).cast(one.arrow, safe=False) for one in shown]
-    return pa.table(columns, names=[str(place) for place in range(len(shown))])
+    return _numbered([_values(one, release).cast(one.arrow, safe=False) for one in shown])
 
 
 def _values(one: AnswerColumn, release: Release) -> Any:
@@ -175,9 +216,9 @@ def _values(one: AnswerColumn, release: Release) -> Any:
     return move(values.cast(pa.float64(), safe=False), release.half_widths[one.source])
 
 
-def _empty(shown: tuple[AnswerColumn, ...]) -> pa.Table:
-    columns = [pa.array([], one.arrow) for one in shown]
-    return pa.table(columns, names=[str(place) for place in range(len(shown))])
+def _numbered(columns: Sequence[Any]) -> pa.Table:
+    """Columns under numbers: names may occur twice."""
+    return pa.table(list(columns), names=[str(place) for place in range(len(columns))])
 
 
 def _notice(

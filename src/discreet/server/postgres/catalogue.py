@@ -140,13 +140,17 @@ def _translate(sql: str, user: str, database: str, settings: Callable[[str], str
         raise _misunderstood() from None
 
 
-MOST_TABLES: Final = 16
+MOST_TABLES: Final = 32
+MOST_JOINS: Final = 16
+"""Tables of one SELECT."""
+
 MOST_SELECTS: Final = 16
 MOST_STARS: Final = 16
 MOST_JOINED: Final = 64
 """Texts that a query joins, or replaces parts of."""
 
 _LONGEST: Final = 2000
+_LITERAL: Final = 8000
 _MOST_PARTS: Final = 8
 _REPLACEMENT: Final = 8
 
@@ -164,15 +168,21 @@ def _check(tree: Any) -> None:
     joined = (exp.DPipe, exp.Concat, exp.ConcatWs, exp.Replace, exp.RegexpReplace)
     if (
         counts[exp.Table] > MOST_TABLES
+        or max(_tables_each(tree).values(), default=0) > MOST_JOINS
         or counts[exp.Select] + counts[exp.Values] > MOST_SELECTS
         or counts[exp.Star] > MOST_STARS
         or sum(counts[one] for one in joined) > MOST_JOINED
         or any(len(one.expressions) > _MOST_PARTS for one in tree.find_all(*joined))
-        or any(len(one.this) > _LONGEST for one in tree.find_all(exp.Literal, exp.ByteString))
+        or any(len(one.this) > _LITERAL for one in tree.find_all(exp.Literal, exp.ByteString))
     ):
         raise PostgresError(
             "54001", "this query of the catalogue is too large", hint="ask for less at once"
         )
+
+
+def _tables_each(tree: Any) -> Counter[int]:
+    """How many tables each SELECT joins."""
+    return Counter(id(one.parent_select) for one in tree.find_all(exp.Table))
 
 
 def _name(one: Any) -> None:
@@ -200,6 +210,8 @@ def _changed(node: Any, said: Mapping[str, str], settings: Callable[[str], str])
     match node:
         case exp.Table():
             return _table(node)
+        case exp.Column() if node.name == "tableoid":
+            return exp.Literal.number(0)
         case exp.Column() if node.args.get("db"):
             return exp.column(node.this, table=node.args["table"])
         case exp.Dot() if isinstance(node.this, exp.Identifier) and node.this.name in SYSTEM:
@@ -217,7 +229,7 @@ def _changed(node: Any, said: Mapping[str, str], settings: Callable[[str], str])
         case exp.CurrentSchema():
             return exp.Literal.string("public")
         case exp.Func():
-            return _function(node, settings)
+            return _function(node, said, settings)
         case exp.DPipe():
             return _joined(node)
         case _:
@@ -322,11 +334,11 @@ _KNOWN: Final = frozenset(
 """Functions that only compute, in no more time and room than they are given."""
 
 
-_OF_NOTHING: Final = frozenset({"json_build_object", "json_agg", "row_to_json"})
+_OF_NOTHING: Final = frozenset({"format", "json_build_object", "json_agg", "row_to_json"})
 """Functions that clients call of rows that are never there."""
 
 
-def _function(node: exp.Func, settings: Callable[[str], str]) -> Any:
+def _function(node: exp.Func, said: Mapping[str, str], settings: Callable[[str], str]) -> Any:
     """A function that is known and harmless; what it is about the session is told here."""
     name = (node.name if isinstance(node, exp.Anonymous) else node.key).lower()
     if name == "current_setting":
@@ -335,6 +347,8 @@ def _function(node: exp.Func, settings: Callable[[str], str]) -> Any:
         return exp.Literal.string(settings(asked.name)) if known and asked else exp.null()
     if name == "set_config":
         return _set(node)
+    if name == "current_database":
+        return exp.Literal.string(said["database"])
     if name.endswith("_is_visible"):
         return exp.true()
     if name in _OF_NOTHING:

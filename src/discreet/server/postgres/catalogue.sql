@@ -170,3 +170,5 @@ CREATE MACRO pg_get_statisticsobjdef(a) AS NULL::TEXT;
 CREATE MACRO pg_sequence_last_value(a) AS NULL::BIGINT;
 CREATE MACRO pg_options_to_table(a) AS TABLE SELECT NULL::TEXT AS option_name, NULL::TEXT AS option_value WHERE false;
 CREATE MACRO aclexplode(a) AS TABLE SELECT 0 AS grantor, 0 AS grantee, '' AS privilege_type, false AS is_grantable WHERE false;
+CREATE TABLE pgc.pg_largeobject_metadata (oid BIGINT, lomowner BIGINT, lomacl TEXT[]);
+CREATE MACRO getdatabaseencoding() AS 'UTF8';

@@ -15,7 +15,7 @@ import anyio.to_thread
 from discreet.server import tokens
 from discreet.server.logs import place
 from discreet.server.permissions import Caller
-from discreet.server.postgres.answering import WireQuestion, cancelled
+from discreet.server.postgres.answering import WireQuestion, cancelled, columns_of
 from discreet.server.postgres.catalogues import DATABASE, Catalogues
 from discreet.server.postgres.messages import ResultColumn, report
 from discreet.server.postgres.replies import PostgresError, as_reply
@@ -34,7 +34,6 @@ from discreet.server.postgres.statements import (
     rewrite,
     unqualified,
 )
-from discreet.server.postgres.values import oid_of
 from discreet.server.questions import Asking
 from discreet.server.ticks import wait
 
@@ -78,7 +77,7 @@ class StatementRunner:
 
         def shape() -> tuple[ResultColumn, ...]:
             question = self._question(statement, values, intervals=intervals)
-            return tuple(one.column for one in question.columns(self._asking(), settings))
+            return question.columns(self._asking(), settings)
 
         return await self._served("describe", shape)
 
@@ -128,24 +127,21 @@ class StatementRunner:
         settings = self._session.settings
         try:
             question = self._question(statement, values, intervals=intervals)
-            shown, table, notice = await self._served(
+            columns, table, notice = await self._served(
                 "question", lambda: question.ask(asking, settings, stop)
             )
         finally:
             await asyncio.sleep(wait(time.monotonic() - asking.arrived, quantum))
         quiet = settings.quiet or not notice
         told = [] if quiet else [report(b"N", "NOTICE", notice)]
-        return StatementResult(
-            "SELECT", ResultRows(tuple(one.column for one in shown), table), told
-        )
+        return StatementResult("SELECT", ResultRows(columns, table), told)
 
     async def _catalogued(self, statement: Statement, values: Sequence[str]) -> ResultRows:
         sql = rewrite(statement, literals(statement, values)).text
         caller, settings = self._caller, self._session.settings
         found = await self._served("catalogue", lambda: self._catalogues.run(sql, caller, settings))
-        columns = tuple(ResultColumn(one.name, oid_of(one.type)) for one in found.schema)
         names = [str(at) for at in range(found.num_columns)]
-        return ResultRows(columns, found.rename_columns(names))
+        return ResultRows(columns_of(found), found.rename_columns(names))
 
     def _kind(self, statement: Statement) -> str:
         first = statement.words[0]
@@ -214,7 +210,7 @@ class StatementRunner:
                 self._left.add(task)
                 task.add_done_callback(self._forget)
         if not task.done():
-            raise cancelled(charged=True)
+            raise cancelled()
         return task.result()
 
     def _forget(self, task: "asyncio.Task[Any]") -> None:

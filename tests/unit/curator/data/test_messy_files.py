@@ -286,3 +286,44 @@ def test_people_whose_numbers_are_too_large_do_not_vanish_silently():
         loaded(rows)
     assert loaded(rows, reading={"unreadable": "null"}) is not None
     assert loaded(rows.slice(0, 1)) is not None
+
+
+def test_rows_after_the_first_thousands_correct_what_the_first_ones_look_like(tmp_path):
+    """Kinds are guessed from 20,000 rows; codes, fractions and words for NULL may come later."""
+    many = "".join(f"{i},{10000 + i},{i},x\n" for i in range(20_000))
+    file = file_of(tmp_path, f"patient,zip,n,note\n{many}7,01234,2.5,NA\n")
+    report = dp.describe(file, unit="patient")
+    assert [report.kinds[name].value for name in ("zip", "n", "note")] == ["text", "real", "text"]
+    assert [(one.about, one.column) for one in report.questions] == [("nulls", "note")]
+    rows = loaded(file, confirm="kinds", reading={"nulls": ["NA"]})
+    assert [rows[name].to_pylist()[-1] for name in ("zip", "n", "note")] == ["01234", 2.5, None]
+
+
+def test_columns_are_measured_and_converted_in_blocks(tmp_path):
+    """One statement about 200 columns took as much memory as there is."""
+    names = ["patient", *(f"c{i}" for i in range(40))]
+    lines = [names, *([str(k), *(str(k + i) for i in range(40))] for k in range(20))]
+    file = file_of(tmp_path, "\n".join(map(",".join, lines)) + "\n")
+    report = dp.describe(file, unit="patient")
+    assert (report.rows, report.people) == (20, 20)
+    assert [one.counts.high for one in report.columns[-2:]] == ["57", "58"]
+    rows = loaded(file, confirm="kinds")
+    assert rows.column_names == names
+    assert rows["c39"].to_pylist() == list(range(39, 59))
+
+
+@pytest.mark.parametrize("mark", [";", "\t", "|"])
+def test_a_point_before_three_digits_is_asked_about_where_commas_part_no_fields(tmp_path, mark):
+    file = file_of(tmp_path, f"patient{mark}pay\n1{mark}1.234\n2{mark}5.678\n", "v.txt")
+    assert [one.about for one in dp.describe(file, unit="patient").questions] == ["numbers"]
+
+
+def test_columns_of_a_csv_that_differ_in_case_alone_are_refused(tmp_path):
+    with pytest.raises(InputError, match="Age and age differ"):
+        dp.describe(file_of(tmp_path, "patient,Age,age\n1,2,3\n"))
+
+
+def test_blank_lines_of_a_single_column_are_null(tmp_path):
+    file = file_of(tmp_path, "age\n30\n\n41\n")
+    report = dp.describe(file)
+    assert (report.rows, report.columns[0].nulls) == (3, 1)
