@@ -364,14 +364,12 @@ def _check_level(aggregate: Aggregate) -> None:
     )
 
 
-def summary_of(
-    measure: AggregateFunction | Summary, level: Fraction | None, *, sample: bool
-) -> Summary | None:
+def summary_of(measure: AggregateFunction | Summary, *, sample: bool) -> Summary | None:
     """What an aggregate is called where it is about one person's rows; None where it is nothing."""
     if isinstance(measure, Summary):
         return measure
     if measure is AggregateFunction.QUANTILE:
-        return Summary.MEDIAN if level == Fraction(1, 2) else None
+        return Summary.MEDIAN
     if measure is AggregateFunction.VARIANCE:
         return Summary.VARIANCE if sample else Summary.VARIANCE_POP
     return _SUMMARIES.get(measure)

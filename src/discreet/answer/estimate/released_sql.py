@@ -19,6 +19,7 @@ from discreet.plan.released_tables import (
     ComputedTable,
     FilteredTable,
     JoinedTables,
+    PublicRows,
     RegroupedTable,
     ReleasedTable,
     SortedTable,
@@ -56,6 +57,11 @@ def answer_name(place: int) -> str:
     return f"answer_{place}"
 
 
+def public_name(table: str) -> str:
+    """The name under which the rows of a public table stand."""
+    return f"public {table}"
+
+
 def render_table(table: ReleasedTable, *, top: bool = True) -> str:
     """The SELECT of a table.
 
@@ -66,6 +72,12 @@ def render_table(table: ReleasedTable, *, top: bool = True) -> str:
     match table:
         case AnswerTable(place):
             return f"SELECT _draw, _at, _at AS _id, {_names(table)} FROM {answer_name(place)}"
+        case PublicRows(of):
+            return (
+                f"SELECT d._draw, _at, _at AS _id, {_names(table)}"
+                f" FROM {DefaultEngine.dialect.identifier(public_name(of.name))}"
+                f" CROSS JOIN {DRAWS} AS d"
+            )
         case ComputedTable(source, outputs):
             parts = [_named(_text(one.expression, source), one.name) for one in outputs]
             return f"SELECT {', '.join([_ROW, *parts])} FROM ({render_table(source, top=top)})"

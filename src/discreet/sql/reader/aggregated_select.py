@@ -3,6 +3,7 @@
 Grouped by the person it gives rows, one a person, for the question around it; else an answer.
 """
 
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -11,12 +12,29 @@ from sqlglot import exp
 
 from discreet.errors import InputError
 from discreet.plan.answer_program import Program
-from discreet.plan.expressions import Column, Expression, Function, Literal
+from discreet.plan.expressions import Call, Column, Expression, Function, Literal
 from discreet.plan.kinds import Kind
-from discreet.plan.query import GROUPING, Query, SortKey, grouping_name, released_columns
+from discreet.plan.query import (
+    GROUPING,
+    Aggregate,
+    Query,
+    SortKey,
+    grouping_name,
+    released_columns,
+)
 from discreet.plan.relations import FilterRows, Named, PerPerson
-from discreet.plan.released_tables import AnswerTable, RegroupedTable
+from discreet.plan.released_tables import (
+    AnswerTable,
+    AnswerWindow,
+    AnswerWindowFunction,
+    ComputedTable,
+    RegroupedTable,
+    ReleasedTable,
+    StackedTables,
+    WindowedTable,
+)
 from discreet.plan.row_counts import row_counts
+from discreet.plan.summaries import RowOrder
 from discreet.plan.typing import infer
 from discreet.sql.reader.aggregates import Aggregates, percent
 from discreet.sql.reader.expressions import ExpressionReader, Resolve, has_aggregate
@@ -28,13 +46,12 @@ from discreet.sql.reader.released_values import (
     Answer,
     Lift,
     check_released,
-    order_parts,
     orders,
     position,
     read_limits,
 )
 from discreet.sql.reader.select_list import Item, name_items
-from discreet.sql.reader.syntax import Node
+from discreet.sql.reader.syntax import Node, order_parts
 
 if TYPE_CHECKING:
     from discreet.sql.reader.select import SelectReader
@@ -317,14 +334,26 @@ class AggregatedSelect:
             if below is None:
                 bare = Query(self.outer.relation, keys, aggregates, self.groups.sets)
                 program = Program((bare,), AnswerTable.of(0, bare))
-            elif len(self.groups.sets) > 1:
-                raise self.syntax.refuse(self.select.args["group"], _RELEASED_SETS)
             else:
-                program = replace(below, table=RegroupedTable(below.table, keys, aggregates))
+                program = replace(below, table=self._regrouped(below.table, keys, aggregates))
             program = self.beyond.joined(program, self.select, lift.lift)
             return answer_of(shown.over(program, windows))
         except InputError as error:
             raise self.syntax.blame(self.select, error) from None
+
+    def _regrouped(
+        self, rows: ReleasedTable, keys: tuple[Named, ...], aggregates: tuple[Aggregate, ...]
+    ) -> ReleasedTable:
+        """Groups of released rows, those of one grouping set below those of another."""
+        stacked: ReleasedTable | None = None
+        for chosen in self.groups.sets:
+            table = _grouped(rows, [keys[at] for at in chosen], aggregates, self.aggregates.turns)
+            if len(self.groups.sets) > 1:
+                told = [*_all_keys(rows, keys, chosen), *map(_itself, aggregates)]
+                table = ComputedTable(table, tuple(told))
+            stacked = table if stacked is None else StackedTables(stacked, table)
+        assert stacked is not None  # noqa: S101 - narrowing: there is a set
+        return stacked
 
     def _finished(self, query: Query, order: tuple[SortKey, ...]) -> Answer:
         """With ORDER BY, LIMIT and OFFSET."""
@@ -336,6 +365,40 @@ class AggregatedSelect:
         return Answer(query, "", tuple(output.name for output in query.outputs))
 
 
+def _itself(column: Named | Aggregate) -> Named:
+    return Named(column.name, Column(column.name))
+
+
+def _all_keys(
+    rows: ReleasedTable, keys: tuple[Named, ...], chosen: tuple[int, ...]
+) -> Iterator[Named]:
+    """The keys of one grouping set, NULL for those it leaves out, and which ones these are."""
+    for at, key in enumerate(keys):
+        kind = infer(key.expression, rows.columns).kind
+        yield _itself(key) if at in chosen else Named(key.name, Literal(None, kind))
+        yield Named(grouping_name(key.name), Literal(int(at not in chosen), Kind.INTEGER))
+
+
+def _grouped(
+    rows: ReleasedTable,
+    keys: list[Named],
+    aggregates: tuple[Aggregate, ...],
+    turns: Mapping[tuple[Expression, tuple[RowOrder, ...]], str],
+) -> ReleasedTable:
+    """One grouping set of released rows; the places that ARG_MAX asks for are within its groups."""
+    partition = tuple(key.expression for key in keys)
+    places = []
+    for (counts, by), name in turns.items():
+        order = [SortKey(Call(Function.NOT, (Call(Function.COALESCE, (counts, _NO)),)))]
+        for one in by:
+            order += orders(one.expression, descending=one.descending, nulls_first=one.nulls_first)
+        number = AnswerWindowFunction.ROW_NUMBER
+        places.append(AnswerWindow(name, number, (), partition, tuple(order)))
+    source = WindowedTable(rows, tuple(places)) if places else rows
+    return RegroupedTable(source, tuple(keys), aggregates)
+
+
+_NO = Literal(value=False, kind=Kind.BOOLEAN)
 LIMIT = Refusal(
     "limit_on_rows",
     "LIMIT or OFFSET stands where there are private rows",
@@ -359,12 +422,6 @@ _PEOPLE_SETS = Refusal(
     "a subquery per person has several grouping sets",
     "each person would have rows of several shapes",
     "group it by the person and further columns",
-)
-_RELEASED_SETS = Refusal(
-    "grouping",
-    "several grouping sets of rows that are released",
-    "they are grouped by one set of keys",
-    "put ROLLUP, CUBE or GROUPING SETS into the subquery",
 )
 _UNGROUPED = Refusal(
     "ungrouped_column",

@@ -30,7 +30,7 @@ from discreet.sql.reader.composed_aggregates import (
 )
 from discreet.sql.reader.expressions import ExpressionReader
 from discreet.sql.reader.literals import read_level
-from discreet.sql.reader.names import PERSON, Visible
+from discreet.sql.reader.names import PERSON, Visible, fresh
 from discreet.sql.reader.person_aggregates import PERSON_ONLY
 from discreet.sql.reader.refusals import Refusal
 from discreet.sql.reader.syntax import Node, Syntax
@@ -93,6 +93,8 @@ class Aggregates:
         self._asked: dict[AggregateCall, Node] = {}
         self._columns: dict[AggregateCall, Column] = {}
         self.types: dict[str, Type] = dict(reader.types)
+        self.turns: dict[tuple[Expression, tuple[RowOrder, ...]], str] = {}
+        """Of released rows: which of them count, in which order, and the column of their place."""
 
     def ask(self, node: Node) -> Expression:
         """The column of one aggregate, or what it is computed from."""
@@ -201,7 +203,7 @@ class Aggregates:
                 return summary_type(self._summary(asked, "_", node), self._reader.types)
             release = self._release(asked, "_")
             if self._released:
-                return aggregate_type(release, self._reader.types)
+                return aggregate_type(release, self.types)
             check(release, self._reader.types)
         except InputError as error:
             if not self._per_person and any(Column(n) in asked.arguments for n in self._counts):
@@ -235,11 +237,12 @@ class Aggregates:
         )
 
     def _summary(self, asked: AggregateCall, name: str, node: Node) -> PersonAggregate:
-        summary = summary_of(asked.measure, asked.level, sample=asked.sample)
+        summary = summary_of(asked.measure, sample=asked.sample)
         if summary is None:
             raise self._syntax.refuse(node, _PER_PERSON)
         argument = asked.arguments[0] if asked.arguments else None
-        return PersonAggregate(name, summary, argument, asked.where, asked.by)
+        level = None if asked.level == Fraction(1, 2) else asked.level
+        return PersonAggregate(name, summary, argument, asked.where, asked.by, level)
 
     # --- reading ---------------------------------------------------------------------------------
 
@@ -257,10 +260,31 @@ class Aggregates:
             if measure in _SUMMED and self._reader.check(value, node).kind is Kind.BOOLEAN:
                 value = Cast(value, Kind.INTEGER)  # true counts 1, as in DuckDB
             return [AggregateCall(measure, (value,), where, sample=sample)]
-        if self._per_person and kind in PERSON_ONLY:
+        if (self._per_person or self._released) and kind in PERSON_ONLY:
             summary, argument, where, by = PERSON_ONLY[kind](self._reader, node, where)
+            if self._released:
+                return [self._of_released(summary, argument, where, by)]
             return [AggregateCall(summary, (argument,), where, by=by)]
         raise self._reader.unknown(node)
+
+    def _of_released(
+        self,
+        summary: Summary,
+        argument: Expression,
+        where: Expression | None,
+        by: tuple[RowOrder, ...],
+    ) -> AggregateCall:
+        """The least, the greatest, or that of the row whose place is the first."""
+        if summary is not Summary.FIRST:
+            extreme = AggregateFunction.MIN if summary is Summary.MIN else AggregateFunction.MAX
+            return AggregateCall(extreme, (argument,), where)
+        counts = where or Literal(value=True, kind=Kind.BOOLEAN)
+        if (counts, by) not in self.turns:
+            name = fresh("turn", {one.lower() for one in self.types})
+            self.turns[counts, by], self.types[name] = name, Type(Kind.INTEGER)
+        turn = Column(self.turns[counts, by])
+        first = Call(Function.EQUAL, (turn, Literal(1, Kind.INTEGER)))
+        return AggregateCall(AggregateFunction.MAX, (argument,), _both(where, first))
 
     def filtered(self, node: Node, where: Expression | None) -> list[AggregateCall]:
         """FILTER (WHERE ...)."""
@@ -341,12 +365,18 @@ class Aggregates:
 
     def quantiles(self, node: Node, where: Expression | None) -> list[AggregateCall]:
         """QUANTILE_CONT(x, level or list of levels)."""
+        self._check_between(node)
         part = "quantile" if isinstance(node, exp.Quantile) else "expression"
         levels = self._syntax.part(node, part)
         if levels is None:
             raise self._syntax.refuse(node, _NO_LEVEL)
         of = self._argument(node)
         return [self._quantile(of, level, where) for level in self._levels(levels)]
+
+    def _check_between(self, node: Node) -> None:
+        """Noise hides whether a quantile is one of the values; where there is none, it does not."""
+        if isinstance(node, exp.PercentileDisc) and (self._per_person or self._released):
+            raise self._syntax.refuse(node, _DISCRETE)
 
     def _levels(self, node: Node) -> list[Fraction]:
         if not isinstance(node, exp.Array):
@@ -363,6 +393,7 @@ class Aggregates:
         order = syntax.parts(syntax.part(node, "expression"), "expressions")
         if not isinstance(inner, exp.PercentileCont | exp.PercentileDisc):
             raise self._reader.unknown(inner)
+        self._check_between(inner)
         if inner.args.get("expression") is not None or len(order) != 1:
             raise syntax.refuse(node, _NO_LEVEL)
         syntax.part(order[0], "nulls_first")  # NULL is passed over
@@ -418,8 +449,8 @@ _COMPOSED: dict[type[Node], Callable[[ComposedAggregates, Expression], Expressio
 _PER_PERSON = Refusal(
     "per_person_aggregate",
     "this aggregate is asked of each person's rows",
-    "per person there are COUNT, COUNT(DISTINCT x), SUM, AVG, MIN, MAX, MEDIAN, STDDEV, VARIANCE, "
-    "BOOL_OR, BOOL_AND, ARG_MIN, ARG_MAX, ANY_VALUE, FIRST and LAST in an order",
+    "per person there are COUNT, COUNT(DISTINCT x), SUM, AVG, MIN, MAX, quantiles, STDDEV, "
+    "VARIANCE, BOOL_OR, BOOL_AND, ARG_MIN, ARG_MAX, ANY_VALUE, FIRST and LAST in an order",
     "use one of them in the subquery, or aggregate in the outer question",
 )
 _LIST = Refusal(
@@ -436,6 +467,12 @@ _NO_LEVEL = Refusal(
     "a quantile without its level and value",
     "it needs one of each",
     "write QUANTILE_CONT(x, 0.5) or PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY x)",
+)
+_DISCRETE = Refusal(
+    "argument",
+    "QUANTILE_DISC of one person's rows, or of released ones",
+    "quantiles without noise lie between the two values next to them",
+    "write QUANTILE_CONT(x, 0.5)",
 )
 _UNBOUNDED_TIME = Refusal(
     "type",

@@ -32,6 +32,11 @@ class Public:
     table: PublicTable
     columns: tuple[Visible, ...]
 
+    @property
+    def source(self) -> str:
+        """What it is called."""
+        return self.columns[0].source
+
 
 @dataclass(frozen=True, slots=True)
 class Condition:
