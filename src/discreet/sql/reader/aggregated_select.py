@@ -36,7 +36,7 @@ from discreet.plan.released_tables import (
 from discreet.plan.row_counts import row_counts
 from discreet.plan.summaries import RowOrder
 from discreet.plan.typing import infer
-from discreet.sql.reader.aggregates import Aggregates, percent
+from discreet.sql.reader.aggregates import Aggregates, NeedsOneRowEach, percent
 from discreet.sql.reader.expressions import ExpressionReader, Resolve, has_aggregate
 from discreet.sql.reader.group_by import Groups
 from discreet.sql.reader.names import NamedRelation, Visible, bare_word, fresh, lookup
@@ -69,13 +69,25 @@ class AggregatedSelect:
         released = select.program is not None
         counts = {} if released else row_counts(select.relation)
         self.aggregates = Aggregates(
-            select.reader, select.columns, counts, per_person=per_person, released=released
+            select.reader,
+            select.columns,
+            counts,
+            per_person=per_person,
+            released=released,
+            spread=select.spread and select.spread.values,
         )
         self.beyond = Beyond(self.syntax, self.aggregates.types, select.subquery)
         self.reader = self._reader(select.meaning)
         self.items: list[tuple[str, Expression, Node]] = []
         self.keys = list(groups.keys)
         self.groupings: dict[Expression, Expression] = {}
+        if select.spread and not self._shares(select.spread.keys):
+            raise NeedsOneRowEach
+
+    def _shares(self, columns: frozenset[str]) -> bool:
+        """Whether each group has one value of some columns, so that one person is in it once."""
+        needed = {Column(name) for name in columns}
+        return all(needed <= {self.keys[at] for at in one} for one in self.groups.sets)
 
     def read(self) -> NamedRelation | Answer:
         """The rows of people, or the answer."""

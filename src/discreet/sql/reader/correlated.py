@@ -98,7 +98,12 @@ def _is_and(node: Node) -> bool:
 
 def _is_own(rows: "Lookups", node: Node, columns: "Sequence[Visible]") -> bool:
     """Whether all names in a node are those of the subquery itself."""
-    return all(lookup(rows.syntax, one, columns)[0] for one in node.find_all(exp.Column))
+    for one in node.walk(prune=lambda part: isinstance(part, exp.Query)):
+        if isinstance(one, exp.Query) and rows.is_correlated(one):
+            return False
+        if isinstance(one, exp.Column) and not lookup(rows.syntax, one, columns)[0]:
+            return False
+    return True
 
 
 _PARTS = ("group", "having", "qualify", "limit", "offset", "order", "distinct", "with_")

@@ -13,9 +13,12 @@ from discreet.plan.query import SortKey
 from discreet.plan.relations import Relation, Scan
 from discreet.plan.released_tables import PublicRows, ReleasedTable, SortedTable
 from discreet.plan.schema import PublicTable, Schema
+from discreet.plan.spread_rows import spread as spread_rows
+from discreet.sql.reader.aggregates import NeedsOneRowEach
 from discreet.sql.reader.joins import Public, is_loose, join
 from discreet.sql.reader.lookups import names_one
 from discreet.sql.reader.names import (
+    PERSON,
     NamedRelation,
     Visible,
     bare_word,
@@ -87,8 +90,26 @@ class RelationReader:
             source = side_by_side(self._impersonal(source, node), 1, set())
         assert not isinstance(source, Public)  # noqa: S101 - narrowing: released rows by now
         if isinstance(source, NamedRelation):
-            return SelectReader(self, node, source, where, whole=whole).read()
+            return self._select_rows(node, source, where, whole=whole)
         return ReleasedSelect(self.syntax, node, *source, self.subquery).read()
+
+    def _select_rows(
+        self, node: Node, rows: NamedRelation, where: list[Node] | None, *, whole: bool
+    ) -> NamedRelation | Answer:
+        """A SELECT over private rows; over people by their rows where a count has no bounds."""
+        try:
+            return SelectReader(self, node, rows, where, whole=whole).read()
+        except QueryRefused as refused:
+            spread = spread_rows(rows.relation) if refused.code == "unbounded_count" else None
+            if spread is None:
+                raise
+            owned = {c.column for c in rows.columns if c.owns and PERSON in c.identities}
+            spread = replace(spread, keys=spread.keys - owned)
+            by_rows = replace(rows, relation=spread.relation)
+            try:
+                return SelectReader(self, node, by_rows, where, whole=whole, spread=spread).read()
+            except (NeedsOneRowEach, QueryRefused):
+                raise refused from None
 
     def subquery(self, node: Node) -> NamedRelation | Answer:
         """A subquery inside an expression."""

@@ -89,7 +89,7 @@ class Lookups:
                 return self._found[id(node)][1]
             case exp.Window():
                 raise self.syntax.refuse(node, _WINDOW_PLACE)
-            case exp.Subquery() if self._is_correlated(node):
+            case exp.Subquery() if self.is_correlated(node):
                 return self._once(node, lambda: correlated_value(self, node))
         raise self.syntax.refuse(node, NODES["Subquery"])
 
@@ -171,7 +171,7 @@ class Lookups:
 
     def _in(self, node: Node) -> Expression:
         operand, query = self.syntax.part(node, "this"), self.syntax.part(node, "query")
-        if self._is_correlated(query):
+        if self.is_correlated(query):
             raise self.syntax.refuse(node, _IN_ROWS)
         row = isinstance(operand, exp.Tuple)
         operands = self.syntax.parts(operand, "expressions") if row else [operand]
@@ -210,7 +210,7 @@ class Lookups:
         same = here.identities & there.identities
         return who in same if who is not None else bool(same)
 
-    def _is_correlated(self, query: Node) -> bool:
+    def is_correlated(self, query: Node) -> bool:
         """Whether a subquery names a table of the question around it, and none of its own."""
         own = {table.alias_or_name.lower() for table in query.find_all(exp.Table, exp.Subquery)}
         around = {column.source.lower() for column in self.columns}
