@@ -119,7 +119,8 @@ def aggregate_type(aggregate: Aggregate, scope: Mapping[str, Type]) -> Type:
             why="it is made for numbers",
             fix="count the values, or take a number from them first",
         )
-    kept = aggregate.measure in {*_ANY_KIND, AggregateFunction.SUM}
+    summed = {AggregateFunction.SUM, AggregateFunction.SUM_DISTINCT}
+    kept = aggregate.measure in {*_ANY_KIND, *summed}
     return Type(kinds[0] if kept else Kind.REAL)
 
 

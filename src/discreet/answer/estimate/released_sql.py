@@ -210,6 +210,8 @@ def _aggregate(aggregate: Aggregate, source: ReleasedTable, *, ordered: bool) ->
             return f"count({first})"
         case AggregateFunction.COUNT_DISTINCT:
             return f"count(DISTINCT {first})"
+        case AggregateFunction.SUM_DISTINCT:
+            return f"sum(DISTINCT {first} ORDER BY {first})"
         case AggregateFunction.SUM | AggregateFunction.MEAN:
             return f"{measure.value}({first}{order})"
         case AggregateFunction.MIN | AggregateFunction.MAX:
@@ -224,7 +226,7 @@ def _aggregate(aggregate: Aggregate, source: ReleasedTable, *, ordered: bool) ->
             return f"covar_{kind}({held}{order})"
         case AggregateFunction.CORRELATION:
             return f"corr({held}{order})"
-        case AggregateFunction.COUNT_PEOPLE:
+        case AggregateFunction.COUNT_PEOPLE | AggregateFunction.MODE:
             raise TypeError(measure)  # the reader asks it of people alone
         case _:
             assert_never(measure)

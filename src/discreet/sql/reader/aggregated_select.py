@@ -13,7 +13,7 @@ from sqlglot import exp
 from discreet.errors import InputError
 from discreet.plan.answer_program import Program
 from discreet.plan.expressions import Call, Column, Expression, Function, Literal
-from discreet.plan.kinds import Kind
+from discreet.plan.kinds import Kind, Type
 from discreet.plan.query import (
     GROUPING,
     Aggregate,
@@ -37,7 +37,9 @@ from discreet.plan.row_counts import row_counts
 from discreet.plan.summaries import RowOrder
 from discreet.plan.typing import infer
 from discreet.sql.reader.aggregates import Aggregates, NeedsOneRowEach, percent
+from discreet.sql.reader.composed_aggregates import Entropy, Histogram
 from discreet.sql.reader.expressions import ExpressionReader, Resolve, has_aggregate
+from discreet.sql.reader.finer_groups import MOST_COLUMNS, FinerGroups
 from discreet.sql.reader.group_by import Groups
 from discreet.sql.reader.names import NamedRelation, Visible, bare_word, fresh, lookup
 from discreet.sql.reader.refusals import Refusal
@@ -79,8 +81,10 @@ class AggregatedSelect:
         self.beyond = Beyond(self.syntax, self.aggregates.types, select.subquery)
         self.reader = self._reader(select.meaning)
         self.items: list[tuple[str, Expression, Node]] = []
+        self.aggregates.finer = None if released else self._finer
         self.keys = list(groups.keys)
         self.groupings: dict[Expression, Expression] = {}
+        self.valued: dict[object, list[tuple[str, Expression]]] = {}
         if select.spread and not self._shares(select.spread.keys):
             raise NeedsOneRowEach
 
@@ -123,6 +127,13 @@ class AggregatedSelect:
         stems: list[str | None] = []
         values: list[Expression] = []
         for item in self.outer.items:
+            valued = self.aggregates.of_values(item.node) if item.is_aggregate else None
+            if valued is not None and valued[0][0]:
+                stem = item.alias or "histogram"
+                items += [Item(item.node, f"{stem}_{ending}") for ending, _ in valued]
+                stems += [None] * len(valued)
+                values += [value for _, value in valued]
+                continue
             composed = self.aggregates.composed(item.node) if item.is_aggregate else None
             if composed or not item.is_aggregate or isinstance(item.node, exp.Grouping):
                 items.append(item)
@@ -191,6 +202,41 @@ class AggregatedSelect:
             if not grouped or not isinstance(self.outer.subquery(query), Answer):
                 return self._look(node)
         return self.beyond.read(reader, node)
+
+    def _finer(
+        self, node: Node, kind: type[Node], of: Expression, where: Expression | None
+    ) -> list[tuple[str, Expression]]:
+        """What is computed from counts of each value in each group, beside the groups."""
+        if len(self.groups.sets) > 1:
+            raise self.syntax.refuse(node, _FINER_SETS)
+        known = (kind, of, where)
+        if known in self.valued:
+            return self.valued[known]
+        scope = self.outer.reader.types
+        named = [self._key_name(key, at) for at, key in enumerate((*self.keys, of), start=1)]
+        names = [
+            self.beyond.column(name, infer(key, scope)).name
+            for name, key in zip(named, (*self.keys, of), strict=True)
+        ]
+        keys = [Named(name, key) for name, key in zip(names[:-1], self.keys, strict=True)]
+        groups = FinerGroups(self.outer.relation, keys, of, where, names[-1])
+        type_of = infer(of, scope)
+        if kind is Histogram:
+            listed = [one for one in type_of.keys or () if one is not None]
+            if not 0 < len(listed) <= MOST_COLUMNS:
+                raise self.syntax.refuse(node, _HISTOGRAM)
+            columns = [self.beyond.column("value", Type(Kind.INTEGER)) for _ in listed]
+            program = groups.histogram([c.name for c in columns], listed, type_of.kind)
+            endings = [str(one) for one in listed]
+        else:
+            result = Kind.REAL if kind is Entropy else type_of.kind
+            columns, endings = [self.beyond.column("value", Type(result))], [""]
+            program = (groups.entropy if kind is Entropy else groups.mode)(columns[0].name)
+        same = [_same(key.expression, Column(key.name)) for key in keys]
+        on = Call(Function.AND, tuple(same)) if len(same) > 1 else same[0] if same else None
+        self.beyond.answers.append((columns[0].name, program, on))
+        self.valued[known] = list(zip(endings, columns, strict=True))
+        return self.valued[known]
 
     def _look(self, node: Node) -> Expression:
         """What a key asks about rows of a person; beside keys nothing has a value for each row."""
@@ -344,14 +390,26 @@ class AggregatedSelect:
         below = self.outer.program
         try:
             if below is None:
-                bare = Query(self.outer.relation, keys, aggregates, self.groups.sets)
-                program = Program((bare,), AnswerTable.of(0, bare))
+                program = self._measured(keys, aggregates)
             else:
                 program = replace(below, table=self._regrouped(below.table, keys, aggregates))
             program = self.beyond.joined(program, self.select, lift.lift)
             return answer_of(shown.over(program, windows))
         except InputError as error:
             raise self.syntax.blame(self.select, error) from None
+
+    def _measured(self, keys: tuple[Named, ...], aggregates: tuple[Aggregate, ...]) -> Program:
+        """The groups that are measured; those of finer ones where nothing else is asked."""
+        if aggregates or not self.valued:
+            bare = Query(self.outer.relation, keys, aggregates, self.groups.sets)
+            return Program((bare,), AnswerTable.of(0, bare))
+        first = next(iter(self.valued.values()))[0][1]
+        at = next(i for i, (name, _, _) in enumerate(self.beyond.answers) if Column(name) == first)
+        _, program, _ = self.beyond.answers.pop(at)
+        columns = list(program.table.columns)
+        renamed = dict(zip(columns, (key.name for key in keys), strict=False))
+        outputs = tuple(Named(renamed.get(name, name), Column(name)) for name in columns)
+        return replace(program, table=ComputedTable(program.table, outputs))
 
     def _regrouped(
         self, rows: ReleasedTable, keys: tuple[Named, ...], aggregates: tuple[Aggregate, ...]
@@ -375,6 +433,12 @@ class AggregatedSelect:
         except InputError as error:
             raise self.syntax.blame(self.select.args["order"], error) from None
         return Answer(query, "", tuple(output.name for output in query.outputs))
+
+
+def _same(here: Expression, there: Expression) -> Expression:
+    """Equal, or both NULL."""
+    both = Call(Function.AND, tuple(Call(Function.IS_NULL, (one,)) for one in (here, there)))
+    return Call(Function.COALESCE, (Call(Function.EQUAL, (here, there)), both))
 
 
 def _itself(column: Named | Aggregate) -> Named:
@@ -422,6 +486,19 @@ ORDER = Refusal(
     "ORDER BY stands where there are private rows",
     "their order means nothing to an aggregate",
     "leave it out, or order the answer",
+)
+_FINER_SETS = Refusal(
+    "grouping",
+    "MODE, ENTROPY or HISTOGRAM beside several grouping sets",
+    "values are counted once, in the groups of one set",
+    "ask it for each set, and put the answers together with UNION ALL",
+)
+_HISTOGRAM = Refusal(
+    "collection",
+    f"HISTOGRAM of values that are not declared, or more than {MOST_COLUMNS}",
+    "each value is a column of the answer, and columns are known before it is priced",
+    "ask SELECT x, COUNT(*) FROM ... GROUP BY x, of numbers GROUP BY WIDTH_BUCKET(x, low, high,"
+    " bins)",
 )
 _NO_KEY = Refusal(
     "grouping",

@@ -24,7 +24,9 @@ from discreet.plan.typing import infer
 from discreet.sql.reader.composed_aggregates import (
     REGRESSIONS,
     ComposedAggregates,
+    Entropy,
     GeometricMean,
+    Histogram,
     KurtosisOfPopulation,
     StandardError,
 )
@@ -32,8 +34,8 @@ from discreet.sql.reader.expressions import ExpressionReader
 from discreet.sql.reader.literals import read_level
 from discreet.sql.reader.names import PERSON, Visible, fresh
 from discreet.sql.reader.person_aggregates import PERSON_ONLY
-from discreet.sql.reader.refusals import Refusal
-from discreet.sql.reader.syntax import Node, Syntax
+from discreet.sql.reader.refusals import NODES, Refusal
+from discreet.sql.reader.syntax import Node, Syntax, ordered_parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +74,11 @@ def percent(level: Fraction) -> str:
     return f"{float(level * 100):.10g}".replace(".", "_")
 
 
+Finer: TypeAlias = Callable[
+    [Node, type[Node], Expression, Expression | None], list[tuple[str, Expression]]
+]
+"""What is computed from counts of each value: a column, or several and what each ends in."""
+
 SpreadValues: TypeAlias = Mapping[str, tuple[str | None, str]]
 """What each row adds to a count or sum of its owner's rows; see `SpreadRows`."""
 
@@ -103,6 +110,7 @@ class Aggregates:
         self._asked: dict[AggregateCall, Node] = {}
         self._columns: dict[AggregateCall, Column] = {}
         self.types: dict[str, Type] = dict(reader.types)
+        self.finer: Finer | None = None
         self.turns: dict[tuple[Expression, tuple[RowOrder, ...]], str] = {}
         """Of released rows: which of them count, in which order, and the column of their place."""
 
@@ -126,6 +134,13 @@ class Aggregates:
         kind, syntax = type(inner), self._syntax
         if self._spread is not None:
             return self._by_rows(node, self._spread)
+        if isinstance(inner.this, exp.Distinct) and kind in {exp.Sum, exp.Avg}:
+            return self._distinct(node, inner)
+        valued = self.of_values(node)
+        if valued is not None and len(valued) > 1:
+            raise syntax.refuse(node, _LIST)
+        if valued is not None:
+            return valued[0][1]
         if not self._released and (ranked_count := self._ranked_count(node)) is not None:
             return ranked_count
         ranked = kind in _TIMES and not self._released
@@ -135,22 +150,9 @@ class Aggregates:
         times = ranked and self._is_time(inner)
         if not times and kind not in _COMPOSED and kind not in REGRESSIONS:
             return None
-        where = None
-        if isinstance(node, exp.Filter):
-            syntax.part(node, "this")
-            condition = syntax.part(syntax.part(node, "expression"), "this")
-            where = self._reader.checked(condition)
-
-        def ask(
-            measure: AggregateFunction, values: tuple[Expression, ...], *rest: Any, **how: Any
-        ) -> Expression:
-            asked = AggregateCall(measure, values, *rest, **how)
-            plain = measure in {AggregateFunction.COUNT, AggregateFunction.MEAN}
-            return self._column(replace(asked, sample=True) if plain else asked, node)
-
-        made = ComposedAggregates(ask, self._reader.types, where)
+        made = self._made(node)
         if times:
-            asked, *more = self._read(inner, where)
+            asked, *more = self._read(inner, made.where)
             if more:
                 raise syntax.refuse(node, _LIST)
             if infer(asked.arguments[0], self._reader.types).range is None:
@@ -164,6 +166,51 @@ class Aggregates:
                 raise syntax.refuse(node, _NO_ARGUMENT)
             return made.regression(kind, values[0], values[1])
         return _COMPOSED[kind](made, values[0])
+
+    def _made(self, node: Node) -> ComposedAggregates:
+        """What an aggregate is made of, with the condition of FILTER."""
+        where = None
+        if isinstance(node, exp.Filter):
+            self._syntax.part(node, "this")
+            condition = self._syntax.part(self._syntax.part(node, "expression"), "this")
+            where = self._reader.checked(condition)
+
+        def ask(
+            measure: AggregateFunction, values: tuple[Expression, ...], *rest: Any, **how: Any
+        ) -> Expression:
+            asked = AggregateCall(measure, values, *rest, **how)
+            plain = measure in {AggregateFunction.COUNT, AggregateFunction.MEAN}
+            return self._column(replace(asked, sample=True) if plain else asked, node)
+
+        return ComposedAggregates(ask, self._reader.types, where)
+
+    def _distinct(self, node: Node, inner: Node) -> Expression:
+        """SUM(DISTINCT x), AVG(DISTINCT x)."""
+        listed = self._syntax.parts(self._syntax.part(inner, "this"), "expressions")
+        if self._per_person or len(listed) != 1:
+            raise self._syntax.refuse(node, NODES["Distinct"])
+        return self._made(node).distinct(type(inner), self._reader.checked(listed[0]))
+
+    def of_values(self, node: Node) -> list[tuple[str, Expression]] | None:
+        """MODE, ENTROPY, HISTOGRAM: of how often each value is there; None for others.
+
+        A histogram has a column for each value, with what its name ends in.
+        """
+        inner = node.this if isinstance(node, exp.Filter) else node
+        if not (type(inner) in _VALUED or isinstance(inner.this, exp.Mode)) or self._released:
+            return None
+        if self._per_person or self.finer is None:
+            raise self._reader.unknown(inner)
+        if isinstance(inner, exp.WithinGroup):  # MODE() WITHIN GROUP (ORDER BY x)
+            order = self._syntax.part(inner, "expression")
+            self._syntax.part(inner, "this")
+            ((of, _, _), *_) = ordered_parts(self._syntax, order)
+            value = self._reader.checked(of)
+        else:
+            value = self._argument(inner)
+        made, kind = self._made(node), type(inner)
+        found = None if kind in {Entropy, Histogram} else made.mode(value)
+        return [("", found)] if found is not None else self.finer(node, kind, value, made.where)
 
     def _by_rows(self, node: Node, spread: "SpreadValues") -> Expression:
         """An aggregate of people whose rows stand for them."""
@@ -187,6 +234,9 @@ class Aggregates:
         if asked.measure is AggregateFunction.SUM:
             return total
         counted = self._column(people if value is None else replace(people, where=where), node)
+        of = self._reader.types[argument.name].range
+        if of is not None and of.low >= 0:
+            total = Call(Function.GREATEST, (total, Literal(0, Kind.INTEGER)))
         one = Literal(1, Kind.INTEGER)
         return Call(Function.DIVIDE, (total, Call(Function.GREATEST, (counted, one))))
 
@@ -507,6 +557,7 @@ _SUMMED |= {AggregateFunction.VARIANCE, AggregateFunction.STDDEV}
 _TIMES: set[type[Node]] = {exp.Min, exp.Max, exp.Median, exp.Avg, exp.Quantile, exp.ApproxQuantile}
 _TIMES |= {exp.PercentileCont, exp.PercentileDisc, exp.WithinGroup}
 _RANKED = _TIMES - {exp.Avg}
+_VALUED: set[type[Node]] = {exp.Mode, Entropy, Histogram}
 _COMPOSED: dict[type[Node], Callable[[ComposedAggregates, Expression], Expression]] = {
     exp.Skewness: ComposedAggregates.skewness,
     exp.Kurtosis: ComposedAggregates.kurtosis,

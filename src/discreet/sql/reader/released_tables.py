@@ -72,7 +72,8 @@ class Beyond:
             return self._member(reader, node)
         return self._window(reader, node) if isinstance(node, exp.Window) else self._value(node)
 
-    def _column(self, stem: str, of: Type) -> Column:
+    def column(self, stem: str, of: Type) -> Column:
+        """A new column, under a name that no other has."""
         name = fresh(f"{stem} {len(self.names) + 1}", {known.lower() for known in self.types})
         self.types[name] = of
         return Column(name)
@@ -94,11 +95,11 @@ class Beyond:
         value = reader.checked(self.syntax.part(node, "this"))
         program = self._program(self.syntax.part(node, "query"))
         ((old, of),) = program.table.columns.items()
-        found = self._column("answer", of.may_be_null())
+        found = self.column("answer", of.may_be_null())
         keys = (Named(found.name, Column(old)),)
         listed = replace(program, table=released.RegroupedTable(program.table, keys, ()))
         self.answers.append((found.name, listed, Call(Function.EQUAL, (value, found))))
-        counts = [self._column("answer", Type(Kind.INTEGER)) for _ in range(2)]
+        counts = [self.column("answer", Type(Kind.INTEGER)) for _ in range(2)]
         asked = (
             Aggregate(counts[0].name, AggregateFunction.COUNT),
             Aggregate(counts[1].name, AggregateFunction.COUNT, (Column(old),)),
@@ -117,7 +118,7 @@ class Beyond:
         if not released.is_single(program.table, program.queries, surely=False):
             raise self.syntax.refuse(node, _ONE_ROW)
         ((old, of),) = program.table.columns.items()
-        column = self._column("answer", of.may_be_null())
+        column = self.column("answer", of.may_be_null())
         named = released.ComputedTable(program.table, (Named(column.name, Column(old)),))
         self.answers.append((column.name, replace(program, table=named), None))
         return column
@@ -167,7 +168,7 @@ class Beyond:
                 of = window.type(reader.types)
             except InputError as error:
                 raise syntax.blame(node, error) from None
-            self.windows[window] = self._column("window", of).name
+            self.windows[window] = self.column("window", of).name
         return Column(self.windows[window])
 
     def _function(

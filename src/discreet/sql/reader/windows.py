@@ -147,11 +147,12 @@ class _Window:
         others = _call(Function.SUBTRACT, self._count(), 1)
         share = _call(Function.DIVIDE, below, others)
         alone = _call(Function.EQUAL, others, 0)
-        return Case(((alone, Literal(0.0, Kind.REAL)),), share)
+        return _within(Case(((alone, Literal(0.0, Kind.REAL)),), share), 0.0, 1.0)
 
     def cume_dist(self, _: Node) -> Expression:
         """The share of rows up to this one and its equals."""
-        return _call(Function.DIVIDE, self._column(Summary.COUNT), self._count())
+        share = _call(Function.DIVIDE, self._column(Summary.COUNT), self._count())
+        return _within(share, 0.0, 1.0)
 
     def ntile(self, node: Node) -> Expression:
         """NTILE(k): tiles of equal size, the first ones larger by a row where that is not whole."""
@@ -171,14 +172,18 @@ class _Window:
         rest = _call(Function.QUOTIENT, _call(Function.SUBTRACT, place, edge), size)
         late = _call(Function.ADD, larger, rest)
         found = Case(((_call(Function.LESS, place, edge), early),), late)
-        return _call(Function.ADD, found, 1)
+        return _within(_call(Function.ADD, found, 1), 1, tiles)
 
 
-def _call(function: Function, *arguments: Expression | int) -> Expression:
-    return Call(
-        function,
-        tuple(Literal(a, Kind.INTEGER) if isinstance(a, int) else a for a in arguments),
-    )
+def _within(value: Expression, low: float, high: float) -> Expression:
+    """A value that is never NULL and within two others, said so that its bounds are known."""
+    return _call(Function.LEAST, _call(Function.GREATEST, value, low), high)
+
+
+def _call(function: Function, *arguments: Expression | float) -> Expression:
+    kinds = {int: Kind.INTEGER, float: Kind.REAL}
+    literals = (Literal(a, kinds[type(a)]) if isinstance(a, int | float) else a for a in arguments)
+    return Call(function, tuple(literals))
 
 
 _COMPOSED: dict[type[Node], Callable[[_Window, Node], Expression]] = {
