@@ -46,7 +46,19 @@ WINDOWS = [
     "FIRST_VALUE(m) OVER (ORDER BY k, j)",
     "COUNT(*) FILTER (WHERE n > 2) OVER (PARTITION BY j)",
     "CUME_DIST() OVER (ORDER BY n)",
+    "SUM(n) OVER w",
+    "m - LAG(m, 1, n) OVER w",
+    "SUM(n) OVER (w ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)",
 ]
+FIRSTS = [
+    "ARG_MAX(n * 2, n)",
+    "ARG_MIN(n - 1, n) FILTER (WHERE m > 2)",
+    "BOOL_OR(n > 3)",
+    "ANY_VALUE(1)",
+    "FIRST(n ORDER BY n DESC)",
+    "LAST(m ORDER BY m)",
+]
+SETS = ["j", "ROLLUP (j)", "CUBE (j, n)", "GROUPING SETS ((j), ())", "GROUPING SETS ((n), (j))"]
 
 
 FIRST = " QUALIFY ROW_NUMBER() OVER (ORDER BY j, k) < 4"
@@ -68,7 +80,11 @@ def windowed(draw):
         f"{draw(st.sampled_from(WINDOWS))} AS w{i}" for i in range(draw(st.integers(1, 2)))
     )
     kept = draw(st.sampled_from(["", " WHERE n > 1", FIRST]))
-    return f"SELECT k, j, {parts} FROM ({draw(grouped())}) t{kept}"
+    named = (
+        " WINDOW w AS (ORDER BY k, j)" if "w" in parts.replace("w0", "").replace("w1", "") else ""
+    )
+    where, last = (kept, "") if "WHERE" in kept else ("", kept)
+    return f"SELECT k, j, {parts} FROM ({draw(grouped())}) t{where}{named}{last}"
 
 
 @st.composite
@@ -79,6 +95,36 @@ def regrouped(draw):
     if draw(st.booleans()):
         return f"SELECT {value} AS v, COUNT(*) AS c FROM ({below}) t"
     return f"SELECT j, {value} AS v FROM ({below}) t GROUP BY j{having}"
+
+
+@st.composite
+def picked(draw):
+    """The first of released rows in some order, in each of several grouping sets."""
+    value, by = draw(st.sampled_from(FIRSTS)), draw(st.sampled_from(SETS))
+    key = "n" if by == SETS[-1] else "j"
+    told = f", GROUPING({key})" if by not in SETS[:1] else ""
+    return (
+        f"SELECT {key}, {value} AS v, COUNT(*) AS c{told} FROM ({draw(grouped())}) t GROUP BY {by}"
+    )
+
+
+@st.composite
+def beside(draw):
+    """A grouped question beside a public table, or beside another by the columns of both."""
+    first = draw(grouped())
+    how = draw(st.sampled_from(["JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN"]))
+    if draw(st.booleans()):
+        second = first.replace(" AS m", " * 2 AS m")
+        second = f"SELECT k, j, m AS z FROM ({second}) WHERE m > 6"
+        return f"SELECT k, j, n, z FROM ({first}) a {how} ({second}) b USING (k, j)"
+    on = draw(st.sampled_from(["CAST(k AS TEXT) = name", "n = population"]))
+    value = draw(st.sampled_from(["n * 1.0 / population", "COALESCE(n, 0)"]))
+    rest = draw(
+        st.sampled_from(["", " WHERE population > (SELECT AVG(population) - 9 FROM cities)"])
+    )
+    if draw(st.booleans()):
+        return f"SELECT region, SUM({value}) FROM ({first}) a {how} cities ON {on}{rest} GROUP BY 1"
+    return f"SELECT k, name, {value} AS v FROM cities {how} ({first}) a ON {on}{rest}"
 
 
 @st.composite
@@ -101,7 +147,7 @@ def stacked(draw):
     return f" {draw(st.sampled_from(['UNION ALL', 'UNION']))} ".join(sides)
 
 
-QUESTIONS = st.one_of(windowed(), regrouped(), joined(), stacked())
+QUESTIONS = st.one_of(windowed(), regrouped(), joined(), stacked(), picked(), beside())
 
 
 @pytest.fixture(scope="module")

@@ -31,7 +31,8 @@ COLUMNS = {
     "age": column_type("age", Kind.INTEGER, Bounds(0, 120)),
 }
 VISITS = Table("visits", COLUMNS, Person("person"), Limits(2, 3))
-SCHEMA = Schema({"visits": VISITS})
+LOOSE = Table("loose", COLUMNS, Person("person"))
+SCHEMA = Schema({"visits": VISITS, "loose": LOOSE})
 
 ROWS = st.lists(
     st.tuples(
@@ -73,6 +74,20 @@ QUESTIONS = [
     WHERE age > 18 GROUP BY city) a JOIN (SELECT city, SUM(amount) AS m FROM visits GROUP BY city) b
     ON a.city = b.city WHERE n > (SELECT COUNT(DISTINCT person) FROM visits)""",
     "SELECT SPLIT_PART(city, 'i', 2), TRUNC(amount, 1) > 3, COUNT(*) FROM visits GROUP BY ALL",
+    "SELECT city, MODE(age), SUM(DISTINCT age), AVG(DISTINCT age - 60) FROM visits GROUP BY city",
+    "SELECT MODE(city), MODE(street), ENTROPY(city), HISTOGRAM(city), COUNT(*) FROM visits",
+    """SELECT city, AVG(n), AVG(t), SUM(n), COUNT(*) FROM (SELECT person, city, COUNT(age) AS n,
+    SUM(amount) FILTER (WHERE age > 9) AS t FROM loose GROUP BY person, city) WHERE n > 0
+    GROUP BY city""",
+    """SELECT MEDIAN(n), QUANTILE_CONT(t, 0.9), COUNT(*) FROM (SELECT person, COUNT(*) AS n,
+    SUM(age) AS t FROM loose GROUP BY person)""",
+    """SELECT city, COUNT(*), AVG(age) FROM visits v WHERE age > (SELECT AVG(w.age) FROM visits w
+    WHERE w.person = v.person AND w.city = v.city) OR (person, street) IN (SELECT person, city FROM
+    visits) OR (city, street) IN (('Haifa', 'a'), ('Austin', 'b')) GROUP BY city""",
+    """SELECT half, SUM(q), COUNT(*) FROM (SELECT NTILE(2) OVER (PARTITION BY person ORDER BY age) AS
+    half, 100 * PERCENT_RANK() OVER (PARTITION BY person ORDER BY amount) AS q FROM visits)
+    GROUP BY half""",
+    "SELECT AVG(q) FROM (SELECT person, QUANTILE_CONT(amount, 0.3) AS q FROM visits GROUP BY person)",
 ]
 
 
@@ -89,7 +104,8 @@ def table(rows):
 
 def engine_of(rows):
     engine = DuckDBEngine()
-    engine.store("visits", table(rows))
+    for name in SCHEMA.tables:
+        engine.store(name, table(rows))
     engine.open(SCHEMA)
     return engine
 

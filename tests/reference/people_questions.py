@@ -46,11 +46,15 @@ WINDOWS = [
     "LEAD(age, 1, 7) OVER ({w} ORDER BY {o})",
     "FIRST_VALUE(age) OVER ({w} ORDER BY {o})",
     "LAST_VALUE(age) OVER ({w} ORDER BY {o} ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING)",
+    "NTILE(3) OVER ({w} ORDER BY {o})",
+    "CAST(100 * PERCENT_RANK() OVER ({w} ORDER BY city) AS BIGINT)",
+    "CAST(100 * CUME_DIST() OVER ({w} ORDER BY age) AS BIGINT)",
 ]
 SUMMARIES = [
     *("COUNT(*)", "COUNT(DISTINCT city)", "SUM(age)", "MIN(visit_id)", "MAX(age)", "MEDIAN(age)"),
     *("MEDIAN(cost)", "CAST(AVG(cost) AS BIGINT)", "COUNT(*) FILTER (WHERE urgent)"),
-    "VAR_POP(age)",
+    *("VAR_POP(age)", "QUANTILE_CONT(cost, 0.9)", "QUANTILE_CONT(age, 0.25)"),
+    "PERCENTILE_CONT(0.7) WITHIN GROUP (ORDER BY cost DESC) FILTER (WHERE urgent)",
     *("STDDEV(age)", "ARG_MIN(age, visit_id)", "ARG_MAX(age, visit_id)", "FIRST(age ORDER BY {o})"),
     *("LAST(age ORDER BY visit_id)", "CASE WHEN BOOL_OR(urgent) THEN 1 END", "COUNT(DISTINCT age)"),
     *("CASE WHEN BOOL_AND(urgent) THEN 2 ELSE 1 END", "MAX(day) - MIN(day)", "YEAR(MIN(day))"),
@@ -140,8 +144,13 @@ def condition(choose, table, name, depth):
             "NOT (city IN (SELECT name FROM cities WHERE region = 'north'))"
             if table == "visits"
             else one,
+            scalar(choose, table, name, depth),
+            *(["({n}.patient_id, {n}.visit_id) IN (SELECT patient, visit_id FROM tests)",
+               "({n}.city, {n}.urgent) IN (('Haifa', TRUE), ('Austin', FALSE))",
+               "({n}.city, {n}.age) IN (SELECT name, population FROM cities)"]
+              if table == "visits" else [one]),
         ]
-    )
+    ).format(n=name)  # fmt: skip
     return choose.one([found, f"({one}) AND {found}", f"({one} OR {found})"])
 
 
@@ -157,6 +166,21 @@ def exists(choose, table, name, depth):
     if choose.one([True, False]):
         parts.append(own(choose, other, inner, depth))
     return f"EXISTS (SELECT 1 FROM {other} {inner} WHERE {' AND '.join(parts)})"
+
+
+def scalar(choose, table, name, depth):
+    """A value of a subquery about the same person."""
+    inner = f"{name}s{depth}"
+    value, most = choose.one(
+        [("COUNT(*)", 2), ("AVG({i}.cost)", 250), ("MAX({i}.age)", 40), ("COUNT({i}.age)", 1)]
+    )
+    parts = [f"{inner}.patient_id = {name}.{PEOPLE[table]}"]
+    if table == "visits" and choose.one([True, False]):
+        parts.append(f"{name}.city = {inner}.city")
+    if choose.one([True, False]):
+        parts.append(own(choose, "visits", inner, depth))
+    select = f"SELECT {value.format(i=inner)} FROM visits {inner} WHERE {' AND '.join(parts)}"
+    return f"({select}) {choose.one(['<', '>', '='])} {most}"
 
 
 def own(choose, table, name, depth):

@@ -154,6 +154,8 @@ def joined(choose, below):
     counted = choose.one([Summary.COUNT, Summary.COUNT_DISTINCT])
     extreme = choose.one([Summary.MIN, Summary.MAX, Summary.FIRST])
     spread = choose.one([Summary.MEDIAN, Summary.VARIANCE, Summary.VARIANCE_POP])
+    level = choose.one([None, Fraction(1, 4), Fraction(9, 10)])
+    level = level if spread is Summary.MEDIAN else None
     by = (row_order(choose),) if extreme is Summary.FIRST else ()
     people = PerPerson(
         choose.one([Scan(POISON), filtered(choose, Scan(POISON))]),
@@ -163,7 +165,9 @@ def joined(choose, below):
             PersonAggregate("their rows", Summary.COUNT),
             PersonAggregate("their sum", adding, Column(value), where),
             PersonAggregate("their date", extreme, Column(choose.one(["d", "e"])), where, by),
-            PersonAggregate("their spread", spread, Column(choose.one(["p", "q"])), where),
+            PersonAggregate(
+                "their spread", spread, Column(choose.one(["p", "q"])), where, (), level
+            ),
         ),
     )
     wide = JoinPerson(below, people, (), choose.one(list(Keep)))

@@ -296,12 +296,20 @@ def summary(aggregate, rows, scope):
         case Summary.MAX:
             return max(values, default=None)
         case Summary.MEDIAN:
-            middle = sorted(map(float, values))[(len(values) - 1) // 2 : len(values) // 2 + 1]
-            return 0.5 * middle[0] + 0.5 * middle[-1] if values else None
+            return quantile(sorted(map(float, values)), aggregate.level or Fraction(1, 2))
     of = infer(aggregate.argument, scope)
     if aggregate.summary in {Summary.VARIANCE, Summary.VARIANCE_POP}:
         return variance(values, of, aggregate.summary)
     return added(values, of, aggregate.summary) if values else None
+
+
+def quantile(values, level):
+    """Between the two values next to its place, as near to each as the place is."""
+    if not values:
+        return None
+    place = level * (len(values) - 1)
+    low, high, share = math.floor(place), math.ceil(place), float(place - math.floor(place))
+    return (1.0 - share) * values[low] + share * values[high]
 
 
 def variance(values, of, what):

@@ -13,13 +13,14 @@ import duckdb
 import pyarrow as pa
 
 from clinic import CLINIC
-from discreet.answer.estimate.answer_tables import compute_table
-from discreet.answer.estimate.released_sql import DRAWS, answer_name, own_name
+from discreet.answer.estimate.answer_tables import compute_table, placed_rows
+from discreet.answer.estimate.released_sql import DRAWS, answer_name, own_name, public_name
 from discreet.engines.duckdb_dialect import DuckDBDialect
 from discreet.engines.engine import ARROW
 from discreet.plan.kinds import Kind
 from discreet.plan.query import AggregateFunction, groupings, questions_in, released_columns
 from discreet.plan.relations import columns_of
+from discreet.plan.released_tables import public_tables
 from discreet.sql.writer.relations import render_relation
 
 DIALECT = DuckDBDialect()
@@ -148,6 +149,11 @@ def answered(engine, query):
         tables[answer_name(place)] = rows.append_column(
             "_at", pa.array(range(len(rows)), pa.int64())
         )
+    for one in public_tables(query.then):
+        names = ", ".join(f'"{name}"' for name in one.columns)
+        found = engine.sql(f"SELECT {names} FROM {one.name}").to_arrow_table()
+        kinds = pa.schema([(name, ARROW[of.kind]) for name, of in one.columns.items()])
+        tables[public_name(one.name)] = placed_rows(found.cast(kinds))
     return [tuple(row.values()) for row in compute_table(query.then, tables).to_pylist()]
 
 

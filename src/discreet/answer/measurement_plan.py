@@ -12,6 +12,7 @@ from typing import Any
 from discreet.answer.execute.individual import PARTICIPANTS, Admission, check_individual
 from discreet.answer.execute.measure_set import measure_set
 from discreet.answer.execute.noisy_measurements import NoisyMeasurements
+from discreet.answer.execute.public_rows import read_public_rows
 from discreet.answer.plan.explain import Explanation, example_statements, explain
 from discreet.answer.plan.grouping_sets import single_sets
 from discreet.answer.plan.planning import plan_sets
@@ -23,6 +24,7 @@ from discreet.engines.engine import Deadline, Engine
 from discreet.errors import InputError, InvariantBroken
 from discreet.plan.bounding import NoiseKind
 from discreet.plan.query import Query
+from discreet.plan.released_tables import public_tables
 from discreet.privacy import GDP, Composed, Guarantee, Neighbours, Ranges, compose
 from discreet.privacy.budgets.charges import EPSILON, MU_SQUARED, RHO, Charge, Measure, price_sum
 from discreet.privacy.budgets.charges import price as charge
@@ -123,6 +125,8 @@ class MeasurementPlan:
                 fix="report this as a fault",
             )
         drawn = [measure_set(one, engine, until, admission) for one in self.sets]
+        if self.query.then is not None and (public := public_tables(self.query.then)):
+            drawn[0] = replace(drawn[0], public=read_public_rows(engine, public))
         self.check_spent(drawn)
         return drawn
 

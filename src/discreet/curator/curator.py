@@ -68,8 +68,9 @@ from discreet.errors import DiscreetError, InputError, LedgerError, QueryRefused
 from discreet.plan import canonical
 from discreet.plan.dummy import ROWS, dummy
 from discreet.plan.kinds import Kind
-from discreet.plan.query import Query, tables_in
+from discreet.plan.query import Query
 from discreet.plan.relations import Relation
+from discreet.plan.released_tables import ReleasedTable, public_tables
 from discreet.plan.remembered import remember
 from discreet.plan.schema import (
     Bounds,
@@ -578,11 +579,11 @@ class Curator(QuestionInterface):
     def _public(self, text: str, *, priced: bool = True) -> Release | None:
         """The answer to a question about public tables alone; None where it is another."""
         del priced  # whatever was offered, it is free
-        query = _read_public(self._data_store.tables, self._scope, text)
-        if query is None:
+        table = _read_public(self._data_store.tables, self._scope, text)
+        if table is None:
             return None
-        self._answer_service.check_data(sorted({one.name for one in tables_in(query)}))
-        return answer_public(query, self._data_store, self._neighbours)
+        self._answer_service.check_data(sorted({one.name for one in public_tables(table)}))
+        return answer_public(table, self._data_store, self._neighbours)
 
     def _answer(
         self, question: str | Query, terms: Terms, analyst: str | None, request: str | None
@@ -881,7 +882,7 @@ def _read(tables: Registry, scope: frozenset[str] | None, text: str) -> Query:
     return read(text, tables.within(scope).schema)
 
 
-def _read_public(tables: Registry, scope: frozenset[str] | None, text: str) -> Query | None:
+def _read_public(tables: Registry, scope: frozenset[str] | None, text: str) -> ReleasedTable | None:
     """A question about public tables alone; None where it names others, or cannot be read."""
     if not isinstance(text, str) or not tables.has_public:
         return None
@@ -891,7 +892,9 @@ def _read_public(tables: Registry, scope: frozenset[str] | None, text: str) -> Q
 
 
 @remember(512)
-def _read_public_lately(tables: Registry, scope: frozenset[str] | None, text: str) -> Query | None:
+def _read_public_lately(
+    tables: Registry, scope: frozenset[str] | None, text: str
+) -> ReleasedTable | None:
     return read_public(text, tables.within(scope).schema)
 
 

@@ -5,40 +5,32 @@ Privacy:
     and what is refused depend on public rows.
 """
 
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import Final, TypeAlias, cast
+from collections.abc import Mapping
+from typing import Final, TypeAlias
 
-import numpy as np
 import pyarrow as pa
 
-from discreet.answer.estimate.answer_tables import compute_table
-from discreet.answer.estimate.released_sql import DRAWS, answer_name, own_name
+from discreet.answer.estimate.answer_tables import compute_table, placed_rows
+from discreet.answer.estimate.released_sql import DRAWS, public_name
+from discreet.answer.execute.public_rows import check_rows, read_public_rows
 from discreet.answer.plan.price import Price
 from discreet.answer.present.release import Release
 from discreet.curator.data.data_store import DataStore
-from discreet.engines.engine import ARROW
-from discreet.errors import QueryRefused
 from discreet.plan.expressions import Call, Column, Function
-from discreet.plan.query import Query, questions_in, tables_in
 from discreet.plan.reads import mentions
 from discreet.plan.released_tables import (
-    AnswerTable,
     ComputedTable,
     JoinedTables,
     JoinKind,
+    PublicRows,
     RegroupedTable,
     ReleasedTable,
     SortedTable,
     StackedTables,
     conjuncts,
+    public_tables,
 )
-from discreet.plan.schema import PublicTable
 from discreet.privacy import Neighbours, Pure
-from discreet.sql.writer.stored_view import view_name
-
-MOST_ROWS: Final = 1_000_000
-"""Rows of a public table, and of each step of a question about some."""
 
 _Size: TypeAlias = tuple[int, frozenset[str] | None]
 """How many rows a table has at most, and columns that tell them apart, where some are known to."""
@@ -46,59 +38,27 @@ _Size: TypeAlias = tuple[int, frozenset[str] | None]
 EXACT: Final = "computed from public tables alone: exact, about nobody, and free"
 
 
-def answer_public(query: Query, store: DataStore, neighbours: Neighbours) -> Release:
+def answer_public(table: ReleasedTable, store: DataStore, neighbours: Neighbours) -> Release:
     """Compute a question that `read_public` has read, from the rows of its tables as they are."""
-    assert query.then is not None  # noqa: S101 - narrowing: all of it is computed from rows
-    asked = [tables_in(replace(one, also=(), then=None))[0].name for one in questions_in(query)]
-    schema = store.schema
-    tables = [cast("PublicTable", schema.tables[name]) for name in asked]
-    rows = [_rows(store, one) for one in tables]
-    sizes = [(len(r), frozenset(t.key)) for r, t in zip(rows, tables, strict=True)]
-    _bound(query.then, sizes)
-    named = {answer_name(place): one for place, one in enumerate(rows)}
-    table = compute_table(query.then, named | {DRAWS: pa.table({"_draw": [0]})})
-    return Release(table, {}, {}, Price.free(), Pure(0, neighbours=neighbours), (), (EXACT,))
+    tables = public_tables(table)
+    rows = read_public_rows(store.open([one.name for one in tables]), tables)
+    _bound(table, {one.name: (len(rows[one.name]), frozenset(one.key)) for one in tables})
+    named = {public_name(name): placed_rows(one) for name, one in rows.items()}
+    shown = compute_table(table, named | {DRAWS: pa.table({"_draw": [0]})})
+    return Release(shown, {}, {}, Price.free(), Pure(0, neighbours=neighbours), (), (EXACT,))
 
 
-def _rows(store: DataStore, table: PublicTable) -> pa.Table:
-    """All rows in the order of their key, as what is computed from answers reads them."""
-    engine = store.open([table.name])
-    names, key = (
-        ", ".join(map(engine.dialect.identifier, one)) for one in (table.columns, table.key)
-    )
-    source = view_name(table.name, engine.dialect)
-    select = f"SELECT {names} FROM {source} ORDER BY {key} LIMIT {MOST_ROWS + 1}"  # noqa: S608 - quoted names
-    schema = pa.schema([(own_name(one), ARROW[of.kind]) for one, of in table.columns.items()])
-    with engine.snapshot() as session:
-        found = [batch.rename_columns(schema.names) for batch in session.stream(select)]
-    rows = pa.Table.from_batches(found).cast(schema) if found else schema.empty_table()
-    _check(len(rows))
-    places = np.arange(len(rows), dtype=np.int64)
-    return rows.append_column("_draw", [np.zeros_like(places)]).append_column("_at", [places])
-
-
-def _check(rows: int) -> int:
-    if rows <= MOST_ROWS:
-        return rows
-    raise QueryRefused(
-        f"a question about public tables that may take more than {MOST_ROWS:,} rows",
-        why="it is computed at once, for nothing",
-        fix="join on a key, or copy the tables to where you work: they are public",
-        code="expensive",
-    )
-
-
-def _bound(table: ReleasedTable, leaves: Sequence[_Size]) -> _Size:
+def _bound(table: ReleasedTable, leaves: Mapping[str, _Size]) -> _Size:
     """The size of a table; what has too large a step is refused."""
     below = [_bound(one, leaves) for one in table.inputs]
     match table:
-        case AnswerTable(place):
-            return leaves[place]
+        case PublicRows(of):
+            return leaves[of.name]
         case JoinedTables():
             rows, key = _bound_join(table, *below)
-            return _check(rows), key
+            return check_rows(rows), key
         case StackedTables():
-            return _check(sum(rows for rows, _ in below)), None
+            return check_rows(sum(rows for rows, _ in below)), None
         case RegroupedTable(_, keys, _):
             return (below[0][0] if keys else 1), frozenset(one.name for one in keys)
         case ComputedTable(_, outputs):

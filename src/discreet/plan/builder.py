@@ -320,14 +320,16 @@ def _summary(name: str, of: "Agg | PersonAggregate") -> PersonAggregate:
     if not isinstance(of, Agg):
         raise odd("an aggregate", of, "one of those here, as in n=count()")
     measure = _SQUARED.get(of.measure, of.measure)
-    summary = summary_of(measure, of.level, sample=of.sample)
+    summary = summary_of(measure, sample=of.sample)
     if summary is None:
         raise InputError(
             f"{of.measure.value} of each person's rows",
             why="it is made for groups of many people",
-            fix="use count, total, mean, median, variance, minimum, maximum or first",
+            fix="use count, total, mean, median, quantile, variance, minimum, maximum or first",
         )
-    return PersonAggregate(name, summary, of.arguments[0] if of.arguments else None, of.where)
+    level = None if of.level == Fraction(1, 2) else of.level
+    argument = of.arguments[0] if of.arguments else None
+    return PersonAggregate(name, summary, argument, of.where, level=level)
 
 
 # --- questions ----------------------------------------------------------------------------------

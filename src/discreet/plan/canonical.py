@@ -74,6 +74,7 @@ _NODES: Final[Mapping[str, type]] = MappingProxyType(
         "AnswerWindowFunction": released.AnswerWindowFunction,
         "AnswerWindow": released.AnswerWindow,
         "AnswerTable": released.AnswerTable,
+        "PublicRows": released.PublicRows,
         "ComputedTable": released.ComputedTable,
         "FilteredTable": released.FilteredTable,
         "WindowedTable": released.WindowedTable,

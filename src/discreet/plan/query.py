@@ -44,6 +44,8 @@ class AggregateFunction(Enum):
     QUANTILE = "quantile"
     MIN = "min"  # as an extreme quantile
     MAX = "max"  # likewise
+    MODE = "mode"  # of whole numbers within narrow bounds; chosen by the exponential mechanism
+    SUM_DISTINCT = "sum distinct"  # of whole numbers, each different one once
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,20 +280,31 @@ def grouping_name(key: str) -> str:
 
 
 def released_kind(aggregate: Aggregate) -> Kind:
-    """Counts are released as whole numbers."""
+    """Counts are released as whole numbers, and so are sums of different ones."""
     counts = {
         AggregateFunction.COUNT,
         AggregateFunction.COUNT_PEOPLE,
         AggregateFunction.COUNT_DISTINCT,
+        AggregateFunction.SUM_DISTINCT,
     }
     return Kind.INTEGER if aggregate.measure in counts else Kind.REAL
 
 
 def level_of(aggregate: Aggregate) -> Fraction:
-    """The quantile that an aggregate asks for; MIN and MAX are the ends of the middle 99.9 %."""
+    """The quantile that an aggregate asks for; MIN and MAX are the ends of the middle 99.9 %.
+
+    A mode has the level whose scores one row moves as far apart as its own.
+    """
     if aggregate.level is not None:
         return aggregate.level
-    return {"min": Fraction(1, 2000), "max": Fraction(1999, 2000)}[aggregate.measure.value]
+    return _LEVELS[aggregate.measure]
+
+
+_LEVELS = {
+    AggregateFunction.MIN: Fraction(1, 2000),
+    AggregateFunction.MAX: Fraction(1999, 2000),
+    AggregateFunction.MODE: Fraction(1),  # one row moves scores as far apart: see `draw_mode`
+}
 
 
 _ARGUMENTS = {
@@ -344,12 +357,35 @@ def check(aggregate: Aggregate, scope: Mapping[str, Type]) -> None:
                 " for a count of one person's rows LEAST(COUNT(*), 50) is enough",
             )
         widths *= 1.0 if found.range is None else found.range.width
+        _check_whole(aggregate, found)
     if aggregate.measure in _PRODUCTS and not math.isfinite(widths * widths):
         raise InputError(
             f"{aggregate.measure.value} of values with very wide bounds",
             why="their products are no finite numbers",
             fix="declare narrower Bounds, or divide the values first",
         )
+
+
+MOST_MODES = 1 << 11
+"""Values that the most frequent one is chosen from."""
+
+MOST_DIFFERENT = 1 << 20
+"""Whole numbers whose different values are added up."""
+
+
+def _check_whole(aggregate: Aggregate, of: Type) -> None:
+    """Refuse a mode, or a sum of different values, of other than whole numbers in narrow bounds."""
+    most = {AggregateFunction.MODE: MOST_MODES, AggregateFunction.SUM_DISTINCT: MOST_DIFFERENT}
+    allowed = most.get(aggregate.measure)
+    if allowed is None or of.range is None:
+        return
+    if of.kind is Kind.INTEGER and of.range.width < allowed:
+        return
+    raise InputError(
+        f"{aggregate.measure.value} of values that are not whole numbers within {allowed:,}",
+        why="each of them has a place of its own, before anything is measured",
+        fix="round it, and declare or clamp its bounds: LEAST(GREATEST(CAST(x AS BIGINT), 0), 100)",
+    )
 
 
 def _check_level(aggregate: Aggregate) -> None:
@@ -364,14 +400,12 @@ def _check_level(aggregate: Aggregate) -> None:
     )
 
 
-def summary_of(
-    measure: AggregateFunction | Summary, level: Fraction | None, *, sample: bool
-) -> Summary | None:
+def summary_of(measure: AggregateFunction | Summary, *, sample: bool) -> Summary | None:
     """What an aggregate is called where it is about one person's rows; None where it is nothing."""
     if isinstance(measure, Summary):
         return measure
     if measure is AggregateFunction.QUANTILE:
-        return Summary.MEDIAN if level == Fraction(1, 2) else None
+        return Summary.MEDIAN
     if measure is AggregateFunction.VARIANCE:
         return Summary.VARIANCE if sample else Summary.VARIANCE_POP
     return _SUMMARIES.get(measure)

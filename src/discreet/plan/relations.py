@@ -475,14 +475,14 @@ def _single(relation: Relation) -> bool:
         case Scan() | Union():
             return False
         case PerPerson(below, keys, _):
-            return all(_names_person(key.expression, below) for key in keys)
+            return all(names_person(key.expression, below) for key in keys)
         case MatchPerson(left):
             return has_one_row_each(left)
         case _:
             return all(map(has_one_row_each, inputs_of(relation)))
 
 
-def _names_person(expression: Expression, relation: Relation) -> bool:
+def names_person(expression: Expression, relation: Relation) -> bool:
     """Whether an expression is the column that names the person, the same in all their rows."""
     if not isinstance(expression, Column):
         return False
@@ -491,12 +491,12 @@ def _names_person(expression: Expression, relation: Relation) -> bool:
             return isinstance(table.unit, Person) and table.unit.column == expression.name
         case Project(below, columns) | PerPerson(below, columns, _):
             same = (one.expression for one in columns if one.name == expression.name)
-            return any(_names_person(one, below) for one in same)
+            return any(names_person(one, below) for one in same)
         case Union():
             return False
         case _:  # rows beside which there are more columns
             below = inputs_of(relation)[0]
-            return expression.name in columns_of(below) and _names_person(expression, below)
+            return expression.name in columns_of(below) and names_person(expression, below)
 
 
 def same_people(left: Relation, right: Relation) -> None:

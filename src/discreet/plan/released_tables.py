@@ -1,6 +1,7 @@
 """What is computed from released numbers: tables of answers, and ordinary SQL over them.
 
     AnswerTable      the released rows of one grouped question: its keys and aggregates
+    PublicRows       the rows of a public table
     ComputedTable    new columns of each row
     FilteredTable    the rows for which a condition is true
     WindowedTable    further columns, each computed over a window of rows
@@ -12,7 +13,7 @@
 Guarantee:
     Post-processing: a function of released numbers and public names, so it costs nothing, whatever
     it is. No node here can name a private row: the leaves are answers, by their place among the
-    questions that are measured together.
+    questions that are measured together, and public tables.
 Neighbours:
     Stability does not matter here: noise was added before.
 Edge cases:
@@ -35,7 +36,7 @@ from discreet.plan.kinds import Kind, Type
 from discreet.plan.query import Aggregate, AggregateFunction, Query, SortKey, released_columns
 from discreet.plan.reads import mentions
 from discreet.plan.relations import Named
-from discreet.plan.schema import distinct
+from discreet.plan.schema import PublicTable, distinct
 from discreet.plan.summaries import expect
 from discreet.plan.typing import infer
 
@@ -118,7 +119,8 @@ def aggregate_type(aggregate: Aggregate, scope: Mapping[str, Type]) -> Type:
             why="it is made for numbers",
             fix="count the values, or take a number from them first",
         )
-    kept = aggregate.measure in {*_ANY_KIND, AggregateFunction.SUM}
+    summed = {AggregateFunction.SUM, AggregateFunction.SUM_DISTINCT}
+    kept = aggregate.measure in {*_ANY_KIND, *summed}
     return Type(kinds[0] if kept else Kind.REAL)
 
 
@@ -203,6 +205,19 @@ class AnswerTable(_Table):
                 why="what is computed from answers names them by their place",
                 fix="build it with AnswerTable.of",
             )
+
+
+@dataclass(frozen=True, slots=True)
+class PublicRows(_Table):
+    """The rows of a public table, as they are when the questions beside it are measured."""
+
+    table: PublicTable
+
+    def __post_init__(self) -> None:
+        self._settle(self.table.columns.items())
+
+    def check(self, queries: tuple[Query, ...]) -> None:
+        """It belongs to no question."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -349,6 +364,7 @@ class SortedTable(_Table):
 
 ReleasedTable: TypeAlias = (
     AnswerTable
+    | PublicRows
     | ComputedTable
     | FilteredTable
     | WindowedTable
@@ -392,6 +408,12 @@ def is_single(table: ReleasedTable, queries: tuple[Query, ...], *, surely: bool)
     return False
 
 
+def public_tables(table: ReleasedTable) -> tuple[PublicTable, ...]:
+    """The public tables that are read, each once."""
+    found = (one.table for one in table.nodes() if isinstance(one, PublicRows))
+    return tuple({one.name: one for one in found}.values())
+
+
 Sources: TypeAlias = Mapping[str, frozenset[tuple[int, str]]]
 """The aggregates behind each column, by the place of their question; "" is what decides rows."""
 
@@ -413,6 +435,8 @@ def sources_of(table: ReleasedTable, questions: Sequence[Query]) -> Sources:
         case AnswerTable(place):
             own = {one.name for one in questions[place].aggregates}
             found = {n: frozenset({(place, n)} if n in own else ()) for n in table.columns}
+        case PublicRows():
+            found = dict.fromkeys(table.columns, frozenset())
         case ComputedTable(_, outputs):
             found = {one.name: behind(one.expression) for one in outputs}
         case FilteredTable(_, condition):

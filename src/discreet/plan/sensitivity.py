@@ -13,7 +13,7 @@ from typing import assert_never
 from discreet.mechanisms.grid import sqrt_up
 from discreet.plan.bounding import FULL, ContributionBounds, NoiseKind
 from discreet.plan.expressions import Call, Expression, Function
-from discreet.plan.statistics import Distinct, People, Ranks, Rows, Statistic, Total
+from discreet.plan.statistics import Distinct, DistinctTotal, People, Ranks, Rows, Statistic, Total
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +59,7 @@ class Strategy:
         match statistics:
             case (one,):
                 most = one.grid.reach if isinstance(one, Total) else 1
+                most = one.reach if isinstance(one, DistinctTotal) else most
                 return Strategy(statistics, ((1,),), most, ((1,),), (1,))
             case (Rows() as all_, Rows() as some) if _is_among(some, all_):
                 return Strategy(statistics, ((1, -1), (0, 1)), 1, ((1, 1), (0, 1)), (1, 1))

@@ -7,9 +7,10 @@ centred total. What a row adds is bounded by public facts:
     Total     the value, less the middle of its range, on a power-of-two grid
     People    one person, once
     Ranks     1, in the cell of the value on a grid (for quantiles)
-    Distinct  the value itself (for counting different values)
+    Distinct  the value itself (for counting different values, or adding them up)
 """
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -88,6 +89,17 @@ class Distinct:
     where: Expression | None
 
 
+@dataclass(frozen=True, slots=True)
+class DistinctTotal(Distinct):
+    """The sum of the different values of a group: whole numbers, none beyond `reach`.
+
+    Stability: of a person's different values in a group some count, as many as limits say. Whoever
+    goes takes along at most those that nobody else has, and each of them is at most `reach`.
+    """
+
+    reach: int
+
+
 Statistic: TypeAlias = Rows | People | Total | Ranks | Distinct
 
 
@@ -131,6 +143,11 @@ def statistics_of(aggregate: Aggregate, scope: Mapping[str, Type]) -> tuple[Stat
             return (People(where),)
         case AggregateFunction.COUNT_DISTINCT:
             return (Distinct(aggregate.arguments[0], where),)
+        case AggregateFunction.SUM_DISTINCT:
+            (value,) = aggregate.arguments
+            bounds = range_of(value, scope)
+            reach = max(1, math.ceil(max(abs(bounds.low), abs(bounds.high))))
+            return (DistinctTotal(value, where, reach),)
         case AggregateFunction.SUM | AggregateFunction.MEAN:
             return (Rows(where), total(aggregate.arguments[0], where, scope))
         case AggregateFunction.VARIANCE | AggregateFunction.STDDEV:
@@ -145,7 +162,12 @@ def statistics_of(aggregate: Aggregate, scope: Mapping[str, Type]) -> tuple[Stat
             totals = total(x, where, scope), total(y, where, scope)
             products = tuple(product(a, b, where, scope) for a, b in ((x, x), (y, y), (x, y)))
             return (Rows(where), *totals, *products)
-        case AggregateFunction.QUANTILE | AggregateFunction.MIN | AggregateFunction.MAX:
+        case (
+            AggregateFunction.QUANTILE
+            | AggregateFunction.MIN
+            | AggregateFunction.MAX
+            | AggregateFunction.MODE
+        ):
             return (ranks(aggregate.arguments[0], where, scope),)
         case _:
             assert_never(aggregate.measure)

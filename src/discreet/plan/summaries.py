@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from fractions import Fraction
 from typing import assert_never
 
 from discreet.errors import InputError
@@ -19,6 +20,8 @@ from discreet.plan.kinds import Kind, Range, Type
 from discreet.plan.typing import infer
 
 _SOME = Range(0, (1 << 63) - 1)
+FINEST_LEVEL = 10**6
+"""The denominator of a quantile's level: times a number of rows it fits 64 bits."""
 MOST_ROWS_AWAY = 1 << 16
 """Rows between a row and the one that a window looks at."""
 
@@ -32,7 +35,7 @@ class Summary(Enum):
     MEAN = "avg"
     MIN = "min"
     MAX = "max"
-    MEDIAN = "median"
+    MEDIAN = "median"  # or another quantile, between the values next to its place
     VARIANCE = "var_samp"
     VARIANCE_POP = "var_pop"
     FIRST = "first"  # of the first row in the order `by`, NULL too; the least of equal firsts
@@ -49,13 +52,17 @@ class RowOrder:
 
 @dataclass(frozen=True, slots=True)
 class PersonAggregate:
-    """A summary of one person's rows: of `argument`, or of the rows themselves."""
+    """A summary of one person's rows: of `argument`, or of the rows themselves.
+
+    `level` is that of a quantile: of n values in order, what stands at place 1 + level (n - 1).
+    """
 
     name: str
     summary: Summary
     argument: Expression | None = None
     where: Expression | None = None
     by: tuple[RowOrder, ...] = field(default=(), metadata={"written": "where there is one"})
+    level: Fraction | None = field(default=None, metadata={"written": "where it is no median"})
 
 
 class WindowFunction(Enum):
@@ -135,6 +142,7 @@ def summary_type(aggregate: PersonAggregate, scope: Mapping[str, Type]) -> Type:
         expect(aggregate.where, scope, Kind.BOOLEAN, "a condition")
     for one in aggregate.by:
         infer(one.expression, scope)
+    _check_level(aggregate)
     if aggregate.summary is Summary.COUNT and aggregate.argument is None:
         return Type(Kind.INTEGER, nullable=False, range=_SOME)
     if aggregate.argument is None or (aggregate.summary is Summary.FIRST and not aggregate.by):
@@ -163,6 +171,20 @@ def summary_type(aggregate: PersonAggregate, scope: Mapping[str, Type]) -> Type:
             return Type(Kind.REAL, nullable=True, range=variance_range(of, aggregate.summary))
         case _:
             assert_never(aggregate.summary)
+
+
+def _check_level(aggregate: PersonAggregate) -> None:
+    level = aggregate.level
+    if level is None:
+        return
+    fine = 0 <= level <= 1 and level.denominator <= FINEST_LEVEL
+    if aggregate.summary is Summary.MEDIAN and fine:
+        return
+    raise InputError(
+        f"the level of {aggregate.summary.value} is {float(level):g}",
+        why="that of a quantile is a share of a person's values, of at most six digits",
+        fix="pass a level from 0 to 1 to a quantile alone",
+    )
 
 
 def window_type(column: WindowColumn, scope: Mapping[str, Type]) -> Type:

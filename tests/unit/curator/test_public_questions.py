@@ -132,7 +132,6 @@ def test_names_of_with_are_not_taken_for_tables(curator):
     "text",
     [
         "SELECT city FROM places WHERE city IN (SELECT city FROM visits)",
-        "SELECT city, (SELECT COUNT(*) FROM visits) AS n FROM places",
         "SELECT p.city FROM places p JOIN visits v ON p.city = v.city",
         "SELECT city FROM places UNION ALL SELECT city FROM visits",
         "WITH places AS (SELECT * FROM visits) SELECT city FROM places",

@@ -58,9 +58,12 @@ def compute(
             AggregateFunction.COUNT
             | AggregateFunction.COUNT_PEOPLE
             | AggregateFunction.COUNT_DISTINCT
+            | AggregateFunction.SUM_DISTINCT
+            | AggregateFunction.QUANTILE
+            | AggregateFunction.MIN
+            | AggregateFunction.MAX
+            | AggregateFunction.MODE
         ):
-            return first
-        case AggregateFunction.QUANTILE | AggregateFunction.MIN | AggregateFunction.MAX:
             return first
         case AggregateFunction.SUM:
             return _sum(needs[1], statistics, first)

@@ -22,6 +22,7 @@ from discreet.answer.estimate.released_sql import (
     DRAWS,
     answer_name,
     own_name,
+    public_name,
     render_table,
 )
 from discreet.answer.estimate.selection_bias import selection_factor
@@ -34,6 +35,7 @@ from discreet.plan.released_tables import (
     ComputedTable,
     FilteredTable,
     JoinedTables,
+    PublicRows,
     ReleasedTable,
     SortedTable,
     sources_of,
@@ -51,13 +53,16 @@ class AnswerTables:
 
     query: Query
     parts: Parts
+    public: Mapping[str, pa.Table]
 
     @staticmethod
-    def of(query: Query, parts: Sequence[NoisyStatistics]) -> "AnswerTables":
-        """The parts of each question, in order."""
+    def of(
+        query: Query, parts: Sequence[NoisyStatistics], public: Mapping[str, pa.Table]
+    ) -> "AnswerTables":
+        """The parts of each question, in order, and the rows of public tables beside them."""
         left = iter(parts)
         each = [[next(left) for _ in one.sets] for one in questions_in(query)]
-        return AnswerTables(query, each)
+        return AnswerTables(query, each, {name: placed_rows(r) for name, r in public.items()})
 
     def table(self) -> pa.Table:
         """What is computed from what was released, and nothing else."""
@@ -80,7 +85,8 @@ class AnswerTables:
         }
         wanted = [name for name in numbers if sources[name] and name not in how]
         groups = [sum(part.groups for part in parts) for parts in self.parts]
-        pairs = draws_for(max(shown, sum(groups), _rows(self._then, groups))) // 2
+        sizes = {name: len(rows) for name, rows in self.public.items()}
+        pairs = draws_for(max(shown, sum(groups), _rows(self._then, groups, sizes))) // 2
         if not wanted or not shown:
             return {}, how
         if not pairs:
@@ -108,6 +114,7 @@ class AnswerTables:
                     tables.append(_placed(simulated, part.groups, first, 1, count))
                 first += part.groups
             found[answer_name(place)] = pa.concat_tables(tables)
+        found |= {public_name(name): rows for name, rows in self.public.items()}
         return found | {DRAWS: pa.table({"_draw": np.arange(count + 1)})}
 
     def _simulated(
@@ -168,10 +175,12 @@ class AnswerTables:
         return moved, known[1:]
 
 
-def _rows(table: ReleasedTable, groups: Sequence[int]) -> int:
+def _rows(table: ReleasedTable, groups: Sequence[int], public: Mapping[str, int]) -> int:
     """About how many rows the largest step of a table has: all pairs where nothing is equal."""
-    below = [_rows(one, groups) for one in table.inputs]
+    below = [_rows(one, groups, public) for one in table.inputs]
     match table:
+        case PublicRows(of):
+            return public[of.name]
         case AnswerTable(place):
             return groups[place]
         case JoinedTables() if not table.equates:
@@ -185,6 +194,12 @@ def compute_table(table: ReleasedTable, released: Mapping[str, pa.Table]) -> pa.
     found = compute(released, f"SELECT {names} FROM ({render_table(table)}) ORDER BY _at")
     kinds = [pa.field(name, ARROW[of.kind]) for name, of in table.columns.items()]
     return found.rename_columns(list(table.columns)).cast(pa.schema(kinds))
+
+
+def placed_rows(rows: pa.Table) -> pa.Table:
+    """The rows of a public table with their places, under `own_name`s."""
+    named = rows.rename_columns([own_name(name) for name in rows.column_names])
+    return named.append_column("_at", pa.array(np.arange(len(rows), dtype=np.int64)))
 
 
 def _placed(table: pa.Table, groups: int, first: int, draw: int, draws: int) -> pa.Table:

@@ -35,7 +35,9 @@ NOTHING: Mapping[Statistic, Floats] = MappingProxyType({})
 """What limits cut off where they are stated: the owner's business."""
 
 EXACT = {AggregateFunction.COUNT, AggregateFunction.COUNT_PEOPLE, AggregateFunction.COUNT_DISTINCT}
+EXACT |= {AggregateFunction.SUM_DISTINCT}
 RANKED = {AggregateFunction.QUANTILE, AggregateFunction.MIN, AggregateFunction.MAX}
+RANKED |= {AggregateFunction.MODE}
 
 SAME_EVERYWHERE = EXACT | RANKED | {AggregateFunction.SUM}
 """Measures whose error bars need no simulation, or that of one group for all."""

@@ -29,6 +29,7 @@ from discreet.plan import canonical
 from discreet.plan.bounding import ContributionBounds, NoiseKind
 from discreet.plan.statistics import (
     Distinct,
+    DistinctTotal,
     Grid,
     People,
     Ranks,
@@ -109,6 +110,7 @@ _TAGS: Final[Mapping[type, str]] = {
     People: "people",
     Total: "total",
     Distinct: "distinct",
+    DistinctTotal: "distinct total",
     Ranks: "ranks",
 }
 """What each kind of statistic is called where it is stored; never changed."""

@@ -19,6 +19,7 @@ from discreet.plan.released_tables import (
     ComputedTable,
     FilteredTable,
     JoinedTables,
+    PublicRows,
     RegroupedTable,
     ReleasedTable,
     SortedTable,
@@ -56,6 +57,11 @@ def answer_name(place: int) -> str:
     return f"answer_{place}"
 
 
+def public_name(table: str) -> str:
+    """The name under which the rows of a public table stand."""
+    return f"public {table}"
+
+
 def render_table(table: ReleasedTable, *, top: bool = True) -> str:
     """The SELECT of a table.
 
@@ -66,6 +72,12 @@ def render_table(table: ReleasedTable, *, top: bool = True) -> str:
     match table:
         case AnswerTable(place):
             return f"SELECT _draw, _at, _at AS _id, {_names(table)} FROM {answer_name(place)}"
+        case PublicRows(of):
+            return (
+                f"SELECT d._draw, _at, _at AS _id, {_names(table)}"
+                f" FROM {DefaultEngine.dialect.identifier(public_name(of.name))}"
+                f" CROSS JOIN {DRAWS} AS d"
+            )
         case ComputedTable(source, outputs):
             parts = [_named(_text(one.expression, source), one.name) for one in outputs]
             return f"SELECT {', '.join([_ROW, *parts])} FROM ({render_table(source, top=top)})"
@@ -198,6 +210,8 @@ def _aggregate(aggregate: Aggregate, source: ReleasedTable, *, ordered: bool) ->
             return f"count({first})"
         case AggregateFunction.COUNT_DISTINCT:
             return f"count(DISTINCT {first})"
+        case AggregateFunction.SUM_DISTINCT:
+            return f"sum(DISTINCT {first} ORDER BY {first})"
         case AggregateFunction.SUM | AggregateFunction.MEAN:
             return f"{measure.value}({first}{order})"
         case AggregateFunction.MIN | AggregateFunction.MAX:
@@ -212,7 +226,7 @@ def _aggregate(aggregate: Aggregate, source: ReleasedTable, *, ordered: bool) ->
             return f"covar_{kind}({held}{order})"
         case AggregateFunction.CORRELATION:
             return f"corr({held}{order})"
-        case AggregateFunction.COUNT_PEOPLE:
+        case AggregateFunction.COUNT_PEOPLE | AggregateFunction.MODE:
             raise TypeError(measure)  # the reader asks it of people alone
         case _:
             assert_never(measure)

@@ -41,7 +41,7 @@ from discreet.answer.plan.set_plan import (
 from discreet.answer.plan.sql_statements import SetStatements
 from discreet.engines.engine import Deadline, Engine, Session
 from discreet.plan.bounding import ContributionBounds, group_count
-from discreet.plan.query import level_of
+from discreet.plan.query import AggregateFunction, level_of
 from discreet.plan.statistics import Distinct, Ranks, Statistic
 from discreet.privacy import Guarantee
 
@@ -172,11 +172,12 @@ def _cells(
     for aggregate in plan.query.aggregates:
         if (ranks := ranks_of(plan.query, aggregate)) is not None:
             wanted.setdefault(ranks, []).append((aggregate.name, level_of(aggregate)))
+    modes = [a.name for a in plan.query.aggregates if a.measure is AggregateFunction.MODE]
     found: dict[tuple[str, int], NDArray[np.int64]] = {}
     plans = {one.strategy.statistics[0]: one for one in measurements}
     spent: dict[Statistic, Guarantee] = {}
     for statistic, quantiles in wanted.items():
-        draws = quantile_draws(quantiles, plan.brackets, lost)
+        draws = quantile_draws(quantiles, plan.brackets, lost, modes)
         scales = [quantile_scale(plans[statistic], one.level, one.levels) for one in draws]
         levels = [(one.level, scale) for one, scale in zip(draws, scales, strict=True)]
         spent[statistic] = quantile_guarantee(plans[statistic], levels)

@@ -5,6 +5,7 @@ follows (`discreet.answer.present`) is a function of these bytes and of the ques
 attempt sees the same noise.
 """
 
+import base64
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass, field
@@ -53,6 +54,8 @@ class NoisyMeasurements:
         default_factory=dict
     )
     """The cells of both ends of the intervals of quantiles, for those that bought one."""
+    public: Mapping[str, pa.Table] = field(default_factory=dict)
+    """The rows of public tables that are computed with, in the first set of a question."""
 
 
 def pack(drawn: Sequence[NoisyMeasurements]) -> bytes:
@@ -99,6 +102,9 @@ def _stream(drawn: NoisyMeasurements) -> bytes:
         "spent": [[what, noise, paid.to_dict()] for what, noise, paid in drawn.spent],
         "clipped": {what: astuple(one) for what, one in drawn.clipped.items()},
         **({"brackets": list(drawn.brackets)} if drawn.brackets else {}),
+        **(
+            {"public": {n: _text(rows) for n, rows in drawn.public.items()}} if drawn.public else {}
+        ),
     }
     return streamed(columns, about)
 
@@ -121,7 +127,19 @@ def _read(stream: memoryview) -> NoisyMeasurements:
             name: (_numbers(table.column(f"l{i}")), _numbers(table.column(f"h{i}")))
             for i, name in enumerate(about.get("brackets", ()))
         },
+        {
+            name: pa.ipc.open_stream(base64.b64decode(text)).read_all()
+            for name, text in about.get("public", {}).items()
+        },
     )
+
+
+def _text(rows: pa.Table) -> str:
+    """A table in letters and digits."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, rows.schema) as stream:
+        stream.write_table(rows)
+    return base64.b64encode(sink.getvalue()).decode()
 
 
 def _integers(totals: NDArray[Any]) -> pa.Array:

@@ -24,6 +24,7 @@ _COUNTS = {
     AggregateFunction.COUNT,
     AggregateFunction.COUNT_PEOPLE,
     AggregateFunction.COUNT_DISTINCT,
+    AggregateFunction.SUM_DISTINCT,
 }
 _ROUNDING = 0.5
 """Counts are released as whole numbers."""

@@ -34,6 +34,7 @@ _COUNTS = {
     AggregateFunction.COUNT,
     AggregateFunction.COUNT_PEOPLE,
     AggregateFunction.COUNT_DISTINCT,
+    AggregateFunction.SUM_DISTINCT,
 }
 
 

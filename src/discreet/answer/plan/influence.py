@@ -131,6 +131,7 @@ def _slopes(
             AggregateFunction.COUNT
             | AggregateFunction.COUNT_PEOPLE
             | AggregateFunction.COUNT_DISTINCT
+            | AggregateFunction.SUM_DISTINCT
         ):
             return (1.0,)
         case AggregateFunction.SUM:
@@ -149,7 +150,12 @@ def _slopes(
             | AggregateFunction.CORRELATION
         ):
             return _MOMENTS[aggregate.measure]
-        case AggregateFunction.QUANTILE | AggregateFunction.MIN | AggregateFunction.MAX:
+        case (
+            AggregateFunction.QUANTILE
+            | AggregateFunction.MIN
+            | AggregateFunction.MAX
+            | AggregateFunction.MODE
+        ):
             return (_rank_noise(aggregate, noise_kind, sharing) * 2 * _to_spread(needs[0]),)
         case _:
             assert_never(aggregate.measure)

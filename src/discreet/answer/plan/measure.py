@@ -16,7 +16,7 @@ from discreet.mechanisms.grid import INTEGERS, sqrt_up
 from discreet.mechanisms.quantile import rank_range
 from discreet.plan.bounding import FULL, ContributionBounds, NoiseKind
 from discreet.plan.sensitivity import Strategy, sensitivity
-from discreet.plan.statistics import Distinct, Statistic, Total
+from discreet.plan.statistics import Distinct, DistinctTotal, Statistic, Total
 from discreet.privacy import Guarantee, Neighbours, Pure, Ranges
 from discreet.rationals import Real
 
@@ -157,6 +157,8 @@ class StatisticNoise:
         """How far one person moves it at most, in rows, people or values."""
         most = self.statistic.grid if isinstance(self.statistic, Total) else None
         each = 1.0 if most is None else most.reach * most.step
+        if isinstance(self.statistic, DistinctTotal):
+            each = float(self.statistic.reach)
         return float(self.measurement.sensitivity) / (FULL * self.measurement.strategy.each) * each
 
     @property

@@ -8,6 +8,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet import noise
 from discreet.mechanisms.median import CellCounts as RankCounts
 from discreet.mechanisms.quantile import draw_cells
 from discreet.plan.bounding import FULL
@@ -25,13 +26,15 @@ _MOST_WEIGHT = 1 << 60
 class QuantileDraw:
     """One choice of a cell: a quantile (side 0), or the lower or upper end of its interval.
 
-    It has one part in `levels` of the price of all that are chosen from the same values.
+    It has one part in `levels` of the price of all that are chosen from the same values. A `mode`
+    is the most frequent cell.
     """
 
     name: str
     side: int
     level: Fraction
     levels: Fraction
+    mode: bool = False
 
     def cell(
         self, cells: NDArray[np.int64], weights: NDArray[np.int64], size: int, scale: Fraction
@@ -52,6 +55,8 @@ class QuantileDraw:
             empty; so does a group of nobody else. Noise too wide for any data leaves the whole
             range as the interval.
         """
+        if self.mode:
+            return draw_mode(cells, weights, size, scale)
         if self._extra(size, scale) > _MOST_WEIGHT:
             return 0 if self.side < 0 else size - 1
         ranks = self.ranks(cells, weights, size, scale)
@@ -81,8 +86,36 @@ class QuantileDraw:
         return math.ceil(missed / float(1 - self.level if self.side < 0 else self.level))
 
 
+def draw_mode(
+    cells: NDArray[np.int64], weights: NDArray[np.int64], size: int, scale: Fraction
+) -> int:
+    """The most frequent of `size` cells, chosen with weight exp(weight in it / scale).
+
+    Guarantee:
+        That of a quantile at level 1, at the same scale.
+    Neighbours:
+        Adding or removing a person, whose weights in the cells add up to w.
+    Why:
+        The person moves every score the same way, by 0 to w: two scores by w at most apart, which
+        is also how far they move the scores of two cells for a quantile at an end
+        (`rank_range` is 1). How far apart scores move is all that the guarantee depends on.
+    Edge cases:
+        Cells with nobody are candidates too: which ones are empty does not show. Without any rows
+        all cells are equally likely.
+    Reference:
+        McSherry and Talwar, "Mechanism design via differential privacy", FOCS 2007, Theorem 6; Dong
+        et al., "Optimal differential privacy composition for exponential mechanisms", ICML 2020.
+    """
+    scores = np.zeros(size, dtype=np.int64)
+    scores[cells] = weights
+    return int(noise.choose(scores, scale, 1)[0])
+
+
 def quantile_draws(
-    quantiles: Sequence[tuple[str, Fraction]], brackets: Sequence[str], lost: float = 0.0
+    quantiles: Sequence[tuple[str, Fraction]],
+    brackets: Sequence[str],
+    lost: float = 0.0,
+    modes: Sequence[str] = (),
 ) -> list[QuantileDraw]:
     """All choices for quantiles of the same values, those in `brackets` with an interval.
 
@@ -91,7 +124,7 @@ def quantile_draws(
     found = []
     for name, level in quantiles:
         each = sharing(len(quantiles), bracketed=name in brackets)
-        found.append(QuantileDraw(name, 0, level, each))
+        found.append(QuantileDraw(name, 0, level, each, name in modes))
         if name in brackets:
             share = 2 * len(quantiles) / BRACKETS
             found += [QuantileDraw(name, i, _moved(level, i * lost), share) for i in (-1, 1)]

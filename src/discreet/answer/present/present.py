@@ -1,7 +1,7 @@
 """Noisy measurements in, a release out: a function of what was released, and nothing else."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 import pyarrow as pa
@@ -38,7 +38,9 @@ def present(
         No randomness and no data goes in, so a failure here is a fact about released numbers.
     """
     parts = [interpret(one, noisy) for one, noisy in zip(sets, drawn, strict=True)]
-    shown, half_widths, how = _tables(query, parts) if query.then else _rows(query, parts)
+    shown, half_widths, how = (
+        _tables(query, parts, drawn[0].public) if query.then else _rows(query, parts)
+    )
     costs = tuple(Cost(*one) for noisy in drawn for one in noisy.spent)
     return Release(
         table=shown,
@@ -57,9 +59,11 @@ Shown: TypeAlias = tuple[pa.Table, dict[str, pa.Array], dict[str, str]]
 """A table to show, half-widths of its numbers, and how each was found."""
 
 
-def _tables(query: Query, parts: Sequence[NoisyStatistics]) -> Shown:
+def _tables(
+    query: Query, parts: Sequence[NoisyStatistics], public: Mapping[str, pa.Table]
+) -> Shown:
     """What is computed from the released rows of all questions."""
-    tables = AnswerTables.of(query, parts)
+    tables = AnswerTables.of(query, parts, public)
     shown = tables.table()
     widths, how = tables.half_widths(shown.num_rows)
     return shown, {name: pa.array(width) for name, width in widths.items()}, how

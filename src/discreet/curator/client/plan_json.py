@@ -43,6 +43,7 @@ from discreet.plan.released_tables import (
     FilteredTable,
     JoinedTables,
     JoinKind,
+    PublicRows,
     RegroupedTable,
     SortedTable,
     StackedTables,
@@ -56,7 +57,7 @@ _NODES: Final = {
         *(Query, Named, Aggregate, SortKey, Limits, Scan, FilterRows, Project),
         *(Literal, Column, Call, Case, Cast, IsIn, Like, Truncate),
         *(AnswerTable, ComputedTable, FilteredTable, WindowedTable, AnswerWindow, RegroupedTable),
-        *(JoinedTables, StackedTables, SortedTable),
+        *(JoinedTables, StackedTables, SortedTable, PublicRows),
     )
 }
 _ENUMS: Final = {

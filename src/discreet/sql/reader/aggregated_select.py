@@ -3,6 +3,7 @@
 Grouped by the person it gives rows, one a person, for the question around it; else an answer.
 """
 
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -11,15 +12,34 @@ from sqlglot import exp
 
 from discreet.errors import InputError
 from discreet.plan.answer_program import Program
-from discreet.plan.expressions import Column, Expression, Function, Literal
-from discreet.plan.kinds import Kind
-from discreet.plan.query import GROUPING, Query, SortKey, grouping_name, released_columns
+from discreet.plan.expressions import Call, Column, Expression, Function, Literal
+from discreet.plan.kinds import Kind, Type
+from discreet.plan.query import (
+    GROUPING,
+    Aggregate,
+    Query,
+    SortKey,
+    grouping_name,
+    released_columns,
+)
 from discreet.plan.relations import FilterRows, Named, PerPerson
-from discreet.plan.released_tables import AnswerTable, RegroupedTable
+from discreet.plan.released_tables import (
+    AnswerTable,
+    AnswerWindow,
+    AnswerWindowFunction,
+    ComputedTable,
+    RegroupedTable,
+    ReleasedTable,
+    StackedTables,
+    WindowedTable,
+)
 from discreet.plan.row_counts import row_counts
+from discreet.plan.summaries import RowOrder
 from discreet.plan.typing import infer
-from discreet.sql.reader.aggregates import Aggregates, percent
+from discreet.sql.reader.aggregates import Aggregates, NeedsOneRowEach, percent
+from discreet.sql.reader.composed_aggregates import Entropy, Histogram
 from discreet.sql.reader.expressions import ExpressionReader, Resolve, has_aggregate
+from discreet.sql.reader.finer_groups import MOST_COLUMNS, FinerGroups
 from discreet.sql.reader.group_by import Groups
 from discreet.sql.reader.names import NamedRelation, Visible, bare_word, fresh, lookup
 from discreet.sql.reader.refusals import Refusal
@@ -28,13 +48,12 @@ from discreet.sql.reader.released_values import (
     Answer,
     Lift,
     check_released,
-    order_parts,
     orders,
     position,
     read_limits,
 )
 from discreet.sql.reader.select_list import Item, name_items
-from discreet.sql.reader.syntax import Node
+from discreet.sql.reader.syntax import Node, order_parts
 
 if TYPE_CHECKING:
     from discreet.sql.reader.select import SelectReader
@@ -52,13 +71,27 @@ class AggregatedSelect:
         released = select.program is not None
         counts = {} if released else row_counts(select.relation)
         self.aggregates = Aggregates(
-            select.reader, select.columns, counts, per_person=per_person, released=released
+            select.reader,
+            select.columns,
+            counts,
+            per_person=per_person,
+            released=released,
+            spread=select.spread and select.spread.values,
         )
         self.beyond = Beyond(self.syntax, self.aggregates.types, select.subquery)
         self.reader = self._reader(select.meaning)
         self.items: list[tuple[str, Expression, Node]] = []
+        self.aggregates.finer = None if released else self._finer
         self.keys = list(groups.keys)
         self.groupings: dict[Expression, Expression] = {}
+        self.valued: dict[object, list[tuple[str, Expression]]] = {}
+        if select.spread and not self._shares(select.spread.keys):
+            raise NeedsOneRowEach
+
+    def _shares(self, columns: frozenset[str]) -> bool:
+        """Whether each group has one value of some columns, so that one person is in it once."""
+        needed = {Column(name) for name in columns}
+        return all(needed <= {self.keys[at] for at in one} for one in self.groups.sets)
 
     def read(self) -> NamedRelation | Answer:
         """The rows of people, or the answer."""
@@ -94,6 +127,13 @@ class AggregatedSelect:
         stems: list[str | None] = []
         values: list[Expression] = []
         for item in self.outer.items:
+            valued = self.aggregates.of_values(item.node) if item.is_aggregate else None
+            if valued is not None and valued[0][0]:
+                stem = item.alias or "histogram"
+                items += [Item(item.node, f"{stem}_{ending}") for ending, _ in valued]
+                stems += [None] * len(valued)
+                values += [value for _, value in valued]
+                continue
             composed = self.aggregates.composed(item.node) if item.is_aggregate else None
             if composed or not item.is_aggregate or isinstance(item.node, exp.Grouping):
                 items.append(item)
@@ -162,6 +202,41 @@ class AggregatedSelect:
             if not grouped or not isinstance(self.outer.subquery(query), Answer):
                 return self._look(node)
         return self.beyond.read(reader, node)
+
+    def _finer(
+        self, node: Node, kind: type[Node], of: Expression, where: Expression | None
+    ) -> list[tuple[str, Expression]]:
+        """What is computed from counts of each value in each group, beside the groups."""
+        if len(self.groups.sets) > 1:
+            raise self.syntax.refuse(node, _FINER_SETS)
+        known = (kind, of, where)
+        if known in self.valued:
+            return self.valued[known]
+        scope = self.outer.reader.types
+        named = [self._key_name(key, at) for at, key in enumerate((*self.keys, of), start=1)]
+        names = [
+            self.beyond.column(name, infer(key, scope)).name
+            for name, key in zip(named, (*self.keys, of), strict=True)
+        ]
+        keys = [Named(name, key) for name, key in zip(names[:-1], self.keys, strict=True)]
+        groups = FinerGroups(self.outer.relation, keys, of, where, names[-1])
+        type_of = infer(of, scope)
+        if kind is Histogram:
+            listed = [one for one in type_of.keys or () if one is not None]
+            if not 0 < len(listed) <= MOST_COLUMNS:
+                raise self.syntax.refuse(node, _HISTOGRAM)
+            columns = [self.beyond.column("value", Type(Kind.INTEGER)) for _ in listed]
+            program = groups.histogram([c.name for c in columns], listed, type_of.kind)
+            endings = [str(one) for one in listed]
+        else:
+            result = Kind.REAL if kind is Entropy else type_of.kind
+            columns, endings = [self.beyond.column("value", Type(result))], [""]
+            program = (groups.entropy if kind is Entropy else groups.mode)(columns[0].name)
+        same = [_same(key.expression, Column(key.name)) for key in keys]
+        on = Call(Function.AND, tuple(same)) if len(same) > 1 else same[0] if same else None
+        self.beyond.answers.append((columns[0].name, program, on))
+        self.valued[known] = list(zip(endings, columns, strict=True))
+        return self.valued[known]
 
     def _look(self, node: Node) -> Expression:
         """What a key asks about rows of a person; beside keys nothing has a value for each row."""
@@ -315,16 +390,40 @@ class AggregatedSelect:
         below = self.outer.program
         try:
             if below is None:
-                bare = Query(self.outer.relation, keys, aggregates, self.groups.sets)
-                program = Program((bare,), AnswerTable.of(0, bare))
-            elif len(self.groups.sets) > 1:
-                raise self.syntax.refuse(self.select.args["group"], _RELEASED_SETS)
+                program = self._measured(keys, aggregates)
             else:
-                program = replace(below, table=RegroupedTable(below.table, keys, aggregates))
+                program = replace(below, table=self._regrouped(below.table, keys, aggregates))
             program = self.beyond.joined(program, self.select, lift.lift)
             return answer_of(shown.over(program, windows))
         except InputError as error:
             raise self.syntax.blame(self.select, error) from None
+
+    def _measured(self, keys: tuple[Named, ...], aggregates: tuple[Aggregate, ...]) -> Program:
+        """The groups that are measured; those of finer ones where nothing else is asked."""
+        if aggregates or not self.valued:
+            bare = Query(self.outer.relation, keys, aggregates, self.groups.sets)
+            return Program((bare,), AnswerTable.of(0, bare))
+        first = next(iter(self.valued.values()))[0][1]
+        at = next(i for i, (name, _, _) in enumerate(self.beyond.answers) if Column(name) == first)
+        _, program, _ = self.beyond.answers.pop(at)
+        columns = list(program.table.columns)
+        renamed = dict(zip(columns, (key.name for key in keys), strict=False))
+        outputs = tuple(Named(renamed.get(name, name), Column(name)) for name in columns)
+        return replace(program, table=ComputedTable(program.table, outputs))
+
+    def _regrouped(
+        self, rows: ReleasedTable, keys: tuple[Named, ...], aggregates: tuple[Aggregate, ...]
+    ) -> ReleasedTable:
+        """Groups of released rows, those of one grouping set below those of another."""
+        stacked: ReleasedTable | None = None
+        for chosen in self.groups.sets:
+            table = _grouped(rows, [keys[at] for at in chosen], aggregates, self.aggregates.turns)
+            if len(self.groups.sets) > 1:
+                told = [*_all_keys(rows, keys, chosen), *map(_itself, aggregates)]
+                table = ComputedTable(table, tuple(told))
+            stacked = table if stacked is None else StackedTables(stacked, table)
+        assert stacked is not None  # noqa: S101 - narrowing: there is a set
+        return stacked
 
     def _finished(self, query: Query, order: tuple[SortKey, ...]) -> Answer:
         """With ORDER BY, LIMIT and OFFSET."""
@@ -336,6 +435,46 @@ class AggregatedSelect:
         return Answer(query, "", tuple(output.name for output in query.outputs))
 
 
+def _same(here: Expression, there: Expression) -> Expression:
+    """Equal, or both NULL."""
+    both = Call(Function.AND, tuple(Call(Function.IS_NULL, (one,)) for one in (here, there)))
+    return Call(Function.COALESCE, (Call(Function.EQUAL, (here, there)), both))
+
+
+def _itself(column: Named | Aggregate) -> Named:
+    return Named(column.name, Column(column.name))
+
+
+def _all_keys(
+    rows: ReleasedTable, keys: tuple[Named, ...], chosen: tuple[int, ...]
+) -> Iterator[Named]:
+    """The keys of one grouping set, NULL for those it leaves out, and which ones these are."""
+    for at, key in enumerate(keys):
+        kind = infer(key.expression, rows.columns).kind
+        yield _itself(key) if at in chosen else Named(key.name, Literal(None, kind))
+        yield Named(grouping_name(key.name), Literal(int(at not in chosen), Kind.INTEGER))
+
+
+def _grouped(
+    rows: ReleasedTable,
+    keys: list[Named],
+    aggregates: tuple[Aggregate, ...],
+    turns: Mapping[tuple[Expression, tuple[RowOrder, ...]], str],
+) -> ReleasedTable:
+    """One grouping set of released rows; the places that ARG_MAX asks for are within its groups."""
+    partition = tuple(key.expression for key in keys)
+    places = []
+    for (counts, by), name in turns.items():
+        order = [SortKey(Call(Function.NOT, (Call(Function.COALESCE, (counts, _NO)),)))]
+        for one in by:
+            order += orders(one.expression, descending=one.descending, nulls_first=one.nulls_first)
+        number = AnswerWindowFunction.ROW_NUMBER
+        places.append(AnswerWindow(name, number, (), partition, tuple(order)))
+    source = WindowedTable(rows, tuple(places)) if places else rows
+    return RegroupedTable(source, tuple(keys), aggregates)
+
+
+_NO = Literal(value=False, kind=Kind.BOOLEAN)
 LIMIT = Refusal(
     "limit_on_rows",
     "LIMIT or OFFSET stands where there are private rows",
@@ -348,6 +487,19 @@ ORDER = Refusal(
     "their order means nothing to an aggregate",
     "leave it out, or order the answer",
 )
+_FINER_SETS = Refusal(
+    "grouping",
+    "MODE, ENTROPY or HISTOGRAM beside several grouping sets",
+    "values are counted once, in the groups of one set",
+    "ask it for each set, and put the answers together with UNION ALL",
+)
+_HISTOGRAM = Refusal(
+    "collection",
+    f"HISTOGRAM of values that are not declared, or more than {MOST_COLUMNS}",
+    "each value is a column of the answer, and columns are known before it is priced",
+    "ask SELECT x, COUNT(*) FROM ... GROUP BY x, of numbers GROUP BY WIDTH_BUCKET(x, low, high,"
+    " bins)",
+)
 _NO_KEY = Refusal(
     "grouping",
     "GROUPING of something that is no key",
@@ -359,12 +511,6 @@ _PEOPLE_SETS = Refusal(
     "a subquery per person has several grouping sets",
     "each person would have rows of several shapes",
     "group it by the person and further columns",
-)
-_RELEASED_SETS = Refusal(
-    "grouping",
-    "several grouping sets of rows that are released",
-    "they are grouped by one set of keys",
-    "put ROLLUP, CUBE or GROUPING SETS into the subquery",
 )
 _UNGROUPED = Refusal(
     "ungrouped_column",

@@ -77,6 +77,8 @@ def _in(reader: "ExpressionReader", node: Node) -> Expression:
     if node.args.get("query") is not None or node.args.get("field") is not None:
         raise syntax.refuse(node, NODES["Subquery"])
     listed = syntax.parts(node, "expressions")
+    if isinstance(node.this, exp.Tuple):
+        return _in_rows(reader, node, listed)
     if not listed or any(map(is_null, listed)):
         raise syntax.refuse(node, _IN_NULL)
     operand, *values = reader.alike([syntax.part(node, "this"), *listed])
@@ -85,6 +87,22 @@ def _in(reader: "ExpressionReader", node: Node) -> Expression:
         return IsIn(operand, constants)
     equal = [reader.call(node, Function.EQUAL, operand, value) for value in values]
     return Call(Function.OR, tuple(equal))
+
+
+def _in_rows(reader: "ExpressionReader", node: Node, listed: list[Node]) -> Expression:
+    """(a, b) IN ((1, 'x'), (2, 'y')): one of them is equal in every part."""
+    syntax = reader.syntax
+    operands = syntax.parts(syntax.part(node, "this"), "expressions")
+    found = []
+    for row in listed:
+        values = syntax.parts(row, "expressions") if isinstance(row, exp.Tuple) else []
+        if len(values) != len(operands) or any(map(is_null, values)):
+            raise syntax.refuse(row, _IN_WIDTH)
+        parts = (reader.alike(pair) for pair in zip(operands, values, strict=True))
+        found.append(
+            reader.call(row, Function.AND, *(Call(Function.EQUAL, tuple(p)) for p in parts))
+        )
+    return found[0] if len(found) == 1 else Call(Function.OR, tuple(found))
 
 
 def _like(reader: "ExpressionReader", node: Node, escape: str | None = None) -> Expression:
@@ -123,6 +141,12 @@ _IN_NULL = Refusal(
     "the list of IN is empty or holds NULL",
     "nothing equals NULL, and NOT IN would hold for no row",
     "list the values, and test for NULL with IS NULL",
+)
+_IN_WIDTH = Refusal(
+    "argument",
+    "IN compares rows of different length, or with NULL",
+    "each value is compared with the one at its place, and nothing equals NULL",
+    "write (a, b) IN ((1, 'x'), (2, 'y'))",
 )
 _IS = Refusal(
     "clause", "IS is followed by something else", fix="write IS NULL, IS TRUE or IS FALSE"

@@ -19,7 +19,7 @@ from sqlglot import exp
 
 from discreet.plan.expressions import Call, Case, Cast, Expression, Function, Literal
 from discreet.plan.kinds import Kind, Type
-from discreet.plan.query import Aggregate, AggregateFunction
+from discreet.plan.query import MOST_MODES, Aggregate, AggregateFunction
 from discreet.plan.statistics import present
 from discreet.plan.typing import infer
 from discreet.sql.reader.syntax import Node
@@ -30,6 +30,8 @@ _EPOCH = {
     Kind.TIMESTAMP: Literal(dt.datetime(1970, 1, 1), Kind.TIMESTAMP),  # noqa: DTZ001
 }
 _DAY = 86_400
+_MOST_LISTED = 256
+"""Declared values that a mode is chosen from by their places; more are counted."""
 
 AskOne: TypeAlias = Callable[..., Expression]
 """The column of one aggregate: a function, its arguments, and how it is asked."""
@@ -72,6 +74,14 @@ class KurtosisOfPopulation(exp.Expression, exp.AggFunc):
     """KURTOSIS_POP(x)."""
 
 
+class Entropy(exp.Expression, exp.AggFunc):
+    """ENTROPY(x)."""
+
+
+class Histogram(exp.Expression, exp.AggFunc):
+    """HISTOGRAM(x)."""
+
+
 SPELLINGS: dict[str, type[exp.Expression]] = {
     "MEAN": exp.Avg,
     "FAVG": exp.Avg,
@@ -82,6 +92,8 @@ SPELLINGS: dict[str, type[exp.Expression]] = {
     "GEOMETRIC_MEAN": GeometricMean,
     "SEM": StandardError,
     "KURTOSIS_POP": KurtosisOfPopulation,
+    "ENTROPY": Entropy,
+    "HISTOGRAM": Histogram,
 }
 """Aggregates that the parser knows by no class of their own."""
 
@@ -177,6 +189,50 @@ class ComposedAggregates:
         deviation = self.ask(AggregateFunction.STDDEV, (x,), self.where, sample=False)
         count = self.ask(AggregateFunction.COUNT, (x,), self.where)
         return _call(Function.DIVIDE, deviation, _call(Function.SQRT, count))
+
+    # --- values -----------------------------------------------------------------------------------
+
+    def distinct(self, kind: type[Node], x: Expression) -> Expression:
+        """SUM(DISTINCT x), and AVG(DISTINCT x) as that over how many they are."""
+        total = self.ask(AggregateFunction.SUM_DISTINCT, (x,), self.where)
+        if kind is exp.Sum:
+            return total
+        count = self.ask(AggregateFunction.COUNT_DISTINCT, (x,), self.where)
+        mean = _call(Function.DIVIDE, total, _call(Function.GREATEST, count, 1))
+        of = infer(x, self.types).range
+        if of is None:
+            return mean
+        above = _call(Function.GREATEST, mean, float(of.low))
+        return _call(Function.LEAST, above, float(of.high))
+
+    def mode(self, x: Expression) -> Expression | None:
+        """The most frequent of declared values, by their places; None where they are not, or many.
+
+        Whole numbers and days within narrow bounds are their own places.
+        """
+        of = infer(x, self.types)
+        if of.range is not None and of.range.width < MOST_MODES:
+            if of.kind is Kind.INTEGER:
+                return self._place(x)
+            if of.kind is Kind.DATE:
+                epoch = _EPOCH[Kind.DATE]
+                place = self._place(_call(Function.SUBTRACT, x, epoch))
+                return _call(Function.ADD, epoch, place)
+        values = [one for one in of.keys or () if one is not None]
+        if not 0 < len(values) <= _MOST_LISTED:
+            return None
+        listed = [(Literal(one, of.kind), at) for at, one in enumerate(values)]
+        none = Literal(None, Kind.INTEGER)
+        numbered = [
+            (_call(Function.EQUAL, x, one), Literal(at, Kind.INTEGER)) for one, at in listed
+        ]
+        place = self._place(Case(tuple(numbered), none))
+        back = [(_call(Function.EQUAL, place, at), one) for one, at in listed]
+        return Case(tuple(back), Literal(None, of.kind))
+
+    def _place(self, number: Expression) -> Expression:
+        found = self.ask(AggregateFunction.MODE, (number,), self.where)
+        return Cast(_call(Function.ROUND, found), Kind.INTEGER)
 
     # --- dates ------------------------------------------------------------------------------------
 

@@ -11,11 +11,14 @@ from discreet.plan.answer_program import Program
 from discreet.plan.expressions import Column
 from discreet.plan.query import SortKey
 from discreet.plan.relations import Relation, Scan
-from discreet.plan.released_tables import ReleasedTable, SortedTable
+from discreet.plan.released_tables import PublicRows, ReleasedTable, SortedTable
 from discreet.plan.schema import PublicTable, Schema
+from discreet.plan.spread_rows import spread as spread_rows
+from discreet.sql.reader.aggregates import NeedsOneRowEach
 from discreet.sql.reader.joins import Public, is_loose, join
 from discreet.sql.reader.lookups import names_one
 from discreet.sql.reader.names import (
+    PERSON,
     NamedRelation,
     Visible,
     bare_word,
@@ -30,7 +33,6 @@ from discreet.sql.reader.released_tables import NO_FROM, answer_of, program_of
 from discreet.sql.reader.released_values import (
     Answer,
     is_simple,
-    order_parts,
     orders,
     position,
     read_limits,
@@ -38,7 +40,7 @@ from discreet.sql.reader.released_values import (
 )
 from discreet.sql.reader.select import SelectReader
 from discreet.sql.reader.set_operations import combine
-from discreet.sql.reader.syntax import Node, Syntax, Word, conjuncts
+from discreet.sql.reader.syntax import Node, Syntax, Word, conjuncts, order_parts
 
 Released: TypeAlias = tuple[Program | None, list[Visible]]
 """Released rows and their columns; None where there is no FROM."""
@@ -86,11 +88,28 @@ class RelationReader:
             return read_over(self.syntax, node, source)
         if isinstance(source, Answer):
             source = side_by_side(self._impersonal(source, node), 1, set())
-        if isinstance(source, Public):
-            raise self.syntax.refuse(node.args["from_"], _PUBLIC_ONLY)
+        assert not isinstance(source, Public)  # noqa: S101 - narrowing: released rows by now
         if isinstance(source, NamedRelation):
-            return SelectReader(self, node, source, where, whole=whole).read()
+            return self._select_rows(node, source, where, whole=whole)
         return ReleasedSelect(self.syntax, node, *source, self.subquery).read()
+
+    def _select_rows(
+        self, node: Node, rows: NamedRelation, where: list[Node] | None, *, whole: bool
+    ) -> NamedRelation | Answer:
+        """A SELECT over private rows; over people by their rows where a count has no bounds."""
+        try:
+            return SelectReader(self, node, rows, where, whole=whole).read()
+        except QueryRefused as refused:
+            spread = spread_rows(rows.relation) if refused.code == "unbounded_count" else None
+            if spread is None:
+                raise
+            owned = {c.column for c in rows.columns if c.owns and PERSON in c.identities}
+            spread = replace(spread, keys=spread.keys - owned)
+            by_rows = replace(rows, relation=spread.relation)
+            try:
+                return SelectReader(self, node, by_rows, where, whole=whole, spread=spread).read()
+            except (NeedsOneRowEach, QueryRefused):
+                raise refused from None
 
     def subquery(self, node: Node) -> NamedRelation | Answer:
         """A subquery inside an expression."""
@@ -157,7 +176,7 @@ class RelationReader:
     def sources(self, select: Node) -> tuple[NamedRelation | Public, list[Node] | None]:
         """The FROM of a subquery inside a condition, and what it has left of WHERE."""
         inner = self._with(select)
-        found, where = inner._from(select)  # noqa: SLF001 - another one of us
+        found, where = inner._from(select, released=False)  # noqa: SLF001 - another one of us
         if not isinstance(found, NamedRelation | Public):
             raise self.syntax.refuse(select, _ANSWER_JOINED)
         return found, where
@@ -183,34 +202,47 @@ class RelationReader:
     # --- FROM ------------------------------------------------------------------------------------
 
     def _from(
-        self, node: Node
+        self, node: Node, *, released: bool = True
     ) -> tuple[NamedRelation | Public | Answer | Released, list[Node] | None]:
-        """The rows of FROM, and what is left of WHERE where conditions of it have joined tables."""
+        """The rows of FROM, and what is left of WHERE where conditions of it have joined tables.
+
+        Public tables and answers without private rows beside them are `released` rows.
+        """
         clause = self.syntax.part(node, "from_")
         if clause is None and any(one.find(exp.Query) for one in node.expressions):
             return (None, []), None
         if clause is None:
             raise self.syntax.refuse(node, NO_FROM)
         first = self._source(self.syntax.part(clause, "this"), 1)
-        joins = node.args.get("joins") or []
-        if isinstance(first, Answer):
-            return (self._answers(node, first) if joins else first), None
-        self.syntax.parts(node, "joins")
+        joins = self.syntax.parts(node, "joins")
+        names, rest = [first.source], list[NamedRelation | Public | Answer]()
+        for number, one in enumerate(joins, start=2):
+            rest.append(self._source(self.syntax.part(one, "this"), number))
+            names.append(self._new_name(names, rest[-1].source, one))
+        if not any(isinstance(one, NamedRelation) for one in (first, *rest)) and released:
+            return self._released(node, first, list(zip(rest, joins, strict=True))), None
+        waiting = list[tuple[NamedRelation | Public, Node]]()
+        for right, one in zip(rest, joins, strict=True):
+            if isinstance(first, Answer) or isinstance(right, Answer):
+                raise self.syntax.refuse(one, _joined_answer(first, right))
+            waiting.append((right, one))
+        assert not isinstance(first, Answer)  # noqa: S101 - narrowing: it stands alone above
+        return self._rows(node, first, waiting, names)
+
+    def _rows(
+        self,
+        node: Node,
+        source: NamedRelation | Public,
+        waiting: list[tuple[NamedRelation | Public, Node]],
+        names: list[str],
+    ) -> tuple[NamedRelation | Public, list[Node] | None]:
+        """Private rows, joined with each other and with public tables."""
+        joins = [one for _, one in waiting]
         where = self._conjuncts(node) if any(map(is_loose, joins)) else None
         if where is not None and any(self._keeps_right(one) for one in joins):
             raise self.syntax.refuse(node, _COMMA_OUTER)
-        waiting: list[tuple[NamedRelation | Public, Node]] = []
-        names = [first.columns[0].source]
-        for number, one in enumerate(joins, start=2):
-            right = self._source(self.syntax.part(one, "this"), number)
-            if isinstance(right, Answer):
-                raise self.syntax.refuse(one, _ANSWER_JOINED)
-            names.append(self._new_name(names, right.columns[0].source, one))
-            waiting.append((right, one))
-        source: NamedRelation | Public = first
         while waiting:
-            at = self._next(source, waiting, where)
-            right, one = waiting.pop(at)
+            right, one = waiting.pop(self._next(source, waiting, where))
             used = self._joining(source, right, where or []) if is_loose(one) else []
             source = join(self.syntax, source, right, one, used)
             where = where if where is None else [c for c in where if c not in used]
@@ -220,18 +252,29 @@ class RelationReader:
         ordered = sorted(source.columns, key=lambda column: place[column.source])
         return replace(source, columns=tuple(ordered)), where
 
-    def _answers(self, node: Node, first: Answer) -> Released:
-        """Several answers in FROM."""
+    def _released(
+        self,
+        node: Node,
+        first: NamedRelation | Public | Answer,
+        rest: list[tuple[NamedRelation | Public | Answer, Node]],
+    ) -> Answer | Released:
+        """Answers and public tables in FROM; one answer alone stays what it is."""
+        if isinstance(first, Answer) and not rest:
+            return first
         taken: set[str] = set()
-        found = side_by_side(self._impersonal(first, node), 1, taken)
-        for number, one in enumerate(self.syntax.parts(node, "joins"), start=2):
-            right = self._source(self.syntax.part(one, "this"), number)
-            if not isinstance(right, Answer):
-                public = isinstance(right, Public)
-                raise self.syntax.refuse(one, _PUBLIC_JOINED if public else _ANSWER_JOINED)
-            self._new_name([c.source for c in found[1]], self._impersonal(right, one).source, one)
-            found = join_answers(self.syntax, found, side_by_side(right, number, taken), one)
+        found = side_by_side(self._as_answer(first, node), 1, taken)
+        for number, (right, one) in enumerate(rest, start=2):
+            beside = side_by_side(self._as_answer(right, one), number, taken)
+            found = join_answers(self.syntax, found, beside, one)
         return found
+
+    def _as_answer(self, found: NamedRelation | Public | Answer, node: Node) -> Answer:
+        """Released rows; a public table is its rows, about nobody and for nothing."""
+        if isinstance(found, Answer):
+            return self._impersonal(found, node)
+        assert isinstance(found, Public)  # noqa: S101 - narrowing: see `_from`
+        program = Program((), PublicRows(found.table))
+        return Answer(program, found.source, tuple(c.name for c in found.columns))
 
     def _next(
         self,
@@ -379,6 +422,20 @@ class RelationReader:
         return alias.text, _renamed(self.syntax, found, renamed)
 
 
+def _joined_answer(*sides: NamedRelation | Public | Answer) -> Refusal:
+    """Why private rows do not stand beside an answer."""
+    public = all(isinstance(one.query, Program) for one in sides if isinstance(one, Answer))
+    return _PUBLIC_COMPUTED if public else _ANSWER_JOINED
+
+
+def public_part(tree: Node, schema: Schema) -> Schema | None:
+    """The public tables, where a statement names no others and at least one; else None."""
+    given = {one.alias.lower() for one in tree.find_all(exp.CTE)}
+    used = {one.name.lower() for one in tree.find_all(exp.Table)} - given
+    public = {name: one for name, one in schema.tables.items() if isinstance(one, PublicTable)}
+    return Schema(public) if used and used <= {name.lower() for name in public} else None
+
+
 def _known_as(found: NamedRelation | Answer, name: str) -> NamedRelation | Answer:
     return replace(found, source=name) if isinstance(found, Answer) else found.known_as(name)
 
@@ -444,9 +501,9 @@ _UNEQUAL = Refusal(
     "columns are matched by position",
     "select as many values on both sides",
 )
-_PUBLIC_ONLY = Refusal(
+PUBLIC_ONLY = Refusal(
     "public_only",
-    "the question, or a subquery in it, is about a public table alone",
+    "the question is about public tables alone",
     "it belongs to nobody: there is nothing to price, to measure or to explain",
     "ask that by itself with sql() or discreet query, which is free, or join it to a private table",
 )
@@ -457,11 +514,11 @@ _ANSWER_JOINED = Refusal(
     "aggregate on both sides of the join; ask the subquery first, and write its numbers out; or"
     " group it by the column that names the person",
 )
-_PUBLIC_JOINED = Refusal(
+_PUBLIC_COMPUTED = Refusal(
     "nested_answer",
-    "an aggregated subquery is joined to a public table",
-    "answers are computed with once they are released, and without the tables of the dataset",
-    "join the public table inside the subquery, and group by its column too",
+    "private rows are joined to what is computed from public tables",
+    "a row meets at most one row of a public table, by its key, and of others that is not known",
+    "join the public table itself, and put conditions on it in WHERE",
 )
 _PERSONAL = Refusal(
     "nested_answer",

@@ -32,6 +32,11 @@ class Public:
     table: PublicTable
     columns: tuple[Visible, ...]
 
+    @property
+    def source(self) -> str:
+        """What it is called."""
+        return self.columns[0].source
+
 
 @dataclass(frozen=True, slots=True)
 class Condition:
@@ -421,9 +426,12 @@ def _all(conditions: Sequence[Condition]) -> Expression | None:
 
 
 def holds(node: Node) -> bool:
-    """Whether a condition keeps rows for which it is true, so that NULL and false are one."""
+    """Whether a condition keeps rows for which it is true, so that NULL and false are one.
+
+    AND and OR of more that is true are no less true.
+    """
     above = node.parent
-    while isinstance(above, exp.And | exp.Paren):
+    while isinstance(above, exp.And | exp.Or | exp.Paren):
         above = above.parent
     return isinstance(above, exp.Where)
 

@@ -1,4 +1,4 @@
-"""What a SELECT asks about other rows: EXISTS, IN (SELECT ...) and windows, each a new column.
+"""What a SELECT asks about other rows: EXISTS, IN, values of subqueries and windows, each a column.
 
 The rows of the SELECT get a column for each of them (`MatchPerson`, `MatchPublic`,
 `PersonWindow`), and the expression names that column. So they can stand wherever a condition or a
@@ -14,9 +14,18 @@ from discreet.errors import InputError
 from discreet.plan.expressions import Call, Case, Column, Expression, Function, Literal
 from discreet.plan.kinds import Kind, Type
 from discreet.plan.relations import MatchPerson, MatchPublic, Named, Project, Relation, columns_of
+from discreet.sql.reader.correlated import correlated_value
 from discreet.sql.reader.expressions import ExpressionReader
 from discreet.sql.reader.joins import Condition, Public, RowJoin, bare, holds, public_condition
-from discreet.sql.reader.names import PERSON, NamedRelation, Visible, fresh, lookup, resolve
+from discreet.sql.reader.names import (
+    PERSON,
+    Identity,
+    NamedRelation,
+    Visible,
+    fresh,
+    lookup,
+    resolve,
+)
 from discreet.sql.reader.refusals import NODES, Refusal
 from discreet.sql.reader.syntax import Node, Syntax, conjuncts
 from discreet.sql.reader.windows import read_window
@@ -67,7 +76,7 @@ class Lookups:
         """A window or a subquery."""
         if not isinstance(node, exp.Window):
             return self.find(node)
-        return self._once(node, lambda: read_window(self, node, self._select))
+        return self._once(node, lambda: read_window(self, node))
 
     def find(self, node: Node) -> Expression:
         """A subquery inside an expression, or a window that is known already."""
@@ -80,8 +89,8 @@ class Lookups:
                 return self._found[id(node)][1]
             case exp.Window():
                 raise self.syntax.refuse(node, _WINDOW_PLACE)
-            case exp.Subquery() if self._is_correlated(node):
-                raise self.syntax.refuse(node, _CORRELATED)
+            case exp.Subquery() if self.is_correlated(node):
+                return self._once(node, lambda: correlated_value(self, node))
         raise self.syntax.refuse(node, NODES["Subquery"])
 
     def _once(self, node: Node, read: Callable[[], Expression]) -> Expression:
@@ -162,45 +171,72 @@ class Lookups:
 
     def _in(self, node: Node) -> Expression:
         operand, query = self.syntax.part(node, "this"), self.syntax.part(node, "query")
-        if isinstance(operand, exp.Tuple) or self._is_correlated(query):
+        if self.is_correlated(query):
             raise self.syntax.refuse(node, _IN_ROWS)
+        row = isinstance(operand, exp.Tuple)
+        operands = self.syntax.parts(operand, "expressions") if row else [operand]
         public = self.tables.public_select(query)
         if public is not None:
-            return self._in_public(node, operand, *public)
-        value = self.reader("IN").checked(operand)
+            return self._in_public(node, operands, *public)
+        values = [self.reader("IN").checked(one) for one in operands]
         found = self.tables.rows(query, _IN_ANSWER)
-        here = next((c for c in self.columns if Column(c.column) == value), None)
-        (there, *more) = found.columns
-        same = here is not None and here.identities & there.identities
-        if more or here is None or not same or not (here.owns and there.owns):
+        if len(found.columns) != len(values):
             raise self.syntax.refuse(node, _IN_PEOPLE)
         name = self.fresh("in")
-        other = fresh(f"{name} {there.name}", {one.lower() for one in (*self.types, name)})
-        right = Project(found.relation, (Named(other, Column(there.column)),))
-        on = () if PERSON in same else ((value, Column(other)),)
+        taken = {one.lower() for one in (*self.types, name)}
+        other = [Column(fresh(f"{name} {one.name}", taken)) for one in found.columns]
+        on = tuple(
+            pair
+            for pair, there in zip(zip(values, other, strict=True), found.columns, strict=True)
+            if not self._is_same(pair[0], there, PERSON)
+        )
+        sides = zip(values, found.columns, strict=True)
+        if not any(self._is_same(value, there) for value, there in sides):
+            raise self.syntax.refuse(node, _IN_PEOPLE)
+        named = zip(other, found.columns, strict=True)
+        right = Project(found.relation, tuple(Named(o.name, Column(c.column)) for o, c in named))
         self.build(node, MatchPerson, right, on, name)
+        nullable = any(columns_of(right)[b.name].nullable for _, b in on)
+        nullable = nullable or any(self.types_of(a).nullable for a, _ in on)
+        if row and nullable and not holds(node):
+            raise self.syntax.refuse(node, _IN_UNKNOWN)
         return Column(name)
 
-    def _is_correlated(self, query: Node) -> bool:
+    def _is_same(self, value: Expression, there: Visible, who: Identity | None = None) -> bool:
+        """Whether a value here and a column there name the same person, or thing of a person."""
+        here = next((c for c in self.columns if Column(c.column) == value), None)
+        if here is None or not (here.owns and there.owns):
+            return False
+        same = here.identities & there.identities
+        return who in same if who is not None else bool(same)
+
+    def is_correlated(self, query: Node) -> bool:
         """Whether a subquery names a table of the question around it, and none of its own."""
         own = {table.alias_or_name.lower() for table in query.find_all(exp.Table, exp.Subquery)}
         around = {column.source.lower() for column in self.columns}
         named = {column.table.lower() for column in query.find_all(exp.Column)}
         return bool(named & (around - own))
 
-    def _in_public(self, node: Node, operand: Node, select: Node, public: Public) -> Expression:
+    def _in_public(
+        self, node: Node, operands: Sequence[Node], select: Node, public: Public
+    ) -> Expression:
         """NULL where it is neither known to be in the list nor known not to be, as in SQL."""
-        value = self.reader("IN").checked(operand)
+        values = [self.reader("IN").checked(one) for one in operands]
         condition = public_condition(self.syntax, public, self._where(select))
         items = self.syntax.parts(select, "expressions")
-        if len(items) != 1 or not isinstance(items[0], exp.Column):
+        named = [one for one in items if isinstance(one, exp.Column)]
+        if len(named) != len(items) or len(items) != len(values):
             raise self.syntax.refuse(node, _IN_COLUMN)
-        column = resolve(self.syntax, items[0], public.columns).column
+        columns = [resolve(self.syntax, one, public.columns).column for one in named]
         name = self.fresh("in")
-        self.build(node, MatchPublic, public.table, ((value, column),), name, condition)
+        pairs = tuple(zip(values, columns, strict=True))
+        self.build(node, MatchPublic, public.table, pairs, name, condition)
         mark: Expression = Column(name)
         if holds(node):
             return mark
+        if len(pairs) > 1:
+            raise self.syntax.refuse(node, _IN_UNKNOWN)
+        ((value, column),) = pairs
         unknown: list[Expression] = []
         if self.types_of(value).nullable:
             some = self.fresh("any")
@@ -249,8 +285,8 @@ _IN_PEOPLE = Refusal(
 )
 _IN_ROWS = Refusal(
     "subquery",
-    "IN of several values, or over a subquery that names columns of the question around it",
-    "IN compares one value with those of a question that stands by itself",
+    "IN over a subquery that names columns of the question around it",
+    "IN compares values with those of a question that stands by itself",
     "write EXISTS (SELECT 1 FROM ... WHERE person = id AND ...) with all conditions in WHERE",
 )
 _IN_COLUMN = Refusal(
@@ -259,12 +295,11 @@ _IN_COLUMN = Refusal(
     "values are compared with a column",
     "select one column, or use EXISTS",
 )
-_CORRELATED = Refusal(
-    "subquery",
-    "a value of a subquery that names columns of the question around it",
-    "only EXISTS may look at the row around it",
-    "join a subquery that is grouped by the person, or write a window in a subquery of FROM, as in "
-    "AVG(x) OVER (PARTITION BY person)",
+_IN_UNKNOWN = Refusal(
+    "null",
+    "IN of several values, some of which may be NULL, that is more than a condition of WHERE",
+    "it would be neither true nor false where one of them is NULL",
+    "write NOT EXISTS (SELECT 1 FROM ... WHERE person = id AND ...)",
 )
 _WINDOW_PLACE = Refusal(
     "window",

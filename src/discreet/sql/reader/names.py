@@ -55,6 +55,11 @@ class NamedRelation:
     relation: Relation
     columns: tuple[Visible, ...]
 
+    @property
+    def source(self) -> str:
+        """What they are called."""
+        return self.columns[0].source
+
     def known_as(self, source: str) -> "NamedRelation":
         """The same under the name of one source."""
         named = (replace(c, source=source, hidden=False) for c in self.columns)

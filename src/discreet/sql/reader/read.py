@@ -12,8 +12,10 @@ from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from discreet.errors import DiscreetError, InputError, QueryRefused
+from discreet.plan.answer_program import Program
 from discreet.plan.query import Query, tables_in
 from discreet.plan.relations import Relation
+from discreet.plan.released_tables import ReleasedTable
 from discreet.plan.schema import Schema
 from discreet.plan.work import MOST_ROWS_EACH, bound_work, check_work
 
@@ -44,12 +46,8 @@ def read(
     return _guarded(text, lambda: _read(text, schema, now, views or {}))
 
 
-def read_public(text: str, schema: Schema, now: dt.datetime | None = None) -> Query | None:
-    """The question of a text about public tables alone; None where it names another table.
-
-    Its relations stand for the public tables: nothing of it is measured, and `then` is computed
-    from their rows.
-    """
+def read_public(text: str, schema: Schema, now: dt.datetime | None = None) -> ReleasedTable | None:
+    """What a text about public tables alone computes from them; None where it names another."""
     return _guarded(text, lambda: _read_public(text, schema, now))
 
 
@@ -83,37 +81,40 @@ def _read(
     text: str, schema: Schema, now: dt.datetime | None, views: Mapping[str, Relation]
 ) -> Query:
     # The parser takes 0.2 s to import: it is loaded with the first question, not with the package.
-    from discreet.sql.reader.from_clause import RelationReader  # noqa: PLC0415
+    from discreet.sql.reader.from_clause import PUBLIC_ONLY, RelationReader  # noqa: PLC0415
     from discreet.sql.reader.parse import check_words, parse  # noqa: PLC0415
 
     syntax, tokens = parse(text, now)
-    answer = RelationReader(syntax, schema, views=views).answer(syntax.tree)
+    query = RelationReader(syntax, schema, views=views).answer(syntax.tree).query
+    if isinstance(query, Program):
+        raise syntax.refuse(syntax.tree, PUBLIC_ONLY)
     syntax.finish()
     check_words(syntax, tokens)
     try:
-        schema.check_same_people(table.name for table in tables_in(answer.query))
+        schema.check_same_people(table.name for table in tables_in(query))
     except InputError as wrong:
         raise _refused(wrong, "people", text) from None
-    work = bound_work(answer.query, MOST_ROWS_EACH)
+    work = bound_work(query, MOST_ROWS_EACH)
     try:
         check_work(work)
     except InputError as error:
         raise syntax.blame_word(work.costliest, error) from None
-    return answer.query
+    return query
 
 
-def _read_public(text: str, schema: Schema, now: dt.datetime | None) -> Query | None:
+def _read_public(text: str, schema: Schema, now: dt.datetime | None) -> ReleasedTable | None:
+    from discreet.sql.reader.from_clause import RelationReader, public_part  # noqa: PLC0415
     from discreet.sql.reader.parse import check_words, parse  # noqa: PLC0415 - see _read
-    from discreet.sql.reader.public_tables import PublicReader, public_part  # noqa: PLC0415
 
     syntax, tokens = parse(text, now)
     public = public_part(syntax.tree, schema)
     if public is None:
         return None
-    query = PublicReader(syntax, public).answer(syntax.tree).query
+    found = RelationReader(syntax, public).answer(syntax.tree).query
+    assert isinstance(found, Program)  # noqa: S101 - narrowing: there is nothing to measure
     syntax.finish()
     check_words(syntax, tokens)
-    return query
+    return found.table
 
 
 def _refused(wrong: InputError, code: str, text: str) -> QueryRefused:

@@ -265,9 +265,6 @@ CLAUSES = {
 _LISTED = "it would list the values of single people"
 WHY = {
     **dict.fromkeys(["STRING_AGG", "GROUP_CONCAT", "LISTAGG", "ARRAY_AGG", "LIST"], _LISTED),
-    "MODE": "which value is most frequent is told by counts, and these are released anyway",
-    "HISTOGRAM": "its answer is a map, and answers here are tables",
-    "ENTROPY": "it is computed from counts of all values, which are released first",
 }
 """Why some functions are not there; of the others the list is closed."""
 

@@ -114,6 +114,7 @@ def join_answers(
     columns = [*ours, *theirs]
     types = {**first.table.columns, **second.table.columns}
     on, using = syntax.part(node, "on"), syntax.parts(node, "using")
+    pairs: list[tuple[Visible, Visible]] = []
     condition: Expression | None = None
     if on is not None:
         reader = ExpressionReader(
@@ -121,9 +122,7 @@ def join_answers(
         )
         condition = reader.checked(on)
     elif using:
-        if side == "FULL":
-            raise syntax.refuse(node, _JOIN)
-        condition, columns = _using(syntax, ours, theirs, using, right_first=side == "RIGHT")
+        condition, columns, pairs = _using(syntax, ours, theirs, using, side)
     keep = JoinKind.FULL if side == "FULL" else JoinKind.LEFT if side else JoinKind.INNER
     try:
         sides = (second, first) if side == "RIGHT" else (first, second)
@@ -132,7 +131,23 @@ def join_answers(
         raise syntax.blame(node, error) from None
     if _crossings(joined.table, joined.queries) > 1:
         raise syntax.refuse(node, _CROSS)
-    return joined, columns
+    return _merged(joined, columns, pairs) if side == "FULL" else (joined, columns)
+
+
+def _merged(
+    joined: Program, columns: list[Visible], pairs: list[tuple[Visible, Visible]]
+) -> tuple[Program, list[Visible]]:
+    """USING (x) after a FULL join: the value of either side, under the bare name."""
+    kept = [Named(name, Column(name)) for name in joined.table.columns]
+    taken = {one.name.lower() for one in kept}
+    shown = list[Visible]()
+    for left, right in pairs:
+        either = Call(Function.COALESCE, (Column(left.column), Column(right.column)))
+        kept.append(Named(fresh(left.name, taken), either))
+        shown.append(Visible(left.name, kept[-1].name, "(using)"))
+    if not pairs:
+        return joined, columns
+    return replace(joined, table=ComputedTable(joined.table, tuple(kept))), [*shown, *columns]
 
 
 def _crossings(table: ReleasedTable, queries: tuple[Query, ...]) -> int:
@@ -150,10 +165,9 @@ def _using(
     ours: Sequence[Visible],
     theirs: Sequence[Visible],
     using: Sequence[Node],
-    *,
-    right_first: bool,
-) -> tuple[Expression, list[Visible]]:
-    """Equal columns; the side that keeps all its rows shows them."""
+    side: str,
+) -> tuple[Expression, list[Visible], list[tuple[Visible, Visible]]]:
+    """Equal columns; the side that keeps all its rows shows them, and neither where both do."""
     pairs = []
     for one in using:
         word = syntax.word(one)
@@ -161,10 +175,11 @@ def _using(
         if found[0] is None or found[1] is None:
             raise syntax.refuse(one, Refusal("unknown_column", f"no {word.text} on both sides"))
         pairs.append((found[0], found[1]))
-    hidden = {pair[0 if right_first else 1].column for pair in pairs}
+    unseen = {"RIGHT": (0,), "FULL": (0, 1)}.get(side, (1,))
+    hidden = {pair[at].column for pair in pairs for at in unseen}
     columns = [replace(c, hidden=c.hidden or c.column in hidden) for c in (*ours, *theirs)]
     equal = [Call(Function.EQUAL, (Column(a.column), Column(b.column))) for a, b in pairs]
-    return equal[0] if len(equal) == 1 else Call(Function.AND, tuple(equal)), columns
+    return equal[0] if len(equal) == 1 else Call(Function.AND, tuple(equal)), columns, pairs
 
 
 _PIVOT_FLAGS = (

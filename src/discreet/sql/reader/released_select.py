@@ -17,14 +17,13 @@ from discreet.sql.reader.released_tables import Beyond, Shown, answer_of
 from discreet.sql.reader.released_values import (
     Answer,
     check_released,
-    order_parts,
     orders,
     position,
     read_limits,
 )
 from discreet.sql.reader.select import SelectReader
 from discreet.sql.reader.select_list import name_items, read_items
-from discreet.sql.reader.syntax import Node, Syntax
+from discreet.sql.reader.syntax import Node, Syntax, order_parts
 
 
 class ReleasedSelect(SelectReader):

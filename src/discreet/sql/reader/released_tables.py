@@ -21,8 +21,9 @@ from discreet.sql.reader.expressions import ExpressionReader
 from discreet.sql.reader.literals import read_whole
 from discreet.sql.reader.names import fresh
 from discreet.sql.reader.refusals import ROW_OUTPUT, Refusal
-from discreet.sql.reader.released_values import Answer, order_parts, orders
+from discreet.sql.reader.released_values import Answer, orders
 from discreet.sql.reader.syntax import Node, Syntax
+from discreet.sql.reader.window_syntax import WindowSyntax
 
 Limits: TypeAlias = tuple[int | None, int]
 """LIMIT and OFFSET."""
@@ -30,12 +31,15 @@ Limits: TypeAlias = tuple[int | None, int]
 
 def program_of(answer: Answer) -> Program:
     """The table that an answer shows, under the names it has outside."""
-    return Program.of(answer.query).renamed(answer.names)
+    query = answer.query
+    program = query if isinstance(query, Program) else Program.of(query)
+    return program.renamed(answer.names)
 
 
 def answer_of(program: Program) -> Answer:
     """A program as the answer to a whole question."""
-    return Answer(program.query, "", tuple(program.table.columns))
+    query = program.query if program.queries else program
+    return Answer(query, "", tuple(program.table.columns))
 
 
 @dataclass(slots=True)
@@ -68,7 +72,8 @@ class Beyond:
             return self._member(reader, node)
         return self._window(reader, node) if isinstance(node, exp.Window) else self._value(node)
 
-    def _column(self, stem: str, of: Type) -> Column:
+    def column(self, stem: str, of: Type) -> Column:
+        """A new column, under a name that no other has."""
         name = fresh(f"{stem} {len(self.names) + 1}", {known.lower() for known in self.types})
         self.types[name] = of
         return Column(name)
@@ -90,11 +95,11 @@ class Beyond:
         value = reader.checked(self.syntax.part(node, "this"))
         program = self._program(self.syntax.part(node, "query"))
         ((old, of),) = program.table.columns.items()
-        found = self._column("answer", of.may_be_null())
+        found = self.column("answer", of.may_be_null())
         keys = (Named(found.name, Column(old)),)
         listed = replace(program, table=released.RegroupedTable(program.table, keys, ()))
         self.answers.append((found.name, listed, Call(Function.EQUAL, (value, found))))
-        counts = [self._column("answer", Type(Kind.INTEGER)) for _ in range(2)]
+        counts = [self.column("answer", Type(Kind.INTEGER)) for _ in range(2)]
         asked = (
             Aggregate(counts[0].name, AggregateFunction.COUNT),
             Aggregate(counts[1].name, AggregateFunction.COUNT, (Column(old),)),
@@ -113,7 +118,7 @@ class Beyond:
         if not released.is_single(program.table, program.queries, surely=False):
             raise self.syntax.refuse(node, _ONE_ROW)
         ((old, of),) = program.table.columns.items()
-        column = self._column("answer", of.may_be_null())
+        column = self.column("answer", of.may_be_null())
         named = released.ComputedTable(program.table, (Named(column.name, Column(old)),))
         self.answers.append((column.name, replace(program, table=named), None))
         return column
@@ -142,102 +147,56 @@ class Beyond:
     # --- windows ----------------------------------------------------------------------------------
 
     def _window(self, reader: ExpressionReader, node: Node) -> Expression:
-        syntax = self.syntax
-        syntax.part(node, "over")
-        if node.args.get("alias") is not None:
-            raise syntax.refuse(node, _NAMED_WINDOW)
-        function, arguments, number = self._function(reader, syntax.part(node, "this"))
-        partition = tuple(reader.checked(one) for one in syntax.parts(node, "partition_by"))
+        syntax, written = self.syntax, WindowSyntax.of(self.syntax, node)
+        function, arguments, number = self._function(reader, written)
         order = tuple(
             key
-            for part, descending, nulls_first in order_parts(syntax, node)
+            for part, descending, nulls_first in written.order()
             for key in orders(reader.checked(part), descending=descending, nulls_first=nulls_first)
         )
-        frame = self._frame(syntax.part(node, "spec"), ordered=bool(order))
-        window = released.AnswerWindow("", function, arguments, partition, order, number, frame)
+        window = released.AnswerWindow(
+            "",
+            function,
+            arguments,
+            written.partition(reader.checked),
+            order,
+            number,
+            written.frame(),
+        )
         if window not in self.windows:
             try:
                 of = window.type(reader.types)
             except InputError as error:
                 raise syntax.blame(node, error) from None
-            self.windows[window] = self._column("window", of).name
+            self.windows[window] = self.column("window", of).name
         return Column(self.windows[window])
 
     def _function(
-        self, reader: ExpressionReader, node: Node
+        self, reader: ExpressionReader, written: WindowSyntax
     ) -> tuple[
         released.AnswerWindowFunction | AggregateFunction, tuple[Expression, ...], int | None
     ]:
-        syntax, kind = self.syntax, type(node)
-        if kind in _PLACES:
+        """The function, its arguments, and the tiles of NTILE or the offset of LAG."""
+        node, where = written.function(reader)
+        kind = type(node)
+        if where is None and kind in _PLACES:
             return _PLACES[kind], (), None
-        if kind is exp.Ntile:
-            tiles = read_whole(syntax, syntax.part(node, "this"), "NTILE", at_least=1)
+        if where is None and kind is exp.Ntile:
+            tiles = read_whole(self.syntax, self.syntax.part(node, "this"), "NTILE", at_least=1)
             return released.AnswerWindowFunction.NTILE, (), tiles
-        if kind in _VALUES:
-            return self._neighbour(reader, node)
-        where = None
-        if isinstance(node, exp.Filter):
-            where = reader.checked(syntax.part(syntax.part(node, "expression"), "this"))
-            node = syntax.part(node, "this")
-        measure = _AGGREGATES.get(type(node))
+        if where is None and kind in _VALUES:
+            value, default, number = written.moved(reader, node)
+            if isinstance(node, exp.Lag | exp.Lead):
+                number = 1 if number is None else number
+            return _VALUES[kind], (value,) if default is None else (value, default), number
+        measure = _AGGREGATES.get(kind)
         if measure is None:
-            raise syntax.refuse(node, _NO_WINDOW)
-        syntax.part(node, "big_int")
-        inner = syntax.part(node, "this")
-        value: Expression | None = None
-        if inner is not None and not isinstance(inner, exp.Star):
-            value = reader.checked(inner)
+            raise self.syntax.refuse(node, _NO_WINDOW)
+        argument = written.argument(reader, node)
         if where is not None:
-            one = value or Literal(1, Kind.INTEGER)
-            of = reader.check(one, node).kind
-            value = Case(((where, one),), Literal(None, of))
-        return measure, () if value is None else (value,), None
-
-    def _neighbour(
-        self, reader: ExpressionReader, node: Node
-    ) -> tuple[released.AnswerWindowFunction, tuple[Expression, ...], int | None]:
-        """LAG(x, 2, 0), NTH_VALUE(x, 3): a value of another row."""
-        syntax, function = self.syntax, _VALUES[type(node)]
-        nodes = [syntax.part(node, "this")]
-        offset = syntax.part(node, "offset")
-        if isinstance(node, exp.Lag | exp.Lead):
-            default = syntax.part(node, "default")
-            nodes += [] if default is None else [default]
-        number = None if offset is None else read_whole(syntax, offset, "how many rows away")
-        if function in {released.AnswerWindowFunction.LAG, released.AnswerWindowFunction.LEAD}:
-            number = 1 if number is None else number
-        values = tuple(reader.alike(nodes))
-        for value, one in zip(values, nodes, strict=True):
-            reader.check(value, one)
-        return function, values, number
-
-    def _frame(self, spec: Node | None, *, ordered: bool) -> tuple[int | None, int | None] | None:
-        """The ends of a frame; None for the one that holds where none is written."""
-        if spec is None:
-            return None
-        syntax = self.syntax
-        kind = str(syntax.part(spec, "kind")).upper()
-        first = self._end(spec, "start", "PRECEDING")
-        last = self._end(spec, "end", "FOLLOWING") if spec.args.get("end") else 0
-        if kind == "ROWS":
-            return first, last
-        if kind == "RANGE" and (first, last) == (None, None):
-            return None, None
-        if kind == "RANGE" and (first, last) == (None, 0) and ordered:
-            return None
-        raise syntax.refuse(spec, _FRAME)
-
-    def _end(self, spec: Node, which: str, outward: str) -> int | None:
-        value, side = self.syntax.part(spec, which), self.syntax.part(spec, f"{which}_side")
-        if value == "CURRENT ROW":
-            return 0
-        if value == "UNBOUNDED" and side == outward:
-            return None
-        if isinstance(value, Node):
-            rows = read_whole(self.syntax, value, "how many rows a frame has")
-            return -rows if side == "PRECEDING" else rows
-        raise self.syntax.refuse(spec, _FRAME)
+            one = argument or Literal(1, Kind.INTEGER)
+            argument = Case(((where, one),), Literal(None, reader.check(one, node).kind))
+        return measure, () if argument is None else (argument,), None
 
 
 _PLACES: dict[type[Node], released.AnswerWindowFunction] = {
@@ -307,18 +266,9 @@ _ONE_ROW = Refusal(
     "it stands for one value, and how many groups there are is not known before",
     "aggregate it once more, as in (SELECT MAX(n) FROM (...)), or add ORDER BY ... LIMIT 1",
 )
-_NAMED_WINDOW = Refusal(
-    "window", "a window is named", "each is read by itself", "write OVER (...) out each time"
-)
 _NO_WINDOW = Refusal(
     "window",
     "this function has no window",
     "over windows there are COUNT, SUM, AVG, MIN, MAX, STDDEV, VARIANCE, ranks, LAG and LEAD",
     "aggregate in a subquery, and join it",
-)
-_FRAME = Refusal(
-    "window",
-    "a frame that is not made of rows",
-    "frames count rows before and after the row itself",
-    "write ROWS BETWEEN 2 PRECEDING AND CURRENT ROW",
 )

@@ -11,6 +11,7 @@ from sqlglot import exp
 
 from discreet.errors import InputError, QueryRefused
 from discreet.plan import expressions as ex
+from discreet.plan.answer_program import Program
 from discreet.plan.kinds import Kind
 from discreet.plan.query import Query, SortKey, released_columns
 from discreet.plan.relations import Named
@@ -20,17 +21,18 @@ from discreet.sql.reader.literals import read_whole
 from discreet.sql.reader.names import Visible, bare_word, resolve
 from discreet.sql.reader.refusals import Refusal
 from discreet.sql.reader.select_list import Item, name_items, read_items
-from discreet.sql.reader.syntax import Node, Syntax
+from discreet.sql.reader.syntax import Node, Syntax, order_parts
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
     """An aggregated question; `names` are what its values can be called from outside.
 
-    `personal` says that a key names people, so that each group is one person's, or nobody's.
+    What is computed from public tables alone is a program without questions. `personal` says that a
+    key names people, so that each group is one person's, or nobody's.
     """
 
-    query: Query
+    query: Query | Program
     source: str
     names: tuple[str, ...]
     personal: bool = False
@@ -92,29 +94,29 @@ def check_released(reader: ExpressionReader, expression: ex.Expression, node: No
 def read_limits(syntax: Syntax, select: Node) -> tuple[int | None, int]:
     """LIMIT and OFFSET."""
     limit, offset = syntax.part(select, "limit"), syntax.part(select, "offset")
-    if limit is not None and not isinstance(limit, exp.Limit):
-        raise syntax.refuse(limit, _FETCH)
+    if isinstance(limit, exp.Fetch):
+        return _fetched(syntax, limit), _skipped(syntax, offset)
     if limit is not None and limit.args.get("limit_options") is not None:
         raise syntax.refuse_clause(limit, "limit_options")
     most = None if limit is None else syntax.part(limit, "expression")
+    least = None if most is None else read_whole(syntax, most, "LIMIT", at_least=1)
+    return least, _skipped(syntax, offset)
+
+
+def _skipped(syntax: Syntax, offset: Node | None) -> int:
     skip = None if offset is None else syntax.part(offset, "expression")
-    return (
-        None if most is None else read_whole(syntax, most, "LIMIT", at_least=1),
-        0 if skip is None else read_whole(syntax, skip, "OFFSET"),
-    )
+    return 0 if skip is None else read_whole(syntax, skip, "OFFSET")
 
 
-def order_parts(syntax: Syntax, select: Node) -> list[tuple[Node, bool, bool]]:
-    """The parts of ORDER BY: what, whether descending, whether NULL comes first."""
-    order = syntax.part(select, "order")
-    return [
-        (
-            syntax.part(part, "this"),
-            bool(syntax.part(part, "desc")),
-            bool(syntax.part(part, "nulls_first")),
-        )
-        for part in ([] if order is None else syntax.parts(order, "expressions"))
-    ]
+def _fetched(syntax: Syntax, fetch: Node) -> int:
+    """FETCH FIRST 3 ROWS ONLY; one row where no number is said."""
+    options, count = syntax.part(fetch, "limit_options"), syntax.part(fetch, "count")
+    syntax.part(fetch, "direction")
+    if options is not None and (syntax.part(options, "percent") or options.args.get("with_ties")):
+        raise syntax.refuse(fetch, _FETCH)
+    if options is not None:
+        syntax.part(options, "rows")
+    return 1 if count is None else read_whole(syntax, count, "FETCH FIRST", at_least=1)
 
 
 def position(syntax: Syntax, node: Node, count: int) -> int | None:
@@ -139,9 +141,12 @@ def orders(expression: ex.Expression, *, descending: bool, nulls_first: bool) ->
 
 def is_simple(select: Node, answer: Answer) -> bool:
     """Whether a SELECT over an answer has a value for each of its rows, from that row alone."""
-    if answer.query.then is not None or any(select.args.get(part) for part in _TABLE_PARTS):
+    query = answer.query
+    if isinstance(query, Program) or query.then is not None:
         return False
-    cut = answer.query.limit is not None or answer.query.offset
+    if any(select.args.get(part) for part in _TABLE_PARTS):
+        return False
+    cut = query.limit is not None or query.offset
     if cut and any(select.args.get(part) for part in ("where", "order", "limit", "offset")):
         return False
     own = [select.args.get("where"), select.args.get("order"), *select.expressions]
@@ -163,8 +168,8 @@ class _Over:
     def __init__(self, syntax: Syntax, select: Node, answer: Answer) -> None:
         self.syntax = syntax
         self.select = select
+        assert isinstance(answer.query, Query)  # noqa: S101 - narrowing: see `is_simple`
         self.query = answer.query
-        self.source = answer.source
         self.personal = answer.personal
         self.values = {
             f"\0{at}": output.expression for at, output in enumerate(answer.query.outputs)
@@ -233,7 +238,7 @@ class _Over:
         return named[0] if named else self.reader.checked(node)
 
 
-_FETCH = Refusal("clause", "FETCH FIRST is used", fix="write LIMIT and a number")
+_FETCH = Refusal("clause", "FETCH by percent or WITH TIES", fix="write LIMIT and a number")
 _POSITION = Refusal(
     "argument",
     "a position behind the end of the SELECT list",

@@ -18,6 +18,7 @@ from discreet.plan.answer_program import Program
 from discreet.plan.expressions import Column, Expression
 from discreet.plan.relations import FilterRows, Named, Project, Relation, columns_of, unit_of
 from discreet.plan.schema import PersonPeriod
+from discreet.plan.spread_rows import SpreadRows
 from discreet.sql.reader.aggregated_select import AMBIGUOUS, LIMIT, ORDER, AggregatedSelect
 from discreet.sql.reader.expressions import ExpressionReader
 from discreet.sql.reader.group_by import GroupReader, Groups
@@ -38,6 +39,8 @@ class SelectReader:
 
     program: Program | None = None
     """Released rows, where it reads those in place of private ones."""
+    spread: SpreadRows | None = None
+    """What each row adds, where rows of people stand in place of the people."""
 
     def __init__(
         self,
@@ -47,10 +50,12 @@ class SelectReader:
         where: list[Node] | None,
         *,
         whole: bool,
+        spread: SpreadRows | None = None,
     ) -> None:
         self.syntax = syntax = tables.syntax
         self.select = select
         self.whole = whole
+        self.spread = spread
         self.columns = rows.columns
         self.subquery: Callable[[Node], object] = tables.subquery
         self.lookups = Lookups(tables, rows, select)

@@ -51,6 +51,7 @@ class Syntax:
         self._read: set[tuple[int, str]] = set()
         self._origins: dict[int, tuple[Expression, Node]] = {}
         self._looked_at = 0
+        self._kept: list[Node] = []
 
     def part(self, node: Node, name: str) -> Any:
         """One part of a node, which counts as read from now on."""
@@ -75,12 +76,19 @@ class Syntax:
         quoted = bool(self.part(identifier, "quoted"))
         return Word(str(self.part(identifier, "this")), quoted, identifier)
 
-    def finish(self) -> None:
-        """Refuse the statement if any part of it has not been read."""
-        for node in self.tree.walk():
+    def finish(self, tree: Node | None = None) -> None:
+        """Refuse the statement, or a `tree` made of parts of it, if some part was not read."""
+        for node in (tree or self.tree).walk():
             for name, value in node.args.items():
                 if value not in (None, False, []) and (id(node), name) not in self._read:
                     raise self.refuse_clause(node, name)
+
+    def read_as(self, node: Node, other: Node) -> None:
+        """Take a node as read by what was read in its place: the same parts, in another order."""
+        self.finish(other)
+        self._kept.append(other)  # so that no other node gets its id
+        for part in node.walk():
+            self._read.update((id(part), name) for name in part.args)
 
     def refuse_clause(self, node: Node, name: str) -> QueryRefused:
         """Refuse one part of a node."""
@@ -220,3 +228,21 @@ def is_null(node: Node) -> bool:
     while isinstance(node, exp.Paren):
         node = node.this
     return isinstance(node, exp.Null)
+
+
+def order_parts(syntax: Syntax, node: Node) -> list[tuple[Node, bool, bool]]:
+    """The parts of the ORDER BY of a node: what, whether descending, whether NULL comes first."""
+    order = syntax.part(node, "order")
+    return [] if order is None else ordered_parts(syntax, order)
+
+
+def ordered_parts(syntax: Syntax, order: Node) -> list[tuple[Node, bool, bool]]:
+    """The same of an ORDER BY itself."""
+    return [
+        (
+            syntax.part(part, "this"),
+            bool(syntax.part(part, "desc")),
+            bool(syntax.part(part, "nulls_first")),
+        )
+        for part in syntax.parts(order, "expressions")
+    ]

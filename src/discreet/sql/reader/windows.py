@@ -1,12 +1,17 @@
-"""Windows over the rows of one person: OVER (PARTITION BY the person ...)."""
+"""Windows over the rows of one person: ROW_NUMBER, LAG, running sums and the like.
+
+A window has to be partitioned by a column that names the person: then its value beside a row is a
+function of rows of that person alone (`PersonWindow`). Any other would compare different people.
+NTILE, PERCENT_RANK and CUME_DIST are computed from places and counts, of which they are functions.
+"""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from discreet.errors import InputError
-from discreet.plan.expressions import Call, Column, Expression, Function, Literal
+from discreet.plan.expressions import Call, Case, Column, Expression, Function, Literal
 from discreet.plan.kinds import Kind
 from discreet.plan.relations import FilterRows, PersonWindow
 from discreet.plan.summaries import RowOrder, Summary, WindowColumn, WindowFunction, expect
@@ -14,22 +19,16 @@ from discreet.sql.reader.expressions import ExpressionReader
 from discreet.sql.reader.literals import read_whole
 from discreet.sql.reader.names import PERSON
 from discreet.sql.reader.refusals import WINDOW, Refusal
-from discreet.sql.reader.syntax import Node, Syntax
+from discreet.sql.reader.syntax import Node, Syntax, ordered_parts
+from discreet.sql.reader.window_syntax import WindowSyntax
 
 if TYPE_CHECKING:
     from discreet.sql.reader.lookups import Lookups
 
-Asked: TypeAlias = tuple[
-    WindowFunction | Summary, Expression | None, Expression | None, int, Literal | None
-]
-"""The function, its argument, the rows that count, and the offset and default of LAG."""
-
-_NUMBERED: dict[type[Node], WindowFunction] = {
+_PLACED: dict[type[Node], WindowFunction] = {
     exp.RowNumber: WindowFunction.ROW_NUMBER,
     exp.Rank: WindowFunction.RANK,
     exp.DenseRank: WindowFunction.DENSE_RANK,
-}
-_MOVED: dict[type[Node], WindowFunction] = {
     exp.Lag: WindowFunction.LAG,
     exp.Lead: WindowFunction.LEAD,
     exp.FirstValue: WindowFunction.FIRST_VALUE,
@@ -47,9 +46,9 @@ _SUMMED: dict[type[Node], Summary] = {
 }
 
 
-def read_window(rows: "Lookups", node: Node, select: Node) -> Expression:
+def read_window(rows: "Lookups", node: Node) -> Expression:
     """The column of a window's value, which the rows have from now on."""
-    return _Window(rows, node, select).read()
+    return _Window(rows, node).read()
 
 
 def pick_first(
@@ -80,124 +79,54 @@ def _parted(rows: "Lookups", node: Node, found: list[Expression]) -> tuple[Expre
 class _Window:
     """One function OVER a window."""
 
-    def __init__(self, rows: "Lookups", node: Node, select: Node) -> None:
+    def __init__(self, rows: "Lookups", node: Node) -> None:
         self.rows = rows
         self.syntax = rows.syntax
         self.node = node
         self.reader: ExpressionReader = rows.reader("a window")
-        self.syntax.part(node, "over")
-        self.clauses = [node, *self._named(node, select)]
+        self.written = WindowSyntax.of(self.syntax, node)
+        self.partition = _parted(rows, node, list(self.written.partition(self.reader.checked)))
+        self.order = tuple(
+            RowOrder(self.reader.checked(one), *how) for one, *how in self.written.order()
+        )
+        self.frame = self.written.frame()
 
     def read(self) -> Expression:
-        """The column of the value."""
+        """The column of the value, or what is computed from several."""
+        node, where = self.written.function(self.reader)
+        kind = type(node)
+        if kind in _SUMMED:
+            return self._summed(node, where)
+        if where is None and kind in _COMPOSED and self.order:
+            return _COMPOSED[kind](self, node)
+        if where is not None or kind not in _PLACED:
+            raise self.syntax.refuse(self.node, _FUNCTION)
+        if not node.args.get("this"):
+            return self._column(_PLACED[kind])
+        argument, default, away = self.written.moved(self.reader, node)
+        if default is not None and not isinstance(default, Literal):
+            raise self.syntax.refuse(node, _DEFAULT)
+        offset = 1 if away is None else away
+        return self._column(_PLACED[kind], argument, None, offset, default)
+
+    def _column(
+        self,
+        function: WindowFunction | Summary,
+        argument: Expression | None = None,
+        where: Expression | None = None,
+        offset: int = 1,
+        default: Literal | None = None,
+        *,
+        ordered: bool = True,
+    ) -> Expression:
         name = self.rows.fresh("window")
-        partition, order, frame = self._partition(), self._order(), self._frame()
-        function, argument, where, offset, default = self._function(
-            self.syntax.part(self.node, "this")
-        )
-        window = WindowColumn(
-            name, function, argument, partition, order, where, offset, default, frame
-        )
-        self.rows.build(self.node, PersonWindow, (window,))
+        order, frame = (self.order, self.frame) if ordered else ((), None)
+        parts = (name, function, argument, self.partition, order, where, offset, default, frame)
+        self.rows.build(self.node, PersonWindow, (WindowColumn(*parts),))
         return Column(name)
 
-    def _named(self, node: Node, select: Node) -> list[Node]:
-        """The window of the WINDOW clause that OVER names."""
-        alias = self.syntax.part(node, "alias")
-        if alias is None:
-            return []
-        word = self.syntax.word(alias)
-        for one in self.syntax.parts(select, "windows"):
-            if word.names(self.syntax.word(self.syntax.part(one, "this")).text):
-                return [one]
-        raise self.syntax.refuse(node, _UNNAMED)
-
-    def _part(self, name: str) -> Node | None:
-        found = [self.syntax.part(one, name) for one in self.clauses]
-        given = [part for part in found if part]
-        if len(given) > 1:
-            raise self.syntax.refuse(self.node, _UNNAMED)
-        return given[0] if given else None
-
-    def _partition(self) -> tuple[Expression, ...]:
-        parts = [self.reader.checked(one) for one in self._part("partition_by") or ()]
-        return _parted(self.rows, self.node, parts)
-
-    def _order(self) -> tuple[RowOrder, ...]:
-        order = self._part("order")
-        return () if order is None else row_orders(self.syntax, order, self.reader.checked)
-
-    def _frame(self) -> tuple[int | None, int | None] | None:
-        spec = self._part("spec")
-        if spec is None:
-            return None
-        kind = str(self.syntax.part(spec, "kind")).upper()
-        low = self._place(spec, "start", "PRECEDING")
-        high = self._place(spec, "end", "FOLLOWING")
-        if kind == "ROWS":
-            return low, high
-        if kind == "RANGE" and low is None and high in (None, 0):
-            return None if high == 0 else (None, None)
-        raise self.syntax.refuse(self.node, _FRAME)
-
-    def _place(self, spec: Node, part: str, open_side: str) -> int | None:
-        """A place from this row; None for all rows on its side."""
-        place = self.syntax.part(spec, part)
-        side = str(self.syntax.part(spec, f"{part}_side") or "").upper()
-        if place is None or place == "CURRENT ROW":
-            return 0
-        if place == "UNBOUNDED":
-            if side == open_side:
-                return None
-            raise self.syntax.refuse(self.node, _FRAME)
-        rows = read_whole(self.syntax, place, "the frame of a window")
-        return -rows if side == "PRECEDING" else rows
-
-    # --- functions -------------------------------------------------------------------------------
-
-    def _function(
-        self, node: Node
-    ) -> (
-        "tuple[WindowFunction | Summary, Expression | None, Expression | None, int, Literal | None]"
-    ):
-        """The function, its argument, the rows that count, and the offset and default of LAG."""
-        kind, where = type(node), None
-        if kind is exp.Filter:
-            where = self.reader.checked(
-                self.syntax.part(self.syntax.part(node, "expression"), "this")
-            )
-            node = self.syntax.part(node, "this")
-            kind = type(node)
-        if kind in _NUMBERED and where is None:
-            return _NUMBERED[kind], None, None, 1, None
-        if kind in _MOVED and where is None:
-            return self._moved(node)
-        if kind not in _SUMMED:
-            raise self.syntax.refuse(self.node, _FUNCTION)
-        return self._summed(node, where)
-
-    def _moved(self, node: Node) -> Asked:
-        offset = self.syntax.part(node, "offset") if "offset" in node.args else None
-        default = self.syntax.part(node, "default") if "default" in node.args else None
-        value, constant = self.syntax.part(node, "this"), None
-        if default is None:
-            argument = self.reader.checked(value)
-        else:
-            argument, other = self.reader.alike([value, default])
-            if not isinstance(other, Literal):
-                raise self.syntax.refuse(default, _DEFAULT)
-            constant = other
-        away = 1 if offset is None else read_whole(self.syntax, offset, "the offset of a window")
-        return _MOVED[type(node)], argument, None, away, constant
-
-    def _summed(self, node: Node, where: Expression | None) -> Asked:
-        if isinstance(node, exp.Count):
-            self.syntax.part(node, "big_int")
-        inner = self.syntax.part(node, "this")
-        if isinstance(inner, exp.Distinct):
-            raise self.syntax.refuse(inner, _FUNCTION)
-        starred = inner is None or isinstance(inner, exp.Star)
-        argument = None if starred else self.reader.checked(inner)
+    def _summed(self, node: Node, where: Expression | None) -> Expression:
+        argument = self.written.argument(self.reader, node)
         if isinstance(node, exp.CountIf) and argument is not None:
             where = argument if where is None else Call(Function.AND, (where, argument))
             argument = None
@@ -205,21 +134,70 @@ class _Window:
             raise self.syntax.refuse(self.node, _FUNCTION)
         if isinstance(node, exp.LogicalAnd | exp.LogicalOr) and argument is not None:
             argument = boolean(self.reader, argument, node)
-        return _SUMMED[type(node)], argument, where, 1, None
+        return self._column(_SUMMED[type(node)], argument, where)
+
+    # --- shares of places -------------------------------------------------------------------------
+
+    def _count(self) -> Expression:
+        return self._column(Summary.COUNT, ordered=False)
+
+    def percent_rank(self, _: Node) -> Expression:
+        """(rank - 1) / (rows - 1), and 0 of one row."""
+        below = _call(Function.SUBTRACT, self._column(WindowFunction.RANK), 1)
+        others = _call(Function.SUBTRACT, self._count(), 1)
+        share = _call(Function.DIVIDE, below, others)
+        alone = _call(Function.EQUAL, others, 0)
+        return _within(Case(((alone, Literal(0.0, Kind.REAL)),), share), 0.0, 1.0)
+
+    def cume_dist(self, _: Node) -> Expression:
+        """The share of rows up to this one and its equals."""
+        share = _call(Function.DIVIDE, self._column(Summary.COUNT), self._count())
+        return _within(share, 0.0, 1.0)
+
+    def ntile(self, node: Node) -> Expression:
+        """NTILE(k): tiles of equal size, the first ones larger by a row where that is not whole."""
+        written = self.syntax.part(node, "this")
+        tiles = read_whole(self.syntax, written, "NTILE", at_least=1)
+        if tiles > _MOST_TILES:
+            raise self.syntax.refuse(written, _TILES)
+        number, count = (  # nobody has as many rows, and so all of it fits 64 bits
+            _call(Function.LEAST, one, 1 << 40)
+            for one in (self._column(WindowFunction.ROW_NUMBER), self._count())
+        )
+        place = _call(Function.SUBTRACT, number, 1)
+        size, larger = (_call(of, count, tiles) for of in (Function.QUOTIENT, Function.MODULO))
+        wide = _call(Function.ADD, size, 1)
+        edge = _call(Function.MULTIPLY, larger, wide)
+        early = _call(Function.QUOTIENT, place, wide)
+        rest = _call(Function.QUOTIENT, _call(Function.SUBTRACT, place, edge), size)
+        late = _call(Function.ADD, larger, rest)
+        found = Case(((_call(Function.LESS, place, edge), early),), late)
+        return _within(_call(Function.ADD, found, 1), 1, tiles)
+
+
+def _within(value: Expression, low: float, high: float) -> Expression:
+    """A value that is never NULL and within two others, said so that its bounds are known."""
+    return _call(Function.LEAST, _call(Function.GREATEST, value, low), high)
+
+
+def _call(function: Function, *arguments: Expression | float) -> Expression:
+    kinds = {int: Kind.INTEGER, float: Kind.REAL}
+    literals = (Literal(a, kinds[type(a)]) if isinstance(a, int | float) else a for a in arguments)
+    return Call(function, tuple(literals))
+
+
+_COMPOSED: dict[type[Node], Callable[[_Window, Node], Expression]] = {
+    exp.PercentRank: _Window.percent_rank,
+    exp.CumeDist: _Window.cume_dist,
+    exp.Ntile: _Window.ntile,
+}
 
 
 def row_orders(
     syntax: Syntax, order: Node, read: Callable[[Node], Expression]
 ) -> tuple[RowOrder, ...]:
     """The parts of an ORDER BY over the rows of one person."""
-    return tuple(
-        RowOrder(
-            read(syntax.part(part, "this")),
-            bool(syntax.part(part, "desc")),
-            bool(syntax.part(part, "nulls_first")),
-        )
-        for part in syntax.parts(order, "expressions")
-    )
+    return tuple(RowOrder(read(one), *how) for one, *how in ordered_parts(syntax, order))
 
 
 def boolean(reader: ExpressionReader, argument: Expression, node: Node) -> Expression:
@@ -231,23 +209,13 @@ def boolean(reader: ExpressionReader, argument: Expression, node: Node) -> Expre
     return argument
 
 
-_UNNAMED = Refusal(
-    "window",
-    "OVER names a window that is not there, or adds to what it says",
-    "each window is defined in one place",
-    "write it out after OVER, or name it in WINDOW",
-)
-_FRAME = Refusal(
-    "window",
-    "a frame of a window that is not ROWS BETWEEN two rows",
-    "others depend on distances that engines measure in different ways",
-    "write ROWS BETWEEN 2 PRECEDING AND CURRENT ROW, or leave the frame out",
-)
+_MOST_TILES = 1 << 16
+_TILES = Refusal("window", "NTILE of more than 65536", "nobody has as many rows", "use fewer")
 _FUNCTION = Refusal(
     "window",
     "this function is asked over a window",
-    "over the rows of a person there are ROW_NUMBER, RANK, DENSE_RANK, LAG, LEAD, FIRST_VALUE, "
-    "LAST_VALUE, COUNT, SUM, AVG, MIN, MAX, BOOL_AND and BOOL_OR",
-    "use one of them, or aggregate in a subquery that is grouped by the person",
+    "over the rows of a person there are ROW_NUMBER, RANK, DENSE_RANK, PERCENT_RANK, CUME_DIST, "
+    "NTILE, LAG, LEAD, FIRST_VALUE, LAST_VALUE, COUNT, SUM, AVG, MIN, MAX, BOOL_AND and BOOL_OR",
+    "use one of them, with ORDER BY, or aggregate in a subquery that is grouped by the person",
 )
 _DEFAULT = Refusal("window", "a default that is no constant", fix="write the value itself")

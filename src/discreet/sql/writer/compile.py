@@ -26,7 +26,7 @@ from discreet.plan.kinds import INT64, Kind, Value
 from discreet.plan.query import Query, key_types
 from discreet.plan.relations import columns_of
 from discreet.plan.schema import PERSON
-from discreet.plan.statistics import Distinct, People, Ranks, Rows, Statistic, Total
+from discreet.plan.statistics import Distinct, DistinctTotal, People, Ranks, Rows, Statistic, Total
 from discreet.plan.typing import infer
 from discreet.sql.writer.dialect import Dialect
 from discreet.sql.writer.individual import LEFT_OUT
@@ -261,7 +261,7 @@ class CompiledQuery:
         return self._placed(there, ["cell", "weight"])
 
     def distincts(self, statistic: Distinct, limit: int) -> str:
-        """How many different values each released group has, by place, of `limit` a person."""
+        """How many different values each released group has, or their sum, of `limit` a person."""
         value = self.dialect.render(statistic.value, columns_of(self.query.relation))
         rows = self.rows([f"{value} AS v", f"{self._holds(statistic.where)} AS counts"])
         if self.by_row:
@@ -273,7 +273,14 @@ class CompiledQuery:
             kinds = {**self._key_kinds, "v": kind}
             few = first_rows(each, self._person, kinds, limit, self.dialect, self.salt)
             source = f"({few}) AS r"
-        counted = [f"COUNT(DISTINCT v) * {FULL} AS t"]
+        whole = f"COUNT(DISTINCT v) * {FULL}"
+        if isinstance(statistic, DistinctTotal):
+            most = self.dialect.literal(statistic.reach, Kind.INTEGER)
+            held = self.dialect.choose([(f"v > {most}", most), (f"v < -{most}", f"-{most}")], "v")
+            zero = self.dialect.literal(0, Kind.INTEGER)
+            different = f"COALESCE(SUM(DISTINCT {held}), {zero})"
+            whole = saturated(f"{self.dialect.wide(different)} * {FULL}", self.dialect)
+        counted = [f"{whole} AS t"]
         return self._placed(self._grouped(counted, source), ["t"])
 
     # --- groups ---------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ a SELECT below, under a name that no other begins with.
 
 from collections.abc import Mapping
 from dataclasses import replace
+from fractions import Fraction
 from typing import assert_never
 
 from discreet.plan.expressions import Expression, Function
@@ -93,7 +94,7 @@ class _Writer:
                 added = self.dialect.sum(self._whole(text, of), where)
                 return self._added(one.summary, of, added, f"COUNT({text}){where}")
             case Summary.MEDIAN:
-                return self._median(self._double(one, text, of))
+                return self._quantile(self._double(one, text, of), one.level or Fraction(1, 2))
             case Summary.VARIANCE | Summary.VARIANCE_POP:
                 return self._variance(one, text, of)
             case Summary.FIRST:
@@ -139,19 +140,26 @@ class _Writer:
         ordered = f" ORDER BY {order}" if order else ""
         return f" OVER (PARTITION BY {', '.join(self.partition)}{ordered})"
 
-    def _median(self, value: str) -> str:
-        """Half of each of the two values in the middle, which may be one."""
+    def _quantile(self, value: str, level: Fraction) -> str:
+        """The value at place 1 + level (n - 1), or as much of both next to it as it is near them.
+
+        Places p of n are whole numbers, and so is all that is compared: with level a / b the lower
+        one has b (p - 1) <= a (n - 1) < b p, and the upper one is the next where these differ.
+        """
         places = f"ROW_NUMBER(){self._over(f'{value} NULLS LAST')}"
         place, count = self._add(places, f"COUNT({value}){self._over()}")
-        halves = [
-            self.dialect.real(
-                Function.MULTIPLY,
-                self.dialect.double(0.5),
-                f"MAX({value}) FILTER (WHERE 2 * {place} IN ({count} + {i}, {count} + {i + 1}))",
-            )
-            for i in (0, 1)
-        ]
-        return self.dialect.real(Function.ADD, *halves)
+        a, b = level.numerator, level.denominator
+        at, dialect = f"{a} * ({count} - 1)", self.dialect
+        below, above = f"{b} * ({place} - 1)", f"{b} * {place}"
+        lower = f"MAX({value}) FILTER (WHERE {below} <= {at} AND {at} < {above})"
+        if b == 1:
+            return lower
+        upper = f"MAX({value}) FILTER (WHERE {below} - {b} < {at} AND {at} <= {below})"
+        away = dialect.as_double(f"({a} * (MAX({count}) - 1)) % {b}")
+        share = dialect.real(Function.DIVIDE, away, dialect.double(float(b)))
+        rest = dialect.real(Function.SUBTRACT, dialect.double(1.0), share)
+        parts = ((lower, rest), (upper, share))
+        return dialect.real(Function.ADD, *(dialect.real(Function.MULTIPLY, *one) for one in parts))
 
     def _variance(self, one: PersonAggregate, text: str, of: Type) -> str:
         """The squares of deviations from the mean, added up on a grid."""
