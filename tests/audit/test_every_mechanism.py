@@ -25,7 +25,7 @@ from discreet.mechanisms.continual import FactorizedCount, TreeCount
 from discreet.mechanisms.exponential import ExponentialMechanism
 from discreet.mechanisms.gaussian import Gaussian
 from discreet.mechanisms.histogram import Histogram
-from discreet.mechanisms.key_selection import GaussianKeySelection, KeySelection
+from discreet.mechanisms.key_selection import KeySelection
 from discreet.mechanisms.laplace import Laplace
 from discreet.mechanisms.noisy_max import ReportNoisyMax
 from discreet.mechanisms.permute_and_flip import PermuteAndFlip
@@ -265,14 +265,6 @@ TABLE = {
         {"epsilon": 1, "delta": 0.01},
         {"a": 3},
         lambda _: {1: (p := exact.kept(3, 1, 0.01)), 0: 1 - p},
-        hidden,
-        lambda rows: rows[:, 0],
-        wide={"value": lambda error: {"a": int(error) + 1}},
-    ),
-    GaussianKeySelection: Row(
-        {"epsilon": 1, "delta": 0.01},
-        {"a": 6},
-        lambda rule: exact.passing(6, exact.rounded_gaussian(float(rule.variance)), rule.threshold),
         hidden,
         lambda rows: rows[:, 0],
         wide={"value": lambda error: {"a": int(error) + 1}},
