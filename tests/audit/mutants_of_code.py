@@ -704,6 +704,13 @@ LESS_NOISE = (
         lambda _: lambda self, shape: noise.staircase(1, self.steps // 2, self.first, shape),
     ),
     wrong(
+        "a-nan-poisons-a-holdout",
+        holdout,
+        np,
+        "nan_to_num",
+        lambda true: lambda read, **_: true(read, nan=-1e9, posinf=1.0, neginf=0.0),
+    ),
+    wrong(
         "divergences-not-shared-by-keys",
         lambda: KeySelection(epsilon=1, delta=DELTA, max_groups_per_unit=4),
         KeySelection,

@@ -33,7 +33,7 @@ from discreet.mechanisms.permute_and_flip_quantile import PermuteAndFlipQuantile
 from discreet.mechanisms.propose_test_release import ProposeTestRelease, TestedMedian
 from discreet.mechanisms.quantile import Quantile, Quantiles
 from discreet.mechanisms.randomized_response import RandomizedResponse
-from discreet.mechanisms.reusable_holdout import Thresholdout, _Is
+from discreet.mechanisms.reusable_holdout import Thresholdout, _Scores
 from discreet.mechanisms.rounded_gaussian import RoundedGaussian
 from discreet.mechanisms.smooth_sensitivity import SmoothMedian, SmoothSensitivity
 from discreet.mechanisms.sparse_vector import AboveThreshold, SparseVector
@@ -182,7 +182,7 @@ def part_of_normal(rows):
 
 TABLE_FACTORIZED = FactorizedCount(horizon=7, rho=0.5)
 OF_BLOCKS = Quantile(0.5, 0, 4, epsilon=1, neighbours=CHANGE)
-IS_ONE = _Is((1,))
+IS_ONE = _Scores((0, 1, 0, 0))
 SPREAD = tuple(range(0, 128, 2))
 
 TABLE = {

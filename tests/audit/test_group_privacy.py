@@ -14,12 +14,12 @@ import pytest
 from discreet.audit import enumerate_loss, refute
 from discreet.audit.catalogue import CATALOGUE
 from discreet.mechanisms.mechanism import Pair
-from discreet.mechanisms.reusable_holdout import _Is
+from discreet.mechanisms.reusable_holdout import _Scores
 from discreet.mechanisms.rounded_gaussian import RoundedGaussian
 from discreet.privacy.numerics.rounding import Interval
 
 CUTOFF = CATALOGUE["propose-test-release"]().cutoff
-RISES, FALLS = _Is((2, 3)), _Is((1, 3))
+RISES, FALLS = _Scores((0, 0, 1, 1)), _Scores((0, 1, 0, 1))
 SCORES = Pair((3, 0, 0), (0, 3, 3))
 RISING = Pair((3, 3, 3), (3, 0, 0))
 
