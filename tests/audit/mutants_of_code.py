@@ -15,14 +15,14 @@ import numpy as np
 
 from discreet import noise
 from discreet.audit.report import audit_mechanism
-from discreet.mechanisms import continual, gaussian, laplace, permute_and_flip, quantile
+from discreet.mechanisms import continual, gaussian, key_tables, laplace, permute_and_flip, quantile
 from discreet.mechanisms.automatic_bounds import AutomaticBounds
 from discreet.mechanisms.continual import FactorizedCount, TreeCount
 from discreet.mechanisms.exponential import ExponentialMechanism
 from discreet.mechanisms.gaussian import Gaussian
 from discreet.mechanisms.grid import PowerOfTwoGrid
 from discreet.mechanisms.histogram import Histogram
-from discreet.mechanisms.key_selection import GaussianKeySelection, KeySelection
+from discreet.mechanisms.key_selection import KeySelection
 from discreet.mechanisms.laplace import Laplace
 from discreet.mechanisms.mechanism import Mechanism, fill
 from discreet.mechanisms.median import CellCounts, Median
@@ -703,10 +703,19 @@ LESS_NOISE = (
         "_noise",
         lambda _: lambda self, shape: noise.staircase(1, self.steps // 2, self.first, shape),
     ),
-    made_wrong(
-        "threshold-below-that-of-one-person",
-        lambda: GaussianKeySelection(epsilon=1, delta=DELTA, max_groups_per_unit=4),
-        lambda rule: {"threshold": rule.threshold // 2},
+    wrong(
+        "a-nan-poisons-a-holdout",
+        holdout,
+        np,
+        "nan_to_num",
+        lambda true: lambda read, **_: true(read, nan=-1e9, posinf=1.0, neginf=0.0),
+    ),
+    wrong(
+        "divergences-not-shared-by-keys",
+        lambda: KeySelection(epsilon=1, delta=DELTA, max_groups_per_unit=4),
+        KeySelection,
+        "_table",
+        lambda _: lambda self: key_tables.added_divergences(self.epsilon, self.delta, 2),
     ),
     wrong(
         "blocks-to-come-without-noise",

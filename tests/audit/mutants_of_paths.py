@@ -10,7 +10,8 @@ from discreet import noise
 from discreet.mechanisms.automatic_bounds import AutomaticBounds
 from discreet.mechanisms.continual import TreeCount
 from discreet.mechanisms.histogram import Histogram
-from discreet.mechanisms.key_selection import KeySelection, _keep_table
+from discreet.mechanisms.key_selection import KeySelection
+from discreet.mechanisms.key_tables import keep_table
 from discreet.mechanisms.laplace import Laplace
 from discreet.mechanisms.mechanism import Claim, Pair, fill
 from discreet.mechanisms.noisy_max import ReportNoisyMax
@@ -128,7 +129,7 @@ class OneKeyCharged(KeySelection):
     __slots__ = ()
 
     def _table(self):
-        return _keep_table(self.epsilon, self.delta)
+        return keep_table(self.epsilon, self.delta, 1)
 
 
 def gaussian_keys(threshold: int | None) -> Claim:

@@ -25,7 +25,7 @@ from discreet.mechanisms.continual import FactorizedCount, TreeCount
 from discreet.mechanisms.exponential import ExponentialMechanism
 from discreet.mechanisms.gaussian import Gaussian
 from discreet.mechanisms.histogram import Histogram
-from discreet.mechanisms.key_selection import GaussianKeySelection, KeySelection
+from discreet.mechanisms.key_selection import KeySelection
 from discreet.mechanisms.laplace import Laplace
 from discreet.mechanisms.noisy_max import ReportNoisyMax
 from discreet.mechanisms.permute_and_flip import PermuteAndFlip
@@ -33,7 +33,7 @@ from discreet.mechanisms.permute_and_flip_quantile import PermuteAndFlipQuantile
 from discreet.mechanisms.propose_test_release import ProposeTestRelease, TestedMedian
 from discreet.mechanisms.quantile import Quantile, Quantiles
 from discreet.mechanisms.randomized_response import RandomizedResponse
-from discreet.mechanisms.reusable_holdout import Thresholdout, _Is
+from discreet.mechanisms.reusable_holdout import Thresholdout, _Scores
 from discreet.mechanisms.rounded_gaussian import RoundedGaussian
 from discreet.mechanisms.smooth_sensitivity import SmoothMedian, SmoothSensitivity
 from discreet.mechanisms.sparse_vector import AboveThreshold, SparseVector
@@ -182,7 +182,7 @@ def part_of_normal(rows):
 
 TABLE_FACTORIZED = FactorizedCount(horizon=7, rho=0.5)
 OF_BLOCKS = Quantile(0.5, 0, 4, epsilon=1, neighbours=CHANGE)
-IS_ONE = _Is((1,))
+IS_ONE = _Scores((0, 1, 0, 0))
 SPREAD = tuple(range(0, 128, 2))
 
 TABLE = {
@@ -265,14 +265,6 @@ TABLE = {
         {"epsilon": 1, "delta": 0.01},
         {"a": 3},
         lambda _: {1: (p := exact.kept(3, 1, 0.01)), 0: 1 - p},
-        hidden,
-        lambda rows: rows[:, 0],
-        wide={"value": lambda error: {"a": int(error) + 1}},
-    ),
-    GaussianKeySelection: Row(
-        {"epsilon": 1, "delta": 0.01},
-        {"a": 6},
-        lambda rule: exact.passing(6, exact.rounded_gaussian(float(rule.variance)), rule.threshold),
         hidden,
         lambda rows: rows[:, 0],
         wide={"value": lambda error: {"a": int(error) + 1}},

@@ -14,12 +14,12 @@ import pytest
 from discreet.audit import enumerate_loss, refute
 from discreet.audit.catalogue import CATALOGUE
 from discreet.mechanisms.mechanism import Pair
-from discreet.mechanisms.reusable_holdout import _Is
+from discreet.mechanisms.reusable_holdout import _Scores
 from discreet.mechanisms.rounded_gaussian import RoundedGaussian
 from discreet.privacy.numerics.rounding import Interval
 
 CUTOFF = CATALOGUE["propose-test-release"]().cutoff
-RISES, FALLS = _Is((2, 3)), _Is((1, 3))
+RISES, FALLS = _Scores((0, 0, 1, 1)), _Scores((0, 1, 0, 1))
 SCORES = Pair((3, 0, 0), (0, 3, 3))
 RISING = Pair((3, 3, 3), (3, 0, 0))
 
@@ -48,7 +48,7 @@ GROUPS = {
     "histogram": Pair([0] * 4, [3, 0, 0, 0]),
     "histogram-change-one": Pair([0, 3, 0, 0], [3, 0, 0, 0]),
     "key-selection": Pair({}, {"a": 3}),
-    "gaussian-key-selection": Pair({}, {"a": 3}),
+    "key-selection-many-groups": Pair({}, {"a": 3}),
     "laplace-threshold": Pair({"a": 2}, {"a": 5}),
     "gaussian-threshold": Pair({"a": 2}, {"a": 5}),
     # Each person may move the value as far as the bounds say, or bring the largest one closer.
@@ -75,7 +75,7 @@ GROUPS = {
     "factorized-count": Pair([0] * 7, [3] + [0] * 6),
 }
 HIDDEN_BY_CHANCE = {
-    "gaussian-key-selection",
+    "key-selection-many-groups",
     "smooth-median",
     "subsample-aggregate",
     "unbounded-quantile",

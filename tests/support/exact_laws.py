@@ -35,12 +35,6 @@ def staircase(epsilon, width, first):
     return normed({k: math.exp(-epsilon * math.ceil((abs(k) - first + 1) / width)) for k in reach})
 
 
-def passing(count, noise, threshold):
-    """1 where a noisy count reaches the threshold, else 0."""
-    shown = at_least({count + k: p for k, p in noise.items()}, threshold)
-    return {1: shown, 0: 1 - shown}
-
-
 def normed(weights):
     whole = math.fsum(weights.values())
     return {outcome: weight / whole for outcome, weight in weights.items()}

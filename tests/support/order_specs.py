@@ -36,6 +36,13 @@ ORDERS = {
         "delta": "1e-6",
     },
     "profile": {"table": "visits", "epsilon": "1", "delta": "1e-6"},
+    "workload": {
+        "table": "visits",
+        "queries": [{"city": ["Haifa"], "amount": {"low": 0, "high": 30}}, {}],
+        "epsilon": "1",
+        "delta": "1e-6",
+        "bins": 4,
+    },
     "participation": {"table": "visits", "epsilon": "1", "delta": "1e-6", "again": 2},
     "release": {
         "table": "visits",

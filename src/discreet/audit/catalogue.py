@@ -14,7 +14,7 @@ from discreet.mechanisms.continual import FactorizedCount, TreeCount
 from discreet.mechanisms.exponential import ExponentialMechanism
 from discreet.mechanisms.gaussian import Gaussian
 from discreet.mechanisms.histogram import Histogram
-from discreet.mechanisms.key_selection import GaussianKeySelection, KeySelection
+from discreet.mechanisms.key_selection import KeySelection
 from discreet.mechanisms.laplace import Laplace
 from discreet.mechanisms.mechanism import Mechanism
 from discreet.mechanisms.noisy_max import ReportNoisyMax
@@ -91,8 +91,8 @@ CATALOGUE: Final[Mapping[str, Callable[[], Mechanism]]] = MappingProxyType(
         "key-selection-two-groups": lambda: KeySelection(
             epsilon=1, delta=_DELTA, max_groups_per_unit=2
         ),
-        "gaussian-key-selection": lambda: GaussianKeySelection(
-            epsilon=1, delta=_DELTA, max_groups_per_unit=4
+        "key-selection-many-groups": lambda: KeySelection(
+            epsilon=1, delta=_DELTA, max_groups_per_unit=20
         ),
         "laplace-threshold": lambda: LaplaceThreshold(epsilon=1, delta=_DELTA),
         "laplace-threshold-change-one": lambda: LaplaceThreshold(

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from importlib.util import find_spec
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias
@@ -29,8 +30,17 @@ from discreet.curator.opening import Curator
 from discreet.errors import InvariantBroken
 from discreet.mechanisms.mechanism import Claim, Pair
 from discreet.mechanisms.rounded_gaussian import RoundedGaussian
+from discreet.plan.kinds import Kind, Range, Type
 from discreet.plan.schema import Bounds, Limits
-from discreet.privacy import GDP, Approximate, Guarantee, compose
+from discreet.privacy import GDP, MU_SQUARED, Approximate, Guarantee, compose
+from discreet.privacy.budgets.filters import amount_within
+from discreet.workload.counting_query import CountingQuery
+from discreet.workload.domain import Attribute, Domain
+from discreet.workload.histogram import JointHistogram
+from discreet.workload.mwem import MWEM
+from discreet.workload.planner import plan_workload
+from discreet.workload.range_blocks import RangeBlocks
+from discreet.workload.small_database import SmallDatabase
 
 _FIRST: Final = dt.date(2026, 1, 1)
 _PEOPLE: Final = 40
@@ -38,15 +48,18 @@ _BUDGET: Final = Fraction(5)
 _MANY: Final = 300
 """Rows of the one person: more than a join keeps of anybody on one side."""
 
-Rows = tuple[tuple[int, int], ...]
+_ODD: Final = (None, -5_000, 10**9, *range(10)) * 20
+"""Values of a person with rows of every kind: NULL, outside of all bounds, and in each cell."""
+
+Rows = tuple[tuple[int, int | None], ...]
 Tables = tuple[Rows, Rows]
 """Rows (person, value) of `visits` and of `bills`."""
 
 Price: TypeAlias = dict[str, Any]
 
 
-Ask: TypeAlias = Callable[[Curator, Price], Any]
-"""All that is asked of a curator at a price, and everything it answers."""
+Ask: TypeAlias = Callable[[Any, Price], Any]
+"""All that is asked of a curator, or of a histogram, at a price, and everything it answers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,15 +90,32 @@ class CuratorQuestion:
     def claim(self) -> Claim:
         """The tables with and without that person."""
         crowd = tuple((person, person % 10) for person in range(_PEOPLE))
-        one = ((_PEOPLE, 7),) * _MANY
-        pair = Pair((crowd, crowd), (crowd + one, crowd + one))
-        return Claim("CuratorQuestion", self.promised, (pair,), _not_drawn)
+        heavy = ((_PEOPLE, 7),) * _MANY
+        odd = tuple((_PEOPLE, value) for value in _ODD)
+        full = heavy[:2]  # as many rows as count in full
+        pairs = (Pair((crowd, crowd), (crowd + one, crowd + one)) for one in (heavy, odd, full))
+        return Claim("CuratorQuestion", self.promised, tuple(pairs), _not_drawn)
 
     @property
     def promised(self) -> Approximate:
         """What one person gives away at most: by one order, or by all of their budget."""
         whole = (_BUDGET, 2 * self.delta) if self.per_person else (self.epsilon, self.delta)
         return Approximate(*whole)
+
+
+@dataclass(frozen=True, slots=True)
+class HistogramQuestion(CuratorQuestion):
+    """The same without a curator: what is asked of the histogram of the visits itself."""
+
+    def ask(self, tables: Tables) -> Any:
+        """What is answered about visits of people who weigh two rows at most."""
+        visits = _table(tables[0])
+        value = Attribute.of("value", Type(Kind.INTEGER, range=Range(0, 10)), bins=11)
+        first = (_FIRST - dt.date(1970, 1, 1)).days
+        dates = Range(first, first + 9)
+        domain = Domain((value, Attribute.of("day", Type(Kind.DATE, range=dates), bins=10)))
+        histogram = JointHistogram.of(visits, domain, person=visits["person"], max_rows=2)
+        return self.asked(histogram, {"epsilon": self.epsilon, "delta": self.delta})
 
 
 def _not_drawn(_: Any, __: int) -> Any:
@@ -98,7 +128,9 @@ def _not_drawn(_: Any, __: int) -> Any:
 
 def _table(rows: Rows) -> pa.Table:
     people, values = (pa.array(column, pa.int64()) for column in zip(*rows, strict=True))
-    days = pa.array([_FIRST + dt.timedelta(value) for _, value in rows], pa.date32())
+    shifts = [None if value is None else max(-999, min(value, 999)) for _, value in rows]
+    dates = [None if shift is None else _FIRST + dt.timedelta(shift) for shift in shifts]
+    days = pa.array(dates, pa.date32())
     return pa.table({"person": people, "value": values, "day": days})
 
 
@@ -134,6 +166,55 @@ def _online(curator: Curator, price: Price) -> list[float]:
     for low in range(10):
         told += [session.ask({"value": Bounds(low, 10 if sum(told) % 2 < 1 else low)}).value]
     return told
+
+
+def _workload(curator: Curator, price: Price) -> list[Any]:
+    """Ranges of two columns and of one, by the strategy that errs least."""
+    ranges = [{"value": Bounds(low, low + 3), "day": _FIRST} for low in range(7)]
+    alone = [{"value": Bounds(low, low + 3)} for low in range(7)]
+    told = [curator.answer("visits", some, max_rows=2, **_half(price)) for some in (ranges, alone)]
+    return [one.values.tolist() for one in told]
+
+
+def _half(price: Price) -> Price:
+    return {name: amount / 2 for name, amount in price.items()}
+
+
+def _fits(curator: Curator, price: Price) -> list[Any]:
+    """A regression and clusters of the visits."""
+    from discreet.learn import KMeans, LinearRegression  # noqa: PLC0415 - an extra
+
+    said: dict[str, Any] = {"features": ["value"]}
+    line = curator.fit(LinearRegression(**_half(price)), "visits", target="value", **said)
+    clusters = curator.fit(KMeans(2, **_half(price)), "visits", **said)
+    return [line.coef_.tolist(), clusters.cluster_centers_.tolist()]
+
+
+def _strategies(histogram: JointHistogram, price: Price) -> list[Any]:
+    """Every strategy for known workloads, each for a part of the price, and rounds of MWEM."""
+    queries = [CountingQuery(("value",), (tuple(range(low, low + 3)),)) for low in range(7)]
+    queries += [CountingQuery(("value", "day"), ((low,), (low,))) for low in range(4)]
+    most = amount_within(price["epsilon"], price["delta"], MU_SQUARED) / 8
+    names = ("independent", "identity", "matrix mechanism", "residual marginals")
+    told = [plan_workload(queries, histogram, most, only=one)[0].answer(histogram) for one in names]
+    ends = [(low, low + 3) for low in range(7)]
+    blocks = RangeBlocks.of(histogram.domain["value"].size, ends, mu_squared=most, **_of(histogram))
+    told.append(blocks.estimate(blocks.measure(histogram.marginal(("value",)))))
+    rest = {name: amount / 4 for name, amount in price.items()}
+    learnt = MWEM(histogram.domain, tuple(queries), rounds=2, **rest, **_of(histogram))
+    return [one.tolist() for one in (*told, learnt.release(histogram).marginal(("value",)))]
+
+
+def _small_database(histogram: JointHistogram, price: Price) -> Any:
+    """A small database that answers some queries."""
+    queries = tuple(CountingQuery(("value",), ((low, low + 1),)) for low in range(9))
+    domain = Domain((histogram.domain["value"],))
+    said = {"epsilon": price["epsilon"], **_of(histogram)}
+    return SmallDatabase(domain, queries, 2, 20, **said).release(histogram)
+
+
+def _of(histogram: JointHistogram) -> dict[str, Any]:
+    return {"person_weight": histogram.person_weight, "row_weight": histogram.row_weight}
 
 
 def _stream(curator: Curator, price: Price) -> list[Any]:
@@ -186,6 +267,10 @@ QUESTIONS: Final[Mapping[str, CuratorQuestion]] = MappingProxyType(
         "curator-release": CuratorQuestion(_release),
         "curator-synthesis": CuratorQuestion(_synthesis),
         "curator-online": CuratorQuestion(_online),
+        "curator-workload": CuratorQuestion(_workload),
+        **({"curator-fits": CuratorQuestion(_fits)} if find_spec("sklearn") else {}),
+        "workload-strategies": HistogramQuestion(_strategies),
+        "small-database": HistogramQuestion(_small_database),
         "curator-standing-question": CuratorQuestion(_stream),
         "curator-per-person": CuratorQuestion(_people, epsilon=Fraction(2), per_person=True),
     }

@@ -226,7 +226,7 @@ METRICS: Final[dict[str, Metric]] = {
     "FactorizedCount": _vectors,
     "Thresholdout": _holdout,
     "RandomizedResponse": _entries,
-    "KeyRule": _keys,
+    "KeySelection": _keys,
     "Threshold": _keys,
 }
 """By the name of a class or of one it is derived from."""

@@ -13,6 +13,7 @@ from discreet.audit.refute import refute
 from discreet.audit.releases import RELEASES, compare_paths
 from discreet.audit.replay import Call, replay, step_by_step
 from discreet.audit.search import harder
+from discreet.errors import InputError
 from discreet.mechanisms.mechanism import Claim, Mechanism
 
 _DRAWS: Final = 100
@@ -107,7 +108,11 @@ def audit_claim(
 ) -> Audit:
     """Try everything on one claim; a true claim is refuted with probability at most alpha."""
     start = time.process_time()
-    found = list(_attempts(claim, samples, alpha))
+    try:
+        found = list(_attempts(claim, samples, alpha))
+    except InputError as error:  # nothing that a claim is about may be refused
+        said = f"what it is about is refused: {error}"
+        found = [Evidence(claim.name, "claim", points(claim.guarantee)[-1], 0.0, said, reason=said)]
     return Audit(name, claim, tuple(found), time.process_time() - start)
 
 

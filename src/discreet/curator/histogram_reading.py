@@ -52,6 +52,20 @@ class HistogramQuery:
         """What all rows of one person weigh at most."""
         return FULL if self.by_row else FULL * self.max_rows
 
+    @property
+    def note(self) -> str:
+        """What people are bounded by."""
+        if self.by_row:
+            return "each row is protected by itself"
+        rows = f"{self.max_rows} row{'s' if self.max_rows > 1 else ''}"
+        return f"one person weighs at most {rows}; whoever has more counts for less"
+
+    @property
+    def empty(self) -> JointHistogram:
+        """The histogram of no rows: public, and what a plan may know of any other."""
+        nothing = np.empty((0, len(self.domain)), dtype=np.uint16), np.empty(0, dtype=np.int64)
+        return JointHistogram(self.domain, *nothing, FULL, self.person_weight, self.neighbours)
+
     @cached_property
     def query(self) -> Query:
         """The cells of each row as few whole numbers, and how many rows have them."""

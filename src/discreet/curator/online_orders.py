@@ -13,6 +13,14 @@ from discreet.answer.plan.set_plan import Charged
 from discreet.answer.present.base_release import BaseRelease, Cost
 from discreet.curator.arguments import read_fields, readable, several
 from discreet.curator.client.wire import read_number
+from discreet.curator.histogram_orders import (
+    Asked,
+    gaussian_price,
+    read_asked,
+    read_columns,
+    read_max_rows,
+    read_table,
+)
 from discreet.curator.histogram_reading import HistogramQuery
 from discreet.curator.ledger.orders import Order
 from discreet.curator.planned_orders import (
@@ -22,18 +30,16 @@ from discreet.curator.planned_orders import (
     QuoteContext,
     UnpricedOrder,
 )
-from discreet.curator.query_orders import delta_for, within_reason
 from discreet.engines.engine import Deadline, Engine
-from discreet.errors import InputError, QueryRefused
 from discreet.plan.bounding import FULL
 from discreet.plan.query import Query
 from discreet.plan.schema import EachRow, Schema, Table
 from discreet.plan.work import Work
 from discreet.privacy import EPSILON, MU_SQUARED, RHO, Guarantee, Neighbours, Pure, compose
 from discreet.privacy.budgets.charges import Charge, Measure, price
-from discreet.rationals import rational, whole
+from discreet.rationals import whole
 from discreet.sql.writer.dialect import Dialect
-from discreet.workload.domain import BINS, Attribute, Domain
+from discreet.workload.domain import Attribute, Domain
 from discreet.workload.histogram import JointHistogram
 from discreet.workload.online import OnlineState, open_state
 from discreet.workload.online_plan import QUERIES, RESTARTS, OnlinePlan
@@ -215,8 +221,7 @@ class UnpricedOnline(UnpricedOrder[OnlineOrder]):
     domain: Domain
     max_rows: int
     epoch: int
-    epsilon: Fraction
-    delta: Fraction | None
+    asked_price: Asked
     options: Mapping[str, Any]
 
     @property
@@ -230,14 +235,7 @@ class UnpricedOnline(UnpricedOrder[OnlineOrder]):
 
     def plan(self, at: QuoteContext) -> OnlineOrder:
         """Split the price; refused where there is no delta."""
-        price_ = within_reason(Price(self.epsilon, delta_for(self.delta, at.touched)))
-        if not price_.delta:
-            raise QueryRefused(
-                "an online session without delta",
-                why="hard queries are measured with Gaussian noise",
-                fix="pass delta=1e-6, and a budget with a delta",
-                code="delta",
-            )
+        price_ = gaussian_price(self.asked_price, at, "an online session")
         measure = at.touched[0].measure
         by_row = isinstance(self.table.unit, EachRow)
         plan = OnlinePlan.of(
@@ -267,15 +265,9 @@ class OnlineKind(OrderKind):
         needed = ("table", "columns", "epsilon")
         said = read_fields(spec, "an online session", needed=needed, allowed=_FIELDS)
         with readable("an online session", _FIX):
-            table = schema.tables.get(said["table"])
-            if not isinstance(table, Table):
-                raise InputError(
-                    "online queries about a table that there is not",
-                    why=f"tables are {', '.join(schema.tables)}",
-                    fix="name a private one of them",
-                )
-            limits = table.limits
-            stated = (limits.max_groups or 1) * (limits.max_rows or 1)
+            table = read_table(said["table"], schema, "an online session")
+            names = several(said["columns"], "columns")
+            columns = read_columns(table, names, said.get("bins"))
             options = {
                 "accuracy": None
                 if said.get("accuracy") is None
@@ -286,11 +278,10 @@ class OnlineKind(OrderKind):
             }
             return UnpricedOnline(
                 table,
-                _domain(table, said),
-                whole(said.get("max_rows") or stated, "max_rows", at_least=1),
+                Domain(tuple(Attribute.of(name, of, bins=count) for name, of, count in columns)),
+                read_max_rows(said, table),
                 whole(said.get("epoch", 1), "epoch", at_least=1),
-                read_number(said["epsilon"], "epsilon"),
-                None if said.get("delta") is None else read_number(said["delta"], "delta"),
+                read_asked(said),
                 options,
             )
 
@@ -310,26 +301,3 @@ class OnlineKind(OrderKind):
     def release(self, stored: bytes) -> OnlineRelease:
         """The beginning of an epoch."""
         return OnlineRelease(OnlineState.from_bytes(stored))
-
-
-def online_spec(table: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """The JSON of an order from what a caller typed; what was left out is left out."""
-    said = {name: one for name, one in options.items() if one is not None}
-    for name in {"epsilon", "delta", "accuracy"} & said.keys():
-        said[name] = str(rational(said[name], name))
-    return {"table": table, **said}
-
-
-def _domain(table: Table, said: Mapping[str, Any]) -> Domain:
-    bins = said.get("bins") or BINS
-    found = []
-    for name in several(said["columns"], "columns"):
-        if name not in table.columns:
-            raise InputError(
-                f"{table.name} has no column {str(name)[:50]}",
-                why=f"columns are {', '.join(table.columns)}",
-                fix="name some of them",
-            )
-        count = bins.get(name, BINS) if isinstance(bins, Mapping) else bins
-        found.append(Attribute.of(name, table.columns[name], bins=count))
-    return Domain(tuple(found))

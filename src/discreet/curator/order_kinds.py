@@ -17,13 +17,14 @@ from discreet.curator.query_orders import QueryKind
 from discreet.curator.stream_kind import StreamKind
 from discreet.curator.synthesis_orders import SynthesisKind
 from discreet.curator.training_orders import TrainingKind
+from discreet.curator.workload_orders import WorkloadKind
 from discreet.errors import InputError, LedgerError
 
 KINDS: Final[dict[str, OrderKind]] = {
     one.name: one
     for one in (
         *(QueryKind(), SynthesisKind(), OnlineKind(), FitKind(), StreamKind()),
-        *(ParticipationKind(), CensusKind(), TrainingKind(), ProfileKind()),
+        *(ParticipationKind(), CensusKind(), TrainingKind(), ProfileKind(), WorkloadKind()),
     )
 }
 """Every kind of order that can be charged, by the name that the ledger stores."""

@@ -12,9 +12,10 @@ from discreet.answer.present.base_release import BaseRelease
 from discreet.answer.present.release import Release, as_table
 from discreet.curator.data.data_store import unknown
 from discreet.curator.fit_orders import fit_spec, fitted, make_test
+from discreet.curator.histogram_orders import order_spec
 from discreet.curator.ledger.accounts import Account
 from discreet.curator.online_epochs import OnlineQueries, OnlineReply
-from discreet.curator.online_orders import OnlineRelease, online_spec
+from discreet.curator.online_orders import OnlineRelease
 from discreet.curator.participation_orders import Participation, participation_spec
 from discreet.curator.planned_orders import OrderExplanation
 from discreet.curator.pricing import Terms
@@ -22,8 +23,8 @@ from discreet.curator.profile_orders import profile_spec
 from discreet.curator.profile_release import ProfileRelease
 from discreet.curator.stream_kind import stream_spec
 from discreet.curator.streams import StandingQuery
-from discreet.curator.synthesis_orders import synthesis_spec
 from discreet.curator.synthesis_release import SynthesisRelease
+from discreet.curator.workload_orders import WorkloadRelease, workload_spec
 from discreet.plan.builder import Asker, From, Question
 from discreet.plan.outside import count_outside
 from discreet.plan.query import Query
@@ -216,9 +217,32 @@ class QuestionInterface(ABC):
             "workload": workload,
             "max_memory": max_memory,
         }
-        spec = synthesis_spec(table, options)
+        spec = order_spec(table, options)
         made = self.order("synthesis", spec, analyst=analyst, request=request)
         assert isinstance(made, SynthesisRelease)  # noqa: S101 - narrowing: of this kind
+        return made
+
+    def answer(
+        self,
+        table: str,
+        queries: Sequence[Mapping[str, Any]],
+        *,
+        epsilon: Real,
+        delta: Real | None = None,
+        bins: int | Mapping[str, int] | None = None,
+        max_rows: int | None = None,
+        analyst: str | None = None,
+        request: str | None = None,
+    ) -> WorkloadRelease:
+        """Answer many counting queries at once, by the strategy that errs least for one price.
+
+        A query is {column: a value, a list of values, or Bounds(low, high)}; `bins` and `max_rows`
+        are those of `synthesize`. Which strategy is taken, and why, is in the release's notes.
+        """
+        options = {"epsilon": epsilon, "delta": delta, "bins": bins, "max_rows": max_rows}
+        spec = workload_spec(table, queries, options)
+        made = self.order("workload", spec, analyst=analyst, request=request)
+        assert isinstance(made, WorkloadRelease)  # noqa: S101 - narrowing: of this kind
         return made
 
     def online(
@@ -256,7 +280,7 @@ class QuestionInterface(ABC):
             "queries": queries,
             "epoch": epoch,
         }
-        spec = online_spec(table, options)
+        spec = order_spec(table, options)
         made = self.order("online", spec, analyst=analyst, request=request)
         assert isinstance(made, OnlineRelease)  # noqa: S101 - narrowing: of this kind
         charge = self._charge_of("online", spec, analyst)

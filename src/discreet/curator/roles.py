@@ -4,7 +4,7 @@ These are views for programs that share a process. Between people who do not tru
 server has to stand: whoever holds the curator object holds the data.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TextIO, TypedDict, Unpack
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from discreet.curator.streams import StandingQuery
     from discreet.curator.synthesis_release import SynthesisRelease
     from discreet.curator.workbook import Workbook
+    from discreet.curator.workload_orders import WorkloadRelease
     from discreet.plan.builder import From, Question
     from discreet.plan.query import Query
     from discreet.plan.schema import Schema
@@ -92,6 +93,12 @@ class AnalystView:
     def synthesize(self, table: str, **options: Any) -> "SynthesisRelease":
         """Make a synthetic table; options are those of `Curator.synthesize`."""
         return self.curator.synthesize(table, analyst=self.analyst, **options)
+
+    def answer(
+        self, table: str, queries: Sequence[Mapping[str, Any]], **options: Any
+    ) -> "WorkloadRelease":
+        """Answer many counting queries at once; options are those of `Curator.answer`."""
+        return self.curator.answer(table, queries, analyst=self.analyst, **options)
 
     def profile(self, table: str, **price: Any) -> "ProfileRelease":
         """One private look at every column of a table; the price is that of `Curator.profile`."""

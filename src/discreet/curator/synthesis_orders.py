@@ -11,7 +11,15 @@ from typing import Any, Final
 from discreet.answer.plan.price import Price
 from discreet.answer.plan.set_plan import Charged
 from discreet.curator.arguments import read_fields, readable, several
-from discreet.curator.client.wire import read_number
+from discreet.curator.histogram_orders import (
+    Asked,
+    columns_of,
+    gaussian_price,
+    read_asked,
+    read_columns,
+    read_max_rows,
+    read_table,
+)
 from discreet.curator.histogram_reading import HistogramQuery
 from discreet.curator.ledger.orders import Order
 from discreet.curator.planned_orders import (
@@ -21,10 +29,9 @@ from discreet.curator.planned_orders import (
     QuoteContext,
     UnpricedOrder,
 )
-from discreet.curator.query_orders import delta_for, within_reason
 from discreet.curator.synthesis_release import SynthesisRelease
 from discreet.engines.engine import Deadline, Engine, Session
-from discreet.errors import InputError, InvariantBroken, QueryRefused
+from discreet.errors import InputError, InvariantBroken
 from discreet.mechanisms.gaussian import largest_mu
 from discreet.plan.kinds import Kind
 from discreet.plan.query import Query
@@ -33,7 +40,7 @@ from discreet.plan.work import Work
 from discreet.privacy import GDP, Neighbours
 from discreet.privacy.budgets.charges import Charge, Measure, price_sum
 from discreet.privacy.composition.composed import compose
-from discreet.rationals import rational, whole
+from discreet.rationals import whole
 from discreet.sql.writer.dialect import Dialect
 from discreet.workload.binning import logarithmic_grid, private_bins
 from discreet.workload.domain import BINS, Attribute, Domain
@@ -89,7 +96,7 @@ class SynthesisFacts:
     def from_dict(stored: Mapping[str, Any], schema: Schema) -> "SynthesisFacts":
         """Read what `to_dict` wrote, against the tables as they are described."""
         return SynthesisFacts(
-            _table(stored["table"], schema),
+            read_table(stored["table"], schema, "a synthesis"),
             Domain.from_dict(stored["domain"]),
             tuple(Attribute.from_dict(one) for one in stored["grids"]),
             stored["max_rows"],
@@ -209,10 +216,7 @@ class SynthesisOrder(PlannedOrder):
 
     def notes(self) -> tuple[str, ...]:
         """What people are bounded by."""
-        if isinstance(self.facts.table.unit, EachRow):
-            return ("each row is protected by itself",)
-        rows = f"{self.facts.max_rows} row{'s' if self.facts.max_rows > 1 else ''}"
-        return (f"one person weighs at most {rows}; whoever has more counts for less",)
+        return (self.facts.histogram(self.facts.domain, self.about).note,)
 
     def seconds(self, bound: Callable[[Query], Work]) -> float:
         """How long reading rows and fitting may take."""
@@ -273,8 +277,7 @@ class UnpricedSynthesis(UnpricedOrder[SynthesisOrder]):
     """A synthesis and what it is asked for."""
 
     facts: SynthesisFacts
-    epsilon: Fraction
-    delta: Fraction | None
+    asked_price: Asked
 
     @property
     def tables(self) -> frozenset[str]:
@@ -288,14 +291,7 @@ class UnpricedSynthesis(UnpricedOrder[SynthesisOrder]):
 
     def plan(self, at: QuoteContext) -> SynthesisOrder:
         """Decide how it is measured; refused where there is no delta, or too little memory."""
-        price = within_reason(Price(self.epsilon, delta_for(self.delta, at.touched)))
-        if not price.delta:
-            raise QueryRefused(
-                "a synthesis without delta",
-                why="its noise is Gaussian, which has no epsilon without a delta above 0",
-                fix="pass delta=1e-6, and a budget with a delta",
-                code="delta",
-            )
+        price = gaussian_price(self.asked_price, at, "a synthesis")
         order = SynthesisOrder.of(self.facts, price, at.neighbours)
         order.plan.rounds  # noqa: B018 - what needs too much memory is refused now
         return order
@@ -313,34 +309,27 @@ class SynthesisKind(OrderKind):
         """Which table, which columns and cells, which constraints, for which price."""
         said = read_fields(spec, "a synthesis", needed=("table", "epsilon"), allowed=_FIELDS)
         with readable("a synthesis", 'pass {"table": "visits", "epsilon": "1", "delta": "1e-6"}'):
-            table = _table(said["table"], schema)
+            table = read_table(said["table"], schema, "a synthesis")
             domain, grids = _read_domain(table, said)
-            impossible = tuple(_fields(one, "impossible") for one in said.get("impossible") or ())
+            impossible = tuple(read_fields(one, "impossible") for one in said.get("impossible") or ())
             _check_public(impossible, grids)
             facts = SynthesisFacts(
                 table,
                 domain,
                 grids,
-                whole(said.get("max_rows") or _stated_rows(table), "max_rows", at_least=1),
+                read_max_rows(said, table),
                 impossible,
                 tuple(_marginal(one, domain) for one in said.get("workload") or ()),
                 whole(said.get("max_cells") or MAX_CELLS, "max_cells", at_least=1),
                 whole(said.get("max_memory") or MAX_MEMORY, "max_memory", at_least=1),
             )
-            delta = said.get("delta")
-            return UnpricedSynthesis(
-                facts,
-                read_number(said["epsilon"], "epsilon"),
-                None if delta is None else read_number(delta, "delta"),
-            )
+            return UnpricedSynthesis(facts, read_asked(said))
 
     def read(self, order: Order, schema: Schema) -> SynthesisOrder:
         """The plan that was stored."""
-        stored = json.loads(order.plan)
-        price = Price(Fraction(stored["epsilon"]), Fraction(stored["delta"]))
-        facts = SynthesisFacts.from_dict(stored, schema)
-        about, decided = Neighbours(stored["neighbours"]), order.decisions or {}
-        return SynthesisOrder(facts, price, about, Fraction(decided["mu_squared"]))
+        stored, decided = json.loads(order.plan), order.decisions or {}
+        facts, about = SynthesisFacts.from_dict(stored, schema), Neighbours(stored["neighbours"])
+        return SynthesisOrder(facts, self.price(order), about, Fraction(decided["mu_squared"]))
 
     def price(self, order: Order) -> Price:
         """What was typed."""
@@ -355,34 +344,12 @@ class SynthesisKind(OrderKind):
 # --- reading ------------------------------------------------------------------------------------
 
 
-def _table(name: Any, schema: Schema) -> Table:
-    found = schema.tables.get(name) if isinstance(name, str) else None
-    if isinstance(found, Table):
-        return found
-    private = [one for one, of in schema.tables.items() if isinstance(of, Table)]
-    raise InputError(
-        "a synthesis of a table that there is not",
-        why=f"private tables are {', '.join(private) or 'none'}",
-        fix="name one of them",
-    )
-
-
 def _read_domain(table: Table, said: Mapping[str, Any]) -> tuple[Domain, tuple[Attribute, ...]]:
     """The cells of the columns that are asked for, and the grids of those without bounds."""
-    owner = None if isinstance(table.unit, EachRow) else table.unit.column
-    every = [name for name in table.columns if name != owner]
-    names = every if said.get("columns") is None else several(said["columns"], "columns")
-    bins = said.get("bins") or BINS
+    asked = said.get("columns")
+    names = columns_of(table) if asked is None else several(asked, "columns")
     attributes, grids = [], []
-    for name in names:
-        if name == owner or name not in table.columns:
-            raise InputError(
-                f"{table.name} has no column {str(name)[:50]} to synthesise",
-                why=f"columns are {', '.join(every)}",
-                fix="name some of them",
-            )
-        of = table.columns[name]
-        count = bins.get(name, BINS) if isinstance(bins, Mapping) else bins
+    for name, of, count in read_columns(table, names, said.get("bins")):
         if of.kind.is_number and of.range is None and of.keys is None:
             grids.append(logarithmic_grid(name, of.kind, nullable=of.nullable))
             attributes.append(_stand_in(name, of.kind, nullable=of.nullable))
@@ -406,26 +373,8 @@ def _stand_in(name: str, kind: Kind, *, nullable: bool) -> Attribute:
     return Attribute(name, kind, edges=tuple(range(BINS + 1)), nullable=nullable)
 
 
-def _stated_rows(table: Table) -> int:
-    limits = table.limits
-    return (limits.max_groups or 1) * (limits.max_rows or 1)
-
-
-def _fields(said: Any, what: str) -> Mapping[str, Any]:
-    return read_fields(said, what)
-
-
 def _marginal(names: Any, domain: Domain) -> tuple[str, ...]:
     found = several(names, "columns of the workload")
     for name in found:
         domain.place(name)
     return tuple(found)
-
-
-def synthesis_spec(table: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """The JSON of an order from what a caller typed; what was left out is left out."""
-    said = {name: one for name, one in options.items() if one is not None}
-    for name in ("epsilon", "delta"):
-        if name in said:
-            said[name] = str(rational(said[name], name))
-    return {"table": table, **said}

@@ -18,12 +18,7 @@ from discreet.mechanisms.exponential import ExponentialMechanism
 from discreet.mechanisms.gaussian import Gaussian
 from discreet.mechanisms.grid import INTEGERS, PowerOfTwoGrid
 from discreet.mechanisms.histogram import Histogram
-from discreet.mechanisms.key_selection import (
-    GaussianKeySelection,
-    KeyRule,
-    KeySelection,
-    best_key_rule,
-)
+from discreet.mechanisms.key_selection import KeySelection
 from discreet.mechanisms.laplace import Laplace
 from discreet.mechanisms.mechanism import Claim, Law, Mechanism, Pair, RowMechanism
 from discreet.mechanisms.median import CellCounts
@@ -55,10 +50,8 @@ __all__ = [
     "ExponentialMechanism",
     "FactorizedCount",
     "Gaussian",
-    "GaussianKeySelection",
     "GaussianThreshold",
     "Histogram",
-    "KeyRule",
     "KeySelection",
     "Laplace",
     "LaplaceThreshold",
@@ -90,7 +83,6 @@ __all__ = [
     "TreeCount",
     "UnboundedQuantile",
     "VectorStream",
-    "best_key_rule",
     "heavy_tailed_mean",
     "output_loss",
     "people_for",

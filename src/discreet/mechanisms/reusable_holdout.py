@@ -1,5 +1,6 @@
 """A holdout that can be asked again and again without being worn out."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -135,10 +136,10 @@ class Thresholdout(Mechanism):
         far = self._far
         holdouts = [[3] * far + [0] * (self.size - 1 - far) + [moved] for moved in (1, 2)]
         few = min(self.guard.hits, 3)
-        up, down = (_Is((2, 3)),), (_Is((1, 3)),)
+        up, down, odd = ((_Scores(row),) for row in ((0, 0, 1, 1), (0, 1, 0, 1), _ODD))
         pairs = [
             Pair(*(([0] * self.size, holdout, queries) for holdout in holdouts))
-            for queries in (up * 5 + down * few, down * (3 + few))
+            for queries in (up * 5 + down * few, down * (3 + few), odd * (3 + few))
         ]
         name, views = "Thresholdout", (View(self._bins, self._law),)
         return Claim(name, self.guarantee, tuple(pairs), self._draw, code=self._code, views=views)
@@ -294,13 +295,17 @@ class ReusableHoldout(Interaction):
 
 
 @dataclass(frozen=True, slots=True)
-class _Is:
-    """The query of an audit: 1 for examples of certain kinds, else 0."""
+class _Scores:
+    """The query of an audit: a number for each of four kinds of examples."""
 
-    kinds: tuple[int, ...]
+    of_kinds: tuple[float, ...]
 
     def __call__(self, examples: Any) -> NDArray[np.float64]:
-        return np.isin(np.asarray(examples), self.kinds).astype(np.float64)
+        return np.array(self.of_kinds)[np.asarray(examples)]
+
+
+_ODD = (-math.inf, math.nan, math.inf, 1e300)
+"""Scores that are no shares: read as 0, the default, 1 and 1."""
 
 
 def _triple(value: Any) -> tuple[Any, Any, Sequence[Query]]:

@@ -4,7 +4,6 @@ Identity, weighted trees of intervals, and the strategy that is best for a workl
 measured are whole numbers: a strategy is a matrix of integers.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -13,8 +12,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet import noise
 from discreet.errors import InputError
+from discreet.mechanisms.grid import INTEGERS, sqrt_up
+from discreet.mechanisms.rounded_gaussian import RoundedGaussian
 from discreet.privacy import GDP, Neighbours
 from discreet.rationals import Real, positive, whole
 from discreet.workload.marginals import Floats
@@ -71,7 +71,7 @@ class MatrixMechanism:
         object.__setattr__(self, "person_weight", whole(person_weight, "weight", at_least=1))
         object.__setattr__(self, "row_weight", whole(row_weight, "weight", at_least=1))
         object.__setattr__(self, "neighbours", Neighbours(neighbours))
-        if rows.ndim != 2 or np.linalg.matrix_rank(rows.astype(np.float64)) < rows.shape[1]:
+        if rows.ndim != 2 or not _determines(rows.astype(np.float64)):
             raise InputError(
                 "a strategy that does not determine the counts",
                 why="its rows are answered, and every count is computed from them",
@@ -83,33 +83,66 @@ class MatrixMechanism:
         """Gaussian."""
         return GDP.of_square(self.mu_squared, neighbours=self.neighbours)
 
-    @property
+    @cached_property
     def variance(self) -> Fraction:
         """The variance of the noise on each row, in squared units of weight."""
-        longest = max(int(one) for one in (self.strategy.astype(object) ** 2).sum(axis=0))
+        largest = int(np.abs(self.strategy).max())
+        wide = largest**2 * len(self.strategy) >= 1 << 62
+        rows = self.strategy.astype(object) if wide else self.strategy
+        longest = max(map(int, (rows * rows).sum(axis=0)))
         exchanged = 1 if self.neighbours is Neighbours.ADD_REMOVE else 2
         return longest * exchanged * self.person_weight**2 / self.mu_squared
 
     def measure(self, counts: NDArray[np.integer[Any]]) -> NDArray[Any]:
-        """The noisy answers of the strategy."""
-        exact = self.strategy.astype(object) @ np.asarray(counts).astype(object)
-        return np.asarray(exact + noise.rounded_gaussian(self.variance, exact.shape))
+        """The noisy answers of the strategy; a column each, where nobody is in two of them."""
+        exact = _exact_product(self.strategy, np.asarray(counts, dtype=np.int64))
+        mechanism = RoundedGaussian(
+            mu_squared=self.mu_squared,
+            sensitivity=sqrt_up(self.variance * self.mu_squared),
+            grid=INTEGERS,
+            dimension=exact.size,
+            neighbours=self.neighbours,
+        )
+        return np.asarray(mechanism.release(exact.reshape(-1))).reshape(exact.shape)
 
     def estimate(self, measured: NDArray[Any]) -> Floats:
         """The counts, in rows, by least squares; they agree with each other."""
         seen = measured.astype(np.float64) / self.row_weight
-        return np.asarray(self._inverse @ (self.strategy.T.astype(np.float64) @ seen))
+        rows = self.strategy.astype(np.float64)
+        return np.asarray(np.linalg.solve(rows.T @ rows, rows.T @ seen))
 
     @cached_property
-    def _inverse(self) -> Floats:
+    def information(self) -> Floats:
+        """The inverse of the covariance of all counts, in rows."""
         rows = self.strategy.astype(np.float64)
-        return np.asarray(np.linalg.inv(rows.T @ rows))
+        return np.asarray(rows.T @ rows * (self.row_weight**2 / float(self.variance)))
+
+    @cached_property
+    def covariance(self) -> Floats:
+        """Of the estimates of all counts, in squared rows."""
+        return np.asarray(np.linalg.inv(self.information))
 
     def query_variance(self, workload: NDArray[Any]) -> Floats:
         """The variance of each query of a workload, a row of numbers each; in squared rows."""
         rows = np.atleast_2d(workload).astype(np.float64)
-        spread = np.einsum("ij,jk,ik->i", rows, self._inverse, rows, optimize=True)
-        return np.asarray(spread * float(self.variance) / self.row_weight**2)
+        return np.asarray(np.einsum("ij,jk,ik->i", rows, self.covariance, rows, optimize=True))
+
+
+def _determines(rows: Floats) -> bool:
+    """Whether every count follows from these rows, well enough for least squares."""
+    try:
+        pivots = np.diag(np.linalg.cholesky(rows.T @ rows))
+    except np.linalg.LinAlgError:
+        return False
+    return bool(pivots.min() > 1e-7 * pivots.max())
+
+
+def _exact_product(strategy: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[Any]:
+    """A product of whole numbers, exactly: by doubles where every sum is a whole one below 2^53."""
+    columns = np.abs(counts).reshape(len(counts), -1).astype(np.float64).sum(axis=0)
+    if float(columns.max(initial=0.0)) * float(np.abs(strategy).max(initial=0)) < 2.0**52:
+        return np.rint(strategy.astype(np.float64) @ counts.astype(np.float64)).astype(np.int64)
+    return np.asarray(strategy.astype(object) @ counts.astype(object))
 
 
 def identity_strategy(cells: int) -> NDArray[np.int64]:
@@ -162,115 +195,3 @@ def best_strategy(workload: NDArray[Any], rounds: int = _ROUNDS) -> NDArray[np.i
 def _root(symmetric: Floats) -> Floats:
     values, vectors = np.linalg.eigh(symmetric)
     return np.asarray((vectors * np.sqrt(np.maximum(values, 0))) @ vectors.T)
-
-
-@dataclass(frozen=True)
-class RangeTree:
-    """Counts of all intervals of a tree, each level with a variance of its own; for many cells.
-
-    Guarantee:
-        sqrt(mu_squared)-Gaussian differential privacy: a person is in one interval of each level,
-        and the levels' shares of mu^2 add up.
-    Neighbours:
-        As for `MatrixMechanism`.
-    Edge cases:
-        The cells are filled up with empty ones to a power of `branching`.
-
-    Reference: Hay, Rastogi, Miklau, Suciu 2010, Boosting the Accuracy of Differentially Private
-    Histograms Through Consistency; Qardaji, Yang, Li 2013, Understanding Hierarchical Methods for
-    Differentially Private Histograms (branching).
-    """
-
-    cells: int
-    branching: int
-    shares: tuple[Fraction, ...]  # of mu^2, from the leaves to the root
-    person_weight: int = 1
-    row_weight: int = 1
-    neighbours: Neighbours = Neighbours.ADD_REMOVE
-
-    @staticmethod
-    def of(
-        cells: int,
-        *,
-        mu_squared: Real,
-        branching: int = 4,
-        ranges: Sequence[tuple[int, int]] | None = None,
-        person_weight: int = 1,
-        row_weight: int = 1,
-        neighbours: Neighbours = Neighbours.ADD_REMOVE,
-    ) -> "RangeTree":
-        """Share a mu^2 among levels by how many intervals of each the ranges use on average."""
-        size, wide = whole(cells, "cells", at_least=1), whole(branching, "branching", at_least=2)
-        levels = 1
-        while wide ** (levels - 1) < size:
-            levels += 1
-        uses = np.full(levels, float(wide)) if ranges is None else _uses(ranges, wide, levels)
-        uses = np.maximum(uses, 0.05)
-        parts = [Fraction(round(one * 10**6)) for one in np.sqrt(uses)]
-        budget = positive(mu_squared, "mu_squared")
-        shares = tuple(budget * one / sum(parts) for one in parts)
-        return RangeTree(size, wide, shares, person_weight, row_weight, Neighbours(neighbours))
-
-    @property
-    def mu_squared(self) -> Fraction:
-        """What all levels give away together."""
-        return sum(self.shares, Fraction(0))
-
-    @property
-    def guarantee(self) -> GDP:
-        """Gaussian."""
-        return GDP.of_square(self.mu_squared, neighbours=self.neighbours)
-
-    def _variance(self, level: int) -> Fraction:
-        """The variance of the noise on a level, in squared units of weight."""
-        exchanged = 1 if self.neighbours is Neighbours.ADD_REMOVE else 2
-        return exchanged * self.person_weight**2 / self.shares[level]
-
-    def measure(self, counts: NDArray[np.integer[Any]]) -> list[NDArray[Any]]:
-        """The noisy counts of all intervals, from the leaves to the root."""
-        top = self.branching ** (len(self.shares) - 1)
-        level = np.zeros(top, dtype=np.int64)
-        level[: self.cells] = counts
-        found = []
-        for height in range(len(self.shares)):
-            found.append(level + noise.rounded_gaussian(self._variance(height), level.shape))
-            level = level.reshape(-1, self.branching).sum(axis=1) if level.size > 1 else level
-        return found
-
-    def estimate(self, measured: Sequence[NDArray[Any]]) -> Floats:
-        """The counts, in rows, by least squares: one pass up the tree and one down."""
-        seen = [one.astype(np.float64) / self.row_weight for one in measured]
-        spread = [float(self._variance(level)) for level in range(len(seen))]
-        best, variance = [seen[0]], [spread[0]]
-        for level in range(1, len(seen)):
-            below, noisy = best[-1].reshape(-1, self.branching).sum(axis=1), seen[level]
-            summed = variance[-1] * self.branching
-            share = summed / (summed + spread[level])
-            best.append(below + share * (noisy - below))
-            variance.append(summed * (1 - share))
-        fixed = best[-1]
-        for level in range(len(seen) - 2, -1, -1):
-            children = best[level].reshape(-1, self.branching)
-            missing = (fixed - children.sum(axis=1)) / self.branching
-            fixed = (children + missing[:, None]).reshape(-1)
-        return np.asarray(fixed[: self.cells])
-
-    def range_variance(self, ranges: Sequence[tuple[int, int]]) -> float:
-        """A bound on the mean variance of ranges, in squared rows: without least squares."""
-        uses = _uses(ranges, self.branching, len(self.shares))
-        variances = [float(self._variance(level)) for level in range(len(uses))]
-        return float(np.dot(uses, variances)) / self.row_weight**2
-
-
-def _uses(ranges: Sequence[tuple[int, int]], branching: int, levels: int) -> Floats:
-    """How many intervals of each level a range is made of, on average; ends are exclusive."""
-    ends = np.array(ranges, dtype=np.int64).reshape(-1, 2)
-    low, high = ends[:, 0], ends[:, 1]
-    uses = np.zeros(levels)
-    for level in range(levels):
-        up, down = -(-low // branching), high // branching
-        inner = (up <= down) & (level < levels - 1)
-        left, right = up * branching - low, high - down * branching
-        uses[level] = np.where(inner, left + right, np.maximum(high - low, 0)).mean()
-        low, high = np.where(inner, up, 0), np.where(inner, down, 0)
-    return uses

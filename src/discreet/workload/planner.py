@@ -8,7 +8,6 @@ from typing import Any, Final, Protocol
 
 import numpy as np
 
-from discreet import noise
 from discreet.errors import InputError
 from discreet.privacy import GDP, MU_SQUARED
 from discreet.privacy.budgets.filters import amount_within
@@ -16,13 +15,17 @@ from discreet.rationals import Real, positive
 from discreet.workload.counting_query import CountingQuery
 from discreet.workload.domain import Domain
 from discreet.workload.histogram import JointHistogram
-from discreet.workload.marginals import Floats
-from discreet.workload.matrix import MOST_CELLS, MatrixMechanism, RangeTree, best_strategy
+from discreet.workload.marginals import Floats, gaussian_for
+from discreet.workload.matrix import MOST_CELLS, MatrixMechanism, best_strategy
 from discreet.workload.mwem import predicted_error
+from discreet.workload.range_blocks import RangeBlocks
 from discreet.workload.residual import ResidualPlan
 
 _IDENTITY_CELLS: Final = 10**7
 _RESIDUAL_CELLS: Final = 10**8
+_MATRIX_CELLS: Final = 2 * 10**7
+_FEW: Final = 64
+_MOST_BLOCKED: Final = 1 << 18
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,9 +121,10 @@ class _Independent:
         return np.full(len(self.at.queries), one)
 
     def answer(self, histogram: JointHistogram) -> Floats:
-        exact = np.array([int(q.total(histogram.marginal(q.clique))) for q in self.at.queries])
-        noisy = exact + noise.rounded_gaussian(self._variance, exact.shape)
-        return np.asarray(noisy / histogram.row_weight)
+        cliques = {q.clique: histogram.marginal(q.clique) for q in self.at.queries}
+        exact = np.array([int(q.total(cliques[q.clique])) for q in self.at.queries])
+        noise = gaussian_for(histogram, exact.size, self.at.mu_squared, marginals=exact.size)
+        return np.asarray(noise.release(exact) / histogram.row_weight)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,8 +146,8 @@ class _Identity:
 
     def answer(self, histogram: JointHistogram) -> Floats:
         exact = histogram.marginal(self.columns)
-        noisy = exact + noise.rounded_gaussian(self.at.squared_weight, exact.shape)
-        rows = noisy / histogram.row_weight
+        noise = gaussian_for(histogram, exact.size, self.at.mu_squared)
+        rows = noise.release(exact.reshape(-1)).reshape(exact.shape) / histogram.row_weight
         found = []
         for query in self.at.queries:
             known = dict(zip(query.clique, query.cells, strict=True))
@@ -190,23 +194,23 @@ class _Matrix:
 
 
 @dataclass(frozen=True, slots=True)
-class _Tree:
-    """Ranges of one long column, by a tree of intervals with consistency."""
+class _Ranges:
+    """Ranges of one long column, by blocks and the cells within them."""
 
     at: _Setting
     column: str
     ranges: tuple[tuple[int, int], ...]
-    tree: RangeTree
-    name = "range tree"
+    blocks: RangeBlocks
+    name = "range blocks"
 
     def deviations(self) -> Floats:
-        """Without what consistency gains, which is about half of the variance."""
-        return np.sqrt([self.tree.range_variance([one]) for one in self.ranges])
+        return np.sqrt(self.blocks.variances(self.ranges))
 
     def answer(self, histogram: JointHistogram) -> Floats:
-        rows = self.tree.estimate(self.tree.measure(histogram.marginal((self.column,))))
+        rows = self.blocks.estimate(self.blocks.measure(histogram.marginal((self.column,))))
         upto = np.concatenate([[0.0], np.cumsum(rows)])
-        return np.array([upto[high] - upto[low] for low, high in self.ranges])
+        ends = np.array(self.ranges)
+        return np.asarray(upto[ends[:, 1]] - upto[ends[:, 0]])
 
 
 def answer(
@@ -228,8 +232,8 @@ def answer(
         `rows` is a public guess of the number of rows, for the bounds of strategies whose error
         depends on the data; these are told and never taken.
     """
-    found, choice = plan_workload(workload, histogram, epsilon=epsilon, delta=delta, rows=rows)
-    mu_squared = _mu_squared(epsilon, delta)
+    mu_squared = amount_within(positive(epsilon, "epsilon"), positive(delta, "delta"), MU_SQUARED)
+    found, choice = plan_workload(workload, histogram, mu_squared, rows=rows)
     values = found.answer(histogram)
     spent = GDP.of_square(mu_squared, neighbours=histogram.neighbours)
     return WorkloadAnswers(values, found.deviations(), choice, spent)
@@ -238,21 +242,24 @@ def answer(
 def plan_workload(
     workload: Sequence[CountingQuery],
     histogram: JointHistogram,
+    mu_squared: Fraction,
     *,
-    epsilon: Real,
-    delta: Real,
     rows: float | None = None,
+    only: str = "",
 ) -> tuple[WorkloadStrategy, StrategyChoice]:
-    """The strategy that errs least, and what the others would do; no row is looked at."""
+    """The strategy that errs least, and what the others would do; no row is looked at.
+
+    `only` names the one to take, whatever the others would do.
+    """
     queries = tuple(workload)
     if not queries:
         raise InputError("no queries", why="there is nothing to answer", fix="name some")
-    at = _Setting(histogram.domain, queries, _mu_squared(epsilon, delta), histogram)
+    at = _Setting(histogram.domain, queries, mu_squared, histogram)
     strategies, notes = _strategies(at)
     errors: dict[str, float | None] = {
         one.name: float(np.sqrt((one.deviations() ** 2).mean())) for one in strategies
     }
-    best = min(strategies, key=lambda one: errors[one.name] or 0.0)
+    best = min(strategies, key=lambda one: (one.name != only, errors[one.name] or 0.0))
     errors.update({name: None for name in notes if name not in errors})
     errors["mwem"] = None
     notes["mwem"] = "its error depends on the data"
@@ -260,10 +267,6 @@ def plan_workload(
         bound = predicted_error(at.domain, queries, rows, float(at.mu_squared) / 2)
         notes["mwem"] += f"; its largest error is below {bound:,.0f} rows"
     return best, StrategyChoice(best.name, errors, notes)
-
-
-def _mu_squared(epsilon: Real, delta: Real) -> Fraction:
-    return amount_within(positive(epsilon, "epsilon"), positive(delta, "delta"), MU_SQUARED)
 
 
 def _strategies(at: _Setting) -> tuple[list[WorkloadStrategy], dict[str, str]]:
@@ -277,7 +280,7 @@ def _strategies(at: _Setting) -> tuple[list[WorkloadStrategy], dict[str, str]]:
         found.append(_Identity(at, columns))
     else:
         notes["identity"] = f"{cells:,} cells are too many"
-    if cells <= MOST_CELLS and columns:
+    if columns and cells <= MOST_CELLS and cells * len(queries) <= _MATRIX_CELLS:
         rows = np.stack([_row(query, domain, columns) for query in queries])
         best = MatrixMechanism(best_strategy(rows), mu_squared=at.mu_squared, **at.weights)
         found.append(_Matrix(at, columns, rows, best))
@@ -288,10 +291,10 @@ def _strategies(at: _Setting) -> tuple[list[WorkloadStrategy], dict[str, str]]:
         found.append(_Residual(at, plan))
     else:
         notes["residual marginals"] = f"{measured:,} cells are too many"
-    ranges = _ranges(queries) if len(columns) == 1 and cells > MOST_CELLS else None
-    if ranges is not None:
-        tree = RangeTree.of(cells, mu_squared=at.mu_squared, ranges=ranges, **at.weights)
-        found.append(_Tree(at, columns[0], ranges, tree))
+    ranges = _ranges(queries) if len(columns) == 1 and cells > _FEW else None
+    if ranges is not None and cells <= _MOST_BLOCKED:
+        blocks = RangeBlocks.of(cells, ranges, mu_squared=at.mu_squared, **at.weights)
+        found.append(_Ranges(at, columns[0], ranges, blocks))
     return found, notes
 
 

@@ -11,12 +11,14 @@ from fractions import Fraction
 from functools import cached_property
 from itertools import combinations
 from math import ceil, prod
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from discreet import noise
 from discreet.errors import InputError
+from discreet.mechanisms.grid import INTEGERS, sqrt_up
+from discreet.mechanisms.rounded_gaussian import RoundedGaussian
 from discreet.privacy import GDP, Neighbours
 from discreet.rationals import Real, positive
 from discreet.workload.domain import Domain
@@ -26,8 +28,8 @@ from discreet.workload.marginals import Clique, Floats
 _FINE: Final = 10**6
 """Variances are rounded up to a millionth of a squared grid step."""
 
-_INT64: Final = 1 << 20
-"""The largest factor by which counts of rows are multiplied as 64-bit numbers."""
+_ROOM: Final = 1 << 60
+"""Below this, sums of counts times a grid are computed as 64-bit numbers."""
 
 
 @dataclass(frozen=True)
@@ -43,9 +45,8 @@ class ResidualPlan:
         As `JointHistogram`.
     Why:
         The residual of a set of columns is P x, where P takes the mean over each of its axes away.
-        Say a person moves the marginal x by a. P does not see what P takes away, so P (x + a + z)
-        and P (x + P a + z) are the same, and P a is a whole number of steps of 1/m: rounded noise
-        on that grid hides it as noise hides a vector as long as P a. Its squared length is at most
+        P x is a whole number of steps of 1/m, which rounded noise is added to on that grid. Say a
+        person moves the marginal x by a: the squared length of P a is at most
         the squared weight of a person times the product of (size - 1)/size over the columns, as
         it is convex in a. Two people who are exchanged move P x by at most what they move x.
     Edge cases:
@@ -148,17 +149,23 @@ class ResidualPlan:
 
     def measure(self, histogram: JointHistogram) -> "ResidualAnswers":
         """Measure every residual once."""
-        found = {}
-        for part, variance in self.variances.items():
-            exact, grid = histogram.marginal(part), _grid(self.domain, part)
-            small = grid <= _INT64 and histogram.row_weight == 1
-            steps = exact * grid if small else exact.astype(object) * grid
-            noisy = steps + noise.rounded_gaussian(variance, exact.shape or (1,)).reshape(
-                exact.shape
-            )
-            rows = np.asarray(noisy / (grid * histogram.row_weight), dtype=np.float64)
-            found[part] = _residual(rows)
-        return ResidualAnswers(self, found)
+        return ResidualAnswers(self, {part: self._measured(histogram, part) for part in self.variances})
+
+    def _measured(self, histogram: JointHistogram, part: Clique) -> Floats:
+        grid = _grid(self.domain, part)
+        small = histogram.total < _ROOM // grid
+        exact = _residual(histogram.marginal(part).astype(np.int64 if small else object), whole=True)
+        cost = _cost(self.domain, part, self.neighbours)
+        mechanism = RoundedGaussian(
+            variance=self.variances[part],
+            sensitivity=sqrt_up(cost * (grid * self.person_weight) ** 2),
+            grid=INTEGERS,
+            dimension=exact.size,
+            neighbours=self.neighbours,
+        )
+        noisy = np.asarray(mechanism.release(exact.reshape(-1))).reshape(exact.shape)
+        rows = np.asarray(noisy / (grid * histogram.row_weight), dtype=np.float64)
+        return _residual(rows)
 
 
 @dataclass(frozen=True)
@@ -186,10 +193,11 @@ class ResidualAnswers:
         return {one: self.marginal(one) for one in self.plan.marginals}
 
 
-def _residual(rows: Floats) -> Floats:
-    """What is left when the mean over each axis is taken away."""
-    for axis in range(rows.ndim):
-        rows = rows - rows.mean(axis=axis, keepdims=True)
+def _residual(rows: NDArray[Any], *, whole: bool = False) -> NDArray[Any]:
+    """What is left when the mean over each axis is taken away; times all sizes, if `whole`."""
+    for axis, size in enumerate(rows.shape):
+        sums = rows.sum(axis=axis, keepdims=True)
+        rows = rows * size - sums if whole else rows - sums / size
     return rows
 
 

@@ -1,6 +1,7 @@
 """A curator's own limits and joins, replayed whole on neighbouring tables."""
 
 from copy import copy
+from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
@@ -16,6 +17,7 @@ from discreet.curator.histogram_reading import HistogramQuery
 from discreet.curator.person_accounts import PersonAccounts
 from discreet.curator.stream_orders import StreamOrder
 from discreet.errors import BudgetError
+from discreet.learn.noisy_sums import NoisySums
 from discreet.mechanisms.continual import FactorizedCount
 from discreet.mechanisms.laplace import Laplace
 from discreet.mechanisms.rounded_gaussian import RoundedGaussian
@@ -23,8 +25,10 @@ from discreet.mechanisms.vector_stream import VectorStream
 from discreet.plan.bounding import FULL
 from discreet.plan.relations import MOST_JOINED
 from discreet.sql.writer.compile_stream import CompiledStream
-from discreet.workload import marginals, profile
+from discreet.workload import marginals, profile, residual
+from discreet.workload.matrix import MatrixMechanism
 from discreet.workload.online_plan import OnlinePlan
+from discreet.workload.small_database import SmallDatabase
 
 
 @pytest.mark.parametrize("name", QUESTIONS)
@@ -129,6 +133,38 @@ def test_noise_that_is_smaller_than_what_was_charged_for_is_caught(monkeypatch, 
 
     monkeypatch.setattr(home, "RoundedGaussian", thin)
     assert "promised 1" in audit_question("planted", QUESTIONS[f"curator-{name}"]).why
+
+
+def test_a_strategy_whose_columns_are_longer_than_stated_is_caught(monkeypatch):
+    thin = property(lambda one: one.person_weight**2 / one.mu_squared)
+    monkeypatch.setattr(MatrixMechanism, "variance", thin)
+    for name in ("curator-workload", "workload-strategies"):
+        assert "declared" in audit_question("planted", QUESTIONS[name]).why
+
+
+def test_a_residual_that_keeps_its_means_is_caught(monkeypatch):
+    true = residual._residual
+    kept = lambda rows, **whole: rows * rows.size if whole else true(rows)  # noqa: E731
+    monkeypatch.setattr(residual, "_residual", kept)
+    assert "declared" in audit_question("planted", QUESTIONS["workload-strategies"]).why
+
+
+def test_a_fit_with_noise_for_one_row_of_a_person_is_caught(monkeypatch):
+    true = NoisySums._mechanism
+
+    def thin(sums, statistic, share):
+        return true(replace(sums, rows=replace(sums.rows, bound=1)), statistic, share)
+
+    monkeypatch.setattr(NoisySums, "_mechanism", thin)
+    assert audit_question("planted", QUESTIONS["curator-fits"]).refuted
+
+
+def test_a_small_database_that_is_simply_the_best_is_caught(monkeypatch):
+    def best(blr, histogram):
+        return blr.databases[int(blr.scores(histogram).argmax())]
+
+    monkeypatch.setattr(SmallDatabase, "release", best)
+    assert audit_question("planted", QUESTIONS["small-database"]).refuted
 
 
 def test_a_question_that_is_not_answered_is_no_evidence():

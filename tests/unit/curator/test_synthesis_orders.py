@@ -100,7 +100,7 @@ def test_neighbours_see_nothing_but_released_numbers():
     ("spec", "wrong"),
     [
         ({"table": "nobody"}, "a table that there is not"),
-        ({"columns": ["id"]}, "no column id to synthesise"),
+        ({"columns": ["id"]}, "no column id with cells"),
         ({"columns": "city"}, "columns are a str"),
         ({"epsilon": "much"}, "not a number"),
         ({"bins": 0}, None),

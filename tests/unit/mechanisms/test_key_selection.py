@@ -2,21 +2,25 @@
 
 import math
 from fractions import Fraction
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
 
 from discreet.errors import InputError
-from discreet.mechanisms import (
-    GaussianKeySelection,
-    GaussianThreshold,
-    KeySelection,
-    best_key_rule,
+from discreet.mechanisms import GaussianThreshold, KeySelection
+from discreet.mechanisms.key_tables import (
+    UNIT,
+    added_divergences,
+    added_epsilons,
+    hidden,
+    keep_table,
 )
+from discreet.mechanisms.unknown_keys import delta_each
 from discreet.privacy import Approximate, Neighbours
 
 CASES = [(1, 1e-2, 1), (0.1, 1e-6, 1), (5, 1e-9, 3), (2, 0.3, 2), (700, 1e-3, 1)]
+ALONE = [(epsilon, delta) for epsilon, delta, groups in CASES if groups == 1]
 
 
 @pytest.mark.parametrize(("epsilon", "delta", "groups"), CASES)
@@ -26,15 +30,16 @@ def test_a6_a_key_of_one_person_is_kept_with_probability_at_most_delta(epsilon, 
     alone = rule.keep_probability(1)
     assert rule.keep_probability(0) == 0
     assert 1 - (1 - alone) ** groups <= Fraction(str(delta))
-    assert alone >= Fraction(str(delta)) / groups * (1 - Fraction(1, 2**60))
+    if groups == 1:
+        assert alone >= Fraction(str(delta)) * (1 - Fraction(1, 2**60))
 
 
-@pytest.mark.parametrize(("epsilon", "delta", "groups"), CASES)
-def test_every_step_satisfies_both_constraints_exactly(epsilon, delta, groups):
-    rule = KeySelection(epsilon=epsilon, delta=delta, max_groups_per_unit=groups)
-    e = Fraction(math.exp(min(600.0, epsilon / groups))) * (1 + Fraction(1, 10**15))
+@pytest.mark.parametrize(("epsilon", "delta"), [*ALONE, (5 / 3, 3e-10)])
+def test_every_step_satisfies_both_constraints_exactly(epsilon, delta):
+    rule = KeySelection(epsilon=epsilon, delta=delta)
+    e = Fraction(math.exp(min(600.0, epsilon))) * (1 + Fraction(1, 10**15))
     d = rule.keep_probability(1)
-    kept = [rule.keep_probability(n) for n in range(rule._table()[0].size)]
+    kept = [rule.keep_probability(n) for n in range(len(rule._table()))]
     for before, after in pairwise(kept):
         assert before <= after <= e * before + d
         assert 1 - before <= e * (1 - after) + d
@@ -127,57 +132,75 @@ def test_an_epsilon_below_all_floats_adds_delta_for_each_person():
 MILLIONTH = Fraction(1, 10**6)
 
 
-def test_one_person_alone_is_shown_with_half_of_delta_at_most():
-    for keys in (1, 4, 50):
-        rule = GaussianKeySelection(epsilon=1, delta=MILLIONTH, max_groups_per_unit=keys)
-        one, before = rule.shown(1), GaussianKeySelection._tail.fget(rule)(rule.threshold - 2)
-        assert 1 - (1 - one.upper) ** keys <= MILLIONTH / 2 * (1 + Fraction(1, 10**6))
-        assert 1 - (1 - before.lower) ** keys > MILLIONTH / 2
-        assert rule.shown(0).upper == 0
+def binomial(n, p):
+    if p in (0, 1):
+        return [float(k == n * p) for k in range(n + 1)]
+    return [math.comb(n, k) * float(p) ** k * float(1 - p) ** (n - k) for k in range(n + 1)]
 
 
-def test_50_groups_of_one_person_hide_a_third_of_the_people():
+@pytest.mark.parametrize(("epsilon", "keys"), [(1, 4), (1, 50), (5, 20), (Fraction(1, 4), 10)])
+def test_all_keys_of_a_person_together_keep_the_promise(epsilon, keys):
+    # An independent check: keys of equal counts are shown in a binomial number, so the exact delta
+    # of all of them at epsilon is a sum.
+    table = added_divergences(Fraction(epsilon), MILLIONTH, keys)
+    shown = [Fraction(p, UNIT) for p in table]
+    spent = [
+        sum(
+            max(0.0, p - math.exp(epsilon) * q)
+            for p, q in zip(binomial(keys, one), binomial(keys, other), strict=True)
+        )
+        for pair in pairwise(shown)
+        for one, other in (pair, pair[::-1])
+    ]
+    assert max(spent) <= MILLIONTH
+    assert max(spent) > MILLIONTH / 100
+    assert shown[0] == 0
+    assert shown[-1] == 1
+    assert sorted(shown) == shown
+
+
+def test_keys_of_unlike_counts_keep_the_promise_together():
+    rule = KeySelection(epsilon=1, delta=0.01, max_groups_per_unit=4)
+    table = [rule.keep_probability(n) for n in range(len(rule._table()))]
+    assert tuple(p * UNIT for p in table) == added_divergences(Fraction(1), Fraction(1, 100), 4)
+    for places in product(range(0, len(table) - 1, 4), repeat=4):
+        for way in (1, -1):
+            chances = [(table[n], table[n + 1])[::way] for n in places]
+            spent = 0.0
+            for outcome in product((0, 1), repeat=4):
+                one, other = (
+                    math.prod(
+                        float(pair[i] if kept else 1 - pair[i])
+                        for pair, kept in zip(chances, outcome, strict=True)
+                    )
+                    for i in range(2)
+                )
+                spent += max(0.0, one - math.e * other)
+            assert spent <= 0.01
+
+
+def test_50_groups_of_one_person_hide_a_sixth_of_the_people():
     public = {"epsilon": 1, "delta": MILLIONTH, "max_groups_per_unit": 50}
-    assert KeySelection(**public).error() == 771
-    assert GaussianKeySelection(**public).error() == 225
-    assert GaussianKeySelection(**public).threshold == GaussianThreshold(**public).threshold == 175
-
-
-@pytest.mark.parametrize("neighbours", list(Neighbours))
-def test_the_noise_pays_for_all_keys_of_a_person(neighbours):
-    rule = GaussianKeySelection(
-        epsilon=1, delta=MILLIONTH, max_groups_per_unit=50, neighbours=neighbours
-    )
-    moved = 50 if neighbours is Neighbours.ADD_REMOVE else 100
-    mu = math.sqrt(moved / rule.variance)
-
-    def normal(x):
-        return math.erfc(-x / math.sqrt(2)) / 2
-
-    spent = normal(mu / 2 - 1 / mu) - math.e * normal(-mu / 2 - 1 / mu)
-    assert 0.99 < spent / (MILLIONTH / 2) <= 1 + 1e-6
-    assert rule.guarantee == Approximate(1, MILLIONTH, neighbours=neighbours)
+    assert hidden(added_epsilons(Fraction(1, 50), MILLIONTH / 50)) == 771
+    assert KeySelection(**public).error() < 135
+    assert GaussianThreshold(**public).threshold == 175
 
 
 @pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(1), Fraction(5), Fraction(1000)])
-def test_the_better_rule_is_taken(epsilon):
+def test_the_better_table_is_taken(epsilon):
     for keys in (1, 2, 10, 50):
-        public = {"epsilon": epsilon, "delta": MILLIONTH, "max_groups_per_unit": keys}
-        best = best_key_rule(epsilon, MILLIONTH, keys, Neighbours.ADD_REMOVE)
-        assert best.error() <= KeySelection(**public).error()
-        if epsilon < 100:
-            assert best.error() <= GaussianKeySelection(**public).error()
+        best = hidden(keep_table(epsilon, MILLIONTH, keys))
+        assert best <= hidden(added_epsilons(epsilon / keys, delta_each(MILLIONTH, keys)))
+        if keys > 1:
+            assert best <= hidden(added_divergences(epsilon, MILLIONTH, keys))
+
+
+def test_no_divergence_leaves_room_where_epsilon_and_delta_are_tiny():
+    assert added_divergences(Fraction(1, 10**30), Fraction(1, 2**90), 3) is None
+    assert added_divergences(Fraction(1, 10**4), MILLIONTH, 50) is None
 
 
 def test_keys_of_many_are_shown_and_of_few_are_hidden():
-    rule = GaussianKeySelection(epsilon=1, delta=MILLIONTH, max_groups_per_unit=50)
+    rule = KeySelection(epsilon=1, delta=MILLIONTH, max_groups_per_unit=50)
     assert rule.release({"many": 10**6, "few": 1, "none": 0}) == ["many"]
     assert rule.keeps([10**30, 0]).tolist() == [True, False]
-
-
-@pytest.mark.parametrize(
-    "parameters", [{"epsilon": 0}, {"delta": 0}, {"delta": 1}, {"max_groups_per_unit": 0}]
-)
-def test_bad_parameters_of_gaussian_noise_are_refused_at_birth(parameters):
-    with pytest.raises(InputError):
-        GaussianKeySelection(**({"epsilon": 1, "delta": MILLIONTH} | parameters))

@@ -9,11 +9,11 @@ from discreet.errors import InputError
 from discreet.privacy import Neighbours
 from discreet.workload.matrix import (
     MatrixMechanism,
-    RangeTree,
     best_strategy,
     identity_strategy,
     tree_strategy,
 )
+from discreet.workload.range_blocks import RangeBlocks
 
 
 def ranges(cells):
@@ -62,34 +62,44 @@ def test_estimates_are_close_to_the_counts():
     assert np.abs(one.estimate(one.measure(counts)) - counts).max() < 3
 
 
-@pytest.mark.parametrize("branching", [2, 4])
-def test_two_passes_over_a_tree_are_least_squares(branching):
-    tree = RangeTree.of(16, mu_squared=1, branching=branching, ranges=ranges(16))
-    measured = tree.measure(np.arange(16))
-    rows, values, weights = [], [], []
-    for level, noisy in enumerate(measured):
-        width = branching**level
-        for place, value in enumerate(noisy):
-            row = np.zeros(16)
-            row[place * width : (place + 1) * width] = 1
-            rows.append(row)
-            values.append(value)
-            weights.append(float(tree.shares[level]) ** 0.5)
-    scale = np.array(weights)
-    solved = np.linalg.lstsq(np.array(rows) * scale[:, None], np.array(values) * scale, rcond=None)
-    assert np.allclose(tree.estimate(measured), solved[0], atol=1e-6)
+def blocks(cells=20, **other):
+    return RangeBlocks.of(cells, ranges(cells), mu_squared=Fraction(1, 3), **other)
 
 
-def test_levels_share_the_budget_exactly_and_cells_need_no_power():
-    tree = RangeTree.of(1000, mu_squared=Fraction(1, 3), branching=4)
-    assert tree.mu_squared == Fraction(1, 3)
-    assert tree.estimate(tree.measure(np.zeros(1000, dtype=np.int64))).shape == (1000,)
-    assert RangeTree.of(1, mu_squared=1).estimate([np.array([7])]).tolist() == [7.0]
+def test_estimates_of_blocks_are_least_squares_over_both_levels():
+    one = blocks()
+    top, low = one.measure(np.arange(20))
+    length = one.within.strategy.shape[1]
+    sums = np.kron(np.eye(3), np.ones(length))
+    rows = [
+        (one.blocks.strategy @ sums, top, one.blocks),
+        (np.kron(np.eye(3), one.within.strategy), low.T.reshape(-1), one.within),
+    ]
+    scaled = [(a / float(by.variance) ** 0.5, b / float(by.variance) ** 0.5) for a, b, by in rows]
+    solved = np.linalg.lstsq(*(np.concatenate(part) for part in zip(*scaled, strict=True)))
+    assert np.allclose(one.estimate((top, low)), solved[0][:20], atol=1e-6)
 
 
-def test_a_range_is_made_of_the_intervals_that_are_counted():
-    one = RangeTree.of(16, mu_squared=3, branching=4)
-    assert len(one.shares) == 3
-    # 3 to 13 is one leaf, two intervals of four, and one leaf.
-    leaves, fours = float(one._variance(0)), float(one._variance(1))
-    assert one.range_variance([(3, 13)]) == pytest.approx(2 * leaves + 2 * fours)
+def test_both_levels_share_the_budget_and_variances_of_ranges_are_exact():
+    one = blocks(row_weight=4, person_weight=8)
+    assert one.mu_squared == Fraction(1, 3)
+    sums = np.kron(np.eye(3), np.ones(one.within.strategy.shape[1]))
+    information = sums.T @ one.blocks.information @ sums
+    information += np.kron(np.eye(3), one.within.information)
+    covariance = np.linalg.inv(information)[:20, :20]
+    exact = [covariance[low:high, low:high].sum() for low, high in ranges(20)]
+    assert one.variances(ranges(20)) == pytest.approx(exact)
+    assert one.guarantee.neighbours is Neighbours.ADD_REMOVE
+
+
+def test_blocks_are_within_a_tenth_of_the_best_strategy():
+    work = matrix(64)
+    best = MatrixMechanism(best_strategy(work), mu_squared=Fraction(1, 3)).query_variance(work)
+    assert blocks(64).variances(ranges(64)).mean() < 1.21 * best.mean()
+
+
+def test_large_counts_are_multiplied_as_whole_numbers():
+    counts = np.array([1 << 61, 3])
+    near = MatrixMechanism(np.array([[3, 1], [1, 1]]), mu_squared=1).measure(counts).tolist()
+    assert abs(near[0] - (3 << 61) - 3) < 100
+    assert abs(near[1] - (1 << 61) - 3) < 100

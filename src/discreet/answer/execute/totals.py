@@ -17,7 +17,7 @@ from discreet.answer.plan.measure import Measurement
 from discreet.answer.plan.sql_statements import SetStatements
 from discreet.answer.plan.thresholded_count import ThresholdedCount
 from discreet.engines.engine import ARROW, Session
-from discreet.mechanisms import KeyRule
+from discreet.mechanisms import KeySelection
 from discreet.plan.bounding import ContributionBounds
 from discreet.plan.kinds import Kind, Value
 from discreet.plan.query import Query, key_types
@@ -131,7 +131,7 @@ def found_totals(
     contributions: ContributionBounds,
     measurements: Sequence[Measurement],
     session: Session,
-    selection: KeyRule | ThresholdedCount,
+    selection: KeySelection | ThresholdedCount,
 ) -> Totals:
     """Noisy numbers of the groups that are found, in the order of their keys."""
     compiled, counted, batches = statements.compiled, _counted(measurements), []

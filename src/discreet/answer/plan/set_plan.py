@@ -13,7 +13,7 @@ from discreet.answer.plan.limits import GroupNorm, Norm, RowNorm
 from discreet.answer.plan.measure import Measurement, StatisticNoise, laplace
 from discreet.answer.plan.price import Price
 from discreet.answer.plan.thresholded_count import ThresholdedCount, shared_count
-from discreet.mechanisms import KeyRule, Laplace, best_key_rule
+from discreet.mechanisms import KeySelection, Laplace
 from discreet.plan.bounding import (
     ContributionBounds,
     NoiseKind,
@@ -94,7 +94,7 @@ class SetPlan:
             for statistic in measurement.strategy.statistics
         }
 
-    def selection(self, contributions: ContributionBounds) -> KeyRule | ThresholdedCount | None:
+    def selection(self, contributions: ContributionBounds) -> KeySelection | ThresholdedCount | None:
         """How groups are found; None where all of them are public."""
         if self.shared is not None:
             return ThresholdedCount(
@@ -103,7 +103,12 @@ class SetPlan:
         if self.keys is None:
             return None
         groups = self.findable(contributions.groups)
-        return best_key_rule(self.keys.epsilon, self.keys.delta, groups, self.neighbours)
+        return KeySelection(
+            epsilon=self.keys.epsilon,
+            delta=self.keys.delta,
+            max_groups_per_unit=groups,
+            neighbours=self.neighbours,
+        )
 
     def findable(self, groups: int) -> int:
         """How many groups one person can help to find; more would leave too little for each."""

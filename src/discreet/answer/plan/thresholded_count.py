@@ -2,7 +2,7 @@
 
 Where a question asks how many people (or rows, where each is protected by itself) a group has, that
 one measurement also decides which groups are shown, and nothing but a delta is paid for it. Other
-questions pay for a selection of its own (`KeyRule`).
+questions pay for a selection of its own (`KeySelection`).
 """
 
 import math

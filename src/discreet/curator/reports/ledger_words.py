@@ -112,6 +112,10 @@ def _columns(plan: Facts) -> list[tuple[str, str]]:
 _ORDERS: Final[Mapping[str, Callable[[Any, Order], Told]]] = {
     "query": lambda _, order: ("asked about" if order.asked else "asked in Python about", []),
     "synthesis": lambda plan, _: ("made a synthetic table of", _columns(plan)),
+    "workload": lambda plan, _: (
+        f"asked {counted(len(plan['queries']), 'count')} at once of",
+        _columns(plan),
+    ),
     "online": lambda plan, _: ("opened online counting queries about", _columns(plan["plan"])),
     "stream": lambda plan, _: (
         f"began a standing question for every {plan['every']} about",
