@@ -88,7 +88,7 @@ def functions_after_a_charge(curator, text):
 
 
 def charge(curator, text, epsilon):
-    offer = curator._offer(text, Terms(epsilon=epsilon), None)
+    offer = curator._local.offer(text, Terms(epsilon=epsilon), None)
     return curator._answer_service.charge(offer)
 
 

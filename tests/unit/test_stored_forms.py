@@ -229,5 +229,5 @@ def test_an_order_of_each_kind_has_the_stored_form(kind):
         curator.add("visits", clinic(10), **ABOUT, budget=dp.Budget(epsilon=9, delta=1e-5))
         dated = clinic(10).append_column("day", pa.array([0] * 20, pa.date32()))
         curator.add("days", dated, **ABOUT, dataset="visits")
-        planned = curator._offer_order(kind, ORDERS[kind], None).planned
+        planned = curator._local.offer_order(kind, ORDERS[kind], None).planned
         assert {"text": planned.text, "decisions": planned.decisions()} == GOLDEN["orders"][kind]

@@ -31,7 +31,7 @@ from discreet.plan.schema import EachRow, Schema, Table
 from discreet.plan.work import Work
 from discreet.privacy import EPSILON, MU_SQUARED, RHO, Guarantee, Neighbours, Pure, compose
 from discreet.privacy.budgets.charges import Charge, Measure, price
-from discreet.rationals import rational, whole
+from discreet.rationals import whole
 from discreet.sql.writer.dialect import Dialect
 from discreet.workload.domain import BINS, Attribute, Domain
 from discreet.workload.histogram import JointHistogram
@@ -310,14 +310,6 @@ class OnlineKind(OrderKind):
     def release(self, stored: bytes) -> OnlineRelease:
         """The beginning of an epoch."""
         return OnlineRelease(OnlineState.from_bytes(stored))
-
-
-def online_spec(table: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """The JSON of an order from what a caller typed; what was left out is left out."""
-    said = {name: one for name, one in options.items() if one is not None}
-    for name in {"epsilon", "delta", "accuracy"} & said.keys():
-        said[name] = str(rational(said[name], name))
-    return {"table": table, **said}
 
 
 def _domain(table: Table, said: Mapping[str, Any]) -> Domain:

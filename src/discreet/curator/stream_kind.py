@@ -25,7 +25,7 @@ from discreet.plan.relations import columns_of, tables_of
 from discreet.plan.schema import PERIODS, KeyPath, PersonPeriod, Schema, distinct
 from discreet.plan.work import Work
 from discreet.privacy import Neighbours
-from discreet.rationals import rational, whole
+from discreet.rationals import whole
 from discreet.sql.reader.read import read
 
 _FIELDS: Final = (
@@ -225,14 +225,3 @@ def _date_column(query: Query, said: str | None) -> str:
 def _day(low: float, kind: Kind) -> str:
     days = low if kind is Kind.DATE else low // 86_400_000_000
     return (dt.date(1970, 1, 1) + dt.timedelta(days=int(days))).isoformat()
-
-
-def stream_spec(sql: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """The JSON of an order from what a caller typed; what was left out is left out."""
-    said = {name: one for name, one in options.items() if one is not None}
-    for name in {"since", "until"} & said.keys():
-        expect(said[name], dt.date, name, fix=f"pass {name}=date(2026, 12, 31)")
-        said[name] = dt.date.isoformat(said[name])
-    for name in {"epsilon", "delta"} & said.keys():
-        said[name] = str(rational(said[name], name))
-    return {"sql": sql, **said}

@@ -33,7 +33,7 @@ from discreet.plan.work import Work
 from discreet.privacy import GDP, Neighbours
 from discreet.privacy.budgets.charges import Charge, Measure, price_sum
 from discreet.privacy.composition.composed import compose
-from discreet.rationals import rational, whole
+from discreet.rationals import whole
 from discreet.sql.writer.dialect import Dialect
 from discreet.workload.binning import logarithmic_grid, private_bins
 from discreet.workload.domain import BINS, Attribute, Domain
@@ -420,12 +420,3 @@ def _marginal(names: Any, domain: Domain) -> tuple[str, ...]:
     for name in found:
         domain.place(name)
     return tuple(found)
-
-
-def synthesis_spec(table: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """The JSON of an order from what a caller typed; what was left out is left out."""
-    said = {name: one for name, one in options.items() if one is not None}
-    for name in ("epsilon", "delta"):
-        if name in said:
-            said[name] = str(rational(said[name], name))
-    return {"table": table, **said}

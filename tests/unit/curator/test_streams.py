@@ -310,7 +310,7 @@ def test_other_charges_are_no_standing_questions():
         [charge] = curator.ledger.asked(["visits"])
         for number in (charge.sequence, 999):
             with pytest.raises(DiscreetError, match="no standing question"):
-                curator._stream_release(number)
+                curator._backend.stream_release(number)
 
 
 def test_a_worker_that_another_one_overtook_tells_what_is_stored(tmp_path):
@@ -449,7 +449,7 @@ def planned(periods, max_periods, groups=3, about=dp.Neighbours.ADD_REMOVE):
             "delta": "1e-7",
         }
         spec |= {"until": day(periods).isoformat(), "max_periods": max_periods}
-        offer = curator._offer_order("stream", spec, None)
+        offer = curator._local.offer_order("stream", spec, None)
         return offer.planned, offer.explanation
 
 
@@ -489,7 +489,7 @@ def test_the_noise_of_a_period_is_drawn_from_the_counter(monkeypatch):
         curator.append("visits", visits([(2, 1, "Oslo")]), through=day(2))
         assert totals(watched.release())[2] == {"Austin": 0, "Haifa": 1, "Oslo": 1}
         watched.release()
-        order = curator._offer_order("stream", json.loads(_spec()), None).planned
+        order = curator._local.offer_order("stream", json.loads(_spec()), None).planned
         assert asked == [(order.counter.variance, (3,))] * 2
 
 
