@@ -180,6 +180,12 @@ class QuestionInterface:
         Bounds and classes that the estimator does not name come from the table's description. The
         fit is one order of kind `fit`: the same again costs nothing and gives the same.
         """
+        if hasattr(estimator, "facts"):
+            raise InputError(
+                "a training run by somebody else than the owner of the curator's folder",
+                why="a model is code, and what sees rows has to be the owner's",
+                fix="let the owner open the folder and call fit, or fit an estimator",
+            )
         spec = fit_spec(estimator, table, features, target)
         return fitted(estimator, self.order("fit", spec, **said))
 

@@ -13,6 +13,7 @@ from discreet.curator.curator import Curator
 from discreet.curator.ledger import accounts
 from discreet.curator.ledger.accounts import Account
 from discreet.curator.owner_interface import OwnerBackend
+from discreet.curator.question_interface import QuestionInterface
 from discreet.curator.reports.dossier import Dossier
 from discreet.curator.roles import AnalystView, Auditor
 from discreet.errors import InputError
@@ -90,13 +91,7 @@ class Remote(Curator, schemes=("http", "https")):
 
     def fit(self, estimator: Any, table: str, **said: Any) -> Any:
         """Fit an estimator of `discreet.learn`, or a pipeline of them; charged first."""
-        if hasattr(estimator, "facts"):
-            raise InputError(
-                "a training run behind a server",
-                why="a model is code, and runs where the rows are",
-                fix="let the owner open the curator's folder and call fit, or fit an estimator",
-            )
-        return super().fit(estimator, table, **said)
+        return QuestionInterface.fit(self, estimator, table, **said)
 
     # --- public facts ---------------------------------------------------------------------------
 
