@@ -186,7 +186,7 @@ class Curator(OwnerInterface, QuestionInterface):
 
     @property
     def _admin(self) -> OwnerAdmin:
-        about = (self._tables, self._people, self._neighbours, self._by)
+        about = (self._tables, self._people, self._streams, self._neighbours, self._by)
         return OwnerAdmin(self._ledger, self._data_store, *about)
 
     def retired(self) -> list[str]:

@@ -16,6 +16,7 @@ from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.order_arguments import AppendArguments, order_spec
 from discreet.curator.owner_interface import AccountChange, NewTable, OwnerBackend
 from discreet.curator.person_statement import PeopleAdmin, check_link, check_population
+from discreet.curator.streams import Streams
 from discreet.engines.reading import Reading
 from discreet.errors import InputError
 from discreet.plan.schema import Limits, PublicTable, Table
@@ -33,6 +34,7 @@ class OwnerAdmin(OwnerBackend):
     data_store: DataStore
     tables: Registry
     people: PeopleAdmin
+    streams: Streams
     neighbours: Neighbours
     by: str
 
@@ -79,7 +81,7 @@ class OwnerAdmin(OwnerBackend):
             return self.ledger.record("appended", by=self.by, facts=facts).sequence
 
         reading = said.get("reading")
-        return self.data_store.append(
+        version = self.data_store.append(
             name,
             rows,
             settle,
@@ -87,6 +89,9 @@ class OwnerAdmin(OwnerBackend):
             max_table_rows=said.get("max_table_rows"),
             reading=None if reading is None else Reading.from_dict(reading),
         )
+        if through and known is not None and known.dataset is not None:
+            self.streams.go_on(known.dataset)
+        return version
 
     def retire(self, dataset: str, reason: str) -> None:
         """End a dataset for ever."""

@@ -3,7 +3,7 @@
 import datetime as dt
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
@@ -34,6 +34,7 @@ from discreet.plan.kinds import Kind
 from discreet.plan.query import Aggregate, AggregateFunction, Query
 from discreet.plan.relations import JoinPublic, Scan, columns_of, nodes_of
 from discreet.plan.schema import PersonPeriod
+from discreet.plan.statistics import Total
 from discreet.plan.typing import infer
 from discreet.plan.work import Work
 from discreet.privacy import EPSILON, Neighbours
@@ -171,8 +172,8 @@ class StreamOrder(PlannedOrder):
                 f"\nrunning totals{f' {name}' if more else ''}: ± {off['running_total']:,} at the "
                 f"last {every}, 95 times in 100; what one {every} adds: ± {off['one_period']:,}"
                 "\none release of the last totals alone, for the same price: ± "
-                f"{off['one_release']:,}\na new question each {every}, for the same price in all: ± "
-                f"{off['new_question_each_period']:,}"
+                f"{off['one_release']:,}\na new question each {every}, for the same price in all: "
+                f"± {off['new_question_each_period']:,}"
             )
         each = facts["new_question_each_period_epsilon"]
         text += f"; for this epsilon each, it would cost epsilon {each:,g} in all"
@@ -241,9 +242,19 @@ class StreamOrder(PlannedOrder):
             self.asked_for,
             counter.guarantee,
             (Cost("all periods", "Gaussian", counter.guarantee),),
-            (self._bounds_said(), f"{done} of {len(self.calendar)} periods have been answered"),
+            (
+                self._bounds_said(),
+                f"{done} of {len(self.calendar)} periods have been answered",
+                *self._grids_said(),
+            ),
             said,
         )
+
+    def _grids_said(self) -> Iterator[str]:
+        for one, summed in zip(self.query.aggregates, self.reading.statistics, strict=True):
+            if isinstance(summed, Total) and (summed.grid.step != 1 or not self._is_whole(one)):
+                step = f"each value to the nearest multiple of {summed.grid.step:g}"
+                yield f"{one.name} rounds {step}; its interval does not speak of that"
 
     def _is_whole(self, one: Aggregate) -> bool:
         """Whether an aggregate is told as whole numbers: counts, and sums of integers."""

@@ -24,8 +24,10 @@ from discreet.sql.writer.compile_stream import CompiledStream
 from discreet.sql.writer.dialect import Dialect
 
 _MOST_PARTS = 1 << 31
-_FINE = 1 << 10
+_FINE = 16
 """Scales are whole numbers of at least this, where there are several."""
+_CELLS = 16
+"""Bits of the farthest value of a sum: with these, noise for a year is still exact integers."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,7 @@ class StreamQuery:
         """What is summed for each aggregate: rows that count, or values around 0 on a grid."""
         scope = columns_of(self.query.relation)
         return tuple(
-            plain_total(one, scope)
+            _coarser(plain_total(one, scope))
             if one.measure is AggregateFunction.SUM
             else Rows(present(one, scope))
             for one in self.query.aggregates
@@ -131,6 +133,13 @@ class StreamQuery:
         vectors = found.reshape(len(calendar), -1)
         fits = not vectors.size or np.abs(vectors).max() < 1 << 62
         return vectors.astype(np.int64) if fits else vectors
+
+
+def _coarser(total: Total) -> Total:
+    """The same sum on a grid that leaves room for the noise of many periods."""
+    bits = max(0, total.grid.reach.bit_length() - _CELLS)
+    reach = -(-total.grid.reach // (1 << bits)) + (bits > 0)
+    return replace(total, grid=replace(total.grid, step=total.grid.step * 2.0**bits, reach=reach))
 
 
 def _reach(statistic: Rows | Total) -> int:
