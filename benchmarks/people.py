@@ -101,7 +101,7 @@ def rebuild(budget: dp.Budget, charges: int = 10**4, questions: int = 90) -> lis
             for k in range(questions)
         ]
         terms = Terms(epsilon=0.02, delta=1e-8)
-        orders = [curator._offer(text, terms, None).order() for text in texts]  # noqa: SLF001 - charged below
+        orders = [curator._local.offer(text, terms, None).order() for text in texts]  # noqa: SLF001 - charged below
         for k in range(charges):  # the same plans; another text each time, so another charge
             order = orders[k * 37 % questions]
             curator.ledger.charge(replace(order, plan=order.plan.replace("{", f'{{"k": {k}, ', 1)))

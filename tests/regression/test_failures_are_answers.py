@@ -91,7 +91,7 @@ def functions_after_a_charge(curator, receipt, packages=READING):
 
 
 def charge(curator, text, epsilon):
-    offer = curator._offer(text, Terms(epsilon=epsilon), None)
+    offer = curator._local.offer(text, Terms(epsilon=epsilon), None)
     return curator._answer_service.charge(offer)
 
 

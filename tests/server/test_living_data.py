@@ -63,7 +63,7 @@ def test_a_standing_question_grows_and_is_nobody_elses(app_state):
         told = watched.release()
         assert told.table.column("n").to_pylist() == [0, 100, 0, 150, 0, 150]
         assert alice.watch(COUNT, **TERMS).release() == told
-        assert local._stream_release(watched.charge) == told
+        assert local._backend.stream_release(watched.charge) == told
         mine, again = server.token("alice", "analyst"), f"/v1/releases/{watched.charge}"
         assert len(server.get(again, token=mine).json()["rows"]) == 6
         assert b"line" in server.get(f"{again}?format=chart", token=mine).body

@@ -11,9 +11,8 @@ from typing import Any, ClassVar
 
 from discreet.answer.plan.price import Price
 from discreet.answer.present.base_release import BaseRelease, Cost
-from discreet.curator.arguments import read_fields
+from discreet.curator.arguments import read_fields, unknown
 from discreet.curator.client.wire import read_number
-from discreet.curator.data.data_store import unknown
 from discreet.curator.planned_orders import (
     OrderExplanation,
     OrderKind,

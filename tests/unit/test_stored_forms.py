@@ -170,5 +170,5 @@ def test_stored_measurements_of_this_version_are_read_for_ever():
 def test_an_order_of_each_kind_has_the_stored_form(kind):
     with dp.Curator.in_memory() as curator:
         add_dated(curator, clinic(10), dp.Budget(epsilon=9, delta=1e-5))
-        planned = curator._offer_order(kind, ORDERS[kind], None).planned
+        planned = curator._local.offer_order(kind, ORDERS[kind], None).planned
         assert {"text": planned.text, "decisions": planned.decisions()} == GOLDEN["orders"][kind]

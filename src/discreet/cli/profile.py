@@ -49,9 +49,9 @@ def profile(
 
     Example: discreet profile visits --epsilon 0.5
     """
-    from discreet.curator.profile_orders import profile_spec  # noqa: PLC0415 - heavy room
+    from discreet.curator.order_arguments import order_spec  # noqa: PLC0415 - heavy room
 
-    spec = profile_spec(table, epsilon, delta)
+    spec = order_spec({"table": table, "epsilon": epsilon, "delta": delta})
     with open_curator(folder) as curator, Console(stderr=True).status("looking"):
         if explain:
             told = curator.explain_order("profile", spec, analyst=analyst)

@@ -80,9 +80,9 @@ def synth(
         raise click.UsageError("--output ends in .csv or .parquet.")
     with open_curator(folder) as curator, Console(stderr=True).status("synthesising"):
         if explain:
-            from discreet.curator.histogram_orders import order_spec  # noqa: PLC0415 - heavy
+            from discreet.curator.order_arguments import order_spec  # noqa: PLC0415 - heavy
 
-            spec = order_spec(table, options)
+            spec = order_spec({"table": table, **options})
             told = curator.explain_order("synthesis", spec, analyst=analyst)
             show_explanation(told, curator.cost_order("synthesis", spec, analyst=analyst))
             return

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, TypeVar
 
 from discreet.answer.present.base_release import BaseRelease
 from discreet.curator.data import registry
-from discreet.curator.data.data_store import DataStore, check_people
+from discreet.curator.data.data_store import DataStore
 from discreet.curator.data.registry import Registration, Registry
+from discreet.curator.data.table_checks import check_people
 from discreet.curator.ledger.charging import final_failure
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.orders import Order, Receipt, State

@@ -1,7 +1,7 @@
 """What callers pass, refused in a sentence where it is something else."""
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, get_args
@@ -122,3 +122,23 @@ def placed(
             fix="pass Curator(folder, ledger=address) or Curator(address, folder=folder)",
         )
     return (None if place is None else Path(place)), ledger
+
+
+def the_one(what: str, known: Collection[str]) -> str:
+    """The only name there is; InputError where there are several, or none."""
+    if len(known) == 1:
+        return next(iter(known))
+    raise InputError(
+        f"no {what} is named",
+        why=f"there are several: {', '.join(known)}" if known else "there is none yet",
+        fix="name one of them" if known else "add one first",
+    )
+
+
+def unknown(what: str, name: str, known: Iterable[str]) -> InputError:
+    """The error for a name that nobody has given."""
+    return InputError(
+        f"there is no {what} {name}",
+        why=f"known are: {', '.join(known) or 'none yet'}",
+        fix="name one of these",
+    )

@@ -151,7 +151,7 @@ class AsyncSession:
 
     def stream_release(self, sequence: int) -> Release:
         """A standing question as far as it is answered; its charge has to be `find`able."""
-        return self.curator._stream_release(sequence)  # noqa: SLF001 - of the same kind
+        return self.curator._backend.stream_release(sequence)  # noqa: SLF001 - of the same kind
 
     def cancel(self, sequence: int, *, by: str, for_all: bool) -> None:
         """Give up a charge by its number, for ever; it has to be `find`able. The charge stays.
@@ -216,7 +216,7 @@ class AsyncSession:
         if stored is None or found is None:
             return None
         if found.order.kind == "stream":
-            return self.curator._stream_told(sequence)  # noqa: SLF001 - of the same kind
+            return self.curator._local.streams.told(sequence)  # noqa: SLF001 - of the same kind
         return kind_of(found.order).release(stored)
 
     def history(

@@ -18,9 +18,8 @@ from numpy.typing import NDArray
 
 from discreet.answer.plan.price import Price
 from discreet.answer.present.base_release import BaseRelease, Cost
-from discreet.curator.arguments import read_fields, readable, several
+from discreet.curator.arguments import read_fields, readable, several, unknown
 from discreet.curator.canonical_json import canonical
-from discreet.curator.data.data_store import unknown
 from discreet.curator.fit_rows import PLAIN, person_rows, select_rows, values_of
 from discreet.curator.ledger.orders import Order
 from discreet.curator.planned_orders import (

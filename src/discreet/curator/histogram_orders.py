@@ -11,7 +11,7 @@ from discreet.curator.query_orders import delta_for, within_reason
 from discreet.errors import InputError, QueryRefused
 from discreet.plan.kinds import Type
 from discreet.plan.schema import EachRow, Schema, Table
-from discreet.rationals import rational, whole
+from discreet.rationals import whole
 from discreet.workload.domain import BINS
 
 Asked = tuple[Fraction, Fraction | None]
@@ -37,9 +37,7 @@ def columns_of(table: Table) -> list[str]:
     return [name for name in table.columns if name != owner]
 
 
-def read_columns(
-    table: Table, names: Iterable[Any], bins: Any
-) -> Iterator[tuple[str, Type, int]]:
+def read_columns(table: Table, names: Iterable[Any], bins: Any) -> Iterator[tuple[str, Type, int]]:
     """Columns of a table by name, each with its number of bins."""
     every = columns_of(table)
     for name in names:
@@ -81,11 +79,3 @@ def gaussian_price(asked: Asked, at: QuoteContext, what: str) -> Price:
         fix="pass delta=1e-6, and a budget with a delta",
         code="delta",
     )
-
-
-def order_spec(table: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """The JSON of an order from what a caller typed; what was left out is left out."""
-    said = {name: one for name, one in options.items() if one is not None}
-    for name in {"epsilon", "delta", "accuracy"} & said.keys():
-        said[name] = str(rational(said[name], name))
-    return {"table": table, **said}

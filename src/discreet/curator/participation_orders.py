@@ -7,9 +7,8 @@ from typing import Any, Final
 
 from discreet.answer.plan.price import Price
 from discreet.answer.present.release import Release
-from discreet.curator.arguments import read_fields
+from discreet.curator.arguments import read_fields, unknown
 from discreet.curator.client.wire import read_number
-from discreet.curator.data.data_store import unknown
 from discreet.curator.ledger.orders import Order
 from discreet.curator.planned_orders import OrderKind, QuoteContext
 from discreet.curator.pricing import Terms
@@ -17,7 +16,7 @@ from discreet.curator.query_orders import QueryKind, QueryOrder, UnpricedQuery, 
 from discreet.plan.builder import From, count_people
 from discreet.plan.relations import Scan
 from discreet.plan.schema import Schema, Table
-from discreet.rationals import Real, rational, whole
+from discreet.rationals import whole
 
 _FIELDS: Final = ("table", "epsilon", "delta", "again")
 _COLUMN: Final = "participants"
@@ -116,9 +115,3 @@ class ParticipationKind(OrderKind):
     def release(self, stored: bytes) -> Release:
         """A table of one number."""
         return Release.from_bytes(stored)
-
-
-def participation_spec(table: str, epsilon: Real, delta: Real | None, again: int) -> dict[str, Any]:
-    """The order that a call is."""
-    price = {} if delta is None else {"delta": str(rational(delta, "delta"))}
-    return {"table": table, "epsilon": str(rational(epsilon, "epsilon")), "again": again, **price}

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from discreet.curator.arguments import unknown
 from discreet.curator.budget import Budget
-from discreet.curator.data.data_store import DataStore, unknown
+from discreet.curator.data.data_store import DataStore
 from discreet.curator.data.registry import Registry
 from discreet.curator.ledger import accounts
 from discreet.curator.ledger.charge_index import ChargedOrder
@@ -100,19 +101,20 @@ class PersonStatement:
 
 @dataclass(frozen=True, slots=True)
 class PeopleAdmin:
-    """An owner's hand on the accounts of people; `known` are the datasets that can be seen."""
+    """An owner's hand on the accounts of people, in the datasets that are `known`."""
 
     ledger: Ledger
     data_store: DataStore
     populations: Populations
     known: Iterable[str]
+    by: str
 
-    def open(self, dataset: str, cap: Charge, *, by: str) -> None:
+    def open(self, dataset: str, cap: Charge) -> None:
         """Say what each person of a dataset may lose in all, for ever."""
         key = self.data_store.person_key()
-        record_default(self.ledger, dataset, cap.amount, key, by=by)
+        record_default(self.ledger, dataset, cap.amount, key, by=self.by)
 
-    def limit(self, unit: object, epsilon: Real, dataset: str | None, *, by: str) -> None:
+    def limit(self, unit: object, epsilon: Real, dataset: str | None) -> None:
         """Set the limit of one person, of at most what everybody has."""
         name, population, hash_ = self._find(unit, dataset)
         if self._is_closed(population, hash_):
@@ -131,13 +133,13 @@ class PeopleAdmin:
                 why="the budget of the dataset is a promise to every one of its people",
                 fix="pass an epsilon of at most the dataset's",
             )
-        record_limit(self.ledger, name, hash_, units, by=by)
+        record_limit(self.ledger, name, hash_, units, by=self.by)
 
-    def close(self, unit: object, dataset: str | None, *, by: str) -> None:
+    def close(self, unit: object, dataset: str | None) -> None:
         """Close an account for ever: a tombstone, so that coming back refills nothing."""
         name, population, hash_ = self._find(unit, dataset)
         if not self._is_closed(population, hash_):
-            record_limit(self.ledger, name, hash_, 0, by=by, final=True)
+            record_limit(self.ledger, name, hash_, 0, by=self.by, final=True)
 
     def statement(self, unit: object, dataset: str | None) -> PersonStatement:
         """The whole history of one person, folded again from the beginning."""

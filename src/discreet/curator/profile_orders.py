@@ -21,9 +21,8 @@ from discreet.answer.plan.contribution_histogram import ContributionHistogram
 from discreet.answer.plan.limits import LADDER, RowNorm
 from discreet.answer.plan.price import Price
 from discreet.answer.plan.set_plan import Charged
-from discreet.curator.arguments import read_fields, readable
+from discreet.curator.arguments import read_fields, readable, unknown
 from discreet.curator.client.wire import read_number
-from discreet.curator.data.data_store import unknown
 from discreet.curator.ledger.orders import Order
 from discreet.curator.planned_orders import (
     OrderExplanation,
@@ -54,7 +53,6 @@ from discreet.plan.schema import EachRow, Schema, Table
 from discreet.plan.work import Work
 from discreet.privacy import GDP, Approximate, Neighbours, Pure, compose
 from discreet.privacy.budgets.charges import Charge, Measure, price_sum
-from discreet.rationals import Real, rational
 from discreet.sql.writer.compile_profile import CompiledProfile, profile_query
 from discreet.sql.writer.dialect import Dialect
 from discreet.workload.column_profiles import NoisyCount, describe
@@ -352,9 +350,3 @@ def _table(name: Any, schema: Schema) -> Table:
         why="there is nothing to look at",
         fix="count its people: SELECT COUNT(DISTINCT ...) FROM ...",
     )
-
-
-def profile_spec(table: str, epsilon: Real, delta: Real | None) -> dict[str, Any]:
-    """The order that a call is."""
-    price = {} if delta is None else {"delta": str(rational(delta, "delta"))}
-    return {"table": table, "epsilon": str(rational(epsilon, "epsilon")), **price}

@@ -1,98 +1,77 @@
 """What can be asked of a curator, whether it is in this process or behind a server."""
 
-import datetime as dt
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar, Unpack
 
-from discreet.answer.plan.accuracy import Accuracy
 from discreet.answer.plan.explain import Explanation
 from discreet.answer.present.base_release import BaseRelease
 from discreet.answer.present.release import Release, as_table
-from discreet.curator.data.data_store import unknown
+from discreet.curator.arguments import unknown
 from discreet.curator.fit_orders import fit_spec, fitted, make_test
-from discreet.curator.histogram_orders import order_spec
 from discreet.curator.ledger.accounts import Account
-from discreet.curator.online_epochs import OnlineQueries, OnlineReply
+from discreet.curator.online_epochs import OnlineQueries
 from discreet.curator.online_orders import OnlineRelease
-from discreet.curator.participation_orders import Participation, participation_spec
+from discreet.curator.order_arguments import (
+    CallerArguments,
+    OnlineArguments,
+    PriceArguments,
+    QuestionArguments,
+    StreamArguments,
+    SynthesisArguments,
+    WorkloadArguments,
+    order_spec,
+)
+from discreet.curator.participation_orders import Participation
 from discreet.curator.planned_orders import OrderExplanation
 from discreet.curator.pricing import Terms
-from discreet.curator.profile_orders import profile_spec
 from discreet.curator.profile_release import ProfileRelease
-from discreet.curator.stream_kind import stream_spec
+from discreet.curator.question_backend import OrderRequest, QuestionBackend
 from discreet.curator.streams import StandingQuery
 from discreet.curator.synthesis_release import SynthesisRelease
-from discreet.curator.workload_orders import WorkloadRelease, workload_spec
+from discreet.curator.workload_orders import WorkloadRelease
+from discreet.errors import InputError
 from discreet.plan.builder import Asker, From, Question
 from discreet.plan.outside import count_outside
 from discreet.plan.query import Query
-from discreet.plan.relations import Relation, Scan
+from discreet.plan.relations import Scan
 from discreet.plan.schema import Schema, Table
 from discreet.privacy.budgets.charges import Charge
-from discreet.rationals import Real
 from discreet.sql.reader.read import read
-from discreet.workload.online import OnlineState
+from discreet.workload.counting_query import plain_where
 
 Asked: TypeAlias = str | Query | Question
 """A question in SQL, as a plan, or as it was begun with `table`."""
 
+R = TypeVar("R", bound=BaseRelease)
 
-class QuestionInterface(ABC):
-    """The methods that ask questions and place orders; subclasses implement what does it.
 
-    Pass an `epsilon`, or an `accuracy` from which it is computed, and optionally a `delta`.
-    `weights` are the weights of columns in the total error (default 1). `as_of` is a version of the
-    dataset (default the newest). `request` is an idempotency key: the same one is charged once.
-    `analyst` is who asks. A quantile spends a share of its price on an interval in values, unless
-    `intervals=False`.
+class QuestionInterface:
+    """The methods that ask questions and place orders, written once for all who have them.
+
+    Whatever is asked becomes an `OrderRequest`, which a backend answers: in this process or on a
+    server. The view of one analyst names that analyst in all of them.
     """
 
-    def sql(
-        self,
-        text: str,
-        *,
-        epsilon: Real | None = None,
-        delta: Real | None = None,
-        accuracy: Accuracy | None = None,
-        weights: Mapping[str, Real] | None = None,
-        as_of: int | None = None,
-        intervals: bool = True,
-        analyst: str | None = None,
-        request: str | None = None,
-    ) -> Release:
+    _backend: QuestionBackend
+    _analyst: str | None = None
+    """The one who asks, where nobody else can."""
+
+    # --- questions ------------------------------------------------------------------------------
+
+    def sql(self, text: str, **said: Unpack[QuestionArguments]) -> Release:
         """Answer a question in SQL, for a price or for the least price of an accuracy.
 
         One about public tables alone is exact and free: it needs neither.
         """
-        priced = epsilon is not None or accuracy is not None
-        if (free := self._public(text, priced=priced)) is not None:
+        priced = said.get("epsilon") is not None or said.get("accuracy") is not None
+        if (free := self._backend.public(text, priced=priced)) is not None:
             return free
-        return self._answer(
-            text, Terms(epsilon, delta, accuracy, weights, as_of, intervals), analyst, request
-        )
+        return as_table(self._backend.place(self._question(text, said)))
 
-    def ask(
-        self,
-        query: Query | Question,
-        *,
-        epsilon: Real | None = None,
-        delta: Real | None = None,
-        accuracy: Accuracy | None = None,
-        weights: Mapping[str, Real] | None = None,
-        as_of: int | None = None,
-        intervals: bool = True,
-        analyst: str | None = None,
-        request: str | None = None,
-    ) -> Release:
+    def ask(self, query: Query | Question, **said: Unpack[QuestionArguments]) -> Release:
         """Answer a plan: charge it durably, compute it, store it; or find the stored answer."""
-        return self._answer(
-            _plan(query),
-            Terms(epsilon, delta, accuracy, weights, as_of, intervals),
-            analyst,
-            request,
-        )
+        return as_table(self._backend.place(self._question(query, said)))
 
     def table(self, name: str, *, analyst: str | None = None) -> From:
         """Begin a question in Python."""
@@ -100,63 +79,30 @@ class QuestionInterface(ABC):
         found = tables.get(name)
         if not isinstance(found, Table):
             raise unknown("table", name, [n for n, one in tables.items() if isinstance(one, Table)])
-        verbs = (self.ask, self.explain, self._hold)
-        return From(Scan(found), ask=Asker(*(partial(one, analyst=analyst) for one in verbs)))
+        ask, explain = (partial(one, analyst=analyst) for one in (self.ask, self.explain))
+        hold = partial(self._backend.hold, analyst=self._analyst or analyst)
+        return From(Scan(found), ask=Asker(ask, explain, hold))
 
-    def _hold(
-        self, relation: Relation, make: Callable[[Relation], Query], *, analyst: str | None
-    ) -> Query | None:
-        """A question with bounds from profiles that its analyst was told; None without any."""
-        return None
-
-    def remeasure(
-        self,
-        question: Asked,
-        *,
-        epsilon: Real | None = None,
-        delta: Real | None = None,
-        accuracy: Accuracy | None = None,
-        weights: Mapping[str, Real] | None = None,
-        as_of: int | None = None,
-        intervals: bool = True,
-        analyst: str | None = None,
-    ) -> Release:
+    def remeasure(self, question: Asked, **said: Unpack[QuestionArguments]) -> Release:
         """Answer again for a further price, and merge with what this analyst was told before.
 
         Only the new price is charged. What was measured is weighed by how well each is known, and
         means, variances and all else that was asked are computed from that.
         """
-        return self._remeasure(
-            _plan(question), Terms(epsilon, delta, accuracy, weights, as_of, intervals), analyst
-        )
+        return self._backend.remeasure(self._question(question, said))
 
-    def explain(
-        self,
-        question: Asked,
-        *,
-        epsilon: Real | None = None,
-        delta: Real | None = None,
-        accuracy: Accuracy | None = None,
-        weights: Mapping[str, Real] | None = None,
-        as_of: int | None = None,
-        intervals: bool = True,
-        analyst: str | None = None,
-    ) -> Explanation:
+    def explain(self, question: Asked, **said: Unpack[QuestionArguments]) -> Explanation:
         """What a question would cost and how wrong its answer would be; touches no data."""
-        return self._explain(
-            _plan(question), Terms(epsilon, delta, accuracy, weights, as_of, intervals), analyst
-        )
+        told: Explanation = self._backend.quote(self._question(question, said)).explain()
+        return told
 
     def outside(
         self,
         question: Asked,
         *,
-        epsilon: Real,
-        delta: Real | None = None,
         shown: Release | None = None,
         as_of: int | None = None,
-        analyst: str | None = None,
-        request: str | None = None,
+        **said: Unpack[PriceArguments],
     ) -> Release:
         """How many people have a row in none of an answer's groups, counted for this price.
 
@@ -166,186 +112,55 @@ class QuestionInterface(ABC):
         asked = _plan(question)
         query = read(asked, self.schema) if isinstance(asked, str) else asked
         wanted = count_outside(query, None if shown is None else shown.found_keys)
-        return self._answer(wanted, Terms(epsilon, delta, as_of=as_of), analyst, request)
+        return self.ask(wanted, as_of=as_of, **said)
 
-    def cost(
-        self,
-        question: Asked,
-        *,
-        epsilon: Real | None = None,
-        delta: Real | None = None,
-        accuracy: Accuracy | None = None,
-        weights: Mapping[str, Real] | None = None,
-        as_of: int | None = None,
-        intervals: bool = True,
-        analyst: str | None = None,
-    ) -> dict[Account, Charge]:
+    def cost(self, question: Asked, **said: Unpack[QuestionArguments]) -> dict[Account, Charge]:
         """What each account would be charged for a question not asked before; touches no data."""
-        return self._bill(
-            _plan(question), Terms(epsilon, delta, accuracy, weights, as_of, intervals), analyst
-        )
+        return self._backend.quote(self._question(question, said)).bill()
 
-    def synthesize(
-        self,
-        table: str,
-        *,
-        epsilon: Real,
-        delta: Real | None = None,
-        columns: Sequence[str] | None = None,
-        bins: int | Mapping[str, int] | None = None,
-        max_rows: int | None = None,
-        impossible: Sequence[Mapping[str, Any]] | None = None,
-        workload: Sequence[Sequence[str]] | None = None,
-        max_memory: int | None = None,
-        analyst: str | None = None,
-        request: str | None = None,
-    ) -> SynthesisRelease:
-        """Make a synthetic table with the columns and types of a private one.
+    # --- orders of other kinds ------------------------------------------------------------------
 
-        `bins` are those of numbers and dates, 32 unless said. A person counts for at most
-        `max_rows` rows: what the table's limits say, else 1. `impossible` lists combinations of
-        values that no row has, `workload` sets of columns whose marginals matter. What would need
-        more than `max_memory` bytes is refused before anything is charged.
-        """
-        options = {
-            "epsilon": epsilon,
-            "delta": delta,
-            "columns": columns,
-            "bins": bins,
-            "max_rows": max_rows,
-            "impossible": impossible,
-            "workload": workload,
-            "max_memory": max_memory,
-        }
-        spec = order_spec(table, options)
-        made = self.order("synthesis", spec, analyst=analyst, request=request)
-        assert isinstance(made, SynthesisRelease)  # noqa: S101 - narrowing: of this kind
-        return made
+    def synthesize(self, table: str, **said: Unpack[SynthesisArguments]) -> SynthesisRelease:
+        """Make a synthetic table with the columns and types of a private one."""
+        return self._placed(self._order("synthesis", {"table": table, **said}), SynthesisRelease)
 
     def answer(
         self,
         table: str,
         queries: Sequence[Mapping[str, Any]],
-        *,
-        epsilon: Real,
-        delta: Real | None = None,
-        bins: int | Mapping[str, int] | None = None,
-        max_rows: int | None = None,
-        analyst: str | None = None,
-        request: str | None = None,
+        **said: Unpack[WorkloadArguments],
     ) -> WorkloadRelease:
         """Answer many counting queries at once, by the strategy that errs least for one price.
 
-        A query is {column: a value, a list of values, or Bounds(low, high)}; `bins` and `max_rows`
-        are those of `synthesize`. Which strategy is taken, and why, is in the release's notes.
+        A query is {column: a value, a list of values, or Bounds(low, high)}. Which strategy is
+        taken, and why, is in the release's notes.
         """
-        options = {"epsilon": epsilon, "delta": delta, "bins": bins, "max_rows": max_rows}
-        spec = workload_spec(table, queries, options)
-        made = self.order("workload", spec, analyst=analyst, request=request)
-        assert isinstance(made, WorkloadRelease)  # noqa: S101 - narrowing: of this kind
-        return made
+        wheres = [plain_where(one) for one in queries]
+        order = self._order("workload", {"table": table, "queries": wheres, **said})
+        return self._placed(order, WorkloadRelease)
 
-    def online(
-        self,
-        table: str,
-        *,
-        columns: Sequence[str],
-        epsilon: Real,
-        delta: Real | None = None,
-        accuracy: Real | None = None,
-        bins: int | Mapping[str, int] | None = None,
-        max_rows: int | None = None,
-        updates: int | None = None,
-        restarts: int | None = None,
-        queries: int | None = None,
-        epoch: int | None = None,
-        analyst: str | None = None,
-        request: str | None = None,
-    ) -> OnlineQueries:
+    def online(self, table: str, **said: Unpack[OnlineArguments]) -> OnlineQueries:
         """Open an epoch of online counting queries, or go on with the one of the same words.
 
-        Any number of queries is answered for one price. Those from which on the public hypothesis
-        is `accuracy` rows off are measured, `updates` times at most. Each crash, and each worker
-        that goes on, uses up one of `restarts`. `queries` is how many are expected.
+        Any number of queries is answered for one price.
         """
-        options = {
-            "columns": list(columns),
-            "epsilon": epsilon,
-            "delta": delta,
-            "accuracy": accuracy,
-            "bins": bins,
-            "max_rows": max_rows,
-            "updates": updates,
-            "restarts": restarts,
-            "queries": queries,
-            "epoch": epoch,
-        }
-        spec = order_spec(table, options)
-        made = self.order("online", spec, analyst=analyst, request=request)
-        assert isinstance(made, OnlineRelease)  # noqa: S101 - narrowing: of this kind
-        charge = self._charge_of("online", spec, analyst)
-        return OnlineQueries(charge, made, self._ask_online, self._online_state)
+        order = self._order("online", {"table": table, **said})
+        made = self._placed(order, OnlineRelease)
+        backend, charge = self._backend, self._backend.quote(order).charge()
+        return OnlineQueries(charge, made, backend.ask_online, backend.online_state)
 
-    def watch(
-        self,
-        text: str,
-        *,
-        every: str,
-        until: dt.date,
-        epsilon: Real,
-        delta: Real | None = None,
-        since: dt.date | None = None,
-        column: str | None = None,
-        max_periods: int | None = None,
-        max_rows: int | None = None,
-        analyst: str | None = None,
-        request: str | None = None,
-    ) -> StandingQuery:
-        """Ask a count of rows by listed keys in every period until a day, for one price.
+    def watch(self, text: str, **said: Unpack[StreamArguments]) -> StandingQuery:
+        """Ask counts and sums of listed groups in every period until a day, for one price.
 
-        Periods are answered when the owner says that rows are complete: `append(through=...)`.
-        `column` has the dates of rows, `since` is the first day (default: the lower bound of the
-        column). One person counts in at most `max_periods` periods (default 1), with `max_rows`
-        rows in each. The same words go on with the same question.
+        Periods are answered when the owner says that rows are complete: `append(through=...)`. The
+        same words go on with the same question.
         """
-        options = {
-            "every": every,
-            "until": until,
-            "epsilon": epsilon,
-            "delta": delta,
-            "since": since,
-            "column": column,
-            "max_periods": max_periods,
-            "max_rows": max_rows,
-        }
-        spec = stream_spec(text, options)
-        self.order("stream", spec, analyst=analyst, request=request)
-        return StandingQuery(self._charge_of("stream", spec, analyst), self._stream_release)
-
-    @abstractmethod
-    def _stream_release(self, charge: int) -> Release: ...
-
-    @abstractmethod
-    def _charge_of(self, kind: str, spec: Mapping[str, Any], analyst: str | None) -> int: ...
-
-    @abstractmethod
-    def _ask_online(
-        self, charge: int, wheres: Sequence[Mapping[str, Any]], confidence: float
-    ) -> OnlineReply: ...
-
-    @abstractmethod
-    def _online_state(self, charge: int) -> OnlineState: ...
-
-    # --- people with budgets of their own -------------------------------------------------------
+        order = self._order("stream", {"sql": text, **said})
+        self._backend.place(order)
+        return StandingQuery(self._backend.quote(order).charge(), self._backend.stream_release)
 
     def participation(
-        self,
-        table: str,
-        *,
-        epsilon: Real,
-        delta: Real | None = None,
-        again: int = 0,
-        analyst: str | None = None,
+        self, table: str, *, again: int = 0, **said: Unpack[PriceArguments]
     ) -> Participation:
         """The share of people who still take part, told by counting them with noise.
 
@@ -355,35 +170,20 @@ class QuestionInterface(ABC):
         """
 
         def counted(turn: int) -> Release:
-            spec = participation_spec(table, epsilon, delta, turn)
-            return as_table(self.order("participation", spec, analyst=analyst))
+            order = self._order("participation", {"table": table, "again": turn, **said})
+            return as_table(self._backend.place(order))
 
         first = counted(0)
         return Participation(counted(again) if again else first, first)
 
-    # --- a first look ---------------------------------------------------------------------------
-
-    def profile(
-        self,
-        table: str,
-        *,
-        epsilon: Real,
-        delta: Real | None = None,
-        analyst: str | None = None,
-        request: str | None = None,
-    ) -> ProfileRelease:
+    def profile(self, table: str, **said: Unpack[PriceArguments]) -> ProfileRelease:
         """One private look at every column of a table, at one price.
 
         It counts rows, people and NULLs, and tells different values, ranges, quantiles and frequent
         values. Its `proposals` are bounds and keys for columns that have none; questions of the
         same analyst that need bounds take them from the newest profile.
         """
-        spec = profile_spec(table, epsilon, delta)
-        made = self.order("profile", spec, analyst=analyst, request=request)
-        assert isinstance(made, ProfileRelease)  # noqa: S101 - narrowing: of this kind
-        return made
-
-    # --- learning -------------------------------------------------------------------------------
+        return self._placed(self._order("profile", {"table": table, **said}), ProfileRelease)
 
     def fit(
         self,
@@ -392,16 +192,21 @@ class QuestionInterface(ABC):
         *,
         features: Iterable[str],
         target: str | None = None,
-        analyst: str | None = None,
-        request: str | None = None,
+        **said: Unpack[CallerArguments],
     ) -> Any:
         """Fit an estimator of `discreet.learn`, or a pipeline of them, to a table; charged first.
 
         Bounds and classes that the estimator does not name come from the table's description. The
         fit is one order of kind `fit`: the same again costs nothing and gives the same.
         """
+        if hasattr(estimator, "facts"):
+            raise InputError(
+                "a training run by somebody else than the owner of the curator's folder",
+                why="a model is code, and what sees rows has to be the owner's",
+                fix="let the owner open the folder and call fit, or fit an estimator",
+            )
         spec = fit_spec(estimator, table, features, target)
-        return fitted(estimator, self.order("fit", spec, analyst=analyst, request=request))
+        return fitted(estimator, self.order("fit", spec, **said))
 
     def test(
         self,
@@ -421,57 +226,64 @@ class QuestionInterface(ABC):
         one = make_test(name, parameters)
         return self.fit(one, table, features=[value], target=by, analyst=analyst, request=request)
 
-    # --- orders of any kind ---------------------------------------------------------------------
-
-    @abstractmethod
     def order(
-        self,
-        kind: str,
-        spec: Mapping[str, Any],
-        *,
-        analyst: str | None = None,
-        request: str | None = None,
+        self, kind: str, spec: Mapping[str, Any], **said: Unpack[CallerArguments]
     ) -> BaseRelease:
         """Place an order: charge it durably, compute it, store it; or find the stored release.
 
         `spec` is the JSON object that the kind of order reads; it says the price too.
         """
+        return self._backend.place(self._request(kind, spec, said))
 
-    @abstractmethod
     def explain_order(
-        self, kind: str, spec: Mapping[str, Any], *, analyst: str | None = None
+        self, kind: str, spec: Mapping[str, Any], **said: Unpack[CallerArguments]
     ) -> OrderExplanation:
         """What an order would cost and how good its release would be; touches no data."""
+        told: OrderExplanation = self._backend.quote(self._request(kind, spec, said)).explain()
+        return told
 
-    @abstractmethod
     def cost_order(
-        self, kind: str, spec: Mapping[str, Any], *, analyst: str | None = None
+        self, kind: str, spec: Mapping[str, Any], **said: Unpack[CallerArguments]
     ) -> dict[Account, Charge]:
         """What each account would be charged for an order not placed before; touches no data."""
+        return self._backend.quote(self._request(kind, spec, said)).bill()
 
     @property
-    @abstractmethod
     def schema(self) -> Schema:
         """What is said about all tables."""
+        return self._backend.schema
 
-    @abstractmethod
-    def _public(self, text: str, *, priced: bool) -> Release | None: ...
+    # --- requests -------------------------------------------------------------------------------
 
-    @abstractmethod
-    def _answer(
-        self, question: str | Query, terms: Terms, analyst: str | None, request: str | None
-    ) -> Release: ...
+    def _question(self, question: Asked, said: QuestionArguments) -> OrderRequest:
+        terms: dict[str, Any] = {name: one for name, one in said.items() if name not in _CALLER}
+        return OrderRequest(_plan(question), Terms(**terms), **self._caller(said))
 
-    @abstractmethod
-    def _remeasure(self, question: str | Query, terms: Terms, analyst: str | None) -> Release: ...
+    def _order(self, kind: str, said: Mapping[str, Any]) -> OrderRequest:
+        spec = {name: one for name, one in said.items() if name not in _CALLER}
+        return self._request(kind, order_spec(spec), said)
 
-    @abstractmethod
-    def _explain(self, question: str | Query, terms: Terms, analyst: str | None) -> Explanation: ...
+    def _request(self, kind: str, spec: Mapping[str, Any], said: Mapping[str, Any]) -> OrderRequest:
+        return OrderRequest(spec, kind=kind, **self._caller(said))
 
-    @abstractmethod
-    def _bill(
-        self, question: str | Query, terms: Terms, analyst: str | None
-    ) -> dict[Account, Charge]: ...
+    def _caller(self, said: Mapping[str, Any]) -> dict[str, Any]:
+        """Who asks; the view of an analyst asks for nobody else."""
+        name = said.get("analyst")
+        if self._analyst is not None and name not in (None, self._analyst):
+            raise InputError(
+                f"{name} asks through the view of {self._analyst}",
+                why="a view asks, and pays, for one analyst",
+                fix="leave the analyst out",
+            )
+        return {"analyst": self._analyst or name, "request": said.get("request")}
+
+    def _placed(self, order: OrderRequest, kind: type[R]) -> R:
+        made = self._backend.place(order)
+        assert isinstance(made, kind)  # noqa: S101 - narrowing: of this kind
+        return made
+
+
+_CALLER = CallerArguments.__annotations__.keys()
 
 
 def _plan(question: Asked) -> str | Query:

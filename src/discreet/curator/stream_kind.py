@@ -25,12 +25,13 @@ from discreet.plan.relations import columns_of, tables_of
 from discreet.plan.schema import PERIODS, KeyPath, PersonPeriod, Schema, distinct
 from discreet.plan.work import Work
 from discreet.privacy import Neighbours
-from discreet.rationals import rational, whole
+from discreet.rationals import whole
 from discreet.sql.reader.read import read
 
 _FIELDS: Final = (
     *("sql", "every", "since", "until", "column", "max_periods", "max_rows", "epsilon", "delta"),
 )
+_ADDED_UP: Final = (AggregateFunction.COUNT, AggregateFunction.SUM)
 _FIX: Final = 'pass {"sql": "SELECT ...", "every": "day", "until": "2026-12-31", "epsilon": "1"}'
 
 
@@ -141,8 +142,8 @@ def _read_stream(said: Mapping[str, Any], query: Query) -> UnpricedStream:
             why=f"periods are {', '.join(PERIODS)}; those of dates are a day at least",
             fix='pass every="day"',
         )
-    name = query.aggregates[0].name
-    distinct([every, *(key.name for key in query.keys), name, f"{name}_added"])
+    names = [one.name for one in query.aggregates]
+    distinct([every, *(key.name for key in query.keys), *names, *(f"{n}_added" for n in names)])
     low = columns_of(query.relation)[column].range
     since = said.get("since") or (None if low is None else _day(low.low, date_kind(query, column)))
     if since is None:
@@ -174,14 +175,13 @@ def _check_counts(query: Query) -> None:
     shown = {*(key.name for key in query.keys), *(one.name for one in query.aggregates)}
     plain = all(out.expression == Column(out.name) and out.name in shown for out in query.outputs)
     unit = tables_of(query.relation)[0].unit
-    counts = [one for one in query.aggregates if one.measure is AggregateFunction.COUNT]
-    simple = len(query.aggregates) == len(counts) == 1
-    simple = simple and not counts[0].arguments and counts[0].where is None
+    simple = query.aggregates and all(one.measure in _ADDED_UP for one in query.aggregates)
     more = query.having or query.order or query.limit is not None or query.offset
     if isinstance(unit, KeyPath):
         what, fix = "about a table that names people by way of another", "name them in the table"
     elif not simple or not plain or more or len(query.sets) > 1:
-        what, fix = "that is no plain COUNT(*)", "ask SELECT city, COUNT(*) FROM ... GROUP BY city"
+        what = "of more than counts and sums"
+        fix = "ask SELECT city, COUNT(*), SUM(x) FROM ... GROUP BY city"
     elif not has_known_keys(query):
         what, fix = "whose groups are not listed", "declare Keys([...]) for its columns"
     else:
@@ -196,7 +196,7 @@ def _check_counts(query: Query) -> None:
 
 def _check_calendar(order: StreamOrder) -> None:
     periods = len(order.calendar) if order.since <= order.until else 0
-    numbers = periods * group_count(order.query)
+    numbers = periods * group_count(order.query) * len(order.query.aggregates)
     if not 0 < periods <= MOST_PERIODS or numbers > MOST_NUMBERS:
         raise InputError(
             f"a standing question over {periods:,} periods and {numbers:,} numbers",
@@ -225,14 +225,3 @@ def _date_column(query: Query, said: str | None) -> str:
 def _day(low: float, kind: Kind) -> str:
     days = low if kind is Kind.DATE else low // 86_400_000_000
     return (dt.date(1970, 1, 1) + dt.timedelta(days=int(days))).isoformat()
-
-
-def stream_spec(sql: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """The JSON of an order from what a caller typed; what was left out is left out."""
-    said = {name: one for name, one in options.items() if one is not None}
-    for name in {"since", "until"} & said.keys():
-        expect(said[name], dt.date, name, fix=f"pass {name}=date(2026, 12, 31)")
-        said[name] = dt.date.isoformat(said[name])
-    for name in {"epsilon", "delta"} & said.keys():
-        said[name] = str(rational(said[name], name))
-    return {"sql": sql, **said}

@@ -3,7 +3,7 @@
 import datetime as dt
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
@@ -27,13 +27,15 @@ from discreet.mechanisms import Gaussian
 from discreet.mechanisms.continual import FactorizedCount
 from discreet.mechanisms.prefix_sums import BITS
 from discreet.plan import canonical
-from discreet.plan.bounding import FULL, group_count, is_by_row
+from discreet.plan.bounding import group_count, is_by_row
 from discreet.plan.calendar import beginnings
 from discreet.plan.expressions import Unit
 from discreet.plan.kinds import Kind
-from discreet.plan.query import Query
+from discreet.plan.query import Aggregate, AggregateFunction, Query
 from discreet.plan.relations import JoinPublic, Scan, columns_of, nodes_of
 from discreet.plan.schema import PersonPeriod
+from discreet.plan.statistics import Total
+from discreet.plan.typing import infer
 from discreet.plan.work import Work
 from discreet.privacy import EPSILON, Neighbours
 from discreet.privacy.budgets.charges import Charge, Measure, price
@@ -92,8 +94,8 @@ class StreamOrder(PlannedOrder):
 
     @cached_property
     def counter(self) -> FactorizedCount:
-        """The mechanism: one stream of vectors, one number a group."""
-        weight = FULL * self.reading.max_rows
+        """The mechanism: one stream of vectors, one number a group and aggregate."""
+        weight = self.reading.sensitivity
         return FactorizedCount(
             horizon=len(self.calendar),
             epsilon=self.asked_for.epsilon,
@@ -149,41 +151,48 @@ class StreamOrder(PlannedOrder):
     def explain(self, dialect: Dialect) -> OrderExplanation:
         """What it will cost, how wrong its numbers will be, and what others would cost."""
         del dialect
-        counter, periods = self.counter, len(self.calendar)
-        once = self._plain_error(self.asked_for)
-        # Each of as many questions has rho/periods, whatever the exact conversion of epsilon.
-        again = once * math.sqrt(periods)
+        periods, reading, every = len(self.calendar), self.reading, self.every
+        columns = {one.name: self._errors(i) for i, one in enumerate(self.query.aggregates)}
+        [first, *more] = columns.values()
         facts = {
             "periods": periods,
             "groups": group_count(self.query),
-            "running_total": round(counter.error() / FULL + 0.5, 1),
-            "one_period": round(counter.increment_error() / FULL + 1, 1),
-            "one_release": round(once, 1),
-            "new_question_each_period": round(again, 1),
+            **first,
             "new_question_each_period_epsilon": float(self.asked_for.epsilon * periods),
+            **({"columns": columns} if more else {}),
         }
-        reading = self.reading
-        bound = (
-            f"{counted(reading.max_periods, self.every)} with {counted(reading.max_rows, 'row')}"
-        )
+        bound = f"{counted(reading.max_periods, every)} with {counted(reading.max_rows, 'row')}"
         text = (
-            f"a standing question over {periods:,} {self.every}s and {facts['groups']:,} groups, "
+            f"a standing question over {periods:,} {every}s and {facts['groups']:,} groups, "
             f"charged once\n{self._who} counts in at most {bound} in each: the first ones; later "
-            "rows count for nothing\nrows that arrive late count in the period in which they "
-            f"arrive\nrunning totals: ± {facts['running_total']:,} at the last {self.every}, 95 "
-            f"times in 100; what one {self.every} adds: ± {facts['one_period']:,}\n"
-            f"one release of the last totals alone, for the same price: ± {facts['one_release']:,}"
-            f"\na new question each {self.every}, for the same price in all: ± "
-            f"{facts['new_question_each_period']:,}; for this epsilon each, it would cost epsilon "
-            f"{facts['new_question_each_period_epsilon']:,g} in all"
+            "rows count for nothing\nrows that arrive late count in the period in which they arrive"
         )
+        for name, off in columns.items():
+            text += (
+                f"\nrunning totals{f' {name}' if more else ''}: ± {off['running_total']:,} at the "
+                f"last {every}, 95 times in 100; what one {every} adds: ± {off['one_period']:,}"
+                "\none release of the last totals alone, for the same price: ± "
+                f"{off['one_release']:,}\na new question each {every}, for the same price in all: "
+                f"± {off['new_question_each_period']:,}"
+            )
+        each = facts["new_question_each_period_epsilon"]
+        text += f"; for this epsilon each, it would cost epsilon {each:,g} in all"
         return OrderExplanation(self.asked_for, self.about, text, facts)
 
-    def _plain_error(self, cost: Price) -> float:
-        """The half-width of one release of counts in which a person counts with all their rows."""
-        rows = self.reading.max_periods * self.reading.max_rows
-        rows *= 1 if self.about is Neighbours.ADD_REMOVE else 2
-        return float(Gaussian(epsilon=cost.epsilon, delta=cost.delta, sensitivity=rows).error(0.95))
+    def _errors(self, place: int) -> dict[str, float]:
+        """Half-widths of one aggregate, beside those of a single release and of many."""
+        unit, reading, cost = self.reading.units[place], self.reading, self.asked_for
+        # All that one person weighs in all periods, if it were one release of all aggregates.
+        most = reading.max_periods * self.counter.sensitivity
+        plain = Gaussian(epsilon=cost.epsilon, delta=cost.delta, sensitivity=most).error(0.95)
+        once = float(plain) * unit
+        return {
+            "running_total": round(self.counter.error() * unit + 0.5, 1),
+            "one_period": round(self.counter.increment_error() * unit + 1, 1),
+            "one_release": round(once, 1),
+            # Each of as many questions has rho/periods, whatever the exact conversion of epsilon.
+            "new_question_each_period": round(once * math.sqrt(len(self.calendar)), 1),
+        }
 
     def seconds(self, bound: Callable[[Query], Work]) -> float:
         """How long reading all rows takes at most."""
@@ -200,42 +209,59 @@ class StreamOrder(PlannedOrder):
         return self.release([])
 
     def release(self, measured: list[list[int]]) -> Release:
-        """What the noisy numbers of the periods so far say, to whole rows.
+        """What the noisy numbers of the periods so far say; counts to whole rows.
 
         Running totals are post-processing of all of them, and what a period adds is the difference
         of two running totals: one adds up to the other.
         """
-        done, name = len(measured), self.query.aggregates[0].name
+        done, count, counter = len(measured), len(self.query.aggregates), self.counter
         keys, groups = known_keys(self.query)
-        totals = _running(self.counter, np.array(measured, dtype=np.float64).reshape(done, groups))
-        added = np.diff(totals, axis=0, prepend=np.zeros((1, groups), dtype=np.int64))
-        kind = ARROW[date_kind(self.query, self.column)]
         days = [day for day in self.calendar[:done] for _ in range(groups)]
-        columns = {self.every: pa.array(days, kind)}
+        columns = {self.every: pa.array(days, ARROW[date_kind(self.query, self.column)])}
         for key, values in zip(self.query.keys, keys.values(), strict=True):
             columns[key.name] = pa.concat_arrays([values] * done) if done else values.slice(0, 0)
-        columns[name] = pa.array(totals.ravel(), pa.int64())
-        columns[f"{name}_added"] = pa.array(added.ravel(), pa.int64())
-        widths = {name: self.counter.error, f"{name}_added": self.counter.increment_error}
-        rounding = {name: 0.5, f"{name}_added": 1.0}
-        facts = facts_of(self.query)
+        noisy = np.array(measured, dtype=np.float64).reshape(done, count, groups)
+        widths: dict[str, pa.Array] = {}
+        for i, one in enumerate(self.query.aggregates):
+            unit, whole = self.reading.units[i], self._is_whole(one)
+            totals = _running(counter, noisy[:, i], unit, whole=whole)
+            added = np.diff(totals, axis=0, prepend=np.zeros((1, groups), dtype=totals.dtype))
+            told = (
+                (one.name, totals, counter.error),
+                (f"{one.name}_added", added, counter.increment_error),
+            )
+            for rounding, (name, numbers, width) in enumerate(told, 1):
+                off = [width(0.95, t) * unit + whole * rounding / 2 for t in range(1, done + 1)]
+                columns[name] = pa.array(numbers.ravel())
+                widths[name] = pa.array(np.repeat(off, groups), pa.float64())
+        said = replace(facts_of(self.query), keys=(self.every, *(k.name for k in self.query.keys)))
         return Release(
             pa.table(columns),
-            {
-                one: pa.array(
-                    np.repeat(
-                        [width(0.95, t) / FULL + rounding[one] for t in range(1, done + 1)], groups
-                    ),
-                    pa.float64(),
-                )
-                for one, width in widths.items()
-            },
+            widths,
             dict.fromkeys(widths, "exact"),
             self.asked_for,
-            self.counter.guarantee,
-            (Cost("all periods", "Gaussian", self.counter.guarantee),),
-            (self._bounds_said(), f"{done} of {len(self.calendar)} periods have been answered"),
-            replace(facts, keys=(self.every, *(key.name for key in self.query.keys))),
+            counter.guarantee,
+            (Cost("all periods", "Gaussian", counter.guarantee),),
+            (
+                self._bounds_said(),
+                f"{done} of {len(self.calendar)} periods have been answered",
+                *self._grids_said(),
+            ),
+            said,
+        )
+
+    def _grids_said(self) -> Iterator[str]:
+        for one, summed in zip(self.query.aggregates, self.reading.statistics, strict=True):
+            if isinstance(summed, Total) and (summed.grid.step != 1 or not self._is_whole(one)):
+                step = f"each value to the nearest multiple of {summed.grid.step:g}"
+                yield f"{one.name} rounds {step}; its interval does not speak of that"
+
+    def _is_whole(self, one: Aggregate) -> bool:
+        """Whether an aggregate is told as whole numbers: counts, and sums of integers."""
+        scope = columns_of(self.query.relation)
+        return not one.arguments or (
+            one.measure is AggregateFunction.COUNT
+            or infer(one.arguments[0], scope).kind is Kind.INTEGER
         )
 
     @property
@@ -253,12 +279,14 @@ class StreamOrder(PlannedOrder):
         )
 
 
-def _running(counter: FactorizedCount, measured: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Running totals in whole rows, period by group."""
-    answers = [counter.running(column * 2.0**-BITS) / FULL for column in measured.T]
+def _running(
+    counter: FactorizedCount, measured: NDArray[np.float64], unit: float, *, whole: bool
+) -> NDArray[Any]:
+    """Running totals in the unit of an aggregate, period by group."""
+    answers = [counter.running(column * 2.0**-BITS) * unit for column in measured.T]
     totals = np.array(answers).T.reshape(measured.shape)
     edge = float(1 << 62)
-    return np.rint(np.clip(totals, -edge, edge)).astype(np.int64)
+    return np.rint(np.clip(totals, -edge, edge)).astype(np.int64) if whole else totals
 
 
 def _tables(query: Query) -> frozenset[str]:

@@ -1,10 +1,10 @@
-"""Read what each period adds to a standing count, people bounded so that the past never changes."""
+"""Read what each period adds to standing totals, people bounded so that the past never changes."""
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import prod
+from math import isqrt, prod
 from typing import Any
 
 import numpy as np
@@ -14,19 +14,25 @@ from numpy.typing import NDArray
 from discreet.answer.execute.totals import put_domains
 from discreet.engines.engine import ARROW, Session
 from discreet.errors import InputError
+from discreet.plan.bounding import FULL
 from discreet.plan.kinds import Kind, Range, Type
-from discreet.plan.query import Query, key_types
+from discreet.plan.query import AggregateFunction, Query, key_types
 from discreet.plan.relations import FilterRows, JoinPublic, Relation, Scan, columns_of
 from discreet.plan.schema import PART, Table
+from discreet.plan.statistics import Rows, Total, plain_total, present
 from discreet.sql.writer.compile_stream import CompiledStream
 from discreet.sql.writer.dialect import Dialect
 
 _MOST_PARTS = 1 << 31
+_FINE = 16
+"""Scales are whole numbers of at least this, where there are several."""
+_CELLS = 16
+"""Bits of the farthest value of a sum: with these, noise for a year is still exact integers."""
 
 
 @dataclass(frozen=True)
 class StreamQuery:
-    """The rows of each group that each period adds, as integers.
+    """What each period adds to the count or sum of each group, as integers.
 
     A row counts in the first period by which its part has arrived and its own period has come:
     whatever is late counts when it arrives. A person counts in the first `max_periods` periods in
@@ -35,14 +41,15 @@ class StreamQuery:
 
     Guarantee:
         Taking a person away changes at most `max_periods` of the vectors that `read` returns, one a
-        period, each by at most FULL * `max_rows` in l1 norm, and so in l2 norm. Rows that are
-        protected by themselves change one of them by FULL. What a period has read stays the same
-        when later parts come.
+        period, each by at most `sensitivity` in l2 norm. Rows that are protected by themselves
+        change one of them. What a period has read stays the same when later parts come.
     Neighbours:
         Adding or removing a person with all their rows in all parts. Which parts there are, and
         through which day they are complete, is public.
     Why:
         Whether and how much a person counts in a period depends on their own rows up to it alone.
+        Their rows weigh FULL * `max_rows` together, so they move the numbers of a statistic by its
+        `reach` times that in l1 norm, and so in l2 norm; statistics lie side by side.
     Edge cases:
         Rows without a date, or outside the calendar, are not counted. Sums saturate at 64 bits.
     """
@@ -59,6 +66,37 @@ class StreamQuery:
         return _scanned(self.query.relation)
 
     @cached_property
+    def statistics(self) -> tuple[Rows | Total, ...]:
+        """What is summed for each aggregate: rows that count, or values around 0 on a grid."""
+        scope = columns_of(self.query.relation)
+        return tuple(
+            _coarser(plain_total(one, scope))
+            if one.measure is AggregateFunction.SUM
+            else Rows(present(one, scope))
+            for one in self.query.aggregates
+        )
+
+    @cached_property
+    def scales(self) -> tuple[int, ...]:
+        """Factors that bring all statistics to about the same sensitivity."""
+        reaches = [_reach(one) for one in self.statistics]
+        most = max(reaches) * (_FINE if len(reaches) > 1 else 1)
+        return tuple(most // one for one in reaches)
+
+    @property
+    def sensitivity(self) -> int:
+        """The most that one person moves the vector of a period, in l2 norm."""
+        scaled = zip(self.statistics, self.scales, strict=True)
+        square = sum((FULL * self.max_rows * scale * _reach(one)) ** 2 for one, scale in scaled)
+        return isqrt(square - 1) + 1
+
+    @property
+    def units(self) -> list[float]:
+        """What one step of each statistic's numbers is worth, in the unit of its aggregate."""
+        scaled = zip(self.statistics, self.scales, strict=True)
+        return [_step(one) / (FULL * scale) for one, scale in scaled]
+
+    @cached_property
     def _compiled_query(self) -> Query:
         return replace(self.query, relation=_with_parts(self.query.relation, self.table))
 
@@ -69,7 +107,7 @@ class StreamQuery:
         calendar: Sequence[dt.date],
         arrivals: Mapping[int, int],
     ) -> NDArray[Any]:
-        """What each period of the calendar adds to each group: private.
+        """What each period of the calendar adds to each group, aggregate by aggregate: private.
 
         `arrivals` has the period in which each part that has arrived counts, from 1.
         """
@@ -82,15 +120,34 @@ class StreamQuery:
         session.put("arrivals", pa.table(listed, schema=pa.schema(types)))
         put_domains(self.query, session)
         bounds = (self.column, self.every, self.max_periods, self.max_rows)
-        compiled = CompiledStream(self._compiled_query, *bounds, dialect)
+        compiled = CompiledStream(self._compiled_query, self.statistics, *bounds, dialect)
         for one in compiled.kept:
             session.keep(*one)
         groups = prod(len(of.keys or ()) for of in key_types(self.query))
-        found = np.zeros((len(calendar), groups), dtype=np.int64)
+        found = np.zeros((len(calendar), len(self.scales), groups), dtype=object)
         for batch in session.stream(compiled.totals):
-            step, place, n = (column.to_numpy(zero_copy_only=False) for column in batch.columns)
-            found[step.astype(np.int64) - 1, place.astype(np.int64)] = n
-        return found
+            step, place, *sums = (c.to_numpy(zero_copy_only=False) for c in batch.columns)
+            for i, one in enumerate(sums):
+                scaled = one.astype(np.int64).astype(object) * self.scales[i]
+                found[step.astype(np.int64) - 1, i, place.astype(np.int64)] = scaled
+        vectors = found.reshape(len(calendar), -1)
+        fits = not vectors.size or np.abs(vectors).max() < 1 << 62
+        return vectors.astype(np.int64) if fits else vectors
+
+
+def _coarser(total: Total) -> Total:
+    """The same sum on a grid that leaves room for the noise of many periods."""
+    bits = max(0, total.grid.reach.bit_length() - _CELLS)
+    reach = -(-total.grid.reach // (1 << bits)) + (bits > 0)
+    return replace(total, grid=replace(total.grid, step=total.grid.step * 2.0**bits, reach=reach))
+
+
+def _reach(statistic: Rows | Total) -> int:
+    return statistic.grid.reach if isinstance(statistic, Total) else 1
+
+
+def _step(statistic: Rows | Total) -> float:
+    return statistic.grid.step if isinstance(statistic, Total) else 1.0
 
 
 def _scanned(relation: Relation) -> Table:
@@ -104,7 +161,7 @@ def _scanned(relation: Relation) -> Table:
     raise InputError(
         "a standing question about more than rows of one table",
         why="each row counts once, in the period in which it comes",
-        fix="ask SELECT city, COUNT(*) FROM visits WHERE ... GROUP BY city",
+        fix="ask SELECT city, COUNT(*), SUM(x) FROM visits WHERE ... GROUP BY city",
     )
 
 

@@ -10,6 +10,7 @@ import datetime as dt
 import json
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
@@ -68,8 +69,10 @@ class Streams:
         FORKS.renew_in_child(self)
 
     def renew(self) -> None:
-        """Begin with a lock that nobody holds."""
+        """Begin with a lock that nobody holds, and look for standing questions again."""
         self._lock = threading.RLock()
+        self._asked: dict[str, list[int]] = {}
+        self._seen: dict[str, int] = {}
 
     def release(self, charge: int) -> Release:
         """The answer so far, after the periods that are complete by now."""
@@ -88,6 +91,20 @@ class Streams:
                 finally:
                     self._ledger.let_go(charge)
         return self._told(charge, planned)
+
+    def go_on(self, dataset: str) -> None:
+        """Answer the periods that have become complete, of all standing questions of a dataset.
+
+        One that cannot be answered now is answered when it is next looked at.
+        """
+        with self._lock:
+            known, until = self._asked.setdefault(dataset, []), self._ledger.head().sequence
+            found = self._ledger.charges([dataset], after=self._seen.get(dataset, 0), until=until)
+            known += [one.sequence for one in found if one.facts.get("kind") == "stream"]
+            self._seen[dataset] = until
+        for charge in tuple(known):
+            with suppress(DiscreetError):
+                self.release(charge)
 
     def told(self, charge: int) -> Release:
         """What is stored so far; no data is read."""

@@ -20,7 +20,6 @@ from discreet.curator.arguments import read_fields, readable
 from discreet.curator.histogram_orders import (
     Asked,
     gaussian_price,
-    order_spec,
     read_asked,
     read_columns,
     read_max_rows,
@@ -45,7 +44,7 @@ from discreet.privacy import GDP, Guarantee, Neighbours
 from discreet.privacy.budgets.charges import Charge, Measure, price_sum
 from discreet.privacy.composition.composed import compose
 from discreet.sql.writer.dialect import Dialect
-from discreet.workload.counting_query import CountingQuery, plain_where
+from discreet.workload.counting_query import CountingQuery
 from discreet.workload.domain import Attribute, Domain
 from discreet.workload.histogram import JointHistogram
 from discreet.workload.matrix import MOST_CELLS
@@ -324,7 +323,9 @@ class WorkloadKind(OrderKind):
             names = [name for name in table.columns if name in asked]
             names += sorted(map(str, asked - set(table.columns)))  # refused by their name
             bins = said.get("bins")
-            attributes = (Attribute.of(n, of, bins=b) for n, of, b in read_columns(table, names, bins))
+            attributes = (
+                Attribute.of(n, of, bins=b) for n, of, b in read_columns(table, names, bins)
+            )
             domain = Domain(tuple(attributes))
             queries = tuple(CountingQuery.from_dict(domain, where) for where in wheres)
             order = WorkloadOrder(
@@ -356,13 +357,6 @@ class WorkloadKind(OrderKind):
     def release(self, stored: bytes) -> WorkloadRelease:
         """Answers to a workload."""
         return WorkloadRelease.from_bytes(stored)
-
-
-def workload_spec(
-    table: str, queries: Sequence[Mapping[str, Any]], options: Mapping[str, Any]
-) -> dict[str, Any]:
-    """The JSON of an order from what a caller typed."""
-    return order_spec(table, {**options, "queries": [plain_where(where) for where in queries]})
 
 
 def _packed(values: NDArray[np.float64], deviations: NDArray[np.float64]) -> bytes:

@@ -459,7 +459,7 @@ def test_a_plan_about_a_table_out_of_scope_is_refused(shared):
 
 def test_a_table_whose_people_are_out_of_scope_is_out_of_scope(monkeypatch):
     """Such a table is refused today; it may have been added before."""
-    monkeypatch.setattr("discreet.curator.data.data_store.check_people", lambda *_: None)
+    monkeypatch.setattr("discreet.curator.data.table_checks.check_people", lambda *_: None)
     people = pa.table({"id": range(5), "age": [1] * 5})
     orders = pa.table({"who": range(5), "sum": [1.0] * 5})
     with dp.Curator.in_memory() as curator:

@@ -140,14 +140,14 @@ def test_a_geography_may_have_one_level(curator, tmp_path):
 
 def test_rows_that_are_protected_by_themselves_have_whole_noise(tmp_path):
     with census(dp.Curator.in_memory(), unit=dp.EachRow(), limits=None) as curator:
-        order = curator._offer_order("release", plan().spec, None).planned
+        order = curator._local.offer_order("release", plan().spec, None).planned
         assert order.measurement(0).step == FULL
         check_consistent(curator.release(plan(), tmp_path))
 
 
 def test_without_a_delta_noise_is_laplace_and_costs_epsilon(tmp_path):
     with census(dp.Curator.in_memory(), budget=dp.Budget(epsilon=2)) as curator:
-        order = curator._offer_order("release", plan(delta=None).spec, None).planned
+        order = curator._local.offer_order("release", plan(delta=None).spec, None).planned
         assert order.noise_kind is NoiseKind.LAPLACE
         check_consistent(curator.release(plan(delta=None), tmp_path))
         assert curator.budget("people").left.amount == 1
@@ -155,7 +155,7 @@ def test_without_a_delta_noise_is_laplace_and_costs_epsilon(tmp_path):
 
 def test_shares_divide_the_price_over_levels(curator):
     shares = {"nation": 1, "state": "1/2", "county": 1, "block": 1.5}
-    order = curator._offer_order("release", plan(shares=shares).spec, None).planned
+    order = curator._local.offer_order("release", plan(shares=shares).spec, None).planned
     assert order.facts.shares == tuple(Fraction(n, 8) for n in (2, 1, 2, 3))
     noise = order.deviations()
     assert noise["nation"] ** 2 * 2 == pytest.approx(noise["state"] ** 2)
@@ -293,7 +293,7 @@ def test_the_same_again_costs_nothing_draws_nothing_and_is_the_same(curator, tmp
     assert again.random_bytes == 0
     assert all_tables(again) == all_tables(first)
     assert again.charge == first.charge
-    order = curator._offer_order("release", plan().spec, None).planned
+    order = curator._local.offer_order("release", plan().spec, None).planned
     assert CensusRelease.from_bytes(first.release.to_bytes()) == first.release
     assert first.release.guarantee.mu**2 == order.amount
 
@@ -442,7 +442,7 @@ def test_parts_of_another_release_of_the_same_number_are_not_taken(tmp_path):
 
 
 def test_a_failure_of_the_engine_quotes_nothing_and_is_gone_on_from(curator, tmp_path, monkeypatch):
-    query = type(curator._offer_order("release", plan().spec, None).planned.facts.query)
+    query = type(curator._local.offer_order("release", plan().spec, None).planned.facts.query)
 
     def failing(*_):
         raise RuntimeError("a value of somebody")
@@ -521,7 +521,7 @@ def test_noise_that_was_not_paid_for_is_never_drawn(curator, tmp_path, monkeypat
 
 @pytest.mark.parametrize(("fault", "refuted"), [(1, False), (2, True)])
 def test_the_auditor_refutes_halved_noise_from_samples(curator, monkeypatch, fault, refuted):
-    order = curator._offer_order("release", plan({"total": []}, epsilon=8).spec, None).planned
+    order = curator._local.offer_order("release", plan({"total": []}, epsilon=8).spec, None).planned
     if fault > 1:
         halve_noise(2, monkeypatch, cost=fault**2)
     law = order.measurement(2)
@@ -536,7 +536,7 @@ def test_the_auditor_refutes_halved_noise_from_samples(curator, monkeypatch, fau
 def test_change_one_neighbours_have_twice_the_sensitivity(tmp_path):
     change = Neighbours.CHANGE_ONE
     with census(dp.Curator.in_memory(neighbours=change)) as curator:
-        order = curator._offer_order("release", plan().spec, None).planned
+        order = curator._local.offer_order("release", plan().spec, None).planned
         assert order.measurement(0).sensitivity == 2 * FULL
         assert curator.release(plan(), tmp_path).release.guarantee.neighbours is change
 

@@ -414,7 +414,7 @@ def test_a_table_that_was_added_before_it_was_refused_is_not_asked_about(curator
     import pyarrow as pa
 
     with monkeypatch.context() as past:
-        past.setattr("discreet.curator.data.data_store.check_people", lambda *_: None)
+        past.setattr("discreet.curator.data.table_checks.check_people", lambda *_: None)
         people = pa.table({"id": range(9), "person": range(9)})
         curator.add("people", people, unit="person", budget=BUDGET)
         notes = pa.table({"visit": range(9)})

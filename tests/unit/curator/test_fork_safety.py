@@ -156,7 +156,7 @@ def test_a_child_computes_in_threads_of_its_own(tmp_path):
 from discreet.curator.pricing import Terms
 
 def later(epsilon):
-    offer = curator._offer(COUNT, Terms(epsilon, None, None, None), None)
+    offer = curator._local.offer(COUNT, Terms(epsilon, None, None, None), None)
     receipt = curator._answer_service.charge(offer)
     return curator._jobs.start(receipt).result(20).to_bytes()
 

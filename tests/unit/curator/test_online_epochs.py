@@ -311,7 +311,7 @@ def test_an_epoch_of_a_retired_dataset_answers_from_what_is_stored(curator):
     session.ask(HARD)
     steps = curator.ledger.steps(session.charge)
     curator.retire("people", reason="over")
-    reply = curator._ask_online(session.charge, [HARD, {"sex": "female"}], 0.95)
+    reply = curator._backend.ask_online(session.charge, [HARD, {"sex": "female"}], 0.95)
     assert reply.held is False
     assert not any(one.checked or one.bought for one in reply.answers)
     assert curator.ledger.steps(session.charge) == steps

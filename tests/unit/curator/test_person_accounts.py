@@ -300,7 +300,7 @@ def test_a_crash_in_any_step_loses_time_and_no_charge(step, tmp_path, monkeypatc
 
 def test_a_cancelled_question_stays_charged():
     with clinic(CROWD) as curator:
-        offer = curator._offer(COUNT, terms(), None)
+        offer = curator._local.offer(COUNT, terms(), None)
         receipt = curator._answer_service.charge(offer)
         curator.cancel(receipt.sequence)
         assert len(spent(curator)) == 100
@@ -309,10 +309,10 @@ def test_a_cancelled_question_stays_charged():
 def test_a_charge_that_others_overtook_has_the_participants_of_its_turn():
     with clinic(CROWD) as curator:
         drain(curator, times=2)
-        first = curator._answer_service.charge(curator._offer(COUNT, terms(120.5), None))
+        first = curator._answer_service.charge(curator._local.offer(COUNT, terms(120.5), None))
         assert number(curator, COUNT, epsilon=122) == [0]  # the first took the rest
         assert curator._answer_service.collect(first).table.column("n").to_pylist() == [100]
-        late = curator._answer_service.charge(curator._offer(COUNT, terms(124), None))
+        late = curator._answer_service.charge(curator._local.offer(COUNT, terms(124), None))
         number(curator, COUNT, epsilon=126)
         curator._answer_service.people.of("visits")._left.clear()  # as after very many
         assert curator._answer_service.collect(late).table.column("n").to_pylist() == [0]
@@ -365,7 +365,7 @@ def test_balances_are_told_by_the_version_that_each_charge_was_made_for(tmp_path
     later = [(i, CITIES[i % 3], i % 10) for i in range(80, 120)]
     with add(dp.Curator(tmp_path / "a"), CROWD) as curator, dp.Curator(tmp_path / "a") as other:
         drain(curator, times=1)
-        waiting = curator._answer_service.charge(curator._offer(COUNT, terms(121), None))
+        waiting = curator._answer_service.charge(curator._local.offer(COUNT, terms(121), None))
         assert other.append("visits", visits(later)) == 2
         assert number(other, COUNT, epsilon=122) == [120]
         assert number(other, COUNT, epsilon=123) == [20]  # new people, and all rows of known ones

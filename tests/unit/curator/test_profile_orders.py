@@ -94,7 +94,7 @@ def test_every_column_is_told_at_one_price_and_once(curator):
 
 
 def test_what_is_charged_is_what_is_planned_and_measured(shared):
-    planned = shared._offer_order("profile", spec(), None).planned
+    planned = shared._local.offer_order("profile", spec(), None).planned
     assert planned.parts == 3 + 5 * 4 + 2 * 2 + 2  # numbers and times, texts, keys
     heard = []
     true = ProfileNoise.release
@@ -136,7 +136,7 @@ def spec(**other):
 
 def measured(table, **other):
     with add(dp.Curator.in_memory(), table, **other) as curator:
-        planned = curator._offer_order("profile", spec(), None).planned
+        planned = curator._local.offer_order("profile", spec(), None).planned
         return planned.measure(curator._data_store.open(planned.tables), None)
 
 

@@ -55,7 +55,7 @@ def test_its_name_is_never_used_again_and_it_takes_no_rows(tmp_path, file):
 def test_what_was_charged_before_is_still_finished(tmp_path, file):
     with add_visits(dp.Curator(tmp_path / "c"), file) as curator:
         window = curator.window("owner")
-        offer = curator._offer(COUNT, Terms(epsilon=0.1), None)
+        offer = curator._local.offer(COUNT, Terms(epsilon=0.1), None)
         receipt = curator._answer_service.charge(offer)
         curator.retire("visits", reason="over")
         assert curator._answer_service.collect(receipt).table.num_rows == 1

@@ -5,6 +5,7 @@ import json
 import math
 import random
 from collections import Counter, defaultdict
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -228,6 +229,84 @@ def test_running_totals_and_periods_add_up_and_a_late_row_counts_when_it_arrives
         assert "3 of 8 periods have been answered" in now.notes
 
 
+def test_periods_are_answered_as_parts_arrive(tmp_path):
+    with clinic([(1, 1, "Haifa")], tmp_path / "c") as curator:
+        watched = curator.watch(COUNT, **TERMS)
+        other = curator.watch(COUNT, **{**TERMS, "epsilon": 900}, analyst="ana")
+        curator.append("visits", visits([(2, 1, "Oslo")]))  # of which nobody says that it is all
+        assert not curator.ledger.steps(watched.charge)
+        curator.append("visits", visits([(2, 2, "Oslo")]), through=day(2))
+        assert [len(curator.ledger.steps(one.charge)) for one in (watched, other)] == [2, 2]
+    with dp.Curator(tmp_path / "c") as again:
+        again.append("visits", visits([(3, 3, "Oslo")]), through=day(3))
+        assert len(again.ledger.steps(watched.charge)) == 3
+
+
+AMOUNTS = pa.table(
+    {
+        "user": pa.array([1, 1, 2, 3, 3, 4, None]),
+        "day": pa.array([day(one) for one in (1, 1, 1, 2, 2, 2, 1)], pa.date32()),
+        "city": ["Oslo", "Haifa", "Oslo", "Oslo", "Oslo", "Haifa", "Oslo"],
+        "paid": pa.array([5, -3, 10, 4, None, 50, 9]),
+        "share": pa.array([0.5, 0.25, -0.5, 1.0, 0.5, 0.75, 1.0]),
+    }
+)
+SEVERAL = """SELECT city, COUNT(*) AS n, COUNT(paid) AS m, SUM(paid) AS total, SUM(share) AS part,
+COUNT(*) FILTER (WHERE share > 0) AS some FROM visits WHERE user <> 4 GROUP BY city"""
+
+
+def paying(curator, budget=None):
+    bounds = {"paid": dp.Bounds(-10, 10), "share": dp.Bounds(-1, 1), "city": dp.Keys(CITIES)}
+    bounds["day"] = dp.Bounds(FIRST, dt.date(2026, 12, 31))
+    budget = budget or dp.Budget(epsilon=10**7, delta=1e-5)
+    curator.add("visits", AMOUNTS, unit="user", budget=budget, columns=bounds)
+    return curator
+
+
+def test_sums_filters_and_several_aggregates_share_one_price():
+    with paying(dp.Curator.in_memory()) as curator:
+        watched = curator.watch(SEVERAL, **{**TERMS, "epsilon": 10**6, "max_rows": 2})
+        curator.append("visits", AMOUNTS.slice(0, 0), through=day(2))
+        rows = {(r["day"].day, r["city"]): r for r in watched.release().table.to_pylist()}
+        wanted = ["n", "m", "total", "part", "some", "total_added"]
+        near = partial(pytest.approx, abs=0.05)
+        assert [rows[1, "Oslo"][one] for one in wanted] == near([2, 2, 15, 0, 1, 15])
+        assert [rows[2, "Oslo"][one] for one in wanted] == near([4, 3, 19, 1.5, 3, 4])
+        assert [rows[2, "Haifa"][one] for one in wanted] == near([1, 1, -3, 0.25, 1, 0])
+        told = curator.explain_order("stream", {**json.loads(_spec()), "sql": SEVERAL})
+        assert list(told.facts["columns"]) == ["n", "m", "total", "part", "some"]
+        assert "running totals total" in told.text
+
+
+def test_nothing_to_group_by_is_one_running_total():
+    with paying(dp.Curator.in_memory()) as curator:
+        watched = curator.watch("SELECT SUM(paid) AS s FROM visits", **{**TERMS, "epsilon": 10**6})
+        curator.append("visits", AMOUNTS.slice(0, 0), through=day(2))
+        # One row each: who has two on a day weighs half for either.
+        assert watched.release().table.column("s").to_pylist() == [11, 23]
+
+
+def test_one_person_moves_all_sums_of_a_period_by_no_more_than_the_sensitivity():
+    wild = {"user": [9, 9, 9], "day": [day(1)] * 3, "city": ["Oslo", "Oslo", "Haifa"]}
+    rows = pa.table({**wild, "paid": [999, 10, -999], "share": [1e300, 1.0, -7.0]})
+    rows = rows.cast(AMOUNTS.schema)
+    for limit in (1, 2, 3):
+        vectors = []
+        for part in (AMOUNTS.slice(0, 0), rows):
+            with paying(dp.Curator.in_memory()) as curator:
+                terms = {**TERMS, "max_rows": limit}
+                watched = curator.watch(SEVERAL, **terms)
+                curator.append("visits", part, through=day(1), again=True)
+                found = curator.ledger.find(watched.charge)
+                receipt = dp.curator.ledger.orders.Receipt(watched.charge, found.order, None)
+                planned = curator._answer_service._planned(receipt)
+                vectors += [curator._streams._read(planned, [2])[0]]
+        square = sum(int(a - b) ** 2 for a, b in zip(*vectors, strict=True))
+        most = planned.counter.sensitivity
+        assert most == planned.reading.sensitivity
+        assert most**2 / 9 < square <= most**2
+
+
 def test_a_standing_question_is_charged_once_whatever_comes(tmp_path):
     with clinic([(1, 1, "Haifa")], tmp_path / "c") as curator:
         watched = curator.watch(COUNT, **TERMS)
@@ -272,11 +351,10 @@ def test_one_that_is_killed_mid_period_goes_on_under_the_same_charge(tmp_path, m
 
     with clinic([(1, 1, "Haifa")], tmp_path / "c") as curator:
         watched = curator.watch(COUNT, **TERMS)
-        curator.append("visits", visits([(2, 2, "Oslo")]), through=day(4))
         with monkeypatch.context() as patch:
             patch.setattr(Ledger, "step", killed)
             with pytest.raises(KeyboardInterrupt):
-                watched.release()
+                curator.append("visits", visits([(2, 2, "Oslo")]), through=day(4))
         kept, paid = curator.ledger.steps(watched.charge), curator.budget("visits").total
         assert len(kept) == 2
     with dp.Curator(tmp_path / "c") as curator:
@@ -310,14 +388,14 @@ def test_other_charges_are_no_standing_questions():
         [charge] = curator.ledger.asked(["visits"])
         for number in (charge.sequence, 999):
             with pytest.raises(DiscreetError, match="no standing question"):
-                curator._stream_release(number)
+                curator._backend.stream_release(number)
 
 
 def test_a_worker_that_another_one_overtook_tells_what_is_stored(tmp_path):
     with clinic([(1, 1, "Haifa")], tmp_path / "c") as one, dp.Curator(tmp_path / "c") as other:
         watched, same = one.watch(COUNT, **TERMS), other.watch(COUNT, **TERMS)
-        one.append("visits", visits([(2, 1, "Oslo")]), through=day(1))
         assert one.ledger.hold(watched.charge)
+        other.append("visits", visits([(2, 1, "Oslo")]), through=day(1))
         assert same.release().table.num_rows == 0
         told = watched.release()
         assert told.table.num_rows == 3
@@ -332,9 +410,9 @@ def test_data_that_cannot_be_read_tells_nothing_and_is_tried_again(monkeypatch):
 
     with clinic([(1, 1, "Haifa")]) as curator:
         watched = curator.watch(COUNT, **TERMS)
-        curator.append("visits", visits([(2, 1, "Oslo")]), through=day(1))
         with monkeypatch.context() as patch:
             patch.setattr(StreamQuery, "read", fail)
+            curator.append("visits", visits([(2, 1, "Oslo")]), through=day(1))
             with pytest.raises(EngineError) as told:
                 watched.release()
         assert "quote" not in str(told.value)
@@ -449,7 +527,7 @@ def planned(periods, max_periods, groups=3, about=dp.Neighbours.ADD_REMOVE):
             "delta": "1e-7",
         }
         spec |= {"until": day(periods).isoformat(), "max_periods": max_periods}
-        offer = curator._offer_order("stream", spec, None)
+        offer = curator._local.offer_order("stream", spec, None)
         return offer.planned, offer.explanation
 
 
@@ -489,7 +567,7 @@ def test_the_noise_of_a_period_is_drawn_from_the_counter(monkeypatch):
         curator.append("visits", visits([(2, 1, "Oslo")]), through=day(2))
         assert totals(watched.release())[2] == {"Austin": 0, "Haifa": 1, "Oslo": 1}
         watched.release()
-        order = curator._offer_order("stream", json.loads(_spec()), None).planned
+        order = curator._local.offer_order("stream", json.loads(_spec()), None).planned
         assert asked == [(order.counter.variance, (3,))] * 2
 
 

@@ -89,7 +89,7 @@ def test_neighbours_see_nothing_but_released_numbers():
 
     def made(rows):
         with add_people(dp.Curator.in_memory(), rows) as curator:
-            planned = curator._offer_order("synthesis", SPEC, None).planned
+            planned = curator._local.offer_order("synthesis", SPEC, None).planned
             return planned.measure(curator._data_store.open(()), None)
 
     differences = replay(made, whole, fewer)
@@ -142,18 +142,18 @@ def test_an_epsilon_budget_cannot_pay_gaussian_noise():
 
 
 def test_stored_measurements_make_the_same_release_and_are_checked(curator):
-    offer = curator._offer_order("synthesis", SPEC, None)
+    offer = curator._local.offer_order("synthesis", SPEC, None)
     measured = offer.planned.measure(curator._data_store.open(()), None)
     again = KINDS["synthesis"].read(offer.order(), curator.schema)
     assert again.present(measured) == offer.planned.present(measured)
-    cheaper = curator._offer_order("synthesis", {**SPEC, "epsilon": "1"}, None).planned
+    cheaper = curator._local.offer_order("synthesis", {**SPEC, "epsilon": "1"}, None).planned
     with pytest.raises(InvariantBroken, match="not what was charged"):
         cheaper.present(measured)
 
 
 def test_a_crash_after_measuring_is_finished_with_the_same_noise(folder, monkeypatch):
     with dp.Curator(folder) as curator:
-        offer = curator._offer_order("synthesis", SPEC, None)
+        offer = curator._local.offer_order("synthesis", SPEC, None)
         with monkeypatch.context() as patch:
             patch.setattr(type(offer.planned), "present", lambda *_: 1 / 0)
             with pytest.raises(InvariantBroken):

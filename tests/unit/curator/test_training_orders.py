@@ -211,7 +211,8 @@ def test_a_run_begins_only_once_the_ledger_has_that_it_did(tmp_path, monkeypatch
             with pytest.raises(LedgerError, match="has the turn to begin"):
                 curator.fit(trainer(), "visits", **WORDS)
             assert not taken
-            another._ledger.let_go(another._charge_of("training", spec, None))
+            placed = another._local.offer_order("training", spec, None)
+            another._ledger.let_go(another._local.sequence(placed))
         curator.fit(trainer(), "visits", **WORDS)
         assert len(taken) == 8
         shutil.rmtree(tmp_path / "c" / "training")
@@ -304,7 +305,7 @@ def test_people_keep_their_seats_whatever_order_rows_come_in(unit):
             columns = {"age": dp.Bounds(0, 100), "city": dp.Keys(["Haifa", "Oslo"])}
             curator.add("visits", rows, unit=unit, budget=dp.Budget(rho=9), columns=columns)
             spec = training_spec(trainer(band=3), "visits", FEATURES, "sick", 1)
-            offer = curator._offer_order("training", spec, None)
+            offer = curator._local.offer_order("training", spec, None)
             x, y, people = offer.planned.rows(curator._data_store.open(["visits"]))
             return people or (x.tolist(), y.tolist())
 

@@ -99,12 +99,12 @@ class CompiledQuery:
         ]
         return f"SELECT * FROM ({text}) AS r WHERE {' AND '.join(known)}" if known else text
 
-    def parts(self) -> str:
-        """The rows with each one's part in each statistic that is a sum.
+    def parts(self, **columns: str) -> str:
+        """The rows with each one's part in each statistic that is a sum, and further `columns`.
 
         v is a value on its grid, NULL where the row does not count; p says whether it counts.
         """
-        found, shown = [], []
+        found, shown = [f"{text} AS {name}" for name, text in columns.items()], [*columns]
         for i, statistic in enumerate(self.statistics):
             match statistic:
                 case Total(value, where, grid):
@@ -117,13 +117,18 @@ class CompiledQuery:
                     pass
         # A value is named before it is put on its grid, where it is read more than once.
         rows = self.rows(found)
-        columns = ", ".join([*self._owner, *self.keys, *shown])
-        return f"SELECT {columns} FROM ({rows}) AS r" if self._of(Total) else rows
+        names = ", ".join([*self._owner, *self.keys, *shown])
+        return f"SELECT {names} FROM ({rows}) AS r" if self._of(Total) else rows
+
+    @property
+    def sums(self) -> list[str]:
+        """The sum over rows of each statistic that is one: s0, s1, ..."""
+        return [f"{self._sum(i)} AS s{i}" for i in self._of(Rows, Total)]
 
     @cached_property
     def pairs(self) -> Kept:
         """One row for each person and group."""
-        sums = [f"{self._sum(i)} AS s{i}" for i in self._of(Rows, Total)]
+        sums = self.sums
         flags = [f"BOOL_OR(p{i}) AS q{i}" for i in self._of(People)]
         columns = ", ".join([self._person, *self.keys, "COUNT(*) AS n", *sums, *flags])
         places = _places(1 + len(self.keys))

@@ -1,6 +1,6 @@
-"""A standing count as an engine's SQL: exact integers for each period and group.
+"""A standing question as an engine's SQL: exact integers for each period and group.
 
-    [cells]  one row for each person, period and group: how many rows
+    [cells]  one row for each person, period and group: how many rows, and their sums
     [turns]  one row for each person and period: which of their periods it is, and their weight
     totals   the weighted sums of all people, by period and by the place of the group
 
@@ -18,7 +18,7 @@ from discreet.plan.kinds import Kind
 from discreet.plan.query import Query, key_types
 from discreet.plan.relations import columns_of
 from discreet.plan.schema import PART, PERSON
-from discreet.plan.statistics import Rows
+from discreet.plan.statistics import Statistic
 from discreet.sql.writer.compile import CompiledQuery, Kept
 from discreet.sql.writer.dialect import Dialect
 from discreet.sql.writer.integers import saturated
@@ -26,9 +26,10 @@ from discreet.sql.writer.integers import saturated
 
 @dataclass(frozen=True)
 class CompiledStream:
-    """The statements of a standing count; what they bound is said in `StreamQuery`."""
+    """The statements of a standing question; what they bound is said in `StreamQuery`."""
 
     query: Query
+    statistics: tuple[Statistic, ...]
     column: str
     every: str
     max_periods: int
@@ -37,7 +38,7 @@ class CompiledStream:
 
     @cached_property
     def _compiled(self) -> CompiledQuery:
-        return CompiledQuery(self.query, (Rows(None),), self.dialect)
+        return CompiledQuery(self.query, self.statistics, self.dialect)
 
     @cached_property
     def _by_row(self) -> bool:
@@ -57,15 +58,15 @@ class CompiledStream:
         dialect, scope = self.dialect, columns_of(self.query.relation)
         period = dialect.render(Truncate(Column(self.column), Unit(self.every)), scope)
         part = dialect.render(Column(PART), scope)
-        rows = self._compiled.rows([f"{period} AS period", f"{part} AS part"])
+        rows = self._compiled.parts(period=period, part=part)
         later = dialect.choose([("a.step > c.step", "a.step")], "c.step")
         placed = (
             f"SELECT r.*, {later} AS step FROM ({rows}) AS r JOIN calendar AS c "
             "ON r.period = c.period JOIN arrivals AS a ON r.part = a.part"
         )
         names = ", ".join([*([] if self._by_row else [self._person]), "step", *self._compiled.keys])
-        select = f"SELECT {names}, COUNT(*) AS n FROM ({placed}) AS r GROUP BY {names}"
-        return Kept("cells", select)
+        sums = ", ".join(["COUNT(*) AS n", *self._compiled.sums])
+        return Kept("cells", f"SELECT {names}, {sums} FROM ({placed}) AS r GROUP BY {names}")
 
     @property
     def _turns(self) -> Kept:
@@ -81,18 +82,21 @@ class CompiledStream:
 
     @property
     def totals(self) -> str:
-        """The sums of each period and group that has rows: step, place and n."""
+        """The sums of each period and group that has rows: step, place and t0, t1, ..."""
         source, weight = "cells AS t", str(FULL)
         if not self._by_row:
             source = f"cells AS t JOIN turns AS w USING ({self._person}, step)"
             source, weight = f"{source} WHERE turn <= {self.max_periods}", "w.weight"
-        total = self.dialect.sum(f"{self.dialect.wide('t.n')} * {weight}")
+        places = range(len(self.statistics))
+        total = ", ".join(
+            f"{self.dialect.sum(f't.s{i} * {weight}', wide=True)} AS t{i}" for i in places
+        )
         keys = [f"t.{name}" for name in self._compiled.keys]
         names = ", ".join(["step", *keys])
-        grouped = f"SELECT {names}, {total} AS n FROM {source} GROUP BY {names}"
+        grouped = f"SELECT {names}, {total} FROM {source} GROUP BY {names}"
         place, joins = "", ""
         for i, of in enumerate(key_types(self.query)):
             place = f"({place} * {len(of.keys or ())} + d{i}.c)" if place else f"d{i}.c"
             joins += f" JOIN d{i} ON {self.dialect.same(f't.k{i}', f'd{i}.k')}"
-        shown = f"step, {place or '0'} AS place, {saturated('n', self.dialect)} AS n"
-        return f"SELECT {shown} FROM ({grouped}) AS t{joins}"
+        sums = ", ".join(f"{saturated(f't{i}', self.dialect)} AS t{i}" for i in places)
+        return f"SELECT step, {place or '0'} AS place, {sums} FROM ({grouped}) AS t{joins}"

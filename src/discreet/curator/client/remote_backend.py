@@ -1,0 +1,155 @@
+"""Questions and orders that a server answers: the same requests, as JSON over a connection."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
+
+from discreet.answer.plan.explain import Explanation
+from discreet.answer.present.base_release import BaseRelease
+from discreet.answer.present.release import Release, as_table
+from discreet.curator.client import declarations, wire
+from discreet.curator.client.explanation_json import read_explanation
+from discreet.curator.client.remote_ledger import foreign, read_reply
+from discreet.curator.online_epochs import OnlineReply
+from discreet.curator.order_kinds import kind_named
+from discreet.curator.question_backend import OrderRequest, QuestionBackend, Quote
+from discreet.errors import InputError, ServiceError
+from discreet.plan import canonical
+from discreet.plan.query import Query
+from discreet.plan.schema import Schema
+from discreet.workload.counting_query import plain_where
+from discreet.workload.online import OnlineState
+
+if TYPE_CHECKING:
+    from discreet.curator.client.connection import ServerConnection
+
+PATIENCE: Final = 600.0
+"""Seconds to wait for an answer that is charged."""
+
+_PAUSE: Final = 0.25
+_REMEASURE: Final = "/v1/remeasure"
+
+
+@dataclass(slots=True)
+class RemoteBackend(QuestionBackend):
+    """Asks a server, which knows whoever asks by their token."""
+
+    link: "ServerConnection"
+    _me: str | None = None
+
+    @property
+    def schema(self) -> Schema:
+        """What is said about all tables in sight."""
+        return read_reply(self.link.get("/v1/schema"), declarations.read_schema)[0]
+
+    def public(self, text: str, *, priced: bool) -> Release | None:
+        """What is asked for nothing, if the server finds that it is free."""
+        free = OrderRequest(text)
+        return None if priced else as_table(self._asked("/v1/queries", {"sql": text}, free))
+
+    def place(self, asked: OrderRequest) -> BaseRelease:
+        """Place an order and wait for its release."""
+        return self._asked(f"/v1/{_kind(asked)}", self._body(asked), asked)
+
+    def remeasure(self, asked: OrderRequest) -> Release:
+        """Answer a question again, merged with what its analyst was told before."""
+        return as_table(self._asked(_REMEASURE, self._body(asked), replace(asked, request=None)))
+
+    def quote(self, asked: OrderRequest) -> Quote:
+        """What an order would come to."""
+        question = asked.terms is not None
+        path = "/v1/explain" if question else "/v1/orders/explain"
+        told = self.link.post(path, self._body(asked), safe=True)
+        explain: Callable[[Any], Any] = _explanation if question else wire.read_order_explanation
+        return Quote(
+            lambda: read_reply(told, explain),
+            lambda: read_reply(told, lambda facts: wire.read_bill(facts["bill"])),
+            lambda: read_reply(told, lambda facts: int(facts["before"])),
+        )
+
+    def ask_online(
+        self, charge: int, wheres: Sequence[Mapping[str, Any]], confidence: float
+    ) -> OnlineReply:
+        """Answer counting queries under the charge of an epoch."""
+        body = {"queries": [plain_where(one) for one in wheres], "confidence": confidence}
+        told = self.link.post(f"/v1/online/{charge}/ask", body, safe=True)
+        return read_reply(told, OnlineReply.from_dict)
+
+    def online_state(self, charge: int) -> OnlineState:
+        """Everything public about an epoch."""
+        return OnlineState.from_bytes(self.link.get(f"/v1/online/{charge}").content)
+
+    def stream_release(self, charge: int) -> Release:
+        """A standing question, after the periods that are complete by now."""
+        return Release.from_bytes(self.link.get(f"/v1/streams/{charge}").content)
+
+    def check_name(self, name: str | None) -> None:
+        """Refuse to ask for somebody whose token this is not."""
+        if name is not None and self._me is None:
+            self._me = str(read_reply(self.link.get("/v1/me"), lambda facts: facts["name"]))
+        if name not in (None, self._me):
+            raise InputError(
+                f"this token is not for {name}",
+                why="a server knows whoever asks by their token",
+                fix="leave the name out, or use a token that was made for it",
+            )
+
+    def _body(self, asked: OrderRequest) -> dict[str, Any]:
+        self.check_name(asked.analyst)
+        what, terms = asked.asked, asked.terms
+        if terms is None:
+            spec = what if isinstance(what, Mapping) else {}
+            return {"kind": kind_named(asked.kind).name, "spec": wire.plain_json(spec)}
+        if isinstance(what, Query):
+            return {"plan": canonical.write(what), **wire.write_terms(terms)}
+        if not isinstance(what, str):
+            raise InputError(
+                f"a question of type {type(what).__name__}",
+                why="SQL is text",
+                fix="pass a string",
+            )
+        return {"sql": what, **wire.write_terms(terms)}
+
+    def _asked(self, path: str, body: dict[str, Any], asked: OrderRequest) -> BaseRelease:
+        """Ask, and wait for the answer; after a while it is asked for by its number."""
+        headers = {"Accept": wire.BYTES}
+        if asked.request is not None:
+            headers["Idempotency-Key"] = _header(asked.request)
+        end = time.monotonic() + PATIENCE
+        reply = self.link.post(path, body, headers, safe=True)
+        while reply.status_code == 202:
+            if time.monotonic() > end:
+                raise ServiceError(
+                    "the answer is not there yet",
+                    why=f"the server has been computing it for {PATIENCE:g} seconds",
+                    fix="ask the same again later: it is charged once",
+                )
+            time.sleep(_PAUSE)
+            charge = int(read_reply(reply, lambda facts: facts["id"]))
+            reply = self.link.get(f"/v1/queries/{charge}", {"Accept": wire.BYTES})
+            if reply.status_code == 200 and path == _REMEASURE:
+                reply = self.link.post(path, body, headers, safe=True)  # to be merged
+        share = reply.headers.get(wire.SHARE)
+        try:
+            release = kind_named(asked.kind).release(reply.content)
+            if isinstance(release, Release) and share is not None:
+                return replace(release, share=float(share))
+        except (InputError, ValueError):
+            raise foreign() from None
+        return release
+
+
+def _explanation(facts: Any) -> Explanation:
+    return read_explanation(facts["explanation"])
+
+
+def _kind(asked: OrderRequest) -> str:
+    return "orders" if asked.terms is None else "queries"
+
+
+def _header(request: str) -> str:
+    """A request name as a header: what a header cannot hold is escaped."""
+    plain = request.isascii() and request.isprintable() and request.strip() == request
+    return request if plain and not request.startswith("%") else f"%{quote(request, safe='')}"

@@ -1,0 +1,223 @@
+"""Questions and orders answered in this process: read, priced, charged, computed, stored."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Final, cast
+
+from discreet.answer.present.base_release import BaseRelease
+from discreet.answer.present.release import Release, as_table
+from discreet.curator.answer_service import AnswerService
+from discreet.curator.arguments import unknown
+from discreet.curator.data.data_store import DataStore
+from discreet.curator.data.registry import Registry
+from discreet.curator.ledger import accounts
+from discreet.curator.ledger.ledger import Ledger
+from discreet.curator.ledger.orders import request_name
+from discreet.curator.online_epochs import OnlineEpochs, OnlineReply
+from discreet.curator.order_kinds import kind_named
+from discreet.curator.person_statement import check_remeasure
+from discreet.curator.planned_orders import OWNER, PlannedOrder
+from discreet.curator.pricing import Offer, Terms
+from discreet.curator.profile_bounds import hold, read_bounded
+from discreet.curator.public_questions import answer_public
+from discreet.curator.query_orders import QueryOrder, UnpricedQuery
+from discreet.curator.question_backend import OrderRequest, QuestionBackend, Quote
+from discreet.curator.remeasure import explain_offer, merge, told_before
+from discreet.curator.stored_orders import StoredOrder
+from discreet.curator.streams import Streams
+from discreet.errors import QueryRefused
+from discreet.plan import canonical
+from discreet.plan.query import Query
+from discreet.plan.relations import Relation
+from discreet.plan.released_tables import ReleasedTable, public_tables
+from discreet.plan.remembered import remember
+from discreet.plan.schema import PersonPeriod, Schema, Table
+from discreet.privacy import Neighbours
+from discreet.sql.reader.read import read, read_public, reads_clock
+from discreet.workload.online import OnlineState
+
+
+@dataclass(frozen=True)
+class LocalBackend(QuestionBackend):
+    """Answers with the data and the ledger of this process.
+
+    `scope` are the datasets that can be asked about; None for all.
+    """
+
+    ledger: Ledger
+    data_store: DataStore
+    service: AnswerService
+    epochs: OnlineEpochs
+    streams: Streams
+    neighbours: Neighbours
+    scope: frozenset[str] | None = None
+
+    @property
+    def tables(self) -> Registry:
+        """All tables in sight."""
+        return self.data_store.tables.within(self.scope)
+
+    @property
+    def schema(self) -> Schema:
+        """What is said about all tables in sight."""
+        return self.tables.schema
+
+    # --- answers --------------------------------------------------------------------------------
+
+    def public(self, text: str, *, priced: bool = True) -> Release | None:
+        """The answer to a question about public tables alone; None where it is another."""
+        del priced  # whatever was offered, it is free
+        table = _read_public(self.data_store.tables, self.scope, text)
+        if table is None:
+            return None
+        self.service.check_data(sorted({one.name for one in public_tables(table)}))
+        return answer_public(table, self.data_store, self.neighbours)
+
+    def place(self, asked: OrderRequest) -> BaseRelease:
+        """Charge an order durably, compute it, store it; or find the stored release."""
+        offer = self.priced(asked)
+        told = self.answered(offer, asked.request)
+        if asked.terms is None or not isinstance(told, Release):
+            return told
+        return replace(told, share=accounts.budget_share(offer.at.touched, offer.order().prices))
+
+    def remeasure(self, asked: OrderRequest) -> Release:
+        """Answer a question again, merged with what its analyst was told before."""
+        offer = self.priced(asked)
+        check_remeasure(offer.planned)
+        order = offer.order()
+        known = self.ledger.find_question(order) is not None
+        fresh = as_table(self.answered(offer))
+        query = StoredOrder.parse(order.plan).question(self.schema)
+        merged = merge(query, fresh, told_before(self.ledger, order))
+        return replace(merged, paid_before=known)
+
+    def quote(self, asked: OrderRequest) -> Quote:
+        """What an order would come to; no data is touched."""
+        offer = self.priced(asked)
+        explain: Callable[[], Any] = partial(getattr, offer, "explanation")
+        if asked.terms is not None:
+            explain = partial(explain_offer, self.ledger, cast("Offer[QueryOrder]", offer))
+        return Quote(explain, offer.bill, partial(self.sequence, offer))
+
+    def sequence(self, offer: Offer[PlannedOrder]) -> int:
+        """The number of the charge of an offer that was placed, whatever was appended since."""
+        found = self.ledger.find_question(offer.order())
+        assert found is not None  # noqa: S101 - narrowing: it was placed
+        return found.sequence
+
+    def answered(self, offer: Offer[PlannedOrder], request: str | None = None) -> BaseRelease:
+        """The release of an offer, charged and computed if need be."""
+        return self.service.answer(offer, request_name(offer.at.analyst, request))
+
+    def ask_online(
+        self, charge: int, wheres: Sequence[Mapping[str, Any]], confidence: float
+    ) -> OnlineReply:
+        """Answer counting queries under the charge of an epoch."""
+        return self.epochs.ask(charge, wheres, confidence=confidence)
+
+    def online_state(self, charge: int) -> OnlineState:
+        """Everything public about an epoch."""
+        return self.epochs.state(charge)
+
+    def stream_release(self, charge: int) -> Release:
+        """A standing question, after the periods that are complete by now."""
+        return self.streams.release(charge)
+
+    def hold(
+        self, relation: Relation, make: Callable[[Relation], Query], analyst: str | None
+    ) -> Query | None:
+        """A question with bounds from profiles that its analyst was told; None without any."""
+        seen = self.tables
+        names = (self.ledger, list(seen.datasets()), OWNER if analyst is None else analyst)
+        return hold(relation, make, seen.schema, *names)
+
+    # --- prices ---------------------------------------------------------------------------------
+
+    def priced(self, asked: OrderRequest) -> Offer[PlannedOrder]:
+        """Price whatever is asked."""
+        if isinstance(asked.asked, Mapping) or asked.terms is None:
+            return self.offer_order(asked.kind, asked.asked, asked.analyst)  # type: ignore[arg-type]
+        return self.offer(asked.asked, asked.terms, asked.analyst)
+
+    def offer(self, question: str | Query, terms: Terms, analyst: str | None) -> Offer[QueryOrder]:
+        """Price a question that speaks of nothing but what can be seen from here."""
+        if not isinstance(question, Query):
+            query = self._read(question, OWNER if analyst is None else analyst)
+        elif self.scope is None:
+            query = question
+        else:
+            query = canonical.read(canonical.write(question), self.schema)
+        text = question if isinstance(question, str) else None
+        unpriced = UnpricedQuery(query, terms, text)
+        return self.service.offer(unpriced, OWNER if analyst is None else analyst)
+
+    def offer_order(
+        self, kind: str, spec: Mapping[str, Any], analyst: str | None
+    ) -> Offer[PlannedOrder]:
+        """Price an order that reads nothing but what can be seen from here."""
+        seen = self.tables
+        unpriced = kind_named(kind).parse(spec, seen.schema)
+        if hidden := sorted(unpriced.tables - seen.tables.keys()):
+            raise unknown("table", hidden[0], seen.tables)
+        about = (seen.tables[name].table for name in unpriced.tables)
+        units = [one.unit for one in about if isinstance(one, Table)]
+        if kind not in _SAY_PERIODS and any(isinstance(unit, PersonPeriod) for unit in units):
+            raise QueryRefused(
+                f"an order of kind {kind} about people in periods",
+                why="its statement would speak of whole people, who are not protected",
+                fix="ask questions in SQL, or add the data with the person as its unit",
+                code="unit",
+            )
+        return self.service.offer(unpriced, OWNER if analyst is None else analyst)
+
+    def _read(self, text: str, analyst: str) -> Query:
+        """A question in SQL; bounds that it lacks come from a profile that the analyst was told."""
+        try:
+            return _read(self.data_store.tables, self.scope, text)
+        except QueryRefused:
+            seen = self.tables
+            names = (self.ledger, list(seen.datasets()), analyst)
+            found = read_bounded(text, seen.schema, *names) if isinstance(text, str) else None
+            if found is None:
+                raise
+            return found
+
+
+# --- reading ------------------------------------------------------------------------------------
+
+
+def _read(tables: Registry, scope: frozenset[str] | None, text: str) -> Query:
+    """A question in SQL, as far as it can be seen; one that was read lately is not read again."""
+    if isinstance(text, str) and len(text) <= _SHORT and not reads_clock(text):
+        return _read_lately(tables, scope, text)
+    return read(text, tables.within(scope).schema)
+
+
+def _read_public(tables: Registry, scope: frozenset[str] | None, text: str) -> ReleasedTable | None:
+    """A question about public tables alone; None where it names others, or cannot be read."""
+    if not isinstance(text, str) or not tables.has_public:
+        return None
+    if len(text) <= _SHORT and not reads_clock(text):
+        return _read_public_lately(tables, scope, text)
+    return read_public(text, tables.within(scope).schema)
+
+
+@remember(512)
+def _read_public_lately(
+    tables: Registry, scope: frozenset[str] | None, text: str
+) -> ReleasedTable | None:
+    return read_public(text, tables.within(scope).schema)
+
+
+@remember(512)
+def _read_lately(tables: Registry, scope: frozenset[str] | None, text: str) -> Query:
+    return read(text, tables.within(scope).schema)
+
+
+_SAY_PERIODS: Final = ("query", "stream")
+"""The kinds of orders whose statements tell whether a person or one in a period is protected."""
+
+_SHORT: Final = 4096
+"""Characters of a question that is worth remembering."""
