@@ -20,7 +20,7 @@ are made by other threads while it computes, and copied.
 import math
 from concurrent.futures import Future, ThreadPoolExecutor
 from fractions import Fraction
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import torch
@@ -71,12 +71,16 @@ class GradientNoise(RoundedGaussian):
     def release(self, value: Tensor, drawn: Tensor | None = None) -> Tensor:
         """The sums with fresh noise; `drawn` is noise that was made ahead, for one release."""
         self._check(value.numel())
-        noise = self.draws().to(value.device) if drawn is None else drawn
+        noise = self.draws(self.size).to(value.device) if drawn is None else drawn
         return value + noise.view(value.shape)
 
-    def draws(self) -> Tensor:
-        """Fresh noise for every number, made on the CPU in blocks that a cache holds."""
-        words = open_source(self.size).words(self.size).view(np.int64)
+    def _noise(self, shape: tuple[int, ...]) -> Any:
+        """The same noise for an audit."""
+        return self.draws(math.prod(shape)).numpy().reshape(shape)
+
+    def draws(self, count: int) -> Tensor:
+        """Fresh noise for so many numbers, made on the CPU in blocks that a cache holds."""
+        words = open_source(count).words(count).view(np.int64)
         drawn = torch.from_numpy(words.copy())
         for part in torch.split(drawn, _BLOCK):
             part.copy_(draws_from(part, self.sigma))
@@ -150,7 +154,7 @@ class NoiseMaker:
     def make(self) -> Tensor:
         """One draw for each number, those made ahead if there are any; good until `prepare`."""
         if not hasattr(self, "_pool"):
-            return self._noise.draws()
+            return self._noise.draws(self._noise.size)
         self.prepare()
         for part in self._parts:
             part.result()
