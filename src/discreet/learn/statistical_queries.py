@@ -136,9 +136,9 @@ class StatisticalQueries:
         self._asked += 1
         if self._source is not None:
             return self._curated(str(function), *self._source)
-        if isinstance(function, str):
+        if isinstance(function, str | Mapping):
             raise InputError(
-                "SQL about rows in memory", why="there is no table", fix="pass a function"
+                "SQL or values about rows in memory", why="there is no table", fix="pass a function"
             )
         statistic, share = Expectation(function), Fraction(1, self._queries)
         total, count = self._sums.sums(statistic, share) / GRID

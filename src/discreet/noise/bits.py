@@ -68,7 +68,7 @@ class Keystream:
 
     def fill(self, out: Words) -> None:
         """Overwrite an array in place, a mebibyte at a time; other threads run meanwhile."""
-        view = memoryview(out).cast("B")
+        view = out.data.cast("B")
         for at in range(0, len(view), _CHUNK_BYTES):
             some = view[at : at + _CHUNK_BYTES]
             self._into(_ZEROS[: len(some)], some)
