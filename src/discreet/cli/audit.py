@@ -86,8 +86,10 @@ def _claims(
     from discreet.audit.catalogue import CATALOGUE  # noqa: PLC0415 - heavy room
     from discreet.audit.curator_questions import QUESTIONS  # noqa: PLC0415 - the same
     from discreet.audit.local_protocols import PROTOCOLS  # noqa: PLC0415 - the same
+    from discreet.audit.training_noise import TRAINING  # noqa: PLC0415 - the same
 
-    known = [*CATALOGUE, *PROTOCOLS, *QUESTIONS]
+    mechanisms = {**CATALOGUE, **TRAINING}
+    known = [*mechanisms, *PROTOCOLS, *QUESTIONS]
     unknown = [name for name in names if name not in known]
     if unknown:
         raise click.UsageError(
@@ -95,7 +97,7 @@ def _claims(
         )
     wanted = names or tuple(known)
     return (
-        {name: CATALOGUE[name]() for name in wanted if name in CATALOGUE},
+        {name: mechanisms[name]() for name in wanted if name in mechanisms},
         {name: PROTOCOLS[name]() for name in wanted if name in PROTOCOLS},
         {name: QUESTIONS[name] for name in wanted if name in QUESTIONS},
     )

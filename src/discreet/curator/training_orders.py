@@ -327,9 +327,12 @@ class TrainingRuns:
     """Runs charged training orders in a folder, each once.
 
     Guarantee:
-        A run takes no more steps than were charged, over all crashes and processes: its folder
-        counts steps before they are taken. Whenever somebody begins or stops, the ledger has how
-        many there were: a folder that is gone, or an older copy with fewer, is refused.
+        A run takes no more steps than were charged, over all crashes, processes and copies of its
+        folder: the ledger has every step before it is taken, a few at a time (a 64th of the run, or
+        `every`). Whoever goes on, goes on after those: what was recorded and not taken is lost.
+    Edge cases:
+        A folder that is gone is refused once steps were recorded; so are runs with banded noise
+        that lost a step.
     """
 
     def __init__(
@@ -355,16 +358,17 @@ class TrainingRuns:
         asked = digest(canonical([found.order.version, planned.text, dict(planned.decisions())]))
         place = self._folder() / f"{charge}-{asked[:32]}"
         begun, by = self._begun(charge), found.order.analyst
-        there = (place / "ledger").exists()
         trainer.plan = replace(trainer.plan, settled=planned.noise.mu)
-        if begun is not None and (not there or trainer.open(place) < begun):
+        if begun is not None and not (place / "ledger").exists():
             raise LedgerError(
-                f"the folder of the training run of charge {charge} is "
-                f"{'an older copy' if there else 'gone'}",
-                why="steps that it does not count were taken",
+                f"the folder of the training run of charge {charge} is gone",
+                why="steps were taken whose model is lost",
                 fix="put it back as it was, or pass run=2 and pay for another run",
             )
         self._note(charge, place.name, trainer.open(place), by)
+        trainer.record_ahead(
+            self._begun(charge) or 0, lambda spent: self._note(charge, place.name, spent, by)
+        )
         try:
             x, y, people = planned.rows(engine)
         except Exception:  # noqa: BLE001 - an engine's words may quote data
@@ -373,30 +377,26 @@ class TrainingRuns:
                 why="the engine ran out of time, memory or disk",
                 fix="run it again: it goes on under the same charge",
             ) from None
-        try:
-            return trainer.fit(x, y, groups=people)
-        finally:
-            self._note(charge, place.name, trainer.open(place), by)
+        return trainer.fit(x, y, groups=people)
 
     def _begun(self, charge: int) -> int | None:
-        """How many steps were begun at least; None if nobody ever ran it."""
+        """How many steps were recorded; None if nobody ever ran it."""
         told = [json.loads(one).get("spent", 0) for one in self._ledger.steps(charge)]
         return max(told, default=None)
 
     def _note(self, charge: int, folder: str, spent: int, by: str) -> None:
-        """Store how many steps were begun, unless the ledger has it."""
-        if self._ledger.hold(charge):
-            begun = self._begun(charge)
-            if begun is None or begun < spent:
-                told = canonical({"folder": folder, "spent": spent}).encode()
-                self._ledger.step(charge, 1 + len(self._ledger.steps(charge)), told, by=by)
-            self._ledger.let_go(charge)
-        elif self._begun(charge) is None:
+        """Store how many steps are taken from now on, unless the ledger has it."""
+        if not self._ledger.hold(charge):
             raise LedgerError(
-                f"another worker has the turn to begin the training run of charge {charge}",
-                why="a run begins once the ledger has that it did",
+                f"another worker has the turn to record steps of the training run of {charge}",
+                why="steps are taken once the ledger has them",
                 fix="run it again in half a minute, or once that worker has closed its curator",
             )
+        begun = self._begun(charge)
+        if begun is None or begun < spent:
+            told = canonical({"folder": folder, "spent": spent}).encode()
+            self._ledger.step(charge, 1 + len(self._ledger.steps(charge)), told, by=by)
+        self._ledger.let_go(charge)
 
 
 @lru_cache(maxsize=64)

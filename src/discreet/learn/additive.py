@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from discreet.errors import InputError
 from discreet.learn.base import read_classes
 from discreet.learn.binning import FeatureBins, coded, private_bins, read_n_bins
-from discreet.learn.classifiers import PrivateClassifier, margin_shares
+from discreet.learn.classifiers import PrivateClassifier, against, margin_shares
 from discreet.learn.descent import Descent, Link, LinkGradient
 from discreet.learn.design import GRID, read_bounds
 from discreet.learn.noisy_sums import NoisySums, RowStatistic
@@ -106,7 +106,7 @@ class AdditiveClassifier(PrivateClassifier):
         targets = [1] if models == 2 else list(range(models))
         thetas = []
         for label in targets:
-            own = rows.map(lambda chunk, label=label: _against(chunk, label))  # type: ignore[misc]
+            own = rows.map(lambda chunk, label=label: against(chunk, label))  # type: ignore[misc]
             thetas.append(self._curves(sums, bins, counts, own, (1 - _BINS) / len(targets)))
         self.bin_edges_, self.n_iter_ = list(bins.edges), self.max_iter
         self.curves_ = [np.stack([bins.of(theta, j) for theta in thetas]) for j in range(len(low))]
@@ -160,8 +160,3 @@ class AdditiveClassifier(PrivateClassifier):
     def predict_proba(self, X: Any) -> Floats:  # noqa: N803 - sklearn's
         """Probabilities of the classes."""
         return margin_shares(self.decision_function(X))
-
-
-def _against(chunk: Chunk, label: int) -> Chunk:
-    y = np.where(np.isfinite(chunk.y), (chunk.y == label).astype(np.float64), np.nan)
-    return Chunk(chunk.x, y, chunk.weight)

@@ -8,14 +8,13 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from discreet.errors import InputError
 from discreet.learn.base import PrivateEstimator, codes_of, normal_intervals, read_classes
 from discreet.learn.descent import Descent, Link, LinkGradient
 from discreet.learn.design import GRID, Scaling, Standardized, read_bounds, standardize
 from discreet.learn.linear import unscaling
 from discreet.learn.moments import LogisticCurvature
 from discreet.learn.noisy_sums import NoisySums
-from discreet.learn.rows import Floats
+from discreet.learn.rows import Chunk, Floats, PersonRows
 from discreet.rationals import whole
 
 _CENTRE = Fraction(1, 6)
@@ -59,10 +58,13 @@ class LinearClassifier(PrivateClassifier):
         self.classes_ = read_classes(self.classes)
         low, high = read_bounds(self.bounds, self.n_features_in_)
         found = standardize(sums, low, high, _CENTRE, power=0.5, quantile=0.3)
-        self._keep(self._descend(sums, found, 1 - _CENTRE), found.scaling)
+        theta = self._descend(sums, found, 1 - _CENTRE, sums.rows, len(self.classes_))
+        self._keep(theta, found.scaling)
 
-    def _descend(self, sums: NoisySums, found: Standardized, share: Fraction) -> Floats:
-        scaling, labels = found.scaling, len(self.classes_)
+    def _descend(
+        self, sums: NoisySums, found: Standardized, share: Fraction, rows: PersonRows, labels: int
+    ) -> Floats:
+        scaling = found.scaling
         start = np.zeros((1 if labels == 2 else labels, self.n_features_in_ + 1))
         several = self._SOFTMAX and labels > 2
 
@@ -75,7 +77,7 @@ class LinearClassifier(PrivateClassifier):
             start,
             found.count,
             share,
-            scaling.apply(sums.rows),
+            scaling.apply(rows),
             curvature=scaling.norm**2 / 4,
         )
 
@@ -99,9 +101,10 @@ class LinearClassifier(PrivateClassifier):
 class LogisticRegression(LinearClassifier):
     """Logistic regression, multinomial for more than two classes.
 
-    With `standard_errors=True` (two classes) a quarter of the budget buys the curvature and another
-    the gradient at the end: one Newton step, whose errors from sampling and privacy noise are
-    known (`standard_errors_`, `intervals`).
+    With `standard_errors=True` a quarter of the budget buys the curvature and another the gradient
+    at the end: one Newton step, whose errors from sampling and privacy noise are known
+    (`standard_errors_`, `intervals`, `predict_interval`). More than two classes are then learned
+    one against the others, each for an equal share.
 
     Guarantee:
         See `PrivateEstimator`: two releases for centring and one for each of `max_iter` gradients.
@@ -117,15 +120,6 @@ class LogisticRegression(LinearClassifier):
 
     standard_errors: Any = False
 
-    def _prepare(self, features: int) -> None:
-        super()._prepare(features)
-        if self.standard_errors and len(read_classes(self.classes)) > 2:
-            raise InputError(
-                "standard errors of more than two classes",
-                why="they are known for two",
-                fix="fit one class against the others, or leave out standard_errors",
-            )
-
     def _learn(self, sums: NoisySums) -> None:
         if not self.standard_errors:
             super()._learn(sums)
@@ -133,23 +127,32 @@ class LogisticRegression(LinearClassifier):
         self.classes_ = read_classes(self.classes)
         low, high = read_bounds(self.bounds, self.n_features_in_)
         found = standardize(sums, low, high, _CENTRE, power=0.5, quantile=0.98)
-        theta = self._descend(sums, found, Fraction(2, 6))
-        theta, covariance = self._newton(sums, found.scaling, theta)
-        self._keep(theta[None, :], found.scaling)
         back = unscaling(found.scaling, self.n_features_in_)
-        self.covariance_ = back @ covariance @ back.T
-        errors = np.sqrt(np.maximum(np.diag(self.covariance_), 0))
-        self.intercept_error_, self.standard_errors_ = errors[:1], errors[None, 1:]
+        targets = [1] if len(self.classes_) == 2 else list(range(len(self.classes_)))
+        thetas, covariances = [], []
+        for label in targets:
+            own = sums.rows.map(lambda chunk, label=label: against(chunk, label))  # type: ignore[misc]
+            theta = self._descend(sums, found, Fraction(2, 6) / len(targets), own, 2)
+            share = Fraction(3, 12) / len(targets)
+            theta, covariance = self._newton(sums, found.scaling, theta, own, share)
+            thetas.append(theta)
+            covariances.append(back @ covariance @ back.T)
+        self._keep(np.stack(thetas), found.scaling)
+        self.covariance_ = np.stack(covariances)
+        errors = np.sqrt(np.maximum(np.diagonal(self.covariance_, axis1=1, axis2=2), 0))
+        self.intercept_error_, self.standard_errors_ = errors[:, 0], errors[:, 1:]
 
-    def _newton(self, sums: NoisySums, scaling: Scaling, theta: Floats) -> tuple[Floats, Floats]:
+    def _newton(
+        self, sums: NoisySums, scaling: Scaling, theta: Floats, own: PersonRows, share: Fraction
+    ) -> tuple[Floats, Floats]:
         """One Newton step from a noisy gradient and curvature, and its covariance."""
-        share, rows = Fraction(3, 12), scaling.apply(sums.rows)
+        rows = scaling.apply(own)
         # Rows as long as they are, with less weight where that is long: no bias, as weights depend
         # on features alone.
         whole_rows = replace(scaling, norm=4 * scaling.norm)
         slope = LinkGradient(theta, whole_rows.radius, clip=0.25, by_row=True)
         bend = LogisticCurvature(theta[0], scaling.radius, scaling.reach)
-        g = sums.sums(slope, share, whole_rows.apply(sums.rows)) / GRID**2
+        g = sums.sums(slope, share, whole_rows.apply(own)) / GRID**2
         h = bend.matrix(sums.sums(bend, share, rows))
         noise = sums.sigma(slope, share) / GRID**2, bend.unit * sums.sigma(bend, share)
         p = len(h)
@@ -164,6 +167,17 @@ class LogisticRegression(LinearClassifier):
         """An interval for each coefficient, from sampling and privacy noise together."""
         check_is_fitted(self, "standard_errors_")
         return normal_intervals(self.coef_, self.standard_errors_, confidence)
+
+    def predict_interval(self, X: Any, confidence: float = 0.95) -> Floats:  # noqa: N803
+        """For each row an interval (low, high) of its probability of the second class.
+
+        Of more than two classes, of each one's log odds against the others.
+        """
+        check_is_fitted(self, "standard_errors_")
+        x = np.column_stack([np.ones(len(X)), self._clamped(X)])
+        errors = np.sqrt(np.einsum("ni,kij,nj->nk", x, self.covariance_, x))
+        odds = normal_intervals(x[:, 1:] @ self.coef_.T + self.intercept_, errors, confidence)
+        return np.asarray(1 / (1 + np.exp(-odds[:, 0])) if odds.shape[1] == 1 else odds)
 
     def predict_proba(self, X: Any) -> Floats:  # noqa: N803 - sklearn's
         """Probabilities of the classes."""
@@ -193,6 +207,12 @@ class Perceptron(LinearSVC):
     """
 
     _LINK: ClassVar[Link] = Link.PERCEPTRON
+
+
+def against(chunk: Chunk, label: int) -> Chunk:
+    """Rows whose target is whether they have a label; unknown where theirs is."""
+    y = np.where(np.isfinite(chunk.y), (chunk.y == label).astype(np.float64), np.nan)
+    return Chunk(chunk.x, y, chunk.weight)
 
 
 def margin_shares(margin: Floats) -> Floats:

@@ -45,7 +45,9 @@ class GridColumns:
 
     def __call__(self, x: Floats) -> Floats:
         """Whole numbers, as doubles."""
-        moved = np.clip(np.rint((x - self.start) * self.factor), self.least, self.most)
+        with np.errstate(over="ignore"):  # nobody is told who is that far out
+            scaled = (x - self.start) * self.factor
+        moved = np.clip(np.rint(scaled), self.least, self.most)
         return np.asarray(np.where(np.isnan(moved), 0.0, moved))
 
 

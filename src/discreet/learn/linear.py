@@ -101,6 +101,17 @@ class LinearRegression(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         check_is_fitted(self, "coef_")
         return normal_intervals(self.coef_, self.standard_errors_, confidence)
 
+    def predict_interval(self, X: Any, confidence: float = 0.95) -> Floats:  # noqa: N803
+        """For each row an interval (low, high) that holds its target, if residuals are normal.
+
+        It covers sampling and privacy noise of the coefficients, and the spread of residuals.
+        """
+        x = np.column_stack([np.ones(len(X)), self._clamped(X)])
+        doubt = np.einsum("ni,ij,nj->n", x, self.covariance_, x)
+        errors = np.sqrt(np.maximum(doubt, 0) + self.residual_deviation_**2)
+        told = normal_intervals(x[:, 1:] @ self.coef_ + self.intercept_, errors, confidence)
+        return np.asarray(np.clip(told, *self.target_bounds_))
+
     def predict(self, X: Any) -> Floats:  # noqa: N803 - sklearn's
         """Predictions, within the bounds of the target."""
         told = self._clamped(X) @ self.coef_ + self.intercept_

@@ -55,6 +55,8 @@ class GaussianNB(BayesClassifier):
         # The noise of a mean widens what is believed of it.
         doubt = (found.sigma / found.sizes[:, None]) ** 2
         self.var_ = np.minimum(found.variances + doubt, 1.0) * half**2
+        sampling = found.variances / found.sizes[:, None] + doubt * (1 + found.means**2)
+        self.standard_errors_ = np.sqrt(sampling) * half  # of theta_
 
     def _joint(self, x: Floats) -> Floats:
         away = (x[:, None, :] - self.theta_) ** 2 / self.var_ + np.log(self.var_)

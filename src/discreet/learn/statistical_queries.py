@@ -1,6 +1,6 @@
 """The oracle of the statistical-query model: expectations of functions of a row."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -70,8 +70,10 @@ class StatisticalQueries:
         One person more or less, with all rows that `groups` gives them.
     Edge cases:
         With a curator and the name of a table for X and y, queries are SQL predicates, each a
-        question that the curator charges an equal part of epsilon for. Functions see one row at a
-        time, as a copy; for one that remembers rows nothing can be promised.
+        question that the curator charges an equal part of epsilon for. With `columns` as well they
+        are values of these, as `curator.online` takes them: any number for one price, `queries` is
+        how many are expected. Functions see one row at a time, as a copy; for one that remembers
+        rows nothing can be promised.
 
     Example:
         >>> x, y = np.arange(2000.0)[:, None] % 10, np.zeros(2000)
@@ -94,9 +96,16 @@ class StatisticalQueries:
         queries: int,
         groups: Any = None,
         max_rows_per_unit: int = 1,
+        columns: Sequence[str] | None = None,
     ) -> None:
         self._queries, self._asked = whole(queries, "queries", at_least=1), 0
         self._source: tuple[Any, str, Fraction] | None = None
+        self._online: Any = None
+        if columns is not None:
+            said = {"columns": columns, "epsilon": epsilon, "queries": self._queries}
+            self._online = X.online(str(y), delta=delta, **said)
+            self._rows = self._online.ask({})
+            return
         if hasattr(X, "sql"):
             self._source = X, str(y), positive(epsilon, "epsilon") / self._queries
             return
@@ -107,8 +116,15 @@ class StatisticalQueries:
         rows = rows_of(x, target, groups, max_rows_per_unit)
         self._sums = NoisySums(rows, mu_squared_of(positive(epsilon, "epsilon"), delta))
 
-    def __call__(self, function: Callable[[Any, Any], Any] | str) -> QueryAnswer:
-        """The expectation of function(row, label), cut to [-1, 1]; of a curator's table, of SQL."""
+    def __call__(
+        self, function: Callable[[Any, Any], Any] | str | Mapping[str, Any]
+    ) -> QueryAnswer:
+        """The expectation of function(row, label), cut to [-1, 1]; of a curator's table, of SQL.
+
+        Of an online session the share of rows with some values.
+        """
+        if self._online is not None:
+            return self._share(self._online.ask(function))
         if self._asked == self._queries:
             raise BudgetError(
                 f"all {self._queries} queries are asked",
@@ -120,15 +136,22 @@ class StatisticalQueries:
         self._asked += 1
         if self._source is not None:
             return self._curated(str(function), *self._source)
-        if isinstance(function, str):
+        if isinstance(function, str | Mapping):
             raise InputError(
-                "SQL about rows in memory", why="there is no table", fix="pass a function"
+                "SQL or values about rows in memory", why="there is no table", fix="pass a function"
             )
         statistic, share = Expectation(function), Fraction(1, self._queries)
         total, count = self._sums.sums(statistic, share) / GRID
         noise = self._sums.sigma(statistic, share) / GRID / max(count, 1.0)
         value = float(np.clip(total / max(count, 1.0), -1, 1))
         return QueryAnswer(value, float(1.96 * noise * (1 + value**2) ** 0.5))
+
+    def _share(self, found: Any) -> QueryAnswer:
+        """A count over that of all rows, each within its interval."""
+        rows = max(self._rows.value, 1.0)
+        value = min(max(found.value / rows, 0.0), 1.0)
+        off, doubt = found.high - found.low, self._rows.high - self._rows.low
+        return QueryAnswer(value, (off + value * doubt) / 2 / rows)
 
     @staticmethod
     def _curated(predicate: str, curator: Any, table: str, price: Fraction) -> QueryAnswer:
@@ -148,7 +171,7 @@ class StatisticalQueries:
     @property
     def guarantee(self) -> GDP:
         """What all answers so far give away; of a curator's table its ledger knows."""
-        if self._source is not None:
+        if self._source is not None or self._online is not None:
             raise InputError(
                 "a guarantee of queries to a curator",
                 why="its ledger counts what was spent, in its own measure",

@@ -306,3 +306,20 @@ def test_statistical_queries_are_charged_to_the_table(curator):
     assert oracle.left == 1
     with pytest.raises(InputError):
         _ = oracle.guarantee
+
+
+def test_statistical_queries_over_an_online_session_pay_once(curator):
+    said = {"epsilon": 4, "queries": 40, "columns": ["city", "smokes"]}
+    oracle = dp.learn.StatisticalQueries(curator, "visits", **said)
+    paid = spent(curator)
+
+    told = [oracle({"city": city}) for city in ("Haifa", "Oslo", "Rome")] + [
+        oracle({"city": ["Haifa", "Oslo"], "smokes": value}) for value in (True, False)
+    ]
+
+    assert spent(curator) == paid
+    assert paid[0] > 0
+    assert all(abs(one.value - 1 / 3) <= one.tolerance for one in told)
+    assert abs(sum(one.value for one in told[:3]) - 1) < 0.2
+    with pytest.raises(InputError, match="its ledger counts"):
+        _ = oracle.guarantee

@@ -1,6 +1,7 @@
 """Training runs under the ledger: charged whole, run once, gone on with after a crash."""
 
 import shutil
+from contextlib import nullcontext
 
 import numpy as np
 import pyarrow as pa
@@ -208,7 +209,7 @@ def test_a_run_begins_only_once_the_ledger_has_that_it_did(tmp_path, monkeypatch
     with clinic(tmp_path / "c") as curator:
         with clinic(tmp_path / "c") as another:  # which has the turn, since it placed the order
             another.order("training", spec)
-            with pytest.raises(LedgerError, match="has the turn to begin"):
+            with pytest.raises(LedgerError, match="has the turn to record"):
                 curator.fit(trainer(), "visits", **WORDS)
             assert not taken
             placed = another._local.offer_order("training", spec, None)
@@ -221,16 +222,23 @@ def test_a_run_begins_only_once_the_ledger_has_that_it_did(tmp_path, monkeypatch
         assert len(taken) == 8
 
 
-def test_an_older_copy_of_a_run_is_refused(tmp_path, monkeypatch):
+@pytest.mark.parametrize("killed", [5, 8, None])
+def test_an_older_copy_of_a_run_repeats_no_step(tmp_path, monkeypatch, killed):
     folder, copy = tmp_path / "c" / "training", tmp_path / "copy"
-    taken = counted(
-        monkeypatch, lambda done: shutil.copytree(folder, copy) if len(done) == 3 else None
-    )
+
+    def strike(done):
+        if len(done) == 3:
+            shutil.copytree(folder, copy)
+        if len(done) == killed:
+            raise KeyboardInterrupt
+
+    taken = counted(monkeypatch, strike)
     with clinic(tmp_path / "c") as curator:
-        curator.fit(trainer(every=1), "visits", **WORDS)
-        shutil.rmtree(folder)
-        shutil.copytree(copy, folder)
-        with pytest.raises(LedgerError, match="an older copy"):
+        with pytest.raises(KeyboardInterrupt) if killed else nullcontext():
+            curator.fit(trainer(every=1), "visits", **WORDS)
+        for _ in range(2):
+            shutil.rmtree(folder)
+            shutil.copytree(copy, folder)
             curator.fit(trainer(every=1), "visits", **WORDS)
     assert taken == [1, 2, 3, 4, 5, 6, 7, 8]
 

@@ -233,6 +233,30 @@ def test_a_line_is_found_within_its_interval():
     assert (one.intervals(0.99)[:, 0] < one.intervals()[:, 0]).all()
     with pytest.raises(InputError):
         one.intervals(1)
+    held = one.predict_interval(x)
+    assert 0.94 < ((held[:, 0] <= y) & (y <= held[:, 1])).mean() < 0.97
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_predictions_of_a_logistic_model_have_intervals(classes):
+    rng = np.random.default_rng(4)
+    x = rng.uniform(-1, 1, (20_000, 2))
+    line = 0.3 + x @ [1.5, -1]
+    truth = 1 / (1 + np.exp(-line))
+    y = (rng.uniform(size=len(x)) < truth).astype(int)
+    third = {2: y, 3: np.where(rng.uniform(size=len(x)) < 0.3, 2, y)}[classes]
+    said = {**PAID, "bounds": (-1, 1), "classes": list(range(classes)), "standard_errors": True}
+    one = learn.LogisticRegression(**said).fit(x, third)
+
+    held = one.predict_interval(x)
+
+    if classes == 2:
+        assert ((held[:, 0] <= truth) & (truth <= held[:, 1])).mean() > 0.5
+        assert (held[:, 1] - held[:, 0]).mean() < 0.2
+    else:
+        assert one.standard_errors_.shape == one.coef_.shape == (3, 2)
+        assert held.shape == (len(x), 3, 2)
+        assert (np.abs(one.coef_[2]) < 5 * one.standard_errors_[2]).all()  # drawn at random
 
 
 def test_a_sum_beyond_the_budget_is_never_made():

@@ -10,6 +10,8 @@ from scipy import stats
 from torch import nn
 
 from discreet.audit.replay import replay
+from discreet.audit.report import audit_claim
+from discreet.audit.training_noise import TRAINING
 from discreet.errors import BudgetError, InputError
 from discreet.learn.noise_plan import GradientGrid, NoisePlan
 from discreet.learn.torch import Trainer, add_adapters, grid_noise, merge_adapters
@@ -614,3 +616,20 @@ def test_many_runs_with_canaries_give_no_more_away_than_epsilon():
 
     right, guesses = map(sum, zip(*found, strict=True))
     assert right <= guesses * math.exp(2) / (1 + math.exp(2)) + 5 * math.sqrt(guesses)
+
+
+class Halved(GradientNoise):
+    """Noise of half the deviation that is claimed."""
+
+    __slots__ = ()
+
+    def draws(self, count):
+        return GradientNoise.draws(self, count) // 2
+
+
+@pytest.mark.parametrize(("kind", "refuted"), [(GradientNoise, False), (Halved, True)])
+def test_an_audit_tries_to_refute_the_noise_of_a_step(kind, refuted):
+    assert isinstance(TRAINING["gradient-noise"](), GradientNoise)
+    claim = kind(sensitivity=40, sigma=40, dimension=3).claim
+
+    assert audit_claim("noise", claim, samples=50_000, alpha=1e-6).refuted == refuted

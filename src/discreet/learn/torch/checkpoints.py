@@ -61,6 +61,11 @@ class TrainingLedger:
             _sync(file)
         return self.spent
 
+    def lose(self, spent: int) -> None:
+        """Count steps as paid for that others may have taken, up to a number."""
+        while self.spent < spent:
+            self.charge()
+
     def save(self, state: dict[str, Any]) -> None:
         """Keep a state, whole or not at all."""
         if self.folder is None:

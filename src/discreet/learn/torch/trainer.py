@@ -37,6 +37,8 @@ _NUMBERS: Final = {"cpu": 1 << 26, "cuda": 1 << 32}
 """How many numbers of instantiated gradients a device holds."""
 
 _SHOWN: Final = 20
+_RECORDED: Final = 64
+"""How often a run is recorded elsewhere, at least."""
 
 
 class Trainer:
@@ -110,6 +112,8 @@ class Trainer:
         self.checkpoint, self.progress = checkpoint, progress
         self.every = whole(every, "every", at_least=1)
         self._step, self._ledger = 0, TrainingLedger(None, {})
+        self._record: Callable[[int], None] | None = None
+        self._recorded = 0
         self._sums: list[Tensor] = []
         self._told: list[Tensor] = []
         if exact and precision is not torch.float32:
@@ -168,10 +172,23 @@ class Trainer:
         self._ledger = TrainingLedger(folder, self.facts())
         return self._ledger.spent
 
+    def record_ahead(self, spent: int, record: Callable[[int], None]) -> None:
+        """Have steps recorded elsewhere before they are taken, a few at a time.
+
+        Those that were recorded, `spent`, are never taken again, whatever the folder says: it may
+        be a copy of an earlier one.
+        """
+        self._ledger.lose(spent)
+        self._record, self._recorded = record, self._ledger.spent
+
     def _train(self, sampler: PeopleSampler, gradients: PersonGradients) -> None:
         forked = [self.device] if self.device.type == "cuda" else []
         with self._bar() as show, torch.random.fork_rng(forked):
             while self._ledger.spent < self.plan.steps:
+                if self._record is not None and self._ledger.spent >= self._recorded:
+                    few = max(1, min(self.every, self.plan.steps // _RECORDED))
+                    self._recorded = min(self._ledger.spent + few, self.plan.steps)
+                    self._record(self._recorded)
                 taken = self._ledger.charge()
                 if taken > self.plan.steps or (self.plan.band > 1 and taken > self._step + 1):
                     raise BudgetError(
