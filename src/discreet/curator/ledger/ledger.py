@@ -23,9 +23,9 @@ from discreet.curator.ledger.accounts import Account, Holder, read_holder
 from discreet.curator.ledger.charging import Turn
 from discreet.curator.ledger.committer import Committer
 from discreet.curator.ledger.entries import Entry
-from discreet.curator.ledger.ledger_reader import LedgerReader
 from discreet.curator.ledger.locate import believe, find_place, make_whole
 from discreet.curator.ledger.orders import Order, Receipt, State
+from discreet.curator.ledger.readable_ledger import ReadableLedger
 from discreet.curator.ledger.remote_witness import (
     NAMED,
     RETIRED,
@@ -59,7 +59,7 @@ _ANSWERED: Final = 4096
 """Answered questions that are looked for where nobody has to wait."""
 
 
-class Ledger(LedgerReader):
+class Ledger(ReadableLedger):
     """Accounts, charges and releases, and the chain of entries that explains them.
 
     Guarantee:

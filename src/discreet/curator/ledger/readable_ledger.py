@@ -21,7 +21,7 @@ from discreet.curator.ledger.transaction import Transaction
 T = TypeVar("T")
 
 
-class LedgerReader:
+class ReadableLedger:
     """A ledger in a store, to look at."""
 
     def __init__(self, store: LedgerStore) -> None:
