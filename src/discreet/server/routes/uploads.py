@@ -83,7 +83,7 @@ async def _write(parts: AsyncIterator[bytes], path: Path) -> None:
 
 
 def _columns(path: Path, app_state: AppState) -> tuple[list[UploadedColumn], bool]:
-    with app_state.work.taken(patience=app_state.settings.patience):
+    with app_state.computing:
         check_unpacked(path, UNPACKED * app_state.settings.upload_limit)
         found = open_source(path, Reading())
     columns = [
@@ -149,7 +149,7 @@ def report(upload: str, said: ReportBody, request: Request, caller: Owner) -> Lo
     del caller
     app_state = app_state_of(request)
     path = app_state.uploads.find(upload)
-    with app_state.work.taken(patience=app_state.settings.patience):
+    with app_state.computing:
         source = open_source(path, said.read_reading(), said.source_table)
         kinds = proposed_kinds(source, said.stated({}))
         found = look(source, said.stated(kinds), said.unit_column())
