@@ -15,6 +15,7 @@ from clinic_curator import add_visits
 from discreet.curator.ledger.accounts import dataset
 from discreet.curator.ledger.cosigner import Cosigner
 from discreet.curator.ledger.ledger import Ledger
+from discreet.curator.ledger.locate import find_place
 from discreet.curator.ledger.merkle import MerkleTree, TreeHead
 from discreet.curator.ledger.remote_witness import RemoteWitness, WitnessAddress
 from discreet.errors import InputError, LedgerError
@@ -93,9 +94,11 @@ def test_a_fork_of_the_ledger_is_refused_and_an_impostor_is_not_believed(tmp_pat
         settings = json.loads((tmp_path / "fork" / "curator.json").read_text())
         kept = settings.pop("elsewhere")
         (tmp_path / "fork" / "curator.json").write_text(json.dumps(settings))
-        with dp.Curator(tmp_path / "fork") as curator:  # another history, as long as the other
-            for n in range(4):
-                curator.ledger.record("noted", by="owner", facts={"n": n})
+        with pytest.raises(LedgerError, match="opened without it"):
+            dp.Curator(tmp_path / "fork")
+        with Ledger(*find_place(tmp_path / "fork" / "ledger.sqlite", None)) as ledger:
+            for n in range(4):  # another history, as long as the other
+                ledger.record("noted", by="owner", facts={"n": n})
         settings["elsewhere"] = kept
         (tmp_path / "fork" / "curator.json").write_text(json.dumps(settings))
         with pytest.raises(LedgerError, match="restored from an older copy or changed"):
@@ -122,7 +125,7 @@ def test_processes_that_share_a_ledger_are_all_witnessed(tmp_path):
         for one in threads:
             one.join()
         head = shared[0].tree_head()
-        assert head.size == 16
+        assert head.size == 17
         assert Cosigner(home).newest(head.ledger) == head
         stranger = RemoteWitness(WitnessAddress(url, address.key, "another secret"))
         with pytest.raises(LedgerError, match="replied 403"):

@@ -1,6 +1,7 @@
 """Clients that send too much, too slowly, or too often."""
 
 import contextlib
+import gzip
 import json
 import socket
 import time
@@ -68,6 +69,9 @@ def test_uploads_have_a_limit_of_their_own(curator, folder):
         chunk = b"1000\r\n" + b"a" * 0x1000 + b"\r\n"
         said = head(owner, "/v1/uploads?name=a.csv", "Transfer-Encoding: chunked")
         assert status(server.raw(said + chunk * 3, timeout=3)) == 413
+        packed = gzip.compress(b"a,b\n" + b"1,2\n" * 100_000)  # it unpacks to a hundredfold
+        said = server.post("/v1/uploads?name=a.csv.gz", body=packed, token=owner)
+        assert (said.status, "unpacks to more than 80,000" in said.error["why"]) == (413, True)
 
     assert list((folder / "uploads").iterdir()) == []
 

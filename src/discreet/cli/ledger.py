@@ -158,9 +158,12 @@ def cancel(*, folder: Path, charge: int) -> None:
 @ledger.command()
 @curator_option
 @click.option("--reason", required=True, help="Reason, kept in the ledger.")
+@click.option(
+    "--without-witness", is_flag=True, help="Retire the witness on another machine, on record."
+)
 @shape_options
-def adopt(*, folder: Path, reason: str) -> None:
-    """Accept the ledger as it is, after a newer copy was lost.
+def adopt(*, folder: Path, reason: str, without_witness: bool) -> None:
+    """Accept the ledger as it is, after a newer copy or its witness was lost.
 
     What the lost entries spent is spent and no longer counted. A ledger that is not whole in itself
     is refused.
@@ -171,7 +174,9 @@ def adopt(*, folder: Path, reason: str) -> None:
 
     if not is_curator(folder):
         raise click.UsageError(f"There is no curator in {folder}.")
-    with open_folder(folder).adopt_ledger(by="owner", reason=reason) as adopted:
+    place = open_folder(folder)
+    settle = place.retire_witness if without_witness else place.adopt_ledger
+    with settle(by="owner", reason=reason) as adopted:
         head = adopted.head()
     told = f"Adopted with {head.sequence} entries; the last one says why."
     tell(told, {"entries": head.sequence, "head": head.hash})

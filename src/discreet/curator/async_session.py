@@ -1,6 +1,6 @@
 """One caller's dealings with a curator where asking and being answered are two steps.
 
-    submit (durable charge) -> pursue (a while) -> release, or come again with the charge's number
+    charge (durable) -> pursue (a while) -> release, or come again with the charge's number
 
 Charges live in the ledger: whoever opens the same folder can be asked for the answer, and what a
 worker left unfinished is finished by the next one that is asked.
@@ -80,18 +80,8 @@ class AsyncSession:
         """How good the answer to an offer will be."""
         return explain_offer(self._ledger, offer)
 
-    def submit(
-        self,
-        question: str | Query,
-        terms: Terms,
-        analyst: str,
-        request: str | None = None,
-    ) -> Receipt:
-        """Charge a question durably; no data is touched yet."""
-        return self.charge(self.offer(question, terms, analyst), request)
-
     def charge(self, offer: Offer[PlannedOrder], request: str | None = None) -> Receipt:
-        """Charge an offer durably."""
+        """Charge an offer durably; no data is touched yet."""
         return self._answer_service.charge(offer, request)
 
     def pursue(

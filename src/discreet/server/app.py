@@ -192,7 +192,7 @@ def _look_around(app_state: AppState, stopping: threading.Event) -> None:
 def _recover(app_state: AppState, stopping: threading.Event) -> None:
     """Finish what a crash interrupted: at once, and when its worker's claim has lapsed."""
     for _ in range(2):
-        with suppress(DiscreetError), app_state.work.taken(patience=app_state.settings.patience):
+        with suppress(DiscreetError), app_state.computing:
             app_state.curator.recover()
         if stopping.wait(CLAIM + 1):
             return

@@ -1,6 +1,7 @@
 """What every handler needs, in one place."""
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
@@ -22,8 +23,8 @@ from discreet.server.uploads import Uploads
 class AppState:
     """A curator and what stands around it.
 
-    `folder` is the curator's, None in memory. Compute inside `work.taken(patience=...)`: it bounds
-    what runs at a time and is waited for when the server stops. Read and price questions inside
+    `folder` is the curator's, None in memory. Compute inside `computing`: it bounds what runs at a
+    time and is waited for when the server stops. Read and price questions inside
     `planning.taken(...)`, which is bounded apart. `log` takes one line.
     """
 
@@ -39,6 +40,11 @@ class AppState:
     campaigns: CampaignStore
     limits: CallerLimits
     log: Callable[[str], None]
+
+    @property
+    def computing(self) -> AbstractContextManager[None]:
+        """A slot, for what is computed for nobody in particular."""
+        return self.work.taken(patience=self.settings.patience)
 
 
 def app_state_of(request: Request) -> AppState:

@@ -95,11 +95,6 @@ def async_session_of(request: Request, caller: Caller) -> AsyncSession:
     return asking_of(request, caller).session
 
 
-def planning(size: int, request: Request, caller: Caller) -> AbstractContextManager[None]:
-    """Read and price inside."""
-    return asking_of(request, caller).planning(size)
-
-
 _PLANNING: Final = 1 / 4096
 """Seconds that planning may take for each character of an order."""
 

@@ -1,10 +1,12 @@
 """Files that an owner sends: kept under names of ours until a dataset is made of them."""
 
+import gzip
 import re
 import secrets
 import tempfile
 import threading
 import time
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -23,6 +25,10 @@ _NAME: Final = re.compile(r"[0-9a-f]{32}\Z")
 _UNUSED: Final = 86_400.0
 """Seconds after which a file that nothing was made of is removed."""
 
+UNPACKED: Final = 8
+"""How much larger than the largest upload a packed file may be when it is unpacked."""
+
+_AT_ONCE: Final = 1 << 20
 _PART: Final = ".part"
 _UNFINISHED: Final = 900.0
 """Seconds without a byte after which the beginning of a file is removed."""
@@ -125,6 +131,26 @@ class Uploads:
                 old = _UNFINISHED if path.name.endswith(_PART) else _UNUSED
                 if path.stat().st_mtime < time.time() - old:
                     path.unlink()
+
+
+def check_unpacked(path: Path, most: int) -> None:
+    """Refuse a packed file that unpacks to more than `most` bytes: gzip packs a thousandfold."""
+    if path.suffix.lower() != ".gz":
+        return
+    size = 0
+    with suppress(gzip.BadGzipFile, EOFError, zlib.error), gzip.open(path) as file:
+        while part := file.read(_AT_ONCE):  # what is no gzip is refused by whoever reads it
+            size += len(part)
+            if size > most:
+                raise HttpError(413, _too_large(most))
+
+
+def _too_large(most: int) -> InputError:
+    return InputError(
+        "the packed file is too large",
+        why=f"it unpacks to more than {most:,} bytes",
+        fix="send it in parts, or as Parquet",
+    )
 
 
 def full(wrong: OSError) -> HttpError:

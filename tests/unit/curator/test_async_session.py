@@ -37,6 +37,11 @@ PRICE = Terms(epsilon=0.1)
 OUT_OF_SIGHT = "SELECT COUNT(*) AS n FROM {}"
 
 
+def submit(window, question, terms, analyst, request=None):
+    """Price and charge a question."""
+    return window.charge(window.offer(question, terms, analyst), request)
+
+
 @pytest.fixture(params=["memory", "folder"])
 def curator(request, tmp_path):
     made = dp.Curator.in_memory() if request.param == "memory" else dp.Curator(tmp_path / "c")
@@ -72,7 +77,7 @@ def slow(monkeypatch, seconds):
 
 
 def test_a_charge_is_durable_before_it_is_pursued(curator, window):
-    receipt = window.submit(COUNT, PRICE, "alice")
+    receipt = submit(window, COUNT, PRICE, "alice")
 
     assert receipt.state is State.CHARGED
     assert spent(curator) > (0, 0)
@@ -89,7 +94,7 @@ def test_a_charge_is_measured_as_it_was_planned_whatever_the_package_plans_now(m
         window = curator.window("alice")
         with monkeypatch.context() as earlier:  # a package that split prices otherwise
             earlier.setattr("discreet.answer.plan.planning.CHOICE", Fraction(1, 20))
-            receipt = window.submit(COUNT, PRICE, "alice")
+            receipt = submit(window, COUNT, PRICE, "alice")
         release = window.pursue(receipt, patience=30)
 
         charged = Order.from_dict("alice", receipt.order.to_dict())
@@ -104,7 +109,7 @@ def test_a_charge_that_would_be_measured_otherwise_than_it_was_charged_is_not(mo
         with monkeypatch.context() as earlier:
             earlier.setattr("discreet.answer.plan.planning.CHOICE", Fraction(1, 20))
             earlier.setattr(QueryOrder, "decisions", lambda _: None)
-            receipt = window.submit(COUNT, PRICE, "alice")
+            receipt = submit(window, COUNT, PRICE, "alice")
         curator._answer_service._plans.clear()  # as a worker that did not make the charge
         with pytest.raises(LedgerError, match="planned by another version"):
             window.pursue(receipt, patience=30)
@@ -115,7 +120,7 @@ def test_a_charge_that_would_be_measured_otherwise_than_it_was_charged_is_not(mo
 
 def test_whoever_loses_patience_finds_the_answer_later(window, monkeypatch):
     calls = slow(monkeypatch, 0.2)
-    receipt = window.submit(COUNT, PRICE, "alice")
+    receipt = submit(window, COUNT, PRICE, "alice")
 
     assert window.pursue(receipt, patience=0) is None
     assert window.pursue(receipt, patience=0) is None
@@ -130,7 +135,7 @@ def test_all_who_wait_for_one_charge_get_what_was_computed_once(curator, window,
     with ThreadPoolExecutor(8) as pool:
         found = list(
             pool.map(
-                lambda n: window.pursue(window.submit(COUNT, PRICE, f"a{n % 2}"), patience=30),
+                lambda n: window.pursue(submit(window, COUNT, PRICE, f"a{n % 2}"), patience=30),
                 range(8),
             )
         )
@@ -142,7 +147,7 @@ def test_all_who_wait_for_one_charge_get_what_was_computed_once(curator, window,
 
 def test_a_failure_while_data_is_read_is_final_and_the_charge_stays(curator, window, monkeypatch):
     failing(monkeypatch)
-    receipt = window.submit(COUNT, PRICE, "alice")
+    receipt = submit(window, COUNT, PRICE, "alice")
     told = []
     with pytest.raises(EngineError) as first:
         window.pursue(receipt, patience=30)
@@ -150,7 +155,7 @@ def test_a_failure_while_data_is_read_is_final_and_the_charge_stays(curator, win
     monkeypatch.undo()
     for again in (
         lambda: window.resume(receipt.sequence, patience=30),
-        lambda: window.pursue(window.submit(COUNT, PRICE, "alice"), patience=30),
+        lambda: window.pursue(submit(window, COUNT, PRICE, "alice"), patience=30),
         lambda: curator.sql(COUNT, epsilon=0.1, analyst="alice"),
     ):
         with pytest.raises(EngineError) as error:
@@ -166,7 +171,7 @@ def test_a_failure_while_data_is_read_is_final_and_the_charge_stays(curator, win
 
 def test_a_failure_that_nobody_waited_for_is_told_to_the_next(window, monkeypatch):
     failing(monkeypatch)
-    receipt = window.submit(COUNT, PRICE, "alice")
+    receipt = submit(window, COUNT, PRICE, "alice")
     window.pursue(receipt, patience=0)
     end = time.monotonic() + 30
     told = None
@@ -189,7 +194,7 @@ def test_a_failure_to_present_is_tried_again_from_the_same_measurements(
     drawn = slow(monkeypatch, 0)
     with monkeypatch.context() as patch:
         patch.setattr(MeasurementPlan, "present", fail)
-        receipt = window.submit(COUNT, PRICE, "alice")
+        receipt = submit(window, COUNT, PRICE, "alice")
         with pytest.raises(InvariantBroken) as error:
             window.pursue(receipt, patience=30)
     assert "42" not in "".join(traceback.format_exception(error.value))
@@ -204,7 +209,7 @@ def test_a_failure_to_present_is_tried_again_from_the_same_measurements(
 def test_another_process_finishes_what_a_dead_worker_left(tmp_path):
     """The claim of the first has lapsed: with no patience at all, at once."""
     with add_visits(dp.Curator(tmp_path / "c")) as first:
-        receipt = first.window("alice").submit(COUNT, PRICE, "alice")
+        receipt = submit(first.window("alice"), COUNT, PRICE, "alice")
         with dp.Curator(tmp_path / "c", patience=0.05) as second:
             assert second.window("bob").find(receipt.sequence) is None
             time.sleep(0.1)
@@ -220,9 +225,9 @@ def test_a_worker_waits_for_another_that_is_computing(tmp_path, monkeypatch):
         dp.Curator(tmp_path / "c") as second,
     ):
         mine, theirs = first.window("alice"), second.window("alice")
-        receipt = mine.submit(COUNT, PRICE, "alice")
+        receipt = submit(mine, COUNT, PRICE, "alice")
         mine.pursue(receipt, patience=0)
-        same = theirs.submit(COUNT, PRICE, "alice")
+        same = submit(theirs, COUNT, PRICE, "alice")
         assert same.state is State.PENDING
         assert theirs.pursue(same, patience=0.05) is None
         assert theirs.pursue(same, patience=30) == mine.pursue(receipt, patience=30)
@@ -245,7 +250,7 @@ def test_an_answer_is_stored_when_its_pace_allows_and_not_before(curator, window
         order.append("planned")
         return (0.2,)
 
-    receipt = window.submit(COUNT, PRICE, "alice")
+    receipt = submit(window, COUNT, PRICE, "alice")
     began = time.monotonic()
     assert (
         window.pursue(receipt, patience=30, pace=ReleaseSchedule(turn, settle, steps)) is not None
@@ -257,7 +262,7 @@ def test_an_answer_is_stored_when_its_pace_allows_and_not_before(curator, window
 
 def test_a_failure_keeps_its_pace_too(window, monkeypatch):
     failing(monkeypatch)
-    receipt = window.submit(COUNT, PRICE, "alice")
+    receipt = submit(window, COUNT, PRICE, "alice")
     began = time.monotonic()
     with pytest.raises(EngineError):
         window.pursue(receipt, patience=30, pace=ReleaseSchedule(steps=lambda _: (0.4,)))
@@ -275,11 +280,11 @@ def test_what_overruns_its_step_is_known_at_the_next_and_stopped_at_the_last(
     with monkeypatch.context() as patch:
         slow(patch, 0.1)
         began = time.monotonic()
-        receipt = window.submit(COUNT, PRICE, "alice")
+        receipt = submit(window, COUNT, PRICE, "alice")
         assert window.pursue(receipt, patience=30, pace=kept) is not None
         assert time.monotonic() - began >= 1.5
     slow(monkeypatch, 1.6)
-    receipt = window.submit(BY_CITY, PRICE, "alice")
+    receipt = submit(window, BY_CITY, PRICE, "alice")
     with pytest.raises(EngineError):
         window.pursue(receipt, patience=30, pace=kept)
 
@@ -304,7 +309,7 @@ def test_when_a_cancelled_question_is_over_tells_not_whether_it_was_computed(
     late = []
     kept = ReleaseSchedule(steps=lambda _: (4.0,), late=lambda: late.append(True))
     slow(monkeypatch, seconds)
-    receipt = window.submit(COUNT, PRICE, "alice")
+    receipt = submit(window, COUNT, PRICE, "alice")
     assert window.pursue(receipt, patience=0.4, pace=kept) is None
     curator.as_analyst("alice").cancel(receipt.sequence)
     began = time.monotonic()
@@ -320,7 +325,7 @@ def test_a_late_question_that_is_cancelled_was_late_all_the_same(curator, window
     late = []
     kept = ReleaseSchedule(steps=lambda _: (0.1, 4.0), late=lambda: late.append(True))
     slow(monkeypatch, 0.5)
-    receipt = window.submit(COUNT, PRICE, "alice")
+    receipt = submit(window, COUNT, PRICE, "alice")
     assert window.pursue(receipt, patience=0.3, pace=kept) is None
     curator.as_analyst("alice").cancel(receipt.sequence)  # which tells that it was late
     with pytest.raises(EngineError):
@@ -332,7 +337,7 @@ def test_a_late_question_that_is_cancelled_was_late_all_the_same(curator, window
 @pytest.mark.timed
 def test_what_does_not_stop_by_the_last_step_fails_at_a_multiple_of_it(window, monkeypatch):
     slow(monkeypatch, 0.6)  # nothing that an engine could interrupt
-    receipt = window.submit(COUNT, PRICE, "alice")
+    receipt = submit(window, COUNT, PRICE, "alice")
     began = time.monotonic()
     with pytest.raises(EngineError):
         window.pursue(receipt, patience=30, pace=ReleaseSchedule(steps=lambda _: (0.5,)))
@@ -344,7 +349,7 @@ def test_closing_finishes_what_was_begun(tmp_path, monkeypatch):
     slow(monkeypatch, 0.2)
     curator = add_visits(dp.Curator(tmp_path / "c"))
     window = curator.window("alice")
-    receipt = window.submit(COUNT, PRICE, "alice")
+    receipt = submit(window, COUNT, PRICE, "alice")
     window.pursue(receipt, patience=0)
     curator.close()
 
@@ -358,7 +363,7 @@ def test_what_nobody_foresaw_is_told_without_a_word_about_data(curator, window, 
         raise wrong
 
     monkeypatch.setattr(MeasurementPlan, "measure", fail)
-    receipt = window.submit(COUNT, PRICE, "alice")
+    receipt = submit(window, COUNT, PRICE, "alice")
     with pytest.raises(EngineError) as failed:
         window.pursue(receipt, patience=30)
     shown = "".join(traceback.format_exception(failed.value))
@@ -522,7 +527,7 @@ def test_measuring_again_in_many_threads_weighs_each_answer_once(curator):
 @pytest.mark.parametrize(("seconds", "rest"), [(0.0, 0.5), (0.12, 0.38), (0.62, 1.38)])
 def test_what_recovery_stores_does_not_tell_how_long_it_took(curator, monkeypatch, seconds, rest):
     """Half a second after the computing began, or two; by a clock of our own."""
-    receipt = curator.window("alice").submit(COUNT, PRICE, "alice")
+    receipt = submit(curator.window("alice"), COUNT, PRICE, "alice")
     clock, slept, measure = [100.0], [], MeasurementPlan.measure
 
     def measured(*question):
@@ -560,12 +565,12 @@ def test_a_window_recalls_for_whom_it_explains():
 
 def test_whoever_asks_first_does_not_wait_for_what_others_left(tmp_path):
     with add_visits(dp.Curator(tmp_path / "c")) as left:
-        left.window("bob").submit(BY_CITY, PRICE, "bob")
+        submit(left.window("bob"), BY_CITY, PRICE, "bob")
     with dp.Curator(tmp_path / "c") as curator:
         curator.ledger._patience = 0.0
         curator.keep_time(ReleaseSchedule(steps=lambda _: (20.0,)))
         began = time.monotonic()
-        curator.window("alice").submit(COUNT, PRICE, "alice")
+        submit(curator.window("alice"), COUNT, PRICE, "alice")
 
         assert time.monotonic() - began < 10
         assert curator.ledger.verify().pending == 2
@@ -574,7 +579,7 @@ def test_whoever_asks_first_does_not_wait_for_what_others_left(tmp_path):
 def test_questions_that_were_charged_before_too_many_failed_wait_for_an_owner(curator, monkeypatch):
     window = curator.window("alice")
     texts = [f"{COUNT} WHERE amount < {n}" for n in range(MOST_FAILURES + 2)]
-    receipts = [window.submit(text, PRICE, "alice") for text in texts]
+    receipts = [submit(window, text, PRICE, "alice") for text in texts]
     with monkeypatch.context() as broken:
         failing(broken)
         for receipt in receipts[:MOST_FAILURES]:

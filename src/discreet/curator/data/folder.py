@@ -92,6 +92,13 @@ class Folder:
             return Ledger.adopt(self.path / _LEDGER, witness=self._head, by=by, reason=reason)
         return Ledger.adopt(self.ledger, witness=self._head, by=by, reason=reason)
 
+    def retire_witness(self, *, by: str, reason: str) -> Ledger:
+        """Adopt the ledger without its witness on another machine; it says so, then the folder."""
+        ledger = self.adopt_ledger(by=by, reason=reason)
+        ledger.retire_witness(by=by, reason=reason)
+        replace(self, elsewhere=None).write()
+        return ledger
+
     def _check_ledger(self) -> None:
         """Refuse to begin a ledger for tables that have been asked about in another."""
         if self.tables().tables and not (self.path / _LEDGER).exists():

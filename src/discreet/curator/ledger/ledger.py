@@ -13,27 +13,29 @@ charge costs the same after a million entries, and `verify` works them out again
 import os
 import secrets
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from typing import Any, Final, Self, TextIO, TypeVar
+from typing import Any, Final, Self, TypeVar
 
-from discreet.curator.canonical_json import digest, named
-from discreet.curator.ledger import account_changes, charge_index, charging, create, stepping
-from discreet.curator.ledger.account_cache import AccountCache
-from discreet.curator.ledger.accounts import COLUMNS, Account, Holder, read_holder
-from discreet.curator.ledger.accounts import dataset as dataset_holder
-from discreet.curator.ledger.charge_index import ChargedOrder
+from discreet.curator.canonical_json import named
+from discreet.curator.ledger import account_changes, charging, create, stepping
+from discreet.curator.ledger.accounts import Account, Holder, read_holder
 from discreet.curator.ledger.charging import Turn
 from discreet.curator.ledger.committer import Committer
-from discreet.curator.ledger.entries import Entry, Head
-from discreet.curator.ledger.export import write_lines
+from discreet.curator.ledger.entries import Entry
 from discreet.curator.ledger.locate import believe, find_place, make_whole
-from discreet.curator.ledger.merkle import MerkleTree, TreeHead
-from discreet.curator.ledger.migrations import Execute
 from discreet.curator.ledger.orders import Order, Receipt, State
-from discreet.curator.ledger.remote_witness import RemoteWitness, leaves_after
+from discreet.curator.ledger.readable_ledger import ReadableLedger
+from discreet.curator.ledger.remote_witness import (
+    NAMED,
+    RETIRED,
+    WITNESS_KINDS,
+    RemoteWitness,
+    find_named,
+    unlike_named,
+)
 from discreet.curator.ledger.sqlite_store import MemoryStore
-from discreet.curator.ledger.store import LedgerStore, damaged
+from discreet.curator.ledger.store import LedgerStore
 from discreet.curator.ledger.transaction import Transaction
 from discreet.curator.ledger.verify import Report, verify
 from discreet.curator.ledger.witness import Witness
@@ -47,6 +49,7 @@ OWN: Final = frozenset(account_changes.KINDS.values()) | {
     *("founded", "migrated", "adopted", "counted"),
     *("raised", "lowered", "admitted"),
     *("charged", "shared", "measured", "released", "failed", "readmitted", "stepped"),
+    *WITNESS_KINDS,
 }
 """The kinds of entry that the ledger writes itself."""
 
@@ -56,7 +59,7 @@ _ANSWERED: Final = 4096
 """Answered questions that are looked for where nobody has to wait."""
 
 
-class Ledger:
+class Ledger(ReadableLedger):
     """Accounts, charges and releases, and the chain of entries that explains them.
 
     Guarantee:
@@ -91,7 +94,7 @@ class Ledger:
         patience: float = 30.0,
         elsewhere: RemoteWitness | None = None,
     ) -> None:
-        self._store = store
+        super().__init__(store)
         self._witness = witness
         self._committer = Committer(store, witness, elsewhere)
         self._patience = patience
@@ -129,10 +132,32 @@ class Ledger:
             make_whole(store, witness)
             if elsewhere is not None:
                 elsewhere.advance(store, store.snapshot(lambda run: Transaction(run).head))
+            ledger = Ledger(store, witness, patience=patience, elsewhere=elsewhere)
+            ledger._meet(elsewhere)
         except BaseException:
             store.close()
             raise
-        return Ledger(store, witness, patience=patience, elsewhere=elsewhere)
+        return ledger
+
+    def _meet(self, elsewhere: RemoteWitness | None) -> None:
+        """Keep on record which witness elsewhere the ledger has; open it with no other and none."""
+        key = None if elsewhere is None else elsewhere.address.key
+        known = self._read(find_named)
+        if known is not None and known["witness"] != key:
+            raise unlike_named(known)
+        if elsewhere is not None and known is None:
+            facts = {"witness": key, "url": elsewhere.address.url}
+            self._committer.submit_alone(
+                lambda page: find_named(page) or page.append(NAMED, "ledger", facts)
+            )
+
+    def retire_witness(self, *, by: str, reason: str) -> None:
+        """Go on without the witness elsewhere, on record, from the next time that it is opened."""
+        named(by, "by")
+        known = self._read(find_named)
+        if known is not None:
+            facts = {"witness": known["witness"], "reason": named(reason, "reason")}
+            self._append(RETIRED, by, facts)
 
     @staticmethod
     def in_memory() -> "Ledger":
@@ -263,18 +288,6 @@ class Ledger:
             ahead=[charging.charge_of(receipt)],
         )
 
-    def failed(self, sequences: Sequence[int]) -> tuple[int, ...]:
-        """Those of some charges that failed or were cancelled."""
-        marks = ", ".join("?" * len(sequences))
-        sql = f"SELECT sequence FROM charges WHERE failed <> 0 AND sequence IN ({marks})"  # noqa: S608 - marks
-        if not sequences:
-            return ()
-        return self._read(lambda page: tuple(one for (one,) in page.read(sql, sequences)))
-
-    def check_failures(self, order: Order) -> None:
-        """Refuse to read data for an analyst too many of whose questions have failed by now."""
-        self._read(lambda page: charging.check_failures(page, order))
-
     def readmit(self, analyst: str, dataset: str, *, by: str, reason: str) -> int:
         """Let an analyst ask again whose questions failed too often; how many had failed."""
         for value, name in ((analyst, "analyst"), (dataset, "dataset"), (by, "by")):
@@ -315,10 +328,6 @@ class Ledger:
             lambda page: stepping.step(page, charge, number, stored, by, turn)
         )
 
-    def steps(self, charge: int, *, after: int = 0) -> tuple[bytes, ...]:
-        """The stored steps of a charge, in order, those that follow number `after`."""
-        return self._read(lambda page: stepping.read_steps(page, charge, after=after))
-
     def wait(self, order: Order, *, timeout: float) -> Receipt:
         """Ask until the answer is there or its computation is this caller's turn."""
         end, pause = time.monotonic() + timeout, 0.005
@@ -351,57 +360,6 @@ class Ledger:
             )
         return self._append(kind, named(by, "by"), facts)
 
-    def account(self, holder: Holder) -> Account:
-        """One account; InputError if there is none."""
-        read_holder(holder)
-        return self._read(lambda page: account_changes.existing(page, holder))
-
-    def accounts(self) -> tuple[Account, ...]:
-        """All accounts, by key."""
-        sql = f"SELECT {COLUMNS} FROM accounts ORDER BY key"  # noqa: S608 - a constant
-        return self._read(lambda page: tuple(Account.read(row) for row in page.read(sql)))
-
-    def members(self, holder: Holder) -> tuple[Holder, ...]:
-        """Who is in a group or a link."""
-        sql = "SELECT member FROM members WHERE account = ? ORDER BY member"
-        key = read_holder(holder).key
-        return self._read(lambda page: tuple(Holder.read(one) for (one,) in page.read(sql, (key,))))
-
-    def touched(self, dataset: str, analyst: str) -> tuple[Account, ...]:
-        """The accounts that an order would debit; it needs a price in the measure of each."""
-
-        def work(page: Transaction) -> tuple[Account, ...]:
-            cache = AccountCache(page)
-            cache.read_accounts([(dataset, analyst)])
-            touched = tuple(cache.touched(dataset, analyst))
-            if not cache.knows(touched[-1]):
-                account_changes.check_unlike(page, [touched[-1].holder])
-            return touched
-
-        return self._read(work)
-
-    def find(self, sequence: int, *, told: str | None = None) -> ChargedOrder | None:
-        """One charge; with `told`, only if this analyst asked for it or was told its answer."""
-
-        def work(execute: Execute) -> ChargedOrder | None:
-            found = charge_index.find(execute, sequence)
-            known = found is None or told is None or charge_index.is_told(execute, found, told)
-            return found if known else None
-
-        return self._store.snapshot(work)
-
-    def find_question(self, order: Order) -> ChargedOrder | None:
-        """The charge under which an order's analyst was told its answer, None before that."""
-
-        def work(execute: Execute) -> ChargedOrder | None:
-            names = (order.question, *order.also)
-            each = (charge_index.find_question(execute, one) for one in names)
-            found = next((one for one in each if one is not None), None)
-            known = found is not None and charge_index.is_told(execute, found, order.analyst)
-            return found if known else None
-
-        return self._store.snapshot(work)
-
     def release(self, sequence: int) -> bytes | None:
         """The stored answer of a charge; None before there is one, or where it failed."""
         sql = """SELECT r.bytes, a.body FROM charges c JOIN entries a ON a.sequence = c.released
@@ -413,109 +371,6 @@ class Ledger:
         release, outcome = rows[0]
         self._committer.have_signed(Entry.read(outcome))
         return charging.told(release, outcome)
-
-    def asked(
-        self,
-        datasets: Iterable[str],
-        *,
-        analyst: str | None = None,
-        before: int = charge_index.NEWEST,
-        limit: int = 100,
-    ) -> tuple[ChargedOrder, ...]:
-        """Charges about datasets, newest first; with `analyst`, those this one was told of."""
-        names = list(datasets)
-        return self._store.snapshot(
-            lambda execute: tuple(charge_index.newest(execute, analyst, names, before, limit))
-        )
-
-    def history(
-        self, dataset: str, *, limit: int = 1000
-    ) -> tuple[Account, tuple[ChargedOrder, ...]]:
-        """A dataset's account and its newest charges, newest first, of one moment."""
-
-        def work(execute: Execute) -> tuple[Account, tuple[ChargedOrder, ...]]:
-            account = account_changes.existing(Transaction(execute), dataset_holder(dataset))
-            filed = charge_index.newest(execute, None, [dataset], charge_index.NEWEST, limit)
-            return account, tuple(filed)
-
-        return self._store.snapshot(work)
-
-    def charges(self, datasets: Iterable[str], *, after: int, until: int) -> list[Entry]:
-        """The charges about datasets, in order: those after one number, up to another."""
-        names = list(datasets)
-        sql = f"""SELECT e.hash, e.body FROM charges c JOIN entries e ON e.sequence = c.sequence
-        WHERE c.dataset IN ({", ".join("?" * len(names))}) AND c.sequence > ? AND c.sequence <= ?
-        ORDER BY c.sequence"""  # noqa: S608 - marks
-        rows = self._store.snapshot(lambda execute: execute(sql, (*names, after, until)))
-        return [_genuine(*row) for row in rows]
-
-    def head(self) -> Head:
-        """The newest entry's number and hash."""
-        return self._read(lambda page: page.head)
-
-    def entries(self, *, after: int = 0, limit: int = 1000) -> tuple[Entry, ...]:
-        """Entries in order, those that follow number `after`."""
-        sql = "SELECT body FROM entries WHERE sequence > ? ORDER BY sequence LIMIT ?"
-        return self._store.snapshot(
-            lambda execute: tuple(Entry.read(body) for (body,) in execute(sql, (after, limit)))
-        )
-
-    def added(self, table: str, *, at: int = 0) -> Entry | None:
-        """The newest entry that says what a table is, None where none does.
-
-        `at` is its number if that is known.
-        """
-        for entry in self.entries(after=at - 1, limit=1) if at else ():
-            if entry.kind == "added" and entry.facts["table"] == table:
-                return entry
-        found = self._noted("WHERE n.kind = 'added' AND n.subject = ?", table)
-        return found[-1] if found else None
-
-    def appended(self, table: str) -> tuple[Entry, ...]:
-        """The entries of all parts of a table, in order."""
-        return self._noted("WHERE n.kind = 'appended' AND n.subject = ?", table)
-
-    def retired(self, dataset: str) -> bool:
-        """Whether a dataset is asked nothing new, for ever."""
-        return bool(self._noted("WHERE n.kind = 'retired' AND n.subject = ?", dataset))
-
-    def noted(self, kind: str, *, after: int = 0) -> tuple[Entry, ...]:
-        """Entries of a kind in `schema.NOTED`, in order, those that follow number `after`."""
-        return self._noted("WHERE n.kind = ? AND n.sequence > ?", kind, after)
-
-    def _noted(self, which: str, *values: str | int) -> tuple[Entry, ...]:
-        sql = f"""SELECT e.hash, e.body FROM subjects n JOIN entries e ON e.sequence = n.sequence
-        {which} ORDER BY n.sequence"""  # noqa: S608 - constants
-
-        def work(execute: Execute) -> tuple[Entry, ...]:
-            return tuple(_genuine(*row) for row in execute(sql, values))
-
-        return self._store.snapshot(work)
-
-    def tree_head(self) -> TreeHead:
-        """The root of the Merkle tree over all entries, for a witness elsewhere to sign."""
-
-        def work(execute: Execute) -> TreeHead:
-            tree = MerkleTree(leaves_after(execute, 0))
-            [(ledger,)] = execute("SELECT id FROM ledger")
-            return TreeHead(ledger, len(tree), tree.root().hex())
-
-        return self._store.snapshot(work)
-
-    def prove_consistency(self, old: int, new: int) -> tuple[str, ...]:
-        """What shows that the first `new` entries continue the first `old`."""
-        return tuple(step.hex() for step in self._tree().prove_consistency(old, new))
-
-    def prove_inclusion(self, sequence: int, size: int) -> tuple[str, ...]:
-        """What shows that an entry is among the first `size`."""
-        return tuple(step.hex() for step in self._tree().prove_inclusion(sequence - 1, size))
-
-    def _tree(self) -> MerkleTree:
-        return MerkleTree(self._store.snapshot(lambda execute: leaves_after(execute, 0)))
-
-    def export(self, file: TextIO) -> Head:
-        """Write every entry as a line of JSON with its hash, and return the head they lead to."""
-        return self._store.snapshot(lambda execute: write_lines(execute, file))
 
     def verify(self) -> Report:
         """Read everything and compare; names the first entry that is wrong."""
@@ -535,18 +390,9 @@ class Ledger:
     def _append(self, kind: str, by: str, facts: Mapping[str, Any]) -> Entry:
         return self._committer.submit(lambda page, _: page.append(kind, by, facts))
 
-    def _read(self, work: Callable[[Transaction], T]) -> T:
-        return self._store.snapshot(lambda execute: work(Transaction(execute)))
-
     def _turn(self, patience: float | None = None) -> Turn:
         wait = self._patience if patience is None else patience
         now, spell = time.time_ns() // 10**6, int(wait * 1000)
         # With no patience every claim has lapsed, whatever the clock did in between.
         lapsed = now - spell if wait else FOREVER
         return Turn(name_worker(self._nonce), now, lapsed, ahead=now + spell)
-
-
-def _genuine(hash_: str, body: str) -> Entry:
-    if digest(body) != hash_:
-        raise damaged("the text of an entry was changed")
-    return Entry.read(body)

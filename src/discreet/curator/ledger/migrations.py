@@ -157,6 +157,8 @@ NOTED: Final = {
     "added": "table",
     "appended": "table",
     "retired": "dataset",
+    "witness named": "witness",
+    "witness retired": "witness",
     "token made": "token",
     "token revoked": "token",
     "people budget": "dataset",

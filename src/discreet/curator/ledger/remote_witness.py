@@ -4,20 +4,23 @@ The witness is a `discreet witness`: see `witness_service`. It sees sizes and ha
 """
 
 import http.client
+import ipaddress
 import json
 import secrets
 import ssl
 import threading
 import urllib.parse
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Final, TypeGuard
 
 from discreet.curator.fork_safety import FORKS
 from discreet.curator.ledger.cosigner import is_newest, is_signed
-from discreet.curator.ledger.entries import Head
+from discreet.curator.ledger.entries import Entry, Head
 from discreet.curator.ledger.merkle import MerkleTree, TreeHead
 from discreet.curator.ledger.migrations import Execute
 from discreet.curator.ledger.store import LedgerStore
+from discreet.curator.ledger.transaction import Transaction
 from discreet.errors import InputError, LedgerError
 
 SECRET: Final = "Discreet-Secret"  # noqa: S105 - the name of a header
@@ -43,8 +46,15 @@ class WitnessAddress:
         if scheme not in ("http", "https") or not host:
             raise InputError(
                 f"a witness at {url[:80]!r}",
-                why="a witness elsewhere has an address that begins with http:// or https://",
+                why="a witness elsewhere has an address that begins with https://",
                 fix="pass https://host:port as `discreet witness` shows it, or the path of a file",
+            )
+        if scheme == "http" and not _is_local(urllib.parse.urlsplit(url).hostname or ""):
+            raise InputError(
+                f"a witness at {url[:80]!r}",
+                why="over http:// anybody on the way could give a key of theirs, and read the "
+                "secret by which the witness knows the ledger",
+                fix="pass https://host:port; http:// is for a witness on this machine",
             )
         _, told = _ask(url, "GET", "/key", "", None, _LONGEST)
         return WitnessAddress(url, str(told.get("key")), secrets.token_hex(16))
@@ -63,7 +73,7 @@ class RemoteWitness:
     """
 
     def __init__(self, address: WitnessAddress) -> None:
-        self._address = address
+        self.address = address
         self.renew()
         FORKS.renew_in_child(self)
 
@@ -93,7 +103,7 @@ class RemoteWitness:
                     return
                 self._check_has(head)
                 self._cosign(patience)
-        raise _unreachable(self._address.url, "other processes keep it busy")
+        raise _unreachable(self.address.url, "other processes keep it busy")
 
     def _read(self, store: LedgerStore) -> None:
         """Add the entries that are new, if they follow those that are known."""
@@ -130,7 +140,7 @@ class RemoteWitness:
         status, told = self._ask("GET", path, None, patience)
         head = None if told.get("head") is None else TreeHead(**told["head"])
         if status == http.client.OK and is_newest(
-            self._ledger, head, nonce, str(told.get("signature")), self._address.key
+            self._ledger, head, nonce, str(told.get("signature")), self.address.key
         ):
             return head
         raise self._refusal(status)
@@ -145,14 +155,14 @@ class RemoteWitness:
         if status == http.client.CONFLICT:
             self._signed = None
         elif status == http.client.OK and is_signed(
-            head, str(told.get("signature")), self._address.key
+            head, str(told.get("signature")), self.address.key
         ):
             self._signed = head
         else:
             raise self._refusal(status)
 
     def _ask(self, method: str, path: str, body: Any, patience: float) -> tuple[int, Any]:
-        address = self._address
+        address = self.address
         wait = min(_LONGEST, patience)
         return _ask(address.url, method, path, address.secret, body, wait)
 
@@ -162,10 +172,34 @@ class RemoteWitness:
         else:
             why = f"it replied {status}"
         return LedgerError(
-            f"the witness at {self._address.url} cannot be believed",
+            f"the witness at {self.address.url} cannot be believed",
             why=why,
             fix="see that the address leads to the witness that it led to, with its own folder",
         )
+
+
+NAMED: Final = "witness named"
+RETIRED: Final = "witness retired"
+WITNESS_KINDS: Final = (NAMED, RETIRED)
+"""The kinds of entry that say which witness elsewhere a ledger has, the newest of them."""
+
+
+def find_named(transaction: Transaction) -> Mapping[str, Any] | None:
+    """The key and the address of the witness elsewhere that a ledger has; None without one."""
+    sql = """SELECT e.body FROM subjects n JOIN entries e ON e.sequence = n.sequence
+    WHERE n.kind IN (?, ?) ORDER BY n.sequence DESC LIMIT 1"""
+    entries = [Entry.read(body) for (body,) in transaction.read(sql, WITNESS_KINDS)]
+    return next((entry.facts for entry in entries if entry.kind == NAMED), None)
+
+
+def unlike_named(named: Mapping[str, Any]) -> LedgerError:
+    """The error where a ledger is opened without its witness, or with another."""
+    return LedgerError(
+        f"this ledger has a witness at {named['url']}, and is opened without it",
+        why="without it a copy that was put back would pass for the newest",
+        fix="put back the newest curator.json, which names it; only if the witness is lost for "
+        "good, go on without it: `discreet ledger adopt --without-witness`",
+    )
 
 
 def leaves_after(execute: Execute, sequence: int) -> list[bytes]:
@@ -216,6 +250,13 @@ def _put_back(ledger: str, seen: int, here: int) -> LedgerError:
         fix="put back the newest copy; if it is lost for good, adopt this one with `discreet "
         f"ledger adopt` and have the witness forget it with `discreet witness --forget {ledger}`",
     )
+
+
+def _is_local(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def is_address(witness: object) -> TypeGuard[str]:

@@ -172,6 +172,8 @@ _SENTENCES: Final[Mapping[str, Callable[[Facts], str]]] = {
     "founded": lambda _: "The ledger began.",
     "migrated": lambda _: "The ledger was brought to a newer form.",
     "adopted": lambda _: "An earlier copy of the ledger was taken up again.",
+    "witness named": lambda facts: f"A witness at {facts['url']} signs the ledger from now on.",
+    "witness retired": lambda _: "The witness elsewhere no longer signs the ledger.",
     "opened": lambda facts: f"A budget was opened for {_whose(facts)}: {_cap(facts)}.",
     "granted": lambda facts: f"A limit was given to {_whose(facts)}: {_cap(facts)}.",
     "grouped": lambda facts: f"A limit was given to {_whose(facts)}: {_cap(facts)}.",

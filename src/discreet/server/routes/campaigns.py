@@ -163,7 +163,7 @@ def keep(
     """Keep the estimates as a public table, which can be asked and joined for free."""
     app_state = app_state_of(request)
     _, table = _found(request, campaign).read()
-    with app_state.work.taken(patience=app_state.settings.patience):
+    with app_state.computing:
         app_state.curator.as_owner(caller.name).add_public(said.table, table, key=["value"])
     return said
 

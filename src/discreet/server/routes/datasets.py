@@ -78,10 +78,7 @@ def add(said: TableBody, request: Request, caller: Owner) -> Added:
     """Protect a table: a new dataset with a budget, or one more table within a dataset."""
     app_state = app_state_of(request)
     curator, again = app_state.curator.as_owner(caller.name), app_state.uploads.used(said.upload)
-    with (
-        app_state.work.taken(patience=app_state.settings.patience),
-        app_state.uploads.kept(said.upload) as path,
-    ):
+    with app_state.computing, app_state.uploads.kept(said.upload) as path:
         try:
             curator.add(said.name, path, **said.facts(kinds_of(path, said)), **_read_as(said))
         except InputError:
@@ -123,7 +120,7 @@ def add_demo(said: DemoBody, request: Request, caller: Owner) -> Added:
     del said
     app_state = app_state_of(request)
     curator = app_state.curator.as_owner(caller.name)
-    with app_state.work.taken(patience=app_state.settings.patience), _demo:
+    with app_state.computing, _demo:
         if demo_clinic.NAME not in curator.datasets():
             demo_clinic.add_clinic(curator, demo_clinic.make_patients(), demo_clinic.NAME)
     return Added(name=demo_clinic.NAME, dataset=demo_clinic.NAME)
@@ -157,10 +154,7 @@ def add_public(said: PublicTableBody, request: Request, caller: Owner) -> Added:
     """Add a table that belongs to nobody."""
     app_state = app_state_of(request)
     curator, again = app_state.curator.as_owner(caller.name), app_state.uploads.used(said.upload)
-    with (
-        app_state.work.taken(patience=app_state.settings.patience),
-        app_state.uploads.kept(said.upload) as path,
-    ):
+    with app_state.computing, app_state.uploads.kept(said.upload) as path:
         kinds = kinds_of(path, said)
         columns, spelled = said.read_columns(kinds), dict(said.kinds)
         try:
@@ -182,8 +176,9 @@ def preview(said: TableBody, request: Request, caller: Owner) -> Preview:
     """Try a description on made-up rows before any data is added."""
     del caller
     app_state = app_state_of(request)
-    kinds = kinds_of(app_state.uploads.find(said.upload), said)
-    with app_state.work.taken(patience=app_state.settings.patience):
+    path = app_state.uploads.find(said.upload)
+    with app_state.computing:
+        kinds = kinds_of(path, said)
         made, rows = _made_up(app_state, said, kinds)
         with made:
             return Preview(

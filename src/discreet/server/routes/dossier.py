@@ -14,5 +14,5 @@ def dossier(request: Request, caller: Reader) -> Dossier:
     """Collect datasets, units, budgets and charges, by what laws ask; data are not read."""
     del caller
     app_state = app_state_of(request)
-    with app_state.work.taken(patience=app_state.settings.patience):
+    with app_state.computing:
         return app_state.curator.dossier()

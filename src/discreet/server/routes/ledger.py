@@ -96,7 +96,7 @@ def verify(request: Request, caller: Reader) -> Verified:
     """Read everything and compare, files of data and tokens too; names what is wrong first."""
     del caller
     app_state = app_state_of(request)
-    with app_state.work.taken(patience=app_state.settings.patience):
+    with app_state.computing:
         report = app_state.curator.ledger.verify()
         if report.ok:
             report = replace(report, problem=_beside(app_state))
@@ -125,7 +125,7 @@ def export(request: Request, caller: Reader) -> StreamingResponse:
 
     def write(file: IO[bytes]) -> None:
         text = io.TextIOWrapper(file, encoding="utf-8", newline="\n")
-        with app_state.work.taken(patience=app_state.settings.patience):
+        with app_state.computing:
             app_state.curator.ledger.export(text)
         text.detach()
 

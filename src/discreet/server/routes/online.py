@@ -11,7 +11,7 @@ from discreet.curator.async_session import AsyncSession
 from discreet.curator.online_epochs import MOST_QUERIES
 from discreet.server.error_replies import missing
 from discreet.server.permissions import Asker, Caller
-from discreet.server.questions import async_session_of, planning
+from discreet.server.questions import asking_of, async_session_of
 from discreet.server.routes.questions import Charge
 
 router = APIRouter(tags=["online"])
@@ -53,7 +53,7 @@ def _window(charge: int, request: Request, caller: Caller) -> AsyncSession:
 def ask_online(charge: Charge, body: OnlineBody, request: Request, caller: Asker) -> JSONResponse:
     """Answer counting queries from an epoch's hypothesis; those that are hard are measured."""
     window = _window(charge, request, caller)
-    with planning(len(json.dumps(body.queries)), request, caller):
+    with asking_of(request, caller).planning(len(json.dumps(body.queries))):
         told = window.ask_online(charge, body.queries, body.confidence)
     return JSONResponse(told.to_dict())
 

@@ -11,7 +11,7 @@ from discreet.curator.client import wire
 from discreet.curator.ledger.orders import request_name
 from discreet.server.permissions import Asker
 from discreet.server.question_models import TELLS
-from discreet.server.questions import asking_of, async_session_of, planning
+from discreet.server.questions import asking_of, async_session_of
 from discreet.server.routes.questions import Accept, Key, Prefer, place
 
 router = APIRouter(tags=["orders"])
@@ -63,7 +63,7 @@ class OrderExplained(BaseModel):
 def explain_order(order: OrderBody, request: Request, caller: Asker) -> JSONResponse:
     """Tell price and quality of an order; no data is read."""
     window = async_session_of(request, caller)
-    with planning(order.size, request, caller):
+    with asking_of(request, caller).planning(order.size):
         offer = window.offer_order(order.kind, order.spec, caller.name)
         told = wire.write_order_explanation(offer.explanation)
         bill = wire.write_bill(offer.bill())

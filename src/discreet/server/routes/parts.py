@@ -54,10 +54,7 @@ def append(said: PartBody, request: Request, caller: Owner) -> VersionReply:
     """Append rows to a private table; they begin a version of its dataset."""
     app_state = app_state_of(request)
     curator = app_state.curator.as_owner(caller.name)
-    with (
-        app_state.work.taken(patience=app_state.settings.patience),
-        app_state.uploads.kept(said.upload) as path,
-    ):
+    with app_state.computing, app_state.uploads.kept(said.upload) as path:
         reading = None if said.reading is None else said.reading.read()
         version = curator.append(
             said.table, path, through=said.through, again=said.again, reading=reading

@@ -18,14 +18,7 @@ from discreet.server.app_state import app_state_of
 from discreet.server.error_replies import missing
 from discreet.server.permissions import Asker, Caller
 from discreet.server.question_models import TELLS, QuestionBody
-from discreet.server.questions import (
-    asking_of,
-    async_session_of,
-    pending,
-    planning,
-    tell,
-    tell_public,
-)
+from discreet.server.questions import asking_of, async_session_of, pending, tell, tell_public
 from discreet.server.sending import LARGE, few_at_a_time
 
 router = APIRouter(tags=["questions"])
@@ -58,7 +51,7 @@ class Explained(BaseModel):
 def explain(question: QuestionBody, request: Request, caller: Asker) -> JSONResponse:
     """Tell price and error of a question; no data is read."""
     window = async_session_of(request, caller)
-    with planning(question.size, request, caller):
+    with asking_of(request, caller).planning(question.size):
         offer = question.offer(window, caller.name)
         told, bill = window.explain(offer), offer.bill()
     facts = {**json_views.explanation_facts(told, bill), "before": window.before(offer)}

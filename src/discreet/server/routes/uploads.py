@@ -14,10 +14,10 @@ from discreet.curator.data.sources import open_source
 from discreet.engines.default import stored_kind
 from discreet.engines.reading import Reading
 from discreet.plan.kinds import Kind
-from discreet.server.app_state import app_state_of
+from discreet.server.app_state import AppState, app_state_of
 from discreet.server.permissions import Owner
 from discreet.server.table_models import KindName, ReportBody
-from discreet.server.uploads import full
+from discreet.server.uploads import UNPACKED, check_unpacked, full
 
 router = APIRouter(tags=["owner"])
 
@@ -55,12 +55,13 @@ async def upload(
 ) -> Upload:
     """Keep a file (.csv, .parquet, .xlsx, .jsonl, ...) and tell the columns that it names."""
     del caller
-    uploads = app_state_of(request).uploads
+    app_state = app_state_of(request)
+    uploads = app_state.uploads
     made, path = uploads.place(name)
     try:
         with uploads.arriving(path) as part:
             await _write(request.stream(), part)
-        columns, typed = await anyio.to_thread.run_sync(_columns, path)
+        columns, typed = await anyio.to_thread.run_sync(_columns, path, app_state)
     except OSError as wrong:
         path.unlink(missing_ok=True)
         raise full(wrong) from None
@@ -81,8 +82,10 @@ async def _write(parts: AsyncIterator[bytes], path: Path) -> None:
         await file.write(bytes(held))
 
 
-def _columns(path: Path) -> tuple[list[UploadedColumn], bool]:
-    found = open_source(path, Reading())
+def _columns(path: Path, app_state: AppState) -> tuple[list[UploadedColumn], bool]:
+    with app_state.computing:
+        check_unpacked(path, UNPACKED * app_state.settings.upload_limit)
+        found = open_source(path, Reading())
     columns = [
         UploadedColumn(name=name, kind=(stored_kind(of) or Kind.TEXT).value, stored=of)
         for name, of in found.stored.items()
@@ -145,8 +148,9 @@ def report(upload: str, said: ReportBody, request: Request, caller: Owner) -> Lo
     """Read an uploaded file through and tell its owner what adding it would keep, lose and ask."""
     del caller
     app_state = app_state_of(request)
-    source = open_source(app_state.uploads.find(upload), said.read_reading(), said.source_table)
-    with app_state.work.taken(patience=app_state.settings.patience):
+    path = app_state.uploads.find(upload)
+    with app_state.computing:
+        source = open_source(path, said.read_reading(), said.source_table)
         kinds = proposed_kinds(source, said.stated({}))
         found = look(source, said.stated(kinds), said.unit_column())
     return LoadReportReply.model_validate(found.to_dict())

@@ -10,6 +10,7 @@ import postgres_server
 from discreet.curator.ledger import charge_index, migrations
 from discreet.curator.ledger.accounts import dataset
 from discreet.curator.ledger.ledger import Ledger
+from discreet.curator.ledger.locate import find_place, make_whole
 from discreet.curator.ledger.sqlite_store import APPLICATION
 from discreet.privacy import Filter
 
@@ -132,7 +133,9 @@ def test_older_charges_are_filled_in_on_every_store(tmp_path, request, monkeypat
 
     with monkeypatch.context() as patch:
         patch.setattr(migrations, "STEPS", migrations.STEPS[:1])
-        with Ledger.open(place, witness=tmp_path / "head") as old:
+        store, seer = find_place(place, tmp_path / "head")
+        make_whole(store, seer)
+        with Ledger(store, seer) as old:  # without what opening asks of newer tables
             sequence = old._committer.submit_alone(charge_as_before)
     with Ledger.open(place, witness=tmp_path / "head") as ledger:
         assert numbers(ledger.asked(["visits"], analyst="alice")) == [sequence]

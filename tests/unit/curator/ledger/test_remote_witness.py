@@ -8,18 +8,21 @@ import time
 from contextlib import closing
 
 import pytest
+from click.testing import CliRunner
 
 import discreet as dp
+from discreet.cli import main
 from discreet.curator.canonical_json import digest
 from discreet.curator.data import folder as folder_module
 from discreet.curator.ledger import cosigner, witness_service
 from discreet.curator.ledger.accounts import dataset
 from discreet.curator.ledger.cosigner import Cosigner
 from discreet.curator.ledger.ledger import Ledger
+from discreet.curator.ledger.locate import find_place
 from discreet.curator.ledger.merkle import TreeHead
 from discreet.curator.ledger.remote_witness import RemoteWitness, WitnessAddress
 from discreet.curator.ledger.witness_service import WitnessService
-from discreet.errors import AccessError, LedgerError
+from discreet.errors import AccessError, InputError, LedgerError
 from discreet.privacy import Filter
 
 
@@ -50,6 +53,45 @@ def copy(source, target):
         one.backup(other)
 
 
+def test_a_witness_that_was_taken_out_of_the_folder_is_missed_until_its_owner_retires_it(
+    tmp_path, service
+):
+    place = tmp_path / "clinic.discreet"
+    dp.Curator(place, witness=address_of(service)).close()
+    kept, said = place / "curator.json", json.loads((place / "curator.json").read_text())
+    del said["elsewhere"]
+    kept.write_text(json.dumps(said))
+    with pytest.raises(LedgerError, match="and is opened without it"):
+        dp.Curator(place)
+    told = CliRunner().invoke(
+        main, ["ledger", "adopt", "--curator", str(place), "--without-witness", "--reason", "fire"]
+    )
+    assert told.exit_code == 0, told.output
+    with dp.Curator(place) as curator:
+        kinds = [one.kind for one in curator.ledger.entries()]
+        assert curator.ledger.verify().ok
+        ledger = curator.ledger.tree_head().ledger
+    assert kinds == ["founded", "witness named", "adopted", "witness retired"]
+    with pytest.raises(LedgerError, match="cannot be believed"):  # it knows another secret
+        dp.Curator(place, witness=address_of(service))
+    service.cosigner.forget(ledger)
+    dp.Curator(place).close()
+
+
+def test_a_ledger_is_opened_with_its_own_witness_alone(tmp_path, watched, service):
+    watched.close()
+    stranger = WitnessAddress(address_of(service), "00" * 32, "secret")
+    with pytest.raises(LedgerError):
+        Ledger.open(tmp_path / "ledger.db", elsewhere=RemoteWitness(stranger))
+    assert [one.kind for one in watched.entries()].count("witness named") == 1
+
+
+@pytest.mark.parametrize("url", ["http://witness.example.org:8001", "http://192.0.2.7", "ftp://x"])
+def test_a_witness_on_another_machine_is_met_over_tls_alone(url):
+    with pytest.raises(InputError, match="witness at"):
+        WitnessAddress.meet(url)
+
+
 @pytest.mark.parametrize("more", [0, 1], ids=["fewer entries", "entries of another process"])
 def test_a_ledger_that_is_put_back_while_it_is_in_use_is_refused(tmp_path, watched, ask, more):
     """What it lacks would be spent again, under numbers that the witness has signed."""
@@ -60,7 +102,7 @@ def test_a_ledger_that_is_put_back_while_it_is_in_use_is_refused(tmp_path, watch
     copy(old, file)
     head.write_bytes(seen)
     if more:
-        with Ledger.open(file) as other:
+        with Ledger(*find_place(file, None)) as other:  # by somebody who asks no witness
             for number in range(9):
                 other.record("note", by="owner", facts={"number": number})
     for _ in range(2):
