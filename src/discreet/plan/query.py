@@ -45,6 +45,11 @@ class AggregateFunction(Enum):
     MIN = "min"  # as an extreme quantile
     MAX = "max"  # likewise
 
+    @property
+    def is_count(self) -> bool:
+        """Whether it counts something, in whole numbers."""
+        return self.value.startswith("count")
+
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
@@ -154,12 +159,16 @@ def tables_in(query: Query) -> tuple[Table, ...]:
     return tuple({table.name: table for table in found}.values())
 
 
+def measured_in(query: Query) -> list[Expression]:
+    """The expressions that aggregates compute for each row."""
+    return [one for a in query.aggregates for one in (*a.arguments, a.where) if one is not None]
+
+
 def parts_in(query: Query) -> int:
     """How many parts the relations and expressions of a question have."""
     own: list[Named | SortKey] = [*query.keys, *query.outputs, *query.order]
-    of_rows = [one for a in query.aggregates for one in (*a.arguments, a.where) if one is not None]
     having = [] if query.having is None else [query.having]
-    parts = [*(one.expression for one in own), *of_rows, *having]
+    parts = [*(one.expression for one in own), *measured_in(query), *having]
     more = sum(map(parts_in, query.also)) + (0 if query.then is None else query.then.size)
     return query.relation.facts.size + sum(part.size for part in parts) + more
 
@@ -279,12 +288,7 @@ def grouping_name(key: str) -> str:
 
 def released_kind(aggregate: Aggregate) -> Kind:
     """Counts are released as whole numbers."""
-    counts = {
-        AggregateFunction.COUNT,
-        AggregateFunction.COUNT_PEOPLE,
-        AggregateFunction.COUNT_DISTINCT,
-    }
-    return Kind.INTEGER if aggregate.measure in counts else Kind.REAL
+    return Kind.INTEGER if aggregate.measure.is_count else Kind.REAL
 
 
 def level_of(aggregate: Aggregate) -> Fraction:
@@ -306,11 +310,6 @@ _PRODUCTS = {
     AggregateFunction.COVARIANCE,
     AggregateFunction.CORRELATION,
 }
-_NUMERIC = set(AggregateFunction) - {
-    AggregateFunction.COUNT,
-    AggregateFunction.COUNT_PEOPLE,
-    AggregateFunction.COUNT_DISTINCT,
-}
 
 
 def check(aggregate: Aggregate, scope: Mapping[str, Type]) -> None:
@@ -329,13 +328,13 @@ def check(aggregate: Aggregate, scope: Mapping[str, Type]) -> None:
     widths = 1.0
     for argument in aggregate.arguments:
         found = infer(argument, scope)
-        if aggregate.measure in _NUMERIC and not found.kind.is_number:
+        if not aggregate.measure.is_count and not found.kind.is_number:
             raise InputError(
                 f"{aggregate.measure.value} of a {found.kind.value} value",
                 why="it is made for numbers",
                 fix="count the values, or take a number from them first",
             )
-        if aggregate.measure in _NUMERIC and found.range is None:
+        if not aggregate.measure.is_count and found.range is None:
             raise InputError(
                 f"{aggregate.measure.value} of a value without bounds",
                 why="one person could move the answer without limit",
