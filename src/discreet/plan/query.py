@@ -325,7 +325,7 @@ def check(aggregate: Aggregate, scope: Mapping[str, Type]) -> None:
     _check_level(aggregate)
     if aggregate.where is not None:
         expect(aggregate.where, scope, Kind.BOOLEAN, "FILTER")
-    widths = 1.0
+    widths = [1.0]
     for argument in aggregate.arguments:
         found = infer(argument, scope)
         if not aggregate.measure.is_count and not found.kind.is_number:
@@ -342,8 +342,10 @@ def check(aggregate: Aggregate, scope: Mapping[str, Type]) -> None:
                 " first, or clamp it: LEAST(GREATEST(x, 0), 100);"
                 " for a count of one person's rows LEAST(COUNT(*), 50) is enough",
             )
-        widths *= 1.0 if found.range is None else found.range.width
-    if aggregate.measure in _PRODUCTS and not math.isfinite(widths * widths):
+        widths.append(1.0 if found.range is None else found.range.width)
+    across = math.prod(widths)  # of two values also the squares of either are added up
+    squares = across * across, max(widths) * max(widths)
+    if aggregate.measure in _PRODUCTS and not all(map(math.isfinite, squares)):
         raise InputError(
             f"{aggregate.measure.value} of values with very wide bounds",
             why="their products are no finite numbers",
