@@ -32,6 +32,7 @@ CHECKS = (
 )
 SOME = 9
 """Every ninth of the functions that run after a charge raises, once each."""
+SLOWLY_PRICED = {"fit", "training"}
 FEW = 4
 """Functions that raise after the charge of an order of another kind; under `audit` all of them."""
 
@@ -192,7 +193,7 @@ def check_order(kind, few=None):
     assert "rows of Bob" not in str(found)
 
 
-@pytest.mark.parametrize("kind", ORDERS)
+@pytest.mark.parametrize("kind", [kind for kind in ORDERS if kind not in SLOWLY_PRICED])
 def test_an_exception_after_the_charge_of_any_order_looks_the_same_on_neighbours(kind):
     check_order(kind, FEW)
 

@@ -1,28 +1,16 @@
 """What users of Python pass where a constant, or a name from a closed list, belongs."""
 
-import datetime as dt
-from collections.abc import Mapping
 from enum import Enum
-from typing import Final, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
 from discreet.errors import InputError
 from discreet.plan.expressions import Literal
-from discreet.plan.kinds import Kind
+from discreet.plan.kinds import PYTHON_KINDS, Kind
 from discreet.rationals import Real, rational
 
 _Name = TypeVar("_Name", bound=Enum)
-
-KINDS: Final[Mapping[type, Kind]] = {
-    bool: Kind.BOOLEAN,
-    int: Kind.INTEGER,
-    float: Kind.REAL,
-    str: Kind.TEXT,
-    dt.date: Kind.DATE,
-    dt.datetime: Kind.TIMESTAMP,
-}
-"""What a value of Python is in a question."""
 
 
 def literal(constant: object) -> Literal:
@@ -30,7 +18,7 @@ def literal(constant: object) -> Literal:
     value = constant.item() if isinstance(constant, np.generic) else constant
     if isinstance(constant, np.floating):
         value = float(rational(constant, "a constant"))
-    kind = KINDS.get(type(value))
+    kind = PYTHON_KINDS.get(type(value))
     if kind is None:
         raise InputError(
             f"a constant is of type {type(value).__name__}",

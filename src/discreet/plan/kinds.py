@@ -13,9 +13,11 @@ Any value may be NULL unless its type says otherwise.
 """
 
 import datetime as dt
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from discreet.errors import InputError
 
@@ -44,6 +46,39 @@ class Kind(Enum):
     def is_time(self) -> bool:
         """Whether it has a year."""
         return self in {Kind.DATE, Kind.TIMESTAMP}
+
+    @property
+    def python(self) -> type:
+        """The type of its values in Python."""
+        return {kind: of for of, kind in PYTHON_KINDS.items()}[self]
+
+    def holds(self, value: "Value") -> bool:
+        """Whether a row can have a value of this kind, as it is; NULL aside."""
+        if not isinstance(value, self.python):
+            return False
+        match value:
+            case bool():
+                return self is Kind.BOOLEAN
+            case int():
+                return INT64[0] <= value <= INT64[1]
+            case float():
+                return math.isfinite(value)
+            case str():
+                return not any("\ud800" <= character <= "\udfff" for character in value)
+            case dt.datetime():
+                return self is Kind.TIMESTAMP and value.tzinfo is None
+        return True
+
+
+PYTHON_KINDS: Final[Mapping[type, Kind]] = {
+    bool: Kind.BOOLEAN,
+    int: Kind.INTEGER,
+    float: Kind.REAL,
+    str: Kind.TEXT,
+    dt.date: Kind.DATE,
+    dt.datetime: Kind.TIMESTAMP,
+}
+"""What a value of Python is in a question."""
 
 
 @dataclass(frozen=True, slots=True)

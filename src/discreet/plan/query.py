@@ -47,6 +47,11 @@ class AggregateFunction(Enum):
     MODE = "mode"  # of whole numbers within narrow bounds; chosen by the exponential mechanism
     SUM_DISTINCT = "sum distinct"  # of whole numbers, each different one once
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is released as a whole number."""
+        return self.value.startswith("count") or self is AggregateFunction.SUM_DISTINCT
+
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
@@ -156,12 +161,16 @@ def tables_in(query: Query) -> tuple[Table, ...]:
     return tuple({table.name: table for table in found}.values())
 
 
+def measured_in(query: Query) -> list[Expression]:
+    """The expressions that aggregates compute for each row."""
+    return [one for a in query.aggregates for one in (*a.arguments, a.where) if one is not None]
+
+
 def parts_in(query: Query) -> int:
     """How many parts the relations and expressions of a question have."""
     own: list[Named | SortKey] = [*query.keys, *query.outputs, *query.order]
-    of_rows = [one for a in query.aggregates for one in (*a.arguments, a.where) if one is not None]
     having = [] if query.having is None else [query.having]
-    parts = [*(one.expression for one in own), *of_rows, *having]
+    parts = [*(one.expression for one in own), *measured_in(query), *having]
     more = sum(map(parts_in, query.also)) + (0 if query.then is None else query.then.size)
     return query.relation.facts.size + sum(part.size for part in parts) + more
 
@@ -281,13 +290,7 @@ def grouping_name(key: str) -> str:
 
 def released_kind(aggregate: Aggregate) -> Kind:
     """Counts are released as whole numbers, and so are sums of different ones."""
-    counts = {
-        AggregateFunction.COUNT,
-        AggregateFunction.COUNT_PEOPLE,
-        AggregateFunction.COUNT_DISTINCT,
-        AggregateFunction.SUM_DISTINCT,
-    }
-    return Kind.INTEGER if aggregate.measure in counts else Kind.REAL
+    return Kind.INTEGER if aggregate.measure.is_whole else Kind.REAL
 
 
 def level_of(aggregate: Aggregate) -> Fraction:
@@ -319,11 +322,6 @@ _PRODUCTS = {
     AggregateFunction.COVARIANCE,
     AggregateFunction.CORRELATION,
 }
-_NUMERIC = set(AggregateFunction) - {
-    AggregateFunction.COUNT,
-    AggregateFunction.COUNT_PEOPLE,
-    AggregateFunction.COUNT_DISTINCT,
-}
 
 
 def check(aggregate: Aggregate, scope: Mapping[str, Type]) -> None:
@@ -339,16 +337,16 @@ def check(aggregate: Aggregate, scope: Mapping[str, Type]) -> None:
     _check_level(aggregate)
     if aggregate.where is not None:
         expect(aggregate.where, scope, Kind.BOOLEAN, "FILTER")
-    widths = 1.0
+    widths = [1.0]
     for argument in aggregate.arguments:
         found = infer(argument, scope)
-        if aggregate.measure in _NUMERIC and not found.kind.is_number:
+        if not aggregate.measure.is_whole and not found.kind.is_number:
             raise InputError(
                 f"{aggregate.measure.value} of a {found.kind.value} value",
                 why="it is made for numbers",
                 fix="count the values, or take a number from them first",
             )
-        if aggregate.measure in _NUMERIC and found.range is None:
+        if not aggregate.measure.is_whole and found.range is None:
             raise InputError(
                 f"{aggregate.measure.value} of a value without bounds",
                 why="one person could move the answer without limit",
@@ -356,9 +354,11 @@ def check(aggregate: Aggregate, scope: Mapping[str, Type]) -> None:
                 " first, or clamp it: LEAST(GREATEST(x, 0), 100);"
                 " for a count of one person's rows LEAST(COUNT(*), 50) is enough",
             )
-        widths *= 1.0 if found.range is None else found.range.width
+        widths.append(1.0 if found.range is None else found.range.width)
         _check_whole(aggregate, found)
-    if aggregate.measure in _PRODUCTS and not math.isfinite(widths * widths):
+    across = math.prod(widths)  # of two values also the squares of either are added up
+    squares = across * across, max(widths) * max(widths)
+    if aggregate.measure in _PRODUCTS and not all(map(math.isfinite, squares)):
         raise InputError(
             f"{aggregate.measure.value} of values with very wide bounds",
             why="their products are no finite numbers",

@@ -3,11 +3,12 @@
 from collections.abc import Iterable
 from typing import TypeAlias, assert_never
 
-from discreet.plan import expressions as ex
 from discreet.plan import relations as rel
-from discreet.plan.query import Aggregate, Query, questions_in
+from discreet.plan.expressions import Column, Expression
+from discreet.plan.query import Query, measured_in, questions_in
 from discreet.plan.schema import Table
 from discreet.plan.summaries import expressions_in
+from discreet.plan.typing import parts_of
 
 Read: TypeAlias = tuple[Table, str]
 """A private table and one of its columns."""
@@ -44,29 +45,12 @@ def fetched(query: Query) -> list[Read]:
     )
 
 
-def mentions(expression: ex.Expression) -> set[str]:
+def mentions(expression: Expression) -> set[str]:
     """The columns that an expression is computed from."""
-    match expression:
-        case ex.Literal():
-            return set()
-        case ex.Column(name):
-            return {name}
-        case ex.Call(_, arguments):
-            return _all(arguments)
-        case ex.Case(branches, otherwise):
-            return _all([part for branch in branches for part in branch]) | mentions(otherwise)
-        case (
-            ex.Cast(operand, _)
-            | ex.IsIn(operand, _)
-            | ex.Like(operand, _, _)
-            | ex.Truncate(operand, _)
-        ):
-            return mentions(operand)
-        case _:
-            assert_never(expression)
+    return {expression.name} if isinstance(expression, Column) else _all(parts_of(expression))
 
 
-def _all(expressions: Iterable[ex.Expression]) -> set[str]:
+def _all(expressions: Iterable[Expression]) -> set[str]:
     return {name for expression in expressions for name in mentions(expression)}
 
 
@@ -74,9 +58,7 @@ def _reads(query: Query, wanted: dict[int, set[str]]) -> list[Read]:
     """The stored columns behind wanted columns; each relation is looked at once."""
     order, _ = rel.nodes_of(query.relation)
     names = wanted[id(query.relation)]
-    names |= {name for key in query.keys for name in mentions(key.expression)}
-    for aggregate in query.aggregates:
-        names |= _of_aggregate(aggregate)
+    names |= _all([*(key.expression for key in query.keys), *measured_in(query)])
     for node in reversed(order):  # whoever reads a relation comes before it
         for below, some in _wants(node, wanted[id(node)]):
             wanted[id(below)] |= some
@@ -122,8 +104,3 @@ def _wants(relation: rel.Relation, names: set[str]) -> list[tuple[rel.Relation, 
             return [(left, names), (right, {across[i] for i in places})]
         case _:
             assert_never(relation)
-
-
-def _of_aggregate(aggregate: Aggregate) -> set[str]:
-    where = () if aggregate.where is None else (aggregate.where,)
-    return _all([*aggregate.arguments, *where])

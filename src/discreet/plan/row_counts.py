@@ -12,18 +12,13 @@ from dataclasses import dataclass, replace
 from discreet.plan import relations as rel
 from discreet.plan.expressions import Call, Case, Column, Expression, Function, Literal
 from discreet.plan.kinds import Kind, Range
-from discreet.plan.query import Aggregate, AggregateFunction, Query
+from discreet.plan.query import Aggregate, Query
 from discreet.plan.summaries import PersonAggregate, Summary
 from discreet.plan.typing import infer
 
 _COUNTS = {Summary.COUNT, Summary.COUNT_DISTINCT, Summary.SUM}
 LARGEST_SUM = 1 << 62
 """Sums that may be larger have no bounds worth stating."""
-_BOUNDLESS = {
-    AggregateFunction.COUNT,
-    AggregateFunction.COUNT_PEOPLE,
-    AggregateFunction.COUNT_DISTINCT,
-}
 
 
 def row_counts(relation: rel.Relation) -> Mapping[str, Range | None]:
@@ -83,7 +78,7 @@ def _stated(relation: rel.Relation) -> int | None:
 
 def hold_counts(aggregate: Aggregate, counts: Mapping[str, Range | None]) -> Aggregate:
     """The aggregate, with the counts and sums that it needs bounds of held to the limits."""
-    if aggregate.measure in _BOUNDLESS:
+    if aggregate.measure.is_whole:
         return aggregate
     return replace(aggregate, arguments=tuple(_held(one, counts) for one in aggregate.arguments))
 

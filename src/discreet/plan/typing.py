@@ -31,7 +31,7 @@ from discreet.plan.expressions import (
 )
 from discreet.plan.functions import call_type, common_kind, either, is_null
 from discreet.plan.keylists import few, listed, truth
-from discreet.plan.kinds import Kind, Range, Type, Value
+from discreet.plan.kinds import Kind, Range, Type
 from discreet.plan.numeric import ResultType
 from discreet.plan.patterns import tokens
 from discreet.plan.remembered import remember
@@ -178,7 +178,7 @@ def literal_type(literal: Literal) -> Type:
     value, kind = literal.value, literal.kind
     if value is None:
         return Type(kind, nullable=True, keys=(None,))
-    if type(value) is not _PYTHON[kind] or not _exists(value):
+    if type(value) is not kind.python or not kind.holds(value):
         raise InputError(
             f"a literal of type {type(value).__name__} as {kind.value}",
             why="it is no value of that kind",
@@ -187,31 +187,6 @@ def literal_type(literal: Literal) -> Type:
     place = position(value) if isinstance(value, dt.date) else value
     bounds = Range(place, place) if isinstance(place, int | float) else None
     return Type(kind, nullable=False, range=None if kind is Kind.BOOLEAN else bounds, keys=(value,))
-
-
-_PYTHON: dict[Kind, type] = {
-    Kind.BOOLEAN: bool,
-    Kind.INTEGER: int,
-    Kind.REAL: float,
-    Kind.TEXT: str,
-    Kind.DATE: dt.date,
-    Kind.TIMESTAMP: dt.datetime,
-}
-
-
-def _exists(value: Value) -> bool:
-    match value:
-        case bool():
-            return True
-        case int():
-            return numeric.fits(Range(value, value), Kind.INTEGER)
-        case float():
-            return math.isfinite(value)
-        case str():
-            return not any("\ud800" <= character <= "\udfff" for character in value)
-        case dt.datetime():
-            return value.tzinfo is None
-    return True
 
 
 # --- the other nodes ------------------------------------------------------------------------------

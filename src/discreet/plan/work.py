@@ -26,8 +26,8 @@ from discreet.plan.expressions import (
 )
 from discreet.plan.kinds import Kind, Type
 from discreet.plan.patterns import Wildcard, longest_part, tokens
-from discreet.plan.query import Aggregate, Query, key_types, parts_in
-from discreet.plan.reads import fetched
+from discreet.plan.query import Query, key_types, measured_in, parts_in
+from discreet.plan.reads import fetched, mentions
 from discreet.plan.remembered import remember
 from discreet.plan.statistics import Distinct, Ranks, Statistic, needed
 from discreet.plan.summaries import Summary, WindowColumn
@@ -247,9 +247,8 @@ class _Plan:
         size, texts = self.sizes[id(self.query.relation)], self.texts[id(self.query.relation)]
         for key in self.query.keys:
             yield from _priced(key.expression, texts, size, passes)
-        for aggregate in self.query.aggregates:
-            for expression in _of_aggregate(aggregate):
-                yield from _priced(expression, texts, size, 2 * len(self.query.sets))
+        for expression in measured_in(self.query):
+            yield from _priced(expression, texts, size, 2 * len(self.query.sets))
         yield from self._grouping(size)
 
     def _passes(self) -> int:
@@ -261,12 +260,9 @@ class _Plan:
         for below in inputs:
             size, texts = self.sizes[id(below)], self.texts[id(below)]
             for expression in rel.expressions_of(node):
-                known = rel.columns_of(below)
-                if isinstance(node, rel.JoinPerson | rel.MatchPerson) and not _over(
-                    expression, known
-                ):
-                    continue
-                yield from _priced(expression, texts, size, passes)
+                sided = isinstance(node, rel.JoinPerson | rel.MatchPerson)
+                if not sided or mentions(expression) <= rel.columns_of(below).keys():
+                    yield from _priced(expression, texts, size, passes)
         ordinary, what = _BULK[type(node).__name__]
         size = self.sizes[id(node)]
         rows = max([size.rows, *(self.sizes[id(one)].rows for one in inputs)])
@@ -361,19 +357,6 @@ def _looked_at(window: WindowColumn) -> int:
 def _stored(columns: Mapping[str, Type]) -> dict[str, int]:
     texts = {name: of for name, of in columns.items() if of.kind is Kind.TEXT}
     return {name: longest_stored(of) for name, of in texts.items()}
-
-
-def _over(expression: Expression, columns: Mapping[str, Type]) -> bool:
-    """Whether an expression is over these columns, where it is over one side of a join."""
-    if isinstance(expression, Column):
-        return expression.name in columns
-    return all(_over(part, columns) for part in parts_of(expression))
-
-
-def _of_aggregate(aggregate: Aggregate) -> Iterator[Expression]:
-    yield from aggregate.arguments
-    if aggregate.where is not None:
-        yield aggregate.where
 
 
 # --- expressions ----------------------------------------------------------------------------------

@@ -6,7 +6,16 @@ from discreet.answer.plan.price import Price
 from discreet.errors import InputError
 from discreet.plan import canonical
 from discreet.plan.bounding import NoiseKind
-from discreet.plan.builder import From, count, maximum, mean, median, minimum
+from discreet.plan.builder import (
+    From,
+    correlation,
+    count,
+    covariance,
+    maximum,
+    mean,
+    median,
+    minimum,
+)
 from discreet.plan.kinds import Kind, Range, Type
 from discreet.plan.query import AggregateFunction, Query, weighted
 from discreet.plan.relations import Scan
@@ -92,3 +101,15 @@ def test_a_level_belongs_to_quantiles_alone(measure, level):
     (median_age,) = From(Scan(VISITS)).agg(q=median("age")).query().aggregates
     with pytest.raises(InputError, match="level"):
         Query(Scan(VISITS), (), (replace(median_age, measure=measure, level=level),))
+
+
+@pytest.mark.parametrize("of", [correlation, covariance])
+def test_one_value_is_too_wide_however_narrow_the_other_is(of):
+    """Planning ended in OverflowError: the product was finite, and the square of one was not."""
+    columns = {
+        "who": Type(Kind.TEXT),
+        "wide": Type(Kind.REAL, range=Range(0, 1e200)),
+        "narrow": Type(Kind.REAL, range=Range(0, 1e-80)),
+    }
+    with pytest.raises(InputError, match="very wide bounds"):
+        From(Scan(Table("wide", columns, Person("who")))).agg(c=of("wide", "narrow")).query()

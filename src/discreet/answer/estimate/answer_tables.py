@@ -14,9 +14,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from discreet.answer.estimate.aggregates import Floats
-from discreet.answer.estimate.clipping import cut_off
 from discreet.answer.estimate.error_bars import RANKED, draws_for, simulate
-from discreet.answer.estimate.noisy_statistics import NoisyStatistics
+from discreet.answer.estimate.noisy_statistics import NoisyStatistics, cut_off
 from discreet.answer.estimate.nonlinear_error import furthest_of_pairs
 from discreet.answer.estimate.released_sql import (
     DRAWS,

@@ -34,8 +34,7 @@ SLICE = 1 << 10
 NOTHING: Mapping[Statistic, Floats] = MappingProxyType({})
 """What limits cut off where they are stated: the owner's business."""
 
-EXACT = {AggregateFunction.COUNT, AggregateFunction.COUNT_PEOPLE, AggregateFunction.COUNT_DISTINCT}
-EXACT |= {AggregateFunction.SUM_DISTINCT}
+EXACT = {one for one in AggregateFunction if one.is_whole}
 RANKED = {AggregateFunction.QUANTILE, AggregateFunction.MIN, AggregateFunction.MAX}
 RANKED |= {AggregateFunction.MODE}
 
@@ -130,7 +129,7 @@ def half_width(
         return measurements[alone].error(CONFIDENCE) + lost.get(alone, np.zeros(size)), "exact"
     first = statistics_of(aggregate, scope)[0]
     size = statistics[first].size
-    if aggregate.measure in EXACT:
+    if aggregate.measure.is_whole:
         plain: Floats = np.full(size, measurements[first].error(CONFIDENCE))
         if showing is not None and showing.count.statistic == first and size:
             plain = showing.half_widths(statistics[first], float(plain[0]))

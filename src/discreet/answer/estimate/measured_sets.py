@@ -16,9 +16,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from discreet.answer.estimate.clipping import cut_off
 from discreet.answer.estimate.error_bars import CONFIDENCE
-from discreet.answer.estimate.noisy_statistics import NoisyStatistics
+from discreet.answer.estimate.noisy_statistics import NoisyStatistics, cut_off
 from discreet.answer.estimate.quantile_intervals import quantile_widths
 from discreet.answer.plan.limits import ClippedShare
 from discreet.answer.plan.measure import StatisticNoise

@@ -31,9 +31,7 @@ from discreet.answer.plan.expected_error import simulated_noise
 from discreet.answer.plan.grouping_sets import single_sets
 from discreet.answer.present.number_text import counted
 from discreet.plan.bounding import NoiseKind
-from discreet.plan.expressions import Column
 from discreet.plan.query import Aggregate, AggregateFunction, Query, released_columns
-from discreet.plan.reads import mentions
 from discreet.plan.relations import columns_of
 from discreet.plan.statistics import Ranks, Statistic, needed, statistics_of
 from discreet.rationals import Real
@@ -43,11 +41,6 @@ if TYPE_CHECKING:
 
 Places = NDArray[np.int64]
 
-_COUNTS: Final = {
-    AggregateFunction.COUNT,
-    AggregateFunction.COUNT_PEOPLE,
-    AggregateFunction.COUNT_DISTINCT,
-}
 _MANY: Final = 20_000
 """Points at which noise of several laws added up is laid out."""
 
@@ -308,26 +301,9 @@ def _some_half_widths(
     query: Query, blend: Blend, central: pa.Table, noise: tuple[int, float]
 ) -> Bars:
     points, times = noise
-    aggregates = {aggregate.name: aggregate for aggregate in query.aggregates}
-    ranked = {name for name, one in aggregates.items() if one.measure in RANKED}
     many = blend.simulated(points)
-    widths: dict[str, Floats] = {}
-    how: dict[str, str] = {}
-    derived = []
-    for output in outputs_of(query):
-        match output.expression:
-            case Column(name) if name in aggregates:
-                found, how[output.name] = _plain(aggregates[name], blend, many)
-                widths |= {} if found is None else {output.name: found}
-            case other if mentions(other) & ranked:
-                how[output.name] = "it is computed from a quantile, whose error is in rows"
-            case other if mentions(other) & aggregates.keys():
-                derived.append(output)
-    if derived and central.num_rows:
-        simulation = Simulation(query, [blend.measured], [many], points, times)
-        for name, width in simulation.derived(tuple(derived), central).items():
-            widths[name], how[name] = width, _SIMULATED
-    return widths, how
+    simulation = Simulation(query, [blend.measured], [many], points, times)
+    return simulation.widths_of(central, lambda one: _plain(one, blend, many), _SIMULATED)
 
 
 def _plain(aggregate: Aggregate, blend: Blend, many: NoisyStatistics) -> tuple[Floats | None, str]:
@@ -340,7 +316,7 @@ def _plain(aggregate: Aggregate, blend: Blend, many: NoisyStatistics) -> tuple[F
             "the surest of several answers; it is off by "
             f"{counted(math.ceil(one.off), 'row')} in sorted order at most, 95 times in 100"
         )
-    if aggregate.measure in _COUNTS:
+    if aggregate.measure.is_whole:
         average = blend.averages[statistics_of(aggregate, scope)[0]]
         # Counts are shown as whole numbers, which moves them by half of one at most.
         return average.error() + 0.5, "by merging" if average.is_normal else _SIMULATED

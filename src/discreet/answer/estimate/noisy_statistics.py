@@ -7,18 +7,20 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from discreet.answer.estimate.aggregates import Floats
 from discreet.answer.execute.noisy_measurements import NoisyMeasurements
 from discreet.answer.execute.totals import known_keys
+from discreet.answer.plan.chosen_limits import lost_rows
 from discreet.answer.plan.expected_error import rank_error
 from discreet.answer.plan.limits import ClippedShare
 from discreet.answer.plan.measure import StatisticNoise
 from discreet.answer.plan.quantile_draws import sharing
-from discreet.answer.plan.set_plan import SetPlan
+from discreet.answer.plan.set_plan import GROUPS, ROWS, SetPlan
 from discreet.answer.plan.thresholded_count import ThresholdedCount
 from discreet.plan.bounding import ContributionBounds, has_known_keys
 from discreet.plan.query import Aggregate, Query
 from discreet.plan.relations import columns_of
-from discreet.plan.statistics import Ranks, Statistic, statistics_of
+from discreet.plan.statistics import People, Ranks, Rows, Statistic, Total, statistics_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +63,9 @@ class NoisyStatistics:
 
     def rank_error(self, aggregate: Aggregate, failure: float) -> float:
         """How many rows a quantile is off at most, but for failures."""
-        scope = columns_of(self.query.relation)
-        (ranks,) = statistics_of(aggregate, scope)
-        among = sum(ranks in statistics_of(other, scope) for other in self.query.aggregates)
+        ranks = ranks_of(self.query, aggregate)
+        assert ranks is not None  # noqa: S101 - narrowing: it is a quantile
+        among = sum(ranks_of(self.query, other) == ranks for other in self.query.aggregates)
         share = sharing(among, bracketed=aggregate.name in self.widths)
         return rank_error(self.measurements[ranks], aggregate, share, failure)
 
@@ -116,3 +118,53 @@ def _cells(query: Query, name: str) -> tuple[Ranks, float]:
     (ranks,) = (ranks_of(query, one) for one in query.aggregates if one.name == name)
     assert ranks is not None  # noqa: S101 - narrowing: cells are of quantiles
     return ranks, (ranks.high - ranks.low) / ranks.cells
+
+
+# --- what limits that the system chose cut off --------------------------------------------------
+# Noise errs to both sides, clipping only takes away: a person over a limit L with norm n counts for
+# L of n. The released histogram of people tells how much that is at most in all; of a group it is
+# taken to be as large a share as of everything. It is added to the half-width of the noise.
+
+_MOST = 0.9
+"""The largest share that is reckoned with; beyond, an interval would say nothing."""
+
+
+def cut_off(part: NoisyStatistics) -> dict[Statistic, Floats]:
+    """What clipping takes from each statistic of each group at most; none where limits are stated.
+
+    Why: with a share b of all rows cut off, what is left is (1 - b)/b times as much. A total of
+    values around their middle loses no more than the lost rows with the largest value each, a total
+    of values as they are loses its share.
+    """
+    if not part.clipped:
+        return {}
+    return {of: _lost(of, part) for of in part.statistics}
+
+
+def lost_share(part: NoisyStatistics) -> float:
+    """The share of all rows that chosen limits cut off at most: so far they move a quantile."""
+    return lost_rows(part.clipped, found=part.finds_groups)
+
+
+def _lost(statistic: Statistic, part: NoisyStatistics) -> Floats:
+    values = part.statistics[statistic]
+    if isinstance(statistic, People):
+        return _rate(part, GROUPS) * np.maximum(values, 0.0)
+    # Where groups are found, people are left some of them, and lose their rows in the others.
+    rate = _rate(part, ROWS) + (_rate(part, GROUPS) if part.finds_groups else 0.0)
+    if isinstance(statistic, Total):
+        rows = part.statistics.get(Rows(statistic.where))
+        if rows is not None:
+            return rate * np.maximum(rows, 0.0) * statistic.grid.reach * statistic.grid.step
+    return rate * np.abs(values)
+
+
+def _rate(part: NoisyStatistics, what: str) -> float:
+    """What is cut off, beside what is left."""
+    share = min(_share(part, what), _MOST)
+    return share / (1 - share)
+
+
+def _share(part: NoisyStatistics, what: str) -> float:
+    clipped = part.clipped.get(what)
+    return clipped.lost if clipped is not None else 0.0

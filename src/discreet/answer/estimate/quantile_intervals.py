@@ -4,21 +4,17 @@ A quantile's own error is in ranks. Of several quantiles of the same values, tho
 far enough away in ranks, once there are enough rows, to lie on their sides of the true one too.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
 from discreet.answer.estimate.aggregates import Floats
-from discreet.answer.estimate.clipping import lost_share
 from discreet.answer.estimate.error_bars import CONFIDENCE
-from discreet.answer.estimate.noisy_statistics import NoisyStatistics
+from discreet.answer.estimate.noisy_statistics import NoisyStatistics, lost_share, ranks_of
 from discreet.answer.plan.expected_error import rank_error
-from discreet.plan.kinds import Type
 from discreet.plan.query import Aggregate, level_of
-from discreet.plan.relations import columns_of
-from discreet.plan.statistics import Ranks, Rows, statistics_of
+from discreet.plan.statistics import Ranks, Rows
 
 _FAILURE = (1 - CONFIDENCE) / 3
 """Of the count, of the quantile below, of the quantile above."""
@@ -42,10 +38,9 @@ class QuantileInterval:
     @staticmethod
     def of(aggregate: Aggregate, part: NoisyStatistics) -> "QuantileInterval | None":
         """What stands beside a quantile; None where nobody counted, or none stands there."""
-        scope = columns_of(part.query.relation)
-        (ranks,) = statistics_of(aggregate, scope)
-        assert isinstance(ranks, Ranks)  # noqa: S101 - narrowing: a quantile needs nothing else
-        siblings = tuple(a for a in part.query.aggregates if _ranked(a, scope) == ranks)
+        ranks = ranks_of(part.query, aggregate)
+        assert ranks is not None  # noqa: S101 - narrowing: it is a quantile
+        siblings = tuple(a for a in part.query.aggregates if ranks_of(part.query, a) == ranks)
         shown = part.showing is not None and part.showing.count.statistic == Rows(ranks.where)
         if shown or Rows(ranks.where) not in part.statistics or len(siblings) == 1:
             return None
@@ -89,8 +84,3 @@ def quantile_widths(aggregate: Aggregate, part: NoisyStatistics) -> Floats | Non
         return np.asarray(part.widths[aggregate.name])
     bracket = QuantileInterval.of(aggregate, part)
     return None if bracket is None else bracket.half_widths(aggregate)
-
-
-def _ranked(aggregate: Aggregate, scope: Mapping[str, Type]) -> Ranks | None:
-    first = statistics_of(aggregate, scope)[0]
-    return first if isinstance(first, Ranks) else None

@@ -1,14 +1,13 @@
 """Noisy statistics of all grouping sets as one table of keys and aggregates."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
 
 from discreet.answer.estimate.aggregates import Floats, estimate
-from discreet.answer.estimate.clipping import cut_off, lost_share
 from discreet.answer.estimate.error_bars import (
     CONFIDENCE,
     EXACT,
@@ -21,7 +20,7 @@ from discreet.answer.estimate.error_bars import (
     lay_out,
     simulate,
 )
-from discreet.answer.estimate.noisy_statistics import NoisyStatistics
+from discreet.answer.estimate.noisy_statistics import NoisyStatistics, cut_off, lost_share
 from discreet.answer.estimate.nonlinear_error import furthest
 from discreet.answer.estimate.postprocessing import evaluate, outputs_of
 from discreet.answer.estimate.quantile_intervals import quantile_widths
@@ -102,6 +101,15 @@ class Simulation:
         """Half-widths of all shown numbers that have one, and how each was found."""
         if not self.many:
             return self._by_slices(central)
+        return self.widths_of(central, self._plain, "by simulation")
+
+    def widths_of(
+        self,
+        central: pa.Table,
+        plain: Callable[[Aggregate], tuple[Floats | None, str]],
+        simulated: str,
+    ) -> tuple[dict[str, Floats], dict[str, str]]:
+        """The same, where `plain` finds those of aggregates that are shown as they are."""
         aggregates = {aggregate.name: aggregate for aggregate in self.query.aggregates}
         widths: dict[str, Floats] = {}
         how: dict[str, str] = {}
@@ -110,7 +118,7 @@ class Simulation:
         for output in outputs_of(self.query):
             match output.expression:
                 case Column(name) if name in aggregates:
-                    width, how[output.name] = self._plain(aggregates[name])
+                    width, how[output.name] = plain(aggregates[name])
                     widths |= {} if width is None else {output.name: width}
                 case other if mentions(other) & ranked:
                     how[output.name] = "it is computed from a quantile, whose error is in rows"
@@ -118,7 +126,7 @@ class Simulation:
                     derived.append(output)
         if derived and central.num_rows:
             for name, width in self.derived(tuple(derived), central).items():
-                widths[name], how[name] = width, "by simulation"
+                widths[name], how[name] = width, simulated
         return widths, how
 
     def _by_slices(self, central: pa.Table) -> tuple[dict[str, Floats], dict[str, str]]:

@@ -20,14 +20,13 @@ from discreet.answer.execute.noisy_measurements import NoisyMeasurements, Spent
 from discreet.answer.execute.totals import found_totals, known_totals, put_domains
 from discreet.answer.plan.chosen_limits import choose, clipped, lost_rows, unit_scale
 from discreet.answer.plan.contribution_histogram import ContributionHistogram
-from discreet.answer.plan.feasible import check_feasible, widest
 from discreet.answer.plan.limits import ClippedShare, GroupNorm, Norm
 from discreet.answer.plan.measure import (
     Measurement,
     quantile_guarantee,
     quantile_scale,
 )
-from discreet.answer.plan.planning import public_bounds
+from discreet.answer.plan.planning import check_feasible, public_bounds, widest
 from discreet.answer.plan.quantile_draws import quantile_draws
 from discreet.answer.plan.set_plan import (
     EXACT,

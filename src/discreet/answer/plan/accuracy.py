@@ -5,10 +5,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from discreet.answer.plan.feasible import InfeasiblePriceError
 from discreet.answer.plan.grouping_sets import single_sets
 from discreet.answer.plan.measure import StatisticNoise
-from discreet.answer.plan.planning import histograms_of, plan_sets
+from discreet.answer.plan.planning import InfeasiblePriceError, histograms_of, plan_sets
 from discreet.answer.plan.price import Price
 from discreet.answer.plan.set_plan import SetPlan
 from discreet.answer.present.release import Release
@@ -20,12 +19,6 @@ from discreet.privacy import Neighbours
 from discreet.privacy.budgets.charges import Measure as AccountMeasure
 from discreet.rationals import Real, positive, whole
 
-_COUNTS = {
-    AggregateFunction.COUNT,
-    AggregateFunction.COUNT_PEOPLE,
-    AggregateFunction.COUNT_DISTINCT,
-    AggregateFunction.SUM_DISTINCT,
-}
 _ROUNDING = 0.5
 """Counts are released as whole numbers."""
 
@@ -230,7 +223,7 @@ def certain_half_width(
     """
     needs = statistics_in(query)[aggregate]
     first, confidence = plan[needs[0]], accuracy.confidence
-    if aggregate.measure in _COUNTS:
+    if aggregate.measure.is_whole:
         return first.error(confidence) + _ROUNDING
     if aggregate.measure not in {AggregateFunction.SUM, AggregateFunction.MEAN}:
         raise InputError(

@@ -30,12 +30,6 @@ GROUP = 1000
 """Rows of the made-up group, where the size of a group matters."""
 
 _POINTS = 2048
-_COUNTS = {
-    AggregateFunction.COUNT,
-    AggregateFunction.COUNT_PEOPLE,
-    AggregateFunction.COUNT_DISTINCT,
-    AggregateFunction.SUM_DISTINCT,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +63,7 @@ def expect(
         return ExpectedError(
             rank_error(plan[needs[0]], aggregate, sharing, 1 - confidence), "ranks", None
         )
-    if aggregate.measure in _COUNTS:
+    if aggregate.measure.is_whole:
         return ExpectedError(plan[needs[0]].quantile(confidence))
     noise = laid_out({s: plan[s] for s in needs})
     noisy = {s: (0.0 if isinstance(s, Total) else GROUP) + noise[s] for s in needs}

@@ -5,14 +5,15 @@ be found, and all statistics of all grouping sets, which are one vector.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from fractions import Fraction
+from typing import NamedTuple
 
 from discreet.answer.estimate.postprocessing import outputs_of
 from discreet.answer.plan.chosen_limits import typical
-from discreet.answer.plan.feasible import InfeasiblePriceError, check_feasible, widest
 from discreet.answer.plan.grouping_sets import single_sets
 from discreet.answer.plan.influence import Influence, best_shares, influences
+from discreet.answer.plan.limits import BLIND, LADDER
 from discreet.answer.plan.price import Price
 from discreet.answer.plan.set_plan import (
     GROUPS,
@@ -22,9 +23,10 @@ from discreet.answer.plan.set_plan import (
     amount_for,
     cost_of,
     is_inner,
+    is_ranked,
 )
 from discreet.answer.plan.thresholded_count import shared_count
-from discreet.errors import InputError
+from discreet.errors import DiscreetError, InputError
 from discreet.mechanisms.unknown_keys import read_delta
 from discreet.plan.bounding import (
     ContributionBounds,
@@ -37,6 +39,7 @@ from discreet.plan.bounding import (
 )
 from discreet.plan.expressions import Column
 from discreet.plan.query import Query
+from discreet.plan.remembered import remember
 from discreet.plan.sensitivity import Strategy, apart, together
 from discreet.plan.statistics import People, Ranks, Rows, Statistic, needed, statistics_in
 from discreet.plan.work import MOST_ROWS_EACH, bound_work, check_work
@@ -60,19 +63,12 @@ _PARTS = 1 << 12
 """Shares are multiples of one part in so many, or nearly, so that every machine has the same."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Split:
-    """One grouping set's part of the price: for bounds, for keys, and the rest."""
+class _Split(NamedTuple):
+    """One grouping set before its statistics have a price, and what is left for these."""
 
-    query: Query
-    histograms: tuple[str, ...]
-    choice: Fraction
-    keys: Price | None
-    shared: Statistic | None
-    hidden: Fraction
+    plan: SetPlan
     epsilon: Fraction
     delta: Fraction
-    brackets: tuple[str, ...]
 
 
 def plan_sets(
@@ -89,12 +85,9 @@ def plan_sets(
     check_work(bound_work(query, MOST_ROWS_EACH))
     sets = single_sets(query)
     shown = shown_quantiles(query)
-    splits = [_split(one, price.over(len(sets)), shown) for one in sets]
+    splits = [_split(one, price.over(len(sets)), shown, neighbours) for one in sets]
     amounts = _possible(splits, noise_kinds, measure)
-    plans = {
-        noise_kind: _plans(splits, noise_kind, amount, neighbours)
-        for noise_kind, amount in amounts.items()
-    }
+    plans = {kind: _plans(splits, kind, amount) for kind, amount in amounts.items()}
     noise_kind = min(plans, key=lambda noise_kind: sum(error for _, error in plans[noise_kind]))
     for one, _ in plans[noise_kind]:
         if one.histograms:
@@ -143,7 +136,7 @@ def bracketed(query: Query, shown: set[str], shared: Statistic | None) -> tuple[
     return tuple(found)
 
 
-def _split(query: Query, price: Price, shown: set[str]) -> _Split:
+def _split(query: Query, price: Price, shown: set[str], neighbours: Neighbours) -> _Split:
     find = not has_known_keys(query)
     shared = shared_count(query) if find else None
     if find:
@@ -152,17 +145,20 @@ def _split(query: Query, price: Price, shown: set[str]) -> _Split:
     twice = 2 if group_count(query) < FEW else 1
     choice = price.epsilon * CHOICE * twice if histograms else Fraction(0)
     keys = Price(price.epsilon * KEYS, price.delta / 2) if find and shared is None else None
-    return _Split(
+    plan = SetPlan(
         query,
-        histograms,
-        choice,
-        keys,
-        shared,
-        price.delta / 2 if shared is not None else Fraction(0),
-        price.epsilon - choice - (keys.epsilon if keys else 0),
-        price.delta / 2 if find else price.delta,
-        bracketed(query, shown, shared),
+        NoiseKind.LAPLACE,
+        neighbours,
+        {},
+        histograms=histograms,
+        choice=choice,
+        keys=keys,
+        shared=shared,
+        hidden=price.delta / 2 if shared is not None else Fraction(0),
+        brackets=bracketed(query, shown, shared),
     )
+    rest = price.epsilon - choice - (keys.epsilon if keys else 0)
+    return _Split(plan, rest, price.delta / 2 if find else price.delta)
 
 
 def _check_findable(price: Price, shared: Statistic | None) -> None:
@@ -210,35 +206,22 @@ def _possible(
 
 
 def _plans(
-    splits: Sequence[_Split], noise_kind: NoiseKind, amount: Fraction, neighbours: Neighbours
+    splits: Sequence[_Split], noise_kind: NoiseKind, amount: Fraction
 ) -> list[tuple[SetPlan, float]]:
     """The plan of each set, and the error to expect of it."""
     epsilon = sum((one.epsilon for one in splits), Fraction(0))
-    return [_plan(one, amount * one.epsilon / epsilon, noise_kind, neighbours) for one in splits]
+    return [_plan(one.plan, amount * one.epsilon / epsilon, noise_kind) for one in splits]
 
 
-def _plan(
-    split: _Split, amount: Fraction, noise_kind: NoiseKind, neighbours: Neighbours
-) -> tuple[SetPlan, float]:
+def _plan(bare: SetPlan, amount: Fraction, noise_kind: NoiseKind) -> tuple[SetPlan, float]:
     """One set, with its statistics measured apart or together, whichever errs less."""
-    query, found = split.query, []
-    contributions = None if split.histograms else public_bounds(query, noise_kind)
-    for strategies in _strategies(needed(query), noise_kind, split.shared):
+    query, found = bare.query, []
+    contributions = None if bare.histograms else public_bounds(query, noise_kind)
+    for strategies in _strategies(needed(query), noise_kind, bare.shared):
         on = influences(statistics_in(query), noise_kind, strategies)
-        shares = _shares(on, noise_kind, split.shared)
-        plan = SetPlan(
-            query,
-            noise_kind,
-            neighbours,
-            {one: cost_of(one, amount * share, noise_kind) for one, share in shares.items()},
-            contributions,
-            split.histograms,
-            split.choice,
-            split.keys,
-            split.shared,
-            split.hidden,
-            split.brackets,
-        )
+        shares = _shares(on, noise_kind, bare.shared)
+        costs = {one: cost_of(one, amount * share, noise_kind) for one, share in shares.items()}
+        plan = replace(bare, noise_kind=noise_kind, costs=costs, contributions=contributions)
         found.append((plan, _expected(plan, on)))
     return min(found, key=lambda one: one[1])
 
@@ -283,3 +266,53 @@ def _expected(plan: SetPlan, on: tuple[Influence, ...]) -> float:
     contributions = plan.contributions or typical(plan.noise_kind, group_count(plan.query))
     sizes = {one.strategy: one.typical() for one in plan.measurements(contributions)}
     return sum(one.weight * one.error(sizes) for one in on)
+
+
+# --- whether noise can be made ------------------------------------------------------------------
+# It is exact, on a grid, and made for scales within a range that no useful question leaves. What a
+# question would leave it by is public: limits, bounds, epsilon.
+
+
+class InfeasiblePriceError(InputError):
+    """No noise is made for a price and limits."""
+
+
+def check_feasible(plan: SetPlan, contributions: ContributionBounds) -> None:
+    """Refuse a price for which the noise of one of the statistics would leave its range."""
+    try:
+        if plan.histograms:
+            _ = plan.histogram
+        for one in plan.measurements(contributions):
+            if not is_ranked(one.strategy):  # quantiles are drawn at any scale
+                _ = one.mechanism
+    except DiscreetError:
+        raise InfeasiblePriceError(
+            "epsilon does not suit the limits and bounds of this question",
+            why="noise would be wider, or finer, than exact noise is made",
+            fix="ask for an epsilon between 0.001 and 1,000, or state other limits and bounds",
+        ) from None
+
+
+@remember(64)
+def widest(plan: SetPlan) -> int:
+    """The highest limit that may be chosen for one person; refused where hardly any may."""
+    steps = [step for step in LADDER if step >= BLIND]
+    check_feasible(plan, ContributionBounds(plan.noise_kind, 1, 1))
+    if is_feasible(plan, ContributionBounds(plan.noise_kind, steps[-1], steps[-1])):
+        return steps[-1]
+    check_feasible(plan, ContributionBounds(plan.noise_kind, steps[0], steps[0]))
+    low, high = 0, len(steps) - 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        fine = is_feasible(plan, ContributionBounds(plan.noise_kind, steps[middle], steps[middle]))
+        low, high = (middle, high) if fine else (low, middle)
+    return steps[low]
+
+
+def is_feasible(plan: SetPlan, contributions: ContributionBounds) -> bool:
+    """Whether noise can be made."""
+    try:
+        check_feasible(plan, contributions)
+    except InfeasiblePriceError:
+        return False
+    return True

@@ -17,8 +17,7 @@ from discreet.curator.data.sources import LOOKED_AT, Source, refusing
 from discreet.engines.default import ColumnCounts, StoredColumn, frequent, measure, stored_kind
 from discreet.engines.reading import Reading
 from discreet.errors import InputError
-from discreet.plan.constants import KINDS
-from discreet.plan.kinds import Kind, Type
+from discreet.plan.kinds import PYTHON_KINDS, Kind, Type
 from discreet.plan.schema import Bounds, Keys, column_type
 
 Origin = Literal["owner", "file", "data"]
@@ -321,7 +320,9 @@ def kind_stated(spec: Bounds | Keys | None) -> Kind:
         case Bounds():
             return Kind.REAL
         case Keys(values=values):
-            found = {KINDS.get(type(value), Kind.TEXT) for value in values if value is not None}
+            found = {
+                PYTHON_KINDS.get(type(value), Kind.TEXT) for value in values if value is not None
+            }
             return found.pop() if len(found) == 1 else Kind.TEXT
     return Kind.TEXT
 

@@ -20,7 +20,7 @@ Bits come from `noise.bits`, keyed by the operating system; a GPU makes them its
 import math
 from fractions import Fraction
 from importlib.util import find_spec
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import torch
@@ -57,12 +57,16 @@ class GradientNoise(RoundedGaussian):
     def release(self, value: Tensor) -> Tensor:
         """The sums with fresh noise."""
         self._check(value.numel())
-        sigma, noisy = math.isqrt(int(self.variance)), value.flatten().clone()
-        block = _BLOCK.get(value.device.type, 1 << 22)
-        for at in range(0, len(noisy), block):
-            some = noisy[at : at + block]
-            some += draws_from(random_words(len(some), value.device), sigma)
-        return noisy.view(value.shape)
+        return value + self._draws(value.numel(), value.device).view(value.shape)
+
+    def _noise(self, shape: tuple[int, ...]) -> Any:
+        """The same noise for an audit."""
+        return self._draws(math.prod(shape), torch.device("cpu")).numpy().reshape(shape)
+
+    def _draws(self, count: int, device: torch.device) -> Tensor:
+        sigma, block = math.isqrt(int(self.variance)), _BLOCK.get(device.type, 1 << 22)
+        sizes = (min(block, count - at) for at in range(0, count, block))
+        return torch.cat([draws_from(random_words(size, device), sigma) for size in sizes])
 
 
 def random_words(count: int, device: torch.device) -> Tensor:

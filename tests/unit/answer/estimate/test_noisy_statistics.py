@@ -7,10 +7,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from discreet.answer.estimate.clipping import cut_off
 from discreet.answer.estimate.measured_sets import pack, unpack
 from discreet.answer.estimate.merging import merge_parts
-from discreet.answer.estimate.noisy_statistics import interpret
+from discreet.answer.estimate.noisy_statistics import cut_off, interpret
 from discreet.answer.estimate.tabulate import Simulation, tabulate
 from discreet.answer.execute.measure_set import measure_set
 from discreet.answer.measurement_plan import answer

@@ -6,8 +6,8 @@ import pyarrow as pa
 import pytest
 
 from discreet.answer.measurement_plan import MeasurementPlan, answer
-from discreet.answer.plan.feasible import check_feasible, is_feasible, widest
 from discreet.answer.plan.limits import LADDER
+from discreet.answer.plan.planning import check_feasible, is_feasible, widest
 from discreet.answer.plan.price import Price
 from discreet.engines.duckdb import DuckDBEngine
 from discreet.errors import InputError
