@@ -5,8 +5,6 @@ process. Plain bounded SQL keeps a few cities of each user, chosen by a hash, cl
 adds no noise. Postgres comes from the wheel of the tests, Spark with the Java on the PATH.
 """
 
-# ruff: noqa: S608 - the statements are the benchmark's own
-
 import os
 import sys
 import tempfile
@@ -91,7 +89,6 @@ def postgres() -> Iterator[tuple[Engine, Callable[[], object], Callable[[], floa
 def spark() -> Iterator[tuple[Engine, Callable[[], object], Callable[[], float]]]:
     """The same of a local Spark with its usual settings; starting it is not counted."""
     import spark_tables  # type: ignore[import-not-found] # noqa: PLC0415 - of the tests
-
     from discreet.engines.spark import SparkEngine  # noqa: PLC0415
 
     session: Any = spark_tables.session(**{"spark.driver.memory": "2g"})

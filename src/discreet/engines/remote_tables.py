@@ -1,33 +1,14 @@
 """Tables that stay where they are: on a server that has an address, not in files of ours."""
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
-from discreet.engines.engine import Engine
 from discreet.errors import InputError
 
+if TYPE_CHECKING:
+    from discreet.engines.remote_engine import RemoteEngine
+
 _SCHEMES = {"postgresql": "postgres", "postgres": "postgres", "sc": "spark", "spark": "spark"}
-
-
-class RemoteEngine(Engine, Protocol):
-    """An engine over tables that others may change, at an address."""
-
-    @property
-    def address(self) -> str:
-        """Where its server is, without secrets."""
-        ...
-
-    def locate(self, source: str) -> str:
-        """The full name of a table, as the engine writes it."""
-        ...
-
-    def stamp(self, name: str) -> str:
-        """Counters of the engine: while they stay, a table is taken to be the same."""
-        ...
-
-    def digest(self, name: str) -> str:
-        """A digest of the rows of a table in whatever order, 128 bits."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +42,7 @@ def _is_session(source: Any) -> bool:
     return kind.__name__ == "SparkSession" and kind.__module__.startswith("pyspark.")
 
 
-def engine_at(address: str, session: Any = None) -> RemoteEngine:
+def engine_at(address: str, session: Any = None) -> "RemoteEngine":
     """An engine over tables of a server."""
     kind = _SCHEMES[address.partition("://")[0].lower()]
     try:

@@ -223,7 +223,10 @@ def broken(change):
 
 
 def test_a_session_that_runs_on_after_its_time_is_caught():
-    with conformance.opened(broken(lambda snapshot, _: snapshot(None))) as engine, pytest.raises(InvariantBroken, match="after its time"):
+    with (
+        conformance.opened(broken(lambda snapshot, _: snapshot(None))) as engine,
+        pytest.raises(InvariantBroken, match="after its time"),
+    ):
         conformance.check_failures(engine)
 
 

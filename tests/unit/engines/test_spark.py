@@ -15,7 +15,7 @@ import pytest
 import discreet as dp
 import spark_tables
 from discreet.engines import check_engine
-from discreet.engines.spark import SparkEngine, check_address
+from discreet.engines.spark import SparkEngine
 from discreet.errors import InputError
 from discreet.plan.kinds import Kind, Type
 from discreet.plan.schema import EachRow, Schema, Table
@@ -63,7 +63,7 @@ def test_stored_types_are_read_as_our_kinds():
 
 def test_tokens_in_addresses_are_refused():
     with pytest.raises(InputError, match="AUTHENTICATE_TOKEN") as refused:
-        check_address("sc://host:15002/;token=secret")
+        SparkEngine("sc://host:15002/;token=secret")
     assert "secret" not in str(refused.value)
 
 

@@ -29,7 +29,8 @@ from discreet.curator.ledger.witness import sync_file
 from discreet.engines.default import DefaultEngine, as_arrow, save
 from discreet.engines.engine import Engine, Parts
 from discreet.engines.reading import Reading
-from discreet.engines.remote_tables import RemoteEngine, engine_at
+from discreet.engines.remote_engine import RemoteEngine
+from discreet.engines.remote_tables import engine_at
 from discreet.errors import EngineError, InputError, LedgerError, QueryRefused
 from discreet.plan.kinds import Kind, Type
 from discreet.plan.query import Query, tables_in
