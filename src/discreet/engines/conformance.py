@@ -74,13 +74,13 @@ def check_questions(engine: Engine, which: slice = slice(None)) -> None:
 
 
 def check_order(engine: Engine) -> None:
-    """The order of stored rows changes nothing; some of the questions tell."""
-    check_questions(engine, slice(0, None, 4))
+    """The order of stored rows changes nothing; an eighth of the questions tell."""
+    check_questions(engine, slice(0, None, 8))
 
 
 def check_empty(engine: Engine) -> None:
-    """Tables without rows are answered too, and with nothing but 0; some of the questions tell."""
-    for case, found in _measured(engine, slice(1, None, 4)):
+    """Tables without rows are answered too, with nothing but 0; an eighth of questions tell."""
+    for case, found in _measured(engine, slice(1, None, 8)):
         for step, rows in found.items():
             numbers = [row for row in rows if any(row)]
             _require(not numbers, f"{step} of {case['sql']} finds somebody in no rows")

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from discreet.engines.remote_engine import RemoteEngine
 
 _SCHEMES = {"postgresql": "postgres", "postgres": "postgres", "sc": "spark", "spark": "spark"}
+_SCHEMES |= {"ibis": "ibis"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,22 +25,19 @@ class RemoteTable:
 
 
 def find_remote(source: Any, table: str) -> RemoteTable | None:
-    """The table that an address or a Spark session has under a name; None for files and frames."""
+    """The table that an address, or a session of Spark or ibis, has under a name; else None."""
     if isinstance(source, str) and "://" in source:
         address, session = source, None
-    elif _is_session(source):
+    elif (kind := type(source)).__name__ == "SparkSession" and kind.__module__[:7] == "pyspark":
         address, session = "spark://session", source
+    elif kind.__module__.startswith("ibis.backends."):
+        address, session = f"ibis://{source.name}", source
     else:
         return None
     if address.partition("://")[0].lower() not in _SCHEMES:
         return None
     engine = engine_at(address, session)
     return RemoteTable(engine.address, engine.locate(table), session)
-
-
-def _is_session(source: Any) -> bool:
-    kind = type(source)
-    return kind.__name__ == "SparkSession" and kind.__module__.startswith("pyspark.")
 
 
 def engine_at(address: str, session: Any = None) -> "RemoteEngine":
@@ -50,6 +48,10 @@ def engine_at(address: str, session: Any = None) -> "RemoteEngine":
             from discreet.engines.postgres import PostgresEngine  # noqa: PLC0415 - an extra
 
             return PostgresEngine(address)
+        if kind == "ibis":
+            from discreet.engines.ibis import IbisEngine  # noqa: PLC0415 - an extra
+
+            return IbisEngine(_connection(session))
         from discreet.engines.spark import SparkEngine  # noqa: PLC0415 - an extra
 
         return SparkEngine(address, session)
@@ -59,3 +61,13 @@ def engine_at(address: str, session: Any = None) -> "RemoteEngine":
             why="the package that talks to it is not installed",
             fix=f"pip install discreet[{kind}]",
         ) from None
+
+
+def _connection(session: Any) -> Any:
+    if session is not None:
+        return session
+    raise InputError(
+        "a table by way of ibis without its connection",
+        why="a connection is this program's own, and none is kept",
+        fix="add the table again with the connection",
+    )

@@ -44,7 +44,13 @@ _SETTINGS = {
     "spark.sql.decimalOperations.allowPrecisionLoss": "true",
 }
 _LOST = ("Py4JNetworkError", "ConnectionRefusedError", "RetriesExceeded")
-_GONE = ("UNAVAILABLE", "SESSION_CLOSED", "SESSION_CHANGED", "SparkContext was shut down", "Checkpoint block")
+_GONE = (
+    "UNAVAILABLE",
+    "SESSION_CLOSED",
+    "SESSION_CHANGED",
+    "SparkContext was shut down",
+    "Checkpoint block",
+)
 
 
 class SparkEngine(RemoteEngine):
