@@ -150,8 +150,8 @@ def _shuffled(name: str) -> list[dict[str, Any]]:
     return sorted(rows_of(name), key=lambda row: sha256(repr(row).encode()).digest())
 
 
-CHECKS: Final[Mapping[Callable[[str], list[dict[str, Any]]], tuple[Callable[[Engine], None], ...]]]
-CHECKS = {
+Rows: TypeAlias = Callable[[str], list[dict[str, Any]]]
+CHECKS: Final[Mapping[Rows, tuple[Callable[[Engine], None], ...]]] = {
     rows_of: (check_values, check_questions, check_sessions, check_failures, check_owner),
     _shuffled: (check_order,),
     lambda _: []: (check_empty,),

@@ -15,10 +15,10 @@ from typing import Any
 import pyarrow as pa
 
 from discreet.engines.duckdb_dialect import DuckDBDialect
-from discreet.engines.duckdb_types import stored_kind
 from discreet.engines.engine import ARROW, Deadline
 from discreet.engines.remote_engine import InlineSession, RemoteEngine, read_numbers
 from discreet.engines.stopping import in_time, unfinished
+from discreet.engines.stored_types import DUCKDB
 from discreet.errors import DiscreetError, InputError
 from discreet.sql.writer.dialect import Dialect
 
@@ -50,7 +50,7 @@ class IbisEngine(RemoteEngine):
     """
 
     half = "CAST(('0x' || substring({h}, {at}, 16)) AS HUGEINT)"
-    stored_kind = staticmethod(stored_kind)
+    types = DUCKDB
 
     def __init__(self, connection: Any, dialect: Dialect | None = None) -> None:
         super().__init__(f"ibis://{connection.name}")

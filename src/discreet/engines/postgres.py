@@ -9,13 +9,13 @@ import re
 import secrets
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from discreet.engines.engine import ARROW, Deadline
 from discreet.engines.postgres_dialect import PostgresDialect, without_zero
-from discreet.engines.postgres_types import stored_kind
 from discreet.engines.remote_engine import (
     InlineSession,
     RemoteEngine,
@@ -24,8 +24,10 @@ from discreet.engines.remote_engine import (
     without_secret,
 )
 from discreet.engines.stopping import in_time, stopping, unfinished
+from discreet.engines.stored_types import POSTGRES
 from discreet.errors import InputError
 from discreet.plan.kinds import Kind
+from discreet.plan.schema import Schema
 
 if TYPE_CHECKING:
     import psycopg
@@ -74,7 +76,7 @@ class PostgresEngine(RemoteEngine):
 
     dialect = PostgresDialect()
     half = "CAST(CAST('x' || substring({h}, {at}, 16) AS BIT(64)) AS BIGINT)"
-    stored_kind = staticmethod(stored_kind)
+    types = POSTGRES
 
     def __init__(self, address: str) -> None:
         super().__init__(check_address(address))
@@ -89,6 +91,10 @@ class PostgresEngine(RemoteEngine):
         """The full name of a table: a name as it is, or as SQL writes it (schema.table)."""
         with self._connected() as connection:
             return _located(connection, source)
+
+    def open(self, schema: Schema, sources: Mapping[str, str] = MappingProxyType({})) -> None:
+        """By full names: sessions look for tables nowhere."""
+        super().open(schema, {name: self.locate(source) for name, source in sources.items()})
 
     @contextmanager
     def snapshot(self, until: Deadline | None = None) -> Iterator["PostgresSnapshot"]:

@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from types import MappingProxyType
-from typing import Any, ClassVar, Protocol
+from typing import ClassVar, Protocol
 
 import pyarrow as pa
 
@@ -17,6 +17,7 @@ from discreet.engines.describe import ColumnDescription, Description
 from discreet.engines.engine import Deadline, Session
 from discreet.engines.owner_checks import check_keys, check_lengths, render_digest
 from discreet.engines.stopping import in_time
+from discreet.engines.stored_types import StoredTypes
 from discreet.errors import InputError, ServiceError
 from discreet.plan.schema import PublicTable, Schema, Table
 from discreet.sql.writer.dialect import Dialect
@@ -34,13 +35,13 @@ class RemoteSession(Session, Protocol):
 class RemoteEngine(ABC):
     """Tables that others may change, at an address without secrets.
 
-    `stored_kind` is what a type is read as; `half` makes 64 bits of the 16 digits of the hash
+    `types` says what types are read as; `half` makes 64 bits of the 16 digits of the hash
     `{h}` that begin at `{at}`.
     """
 
     dialect: Dialect
     half: ClassVar[str]
-    stored_kind: ClassVar[Any]
+    types: ClassVar[StoredTypes]
 
     def __init__(self, address: str) -> None:
         self.address = address
@@ -68,7 +69,7 @@ class RemoteEngine(ABC):
     def describe(self, source: str) -> Description:
         """The columns of a table, from the catalogue."""
         found = self.columns_of(source)
-        return Description(tuple(ColumnDescription(n, of, self.stored_kind(of)) for n, of in found))
+        return Description(tuple(ColumnDescription(n, of, self.types.kind(of)) for n, of in found))
 
     def open(self, schema: Schema, sources: Mapping[str, str] = MappingProxyType({})) -> None:
         """Learn where tables are and what their columns are; check keys."""

@@ -23,8 +23,8 @@ from discreet.engines.remote_engine import (
     without_secret,
 )
 from discreet.engines.spark_dialect import SparkDialect
-from discreet.engines.spark_types import stored_kind
 from discreet.engines.stopping import in_time, stopping, unfinished
+from discreet.engines.stored_types import SPARK
 from discreet.errors import DiscreetError, InputError
 from discreet.plan.kinds import Kind
 from discreet.plan.schema import PublicTable, Table
@@ -62,7 +62,7 @@ class SparkEngine(RemoteEngine):
 
     dialect = SparkDialect()
     half = "CAST(conv(substring({h}, {at}, 16), 16, 10) AS DECIMAL(38, 0))"
-    stored_kind = staticmethod(stored_kind)
+    types = SPARK
 
     def __init__(self, address: str, session: Any = None) -> None:
         secret = "token=" in address.lower() or "@" in address
@@ -130,7 +130,7 @@ class SparkEngine(RemoteEngine):
 
     def check_readable(self, table: Table | PublicTable) -> None:
         """Refuse texts that are no UTF-8 or would take time to fetch."""
-        texts = [n for n, t in self._physical[table.name].items() if stored_kind(t) is Kind.TEXT]
+        texts = [n for n, t in self._physical[table.name].items() if SPARK.kind(t) is Kind.TEXT]
         odd = " OR ".join(f"NOT is_valid_utf8({self.dialect.identifier(n)})" for n in texts)
         with self.snapshot() as session:
             stored = stored_name(table.name, self.dialect)
