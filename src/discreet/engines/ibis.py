@@ -5,7 +5,6 @@ of ibis; what another warehouse does with the same SQL is untested until its own
 `check_engine` there.
 """
 
-import re
 import secrets
 import threading
 from collections.abc import Iterator, Mapping
@@ -21,16 +20,6 @@ from discreet.engines.stopping import in_time, unfinished
 from discreet.engines.stored_types import DUCKDB
 from discreet.errors import DiscreetError, InputError
 from discreet.sql.writer.dialect import Dialect
-
-_TYPES = {
-    "boolean": "BOOLEAN",
-    "float": "DOUBLE",
-    "string": "VARCHAR",
-    "uuid": "UUID",
-    "date": "DATE",
-    "timestamp": "TIMESTAMP",
-}
-_NAME = re.compile(r'"((?:[^"]|"")+)"|(\w+)')
 
 
 class InlineDuckDBDialect(DuckDBDialect):
@@ -71,13 +60,10 @@ class IbisEngine(RemoteEngine):
         return f"{every}changes while a question runs; stopping a statement"
 
     def columns_of(self, source: str) -> list[tuple[str, str]]:
-        """As ibis tells them, in the words of DuckDB."""
-        *place, name = (
-            quoted.replace('""', '"') or plain for quoted, plain in _NAME.findall(source)
-        )
-        with _quiet():
-            found = self._connection.table(name, database=".".join(place) or None).schema()
-            return [(column, _physical(of)) for column, of in found.items()]
+        """As the warehouse describes an empty answer."""
+        with _quiet(), self._one_at_a_time:
+            found = self._connection.raw_sql(f"SELECT * FROM {source} LIMIT 0").description
+            return [(str(one[0]), str(one[1])) for one in found]
 
     def locate(self, source: str) -> str:
         """The quoted name of a table: a name as it is, or as SQL writes it (database.table)."""
@@ -145,18 +131,6 @@ class IbisSession(InlineSession):
         values = ", ".join(f"({number}, {', '.join(row)})" for number, row in enumerate(rows))
         names = ", ".join(map(dialect.identifier, table.column_names))
         return f"SELECT {names} FROM (VALUES {values}) AS t(row_, {names}) WHERE row_ > 0"
-
-
-def _physical(of: Any) -> str:
-    """A type of ibis as a type of DuckDB; what is none of ours keeps its own word."""
-    if of.is_integer():
-        return "UBIGINT" if str(of).lstrip("!") == "uint64" else "BIGINT"
-    if of.is_decimal():
-        return f"DECIMAL({of.precision or 38},{of.scale or 0})"
-    if of.is_timestamp() and of.timezone is not None:
-        return "TIMESTAMP WITH TIME ZONE"
-    word = type(of).__name__.lower()
-    return _TYPES.get("float" if word.startswith("float") else word, word)
 
 
 @contextmanager

@@ -9,7 +9,6 @@ from discreet.engines import check_engine, conformance
 from discreet.engines.ibis import IbisEngine
 from discreet.errors import InputError
 
-pytestmark = pytest.mark.filterwarnings("ignore:fetch_arrow_table")  # which ibis uses
 TEXT = "SELECT city, COUNT(*) AS n, SUM(cost) AS s FROM visits GROUP BY city"
 
 
