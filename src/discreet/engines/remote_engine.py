@@ -6,7 +6,7 @@ A statement that may create nothing says what it reads in parts of WITH (`Inline
 import hashlib
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
 from types import MappingProxyType
 from typing import ClassVar, Protocol
@@ -208,8 +208,3 @@ def without_secret(address: str, *, secret: bool, fix: str) -> str:
             fix=fix,
         )
     return address
-
-
-def batches_of(table: pa.Table) -> Iterator[pa.RecordBatch]:
-    """Its batches, one at least."""
-    yield from table.to_batches() or [pa.RecordBatch.from_pylist([], schema=table.schema)]

@@ -17,7 +17,6 @@ import pyarrow as pa
 from discreet.engines.engine import ARROW, Deadline
 from discreet.engines.remote_engine import (
     RemoteEngine,
-    batches_of,
     lost,
     read_numbers,
     without_secret,
@@ -188,7 +187,7 @@ class SparkSnapshot:
                 column.cast(_TYPES.get(str(column.type), column.type)) for column in found.columns
             ]
             table = pa.table(columns, names=found.column_names)
-            yield from batches_of(table)
+            yield from table.to_batches() or [pa.RecordBatch.from_pylist([], schema=table.schema)]
 
     def numbers(self, select: str) -> list[int]:
         """The whole numbers of a SELECT of one row; none where it has no row."""
