@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from discreet.curator.arguments import read_fields, several
 from discreet.curator.census_reading import CensusQuery
@@ -16,6 +16,7 @@ from discreet.plan.schema import EachRow, PublicTable, Schema, Table, distinct
 from discreet.rationals import positive, whole
 from discreet.workload.domain import BINS, Attribute
 
+_T = TypeVar("_T", Table, PublicTable)
 COUNT: Final = "count"
 """The column of counts in every released table."""
 
@@ -88,8 +89,8 @@ class CensusFacts:
         """Read what `to_dict` wrote, against the tables as they are described."""
         place, fixed = stored["geography"], stored["invariants"]
         return CensusFacts(
-            _private(stored["table"], schema),
-            None if place is None else _public(place, schema),
+            _find(stored["table"], schema, Table),
+            None if place is None else _find(place, schema, PublicTable),
             tuple(stored["levels"]),
             stored["top"],
             tuple(Attribute.from_dict(one) for one in stored["columns"]),
@@ -102,8 +103,8 @@ class CensusFacts:
 
 def read_facts(said: Mapping[str, Any], schema: Schema) -> CensusFacts:
     """What a stranger asks for, against the tables as they are described."""
-    table, place = _private(said["table"], schema), said.get("geography")
-    geography = None if place is None else _public(place, schema)
+    table, place = _find(said["table"], schema, Table), said.get("geography")
+    geography = None if place is None else _find(place, schema, PublicTable)
     levels = tuple(several(said.get("levels") or (), "levels"))
     top = said.get("top") or "nation"
     _check_levels(table, geography, (top, *levels))
@@ -232,27 +233,21 @@ def _is_file_name(name: Any) -> bool:
     return plain and len(name.encode()) <= _LONGEST_NAME
 
 
-def _private(name: Any, schema: Schema) -> Table:
-    found = schema.tables.get(name) if isinstance(name, str) else None
-    if isinstance(found, Table):
-        return found
-    raise InputError(
-        "a release of a table that there is not",
-        why=f"private tables are {_names(schema, Table)}",
-        fix="name one of them",
-    )
-
-
-def _public(name: Any, schema: Schema) -> PublicTable:
-    found = schema.tables.get(name) if isinstance(name, str) else None
-    if isinstance(found, PublicTable):
-        return found
-    raise InputError(
+_MISSING: Final = {
+    Table: ("a release of a table that there is not", "private tables are", "name one of them"),
+    PublicTable: (
         "a geography that is no public table",
-        why=f"public tables are {_names(schema, PublicTable)}",
-        fix="add it with curator.add_public(...)",
-    )
+        "public tables are",
+        "add it with curator.add_public(...)",
+    ),
+}
 
 
-def _names(schema: Schema, kind: type) -> str:
-    return ", ".join(n for n, of in schema.tables.items() if isinstance(of, kind)) or "none"
+def _find(name: Any, schema: Schema, kind: type[_T]) -> _T:
+    """A table of a kind; InputError where there is none of that name."""
+    found = schema.tables.get(name) if isinstance(name, str) else None
+    if isinstance(found, kind):
+        return found
+    what, why, fix = _MISSING[kind]
+    names = ", ".join(n for n, of in schema.tables.items() if isinstance(of, kind)) or "none"
+    raise InputError(what, why=f"{why} {names}", fix=fix)

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import os
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Final
 
 import numpy as np
 
+from discreet.curator.data.registry import write_durably
 from discreet.curator.ledger.ledger import Ledger
 from discreet.errors import LedgerError
 from discreet.workload.hierarchy import Integers
@@ -73,21 +73,6 @@ class PartStore:
         digest = hashlib.sha256(stored).hexdigest()
         write_durably(self._path(number, digest), stored)
         return digest
-
-
-def write_durably(path: Path, content: bytes) -> None:
-    """Write a file so that it is whole, or not there at all, whenever power fails."""
-    new = path.with_suffix(".new")
-    with new.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    new.replace(path)
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
 
 
 def _busy(charge: int) -> LedgerError:

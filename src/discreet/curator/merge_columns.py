@@ -12,7 +12,7 @@ from discreet.answer.present.release import Release
 from discreet.plan.expressions import Column
 from discreet.plan.query import AggregateFunction, Query
 
-_LINEAR: Final = {one for one in AggregateFunction if one.is_whole} | {AggregateFunction.SUM}
+_LINEAR: Final = {one for one in AggregateFunction if one.is_count} | {AggregateFunction.SUM}
 """Aggregates whose noise has a known variance and no bias, whatever the data."""
 
 

@@ -13,7 +13,9 @@ from discreet.engines.duckdb_files import (
 )
 from discreet.engines.duckdb_files import describe_source as describe
 from discreet.engines.duckdb_texts import ColumnCounts, StoredColumn, convert, frequent, measure
-from discreet.engines.duckdb_types import may_not_fit, stored_kind
+from discreet.engines.stored_types import DUCKDB
+
+may_not_fit, stored_kind = DUCKDB.may_not_fit, DUCKDB.kind
 
 __all__ = [
     "ColumnCounts",

@@ -8,8 +8,8 @@ branch it takes; LEAST and GREATEST pass over NULL; text is compared by code poi
 from collections.abc import Callable, Sequence
 from typing import ClassVar
 
-from discreet.engines.duckdb_types import read_stored
 from discreet.engines.grammar import GRAMMAR
+from discreet.engines.stored_types import DUCKDB
 from discreet.plan.expressions import Function, Unit
 from discreet.plan.kinds import Kind
 from discreet.plan.patterns import Wildcard
@@ -172,5 +172,5 @@ class DuckDBDialect(Dialect):
         return f"TRY_CAST(regexp_extract({text}, {grammar}) AS {self.types[kind]})"
 
     def stored(self, text: str, physical: str, wanted: Kind) -> tuple[str, Kind, bool]:
-        """See `duckdb_types`."""
-        return read_stored(text, physical, wanted)
+        """See `stored_types`."""
+        return DUCKDB.read(text, physical, wanted)

@@ -14,7 +14,7 @@ import pyarrow as pa
 from discreet.engines.describe import ColumnDescription, Description
 from discreet.engines.duckdb_databases import scratchpad
 from discreet.engines.duckdb_dialect import DuckDBDialect
-from discreet.engines.duckdb_types import stored_kind
+from discreet.engines.stored_types import DUCKDB
 from discreet.errors import EngineError, InputError
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def describe_source(source: Any) -> Description:
         except duckdb.Error:  # its text may quote the file
             raise _undescribed(Path(source).name if is_file else type(source).__name__) from None
     columns = tuple(
-        ColumnDescription(str(row[0]), str(row[1]), stored_kind(str(row[1]))) for row in rows
+        ColumnDescription(str(row[0]), str(row[1]), DUCKDB.kind(str(row[1]))) for row in rows
     )
     return Description(columns)
 
@@ -107,7 +107,7 @@ def read_database(path: Path, table: str) -> pa.Table:
     """A table of a DuckDB file, without the columns whose types are none of our kinds."""
     with connected(str(path), read_only=True) as found:
         types = found.execute(f"DESCRIBE {DIALECT.identifier(table)}").fetchall()
-        known = [row[0] for row in types if stored_kind(str(row[1])) is not None]
+        known = [row[0] for row in types if DUCKDB.kind(str(row[1])) is not None]
         columns = ", ".join(map(DIALECT.identifier, known))
         return found.sql(f"SELECT {columns} FROM {DIALECT.identifier(table)}").to_arrow_table()
 

@@ -1,6 +1,5 @@
 """What the owner has to know before anybody asks: keys repeat, texts are too long, rows changed."""
 
-import hashlib
 from collections.abc import Callable
 from typing import Final
 
@@ -100,21 +99,3 @@ def render_digest(
     hashed = f"SELECT {dialect.keyed_hash('rows', encoded)} AS h FROM ({rows}) AS r"
     sums = ", ".join(dialect.sum(half.format(h="h", at=at), wide=True) for at in (1, 17))
     return f"SELECT COUNT(*), {sums} FROM ({hashed}) AS t"
-
-
-def digest_of(numbers: list[int]) -> str:
-    """What the numbers of `render_digest` come to: it tells how many rows there are to nobody."""
-    rows, *sums = numbers
-    said = f"{rows} {' '.join(str(one % 2**64) for one in sums)}"
-    return hashlib.sha256(said.encode()).hexdigest()[:32]
-
-
-def check_columns(schema: Schema, physical: Physical) -> None:
-    """Refuse a table of a server that has lost a column since it was added."""
-    for name, table in schema.tables.items():
-        if lost := [column for column in table.columns if column not in physical[name]]:
-            raise InputError(
-                f"the table behind {name} has no column {lost[0]}",
-                why="it was changed on its server after it was added",
-                fix="put the column back, or add the table as it is now under a new name",
-            )

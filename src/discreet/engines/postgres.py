@@ -14,22 +14,20 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from discreet.engines.describe import ColumnDescription, Description
 from discreet.engines.engine import ARROW, Deadline
-from discreet.engines.owner_checks import (
-    check_columns,
-    check_keys,
-    check_lengths,
-    digest_of,
-    render_digest,
-)
 from discreet.engines.postgres_dialect import PostgresDialect, without_zero
-from discreet.engines.postgres_types import stored_kind
+from discreet.engines.remote_engine import (
+    InlineSession,
+    RemoteEngine,
+    lost,
+    read_numbers,
+    without_secret,
+)
 from discreet.engines.stopping import in_time, stopping, unfinished
-from discreet.errors import InputError, ServiceError
+from discreet.engines.stored_types import POSTGRES
+from discreet.errors import InputError
 from discreet.plan.kinds import Kind
-from discreet.plan.schema import PublicTable, Schema, Table
-from discreet.sql.writer.stored_view import render_view, stored_name, view_name
+from discreet.plan.schema import Schema
 
 if TYPE_CHECKING:
     import psycopg
@@ -69,7 +67,7 @@ _COUNTERS = """
     JOIN pg_database d ON d.datname = current_database()"""
 
 
-class PostgresEngine:
+class PostgresEngine(RemoteEngine):
     """Tables of one database, by reference; every session is a connection of its own.
 
     Passwords come from where libpq looks for them (PGPASSWORD, ~/.pgpass); an address that holds
@@ -77,24 +75,17 @@ class PostgresEngine:
     """
 
     dialect = PostgresDialect()
+    half = "CAST(CAST('x' || substring({h}, {at}, 16) AS BIT(64)) AS BIGINT)"
+    types = POSTGRES
 
     def __init__(self, address: str) -> None:
-        self._address = check_address(address)
-        self._schema = Schema({})
-        self._sources: dict[str, str] = {}
-        self._physical: dict[str, dict[str, str]] = {}
-        self._views: dict[str, str] = {}
+        super().__init__(check_address(address))
 
-    @property
-    def address(self) -> str:
-        """As it was given."""
-        return self._address
-
-    def describe(self, source: str) -> Description:
-        """The columns of a table, from the catalogue."""
+    def columns_of(self, source: str) -> list[tuple[str, str]]:
+        """From the catalogue."""
         with self._connected() as connection:
-            columns = connection.execute(_COLUMNS, (_located(connection, source),)).fetchall()
-        return Description(tuple(ColumnDescription(n, t, stored_kind(t)) for n, t in columns))
+            found = connection.execute(_COLUMNS, (_located(connection, source),)).fetchall()
+        return [(str(name), str(of)) for name, of in found]
 
     def locate(self, source: str) -> str:
         """The full name of a table: a name as it is, or as SQL writes it (schema.table)."""
@@ -102,37 +93,21 @@ class PostgresEngine:
             return _located(connection, source)
 
     def open(self, schema: Schema, sources: Mapping[str, str] = MappingProxyType({})) -> None:
-        """Learn where tables are and what their columns are; check keys."""
-        self._schema = schema
-        with self._connected() as connection:
-            for name, source in sources.items():
-                self._sources[name] = _located(connection, source)
-                found = connection.execute(_COLUMNS, (self._sources[name],)).fetchall()
-                self._physical[name] = {str(column): str(of) for column, of in found}
-        check_columns(schema, self._physical)
-        self._views = {
-            view_name(name, self.dialect): render_view(table, schema, self._physical, self.dialect)
-            for name, table in schema.tables.items()
-        }
-        with self.snapshot() as session:
-            check_keys(schema, self._physical, lambda one: bool(session.numbers(one)), self.dialect)
+        """By full names: sessions look for tables nowhere."""
+        super().open(schema, {name: self.locate(source) for name, source in sources.items()})
 
     @contextmanager
     def snapshot(self, until: Deadline | None = None) -> Iterator["PostgresSnapshot"]:
         """A connection with one read-only transaction."""
         with self._connected() as connection, stopping(connection.cancel, until):
-            tables = {
-                stored_name(name, self.dialect): f"SELECT * FROM {place}"
-                for name, place in self._sources.items()
-            }
-            yield PostgresSnapshot(connection, until, {**tables, **self._views})
+            yield PostgresSnapshot(connection, until, self.views)
 
     @contextmanager
     def _connected(self) -> Iterator["psycopg.Connection[Any]"]:
         import psycopg  # noqa: PLC0415 - an extra
 
         with _quiet():
-            connection = psycopg.connect(self._address, autocommit=True, prepare_threshold=None)
+            connection = psycopg.connect(self.address, autocommit=True, prepare_threshold=None)
         try:
             with _quiet():
                 connection.execute(f"{_SETTINGS}; SET statement_timeout = {_MOST_MS}")
@@ -141,16 +116,6 @@ class PostgresEngine:
             yield connection
         finally:
             connection.close()
-
-    def check_readable(self, table: Table | PublicTable) -> None:
-        """Refuse texts that would take time to fetch; every other value can be read."""
-        with self.snapshot() as session:
-            check_lengths(table, self._physical, session.numbers, self.dialect)
-
-    def row_count(self, name: str) -> int:
-        """How many rows are stored behind a table; for the owner."""
-        with self.snapshot() as session:
-            return session.numbers(f"SELECT COUNT(*) FROM {stored_name(name, self.dialect)}")[0]
 
     def stamp(self, name: str) -> str:
         """The counters of the server that move when rows of a table change.
@@ -163,58 +128,41 @@ class PostgresEngine:
             found = connection.execute(_COUNTERS, (self._sources[name],)).fetchone()
         return (found and found[0]) or secrets.token_hex(16)
 
-    def digest(self, name: str) -> str:
-        """A digest of the rows of a table as they are read, in whatever order: 128 bits."""
-        half = "CAST(CAST('x' || substring({h}, {at}, 16) AS BIT(64)) AS BIGINT)"
-        select = render_digest(self._schema.tables[name], self._physical, self.dialect, half)
-        with self.snapshot() as session:
-            return digest_of(session.numbers(select))
 
-    def close(self) -> None:
-        """Nothing is kept open."""
-
-
-class PostgresSnapshot:
+class PostgresSnapshot(InlineSession):
     """One question's transaction."""
 
     def __init__(
         self,
         connection: "psycopg.Connection[Any]",
         until: Deadline | None,
-        tables: Mapping[str, str],
+        views: Mapping[str, str],
     ) -> None:
-        self._connection, self._until = connection, until
-        self._parts = {name: f"NOT MATERIALIZED ({select})" for name, select in tables.items()}
-        self._newest: dict[str, str] = {}
+        super().__init__(until, views)
+        self._connection = connection
 
-    def keep(self, name: str, select: str) -> None:
-        """As a part of WITH; what had the name keeps its rows, and gets another."""
-        with in_time(self._until):
-            text = self._renamed(select)
-            few = any(self._kept_in(self._parts[one]) for one in self._kept_in(text))
-            self._newest[name] = f"{name}_{len(self._parts)}"
-            self._parts[self._newest[name]] = f"{'MATERIALIZED ' * few}({text})"
-
-    def _kept_in(self, text: str) -> set[str]:
-        """The kept parts that a text reads; what is made of these again is the few over limits.
-
-        Why: those are computed once, where each parallel worker would compute them for itself.
-        """
-        return set(_WORD.findall(text)) & set(self._newest.values())
-
-    def put(self, name: str, table: pa.Table) -> None:
-        """As arrays, which are a part of WITH."""
-        self.keep(name, _arrays(table))
+    def constants(self, table: pa.Table) -> str:
+        """By way of arrays."""
+        dialect, kinds = PostgresEngine.dialect, {arrow: kind for kind, arrow in ARROW.items()}
+        names, values, shown = [], [], []
+        for field, column in zip(table.schema, table.columns, strict=True):
+            name, kind = dialect.identifier(field.name), kinds[field.type]
+            items = ",".join(map(_item, column.to_pylist()))
+            names.append(name)
+            values.append(f"CAST('{{{items}}}' AS {dialect.types[kind]}[])")
+            shown.append(f'{name} COLLATE "C" AS {name}' if kind is Kind.TEXT else name)
+        rows = f"unnest({', '.join(values)}) AS t({', '.join(names)})"
+        return f"SELECT {', '.join(shown)} FROM {rows}"
 
     def stream(self, select: str, most: int | None = None) -> Iterator[pa.RecordBatch]:
         """By a cursor of the server; few rows do without."""
         with self._in_time():
             if most is not None and most <= _FEW:
-                found = self._connection.execute(self._whole(select))
+                found = self._connection.execute(self.whole(select))
                 yield _batch(found, found.fetchall())
                 return
             with self._connection.cursor(name="rows") as cursor:
-                cursor.execute(self._whole(select))
+                cursor.execute(self.whole(select))
                 rows = cursor.fetchmany(_BATCH)
                 while True:
                     yield _batch(cursor, rows)
@@ -225,38 +173,13 @@ class PostgresSnapshot:
     def numbers(self, select: str) -> list[int]:
         """The whole numbers of a SELECT of one row; none where it has no row."""
         with self._in_time():
-            found = self._connection.execute(self._whole(select)).fetchone()
-        return [int(one or 0) for one in found or ()]
-
-    def _whole(self, select: str) -> str:
-        """A SELECT with the parts of WITH that it needs.
-
-        What is read once is taken apart by the planner, and columns that nobody reads are not
-        computed.
-        """
-        text = self._renamed(select)
-        needed, words = [], set(_WORD.findall(text))
-        for name, of in reversed(self._parts.items()):
-            if name in words:
-                needed.append(f"{name} AS {of}")
-                words |= set(_WORD.findall(of))
-        if not needed:
-            return text
-        more = f", {text[5:]}" if text.startswith("WITH ") else f" {text}"
-        return f"WITH {', '.join(reversed(needed))}{more}"
-
-    def _renamed(self, select: str) -> str:
-        """A statement that reads what has each name now."""
-        return _WORD.sub(lambda found: self._newest.get(found[0], found[0]), select)
+            found = self._connection.execute(self.whole(select)).fetchone()
+        return read_numbers(found)
 
     @contextmanager
     def _in_time(self) -> Iterator[None]:
         with _quiet(), in_time(self._until):
             yield
-
-
-_WORD = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|\w+""")
-"""Texts, quoted names and plain words."""
 
 
 def _located(connection: "psycopg.Connection[Any]", source: str) -> str:
@@ -302,17 +225,13 @@ def check_address(address: str) -> str:
     try:
         said = psycopg.conninfo.conninfo_to_dict(address)
     except psycopg.Error:
-        said = {"": None}
-    if "" not in said and not {"password", "sslpassword"} & said.keys():
-        return address
-    held = "" not in said
-    raise InputError(
-        f"the address of a database {'holds a password' if held else 'cannot be read'}",
-        why="addresses are kept and shown" if held else "it is none that libpq knows",
-        fix="leave the password out, and set PGPASSWORD or write it to ~/.pgpass"
-        if held
-        else "pass postgresql://host/database",
-    )
+        raise InputError(
+            "the address of a database cannot be read",
+            why="it is none that libpq knows",
+            fix="pass postgresql://host/database",
+        ) from None
+    fix = "leave the password out, and set PGPASSWORD or write it to ~/.pgpass"
+    return without_secret(address, secret=bool({"password", "sslpassword"} & said.keys()), fix=fix)
 
 
 @contextmanager
@@ -327,11 +246,7 @@ def _quiet() -> Iterator[None]:
     except psycopg.OperationalError as wrong:
         if wrong.sqlstate is not None and not wrong.sqlstate.startswith(("57P", "08")):
             raise unfinished() from None
-        raise ServiceError(
-            "the database cannot be reached, or broke off",
-            why="it is down, restarting, or does not let this program in",
-            fix="ask the same again: what was charged stays charged once",
-        ) from None
+        raise lost("the database") from None
     except psycopg.Error:
         raise unfinished() from None
 
@@ -344,19 +259,6 @@ def _batch(cursor: Any, rows: list[Any]) -> pa.RecordBatch:
         for one, values in zip(about, columns, strict=True)
     ]
     return pa.RecordBatch.from_arrays(arrays, [one.name for one in about])
-
-
-def _arrays(table: pa.Table) -> str:
-    """A table as a SELECT of constants."""
-    dialect, kinds = PostgresEngine.dialect, {arrow: kind for kind, arrow in ARROW.items()}
-    names, values, shown = [], [], []
-    for field, column in zip(table.schema, table.columns, strict=True):
-        name, kind = dialect.identifier(field.name), kinds[field.type]
-        items = ",".join(map(_item, column.to_pylist()))
-        names.append(name)
-        values.append(f"CAST('{{{items}}}' AS {dialect.types[kind]}[])")
-        shown.append(f'{name} COLLATE "C" AS {name}' if kind is Kind.TEXT else name)
-    return f"SELECT {', '.join(shown)} FROM unnest({', '.join(values)}) AS t({', '.join(names)})"
 
 
 def _item(value: Any) -> str:

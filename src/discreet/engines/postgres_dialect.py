@@ -18,7 +18,7 @@ from discreet.engines.postgres_arithmetic import (
     out_of_reach,
     scaled,
 )
-from discreet.engines.postgres_types import read_stored
+from discreet.engines.stored_types import POSTGRES
 from discreet.errors import QueryRefused
 from discreet.plan.expressions import Function, Unit
 from discreet.plan.kinds import INT64, Kind
@@ -293,8 +293,8 @@ class PostgresDialect(Dialect):
         return self.let([text], body)
 
     def stored(self, text: str, physical: str, wanted: Kind) -> tuple[str, Kind, bool]:
-        """See `postgres_types`."""
-        return read_stored(text, physical, wanted)
+        """See `stored_types`."""
+        return POSTGRES.read(text, physical, wanted)
 
 
 def without_zero(text: str) -> str:

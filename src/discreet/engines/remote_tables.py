@@ -1,33 +1,15 @@
 """Tables that stay where they are: on a server that has an address, not in files of ours."""
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
-from discreet.engines.engine import Engine
 from discreet.errors import InputError
 
+if TYPE_CHECKING:
+    from discreet.engines.remote_engine import RemoteEngine
+
 _SCHEMES = {"postgresql": "postgres", "postgres": "postgres", "sc": "spark", "spark": "spark"}
-
-
-class RemoteEngine(Engine, Protocol):
-    """An engine over tables that others may change, at an address."""
-
-    @property
-    def address(self) -> str:
-        """Where its server is, without secrets."""
-        ...
-
-    def locate(self, source: str) -> str:
-        """The full name of a table, as the engine writes it."""
-        ...
-
-    def stamp(self, name: str) -> str:
-        """Counters of the engine: while they stay, a table is taken to be the same."""
-        ...
-
-    def digest(self, name: str) -> str:
-        """A digest of the rows of a table in whatever order, 128 bits."""
-        ...
+_SCHEMES |= {"ibis": "ibis"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +25,13 @@ class RemoteTable:
 
 
 def find_remote(source: Any, table: str) -> RemoteTable | None:
-    """The table that an address or a Spark session has under a name; None for files and frames."""
+    """The table that an address, or a session of Spark or ibis, has under a name; else None."""
     if isinstance(source, str) and "://" in source:
         address, session = source, None
-    elif _is_session(source):
+    elif (kind := type(source)).__name__ == "SparkSession" and kind.__module__[:7] == "pyspark":
         address, session = "spark://session", source
+    elif kind.__module__.startswith("ibis.backends."):
+        address, session = f"ibis://{source.name}", source
     else:
         return None
     if address.partition("://")[0].lower() not in _SCHEMES:
@@ -56,12 +40,7 @@ def find_remote(source: Any, table: str) -> RemoteTable | None:
     return RemoteTable(engine.address, engine.locate(table), session)
 
 
-def _is_session(source: Any) -> bool:
-    kind = type(source)
-    return kind.__name__ == "SparkSession" and kind.__module__.startswith("pyspark.")
-
-
-def engine_at(address: str, session: Any = None) -> RemoteEngine:
+def engine_at(address: str, session: Any = None) -> "RemoteEngine":
     """An engine over tables of a server."""
     kind = _SCHEMES[address.partition("://")[0].lower()]
     try:
@@ -69,6 +48,10 @@ def engine_at(address: str, session: Any = None) -> RemoteEngine:
             from discreet.engines.postgres import PostgresEngine  # noqa: PLC0415 - an extra
 
             return PostgresEngine(address)
+        if kind == "ibis":
+            from discreet.engines.ibis import IbisEngine  # noqa: PLC0415 - an extra
+
+            return IbisEngine(_connection(session))
         from discreet.engines.spark import SparkEngine  # noqa: PLC0415 - an extra
 
         return SparkEngine(address, session)
@@ -78,3 +61,13 @@ def engine_at(address: str, session: Any = None) -> RemoteEngine:
             why="the package that talks to it is not installed",
             fix=f"pip install discreet[{kind}]",
         ) from None
+
+
+def _connection(session: Any) -> Any:
+    if session is not None:
+        return session
+    raise InputError(
+        "a table by way of ibis without its connection",
+        why="a connection is this program's own, and none is kept",
+        fix="add the table again with the connection",
+    )

@@ -1,39 +1,36 @@
 """Tables of a Spark catalogue, read where they are: on this machine, or by way of Spark Connect.
 
-What a session keeps is persisted when it is first read, so that it is computed once; a part that
-is lost with its executor is computed again from the same files to the same rows. Noise is drawn
-in this process, never by Spark.
+What a session keeps is computed once, when it is first read. A task that is killed runs again on
+the same rows; what is lost with an executor ends the question, which is asked again under the same
+charge. Noise is drawn in this process, never by Spark.
 """
 
 import logging
 import re
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from functools import partial
-from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
 
-from discreet.engines.describe import ColumnDescription, Description
 from discreet.engines.engine import ARROW, Deadline
-from discreet.engines.owner_checks import (
-    check_columns,
-    check_keys,
-    check_lengths,
-    digest_of,
-    render_digest,
+from discreet.engines.remote_engine import (
+    RemoteEngine,
+    lost,
+    read_numbers,
+    without_secret,
 )
 from discreet.engines.spark_dialect import SparkDialect
-from discreet.engines.spark_types import stored_kind
 from discreet.engines.stopping import in_time, stopping, unfinished
-from discreet.errors import DiscreetError, InputError, ServiceError
+from discreet.engines.stored_types import SPARK
+from discreet.errors import DiscreetError, InputError
 from discreet.plan.kinds import Kind
-from discreet.plan.schema import PublicTable, Schema, Table
-from discreet.sql.writer.stored_view import render_view, stored_name, view_name
+from discreet.plan.schema import PublicTable, Table
+from discreet.sql.writer.stored_view import stored_name
 
 _SESSION = "spark://session"
+_FIX = "leave it out, and set SPARK_CONNECT_AUTHENTICATE_TOKEN"
 _SETTINGS = {
     "spark.sql.ansi.enabled": "false",
     "spark.sql.caseSensitive": "true",
@@ -46,10 +43,16 @@ _SETTINGS = {
     "spark.sql.decimalOperations.allowPrecisionLoss": "true",
 }
 _LOST = ("Py4JNetworkError", "ConnectionRefusedError", "RetriesExceeded")
-_GONE = ("UNAVAILABLE", "SESSION_CLOSED", "SESSION_CHANGED", "SparkContext was shut down")
+_GONE = (
+    "UNAVAILABLE",
+    "SESSION_CLOSED",
+    "SESSION_CHANGED",
+    "SparkContext was shut down",
+    "Checkpoint block",
+)
 
 
-class SparkEngine:
+class SparkEngine(RemoteEngine):
     """Tables of one Spark, by reference; every session has views and settings of its own.
 
     A token comes from SPARK_CONNECT_AUTHENTICATE_TOKEN; an address that holds one is refused.
@@ -57,24 +60,18 @@ class SparkEngine:
     """
 
     dialect = SparkDialect()
+    half = "CAST(conv(substring({h}, {at}, 16), 16, 10) AS DECIMAL(38, 0))"
+    types = SPARK
 
     def __init__(self, address: str, session: Any = None) -> None:
-        self._address = check_address(address)
+        secret = "token=" in address.lower() or "@" in address
+        super().__init__(without_secret(address, secret=secret, fix=_FIX))
         self._given = session
-        self._schema = Schema({})
-        self._sources: dict[str, str] = {}
-        self._physical: dict[str, dict[str, str]] = {}
 
-    @property
-    def address(self) -> str:
-        """As it was given."""
-        return self._address
-
-    def describe(self, source: str) -> Description:
-        """The columns of a table, from the catalogue."""
+    def columns_of(self, source: str) -> list[tuple[str, str]]:
+        """From the catalogue."""
         with _quiet():
-            types = self._session().table(source).dtypes
-        return Description(tuple(ColumnDescription(n, t, stored_kind(t)) for n, t in types))
+            return list(self._session().table(source).dtypes)
 
     def locate(self, source: str) -> str:
         """The name of a table as it is, or as SQL writes it (database.table)."""
@@ -92,17 +89,6 @@ class SparkEngine:
             fix="pass source_table='database.table'; views of a session are its own",
         )
 
-    def open(self, schema: Schema, sources: Mapping[str, str] = MappingProxyType({})) -> None:
-        """Learn where tables are and what their columns are; check keys."""
-        self._schema = schema
-        for name, source in sources.items():
-            described = self.describe(source)
-            self._sources[name] = source
-            self._physical[name] = {one.name: one.stored for one in described.columns}
-        check_columns(schema, self._physical)
-        with self.snapshot() as session:
-            check_keys(schema, self._physical, lambda one: bool(session.numbers(one)), self.dialect)
-
     @contextmanager
     def snapshot(self, until: Deadline | None = None) -> Iterator["SparkSnapshot"]:
         """A session whose views are bound to the files that tables have now."""
@@ -110,7 +96,7 @@ class SparkEngine:
         session = self._session()
         with _quiet():
             session.addTag(tag)
-        asked = SparkSnapshot(session, until, self._views(session))
+        asked = SparkSnapshot(session, until, dict(self.views))
         try:
             with stopping(lambda: session.interruptTag(tag), until):
                 yield asked
@@ -118,22 +104,6 @@ class SparkEngine:
             with suppress(Exception):
                 session.removeTag(tag)
                 asked.forget()
-
-    def _views(self, session: Any) -> dict[str, tuple[str, Any]]:
-        """The SELECT and the rows of each view; rows are bound to files when they are made."""
-        stored = {
-            stored_name(name, self.dialect): ("", partial(session.table, source))
-            for name, source in self._sources.items()
-        }
-        selects = {
-            view_name(name, self.dialect): render_view(
-                table, self._schema, self._physical, self.dialect
-            )
-            for name, table in self._schema.tables.items()
-        }
-        return stored | {
-            name: (select, partial(session.sql, select)) for name, select in selects.items()
-        }
 
     def _session(self) -> Any:
         """A new session, with settings of its own."""
@@ -145,20 +115,21 @@ class SparkEngine:
         return session
 
     def _base(self) -> Any:
-        if self._given is None:
+        if self._given is None and self.address.startswith("sc://"):
+            from pyspark.sql.connect.session import SparkSession as Remote  # noqa: PLC0415 - an extra
+
+            self._given = Remote.builder.remote(self.address).create()
+        elif self._given is None:
             from pyspark.sql import SparkSession  # noqa: PLC0415 - an extra
 
             builder: Any = SparkSession.builder
-            if self._address.startswith("sc://"):
-                self._given = builder.remote(self._address).create()
-            else:
-                local = self._address == _SESSION
-                self._given = (builder if local else builder.master(self._address)).getOrCreate()
+            local = self.address == _SESSION
+            self._given = (builder if local else builder.master(self.address)).getOrCreate()
         return self._given
 
     def check_readable(self, table: Table | PublicTable) -> None:
         """Refuse texts that are no UTF-8 or would take time to fetch."""
-        texts = [n for n, t in self._physical[table.name].items() if stored_kind(t) is Kind.TEXT]
+        texts = [n for n, t in self._physical[table.name].items() if SPARK.kind(t) is Kind.TEXT]
         odd = " OR ".join(f"NOT is_valid_utf8({self.dialect.identifier(n)})" for n in texts)
         with self.snapshot() as session:
             stored = stored_name(table.name, self.dialect)
@@ -168,12 +139,7 @@ class SparkEngine:
                     why="a question about it would fail or not, depending on one row",
                     fix="mend the table, or leave the column out",
                 )
-            check_lengths(table, self._physical, session.numbers, self.dialect)
-
-    def row_count(self, name: str) -> int:
-        """How many rows are stored behind a table; for the owner."""
-        with self.snapshot() as session:
-            return session.numbers(f"SELECT COUNT(*) FROM {stored_name(name, self.dialect)}")[0]
+        super().check_readable(table)
 
     def stamp(self, name: str) -> str:
         """A digest of the files of a table, their sizes and times; a new one where it has none."""
@@ -186,41 +152,26 @@ class SparkEngine:
             return str(session.sql(select).toArrow().column(0)[0].as_py())
         return secrets.token_hex(16)
 
-    def digest(self, name: str) -> str:
-        """A digest of the rows of a table as they are read, in whatever order: 128 bits."""
-        half = "CAST(conv(substring({h}, {at}, 16), 16, 10) AS DECIMAL(38, 0))"
-        select = render_digest(self._schema.tables[name], self._physical, self.dialect, half)
-        with self.snapshot() as session:
-            return digest_of(session.numbers(select))
-
-    def close(self) -> None:
-        """A session that was given stays open."""
-
 
 class SparkSnapshot:
     """One question's conversation with Spark."""
 
-    def __init__(
-        self, session: Any, until: Deadline | None, views: dict[str, tuple[str, Any]]
-    ) -> None:
+    def __init__(self, session: Any, until: Deadline | None, views: dict[str, str]) -> None:
         self._session, self._until = session, until
         self._views = views
-        self._kept: list[Any] = []
+        self._kept: set[str] = set()
 
     def _ask(self, select: str) -> Any:
         """The rows of a SELECT; tables are bound when they are first read, all for the session."""
         for name in set(_VIEW.findall(select)) & self._views.keys():
-            below, make = self._views.pop(name)
-            self._ask(below)
-            make().createOrReplaceTempView(name)
-        return self._session.sql(select) if select else None
+            self._ask(self._views.pop(name)).createOrReplaceTempView(name)
+        return self._session.sql(select)
 
     def keep(self, name: str, select: str) -> None:
-        """Persisted when it is first read."""
+        """Computed once, when it is first read; plans that read it do not hold its own."""
         with self._in_time():
-            rows = self._ask(select).persist()
-            self._kept.append(rows)
-            rows.createOrReplaceTempView(name)
+            self._ask(select).localCheckpoint(eager=False).createOrReplaceTempView(name)
+            self._kept.add(name)
 
     def put(self, name: str, table: pa.Table) -> None:
         """By way of Arrow."""
@@ -242,12 +193,12 @@ class SparkSnapshot:
         """The whole numbers of a SELECT of one row; none where it has no row."""
         with self._in_time():
             rows = self._ask(select).collect()
-        return [int(one or 0) for one in rows[0]] if rows else []
+        return read_numbers(rows[0] if rows else None)
 
     def forget(self) -> None:
-        """Give back what was persisted."""
-        for rows in self._kept:
-            rows.unpersist()
+        """Let go of what was kept: Spark takes its memory back when nothing reads it."""
+        for name in self._kept:
+            self._session.catalog.dropTempView(name)
 
     @contextmanager
     def _in_time(self) -> Iterator[None]:
@@ -266,17 +217,6 @@ _VIEW = re.compile(r"\b(?:stored|data)_[0-9a-f]{32}\b")
 _SQL_NAME = re.compile(r"((\w+|`(?:[^`]|``)+`)\.){0,2}(\w+|`(?:[^`]|``)+`)")
 
 
-def check_address(address: str) -> str:
-    """An address without a token; InputError where it holds one."""
-    if "token=" not in address.lower() and "@" not in address:
-        return address
-    raise InputError(
-        "the address of a Spark holds a token or a password",
-        why="addresses are kept and shown",
-        fix="leave it out, and set SPARK_CONNECT_AUTHENTICATE_TOKEN",
-    )
-
-
 @contextmanager
 def _quiet() -> Iterator[None]:
     """Turn any error of the engine into one that says nothing about data."""
@@ -285,11 +225,6 @@ def _quiet() -> Iterator[None]:
     except (DiscreetError, ImportError):
         raise
     except Exception as wrong:  # noqa: BLE001 - its errors have no common class
-        lost = type(wrong).__name__ in _LOST or any(one in str(wrong) for one in _GONE)
-        if not lost:
-            raise unfinished() from None
-        raise ServiceError(
-            "Spark cannot be reached, or broke off",
-            why="it is down, restarting, or does not let this program in",
-            fix="ask the same again: what was charged stays charged once",
-        ) from None
+        if type(wrong).__name__ in _LOST or any(one in str(wrong) for one in _GONE):
+            raise lost("Spark") from None
+        raise unfinished() from None

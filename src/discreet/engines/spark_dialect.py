@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from discreet.engines.grammar import DAY, GRAMMAR, MOMENT
-from discreet.engines.spark_types import read_stored
+from discreet.engines.stored_types import SPARK
 from discreet.plan.expressions import Function, Unit
 from discreet.plan.kinds import Kind, Value
 from discreet.sql.writer.dialect import Dialect
@@ -264,5 +264,5 @@ class SparkDialect(Dialect):
         return self.let([text], lambda it: self.only_if(f"{it} RLIKE {grammar}", value.format(it)))
 
     def stored(self, text: str, physical: str, wanted: Kind) -> tuple[str, Kind, bool]:
-        """See `spark_types`."""
-        return read_stored(text, physical, wanted)
+        """See `stored_types`."""
+        return SPARK.read(text, physical, wanted)

@@ -48,9 +48,14 @@ class AggregateFunction(Enum):
     SUM_DISTINCT = "sum distinct"  # of whole numbers, each different one once
 
     @property
+    def is_count(self) -> bool:
+        """Whether it counts something, in whole numbers."""
+        return self.value.startswith("count")
+
+    @property
     def is_whole(self) -> bool:
         """Whether it is released as a whole number."""
-        return self.value.startswith("count") or self is AggregateFunction.SUM_DISTINCT
+        return self.is_count or self is AggregateFunction.SUM_DISTINCT
 
 
 @dataclass(frozen=True, slots=True)
@@ -340,13 +345,13 @@ def check(aggregate: Aggregate, scope: Mapping[str, Type]) -> None:
     widths = [1.0]
     for argument in aggregate.arguments:
         found = infer(argument, scope)
-        if not aggregate.measure.is_whole and not found.kind.is_number:
+        if not aggregate.measure.is_count and not found.kind.is_number:
             raise InputError(
                 f"{aggregate.measure.value} of a {found.kind.value} value",
                 why="it is made for numbers",
                 fix="count the values, or take a number from them first",
             )
-        if not aggregate.measure.is_whole and found.range is None:
+        if not aggregate.measure.is_count and found.range is None:
             raise InputError(
                 f"{aggregate.measure.value} of a value without bounds",
                 why="one person could move the answer without limit",

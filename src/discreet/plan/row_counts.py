@@ -78,7 +78,7 @@ def _stated(relation: rel.Relation) -> int | None:
 
 def hold_counts(aggregate: Aggregate, counts: Mapping[str, Range | None]) -> Aggregate:
     """The aggregate, with the counts and sums that it needs bounds of held to the limits."""
-    if aggregate.measure.is_whole:
+    if aggregate.measure.is_count:
         return aggregate
     return replace(aggregate, arguments=tuple(_held(one, counts) for one in aggregate.arguments))
 

@@ -1,6 +1,7 @@
 """Releases of many tables: consistent, charged once, drawn once, whatever is killed."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -19,7 +20,7 @@ import pytest
 import discreet as dp
 from discreet.audit.refute import refute
 from discreet.audit.replay import replay
-from discreet.curator import census_facts, census_orders, census_parts, census_runs
+from discreet.curator import census_facts, census_orders, census_runs
 from discreet.curator.census_orders import CensusOrder, CensusRelease
 from discreet.curator.census_plan import CensusPlan
 from discreet.curator.ledger.ledger import Ledger
@@ -307,7 +308,7 @@ STAGES = {
     "charged": (Ledger, "keep"),
     "measured": (Ledger, "complete"),
     "turn": (Ledger, "hold"),
-    "file": (census_parts.os, "fsync"),
+    "file": (os, "fsync"),
     "step": (Ledger, "step"),
     "estimates": (census_runs, "gather"),
     "writing": (census_runs.CensusRun, "_table"),

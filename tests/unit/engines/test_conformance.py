@@ -16,7 +16,7 @@ from discreet.engines import conformance
 from discreet.engines.cases import SCHEMA, stored
 from discreet.engines.duckdb import DuckDBEngine
 from discreet.engines.duckdb_dialect import DuckDBDialect
-from discreet.engines.duckdb_types import read_stored
+from discreet.engines.stored_types import DUCKDB
 from discreet.errors import InvariantBroken
 from discreet.plan.expressions import Case, Cast, Function, IsIn, Like, Truncate, Unit
 from discreet.plan.kinds import Kind
@@ -184,7 +184,7 @@ class Lenient(DuckDBDialect):
 
 class Collated(DuckDBDialect):
     def stored(self, text, physical, wanted):
-        sql, kind, strays = read_stored(text, physical, wanted)
+        sql, kind, strays = DUCKDB.read(text, physical, wanted)
         return (f"({text} COLLATE NOCASE)" if kind is Kind.TEXT else sql), kind, strays
 
 

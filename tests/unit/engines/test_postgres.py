@@ -430,14 +430,18 @@ def test_a_standing_question_about_a_server_is_refused_before_it_is_charged(addr
 
 
 def test_numbers_are_clamped_as_they_are_declared(address, owner):
-    owner.execute("CREATE TABLE clinic.wild (who int, x double precision)")
-    owner.execute("INSERT INTO clinic.wild VALUES (1, 1e300), (2, 'NaN'), (3, 5e-324), (4, NULL)")
+    owner.execute("CREATE TABLE clinic.wild (who int, x double precision, y numeric(9,0))")
+    rows = "(1, 1e300, 7), (2, 'NaN', 'NaN'), (3, 5e-324, NULL), (4, NULL, -7)"
+    owner.execute(f"INSERT INTO clinic.wild VALUES {rows}")
     engine = PostgresEngine(address)
-    columns = {"who": Type(Kind.INTEGER), "x": Type(Kind.REAL, range=Range(-1, 1))}
+    bounded = Type(Kind.REAL, range=Range(-1, 1))
+    columns = {"who": Type(Kind.INTEGER), "x": bounded, "y": bounded}
     engine.open(Schema({"wild": Table("wild", columns, EachRow())}), {"wild": "clinic.wild"})
     with engine.snapshot() as session:
-        (batch,) = session.stream(f"SELECT x FROM {view_name('wild', engine.dialect)} ORDER BY who")
+        view = view_name("wild", engine.dialect)
+        (batch,) = session.stream(f"SELECT x, y FROM {view} ORDER BY who")
     assert batch.column(0).to_pylist() == [1.0, None, 5e-324, None]
+    assert batch.column(1).to_pylist() == [1.0, None, None, -1.0]
 
 
 def test_models_and_synthetic_tables_are_the_same_bytes_as_in_memory(address):

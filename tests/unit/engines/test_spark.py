@@ -1,21 +1,23 @@
 """Spark: the same integers as everywhere.
 
-To start it takes as long as a hundred questions of others: all that needs it is one group, which
-one worker runs. `make audit` checks all again with code that Spark generates.
+To start it takes as long as a hundred questions of others: all that needs it is one test, which no
+second worker can begin. `make audit` checks all of it again with the code that Spark generates.
 """
 
 # ruff: noqa: S608 - the statements are the tests' own
 
 import datetime as dt
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pyarrow as pa
 import pytest
 
 import discreet as dp
+import remote_orders
 import spark_tables
 from discreet.engines import check_engine
-from discreet.engines.spark import SparkEngine, check_address
+from discreet.engines.spark import SparkEngine
 from discreet.errors import InputError
 from discreet.plan.kinds import Kind, Type
 from discreet.plan.schema import EachRow, Schema, Table
@@ -25,11 +27,34 @@ TEXT = "SELECT city, COUNT(*) AS n, SUM(cost) AS s FROM visits GROUP BY city"
 TRUTH = {"Austin": (400, 1800), "Haifa": (200, 900)}
 
 
-def test_spark_passes_every_check():
+def test_spark_gives_the_integers_of_the_reference():
+    check_engine(spark_tables.load)
+    stored_types_are_read_as_our_kinds()
+    models_and_synthetic_tables_are_the_same_bytes_as_in_memory()
+    curator = asked_about()
+    a_question_survives_tasks_that_are_killed(curator)
+    questions_run_side_by_side_and_by_way_of_spark_connect(curator)
+    rows_that_changed_are_refused(curator)
+
+
+@pytest.mark.audit
+def test_spark_gives_the_same_with_the_code_that_it_generates():
+    spark = spark_tables.session()
+    for name in ("spark.sql.codegen.factoryMode", "spark.sql.codegen.wholeStage"):
+        spark.conf.unset(name)
+    spark.conf.set("spark.sql.codegen.factoryMode", "FALLBACK")
+    spark.conf.set("spark.sql.codegen.wholeStage", "true")
     check_engine(spark_tables.load)
 
 
-def test_stored_types_are_read_as_our_kinds():
+def models_and_synthetic_tables_are_the_same_bytes_as_in_memory():
+    spark_tables.save("visits", remote_orders.visits())
+    place = spark_tables.place("visits")
+    found = remote_orders.outcomes(spark_tables.session(), source_table=place)
+    assert found == remote_orders.outcomes(remote_orders.visits())
+
+
+def stored_types_are_read_as_our_kinds():
     moment = dt.datetime(2024, 3, 31, 1, 30, tzinfo=dt.timezone(dt.timedelta(hours=2)))
     rows = pa.table(
         {
@@ -63,20 +88,19 @@ def test_stored_types_are_read_as_our_kinds():
 
 def test_tokens_in_addresses_are_refused():
     with pytest.raises(InputError, match="AUTHENTICATE_TOKEN") as refused:
-        check_address("sc://host:15002/;token=secret")
+        SparkEngine("sc://host:15002/;token=secret")
     assert "secret" not in str(refused.value)
 
 
 # --- the curator ----------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def curator():
+def asked_about(source=None):
     spark_tables.save("visits", visits())
     made = dp.Curator.in_memory()
     made.add(
         "visits",
-        spark_tables.session(),
+        source or spark_tables.session(),
         source_table=spark_tables.place("visits"),
         unit="who",
         budget=dp.Budget(epsilon=10**7, delta=1e-6),
@@ -101,8 +125,7 @@ def rounded(answer):
     return {row["city"]: (round(row["n"]), round(row["s"])) for row in answer.table.to_pylist()}
 
 
-@pytest.mark.audit
-def test_a_question_survives_tasks_that_are_killed(curator):
+def a_question_survives_tasks_that_are_killed(curator):
     context = spark_tables.session().sparkContext
     ended, killed = threading.Event(), []
 
@@ -126,8 +149,17 @@ def test_a_question_survives_tasks_that_are_killed(curator):
     assert curator.sql(TEXT, epsilon=10**6 - attempt).to_bytes() == answer.to_bytes()
 
 
-@pytest.mark.audit
-def test_rows_that_changed_are_refused(curator):
+def questions_run_side_by_side_and_by_way_of_spark_connect(curator):
+    remote = asked_about(spark_tables.CONNECT)
+    with ThreadPoolExecutor(4) as pool:
+        asked = [
+            pool.submit(one.sql, TEXT, epsilon=10**5 - i)
+            for i, one in enumerate((curator, remote, curator, remote))
+        ]
+    assert [rounded(one.result()) for one in asked] == [TRUTH] * 4
+
+
+def rows_that_changed_are_refused(curator):
     spark_tables.save("visits", visits().slice(1))
     with pytest.raises(InputError, match="has changed or is gone"):
         curator.sql(TEXT, epsilon=2)

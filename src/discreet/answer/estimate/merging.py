@@ -316,7 +316,7 @@ def _plain(aggregate: Aggregate, blend: Blend, many: NoisyStatistics) -> tuple[F
             "the surest of several answers; it is off by "
             f"{counted(math.ceil(one.off), 'row')} in sorted order at most, 95 times in 100"
         )
-    if aggregate.measure.is_whole:
+    if aggregate.measure.is_count:
         average = blend.averages[statistics_of(aggregate, scope)[0]]
         # Counts are shown as whole numbers, which moves them by half of one at most.
         return average.error() + 0.5, "by merging" if average.is_normal else _SIMULATED

@@ -35,7 +35,7 @@ from discreet.plan.schema import (
 )
 
 if TYPE_CHECKING:
-    from discreet.engines.remote_tables import RemoteEngine
+    from discreet.engines.remote_engine import RemoteEngine
 
 _MEMORY = "memory"
 

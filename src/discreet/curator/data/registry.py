@@ -367,9 +367,14 @@ def save(registry: Registry, path: Path) -> None:
 
 def write_whole(path: Path, facts: Mapping[str, Any]) -> None:
     """Write JSON so that a crash leaves the old file or the new one, whole."""
+    write_durably(path, json.dumps(facts, indent=1, ensure_ascii=False).encode())
+
+
+def write_durably(path: Path, content: bytes) -> None:
+    """Write a file so that a crash or a loss of power leaves the old one or the new one, whole."""
     fresh = path.with_suffix(".new")
-    with fresh.open("w", encoding="utf-8") as file:
-        file.write(json.dumps(facts, indent=1, ensure_ascii=False))
+    with fresh.open("wb") as file:
+        file.write(content)
         file.flush()
         os.fsync(file.fileno())
     fresh.replace(path)

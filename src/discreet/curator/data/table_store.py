@@ -15,7 +15,8 @@ from discreet.curator.data.table_checks import place_of
 from discreet.curator.fork_safety import FORKS
 from discreet.engines.default import DefaultEngine
 from discreet.engines.engine import Engine, Parts
-from discreet.engines.remote_tables import RemoteEngine, engine_at
+from discreet.engines.remote_engine import RemoteEngine
+from discreet.engines.remote_tables import engine_at
 from discreet.errors import EngineError, InputError, LedgerError
 from discreet.plan.query import Query, tables_in
 from discreet.plan.schema import (

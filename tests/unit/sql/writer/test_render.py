@@ -8,7 +8,7 @@ import duckdb
 import pytest
 
 from discreet.engines.duckdb_dialect import DuckDBDialect
-from discreet.engines.duckdb_types import stored_kind
+from discreet.engines.stored_types import DUCKDB
 from discreet.errors import InputError
 from discreet.plan.calendar import position
 from discreet.plan.expressions import (
@@ -448,7 +448,7 @@ def test_collations_do_not_change_what_is_equal(engine):
 
 @pytest.mark.parametrize("physical", ["BLOB", "TIME", "INTERVAL", "INTEGER[]", "STRUCT(a INTEGER)"])
 def test_columns_of_other_types_are_refused(physical):
-    assert stored_kind(physical) is None
+    assert DUCKDB.kind(physical) is None
     with pytest.raises(InputError, match="leave it out"):
         render_scan_column("v", physical, Type(Kind.TEXT), DIALECT)
 

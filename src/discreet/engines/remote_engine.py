@@ -1,0 +1,210 @@
+"""What engines over tables of others have in common: tables are read where they are.
+
+A statement that may create nothing says what it reads in parts of WITH (`InlineSession`).
+"""
+
+import hashlib
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
+from types import MappingProxyType
+from typing import ClassVar, Protocol
+
+import pyarrow as pa
+
+from discreet.engines.describe import ColumnDescription, Description
+from discreet.engines.engine import Deadline, Session
+from discreet.engines.owner_checks import check_keys, check_lengths, render_digest
+from discreet.engines.stopping import in_time
+from discreet.engines.stored_types import StoredTypes
+from discreet.errors import InputError, ServiceError
+from discreet.plan.schema import PublicTable, Schema, Table
+from discreet.sql.writer.dialect import Dialect
+from discreet.sql.writer.stored_view import render_view, stored_name, view_name
+
+
+class RemoteSession(Session, Protocol):
+    """A session that can also give a few numbers."""
+
+    def numbers(self, select: str) -> list[int]:
+        """The whole numbers of a SELECT of one row; none where it has no row."""
+        ...
+
+
+class RemoteEngine(ABC):
+    """Tables that others may change, at an address without secrets.
+
+    `types` says what types are read as; `half` makes 64 bits of the 16 digits of the hash
+    `{h}` that begin at `{at}`.
+    """
+
+    dialect: Dialect
+    half: ClassVar[str]
+    types: ClassVar[StoredTypes]
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        self._schema = Schema({})
+        self._sources: dict[str, str] = {}
+        self._physical: dict[str, dict[str, str]] = {}
+        self.views: dict[str, str] = {}
+
+    @abstractmethod
+    def columns_of(self, source: str) -> Iterable[tuple[str, str]]:
+        """The columns of a table and their types, from the catalogue."""
+
+    @abstractmethod
+    def locate(self, source: str) -> str:
+        """The full name of a table, as the engine writes it; InputError where there is none."""
+
+    @abstractmethod
+    def stamp(self, name: str) -> str:
+        """Counters of the engine: while they stay, a table is taken to be the same."""
+
+    @abstractmethod
+    def snapshot(self, until: Deadline | None = None) -> AbstractContextManager[RemoteSession]:
+        """A session on the data as they are now."""
+
+    def describe(self, source: str) -> Description:
+        """The columns of a table, from the catalogue."""
+        found = self.columns_of(source)
+        return Description(tuple(ColumnDescription(n, of, self.types.kind(of)) for n, of in found))
+
+    def open(self, schema: Schema, sources: Mapping[str, str] = MappingProxyType({})) -> None:
+        """Learn where tables are and what their columns are; check keys."""
+        self._schema = schema
+        for name, source in sources.items():
+            self._sources[name], self._physical[name] = source, dict(self.columns_of(source))
+        for name, table in schema.tables.items():
+            if lost := [column for column in table.columns if column not in self._physical[name]]:
+                raise InputError(
+                    f"the table behind {name} has no column {lost[0]}",
+                    why="it was changed on its server after it was added",
+                    fix="put the column back, or add the table as it is now under a new name",
+                )
+        self.views = self._render_views()
+        with self.snapshot() as session:
+            check_keys(schema, self._physical, lambda one: bool(session.numbers(one)), self.dialect)
+
+    def _render_views(self) -> dict[str, str]:
+        """The SELECT of each table as it is stored, then of each as it is asked about."""
+        found = {
+            stored_name(n, self.dialect): f"SELECT * FROM {p}" for n, p in self._sources.items()
+        }
+        for name, table in self._schema.tables.items():
+            text = render_view(table, self._schema, self._physical, self.dialect)
+            found[view_name(name, self.dialect)] = text
+        return found
+
+    def check_readable(self, table: Table | PublicTable) -> None:
+        """Refuse texts that would take time to fetch; every other value can be read."""
+        with self.snapshot() as session:
+            check_lengths(table, self._physical, session.numbers, self.dialect)
+
+    def row_count(self, name: str) -> int:
+        """How many rows are stored behind a table; for the owner."""
+        with self.snapshot() as session:
+            return session.numbers(f"SELECT COUNT(*) FROM {stored_name(name, self.dialect)}")[0]
+
+    def digest(self, name: str) -> str:
+        """A digest of the rows of a table as they are read, in whatever order: 128 bits.
+
+        It tells nobody how many rows there are.
+        """
+        table = self._schema.tables[name]
+        with self.snapshot() as session:
+            rows, *sums = session.numbers(
+                render_digest(table, self._physical, self.dialect, self.half)
+            )
+        said = f"{rows} {' '.join(str(one % 2**64) for one in sums)}"
+        return hashlib.sha256(said.encode()).hexdigest()[:32]
+
+    def close(self) -> object:
+        """Nothing is kept open, and what was given stays open."""
+        return None
+
+
+class InlineSession:
+    """What a session keeps is a part of WITH of the statements that read it.
+
+    Its SELECT is computed again in each of them, from the same rows and the same secret.
+    """
+
+    def __init__(self, until: Deadline | None, views: Mapping[str, str]) -> None:
+        self._until = until
+        self._parts = {name: f"NOT MATERIALIZED ({select})" for name, select in views.items()}
+        self._newest: dict[str, str] = {}
+
+    def keep(self, name: str, select: str) -> None:
+        """As a part of WITH; what had the name keeps its rows, and gets another."""
+        with in_time(self._until):
+            text = self._renamed(select)
+            few = any(self._kept_in(self._parts[one]) for one in self._kept_in(text))
+            self._newest[name] = f"{name}_{len(self._parts)}"
+            self._parts[self._newest[name]] = f"{'MATERIALIZED ' * few}({text})"
+
+    def _kept_in(self, text: str) -> set[str]:
+        """The kept parts that a text reads; what is made of these again is the few over limits.
+
+        Why: those are computed once, where each parallel worker would compute them for itself.
+        """
+        return set(_WORD.findall(text)) & set(self._newest.values())
+
+    def put(self, name: str, table: pa.Table) -> None:
+        """As constants, which are a part of WITH."""
+        self.keep(name, self.constants(table))
+
+    def constants(self, table: pa.Table) -> str:
+        """A table as a SELECT."""
+        raise NotImplementedError
+
+    def whole(self, select: str) -> str:
+        """A SELECT with the parts of WITH that it needs.
+
+        What is read once is taken apart by the planner, and columns that nobody reads are not
+        computed.
+        """
+        text = self._renamed(select)
+        needed, words = [], set(_WORD.findall(text))
+        for name, of in reversed(self._parts.items()):
+            if name in words:
+                needed.append(f"{name} AS {of}")
+                words |= set(_WORD.findall(of))
+        if not needed:
+            return text
+        more = f", {text[5:]}" if text.startswith("WITH ") else f" {text}"
+        return f"WITH {', '.join(reversed(needed))}{more}"
+
+    def _renamed(self, select: str) -> str:
+        """A statement that reads what has each name now."""
+        return _WORD.sub(lambda found: self._newest.get(found[0], found[0]), select)
+
+
+_WORD = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|\w+""")
+"""Texts, quoted names and plain words."""
+
+
+def read_numbers(row: Iterable[object] | None) -> list[int]:
+    """Whole numbers, 0 for NULL."""
+    return [int(one or 0) for one in row or ()]  # type: ignore[call-overload]
+
+
+def lost(server: str) -> ServiceError:
+    """What is said where a server broke off: it quotes nothing."""
+    return ServiceError(
+        f"{server} cannot be reached, or broke off",
+        why="it is down, restarting, or does not let this program in",
+        fix="ask the same again: what was charged stays charged once",
+    )
+
+
+def without_secret(address: str, *, secret: bool, fix: str) -> str:
+    """An address that may be kept and shown; InputError where it holds a secret."""
+    if secret:
+        raise InputError(
+            "the address of a server holds a password or a token",
+            why="addresses are kept and shown",
+            fix=fix,
+        )
+    return address
