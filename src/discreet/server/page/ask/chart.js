@@ -125,7 +125,8 @@ export async function saveImage(spec, format, name) {
   made.finalize();
 }
 
-const MOST = 200;
+const MOST = 100;
+const STEP = { step: 12 };
 
 /** Draw a chart and keep it fitting; gives what stops it. More bars than can be drawn at once are turned over. */
 export async function drawChart(element, spec) {
@@ -143,13 +144,16 @@ export async function drawChart(element, spec) {
       button.disabled = to < 0 || to >= places.length;
       button.onclick = () => turn(to);
     }
-    stop = await drawWhole(box, { ...spec, data: { ...spec.data, values } });
+    stop = await drawWhole(box, { ...stepped(spec), ...(spec.hconcat && { hconcat: spec.hconcat.map(stepped) }), data: { ...spec.data, values } });
   };
   const [before, after] = ["Earlier bars", "Later bars"].map((text) => h("button", { type: "button", class: "small" }, text));
   put(element, h("div", { class: "row" }, before, told, after), box);
   await turn(0);
   return () => stop();
 }
+
+/** With room for a label beside each bar. */
+const stepped = (panel) => (typeof panel.height === "object" ? { ...panel, height: STEP } : panel);
 
 async function drawWhole(element, spec) {
   const embed = await vega();

@@ -29,7 +29,7 @@ function beginForm(element) {
     h("form", { class: "stack notice", novalidate: true, onsubmit: begin },
       h("p", { class: "small" }, "Devices answer one question by randomized response; no budget is charged, since nobody is trusted with an answer."),
       h("div", { class: "two" },
-        field("campaign-name", "Name", { name: "name", maxlength: 64 }),
+        field("campaign-name", "What it is called", { name: "name", maxlength: 64 }),
         field("campaign-values", "Possible answers", { name: "values", hint: "Separated by commas: yes, no" }),
         field("campaign-epsilon", "Price of one report (epsilon)", { name: "epsilon", inputmode: "decimal", value: "1", topic: "epsilon" }),
         field("campaign-ends", "Ends on", { name: "ends", type: "date" })),
