@@ -210,7 +210,9 @@ def test_saved_answers_open_together_on_a_dashboard_for_nothing(visit, curator, 
     expect(board.get_by_role("article").first).to_contain_text("By city")
     board.get_by_role("button", name="Copy link").click()
     expect(page.get_by_text("Link copied")).to_be_visible()
-    other = visit("owner", path=page.evaluate("navigator.clipboard.readText()").partition(server.url)[2])
+    other = visit(
+        "owner", path=page.evaluate("navigator.clipboard.readText()").partition(server.url)[2]
+    )
     theirs = other.page.locator("#board")
     expect(theirs.get_by_role("article", name="Mean age")).to_contain_text("±")
     expect(theirs.get_by_role("button", name="Take off Mean age")).to_have_count(0)

@@ -37,9 +37,7 @@ def hold(
     analyst: str,
 ) -> Query | None:
     """The same for a question that is made of a relation."""
-    return _bounded(
-        lambda views: make(_over(relation, views)), schema, ledger, datasets, analyst
-    )
+    return _bounded(lambda views: make(_over(relation, views)), schema, ledger, datasets, analyst)
 
 
 def _bounded(

@@ -78,9 +78,7 @@ def assets() -> dict[str, Asset]:
 def page(path: str) -> Asset:
     """A page: its content in the frame that all of them have."""
     name, title, module = _PAGES[path]
-    content, frame = (
-        (_FOLDER / f"{one}.html").read_text("utf-8") for one in (name, "frame")
-    )
+    content, frame = ((_FOLDER / f"{one}.html").read_text("utf-8") for one in (name, "frame"))
     style = '\n  <link rel="stylesheet" href="/static/lab/lab.css">' if "lab/" in module else ""
     whole = Template(frame).substitute(title=title, module=module, style=style, content=content)
     return Asset.of(_HTML, whole.encode())
