@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from playwright.sync_api import expect
 
-from browser_watch import COUNTS
+from browser_watch import CITIES, COUNTS
 from discreet.curator.budget import Budget
 from discreet.plan.schema import Bounds, Keys
 
@@ -182,10 +182,10 @@ ARGUMENTS = {
 }
 
 
-def test_saved_answers_open_together_on_a_dashboard_for_nothing(visit, curator):
+def test_saved_answers_open_together_on_a_dashboard_for_nothing(visit, curator, server):
     for sql in (COUNTS, "SELECT AVG(age) AS age FROM visits"):
         curator.sql(sql, epsilon=0.1, analyst="ann")
-    page = visit("analyst", "ann").page
+    page = visit("analyst", "ann", permissions=["clipboard-read", "clipboard-write"]).page
     for entry, title in enumerate(("Mean age", "By city")):
         page.locator("#history button").nth(entry).click()
         page.locator("#answer").get_by_role("button", name="Save").click()
@@ -206,6 +206,16 @@ def test_saved_answers_open_together_on_a_dashboard_for_nothing(visit, curator):
     expect(board.get_by_role("article", name="By city").locator("svg")).to_be_visible()
     page.reload()  # its address is a link of its own
     expect(board.get_by_role("heading", name="Week")).to_be_visible()
+    board.get_by_role("button", name="Move Mean age behind").click()
+    expect(board.get_by_role("article").first).to_contain_text("By city")
+    board.get_by_role("button", name="Copy link").click()
+    expect(page.get_by_text("Link copied")).to_be_visible()
+    other = visit(
+        "owner", path=page.evaluate("navigator.clipboard.readText()").partition(server.url)[2]
+    )
+    theirs = other.page.locator("#board")
+    expect(theirs.get_by_role("article", name="Mean age")).to_contain_text("±")
+    expect(theirs.get_by_role("button", name="Take off Mean age")).to_have_count(0)
     board.get_by_role("button", name="Take off Mean age").click()
     expect(board.get_by_role("article")).to_have_count(1)
     board.get_by_role("button", name="Open By city").click()
@@ -215,6 +225,17 @@ def test_saved_answers_open_together_on_a_dashboard_for_nothing(visit, curator):
     page.get_by_role("button", name="Delete", exact=True).click()
     expect(page.locator("#saved .saved")).to_have_count(1)
     assert spent(curator) == pytest.approx(0.2)
+
+
+def test_what_is_about_public_tables_alone_is_free(visit, curator):
+    cities = pa.table({"name": CITIES, "people": [1, 2, 3, 4]})
+    curator.add_public("cities", cities, key=["name"])
+    visitor = visit("analyst", "ann")
+    visitor.ask("SELECT COUNT(*) AS n FROM cities")
+    expect(visitor.page.locator("#told-summary")).to_have_text("Exact and free.")
+    visitor.page.get_by_role("button", name="Run", exact=True).click()
+    expect(visitor.page.locator("#answer")).to_contain_text("public: exact and free")
+    assert spent(curator) == 0
 
 
 def test_a_link_opens_a_question_and_what_was_answered_and_never_buys(visit, curator, server):

@@ -270,9 +270,20 @@ def test_rows_are_appended_and_a_standing_question_grows(visit, curator, tmp_pat
 
 def test_what_was_made_from_a_dataset_has_its_place(visit, curator):
     add_visits(curator, "stays", Budget(epsilon=2, delta=1e-6))
-    curator.synthesize("stays", columns=["city", "urgent"], epsilon=0.5)
-    page = visit("owner", path="/data").page
-    page.locator("[data-dataset=stays]").get_by_role("button", name="Made from it").click()
+    visitor = visit("owner", path="/data")
+    page, card = visitor.page, visitor.page.locator("[data-dataset=stays]")
+    card.get_by_role("button", name="Made from it").click()
+    card.get_by_text("Order something").click()
+    card.get_by_label("What", exact=True).select_option("Fitted model")
+    card.get_by_role("button", name="Look at the price").click()
+    expect(card.get_by_role("alert")).to_contain_text("What to do")  # it has no features
+    card.get_by_label("What", exact=True).select_option("Synthetic table")
+    card.get_by_label("Columns").fill("city, urgent")
+    card.get_by_label("Price (epsilon)").fill("0.5")
+    card.get_by_role("button", name="Look at the price").click()
+    expect(page.get_by_role("dialog")).to_contain_text("of what is left?")
+    assert visitor.violations() == []
+    page.get_by_role("button", name="Spend and begin").click()
     made = page.get_by_role("region", name="Made from stays")
     expect(made).to_contain_text("Synthetic table")
     with page.expect_download() as rows:
@@ -284,11 +295,17 @@ def test_what_was_made_from_a_dataset_has_its_place(visit, curator):
 
 def test_a_campaign_is_shown_with_intervals_as_reports_come_in(visit, server):
     poll = local.KRandomizedResponse(epsilon=4, domain=["tea", "coffee"])
-    said = {"name": "drinks", "protocol": poll.to_dict(), "ends": "2931-01-01T00:00:00Z"}
-    assert server.post("/v1/campaigns", token=server.token(), json=said).status == 201
-    server.post("/v1/reports/drinks", body=poll.reporter().report(["tea"] * 40))
     page = visit("owner", path="/data").page
     card = page.get_by_role("region", name="Campaigns")
+    card.get_by_text("Begin a campaign").click()
+    card.get_by_label("What it is called").fill("drinks")
+    card.get_by_label("Possible answers").fill("tea, coffee")
+    card.get_by_label("Price of one report").fill("4")
+    card.get_by_label("Ends on").fill("2931-01-01")
+    card.get_by_role("button", name="Begin the campaign").click()
+    expect(card).to_contain_text("0 reports, 0 refused.")
+    server.post("/v1/reports/drinks", body=poll.reporter().report(["tea"] * 40))
+    page.get_by_role("button", name="Count again").click()
     expect(card).to_contain_text("40 reports, 0 refused.")
     expect(card.locator("tbody tr")).to_have_count(2)
     server.post("/v1/reports/drinks", body=poll.reporter().report(["coffee"] * 2))

@@ -8,6 +8,7 @@ import pytest
 
 import discreet.server
 from discreet.curator.curator import Curator
+from discreet.server.routes.pages import _PAGES as PAGES_AT
 from discreet.server.routes.pages import assets
 from running_server import served
 
@@ -21,10 +22,7 @@ def server():
         yield one
 
 
-@pytest.mark.parametrize(
-    "path",
-    ["/", "/ask", "/budget", "/data", "/ledger", "/lab", "/dossier", "/help", "/statement"],
-)
+@pytest.mark.parametrize("path", PAGES_AT)
 def test_pages_come_without_a_token_and_hold_nothing(server, path):
     found = server.get(path)
     assert found.status == 200
@@ -107,4 +105,16 @@ def test_every_module_that_is_named_is_there():
     names = {path.relative_to(PAGE).as_posix() for path in FILES} | {"vega.js"}
     for path in FILES:
         for name in re.findall(r"[\"']/static/([^\"'?]+)[\"']", path.read_text(encoding="utf-8")):
-            assert name in names, (path, name)
+            assert name in names or name == "$module", (path, name)
+    for where in PAGES_AT:
+        assert PAGES_AT[where][2] in names
+
+
+def test_every_page_has_the_frame_and_a_title_of_its_own(server):
+    titles = set()
+    for where in PAGES_AT:
+        text = server.get(where).body.decode()
+        assert text.count('<main id="main"') == text.count("</html>") == 1
+        assert "$" not in text.split("<main")[0]
+        titles.add(re.search("<title>(.*) · discreet</title>", text)[1])
+    assert len(titles) == len(PAGES_AT)

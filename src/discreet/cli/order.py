@@ -1,15 +1,19 @@
 """`discreet order`: place an order of any kind."""
 
 import json
-from functools import partial
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from functools import partial, wraps
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, cast
 
 import click
 from rich.console import Console
 
 from discreet.cli.explain import CHARGED, charges
 from discreet.cli.options import (
+    Exact,
+    F,
     analyst_option,
     curator_option,
     open_curator,
@@ -26,26 +30,59 @@ if TYPE_CHECKING:
     from discreet.privacy.budgets.charges import Charge
 
 
+@dataclass(frozen=True, slots=True)
+class OrderPlacement:
+    """Where, for whom and how an order of a command is placed, and what is told of it."""
+
+    folder: Path
+    analyst: str | None
+    request: str | None
+    explain: bool
+    statement: bool
+
+    def place(self, kind: str, spec: Mapping[str, Any]) -> Any:
+        """What was made; with --explain nothing is: price and quality are told instead."""
+        with open_curator(self.folder) as curator, Console(stderr=True).status("asking"):
+            if self.explain:
+                told = curator.explain_order(kind, spec, analyst=self.analyst)
+                show_explanation(told, curator.cost_order(kind, spec, analyst=self.analyst))
+                return None
+            return curator.order(kind, spec, analyst=self.analyst, request=self.request)
+
+
+def order_options(command: F) -> F:
+    """The options of all orders; the command gets an `order`."""
+
+    @wraps(command)
+    def read(**said: Any) -> Any:
+        own = {one.name: said.pop(one.name) for one in fields(OrderPlacement)}
+        return command(order=OrderPlacement(**own), **said)
+
+    options = shape_options(cast("F", read))
+    for name, text in (
+        ("--statement", "Add a paragraph on what was protected."),
+        ("--explain", "Tell price and quality; charge nothing."),
+    ):
+        options = click.option(name, is_flag=True, help=text)(options)
+    attempt = "A name for this attempt: the same name is never charged twice."
+    options = click.option("--request", help=attempt)(options)
+    return curator_option(server_option(analyst_option(options)))
+
+
+def price_of_all(command: F) -> F:
+    """`--epsilon` and `--delta` of all that an order makes."""
+    delta = "Delta of all of it  [default: dataset delta / 50]"
+    command = click.option("--delta", type=Exact(), help=delta)(command)
+    return click.option("--epsilon", type=Exact(), required=True, help="Epsilon of all of it.")(
+        command
+    )
+
+
 @click.command()
 @click.argument("kind")
 @click.argument("file", type=click.File(encoding="utf-8"))
-@curator_option
-@server_option
-@analyst_option
-@click.option("--request", help="A name for this attempt: the same name is never charged twice.")
-@click.option("--explain", is_flag=True, help="Tell price and quality; charge nothing.")
-@click.option("--statement", is_flag=True, help="Add a paragraph on what was protected.")
-@shape_options
-def order(
-    *,
-    kind: str,
-    file: IO[str],
-    folder: Path,
-    analyst: str | None,
-    request: str | None,
-    explain: bool,
-    statement: bool,
-) -> None:
+@order_options
+def order(*, kind: str, file: IO[str], order: OrderPlacement) -> None:
     """Place an order of any KIND.
 
     FILE has the order as a JSON object, price included; `-` reads it from standard input. A
@@ -58,17 +95,8 @@ def order(
 
     where count.json is {"sql": "SELECT COUNT(*) AS n FROM visits", "epsilon": 0.1}
     """
-    spec = _read(file)
-    with open_curator(folder) as curator, Console(stderr=True).status("asking"):
-        if explain:
-            told = curator.explain_order(kind, spec, analyst=analyst)
-            bill = curator.cost_order(kind, spec, analyst=analyst)
-        else:
-            release = curator.order(kind, spec, analyst=analyst, request=request)
-    if explain:
-        show_explanation(told, bill)
-    else:
-        show_release(release, statement=statement)
+    if (made := order.place(kind, _read(file))) is not None:
+        show_release(made, statement=order.statement)
 
 
 def show_explanation(told: "OrderExplanation", bill: "dict[Account, Charge]") -> None:

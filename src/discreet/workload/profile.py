@@ -2,7 +2,7 @@
 
 Every measurement is a vector that one person moves by a stated weight, with rounded Gaussian noise
 of the same mu^2, or Laplace noise of the same epsilon; so all of them together give away their
-number times that, however they are chosen. What follows from the noisy counts is in `column_profiles`.
+number times that, however they are chosen. What follows from them is in `column_profiles`.
 """
 
 import math

@@ -314,7 +314,7 @@ def _whole(texts: Mapping[str, int], pattern: str) -> float:
     return _share(texts, lambda text: _parses(text, pattern))
 
 
-# --- headers ---------------------------------------------------------------------------------------
+# --- headers --------------------------------------------------------------------------------------
 
 
 def is_record(first: list[str], columns: Mapping[str, Mapping[str, int]]) -> bool:

@@ -187,6 +187,7 @@ const PAGES = [
   { path: "/budget", name: "Budget", roles: ["analyst", "owner", "auditor"] },
   { path: "/data", name: "Data", roles: ["owner"] },
   { path: "/ledger", name: "Ledger", roles: ["auditor", "owner"] },
+  { path: "/dossier", name: "Dossier", roles: ["auditor", "owner"] },
   { path: "/lab", name: "Lab", roles: null },
 ];
 
@@ -210,7 +211,7 @@ export async function start({ roles = null } = {}) {
   if (me) alone(me);
   if (!roles) return me;
   if (!me) {
-    location.replace(`/?next=${encodeURIComponent(location.pathname)}${location.hash}`); // a link stays one
+    location.replace(`/?next=${encodeURIComponent(location.pathname + location.search)}${location.hash}`); // a link stays one
     return new Promise(() => {});
   }
   if (roles.includes(me.role)) return me;
@@ -360,7 +361,7 @@ export function faultBox(fault) {
 /** Leave for the sign-in page when a session has ended in between; tells whether it did. */
 export function ended(fault) {
   if (fault.status !== 401) return false;
-  location.assign(`/?next=${encodeURIComponent(location.pathname)}`);
+  location.assign(`/?next=${encodeURIComponent(location.pathname + location.search)}`);
   return true;
 }
 
@@ -470,6 +471,8 @@ export const ORDERS = {
   release: "Census release",
   online: "Online queries",
   participation: "Who takes part",
+  profile: "Profile",
+  training: "Trained model",
 };
 
 /* --- numbers and times -------------------------------------------------------------------------- */

@@ -210,10 +210,9 @@ def _changed(node: Any, said: Mapping[str, str], settings: Callable[[str], str])
     match node:
         case exp.Table():
             return _table(node)
-        case exp.Column() if node.name == "tableoid":
-            return exp.Literal.number(0)
-        case exp.Column() if node.args.get("db"):
-            return exp.column(node.this, table=node.args["table"])
+        case exp.Column() if node.name == "tableoid" or node.args.get("db"):
+            plain = exp.column(node.this, table=node.args["table"])
+            return exp.Literal.number(0) if node.name == "tableoid" else plain
         case exp.Dot() if isinstance(node.this, exp.Identifier) and node.this.name in SYSTEM:
             return node.expression  # pg_catalog.f(...)
         case exp.Cast():
@@ -226,8 +225,6 @@ def _changed(node: Any, said: Mapping[str, str], settings: Callable[[str], str])
             return exp.Literal.string(said["user"])
         case exp.CurrentCatalog() | exp.CurrentDatabase():
             return exp.Literal.string(said["database"])
-        case exp.CurrentSchema():
-            return exp.Literal.string("public")
         case exp.Func():
             return _function(node, said, settings)
         case exp.DPipe():
@@ -347,8 +344,8 @@ def _function(node: exp.Func, said: Mapping[str, str], settings: Callable[[str],
         return exp.Literal.string(settings(asked.name)) if known and asked else exp.null()
     if name == "set_config":
         return _set(node)
-    if name == "current_database":
-        return exp.Literal.string(said["database"])
+    if name in {"current_database", "currentschema"}:
+        return exp.Literal.string("public" if name == "currentschema" else said["database"])
     if name.endswith("_is_visible"):
         return exp.true()
     if name in _OF_NOTHING:

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from discreet.curator.client import wire
 from discreet.curator.ledger.orders import request_name
+from discreet.curator.reports import json_views
 from discreet.server.permissions import Asker
 from discreet.server.question_models import TELLS
 from discreet.server.questions import asking_of, async_session_of
@@ -56,6 +57,8 @@ class OrderExplained(BaseModel):
     text: str
     facts: dict[str, Any]
     bill: list[dict[str, Any]]
+    charges: list[dict[str, Any]] = Field(description="The bill, as shares of budgets.")
+    odds: dict[str, Any] = Field(description="What the price means for one person.")
     before: int | None = Field(description="The charge under which it was placed before.")
 
 
@@ -66,8 +69,15 @@ def explain_order(order: OrderBody, request: Request, caller: Asker) -> JSONResp
     with asking_of(request, caller).planning(order.size):
         offer = window.offer_order(order.kind, order.spec, caller.name)
         told = wire.write_order_explanation(offer.explanation)
-        bill = wire.write_bill(offer.bill())
-    return JSONResponse({**told, "bill": bill, "before": window.before(offer)})
+        bill, price = offer.bill(), offer.explanation.price
+        about = offer.explanation.neighbours
+        said = {
+            "bill": wire.write_bill(bill),
+            "charges": [json_views.charge_facts(*one) for one in bill.items()],
+            "odds": json_views.write_odds(price.epsilon, price.delta, about),
+            "before": window.before(offer),
+        }
+    return JSONResponse({**told, **said})
 
 
 @router.post("/orders", responses=TELLS, response_class=Response)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib import metadata
 from pathlib import Path
+from string import Template
 from threading import Lock
 from typing import Final
 
@@ -21,23 +22,25 @@ from discreet.server.permissions import anyone
 router = APIRouter(include_in_schema=False, dependencies=[Depends(anyone)])
 
 _FOLDER: Final = Path(__file__).parent.parent / "page"
+_HTML: Final = "text/html; charset=utf-8"
 _TYPES: Final = {
-    ".html": "text/html; charset=utf-8",
     ".css": "text/css; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
     ".svg": "image/svg+xml",
 }
 _PAGES: Final = {
-    "/": "index.html",
-    "/ask": "ask.html",
-    "/budget": "budget.html",
-    "/data": "data.html",
-    "/ledger": "ledger.html",
-    "/lab": "lab.html",
-    "/dossier": "dossier.html",
-    "/help": "help.html",
-    "/statement": "statement.html",
+    "/": ("index", "Sign in", "login/login.js"),
+    "/ask": ("ask", "Ask", "ask/ask.js"),
+    "/budget": ("budget", "Budget", "budget/budget.js"),
+    "/data": ("data", "Data", "data/data.js"),
+    "/ledger": ("ledger", "Ledger", "ledger/ledger.js"),
+    "/lab": ("lab", "Lab", "lab/lab.js"),
+    "/dossier": ("dossier", "Dossier", "lab/dossier.js"),
+    "/help": ("help", "Help", "frame.js"),
+    "/statement": ("statement", "Privacy statement", "statement/statement.js"),
 }
+"""Where a page is, the file of its content, its title and the script that fills it."""
+
 _PLAIN: Final = "text/plain; charset=utf-8"
 _BANNER: Final = (
     "/*! Vega, Vega-Lite, Vega-Embed and what they need; licences: vega-licence.txt */\n"
@@ -71,6 +74,16 @@ def assets() -> dict[str, Asset]:
     }
 
 
+@cache
+def page(path: str) -> Asset:
+    """A page: its content in the frame that all of them have."""
+    name, title, module = _PAGES[path]
+    content, frame = ((_FOLDER / f"{one}.html").read_text("utf-8") for one in (name, "frame"))
+    style = '\n  <link rel="stylesheet" href="/static/lab/lab.css">' if "lab/" in module else ""
+    whole = Template(frame).substitute(title=title, module=module, style=style, content=content)
+    return Asset.of(_HTML, whole.encode())
+
+
 def vega() -> Asset:
     """Vega, Vega-Lite and Vega-Embed as one script; bundling takes seconds, once a process."""
     with _making:
@@ -98,7 +111,7 @@ def licence() -> Asset:
 
 def show(request: Request) -> Response:
     """One of the pages."""
-    return _sent(request, assets()[_PAGES[request.url.path]])
+    return _sent(request, page(request.url.path))
 
 
 for _path in _PAGES:
@@ -121,7 +134,7 @@ def asset(request: Request, path: str) -> Response:
             found = licence()
         case _:
             found = assets().get(path)
-    if found is None or path.endswith(".html"):
+    if found is None:
         raise missing("such file")
     return _sent(request, found)
 

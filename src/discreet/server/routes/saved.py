@@ -32,6 +32,7 @@ class SavedBody(StrictBody):
     terms: Terms
     release: int | None = Field(None, gt=0, lt=NEWEST, description="Its answer, free to open.")
     dashboard: Title | None = Field(None, description="Answers of one dashboard open together.")
+    place: int | None = Field(None, gt=0, le=1000, description="Where on its dashboard it is.")
 
 
 class SavedReply(SavedBody):

@@ -117,13 +117,23 @@ function page() {
       one("#told-summary").textContent = summary(explained);
     } catch (fault) {
       if (fault.name === "AbortError" || mine !== turn || ended(fault)) return;
-      refuse(fault);
+      if (fault.code === "public_only") free();
+      else refuse(fault);
     } finally {
       if (mine === turn) {
         told.waiting(false);
         ready();
       }
     }
+  }
+
+  /** About public tables alone: there is no price. */
+  function free() {
+    explained = { free: true, charges: [] };
+    stale = false;
+    editor.clear();
+    told.note("It is about public tables alone: the answer is exact, about nobody, and free.");
+    one("#told-summary").textContent = "Exact and free.";
   }
 
   function refuse(fault) {
@@ -151,8 +161,8 @@ function page() {
       ? ""
       : over
         ? "This does not fit into what is left. Ask for less accuracy, or ask the owner."
-        : explained.before
-          ? "Opening it again costs nothing."
+        : explained.before || explained.free
+          ? explained.free ? "" : "Opening it again costs nothing."
           : `${asksFirst(explained) ? "You confirm first." : "Runs at once."} Asking the same again is free.`;
     put(runButton, explained?.before ? "Open again" : "Run");
   }
@@ -166,7 +176,7 @@ function page() {
     const sent = question(),
       facts = explained;
     if (facts.before) return open({ id: facts.before }, sent.sql); // read from the store: never charged
-    if (asksFirst(facts) && !(await agreed(facts))) return;
+    if (!facts.free && asksFirst(facts) && !(await agreed(facts))) return;
     await follow(prepare(sent));
   }
 
@@ -416,7 +426,9 @@ function page() {
     if (!to?.dashboard) closeBoard(board);
     if (to?.sql) recall(to);
     if (!to?.dashboard) return;
-    drawBoard(board, to.dashboard, saved.on(to.dashboard), {
+    const own = saved.on(to.dashboard);
+    drawBoard(board, to.dashboard, own.length ? own : to.answers, {
+      order: (list) => saved.order(list).then(route, (fault) => say(`${fault.message}.`)),
       back: leave,
       open: (it) => {
         leave();

@@ -12,8 +12,22 @@ export function closeBoard(element) {
   put(element);
 }
 
-/** Draw what is saved on a dashboard; `back()` leaves it, `open(saved)` opens one, `take(saved)` removes it. */
-export function drawBoard(element, name, saved, { back, open, take }) {
+/** An address that opens these answers for whoever may see them. */
+const shared = (name, saved) => {
+  const answers = saved.filter((it) => it.release).map(({ release, title }) => [release, title]);
+  return `${location.origin}/ask#${new URLSearchParams({ dashboard: name, answers: JSON.stringify(answers) })}`;
+};
+
+/**
+ * Draw what is saved on a dashboard; `back()` leaves it. Of those that are one's own `open(saved)` opens one,
+ * `take(saved)` removes it and `order(list)` keeps another order.
+ */
+export function drawBoard(element, name, saved, { back, open, take, order }) {
+  const move = (it, by) => {
+    const at = saved.indexOf(it), list = saved.filter((one) => one !== it);
+    list.splice(Math.max(0, at + by), 0, it);
+    return order(list);
+  };
   closeBoard(element);
   element.hidden = false;
   put(
@@ -27,7 +41,7 @@ export function drawBoard(element, name, saved, { back, open, take }) {
         { class: "row" },
         h(
           "button",
-          { type: "button", class: "small", onclick: () => copy(location.href, "Link copied.") },
+          { type: "button", class: "small", onclick: () => copy(shared(name, saved), "Link copied: it opens for all who may see these answers.") },
           "Copy link",
         ),
         h("button", { type: "button", class: "small", onclick: () => print() }, "Print"),
@@ -40,13 +54,13 @@ export function drawBoard(element, name, saved, { back, open, take }) {
     h(
       "div",
       { class: "answers" },
-      saved.map((it) => card(it, open, take)),
+      saved.map((it, at) => card(it, { open, take, move, first: at === 0, last: at === saved.length - 1 })),
     ),
   );
   element.querySelector("h2").focus();
 }
 
-function card(it, open, take) {
+function card(it, { open, take, move, first, last }) {
   const body = h("div", { class: "stack-small" });
   fill(body, it);
   return h(
@@ -54,9 +68,11 @@ function card(it, open, take) {
     { class: "card stack-small", "aria-label": it.title },
     h("h3", {}, it.title),
     body,
-    h(
+    it.id && h(
       "div",
       { class: "row" },
+      !first && small("Earlier", `Move ${it.title} before the one before it`, () => move(it, -1)),
+      !last && small("Later", `Move ${it.title} behind the next one`, () => move(it, 1)),
       h(
         "button",
         { type: "button", class: "small", "aria-label": `Open ${it.title}`, onclick: () => open(it) },
@@ -70,6 +86,8 @@ function card(it, open, take) {
     ),
   );
 }
+
+const small = (text, label, onclick) => h("button", { type: "button", class: "plain small", "aria-label": label, onclick }, text);
 
 async function fill(body, it) {
   if (!it.release) return void put(body, h("p", { class: "quiet" }, "Not asked yet: open it to see its price."));

@@ -125,8 +125,37 @@ export async function saveImage(spec, format, name) {
   made.finalize();
 }
 
-/** Draw a chart and keep it fitting; gives what stops it. */
+const MOST = 100;
+const STEP = { step: 12 };
+
+/** Draw a chart and keep it fitting; gives what stops it. More bars than can be drawn at once are turned over. */
 export async function drawChart(element, spec) {
+  const places = [...new Set((spec.data?.values ?? []).map(({ place }) => place))];
+  const bars = [spec, ...(spec.hconcat ?? [])].some(({ height }) => typeof height === "object");
+  if (!bars || places.length <= MOST) return drawWhole(element, spec);
+  let stop = () => {};
+  const box = h("div", {}), told = h("span", { class: "small quiet", role: "status" });
+  const turn = async (from) => {
+    stop();
+    const shown = new Set(places.slice(from, from + MOST));
+    const values = spec.data.values.filter(({ place }) => shown.has(place));
+    put(told, `${from + 1} to ${from + shown.size} of ${places.length}`);
+    for (const [button, to] of [[before, from - MOST], [after, from + MOST]]) {
+      button.disabled = to < 0 || to >= places.length;
+      button.onclick = () => turn(to);
+    }
+    stop = await drawWhole(box, { ...stepped(spec), ...(spec.hconcat && { hconcat: spec.hconcat.map(stepped) }), data: { ...spec.data, values } });
+  };
+  const [before, after] = ["Earlier bars", "Later bars"].map((text) => h("button", { type: "button", class: "small" }, text));
+  put(element, h("div", { class: "row" }, before, told, after), box);
+  await turn(0);
+  return () => stop();
+}
+
+/** With room for a label beside each bar. */
+const stepped = (panel) => (typeof panel.height === "object" ? { ...panel, height: STEP } : panel);
+
+async function drawWhole(element, spec) {
   const embed = await vega();
   let view = null,
     width = 0,

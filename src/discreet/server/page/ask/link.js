@@ -18,10 +18,19 @@ export function address({ sql, words, release }) {
 export function linked() {
   const said = new URLSearchParams(location.hash.slice(1));
   const words = Object.fromEntries(WORDS.filter((one) => said.has(one)).map((one) => [one, said.get(one)]));
-  if (said.get("dashboard")) return { dashboard: said.get("dashboard") };
+  if (said.get("dashboard")) return { dashboard: said.get("dashboard"), answers: listed(said.get("answers")) };
   return said.get("sql")
     ? { sql: said.get("sql").slice(0, 20_000), words, release: Number(said.get("answer")) || null }
     : null;
+}
+
+/** The answers that somebody else's dashboard names: [number, title], or none. */
+function listed(text) {
+  try {
+    return JSON.parse(text ?? "[]").slice(0, 100).map(([release, title]) => ({ release: Number(release), title: String(title) }));
+  } catch {
+    return [];
+  }
 }
 
 /** Forget a link once another question is written than the one that it names. */

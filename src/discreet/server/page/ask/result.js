@@ -33,7 +33,7 @@ export function drawResult(element, release, { found, title, bringBack, ...tasks
           "div",
           { class: "row tags" },
           found && h("span", { class: "tag good" }, "opened again, free"),
-          h("span", { class: "tag" }, `epsilon ${number(release.price.epsilon)}`),
+          h("span", { class: "tag" }, release.id ? `epsilon ${number(release.price.epsilon)}` : "public: exact and free"),
           release.budget_share > 0 &&
             h("span", { class: "tag" }, `took ${percent(release.budget_share)} of the budget`),
           release.time && h("span", { class: "tag" }, when(release.time)),
@@ -51,7 +51,7 @@ export function drawResult(element, release, { found, title, bringBack, ...tasks
       !isFigures(release) && drawTable(release),
       release.rows.length > 0 && twoErrors(release),
       notes(release),
-      tools(release, tasks),
+      release.id > 0 && tools(release, tasks), // what is public is computed anew, and kept nowhere
     ),
   );
   element.focus({ preventScroll: true });
@@ -98,6 +98,7 @@ export async function see(element, release, keep) {
     );
     return;
   }
+  if (!release.id) return;
   const chart = h("div", {
       class: "chart",
       tabindex: release.rows.length > 25 && 0,

@@ -133,7 +133,13 @@ export function makeSaved(element, { open, board }) {
   return {
     load,
     save,
-    on: (name) => all.filter((it) => it.dashboard === name),
+    on: (name) => all.filter((it) => it.dashboard === name).sort((a, b) => (a.place ?? a.id) - (b.place ?? b.id)),
+    /** Keep the answers of a dashboard in this order. */
+    order: async (list) => {
+      for (const [at, { id: _, time: __, ...it }] of list.entries())
+        if (it.place !== at + 1) await api("/v1/saved", { method: "POST", body: { ...it, place: at + 1 } });
+      await load();
+    },
     named: (release) => all.find((it) => it.release === release)?.title,
     /** Take an answer off its dashboard. */
     take: ({ id: _, time: __, ...it }) => keep({ ...it, dashboard: null }),

@@ -199,7 +199,7 @@ function errors(facts, scales) {
 /** What this price means for somebody in the data. */
 export function odds(facts) {
   const { before, after, text } = facts.odds;
-  const byRow = facts.protects.startsWith("one row");
+  const byRow = facts.protects?.startsWith("one row");
   return h(
     "div",
     { class: "stack-small" },

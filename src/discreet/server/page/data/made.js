@@ -1,16 +1,18 @@
-// What was made from a dataset besides answers: synthetic tables, fitted models, census releases, online epochs.
+// What was made from a dataset besides answers, and the form to order more: synthetic tables, fitted models, census releases, online epochs.
 import { api, h, number, ORDERS, put, table, when } from "/static/shell.js";
+import { orderForm } from "/static/data/orders.js";
 
 const KINDS = Object.keys(ORDERS).filter((kind) => !["query", "stream"].includes(kind));
 
-export async function drawMade(panel, { name }) {
+export async function drawMade(panel, dataset) {
+  const { name } = dataset;
   const all = await api(`/v1/releases?limit=200&${KINDS.map((kind) => `kind=${kind}`).join("&")}`);
   const found = all.filter((one) => one.dataset === name);
   put(panel,
     found.length
       ? table(`Made from ${name}`, ["What", "When|time", "By", "Price|n", "Take along"], found.map(row))
-      : h("p", { class: "quiet" }, "Synthetic tables, fitted models, census releases and online queries are listed here once they are made: ",
-          h("code", {}, "discreet synth"), ", ", h("code", {}, "discreet release"), ", ", h("code", {}, "curator.order(\"fit\", …)"), "."));
+      : h("p", { class: "quiet" }, "Profiles, synthetic tables, fitted models, census releases and online queries are listed here once they are made."),
+    orderForm(dataset, () => drawMade(panel, dataset)));
 }
 
 const row = ({ id, kind, time, analyst, epsilon, released, failed }) => [

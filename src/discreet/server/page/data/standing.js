@@ -1,5 +1,6 @@
 // Standing questions: bought once, answered period by period as rows become complete.
-import { api, attempt, busy, call, confirmed, field, h, number, put, say } from "/static/shell.js";
+import { api, attempt, busy, call, field, h, number, put, say } from "/static/shell.js";
+import { agreed, finished } from "/static/data/orders.js";
 import { drawChart } from "/static/ask/chart.js";
 
 const PERIODS = ["day", "week", "month", "quarter", "year", "hour"];
@@ -57,8 +58,8 @@ function beginForm(panel, dataset) {
     await attempt(told, async () => {
       const order = { kind: "stream", spec };
       const offer = await busy(button, () => api("/v1/orders/explain", { method: "POST", body: order }));
-      if (!(await confirmed("Begin this standing question?", h("pre", { class: "small" }, offer.text), { yes: "Spend and begin" }))) return;
-      await busy(button, () => api("/v1/orders", { method: "POST", body: order }));
+      if (!offer.before && !(await agreed(offer))) return;
+      await busy(button, () => finished(order));
       say("The standing question has begun.");
       await drawStanding(panel, dataset);
     });

@@ -1,7 +1,7 @@
 // The sign-in page. The token goes into one request body and is kept nowhere in the browser.
 import { api, busy, Fault, faultBox, home, one, put, signIn, start } from "/static/shell.js";
 
-const PAGES = ["/ask", "/budget", "/data", "/ledger", "/lab"];
+const PAGES = ["/ask", "/budget", "/data", "/ledger", "/lab", "/dossier", "/statement"];
 const WRONG = {
   what: "This token does not work here",
   why: "it was mistyped, has expired or was revoked, or it belongs to another server",
