@@ -76,7 +76,7 @@ class AggregatedSelect:
             counts,
             per_person=per_person,
             released=released,
-            spread=select.spread and select.spread.values,
+            spread=None if select.spread is None else select.spread.values,
         )
         self.beyond = Beyond(self.syntax, self.aggregates.types, select.subquery)
         self.reader = self._reader(select.meaning)

@@ -221,10 +221,11 @@ class Aggregates:
         ):
             return self._column(people, node)
         (argument, *more) = asked.arguments
-        found = spread.get(argument.name) if isinstance(argument, Column) else None
-        if asked.measure not in _ADDED or more or found is None:
+        if asked.measure not in _ADDED or more or not isinstance(argument, Column):
             raise NeedsOneRowEach
-        value, counts = found
+        if argument.name not in spread:
+            raise NeedsOneRowEach
+        value, counts = spread[argument.name]
         where = _both(asked.where, Column(counts))
         if asked.measure is AggregateFunction.COUNT:
             return self._column(people if value is None else replace(people, where=where), node)
