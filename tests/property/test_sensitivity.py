@@ -87,7 +87,7 @@ QUESTIONS = [
     """SELECT half, SUM(q), COUNT(*) FROM (SELECT NTILE(2) OVER (PARTITION BY person ORDER BY age)
     AS half, 100 * PERCENT_RANK() OVER (PARTITION BY person ORDER BY amount) AS q FROM visits)
     GROUP BY half""",
-    "SELECT AVG(q) FROM (SELECT person, QUANTILE_CONT(amount, 0.3) AS q FROM visits GROUP BY person)",
+    "SELECT AVG(q) FROM (SELECT person, QUANTILE_CONT(amount, 0.3) AS q FROM visits GROUP BY 1)",
 ]
 
 

@@ -30,7 +30,7 @@ from discreet.plan.row_counts import row_counts
 from discreet.plan.typing import infer
 from discreet.sql.reader.aggregate_calls import percent
 from discreet.sql.reader.aggregates import Aggregates, NeedsOneRowEach
-from discreet.sql.reader.composed_aggregates import Entropy, Histogram
+from discreet.sql.reader.composed_aggregates import Entropy, ValueHistogram
 from discreet.sql.reader.expressions import ExpressionReader, Resolve, has_aggregate
 from discreet.sql.reader.finer_groups import MOST_COLUMNS, FinerGroups
 from discreet.sql.reader.group_by import Groups
@@ -215,7 +215,7 @@ class AggregatedSelect:
         keys = [Named(name, key) for name, key in zip(names[:-1], self.keys, strict=True)]
         groups = FinerGroups(self.outer.relation, keys, of, where, names[-1])
         type_of = infer(of, scope)
-        if kind is Histogram:
+        if kind is ValueHistogram:
             listed = [one for one in type_of.keys or () if one is not None]
             if not 0 < len(listed) <= MOST_COLUMNS:
                 raise self.syntax.refuse(node, _HISTOGRAM)

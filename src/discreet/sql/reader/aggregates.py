@@ -27,9 +27,9 @@ from discreet.sql.reader.composed_aggregates import (
     ComposedAggregates,
     Entropy,
     GeometricMean,
-    Histogram,
     KurtosisOfPopulation,
     StandardError,
+    ValueHistogram,
 )
 from discreet.sql.reader.expressions import ExpressionReader
 from discreet.sql.reader.names import Visible
@@ -162,7 +162,7 @@ class Aggregates(CallReader):
         else:
             value = self._argument(inner)
         made, kind = self._made(node), type(inner)
-        found = None if kind in {Entropy, Histogram} else made.mode(value)
+        found = None if kind in {Entropy, ValueHistogram} else made.mode(value)
         return [("", found)] if found is not None else self.finer(node, kind, value, made.where)
 
     def _by_rows(self, node: Node, spread: "SpreadValues") -> Expression:
@@ -313,7 +313,7 @@ _ADDED = {AggregateFunction.COUNT, AggregateFunction.SUM, AggregateFunction.MEAN
 _SOME = Range(0, 1)
 _TIMES: set[type[Node]] = {exp.Min, exp.Max, exp.Median, exp.Avg, exp.Quantile, exp.ApproxQuantile}
 _TIMES |= {exp.PercentileCont, exp.PercentileDisc, exp.WithinGroup}
-_VALUED: set[type[Node]] = {exp.Mode, Entropy, Histogram}
+_VALUED: set[type[Node]] = {exp.Mode, Entropy, ValueHistogram}
 _COMPOSED: dict[type[Node], Callable[[ComposedAggregates, Expression], Expression]] = {
     exp.Skewness: ComposedAggregates.skewness,
     exp.Kurtosis: ComposedAggregates.kurtosis,
