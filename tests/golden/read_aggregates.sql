@@ -164,3 +164,71 @@ FROM visits
 -- aggregate p25_age := QUANTILE(age) at 1/4
 -- output count_distinct_city
 -- output p25_age
+
+SELECT MODE(age) AS a, MODE(city) AS c, SUM(DISTINCT age) AS s, AVG(DISTINCT age) AS m FROM visits
+-- scan visits
+-- aggregate mode_age := MODE(age)
+-- aggregate mode := MODE(case[(city = 'Austin') -> 0; (city = 'Haifa') -> 1; else None:INTEGER])
+-- aggregate s := SUM_DISTINCT(age)
+-- aggregate count_distinct_age := COUNT_DISTINCT(age)
+-- output a := ROUND(mode_age)::INTEGER
+-- output c := case[(ROUND(mode)::INTEGER = 0) -> 'Austin'; (ROUND(mode)::INTEGER = 1) -> 'Haifa'; else None:TEXT]
+-- output s
+-- output m := LEAST(GREATEST((s / GREATEST(count_distinct_age, 1)), 0.0), 120.0)
+
+SELECT city, MODE() WITHIN GROUP (ORDER BY "Note") AS common, COUNT(*) AS n FROM visits GROUP BY city
+-- scan visits
+-- key city
+-- aggregate n := COUNT(*)
+-- also
+--   scan visits
+--   key city 1 := city
+--   key Note 1 := Note
+--   aggregate count of each := COUNT(Note)
+-- then
+--   answer 0
+--   left join on COALESCE((city = city 1), (IS_NULL(city) and IS_NULL(city 1)))
+--     answer 1
+--     window place of each := ROW_NUMBER() by [city 1] order [count of each desc, Note 1]
+--     group city 1, value 1 := MAX(Note 1) where ((place of each = 1) and (count of each > 0))
+--     compute city 1, value 1
+--   compute city, common := value 1, n
+
+SELECT ENTROPY(city) AS e FROM visits
+-- scan visits
+-- key city 1 := city
+-- aggregate count of each := COUNT(city)
+-- then
+--   answer 0
+--   window least of all := MIN(count of each) by [] order []
+--   group sum of all := SUM(count of each) where (count of each > GREATEST(NEGATE(least of all), 0)), bits of all := SUM((count of each * LOG2(count of each))) where (count of each > GREATEST(NEGATE(least of all), 0))
+--   compute value 1 := case[(sum of all > 0) -> (LOG2(sum of all) - (bits of all / sum of all)); else 0.0]
+--   compute value 1
+--   compute e := value 1
+
+SELECT HISTOGRAM(city) FILTER (WHERE urgent) AS h FROM visits
+-- scan visits
+-- key city 1 := city
+-- aggregate count of each := COUNT(city) where urgent
+-- then
+--   answer 0
+--   group value 1 := SUM(count of each) where (city 1 = 'Austin'), value 1_2 := SUM(count of each) where (city 1 = 'Haifa')
+--   compute value 1, value 1_2
+--   compute value 1, value 1_2
+--   compute h_Austin := value 1, h_Haifa := value 1_2
+
+SELECT AVG(n) AS visits, COUNT(*) AS people FROM (SELECT patient_id, COUNT(*) AS n FROM visits GROUP BY patient_id) WHERE n > 1
+-- scan visits
+-- window all n := COUNT()
+-- project patient_id, n := all n, n counts := True
+-- filter (n > 1)
+-- aggregate count := COUNT(*) where n counts
+-- aggregate people := COUNT_PEOPLE(*)
+-- output visits := (GREATEST(count, 0) / GREATEST(people, 1))
+-- output people
+
+SELECT MEDIAN(n) AS m FROM (SELECT patient_id, COUNT(*) AS n FROM visits GROUP BY patient_id)
+-- scan visits
+-- per person patient_id, n := COUNT(*)
+-- aggregate median := QUANTILE(case[IS_NULL(n) -> None:REAL; else LN((LEAST(n, 1099511627776) + 1))]) at 1/2
+-- output m := ROUND((EXP(median) - 1.0))

@@ -534,3 +534,54 @@ SELECT COUNT(*) FROM patients p WHERE EXISTS (SELECT 1 FROM visits v WHERE v.pat
 -- filter (exists or (sex = 'f'))
 -- aggregate count := COUNT(*)
 -- output count
+
+SELECT COUNT(*) AS n FROM visits v WHERE cost > (SELECT AVG(w.cost) FROM visits w WHERE w.patient_id = v.patient_id)
+-- scan visits
+-- left join same person
+--   scan visits
+--   per person key 0 := patient_id, value := MEAN(cost)
+--   project key 0, value
+-- filter (cost > value)
+-- aggregate n := COUNT(*)
+-- output n
+
+SELECT AVG(LEAST((SELECT COUNT(*) FROM visits v WHERE v.patient_id = p.id), 20)) AS n FROM patients p
+-- scan patients
+-- left join same person
+--   scan visits
+--   per person key 0 := patient_id, value := COUNT(*)
+--   project key 0, value
+-- aggregate n := MEAN(LEAST(COALESCE(value, 0), 20))
+-- output n
+
+SELECT COUNT(*) AS n FROM visits WHERE (patient_id, visit_id) IN (SELECT patient, visit_id FROM tests)
+-- scan visits
+-- in := same person and visit_id = in visit_id in
+--   scan tests
+--   project patient, visit_id
+--   project in patient := patient, in visit_id := visit_id
+-- filter in
+-- aggregate n := COUNT(*)
+-- output n
+
+SELECT COUNT(*) AS n FROM visits WHERE (city, age) IN (('Haifa', 3), ('Austin', 4))
+-- scan visits
+-- filter (((city = 'Haifa') and (age = 3)) or ((city = 'Austin') and (age = 4)))
+-- aggregate n := COUNT(*)
+-- output n
+
+SELECT AVG(q) AS q FROM (SELECT patient_id, QUANTILE_CONT(cost, 0.9) AS q FROM visits GROUP BY patient_id)
+-- scan visits
+-- per person patient_id, q := MEDIAN(cost) at 9/10
+-- aggregate q := MEAN(q)
+-- output q
+
+SELECT half, COUNT(*) AS n FROM (SELECT NTILE(2) OVER (PARTITION BY patient_id ORDER BY day) AS half FROM visits) GROUP BY half
+-- scan visits
+-- window window := ROW_NUMBER() order day
+-- window window_2 := COUNT()
+-- project half := LEAST(GREATEST((case[((LEAST(window, 1099511627776) - 1) < ((LEAST(window_2, 1099511627776) % 2) * (QUOTIENT(LEAST(window_2, 1099511627776), 2) + 1))) -> QUOTIENT((LEAST(window, 1099511627776) - 1), (QUOTIENT(LEAST(window_2, 1099511627776), 2) + 1)); else ((LEAST(window_2, 1099511627776) % 2) + QUOTIENT(((LEAST(window, 1099511627776) - 1) - ((LEAST(window_2, 1099511627776) % 2) * (QUOTIENT(LEAST(window_2, 1099511627776), 2) + 1))), QUOTIENT(LEAST(window_2, 1099511627776), 2)))] + 1), 1), 2)
+-- key half
+-- aggregate n := COUNT(*)
+-- output half
+-- output n

@@ -699,3 +699,102 @@ SELECT 'a' AS s, COUNT(*) AS n FROM visits UNION ALL SELECT 'b', COUNT(*) FROM t
 --     answer 1
 --     compute column_1 := 'b', count
 --   sort n desc, s limit None offset 0
+
+WITH m AS (SELECT year(day) AS y, COUNT(*) AS n FROM visits GROUP BY 1) SELECT y, n, LAG(n) OVER w AS before, SUM(n) OVER (w ROWS 2 PRECEDING) AS recent FROM m WINDOW w AS (ORDER BY y)
+-- scan visits
+-- key y := YEAR(day)
+-- aggregate n := COUNT(*)
+-- then
+--   answer 0
+--   compute y, n
+--   window window 1 := LAG(n; 1) by [] order [y]
+--   window window 2 := SUM(n) by [] order [y] rows -2 to 0
+--   compute y, n, before := window 1, recent := window 2
+
+SELECT ARG_MAX(city, n) AS busiest FROM (SELECT city, COUNT(*) AS n FROM visits GROUP BY city)
+-- scan visits
+-- key city
+-- aggregate n := COUNT(*)
+-- then
+--   answer 0
+--   compute city, n
+--   window turn := ROW_NUMBER() by [] order [NOT(COALESCE((NOT(IS_NULL(city)) and NOT(IS_NULL(n))), False)), n desc]
+--   group busiest := MAX(city) where ((NOT(IS_NULL(city)) and NOT(IS_NULL(n))) and (turn = 1))
+--   compute busiest
+
+SELECT urgent, SUM(n) AS n FROM (SELECT city, urgent, COUNT(*) AS n FROM visits GROUP BY 1, 2) GROUP BY ROLLUP (urgent)
+-- scan visits
+-- key city
+-- key urgent
+-- aggregate n := COUNT(*)
+-- then
+--   answer 0
+--   compute city, urgent, n
+--   group urgent, n := SUM(n)
+--   compute urgent, grouping(urgent) := 0, n
+--   union all
+--     answer 0
+--     compute city, urgent, n
+--     group n := SUM(n)
+--     compute urgent := None:BOOLEAN, grouping(urgent) := 1, n
+--   compute urgent, n
+
+SELECT city, a, b FROM (SELECT city, COUNT(*) AS a FROM visits GROUP BY city) FULL JOIN (SELECT city, AVG(cost) AS b FROM visits GROUP BY city) USING (city)
+-- scan visits
+-- key city
+-- aggregate a := COUNT(*)
+-- also
+--   scan visits
+--   key city
+--   aggregate b := MEAN(cost)
+-- then
+--   answer 0
+--   compute city, a
+--   full join on (city = city_2)
+--     answer 1
+--     compute city, b
+--     compute city_2 := city, b
+--   compute city, a, city_2, b, city_3 := COALESCE(city, city_2)
+--   compute city := city_3, a, b
+
+SELECT c.name, COALESCE(t.n, 0) AS n, t.n * 1000.0 / c.population AS rate FROM cities c LEFT JOIN (SELECT city, COUNT(*) AS n FROM visits GROUP BY city) t ON t.city = c.name
+-- scan visits
+-- key city
+-- aggregate n := COUNT(*)
+-- then
+--   public cities
+--   left join on (city = name)
+--     answer 0
+--     compute city, n
+--   compute name, n := COALESCE(n, 0), rate := ((n * 1000.0) / population)
+
+SELECT COUNT(*) * 1.0 / (SELECT SUM(population) FROM cities) AS rate FROM visits
+-- scan visits
+-- aggregate count := COUNT(*)
+-- then
+--   answer 0
+--   left join
+--     public cities
+--     group sum_population := SUM(population)
+--     compute sum_population
+--     compute answer 1 := sum_population
+--   compute rate := ((count * 1.0) / answer 1)
+
+SELECT city, COUNT(*) AS n FROM visits GROUP BY city ORDER BY n DESC FETCH FIRST 1 ROW ONLY
+-- scan visits
+-- key city
+-- aggregate n := COUNT(*)
+-- output city
+-- output n
+-- order n desc
+-- limit 1 offset 0
+
+SELECT SUM(DISTINCT n) AS s FROM (SELECT city, COUNT(*) AS n FROM visits GROUP BY city)
+-- scan visits
+-- key city
+-- aggregate n := COUNT(*)
+-- then
+--   answer 0
+--   compute city, n
+--   group s := SUM_DISTINCT(n)
+--   compute s

@@ -31,6 +31,10 @@ VALUES = [
     "COUNT(*) FILTER (WHERE urgent)",
     "REGR_AVGX(cost, age)",
     "MAX(age) - MIN(age)",
+    "COALESCE(SUM(DISTINCT age), 0)",
+    "ROUND(100 * ENTROPY(city))",
+    "ROUND(10 * ENTROPY(age // 5) FILTER (WHERE age > 2))",
+    "COALESCE(ROUND(AVG(DISTINCT age)), 0)",
 ]
 WHERE = ["", " WHERE age > 3", " WHERE urgent", " WHERE regexp_matches(city, '^(Ha|ha)')"]
 AGGREGATES = ["AVG(n)", "MAX(m)", "SUM(n)", "COUNT(*)", "MIN(n + m)", "STDDEV(n)"]

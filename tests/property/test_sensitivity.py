@@ -84,10 +84,10 @@ QUESTIONS = [
     """SELECT city, COUNT(*), AVG(age) FROM visits v WHERE age > (SELECT AVG(w.age) FROM visits w
     WHERE w.person = v.person AND w.city = v.city) OR (person, street) IN (SELECT person, city FROM
     visits) OR (city, street) IN (('Haifa', 'a'), ('Austin', 'b')) GROUP BY city""",
-    """SELECT half, SUM(q), COUNT(*) FROM (SELECT NTILE(2) OVER (PARTITION BY person ORDER BY age) AS
-    half, 100 * PERCENT_RANK() OVER (PARTITION BY person ORDER BY amount) AS q FROM visits)
+    """SELECT half, SUM(q), COUNT(*) FROM (SELECT NTILE(2) OVER (PARTITION BY person ORDER BY age)
+    AS half, 100 * PERCENT_RANK() OVER (PARTITION BY person ORDER BY amount) AS q FROM visits)
     GROUP BY half""",
-    "SELECT AVG(q) FROM (SELECT person, QUANTILE_CONT(amount, 0.3) AS q FROM visits GROUP BY person)",
+    "SELECT AVG(q) FROM (SELECT person, QUANTILE_CONT(amount, 0.3) AS q FROM visits GROUP BY 1)",
 ]
 
 

@@ -108,6 +108,8 @@ def aggregate_sql(aggregate, scope):
         AggregateFunction.STDDEV: f"stddev{kind}({first})",
         AggregateFunction.COVARIANCE: f"covar{kind}({', '.join(arguments)})",
         AggregateFunction.CORRELATION: f"corr({', '.join(arguments)})",
+        AggregateFunction.MODE: f"mode({first})",
+        AggregateFunction.SUM_DISTINCT: f"sum(DISTINCT {first})",
     }[aggregate.measure]
     where = aggregate.where
     text += "" if where is None else f" FILTER (WHERE {DIALECT.render(where, scope)})"

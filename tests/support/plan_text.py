@@ -29,6 +29,7 @@ from discreet.plan.released_tables import (
     ComputedTable,
     FilteredTable,
     JoinedTables,
+    PublicRows,
     RegroupedTable,
     SortedTable,
     StackedTables,
@@ -69,6 +70,8 @@ def table_lines(table) -> list[str]:
     match table:
         case AnswerTable(place):
             return [f"answer {place}"]
+        case PublicRows(of):
+            return [f"public {of.name}"]
         case ComputedTable(source, outputs):
             return [*table_lines(source), f"compute {', '.join(map(named, outputs))}"]
         case FilteredTable(source, condition):
@@ -170,7 +173,8 @@ def summary_text(aggregate) -> str:
     inner = "*" if aggregate.argument is None else expression_text(aggregate.argument)
     where = "" if aggregate.where is None else f" where {expression_text(aggregate.where)}"
     by = f" order {order_text(aggregate.by)}" if aggregate.by else ""
-    return f"{aggregate.name} := {aggregate.summary.name}({inner}){by}{where}"
+    at = "" if aggregate.level is None else f" at {aggregate.level}"
+    return f"{aggregate.name} := {aggregate.summary.name}({inner}){at}{by}{where}"
 
 
 def aggregate_line(aggregate) -> str:

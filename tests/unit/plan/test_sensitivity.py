@@ -8,7 +8,7 @@ import pytest
 from discreet.plan.bounding import FULL, ContributionBounds, NoiseKind
 from discreet.plan.expressions import Call, Column, Function
 from discreet.plan.sensitivity import Strategy, apart, sensitivity, together
-from discreet.plan.statistics import Distinct, Grid, People, Ranks, Rows, Total
+from discreet.plan.statistics import Distinct, DistinctTotal, Grid, People, Ranks, Rows, Total
 
 LAPLACE, GAUSSIAN = NoiseKind.LAPLACE, NoiseKind.GAUSSIAN
 X, P, Q = Column("x"), Column("p"), Column("q")
@@ -16,6 +16,7 @@ BOTH = Call(Function.AND, (P, Q))
 ALL, SOME, FEW = Rows(None), Rows(P), Rows(BOTH)
 GRID = Grid(-5.0, 5.0, 0.0, 1.0, 5)
 OF_ALL, OF_SOME, OF_FEW = (Total(X, where, GRID) for where in (None, P, BOTH))
+DISTINCTS = DistinctTotal(X, None, 5)
 RANKS, DISTINCT, PEOPLE = Ranks(X, None, 0.0, 1.0, 8), Distinct(X, None), People(None)
 
 STRATEGIES = [
@@ -24,6 +25,7 @@ STRATEGIES = [
     (PEOPLE,),
     (RANKS,),
     (DISTINCT,),
+    (DISTINCTS,),
     (ALL, SOME),
     (SOME, OF_SOME),
     (ALL, SOME, OF_SOME),
@@ -86,7 +88,7 @@ def test_statistics_that_no_rule_joins_are_no_strategy(statistics):
 @pytest.mark.parametrize("noise_kind", list(NoiseKind))
 def test_rows_move_a_strategy_by_full_weight_times_rows_times_each(statistics, noise_kind):
     each = {1: 1, 2: 1, 3: 10}[len(statistics)]
-    each = {(OF_ALL,): 5, (SOME, OF_SOME): 10}.get(statistics, each)
+    each = {(OF_ALL,): 5, (DISTINCTS,): 5, (SOME, OF_SOME): 10}.get(statistics, each)
     moved = sensitivity(of(statistics), ContributionBounds(noise_kind, 12, 3))
     assert moved == FULL * 12 * each
 

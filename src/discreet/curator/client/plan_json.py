@@ -4,7 +4,8 @@ A plan in text form names classes and fields. In a process of one's own that is 
 network it is not: a forged table, a text where a number belongs, or a join that the SQL reader
 would never write could each break a promise. So only the nodes that the fluent interface makes are
 read, every field is checked against its declared type, and what was read must write the very text
-that came in, with each table as the owner described it.
+that came in, with each table as the owner described it. Relations check themselves when they are
+built: each keeps people apart, whoever writes it (`discreet.plan.relations`).
 """
 
 import dataclasses
@@ -33,8 +34,28 @@ from discreet.plan.expressions import (
     Unit,
 )
 from discreet.plan.kinds import Kind
-from discreet.plan.query import Aggregate, AggregateFunction, Query, SortKey, questions_in
-from discreet.plan.relations import FilterRows, Named, Project, Scan
+from discreet.plan.query import (
+    Aggregate,
+    AggregateFunction,
+    Query,
+    SortKey,
+    questions_in,
+    tables_in,
+)
+from discreet.plan.relations import (
+    FilterRows,
+    JoinPerson,
+    JoinPublic,
+    Keep,
+    MatchPerson,
+    MatchPublic,
+    Named,
+    PerPerson,
+    PersonWindow,
+    Project,
+    Scan,
+    Union,
+)
 from discreet.plan.released_tables import (
     AnswerTable,
     AnswerWindow,
@@ -50,11 +71,20 @@ from discreet.plan.released_tables import (
     WindowedTable,
 )
 from discreet.plan.schema import Limits, PublicTable, Schema, Table
+from discreet.plan.summaries import (
+    PersonAggregate,
+    RowOrder,
+    Summary,
+    WindowColumn,
+    WindowFunction,
+)
 
 _NODES: Final = {
     canonical.tag(one): one
     for one in (
-        *(Query, Named, Aggregate, SortKey, Limits, Scan, FilterRows, Project),
+        *(Query, Named, Aggregate, SortKey, Limits, Scan, FilterRows, Project, Union),
+        *(JoinPublic, JoinPerson, MatchPublic, MatchPerson, PersonWindow, PerPerson),
+        *(RowOrder, PersonAggregate, WindowColumn),
         *(Literal, Column, Call, Case, Cast, IsIn, Like, Truncate),
         *(AnswerTable, ComputedTable, FilteredTable, WindowedTable, AnswerWindow, RegroupedTable),
         *(JoinedTables, StackedTables, SortedTable, PublicRows),
@@ -62,7 +92,10 @@ _NODES: Final = {
 }
 _ENUMS: Final = {
     canonical.tag(one): one
-    for one in (Function, Unit, Kind, AggregateFunction, AnswerWindowFunction, JoinKind)
+    for one in (
+        *(Function, Unit, Kind, AggregateFunction, AnswerWindowFunction, JoinKind),
+        *(Keep, Summary, WindowFunction),
+    )
 }
 _FRACTION: Final = re.compile(r"-?[0-9]{1,400}(/[0-9]{1,400})?")
 _DEEPEST: Final = 400
@@ -80,6 +113,7 @@ def read_plan(text: str, schema: Schema) -> Query:
         query = canonical.read(text, schema)
         _check(query, Query)
         _check_form(query, facts)
+        schema.check_same_people(table.name for table in tables_in(query))
     except DiscreetError:
         raise
     except Exception:  # noqa: BLE001 - whatever odd parts make a reader stumble is a refusal
@@ -100,8 +134,7 @@ def _check_text(value: Any, depth: int) -> None:
         raise _refused("it is nested too deep")
     match value:
         case {"use": _} | {"shared": _}:
-            # Their form has no joins or unions, so nothing in it is read twice; parts that refer to
-            # one another could stand for a text without end.
+            # Parts that refer to one another could stand for a text without end.
             raise _refused("it has parts that only SQL can ask for")
         case {"node": name} if name not in _NODES:
             raise _refused("it has parts that only SQL can ask for")

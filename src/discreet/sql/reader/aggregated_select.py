@@ -3,7 +3,6 @@
 Grouped by the person it gives rows, one a person, for the question around it; else an answer.
 """
 
-from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -25,24 +24,19 @@ from discreet.plan.query import (
 from discreet.plan.relations import FilterRows, Named, PerPerson
 from discreet.plan.released_tables import (
     AnswerTable,
-    AnswerWindow,
-    AnswerWindowFunction,
     ComputedTable,
-    RegroupedTable,
-    ReleasedTable,
-    StackedTables,
-    WindowedTable,
 )
 from discreet.plan.row_counts import row_counts
-from discreet.plan.summaries import RowOrder
 from discreet.plan.typing import infer
-from discreet.sql.reader.aggregates import Aggregates, NeedsOneRowEach, percent
-from discreet.sql.reader.composed_aggregates import Entropy, Histogram
+from discreet.sql.reader.aggregate_calls import percent
+from discreet.sql.reader.aggregates import Aggregates, NeedsOneRowEach
+from discreet.sql.reader.composed_aggregates import Entropy, ValueHistogram
 from discreet.sql.reader.expressions import ExpressionReader, Resolve, has_aggregate
 from discreet.sql.reader.finer_groups import MOST_COLUMNS, FinerGroups
 from discreet.sql.reader.group_by import Groups
 from discreet.sql.reader.names import NamedRelation, Visible, bare_word, fresh, lookup
 from discreet.sql.reader.refusals import Refusal
+from discreet.sql.reader.released_groups import regrouped
 from discreet.sql.reader.released_tables import Beyond, Shown, answer_of
 from discreet.sql.reader.released_values import (
     Answer,
@@ -76,7 +70,7 @@ class AggregatedSelect:
             counts,
             per_person=per_person,
             released=released,
-            spread=select.spread and select.spread.values,
+            spread=None if select.spread is None else select.spread.values,
         )
         self.beyond = Beyond(self.syntax, self.aggregates.types, select.subquery)
         self.reader = self._reader(select.meaning)
@@ -221,7 +215,7 @@ class AggregatedSelect:
         keys = [Named(name, key) for name, key in zip(names[:-1], self.keys, strict=True)]
         groups = FinerGroups(self.outer.relation, keys, of, where, names[-1])
         type_of = infer(of, scope)
-        if kind is Histogram:
+        if kind is ValueHistogram:
             listed = [one for one in type_of.keys or () if one is not None]
             if not 0 < len(listed) <= MOST_COLUMNS:
                 raise self.syntax.refuse(node, _HISTOGRAM)
@@ -392,7 +386,12 @@ class AggregatedSelect:
             if below is None:
                 program = self._measured(keys, aggregates)
             else:
-                program = replace(below, table=self._regrouped(below.table, keys, aggregates))
+                program = replace(
+                    below,
+                    table=regrouped(
+                        below.table, keys, aggregates, self.groups.sets, self.aggregates.turns
+                    ),
+                )
             program = self.beyond.joined(program, self.select, lift.lift)
             return answer_of(shown.over(program, windows))
         except InputError as error:
@@ -411,20 +410,6 @@ class AggregatedSelect:
         outputs = tuple(Named(renamed.get(name, name), Column(name)) for name in columns)
         return replace(program, table=ComputedTable(program.table, outputs))
 
-    def _regrouped(
-        self, rows: ReleasedTable, keys: tuple[Named, ...], aggregates: tuple[Aggregate, ...]
-    ) -> ReleasedTable:
-        """Groups of released rows, those of one grouping set below those of another."""
-        stacked: ReleasedTable | None = None
-        for chosen in self.groups.sets:
-            table = _grouped(rows, [keys[at] for at in chosen], aggregates, self.aggregates.turns)
-            if len(self.groups.sets) > 1:
-                told = [*_all_keys(rows, keys, chosen), *map(_itself, aggregates)]
-                table = ComputedTable(table, tuple(told))
-            stacked = table if stacked is None else StackedTables(stacked, table)
-        assert stacked is not None  # noqa: S101 - narrowing: there is a set
-        return stacked
-
     def _finished(self, query: Query, order: tuple[SortKey, ...]) -> Answer:
         """With ORDER BY, LIMIT and OFFSET."""
         limit, offset = read_limits(self.syntax, self.select)
@@ -441,40 +426,6 @@ def _same(here: Expression, there: Expression) -> Expression:
     return Call(Function.COALESCE, (Call(Function.EQUAL, (here, there)), both))
 
 
-def _itself(column: Named | Aggregate) -> Named:
-    return Named(column.name, Column(column.name))
-
-
-def _all_keys(
-    rows: ReleasedTable, keys: tuple[Named, ...], chosen: tuple[int, ...]
-) -> Iterator[Named]:
-    """The keys of one grouping set, NULL for those it leaves out, and which ones these are."""
-    for at, key in enumerate(keys):
-        kind = infer(key.expression, rows.columns).kind
-        yield _itself(key) if at in chosen else Named(key.name, Literal(None, kind))
-        yield Named(grouping_name(key.name), Literal(int(at not in chosen), Kind.INTEGER))
-
-
-def _grouped(
-    rows: ReleasedTable,
-    keys: list[Named],
-    aggregates: tuple[Aggregate, ...],
-    turns: Mapping[tuple[Expression, tuple[RowOrder, ...]], str],
-) -> ReleasedTable:
-    """One grouping set of released rows; the places that ARG_MAX asks for are within its groups."""
-    partition = tuple(key.expression for key in keys)
-    places = []
-    for (counts, by), name in turns.items():
-        order = [SortKey(Call(Function.NOT, (Call(Function.COALESCE, (counts, _NO)),)))]
-        for one in by:
-            order += orders(one.expression, descending=one.descending, nulls_first=one.nulls_first)
-        number = AnswerWindowFunction.ROW_NUMBER
-        places.append(AnswerWindow(name, number, (), partition, tuple(order)))
-    source = WindowedTable(rows, tuple(places)) if places else rows
-    return RegroupedTable(source, tuple(keys), aggregates)
-
-
-_NO = Literal(value=False, kind=Kind.BOOLEAN)
 LIMIT = Refusal(
     "limit_on_rows",
     "LIMIT or OFFSET stands where there are private rows",

@@ -78,7 +78,7 @@ class Entropy(exp.Expression, exp.AggFunc):
     """ENTROPY(x)."""
 
 
-class Histogram(exp.Expression, exp.AggFunc):
+class ValueHistogram(exp.Expression, exp.AggFunc):
     """HISTOGRAM(x)."""
 
 
@@ -93,7 +93,7 @@ SPELLINGS: dict[str, type[exp.Expression]] = {
     "SEM": StandardError,
     "KURTOSIS_POP": KurtosisOfPopulation,
     "ENTROPY": Entropy,
-    "HISTOGRAM": Histogram,
+    "HISTOGRAM": ValueHistogram,
 }
 """Aggregates that the parser knows by no class of their own."""
 

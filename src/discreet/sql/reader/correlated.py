@@ -46,7 +46,11 @@ def correlated_value(rows: "Lookups", node: Node) -> Expression:
     outer = [reader.checked(there) for _, there in pairs]
     rows.syntax.read_as(node, inner)
     visible = {Column(one.column): one for one in rows.columns}
-    whose = [_identify(visible.get(one), there) for one, there in zip(outer, found.columns)]  # noqa: B905 - the value is last
+    sides = zip(outer, found.columns, strict=False)  # the value is last, and equal to nothing
+    whose = [
+        _identify(visible.get(one) if isinstance(one, Column) else None, there)
+        for one, there in sides
+    ]
     if True not in whose:
         raise rows.syntax.refuse(node, _PERSON)
     taken = {one.lower() for one in rows.types}

@@ -8,10 +8,8 @@ from sqlglot import exp
 
 from discreet.errors import InputError, QueryRefused
 from discreet.plan.answer_program import Program
-from discreet.plan.expressions import Column
-from discreet.plan.query import SortKey
 from discreet.plan.relations import Relation, Scan
-from discreet.plan.released_tables import PublicRows, ReleasedTable, SortedTable
+from discreet.plan.released_tables import PublicRows
 from discreet.plan.schema import PublicTable, Schema
 from discreet.plan.spread_rows import spread as spread_rows
 from discreet.sql.reader.aggregates import NeedsOneRowEach
@@ -21,26 +19,22 @@ from discreet.sql.reader.names import (
     PERSON,
     NamedRelation,
     Visible,
-    bare_word,
     check_name,
     nearest,
     scan_columns,
 )
 from discreet.sql.reader.refusals import CLAUSES, NODES, ROW_OUTPUT, SET_OPERATION, Refusal
-from discreet.sql.reader.released_from import join_answers, pivot, side_by_side
+from discreet.sql.reader.released_from import join_answers, pivot, side_by_side, stack_answers
 from discreet.sql.reader.released_select import ReleasedSelect
-from discreet.sql.reader.released_tables import NO_FROM, answer_of, program_of
+from discreet.sql.reader.released_tables import NO_FROM, program_of
 from discreet.sql.reader.released_values import (
     Answer,
     is_simple,
-    orders,
-    position,
-    read_limits,
     read_over,
 )
 from discreet.sql.reader.select import SelectReader
 from discreet.sql.reader.set_operations import combine
-from discreet.sql.reader.syntax import Node, Syntax, Word, conjuncts, order_parts
+from discreet.sql.reader.syntax import Node, Syntax, Word, conjuncts
 
 Released: TypeAlias = tuple[Program | None, list[Visible]]
 """Released rows and their columns; None where there is no FROM."""
@@ -127,7 +121,8 @@ class RelationReader:
         distinct = self.syntax.part(node, "distinct")
         left, right = (self.read(self.syntax.part(node, part)) for part in ("this", "expression"))
         if isinstance(left, Answer) and isinstance(right, Answer) and isinstance(node, exp.Union):
-            return self._stacked(node, left, right, distinct=distinct is not False)
+            sides = [program_of(self._impersonal(one, node)) for one in (left, right)]
+            return stack_answers(self.syntax, node, *sides, distinct=distinct is not False)
         if isinstance(left, Answer) and isinstance(right, Answer):
             raise self.syntax.refuse(node, _SETS_OF_ANSWERS)
         if isinstance(left, Answer) or isinstance(right, Answer):
@@ -149,29 +144,6 @@ class RelationReader:
         if isinstance(found, Answer):
             raise self.syntax.refuse(node, otherwise)
         return found
-
-    def _stacked(self, node: Node, above: Answer, below: Answer, *, distinct: bool) -> Answer:
-        sides = [program_of(self._impersonal(one, node)) for one in (above, below)]
-        try:
-            program = sides[0].above(sides[1])
-        except InputError as error:
-            raise self.syntax.blame(node, error) from None
-        program = program.distinct() if distinct else program
-        return answer_of(replace(program, table=self._sorted(node, program.table)))
-
-    def _sorted(self, node: Node, table: ReleasedTable) -> ReleasedTable:
-        """ORDER BY and LIMIT after a UNION: of its columns, by name or place."""
-        names, order = list(table.columns), list[SortKey]()
-        for part, descending, first in order_parts(self.syntax, node):
-            at = position(self.syntax, part, len(names))
-            word = bare_word(self.syntax, part)
-            named = [name for name in names if word is not None and word.names(name)]
-            if at is None and not named:
-                raise self.syntax.refuse(part, _UNION_ORDER)
-            key = Column(named[0] if at is None else names[at])
-            order += orders(key, descending=descending, nulls_first=first)
-        limits = read_limits(self.syntax, node)
-        return SortedTable(table, tuple(order), *limits) if order or limits != (None, 0) else table
 
     def sources(self, select: Node) -> tuple[NamedRelation | Public, list[Node] | None]:
         """The FROM of a subquery inside a condition, and what it has left of WHERE."""
@@ -470,12 +442,6 @@ _SETS_OF_ANSWERS = Refusal(
     "INTERSECT or EXCEPT of answers",
     "rows with noisy numbers are hardly ever equal",
     "compare the keys: WHERE key IN (SELECT key FROM ... GROUP BY key), or NOT IN",
-)
-_UNION_ORDER = Refusal(
-    "clause",
-    "ORDER BY after UNION names no column of the answer",
-    "both sides are sorted together, by what they are called on the left",
-    "name a column, or its place",
 )
 _ALL = Refusal(
     "set_operation",

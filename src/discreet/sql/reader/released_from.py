@@ -10,7 +10,7 @@ from discreet.errors import InputError
 from discreet.plan.answer_program import Program
 from discreet.plan.expressions import Call, Column, Expression, Function, Literal
 from discreet.plan.kinds import Kind
-from discreet.plan.query import Aggregate, AggregateFunction, Query
+from discreet.plan.query import Aggregate, AggregateFunction, Query, SortKey
 from discreet.plan.reads import mentions
 from discreet.plan.relations import Named
 from discreet.plan.released_tables import (
@@ -19,15 +19,17 @@ from discreet.plan.released_tables import (
     JoinKind,
     RegroupedTable,
     ReleasedTable,
+    SortedTable,
     is_single,
 )
-from discreet.sql.reader.aggregates import AggregateCall, Aggregates
+from discreet.sql.reader.aggregate_calls import AggregateCall
+from discreet.sql.reader.aggregates import Aggregates
 from discreet.sql.reader.expressions import ExpressionReader
-from discreet.sql.reader.names import Visible, fresh, resolve
+from discreet.sql.reader.names import Visible, bare_word, fresh, resolve
 from discreet.sql.reader.refusals import Refusal
 from discreet.sql.reader.released_tables import answer_of, program_of
-from discreet.sql.reader.released_values import Answer
-from discreet.sql.reader.syntax import Node, Syntax
+from discreet.sql.reader.released_values import Answer, orders, position, read_limits
+from discreet.sql.reader.syntax import Node, Syntax, order_parts
 
 # --- PIVOT ----------------------------------------------------------------------------------------
 
@@ -84,6 +86,36 @@ def _pivoted(
     if len(asked) != 1 or not isinstance(asked[0][0].measure, AggregateFunction):
         raise syntax.refuse(node, _PIVOT)
     return suffix, asked[0][0]
+
+
+# --- UNION ----------------------------------------------------------------------------------------
+
+
+def stack_answers(
+    syntax: Syntax, node: Node, above: Program, below: Program, *, distinct: bool
+) -> Answer:
+    """UNION of answers, with its ORDER BY and LIMIT."""
+    try:
+        program = above.above(below)
+    except InputError as error:
+        raise syntax.blame(node, error) from None
+    program = program.distinct() if distinct else program
+    return answer_of(replace(program, table=_sorted(syntax, node, program.table)))
+
+
+def _sorted(syntax: Syntax, node: Node, table: ReleasedTable) -> ReleasedTable:
+    """ORDER BY and LIMIT after a UNION: of its columns, by name or place."""
+    names, order = list(table.columns), list[SortKey]()
+    for part, descending, first in order_parts(syntax, node):
+        at = position(syntax, part, len(names))
+        word = bare_word(syntax, part)
+        named = [name for name in names if word is not None and word.names(name)]
+        if at is None and not named:
+            raise syntax.refuse(part, _UNION_ORDER)
+        key = Column(named[0] if at is None else names[at])
+        order += orders(key, descending=descending, nulls_first=first)
+    limits = read_limits(syntax, node)
+    return SortedTable(table, tuple(order), *limits) if order or limits != (None, 0) else table
 
 
 # --- FROM -----------------------------------------------------------------------------------------
@@ -203,4 +235,10 @@ _JOIN = Refusal(
     "a join of answers that is not INNER, LEFT, RIGHT, FULL ... ON, or CROSS",
     "answers are joined on conditions",
     "write JOIN ... ON a.city = b.city",
+)
+_UNION_ORDER = Refusal(
+    "clause",
+    "ORDER BY after UNION names no column of the answer",
+    "both sides are sorted together, by what they are called on the left",
+    "name a column, or its place",
 )

@@ -1,5 +1,6 @@
 """A quantile alone has an interval in values, for a share of its price."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -12,7 +13,7 @@ from discreet.answer.plan.measure import (
     quantile_guarantee,
     quantile_scale,
 )
-from discreet.answer.plan.quantile_draws import BRACKETS, quantile_draws
+from discreet.answer.plan.quantile_draws import BRACKETS, draw_mode, quantile_draws
 from discreet.mechanisms.quantile import law_of_cells
 from discreet.plan.bounding import FULL, ContributionBounds, NoiseKind
 from discreet.plan.expressions import Column
@@ -20,6 +21,7 @@ from discreet.plan.sensitivity import Strategy
 from discreet.plan.statistics import Ranks
 from discreet.privacy import Neighbours
 from discreet.privacy.budgets.charges import EPSILON, RHO, price
+from discreet.privacy.numerics.rounding import Interval, total
 
 CELLS = 64
 ranked = Ranks(Column("x"), None, 0.0, 1.0, CELLS)
@@ -170,3 +172,65 @@ def test_intervals_are_merged_with_those_of_earlier_answers(curator):
     curator.sql(MEDIAN, epsilon=0.5)
     merged = curator.remeasure(MEDIAN, epsilon=1)
     assert merged.half_widths["m"].to_pylist()[0] < 15
+
+
+# --- the most frequent value ----------------------------------------------------------------------
+
+
+def mode_law(counts, scale):
+    """The exact probability of each cell."""
+    weights = [Interval.of(Fraction(int(one) * FULL) / scale).exp() for one in counts]
+    whole = total(weights)
+    return [weight / whole for weight in weights]
+
+
+MODES = [[0, 0, 0], [5, 0, 0], [3, 3, 0], [2, 1, 7]]
+
+
+@pytest.mark.parametrize("counts", MODES)
+@pytest.mark.parametrize("where", range(3))
+@pytest.mark.parametrize(("rows", "epsilon"), [(1, EPS), (4, LITTLE)])
+def test_one_person_moves_the_law_of_a_mode_by_epsilon_at_most(counts, where, rows, epsilon):
+    """A person with as many rows as limits allow, all in one cell: the worst there is."""
+    one = replace(measurement(NoiseKind.LAPLACE, epsilon), contributions=ContributionBounds(
+        NoiseKind.LAPLACE, rows, 1))  # fmt: skip
+    scale = quantile_scale(one, Fraction(1), 1)
+    more = [n + rows * (at == where) for at, n in enumerate(counts)]
+    ratios = [
+        max((a / b).hi, (b / a).hi)
+        for a, b in zip(mode_law(counts, scale), mode_law(more, scale), strict=True)
+    ]
+    most = Interval.of(epsilon).exp()
+    assert max(ratios) <= most.hi
+    halved = [
+        max((a / b).lo, (b / a).lo)
+        for a, b in zip(mode_law(counts, scale / 3), mode_law(more, scale / 3), strict=True)
+    ]
+    assert max(halved) > most.hi  # a scale that is too small shows
+
+
+def test_a_mode_is_the_most_frequent_cell_and_any_where_nobody_is():
+    cells, weights = np.array([1, 5]), np.array([40, 9]) * FULL
+    assert draw_mode(cells, weights, 8, Fraction(FULL, 4)) == 1
+    nobody = np.empty(0, dtype=np.int64)
+    assert len({draw_mode(nobody, nobody, 4, Fraction(1)) for _ in range(80)}) == 4
+
+
+def test_a_mode_costs_what_a_quantile_at_an_end_does():
+    one = measurement(NoiseKind.GAUSSIAN, Fraction(1, 50))
+    scale = quantile_scale(one, Fraction(1), 1)
+    paid = quantile_guarantee(one, [(Fraction(1), scale)])
+    assert price(paid, RHO).amount <= Fraction(1, 50)
+
+
+@pytest.mark.parametrize("of", ["city", "age", "kind"])
+def test_modes_are_told_of_declared_and_of_found_values(of):
+    rows = pa.table({
+        "id": list(range(600)), "city": ["Oslo", "Rome", "Oslo"] * 200, "age": [30, 31, 30] * 200,
+        "kind": ["a", "b", "a"] * 200,
+    })  # fmt: skip
+    columns = {"city": dp.Keys(["Rome", "Oslo"]), "age": dp.Bounds(0, 99)}
+    with dp.Curator.in_memory() as made:
+        made.add("t", rows, unit="id", budget=dp.Budget(epsilon=50, delta=1e-6), columns=columns)
+        told = made.sql(f"SELECT MODE({of}) AS m, COUNT(*) AS n FROM t", epsilon=20)  # noqa: S608
+    assert told.table["m"].to_pylist() == [rows[of][0].as_py()]

@@ -125,12 +125,41 @@ def test_a_table_is_named_and_never_described(curator, question):
         canonical.read(forged, curator.schema)
 
 
-def test_joins_are_for_sql(curator):
-    text = "SELECT country, COUNT(*) AS n FROM visits JOIN cities ON city = name GROUP BY country"
+SQL = [
+    "SELECT country, COUNT(*) AS n FROM visits JOIN cities ON city = name GROUP BY country",
+    """SELECT COUNT(*) AS n FROM (SELECT person, COUNT(*) AS c, QUANTILE_CONT(amount, 0.9) AS q FROM
+    visits GROUP BY person) WHERE c > 2""",
+    """SELECT AVG(amount - before) AS g FROM (SELECT amount, LAG(amount) OVER (PARTITION BY person
+    ORDER BY city) AS before FROM visits)""",
+    """SELECT COUNT(*) AS n FROM visits v WHERE EXISTS (SELECT 1 FROM visits w WHERE w.person =
+    v.person AND w.amount > v.amount) AND city IN (SELECT name FROM cities)""",
+    "SELECT COUNT(*) AS n FROM visits v JOIN visits w ON v.person = w.person AND v.city = w.city",
+    "SELECT COUNT(*) AS n FROM (SELECT person FROM visits UNION ALL SELECT person FROM visits)",
+    """SELECT t.city, n FROM (SELECT city, COUNT(*) AS n FROM visits GROUP BY city) t JOIN cities c
+    ON c.name = t.city""",
+    "SELECT MODE(city) AS m, SUM(DISTINCT CAST(amount AS BIGINT)) AS s FROM visits",
+]
+
+
+@pytest.mark.parametrize("text", SQL)
+def test_people_and_tables_of_answers_are_read_back(curator, text):
     query = read(text, curator.schema)
 
-    with pytest.raises(InputError, match="ask it in SQL"):
-        read_plan(canonical.write(query), curator.schema)
+    assert read_plan(canonical.write(query), curator.schema) == query
+
+
+def test_a_forged_join_of_rows_of_others_is_refused(curator):
+    """A join names no person: whose rows meet is no part of the text, and cannot be forged."""
+    joined = json.loads(canonical.write(read(SQL[4], curator.schema)))
+    text = json.dumps(joined)
+    assert '"_person"' not in text
+    for old, new in (
+        ('"JoinPerson"', '"JoinAnybody"'),
+        ('"inner"', '"cross"'),
+        ("city", "_person"),
+    ):
+        with pytest.raises(DiscreetError):
+            read_plan(text.replace(old, new), curator.schema)
 
 
 def test_parts_that_refer_to_one_another_are_refused_before_they_are_built(curator, question):
