@@ -37,9 +37,7 @@ def columns_of(table: Table) -> list[str]:
     return [name for name in table.columns if name != owner]
 
 
-def read_columns(
-    table: Table, names: Iterable[Any], bins: Any
-) -> Iterator[tuple[str, Type, int]]:
+def read_columns(table: Table, names: Iterable[Any], bins: Any) -> Iterator[tuple[str, Type, int]]:
     """Columns of a table by name, each with its number of bins."""
     every = columns_of(table)
     for name in names:

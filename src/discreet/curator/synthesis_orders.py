@@ -311,7 +311,9 @@ class SynthesisKind(OrderKind):
         with readable("a synthesis", 'pass {"table": "visits", "epsilon": "1", "delta": "1e-6"}'):
             table = read_table(said["table"], schema, "a synthesis")
             domain, grids = _read_domain(table, said)
-            impossible = tuple(read_fields(one, "impossible") for one in said.get("impossible") or ())
+            impossible = tuple(
+                read_fields(one, "impossible") for one in said.get("impossible") or ()
+            )
             _check_public(impossible, grids)
             facts = SynthesisFacts(
                 table,

@@ -47,7 +47,6 @@ from discreet.privacy.composition.composed import compose
 from discreet.sql.writer.dialect import Dialect
 from discreet.workload.counting_query import CountingQuery, plain_where
 from discreet.workload.domain import Attribute, Domain
-from discreet.workload.histogram import JointHistogram
 from discreet.workload.matrix import MOST_CELLS
 from discreet.workload.planner import StrategyChoice, WorkloadStrategy, plan_workload
 
@@ -160,7 +159,7 @@ class WorkloadOrder(PlannedOrder):
     def measure(self, engine: Engine, until: Deadline | None) -> bytes:
         """Noisy answers, with the deviation of each."""
         with engine.snapshot(until) as session:
-            histogram: JointHistogram = self.histogram.read(session, engine.dialect)
+            histogram = self.histogram.read(session, engine.dialect)
         strategy, choice = self.planned
         told = strategy.answer(histogram)
         return json.dumps(str(choice)).encode() + b"\n" + _packed(told, strategy.deviations())
@@ -323,9 +322,8 @@ class WorkloadKind(OrderKind):
             asked = {name for where in wheres for name in read_fields(where, "a query")}
             names = [name for name in table.columns if name in asked]
             names += sorted(map(str, asked - set(table.columns)))  # refused by their name
-            bins = said.get("bins")
-            attributes = (Attribute.of(n, of, bins=b) for n, of, b in read_columns(table, names, bins))
-            domain = Domain(tuple(attributes))
+            columns = read_columns(table, names, said.get("bins"))
+            domain = Domain(tuple(Attribute.of(name, of, bins=b) for name, of, b in columns))
             queries = tuple(CountingQuery.from_dict(domain, where) for where in wheres)
             order = WorkloadOrder(
                 table, domain, queries, read_max_rows(said, table), Price(1), Neighbours.ADD_REMOVE

@@ -94,7 +94,9 @@ class SetPlan:
             for statistic in measurement.strategy.statistics
         }
 
-    def selection(self, contributions: ContributionBounds) -> KeySelection | ThresholdedCount | None:
+    def selection(
+        self, contributions: ContributionBounds
+    ) -> KeySelection | ThresholdedCount | None:
         """How groups are found; None where all of them are public."""
         if self.shared is not None:
             return ThresholdedCount(
