@@ -357,7 +357,7 @@ class WorkloadKind(OrderKind):
 def workload_spec(
     table: str, queries: Sequence[Mapping[str, Any]], options: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The JSON of an order from what a caller typed; what is no query is refused where it is read."""
+    """The JSON of an order from what a caller typed; what is no query is refused later."""
     told = [plain_where(one) if isinstance(one, Mapping) else one for one in queries]
     return order_spec(table, {**options, "queries": told})
 
