@@ -135,7 +135,7 @@ class QuestionInterface:
         A query is {column: a value, a list of values, or Bounds(low, high)}. Which strategy is
         taken, and why, is in the release's notes.
         """
-        wheres = [plain_where(one) for one in queries]
+        wheres = [plain_where(one) if isinstance(one, Mapping) else one for one in queries]
         order = self._order("workload", {"table": table, "queries": wheres, **said})
         return self._placed(order, WorkloadRelease)
 

@@ -46,14 +46,13 @@ from discreet.privacy.composition.composed import compose
 from discreet.sql.writer.dialect import Dialect
 from discreet.workload.counting_query import CountingQuery
 from discreet.workload.domain import Attribute, Domain
-from discreet.workload.histogram import JointHistogram
 from discreet.workload.matrix import MOST_CELLS
 from discreet.workload.planner import StrategyChoice, WorkloadStrategy, plan_workload
 
 _FIELDS: Final = ("table", "queries", "bins", "max_rows", "epsilon", "delta")
 _FIX: Final = 'pass {"table": "visits", "queries": [{"age": {"low": 18, "high": 30}}], ...}'
 _SHOWN: Final = 1000
-MOST_QUERIES: Final = 100_000
+MOST_QUERIES: Final = 10_000
 """Queries of one workload."""
 
 
@@ -115,13 +114,13 @@ class WorkloadOrder(PlannedOrder):
         asked = {
             "table": self.table.name,
             "domain": self.domain.to_dict(),
-            "queries": [[list(q.clique), list(map(_runs, q.cells))] for q in self.queries],
+            "queries": [_written(query, self.domain) for query in self.queries],
             "max_rows": self.max_rows,
             "epsilon": str(self.price.epsilon),
             "delta": str(self.price.delta),
             "neighbours": self.about.value,
         }
-        return json.dumps(asked, sort_keys=True)
+        return json.dumps(asked, sort_keys=True, separators=(",", ":"))
 
     def decisions(self) -> Mapping[str, Any]:
         """How it will be measured."""
@@ -159,7 +158,7 @@ class WorkloadOrder(PlannedOrder):
     def measure(self, engine: Engine, until: Deadline | None) -> bytes:
         """Noisy answers, with the deviation of each."""
         with engine.snapshot(until) as session:
-            histogram: JointHistogram = self.histogram.read(session, engine.dialect)
+            histogram = self.histogram.read(session, engine.dialect)
         strategy, choice = self.planned
         told = strategy.answer(histogram)
         return json.dumps(str(choice)).encode() + b"\n" + _packed(told, strategy.deviations())
@@ -322,11 +321,8 @@ class WorkloadKind(OrderKind):
             asked = {name for where in wheres for name in read_fields(where, "a query")}
             names = [name for name in table.columns if name in asked]
             names += sorted(map(str, asked - set(table.columns)))  # refused by their name
-            bins = said.get("bins")
-            attributes = (
-                Attribute.of(n, of, bins=b) for n, of, b in read_columns(table, names, bins)
-            )
-            domain = Domain(tuple(attributes))
+            columns = read_columns(table, names, said.get("bins"))
+            domain = Domain(tuple(Attribute.of(name, of, bins=b) for name, of, b in columns))
             queries = tuple(CountingQuery.from_dict(domain, where) for where in wheres)
             order = WorkloadOrder(
                 table, domain, queries, read_max_rows(said, table), Price(1), Neighbours.ADD_REMOVE
@@ -336,13 +332,11 @@ class WorkloadKind(OrderKind):
     def read(self, order: Order, schema: Schema) -> WorkloadOrder:
         """The plan that was stored."""
         stored = json.loads(order.plan)
+        domain = Domain.from_dict(stored["domain"])
         return WorkloadOrder(
             read_table(stored["table"], schema, "a workload"),
-            Domain.from_dict(stored["domain"]),
-            tuple(
-                CountingQuery(tuple(clique), tuple(map(_cells, cells)))
-                for clique, cells in stored["queries"]
-            ),
+            domain,
+            tuple(_read(query, domain) for query in stored["queries"]),
             stored["max_rows"],
             self.price(order),
             Neighbours(stored["neighbours"]),
@@ -374,8 +368,27 @@ def _runs(cells: Sequence[int]) -> list[list[int]]:
     return found
 
 
-def _cells(runs: Sequence[Sequence[int]]) -> tuple[int, ...]:
-    return tuple(cell for first, last in runs for cell in range(first, last + 1))
+def _written(query: CountingQuery, domain: Domain) -> list[Any]:
+    """A query as few letters: the place of each column and its cells, as "0-9,12".
+
+    The ledger keeps every order for ever, and has little room for each.
+    """
+    parts: list[Any] = []
+    for name, cells in zip(query.clique, query.cells, strict=True):
+        runs = (f"{first}-{last}" if last > first else str(first) for first, last in _runs(cells))
+        parts += [domain.place(name), ",".join(runs)]
+    return parts
+
+
+def _read(written: Sequence[Any], domain: Domain) -> CountingQuery:
+    """The query that `_written` wrote."""
+    clique = tuple(domain.names[place] for place in written[::2])
+    return CountingQuery(clique, tuple(map(_cells, written[1::2])))
+
+
+def _cells(runs: str) -> tuple[int, ...]:
+    ends = (run.partition("-") for run in runs.split(",") if run)
+    return tuple(c for first, _, last in ends for c in range(int(first), int(last or first) + 1))
 
 
 def _words(query: CountingQuery, labels: Mapping[str, Sequence[str]]) -> str:

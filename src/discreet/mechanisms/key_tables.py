@@ -102,10 +102,11 @@ def added_divergences(epsilon: Fraction, delta: Fraction, keys: int) -> Row | No
     Why: p(n) = (1 - d) a + d e and p(n + 1) = (1 - d) b + d e', with e, e' in [0, 1] and the
     divergence of order alpha of Bernoulli a and b at most t both ways. `keys` such steps are, with
     probability (1 - d)^keys, a pair of products whose divergence is at most keys t; that is
-    (epsilon, delta2) for delta2 = exp((alpha - 1)(keys t - epsilon))/(alpha - 1) (1 - 1/alpha)^alpha
-    (Canonne, Kamath, Steinke 2020), and delta2 + 1 - (1 - d)^keys <= delta. A rare event may grow by
-    a large factor at little divergence, which no epsilon of its own would allow. `None` where no
-    order gives t > 0.
+    (epsilon, delta2) for
+        delta2 = exp((alpha - 1)(keys t - epsilon))/(alpha - 1) (1 - 1/alpha)^alpha
+    (Canonne, Kamath, Steinke 2020), and delta2 + 1 - (1 - d)^keys <= delta. A rare event may grow
+    by a large factor at little divergence, which no epsilon of its own would allow. `None` where
+    no order gives t > 0.
     """
     least = min(epsilon, _LARGEST)
     usual = Interval.of(1 / delta).log().upper / Interval.of(least).lower

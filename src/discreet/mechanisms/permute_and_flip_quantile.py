@@ -1,7 +1,6 @@
 """Quantiles by permute-and-flip: closer than by the exponential mechanism, for a pure epsilon."""
 
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any, Final
 
 import numpy as np
@@ -11,8 +10,8 @@ from discreet import noise
 from discreet.mechanisms.exponential import utility_gap
 from discreet.mechanisms.laplace_tail import failure
 from discreet.mechanisms.mechanism import Law
-from discreet.mechanisms.median import CellCounts, Segments
-from discreet.mechanisms.quantile import Quantile
+from discreet.mechanisms.median import CellCounts
+from discreet.mechanisms.quantile import Quantile, draw_cells
 from discreet.privacy import Pure
 from discreet.rationals import Real
 
@@ -60,15 +59,10 @@ class PermuteAndFlipQuantile(Quantile):
 
     def cells(self, ranks: CellCounts, runs: int) -> NDArray[np.int64]:
         """Cells of `runs` independent answers."""
-        pieces, temperature = self._pieces(ranks)
-        chosen = noise.permute_and_flip(pieces.scores, temperature, runs, pieces.widths)
-        # How wide a piece is tells how far apart two people are, and must not show in the work.
-        inside = noise.below(pieces.widths[chosen], at_most=self.range.size)
-        return np.asarray(pieces.starts[chosen] + inside, dtype=np.int64)
-
-    def _pieces(self, ranks: CellCounts) -> tuple[Segments, Fraction]:
-        pieces = ranks.segments(0, self.range.size - 1, self.quantile)
-        return pieces, self.scale * self.quantile.denominator
+        ends = 0, self.range.size - 1
+        return draw_cells(
+            ranks, ends, self.quantile, self.scale, runs, choose=noise.permute_and_flip
+        )
 
     def _points(self, values: Any) -> Law:
         """The probability of every grid point.
@@ -77,7 +71,9 @@ class PermuteAndFlipQuantile(Quantile):
         times the integral over u from 0 to 1 of the product of 1 - p_j u, j not i: a polynomial of
         degree below the number of points, which half as many Gauss points integrate exactly.
         """
-        pieces, temperature = self._pieces(CellCounts.read(values, self.range))
+        ranks = CellCounts.read(values, self.range)
+        pieces = ranks.segments(0, self.range.size - 1, self.quantile)
+        temperature = self.scale * self.quantile.denominator
         best = int(pieces.scores.max())
         coins = [float(np.exp(float((int(s) - best) / temperature))) for s in pieces.scores]
         nodes, weights = np.polynomial.legendre.leggauss(self.range.size // 2 + 1)

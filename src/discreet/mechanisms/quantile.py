@@ -305,12 +305,20 @@ class Quantiles(RowMechanism):
 
 
 def draw_cells(
-    ranks: CellCounts, ends: tuple[int, int], target: Fraction, scale: Fraction, runs: int
+    ranks: CellCounts,
+    ends: tuple[int, int],
+    target: Fraction,
+    scale: Fraction,
+    runs: int,
+    choose: Callable[..., Any] = noise.choose,
 ) -> NDArray[np.int64]:
-    """Cells from one end to the other, each with weight exp(-miss/scale), `runs` times."""
+    """Cells from one end to the other, by how far each misses over scale, `runs` times.
+
+    `choose` is how: by the exponential mechanism, or `noise.permute_and_flip`.
+    """
     pieces = ranks.segments(*ends, target)
     temperature = scale * target.denominator
-    chosen = noise.choose(pieces.scores, temperature, runs, pieces.widths)
+    chosen = choose(pieces.scores, temperature, runs, pieces.widths)
     # How wide a piece is tells how far apart two people are, and must not show in the work.
     inside = noise.below(pieces.widths[chosen], at_most=ends[1] - ends[0] + 1)
     return np.asarray(pieces.starts[chosen] + inside, dtype=np.int64)

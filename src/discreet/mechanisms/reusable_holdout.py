@@ -301,7 +301,7 @@ class _Scores:
     of_kinds: tuple[float, ...]
 
     def __call__(self, examples: Any) -> NDArray[np.float64]:
-        return np.array(self.of_kinds)[np.asarray(examples)]
+        return np.asarray(np.array(self.of_kinds)[np.asarray(examples)], dtype=np.float64)
 
 
 _ODD = (-math.inf, math.nan, math.inf, 1e300)

@@ -120,11 +120,11 @@ class RangeBlocks:
 
     @property
     def _count(self) -> int:
-        return self.blocks.strategy.shape[1]
+        return int(self.blocks.strategy.shape[1])
 
     @property
     def _length(self) -> int:
-        return self.within.strategy.shape[1]
+        return int(self.within.strategy.shape[1])
 
     @cached_property
     def _spread(self) -> float:

@@ -149,16 +149,14 @@ class ResidualPlan:
 
     def measure(self, histogram: JointHistogram) -> "ResidualAnswers":
         """Measure every residual once."""
-        return ResidualAnswers(
-            self, {part: self._measured(histogram, part) for part in self.variances}
-        )
+        found = {part: self._measured(histogram, part) for part in self.variances}
+        return ResidualAnswers(self, found)
 
     def _measured(self, histogram: JointHistogram, part: Clique) -> Floats:
         grid = _grid(self.domain, part)
         small = histogram.total < _ROOM // grid
-        exact = _residual(
-            histogram.marginal(part).astype(np.int64 if small else object), whole=True
-        )
+        counts = histogram.marginal(part).astype(np.int64 if small else object)
+        exact = _residual(counts, whole=True)
         cost = _cost(self.domain, part, self.neighbours)
         mechanism = RoundedGaussian(
             variance=self.variances[part],

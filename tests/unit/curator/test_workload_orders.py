@@ -77,7 +77,8 @@ def test_a_stored_order_is_measured_by_the_strategy_that_was_chosen(curator):
     measured = offer.planned.measure(curator._data_store.open(()), None)
     assert again.present(measured) == offer.planned.present(measured)
     text = json.loads(again.text)
-    assert text["queries"][0] == [["age"], [[[0, 9]]]]
+    assert text["queries"] == [[0, "0-9"], [1, "0"], []]
+    assert again.queries == offer.planned.queries
 
 
 def test_a_crash_after_measuring_is_finished_with_the_same_noise(tmp_path, monkeypatch):
@@ -106,6 +107,8 @@ def test_a_server_gives_the_same_answers(tmp_path):
     ("spec", "said"),
     [
         ({"queries": []}, "queries are no list"),
+        ({"queries": [5]}, "a query"),
+        ({"queries": [{}]}, "no columns"),
         ({"queries": {"age": 1}}, "queries are no list"),
         ({"queries": [{"shoe": [1]}]}, "no column shoe"),
         ({"queries": [{"id": [1]}]}, "no column id"),

@@ -39,7 +39,7 @@ from discreet.answer.plan.set_plan import (
 )
 from discreet.answer.plan.sql_statements import SetStatements
 from discreet.engines.engine import Deadline, Engine, Session
-from discreet.plan.bounding import ContributionBounds, group_count
+from discreet.plan.bounding import ContributionBounds, NoiseKind, group_count
 from discreet.plan.query import AggregateFunction, level_of
 from discreet.plan.statistics import Distinct, Ranks, Statistic
 from discreet.privacy import Guarantee
@@ -176,7 +176,8 @@ def _cells(
     plans = {one.strategy.statistics[0]: one for one in measurements}
     spent: dict[Statistic, Guarantee] = {}
     for statistic, quantiles in wanted.items():
-        draws = quantile_draws(quantiles, plan.brackets, lost, modes)
+        flips = plan.noise_kind is NoiseKind.LAPLACE
+        draws = quantile_draws(quantiles, plan.brackets, lost, modes, flips=flips)
         scales = [quantile_scale(plans[statistic], one.level, one.levels) for one in draws]
         levels = [(one.level, scale) for one, scale in zip(draws, scales, strict=True)]
         spent[statistic] = quantile_guarantee(plans[statistic], levels)

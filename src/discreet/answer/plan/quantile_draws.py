@@ -26,8 +26,10 @@ _MOST_WEIGHT = 1 << 60
 class QuantileDraw:
     """One choice of a cell: a quantile (side 0), or the lower or upper end of its interval.
 
-    It has one part in `levels` of the price of all that are chosen from the same values. A `mode`
-    is the most frequent cell.
+    It has one part in `levels` of the price of all that are chosen from the same values. Where
+    noise is Laplace, cells are chosen by permute-and-flip, which has the same epsilon as the
+    exponential mechanism and errs less; otherwise by that, which has less rho. A `mode` is the most
+    frequent cell.
     """
 
     name: str
@@ -35,6 +37,7 @@ class QuantileDraw:
     level: Fraction
     levels: Fraction
     mode: bool = False
+    flips: bool = False
 
     def cell(
         self, cells: NDArray[np.int64], weights: NDArray[np.int64], size: int, scale: Fraction
@@ -49,7 +52,10 @@ class QuantileDraw:
             cell above c has weight q n + m or more below it, where p (n + m) is wanted, and misses
             by (1 - p) m at least; m is so large that all cells together miss by that with
             probability 1 in 40 at most. One row more allows for interpolated quantiles. Nothing is
-            assumed of n. For the upper end the same holds with p m.
+            assumed of n. For the upper end the same holds with p m. Permute-and-flip moves by
+            2 max(q, 1 - q)/scale for a row, as the exponential mechanism does (by 1/scale at q = 0
+            and 1, where all misses move one way), and chooses no cell that misses by t more often
+            than exp(-t/scale).
         Edge cases:
             People far over the limit weigh nothing, and a cell that only they are in counts as
             empty; so does a group of nobody else. Noise too wide for any data leaves the whole
@@ -60,7 +66,8 @@ class QuantileDraw:
         if self._extra(size, scale) > _MOST_WEIGHT:
             return 0 if self.side < 0 else size - 1
         ranks = self.ranks(cells, weights, size, scale)
-        return int(draw_cells(ranks, (0, size - 1), self.level, scale, 1)[0])
+        choose = noise.permute_and_flip if self.flips else noise.choose
+        return int(draw_cells(ranks, (0, size - 1), self.level, scale, 1, choose)[0])
 
     def ranks(
         self, cells: NDArray[np.int64], weights: NDArray[np.int64], size: int, scale: Fraction
@@ -116,6 +123,8 @@ def quantile_draws(
     brackets: Sequence[str],
     lost: float = 0.0,
     modes: Sequence[str] = (),
+    *,
+    flips: bool = False,
 ) -> list[QuantileDraw]:
     """All choices for quantiles of the same values, those in `brackets` with an interval.
 
@@ -124,10 +133,11 @@ def quantile_draws(
     found = []
     for name, level in quantiles:
         each = sharing(len(quantiles), bracketed=name in brackets)
-        found.append(QuantileDraw(name, 0, level, each, name in modes))
+        found.append(QuantileDraw(name, 0, level, each, name in modes, flips))
         if name in brackets:
             share = 2 * len(quantiles) / BRACKETS
-            found += [QuantileDraw(name, i, _moved(level, i * lost), share) for i in (-1, 1)]
+            ends = ((i, _moved(level, i * lost)) for i in (-1, 1))
+            found += [QuantileDraw(name, i, moved, share, flips=flips) for i, moved in ends]
     return found
 
 

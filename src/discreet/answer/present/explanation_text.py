@@ -157,7 +157,9 @@ def _measured(part: "ExplainedSet") -> list[str]:
     for line in part.options[0].lines:
         unit = "epsilon" if line.noise_kind is NoiseKind.LAPLACE else "rho"
         scale = f"{line.scale:,.4g}" if line.scale else "in ranks"
-        noise_kind = line.noise_kind.value if line.scale else "exponential"
+        pure = line.noise_kind is NoiseKind.LAPLACE
+        ranked = "permute-and-flip" if pure else "exponential"
+        noise_kind = line.noise_kind.value if line.scale else ranked
         noise = f"{noise_kind}, {unit} {cost(line.cost)}"
         users = ", ".join(plain(name) for name in line.columns)
         share = f"{float(line.share):.0%}" if line.share else "with it"
