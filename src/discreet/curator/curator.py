@@ -409,6 +409,7 @@ class Curator(OwnerInterface, QuestionInterface):
         """Finish what is being computed and let go of files; what was charged stays."""
         self._jobs.close()
         self._epochs.close()
+        self._answer_service.people.save()
         self._data_store.close()
         self._ledger.close()
 

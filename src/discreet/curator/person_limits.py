@@ -16,6 +16,7 @@ from discreet.plan.kinds import Kind
 from discreet.privacy.budgets.individual_balances import limit_units
 from discreet.rationals import Real
 from discreet.sql.writer.individual import keyed_person
+from discreet.sql.writer.stored_view import written_name
 
 BUDGET, LIMIT = "people budget", "person limit"
 """The kinds of entry that say what everybody in a dataset, or one person, may lose."""
@@ -90,8 +91,11 @@ def record_limit(
     ledger.record(LIMIT, by=by, facts={**facts, "final": True} if final else facts)
 
 
-def hash_person(engine: Engine, unit: Any, kind: Kind, key: str) -> str:
-    """The keyed hash of somebody's name, whether they are in the data or not."""
+def hash_person(engine: Engine, unit: Any, kind: Kind, key: str, *, written: bool) -> str:
+    """The keyed hash of somebody's name, whether they are in the data or not.
+
+    It is `written` as a text where people have an account for every period.
+    """
     right = isinstance(unit, _TYPES[kind]) and not (isinstance(unit, float) and not isfinite(unit))
     if isinstance(unit, dt.datetime) and unit.tzinfo is not None:
         unit = unit.astimezone(dt.UTC)
@@ -103,6 +107,8 @@ def hash_person(engine: Engine, unit: Any, kind: Kind, key: str) -> str:
         )
     dialect = engine.dialect
     name = dialect.ordinal(dialect.literal(unit, kind), kind)
+    if written:
+        name, kind = written_name(name, kind, dialect), Kind.TEXT
     text = keyed_person(dialect, name, kind, key)
     with engine.snapshot() as session:
         rows = [row for batch in session.stream(f"SELECT {text} AS h") for row in batch.to_pylist()]
