@@ -118,8 +118,8 @@ class PersonAccounts:
         self.balances = IndividualBalances(population.limit)
         self.sequence = 0
         self._lock = threading.RLock()
-        self._name_kind, self.every = _kind_of(data_store, population.datasets)
-        self._kind = Kind.TEXT if self.every else self._name_kind
+        self.name_kind, self.every = _kind_of(data_store, population.datasets)
+        self._kind = Kind.TEXT if self.every else self.name_kind
         known = Kind.INTEGER if self._kind in (Kind.REAL, Kind.TIMESTAMP) else self._kind
         self._names = pa.array([], ARROW[known])
         self._places = np.zeros(0, dtype=np.int64)
@@ -183,7 +183,7 @@ class PersonAccounts:
 
     def hash_of(self, unit: object, engine: Engine) -> str:
         """What stands for a person here, whether they are in the data or not."""
-        return hash_person(engine, unit, self._name_kind, self._key, written=self.every is not None)
+        return hash_person(engine, unit, self.name_kind, self._key, written=self.every is not None)
 
     def _entries(self, until: int) -> list[Entry]:
         datasets, after = self.population.datasets, self.sequence

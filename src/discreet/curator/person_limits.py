@@ -1,6 +1,7 @@
 """Who shares accounts, and how much each person may lose: what the ledger says of it."""
 
 import datetime as dt
+from contextlib import suppress
 from dataclasses import dataclass
 from math import isfinite
 from typing import Any, Final
@@ -89,6 +90,30 @@ def record_limit(
     """Say what one person may lose; after a `final` word nothing changes it again."""
     facts: dict[str, Any] = {"account": hash_, "dataset": dataset, "units": str(units)}
     ledger.record(LIMIT, by=by, facts={**facts, "final": True} if final else facts)
+
+
+def read_name(text: str, kind: Kind) -> Any:
+    """A name as it is written, in a kind.
+
+    Example:
+        >>> read_name("17", Kind.INTEGER), read_name("17", Kind.TEXT)
+        (17, '17')
+    """
+    reads: dict[Kind, Any] = {
+        Kind.BOOLEAN: {"true": True, "false": False}.__getitem__,
+        Kind.INTEGER: int,
+        Kind.REAL: float,
+        Kind.TEXT: str,
+        Kind.DATE: dt.date.fromisoformat,
+        Kind.TIMESTAMP: dt.datetime.fromisoformat,
+    }
+    with suppress(ValueError, LookupError):
+        return reads[kind](text)
+    raise InputError(
+        "the name of a person cannot be read",
+        why=f"people are named by values of kind {kind.value} here",
+        fix="write it as it stands in the column that names people",
+    )
 
 
 def hash_person(engine: Engine, unit: Any, kind: Kind, key: str, *, written: bool) -> str:

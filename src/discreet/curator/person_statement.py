@@ -16,7 +16,13 @@ from discreet.curator.ledger import accounts
 from discreet.curator.ledger.charge_index import ChargedOrder
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.person_accounts import PersonAccounts, PersonCharge, Populations
-from discreet.curator.person_limits import limits_after, links_of, record_default, record_limit
+from discreet.curator.person_limits import (
+    limits_after,
+    links_of,
+    read_name,
+    record_default,
+    record_limit,
+)
 from discreet.curator.planned_orders import PlannedOrder
 from discreet.curator.query_orders import QueryOrder
 from discreet.errors import InputError, QueryRefused
@@ -123,6 +129,10 @@ class PeopleAdmin:
         """Say what each person of a dataset may lose in all, for ever."""
         key = self.data_store.person_key()
         record_default(self.ledger, dataset, cap.amount, key, by=self.by)
+
+    def read(self, text: str, dataset: str | None) -> Any:
+        """A name as it is written, in the kind of the column that names people."""
+        return read_name(text, self.populations.of(self._dataset(dataset)).name_kind)
 
     def limit(self, unit: object, epsilon: Real, dataset: str | None) -> None:
         """Set the limit of one person, of at most what everybody has."""
