@@ -88,7 +88,6 @@ def test_a_remote_curator_inherits_nothing_that_reads_a_folder():
     assert own - vars(Remote).keys() == {
         *("in_memory", "dummy"),  # which open one in memory
         "workbook",  # asks as anybody does
-        *("limit_person", "remove_person", "statement_for"),  # see Remote._people, which refuses
     }
 
 

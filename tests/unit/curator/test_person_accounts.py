@@ -566,6 +566,10 @@ def test_who_is_removed_leaves_a_tombstone_and_coming_back_refills_nothing():
         assert number(curator, COUNT, epsilon=122) == [99]
         assert number(curator, "SELECT COUNT(*) AS n FROM labs") == [49]
         assert curator.statement_for(60).closed
+        curator.append("visits", visits([(60, "Oslo", 1), (999, "Oslo", 1)]))
+        assert number(curator, COUNT + " WHERE city = 'Oslo'", epsilon=130) == [1]
+        curator.append("labs", visits([(60, "Oslo", 1)]))
+        assert number(curator, "SELECT COUNT(*) AS n FROM labs WHERE city = 'Oslo'") == [0]
         with pytest.raises(InputError, match="closed"):
             curator.limit_person(60, epsilon=9)
 
