@@ -11,7 +11,7 @@ import os
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -73,7 +73,8 @@ class BalanceTable:
             pq.write_table(table, fresh, compression="zstd")
             sync_file(fresh)
             fresh.replace(self._path)
-        fresh.unlink(missing_ok=True)
+        with suppress(OSError):
+            fresh.unlink(missing_ok=True)
 
     def load(self, ledger: Ledger) -> StoredBalances | None:
         """The newest balances that were saved; None where there are none to trust."""
@@ -91,15 +92,11 @@ class BalanceTable:
         return found
 
     def _proof(self, head: Head, balances: StoredBalances) -> str:
-        about: list[Any] = [*self._population.datasets, self._population.limit, *_told(head)]
+        about = (self._population, head)
         mac = hmac.new(self._key.encode(), repr(about).encode(), hashlib.sha256)
         for one in (balances.hashes, balances.owners, balances.spent):
             mac.update(np.ascontiguousarray(one).view(np.uint8).data)
         return mac.hexdigest()
-
-
-def _told(head: Head) -> tuple[int, str]:
-    return head.sequence, head.hash
 
 
 def _head(ledger: Ledger, sequence: int) -> Head | None:

@@ -261,7 +261,8 @@ class Curator(OwnerInterface, QuestionInterface):
 
     def as_auditor(self) -> Auditor:
         """What an auditor can do: read and check the ledger; answers are not in it."""
-        return Auditor(self._ledger)
+        read = self._ledger
+        return Auditor(read.entries, read.accounts, read.verify, read.export)
 
     @property
     def ledger(self) -> Ledger:
