@@ -35,6 +35,8 @@ def person() -> None:
 
     NAME is what stands in the column that names people; - reads it from the standard input, so that
     it is in no history of commands.
+
+    Example: discreet person statement 17
     """
 
 
