@@ -18,6 +18,7 @@ from discreet.answer.present.release import Release
 from discreet.curator.answer_service import AnswerService
 from discreet.curator.client import connection
 from discreet.curator.client.remote import Remote
+from discreet.engines.reading import Reading
 from discreet.errors import (
     AccessError,
     BudgetError,
@@ -88,7 +89,6 @@ def test_a_remote_curator_inherits_nothing_that_reads_a_folder():
     assert own - vars(Remote).keys() == {
         *("in_memory", "dummy"),  # which open one in memory
         "workbook",  # asks as anybody does
-        *("limit_person", "remove_person", "statement_for"),  # see Remote._people, which refuses
     }
 
 
@@ -598,7 +598,7 @@ def test_an_upload_that_was_used_makes_no_other_table_of_the_same_name(server, t
     path, token = tmp_path / "rows.parquet", server.token("ann", "owner")
     pa.parquet.write_table(clinic(20), path)
     with dp.Curator(server.url, token=token) as far:
-        upload = far._uploaded("rows", path, None)
+        upload = far._owner._uploaded("rows", path, None, Reading())
         said = {"name": "used", "unit": "person", "budget": {"epsilon": "1"}, "upload": upload}
         first, again = (server.post("/v1/datasets", token=token, json=said) for _ in range(2))
         other = server.post("/v1/datasets", token=token, json={**said, "budget": {"epsilon": "2"}})

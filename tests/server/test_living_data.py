@@ -70,3 +70,27 @@ def test_a_standing_question_grows_and_is_nobody_elses(app_state):
         bob = server.token("bob", "analyst")
         assert server.get(f"/v1/streams/{watched.charge}", token=bob).status == 404
         assert server.get("/v1/streams/999999", token=bob).status == 404
+
+
+def test_an_owner_looks_after_one_person_and_no_log_names_them():
+    with dp.Curator.in_memory() as curator:
+        budget = dp.Budget.per_person(epsilon=320, delta=1e-3)
+        about = {"unit": "id", "limits": dp.Limits(1, 1), "budget": budget}
+        curator.add("visits", rows(777_000, 777_100), **about)
+        curator.sql("SELECT COUNT(*) AS n FROM visits", epsilon=120, delta=1e-5)
+        with served(curator) as server:
+            ann, bob = server.token("ann", "owner"), server.token("bob", "analyst")
+            who = {"name": "777001", "dataset": "visits"}
+            told = server.post("/v1/people/statement", json=who, token=ann)
+            assert "part of 1 answers" in told.json()["text"]
+            assert server.post("/v1/people/statement", json=who, token=bob).status == 403
+            wrong = server.post("/v1/people/remove", json={**who, "name": "x777"}, token=ann)
+            assert (wrong.status, b"x777" in wrong.body) == (422, False)
+            limited = {**who, "name": "777002", "epsilon": "0"}
+            assert server.post("/v1/people/limit", json=limited, token=ann).json() == {"done": True}
+            assert server.post("/v1/people/remove", json=who, token=ann).json() == {"done": True}
+            logged = str(server.logs)
+        told = curator.sql("SELECT COUNT(*) AS n FROM visits", epsilon=121, delta=1e-5)
+        assert told.table.column("n").to_pylist() == [98]
+        assert "7770" not in logged
+        assert [one.by for one in curator.ledger.noted("person limit")] == ["ann", "ann"]

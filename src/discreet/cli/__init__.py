@@ -27,7 +27,7 @@ from discreet.errors import (
 _COMMANDS = (
     *("demo", "init", "add", "append", "retire", "describe", "profile", "query", "explain"),
     *("order", "budget", "ledger", "serve", "token", "witness", "synth", "release", "online"),
-    *("watch", "shell", "attack", "audit", "dossier"),
+    *("watch", "person", "shell", "attack", "audit", "dossier"),
 )
 
 

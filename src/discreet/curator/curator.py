@@ -261,7 +261,8 @@ class Curator(OwnerInterface, QuestionInterface):
 
     def as_auditor(self) -> Auditor:
         """What an auditor can do: read and check the ledger; answers are not in it."""
-        return Auditor(self._ledger)
+        read = self._ledger
+        return Auditor(read.entries, read.accounts, read.verify, read.export)
 
     @property
     def ledger(self) -> Ledger:
@@ -409,6 +410,7 @@ class Curator(OwnerInterface, QuestionInterface):
         """Finish what is being computed and let go of files; what was charged stays."""
         self._jobs.close()
         self._epochs.close()
+        self._answer_service.people.save()
         self._data_store.close()
         self._ledger.close()
 

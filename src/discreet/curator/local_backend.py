@@ -35,6 +35,7 @@ from discreet.plan.remembered import remember
 from discreet.plan.schema import PersonPeriod, Schema, Table
 from discreet.privacy import Neighbours
 from discreet.sql.reader.read import read, read_public, reads_clock
+from discreet.sql.reader.versions import split_version
 from discreet.workload.online import OnlineState
 
 
@@ -144,7 +145,9 @@ class LocalBackend(QuestionBackend):
     def offer(self, question: str | Query, terms: Terms, analyst: str | None) -> Offer[QueryOrder]:
         """Price a question that speaks of nothing but what can be seen from here."""
         if not isinstance(question, Query):
-            query = self._read(question, OWNER if analyst is None else analyst)
+            plain, version = split_version(question)
+            query = self._read(plain, OWNER if analyst is None else analyst)
+            terms = terms.on_version(version)
         elif self.scope is None:
             query = question
         else:
@@ -216,7 +219,7 @@ def _read_lately(tables: Registry, scope: frozenset[str] | None, text: str) -> Q
     return read(text, tables.within(scope).schema)
 
 
-_SAY_PERIODS: Final = ("query", "stream")
+_SAY_PERIODS: Final = ("query", "stream", "participation")
 """The kinds of orders whose statements tell whether a person or one in a period is protected."""
 
 _SHORT: Final = 4096

@@ -201,6 +201,13 @@ class OwnerInterface(ABC):
 
     # --- people with budgets of their own -------------------------------------------------------
 
+    def person_named(self, text: str, dataset: str | None = None) -> Any:
+        """The name of a person from how it is written, in the kind of the column that names them.
+
+        Example: `curator.remove_person(curator.person_named("17"))`
+        """
+        return self._people.read(text, dataset)
+
     def limit_person(self, unit: object, *, epsilon: Real, dataset: str | None = None) -> None:
         """Let one person lose less than the others, for questions from now on; 0 is to opt out.
 

@@ -25,6 +25,7 @@ from discreet.answer.execute.individual import Shares, read_shares
 from discreet.answer.execute.totals import put_domains
 from discreet.answer.measurement_plan import MeasurementPlan
 from discreet.answer.plan.sql_statements import SetStatements
+from discreet.curator.balance_table import BalanceTable, StoredBalances
 from discreet.curator.canonical_json import canonical
 from discreet.curator.data import registry
 from discreet.curator.data.data_store import DataStore
@@ -43,16 +44,20 @@ from discreet.curator.stored_orders import StoredOrder
 from discreet.engines.engine import ARROW, Deadline, Engine, Session
 from discreet.errors import LedgerError
 from discreet.plan.kinds import Kind
-from discreet.plan.schema import PERSON, EachRow, Table
+from discreet.plan.schema import PERSON, EachRow, PersonPeriod, Table
 from discreet.privacy.budgets.individual_balances import (
     IndividualBalances,
     price_units,
     share_costs,
 )
-from discreet.sql.writer.individual import WHOLE_SHARE
+from discreet.sql.writer.individual import WHOLE_SHARE, keyed_person
+from discreet.sql.writer.stored_view import PERIOD_ENDS
 
 _MOST_KEPT: Final = 1 << 28
 """Bytes of shares that are kept for charges which ask the same again."""
+
+_SAVED_EVERY, _WORTH_SAVING = 1000, 16
+"""Charges after which balances are saved; of fewer than the second it is not worth the writing."""
 
 _MASKS: Final = 256
 """Charges of which it is remembered who was left out; older ones are computed again."""
@@ -64,12 +69,13 @@ _ByAccount: TypeAlias = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 @dataclass(frozen=True, slots=True)
 class PersonCharge:
-    """One charge as it was for one person: its number, what it took of them in units.
+    """One charge as it was for one account of a person: its number, what it took in units.
 
-    `took_part` is False where their budget could not pay: then nothing of theirs was in it.
+    `took_part` is False where the account could not pay: then nothing of it was in the charge.
     """
 
     sequence: int
+    account: int
     units: int
     took_part: bool
 
@@ -92,28 +98,62 @@ class PersonAccounts:
     Neighbours:
         One person added or removed, in all datasets of the population.
     Edge cases:
-        People are known by the keyed hash of their name, from the first charge they are in.
+        People are known by the keyed hash of their name, from the first charge they are in. Where
+        the unit is a person in a period, each period of a person is an account of its own, and a
+        limit of the person holds in each.
         Charges that failed count: data may have been read for them. A charge for data that is not
         there any more is an error, and nobody is asked about until it is back.
     """
 
     def __init__(
-        self, ledger: Ledger, data_store: DataStore, population: Population, key: str
+        self,
+        ledger: Ledger,
+        data_store: DataStore,
+        population: Population,
+        key: str,
+        table: BalanceTable | None = None,
     ) -> None:
         self._ledger, self._data_store = ledger, data_store
         self.population, self._key = population, key
         self.balances = IndividualBalances(population.limit)
         self.sequence = 0
         self._lock = threading.RLock()
-        self._kind = _kind_of(data_store, population.datasets)
+        self.name_kind, self.every = _kind_of(data_store, population.datasets)
+        self._kind = Kind.TEXT if self.every else self.name_kind
         known = Kind.INTEGER if self._kind in (Kind.REAL, Kind.TIMESTAMP) else self._kind
         self._names = pa.array([], ARROW[known])
-        self._hashes = np.zeros(0, dtype="S32")
+        self._places = np.zeros(0, dtype=np.int64)
+        self._hashes = self._owners = np.zeros(0, dtype="S32")
+        self._stored: dict[bytes, int] = {}
         self._limited: dict[str, int] = {}
         self._closed: set[str] = set()
         self._left: OrderedDict[int, NDArray[np.int64]] = OrderedDict()
         self._shares: OrderedDict[str, list[_ByAccount]] = OrderedDict()
         self._watch: _Watch | None = None
+        self._table, self._unsaved = table, 0
+        self._load()
+
+    # --- the table ------------------------------------------------------------------------------
+
+    def _load(self) -> None:
+        """Begin with the balances that were saved, whose names are learnt as they are met."""
+        found = None if self._table is None else self._table.load(self._ledger)
+        if found is None:
+            return
+        self.balances.join(len(found.spent))
+        self.balances.spent[:] = found.spent
+        self._hashes, self._owners, self.sequence = found.hashes, found.owners, found.sequence
+        self._stored = {one: place for place, one in enumerate(found.hashes.tolist())}
+        for entry in limits_after(self._ledger, self.population.datasets, until=found.sequence):
+            self._limit(entry)
+
+    def save(self) -> None:
+        """Write down what is folded in, unless that is little."""
+        with self._lock:
+            if self._table is not None and self._unsaved >= _WORTH_SAVING:
+                told = (self._hashes, self._owners, self.balances.spent)
+                self._table.save(StoredBalances(self.sequence, *told), self._ledger)
+                self._unsaved = 0
 
     # --- the fold -------------------------------------------------------------------------------
 
@@ -127,6 +167,8 @@ class PersonAccounts:
                     self._limit(entry)
                 self.sequence = entry.sequence
             self.sequence = max(self.sequence, until)
+            if self._unsaved >= _SAVED_EVERY:
+                self.save()
 
     def behind(self, until: int) -> int:
         """How many charges are not folded in yet; a public number."""
@@ -141,7 +183,7 @@ class PersonAccounts:
 
     def hash_of(self, unit: object, engine: Engine) -> str:
         """What stands for a person here, whether they are in the data or not."""
-        return hash_person(engine, unit, self._kind, self._key)
+        return hash_person(engine, unit, self.name_kind, self._key, written=self.every is not None)
 
     def _entries(self, until: int) -> list[Entry]:
         datasets, after = self.population.datasets, self.sequence
@@ -156,7 +198,7 @@ class PersonAccounts:
         if entry.facts.get("final") is True:
             self._closed.add(hash_)
         self._limited[hash_] = units
-        self.balances.limits[self._hashes == hash_.encode()] = units
+        self.balances.limits[self._owners == hash_.encode()] = units
 
     def _take(self, entry: Entry, shares: Sequence[_ByAccount]) -> None:
         """Charge everybody who can pay for a question, in all its sets or in none."""
@@ -166,6 +208,7 @@ class PersonAccounts:
         ]
         places, costs = parts[0] if len(parts) == 1 else _added(parts)
         admitted = self.balances.charge(places, costs)
+        self._unsaved += 1
         self._left[entry.sequence] = places[~admitted]
         while len(self._left) > _MASKS:
             self._left.popitem(last=False)
@@ -180,8 +223,9 @@ class PersonAccounts:
         costs: NDArray[np.int64],
         admitted: NDArray[np.bool_],
     ) -> None:
-        for at in np.flatnonzero(self._hashes[places] == watch.hash.encode()):
-            watch.found.append(PersonCharge(sequence, int(costs[at]), bool(admitted[at])))
+        for at in np.flatnonzero(self._owners[places] == watch.hash.encode()):
+            told = (int(places[at]), int(costs[at]), bool(admitted[at]))
+            watch.found.append(PersonCharge(sequence, *told))
 
     # --- one question ---------------------------------------------------------------------------
 
@@ -219,7 +263,9 @@ class PersonAccounts:
         self.sequence = entry.sequence
 
     def _named(self, places: NDArray[np.int64]) -> pa.Table:
-        return pa.table({PERSON: self._names.take(pa.array(places))})
+        named = np.full(self.balances.people, -1, dtype=np.int64)
+        named[self._places] = np.arange(len(self._places))
+        return pa.table({PERSON: self._names.take(pa.array(named[places]))})
 
     # --- what people add ------------------------------------------------------------------------
 
@@ -275,19 +321,43 @@ class PersonAccounts:
 
     def _joined(self, statements: SetStatements, session: Session) -> _ByAccount:
         """The shares of a set by account; whoever is new has an account from now on."""
-        places = pa.array(np.arange(len(self._names), dtype=np.int64))
-        known = pa.table({PERSON: self._names, "account": places})
-        read = read_shares(statements, session, known, self._kind, self._key)
-        self._join(read)
-        return read.places, read.shares
+        known = pa.table({PERSON: self._names, "account": pa.array(self._places)})
+        first = self.balances.people
+        read = read_shares(statements, session, known, first, (self._kind, self._key))
+        if not len(read.names):
+            return read.places, read.shares
+        new = self._join(read, session)
+        places = read.places.copy()
+        places[places >= first] = new[places[places >= first] - first]
+        return places, read.shares
 
-    def _join(self, read: Shares) -> None:
-        if len(read.names):
-            self.balances.join(len(read.names))
-            self._names = pa.concat_arrays([self._names, read.names.cast(self._names.type)])
-            self._hashes = np.concatenate([self._hashes, read.hashes])
-            for hash_, units in self._limited.items():
-                self.balances.limits[self._hashes == hash_.encode()] = units
+    def _join(self, read: Shares, session: Session) -> NDArray[np.int64]:
+        """The accounts of people whose names are new: those that were saved, or the next ones."""
+        hashes = read.hashes.tolist()
+        new = np.array([self._stored.get(one, -1) for one in hashes], dtype=np.int64)
+        fresh, first = new < 0, self.balances.people
+        new[fresh] = first + np.arange(int(fresh.sum()))
+        self.balances.join(int(fresh.sum()))
+        self._names = pa.concat_arrays([self._names, read.names.cast(self._names.type)])
+        self._places = np.concatenate([self._places, new])
+        joined = read.hashes[fresh]
+        owners = self._owners_of(read.names, session)[fresh] if self.every else joined
+        self._hashes = np.concatenate([self._hashes, joined])
+        self._owners = np.concatenate([self._owners, owners])
+        for hash_, units in self._limited.items():
+            self.balances.limits[first:][owners == hash_.encode()] = units
+        return new
+
+    def _owners_of(self, names: pa.Array, session: Session) -> NDArray[np.bytes_]:
+        """The keyed hashes of the people behind accounts of periods."""
+        people = [one.partition(PERIOD_ENDS)[2] for one in names.to_pylist()]
+        session.put("owners", pa.table({"i": np.arange(len(people)), "who": people}))
+        text = keyed_person(self._data_store.dialect(()), "who", Kind.TEXT, self._key)
+        found = np.zeros(len(people), dtype="S32")
+        for batch in session.stream(f"SELECT i, {text} AS h FROM owners"):  # noqa: S608 - a keyed hash
+            at = batch.column(0).to_numpy()
+            found[at] = [one.encode() for one in batch.column(1).to_pylist()]
+        return found
 
 
 class Populations:
@@ -309,9 +379,16 @@ class Populations:
         population = population_of(self._ledger, dataset, key)
         with self._lock:
             if population not in self._known:
-                made = PersonAccounts(self._ledger, self._data_store, population, key)
+                folder = self._data_store.place
+                table = None if folder is None else BalanceTable(folder, population, key)
+                made = PersonAccounts(self._ledger, self._data_store, population, key, table)
                 self._known[population] = made
             return self._known[population]
+
+    def save(self) -> None:
+        """Write all balances down, for whoever opens the folder next."""
+        for one in tuple(self._known.values()):
+            one.save()
 
     def check(self, dataset: str) -> None:
         """Refuse to ask where balances could not be told: by public facts, before any charge."""
@@ -345,15 +422,16 @@ class ChargeAdmission:
         return self._decided
 
 
-def _kind_of(data_store: DataStore, datasets: Sequence[str]) -> Kind:
-    """The kind of the column that names the people of a population."""
-    tables, kinds = data_store.tables, set()
+def _kind_of(data_store: DataStore, datasets: Sequence[str]) -> tuple[Kind, str | None]:
+    """The kind of the column that names people, and the period of an account; None for life."""
+    tables, kinds = data_store.tables, set[tuple[Kind, str | None]]()
     for one in tables.tables.values():
         if one.dataset in datasets and isinstance(one.table, Table):
             hops, unit = tables.schema.path(one.table)
             owner = tables.schema.tables[hops[-1].table] if hops else one.table
             if not isinstance(unit, EachRow):
-                kinds.add(owner.columns[unit.column].kind)
+                every = unit.every if isinstance(unit, PersonPeriod) else None
+                kinds.add((owner.columns[unit.column].kind, every))
     if len(kinds) == 1:
         return kinds.pop()
     raise LedgerError(

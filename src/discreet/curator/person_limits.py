@@ -1,6 +1,7 @@
 """Who shares accounts, and how much each person may lose: what the ledger says of it."""
 
 import datetime as dt
+from contextlib import suppress
 from dataclasses import dataclass
 from math import isfinite
 from typing import Any, Final
@@ -16,6 +17,7 @@ from discreet.plan.kinds import Kind
 from discreet.privacy.budgets.individual_balances import limit_units
 from discreet.rationals import Real
 from discreet.sql.writer.individual import keyed_person
+from discreet.sql.writer.stored_view import written_name
 
 BUDGET, LIMIT = "people budget", "person limit"
 """The kinds of entry that say what everybody in a dataset, or one person, may lose."""
@@ -90,8 +92,35 @@ def record_limit(
     ledger.record(LIMIT, by=by, facts={**facts, "final": True} if final else facts)
 
 
-def hash_person(engine: Engine, unit: Any, kind: Kind, key: str) -> str:
-    """The keyed hash of somebody's name, whether they are in the data or not."""
+def read_name(text: str, kind: Kind) -> Any:
+    """A name as it is written, in a kind.
+
+    Example:
+        >>> read_name("17", Kind.INTEGER), read_name("17", Kind.TEXT)
+        (17, '17')
+    """
+    reads: dict[Kind, Any] = {
+        Kind.BOOLEAN: {"true": True, "false": False}.__getitem__,
+        Kind.INTEGER: int,
+        Kind.REAL: float,
+        Kind.TEXT: str,
+        Kind.DATE: dt.date.fromisoformat,
+        Kind.TIMESTAMP: dt.datetime.fromisoformat,
+    }
+    with suppress(ValueError, LookupError):
+        return reads[kind](text)
+    raise InputError(
+        "the name of a person cannot be read",
+        why=f"people are named by values of kind {kind.value} here",
+        fix="write it as it stands in the column that names people",
+    )
+
+
+def hash_person(engine: Engine, unit: Any, kind: Kind, key: str, *, written: bool) -> str:
+    """The keyed hash of somebody's name, whether they are in the data or not.
+
+    It is `written` as a text where people have an account for every period.
+    """
     right = isinstance(unit, _TYPES[kind]) and not (isinstance(unit, float) and not isfinite(unit))
     if isinstance(unit, dt.datetime) and unit.tzinfo is not None:
         unit = unit.astimezone(dt.UTC)
@@ -103,6 +132,8 @@ def hash_person(engine: Engine, unit: Any, kind: Kind, key: str) -> str:
         )
     dialect = engine.dialect
     name = dialect.ordinal(dialect.literal(unit, kind), kind)
+    if written:
+        name, kind = written_name(name, kind, dialect), Kind.TEXT
     text = keyed_person(dialect, name, kind, key)
     with engine.snapshot() as session:
         rows = [row for batch in session.stream(f"SELECT {text} AS h") for row in batch.to_pylist()]

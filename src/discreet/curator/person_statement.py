@@ -1,6 +1,7 @@
 """What an owner does about people who have budgets of their own, and what each of them is told."""
 
 import textwrap
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -10,15 +11,22 @@ from discreet.curator.arguments import unknown
 from discreet.curator.budget import Budget
 from discreet.curator.data.data_store import DataStore
 from discreet.curator.data.registry import Registry
+from discreet.curator.data.table_checks import unit_kind
 from discreet.curator.ledger import accounts
 from discreet.curator.ledger.charge_index import ChargedOrder
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.person_accounts import PersonAccounts, PersonCharge, Populations
-from discreet.curator.person_limits import limits_after, links_of, record_default, record_limit
+from discreet.curator.person_limits import (
+    limits_after,
+    links_of,
+    read_name,
+    record_default,
+    record_limit,
+)
 from discreet.curator.planned_orders import PlannedOrder
 from discreet.curator.query_orders import QueryOrder
 from discreet.errors import InputError, QueryRefused
-from discreet.plan.schema import EachRow, PersonPeriod, Unit
+from discreet.plan.schema import EachRow, Table, Unit
 from discreet.privacy import ZCDP, Neighbours
 from discreet.privacy.budgets.charges import Charge
 from discreet.privacy.budgets.individual_balances import limit_units, units_as_rho
@@ -44,6 +52,8 @@ class UsedRelease:
 class PersonStatement:
     """What was computed with one person in it, and what all of it can have told anyone.
 
+    Where each person has a budget for `every` period, it is about the period that used most.
+
     Secret:
         It depends on this person's data: it is for them, from the owner, and for nobody else.
     """
@@ -55,6 +65,7 @@ class PersonStatement:
     releases: tuple[UsedRelease, ...]
     left_out: int
     closed: bool
+    every: str | None = None
 
     @property
     def odds(self) -> str:
@@ -67,8 +78,9 @@ class PersonStatement:
         used, parts = 100 * float(self.spent / self.rho), len(self.releases)
         price = f"epsilon = {float(self.epsilon):g}, delta = {float(self.delta):g}"
         unpaid = f"left out of {self.left_out} because your budget could not pay for them"
+        budget = f"Your budget for {self._how_long} is {price}; {used:.1f} % of it is used"
         lines = [
-            f"Your budget for life is {price}; {used:.1f} % of it is used, and nothing refills it.",
+            f"{budget}, and nothing refills it.",
             "Your account is closed." if self.closed else "",
             f"Your data were part of {parts} answers, and were {unpaid}.",
             f"What all of this, and all that may follow, can tell anyone: {self.odds}",
@@ -79,6 +91,10 @@ class PersonStatement:
             for one in self.releases
         ]
         return "\n\n".join([*wrapped, "\n".join(table)] if table else wrapped)
+
+    @property
+    def _how_long(self) -> str:
+        return f"each {self.every} (here the one that used most)" if self.every else "life"
 
     def __repr__(self) -> str:
         return "PersonStatement(...)"  # it is about one person: nothing of it goes into a log
@@ -114,6 +130,10 @@ class PeopleAdmin:
         key = self.data_store.person_key()
         record_default(self.ledger, dataset, cap.amount, key, by=self.by)
 
+    def read(self, text: str, dataset: str | None) -> Any:
+        """A name as it is written, in the kind of the column that names people."""
+        return read_name(text, self.populations.of(self._dataset(dataset)).name_kind)
+
     def limit(self, unit: object, epsilon: Real, dataset: str | None) -> None:
         """Set the limit of one person, of at most what everybody has."""
         name, population, hash_ = self._find(unit, dataset)
@@ -146,16 +166,20 @@ class PeopleAdmin:
         name, population, hash_ = self._find(unit, dataset)
         _, found = population.history(hash_, self.data_store.open_for([name]))
         taken = [one for one in found if one.took_part and one.units]
+        spent = Counter[int]()
+        for one in taken:
+            spent[one.account] += one.units
         epsilon, delta = self._stated(name)
         rho = units_as_rho(population.population.limit)
         return PersonStatement(
             epsilon,
             delta,
             rho,
-            units_as_rho(sum(one.units for one in taken)),
+            units_as_rho(max(spent.values(), default=0)),
             tuple(self._used(one, population.population.limit) for one in taken),
             sum(not one.took_part for one in found),
             self._is_closed(population, hash_),
+            population.every,
         )
 
     def _used(self, one: PersonCharge, limit: int) -> UsedRelease:
@@ -208,8 +232,7 @@ def _asked(filed: ChargedOrder) -> str:
 
 def check_population(unit: Unit, neighbours: Neighbours) -> None:
     """Refuse a budget for each person where nobody is named for life, or of other neighbours."""
-    nobody = isinstance(unit, EachRow | PersonPeriod)  # a budget a day would be no budget for life
-    if nobody or neighbours is not Neighbours.ADD_REMOVE:
+    if isinstance(unit, EachRow) or neighbours is not Neighbours.ADD_REMOVE:
         raise InputError(
             "a budget for each person where no person can have one",
             why="an account is found by a name, and holds what adding or removing its person tells",
@@ -233,12 +256,14 @@ def check_link(
     apart = not any(links_of(ledger, one.name) for one in members)
     if alike and apart and not capped and len(charged) <= 1:
         names = {one.name for one in members}
-        found = (name for name, one in tables.tables.items() if one.dataset in names)
-        tables.schema.check_same_people(found)
-        return
+        found = [one.table for one in tables.tables.values() if one.dataset in names]
+        tables.schema.check_same_people(one.name for one in found)
+        units = {tables.schema.path(one)[1] for one in found if isinstance(one, Table)}
+        if len({unit_kind(one) for one in units}) == 1:
+            return
     raise InputError(
         "a link of datasets whose people cannot share accounts",
-        why="all of them have to have the same Budget.per_person and be in no other link, of at"
+        why="all have to have the same unit and Budget.per_person and be in no other link, of at"
         " most one anything may have been asked, and the link has no budget of its own",
         fix="link datasets right after they are added",
     )

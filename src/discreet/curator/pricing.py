@@ -46,6 +46,18 @@ class Terms:
                 fix="pass epsilon=0.1, or accuracy=Accuracy(within=50)",
             )
 
+    def on_version(self, version: int | None) -> "Terms":
+        """The same about a version that the question names; InputError where both name one."""
+        if version is None or version == self.as_of:
+            return self
+        if self.as_of is not None:
+            raise InputError(
+                f"a question about version {version} and as_of={self.as_of}",
+                why="it is answered on one version",
+                fix="name one of them",
+            )
+        return replace(self, as_of=version)
+
 
 @dataclass(frozen=True, slots=True)
 class Offer(Generic[P_co]):

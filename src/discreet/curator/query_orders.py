@@ -41,6 +41,7 @@ from discreet.privacy import Neighbours
 from discreet.privacy.budgets.charges import EPSILON, Charge, Measure
 from discreet.rationals import Real
 from discreet.sql.reader.read import read
+from discreet.sql.reader.versions import split_version
 from discreet.sql.writer.dialect import Dialect
 
 SHARE = 50
@@ -175,7 +176,8 @@ class QueryKind(OrderKind):
             )
         terms = _read_terms(facts)
         if sql is not None:
-            return UnpricedQuery(read(sql, schema), terms, sql)
+            plain, version = split_version(sql)
+            return UnpricedQuery(read(plain, schema), terms.on_version(version), sql)
         return UnpricedQuery(read_plan(str(plan), schema), terms)
 
     def read(self, order: Order, schema: Schema) -> QueryOrder:

@@ -73,13 +73,14 @@ class QuestionInterface:
         """Answer a plan: charge it durably, compute it, store it; or find the stored answer."""
         return as_table(self._backend.place(self._question(query, said)))
 
-    def table(self, name: str, *, analyst: str | None = None) -> From:
-        """Begin a question in Python."""
+    def table(self, name: str, *, analyst: str | None = None, as_of: int | None = None) -> From:
+        """Begin a question in Python; `as_of` is a version of its dataset, if not the newest."""
         tables = self.schema.tables
         found = tables.get(name)
         if not isinstance(found, Table):
             raise unknown("table", name, [n for n, one in tables.items() if isinstance(one, Table)])
-        ask, explain = (partial(one, analyst=analyst) for one in (self.ask, self.explain))
+        said = QuestionArguments(analyst=analyst, as_of=as_of)
+        ask, explain = (partial(one, **said) for one in (self.ask, self.explain))
         hold = partial(self._backend.hold, analyst=self._analyst or analyst)
         return From(Scan(found), ask=Asker(ask, explain, hold))
 

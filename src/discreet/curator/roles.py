@@ -4,8 +4,9 @@ These are views for programs that share a process. Between people who do not tru
 server has to stand: whoever holds the curator object holds the data.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from discreet.curator.ledger.accounts import Account
 from discreet.curator.ledger.entries import Entry, Head
@@ -59,40 +60,15 @@ class AnalystView(QuestionInterface):
         return self.curator.workbook(dataset, share=share, questions=questions, analyst=who)
 
 
-class LedgerReader(Protocol):
-    """A ledger as far as it can be read."""
-
-    def entries(self, *, after: int = 0, limit: int = 1000) -> tuple[Entry, ...]:
-        """Entries in order, those that follow number `after`."""
-
-    def accounts(self) -> tuple[Account, ...]:
-        """All accounts."""
-
-    def verify(self) -> Report:
-        """Read everything and compare."""
-
-    def export(self, file: TextIO) -> Head:
-        """Write every entry as a line of JSON with its hash."""
-
-
 @dataclass(frozen=True, slots=True, repr=False)
 class Auditor:
-    """What an auditor can read: every charge and every budget, and no answer."""
+    """What an auditor can read of a ledger: every charge and every budget, and no answer."""
 
-    _ledger: LedgerReader
-
-    def entries(self, *, after: int = 0, limit: int = 1000) -> tuple[Entry, ...]:
-        """Entries in order, those that follow number `after`."""
-        return self._ledger.entries(after=after, limit=limit)
-
-    def accounts(self) -> tuple[Account, ...]:
-        """All budgets and what is spent of them."""
-        return self._ledger.accounts()
-
-    def verify(self) -> Report:
-        """Read everything and compare; names the first entry that is wrong."""
-        return self._ledger.verify()
-
-    def export(self, file: TextIO) -> Head:
-        """Write every entry as a line of JSON with its hash."""
-        return self._ledger.export(file)
+    entries: Callable[..., tuple[Entry, ...]]
+    """Entries in order, those that follow number `after`, `limit` at most."""
+    accounts: Callable[[], tuple[Account, ...]]
+    """All budgets and what is spent of them."""
+    verify: Callable[[], Report]
+    """Read everything and compare; names the first entry that is wrong."""
+    export: Callable[[TextIO], Head]
+    """Write every entry as a line of JSON with its hash."""

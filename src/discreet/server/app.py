@@ -43,6 +43,7 @@ from discreet.server.routes import (
     orders,
     pages,
     parts,
+    people,
     public,
     questions,
     releases,
@@ -77,7 +78,7 @@ _SWITCH = 0.001
 
 _PARTS = (
     *(health, access, public, questions, orders, online, releases, saved, budgets),
-    *(uploads, datasets, parts, grants, ledger, dossier, campaigns, lab, lab_chapters),
+    *(uploads, datasets, parts, people, grants, ledger, dossier, campaigns, lab, lab_chapters),
 )
 
 

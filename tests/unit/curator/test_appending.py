@@ -15,7 +15,7 @@ import discreet as dp
 from discreet.curator.data import data_store, registry
 from discreet.curator.data.data_store import DataStore
 from discreet.curator.ledger.ledger import Ledger
-from discreet.errors import InputError, LedgerError
+from discreet.errors import DiscreetError, InputError, LedgerError
 
 COUNT = "SELECT COUNT(*) AS n FROM visits"
 ABOUT = {"unit": "id", "limits": dp.Limits(1, 1)}
@@ -78,6 +78,50 @@ def test_an_earlier_version_that_was_not_asked_is_answered_on_it_under_a_charge(
     assert spent(curator).amount > paid.amount
     assert [one.order.data_version for one in curator.ledger.asked(["visits"])] == [3, 1, 2]
     assert curator.ledger.verify().ok
+
+
+OLD = COUNT.replace("visits", "visits FOR VERSION AS OF 1")
+
+
+def test_sql_and_the_builder_name_an_earlier_version_too(curator):
+    before = count(curator)
+    curator.append("visits", rows(1000, 1500))
+    count(curator)
+    paid, version = spent(curator), {"epsilon": 1000}
+    assert curator.sql(OLD, **version) == before
+    assert curator.sql(OLD, **version, as_of=1) == before
+    assert curator.as_analyst("owner").sql(OLD.lower(), **version) == before
+    made = curator.table("visits", as_of=1).agg(n=dp.count())
+    assert number(made.release(epsilon=1000)) == 1000
+    assert made.explain(epsilon=1000).price.epsilon == 1000
+    assert spent(curator) == paid
+    assert number(curator.order("query", {"sql": OLD, "epsilon": "1000"})) == 1000
+    joined = "SELECT COUNT(*) AS n FROM visits FOR VERSION AS OF 2 AS v"
+    assert number(curator.sql(joined, **version)) == 1500
+
+
+ODD_VERSIONS = [
+    "SELECT COUNT(*) AS n FROM visits FOR VERSION AS OF 'x'",
+    "SELECT COUNT(*) AS n FROM visits FOR VERSION AS OF 1 + 1",
+    "SELECT COUNT(*) FOR VERSION AS OF 1 AS n FROM visits",
+    "SELECT COUNT(*) AS n FROM visits FOR VERSION AS OF 0",
+    "SELECT COUNT(*) AS n FROM visits FOR VERSION AS OF 9",
+    "SELECT COUNT(*) AS n FROM visits FOR VERSION BETWEEN 1 AND 2",
+    "SELECT COUNT(*) AS n FROM visits FOR TIMESTAMP AS OF '2026-01-01'",
+    "SELECT COUNT(*) AS n FROM visits FOR VERSION AS OF 1 v JOIN visits w ON v.id = w.id",
+    OLD.replace("1", "1 v JOIN visits FOR VERSION AS OF 2 w ON v.id = w.id"),
+]
+
+
+def test_a_version_that_is_not_understood_is_refused_before_any_charge():
+    with curator_at(None) as curator:
+        curator.append("visits", rows(1000, 1500))
+        for text in ODD_VERSIONS:
+            with pytest.raises(DiscreetError):
+                curator.sql(text, epsilon=1000)
+        with pytest.raises(InputError, match="as_of=2"):
+            curator.sql(OLD, epsilon=1000, as_of=2)
+        assert not spent(curator).amount
 
 
 def test_no_budget_grows_with_the_rows(curator):

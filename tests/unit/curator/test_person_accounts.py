@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,8 +15,10 @@ import discreet as dp
 from discreet.answer.plan.measure import Measurement
 from discreet.audit.replay import replay
 from discreet.curator import person_accounts
+from discreet.curator.balance_table import BalanceTable, StoredBalances
 from discreet.curator.client.remote import Remote
 from discreet.curator.ledger.ledger import Ledger
+from discreet.curator.person_limits import Population
 from discreet.curator.pricing import Terms
 from discreet.errors import BudgetError, InputError, LedgerError, QueryRefused
 from discreet.privacy.budgets.individual_balances import IndividualBalances, units_as_rho
@@ -390,10 +393,112 @@ def test_where_parts_are_lost_nothing_is_charged(tmp_path):
         assert again.ledger.head() == head
 
 
-def test_people_in_periods_have_no_budget_for_life():
-    rows = pa.table({"id": ["a"], "day": [dt.date(2026, 1, 1)]})
-    with dp.Curator.in_memory() as curator, pytest.raises(InputError, match="no person can have"):
-        curator.add("visits", rows, unit=dp.PersonPeriod("id", "day"), budget=BUDGET)
+DAYS = [dt.date(2026, 1, one) for one in (1, 2, 3)]
+
+
+INTEGERS = pa.int64()
+
+
+def daily(curator, rows, name="visits", who=INTEGERS, **facts):
+    """Rows of (person, day), where each person has a budget a day."""
+    people, days = zip(*rows, strict=True) if rows else ((), ())
+    table = pa.table({"id": pa.array(people, who), "day": pa.array(days, pa.date32())})
+    said = {"budget": BUDGET, "limits": dp.Limits(1, 1), **facts}
+    bounds = {"day": dp.Bounds(DAYS[0], dt.date(2026, 12, 31))}
+    curator.add(name, table, unit=dp.PersonPeriod("id", "day"), columns=bounds, **said)
+    return curator
+
+
+def of_day(place):
+    return f"{COUNT} WHERE day = DATE '{DAYS[place]}'"
+
+
+def test_questions_about_different_days_cost_different_accounts():
+    with daily(dp.Curator.in_memory(), [(i, day) for i in range(50) for day in DAYS]) as curator:
+        assert drain(curator, of_day(0), 4) == [[50], [50], [50], [0]]
+        assert number(curator, of_day(1)) == [50]
+        assert number(curator, COUNT, epsilon=121) == [100]  # all but those of the first day
+        assert len(spent(curator)) == 150
+        assert spent(curator) == refolded(curator)
+        answer = curator.sql(COUNT, epsilon=122, delta=1e-5)
+        assert "one person in one day" in answer.statement()
+        later = pa.table({"id": pa.array([3]), "day": pa.array([dt.date(2026, 1, 9)])})
+        curator.append("visits", later)
+        assert number(curator, COUNT + " WHERE day > DATE '2026-01-04'", epsilon=130) == [1]
+
+
+@pytest.mark.parametrize("who", [pa.int64(), pa.string(), pa.float64()])
+def test_a_limit_of_a_person_holds_in_each_of_their_periods(who):
+    names = {pa.string(): ("a:b", "ann"), pa.float64(): (0.5, 7.0)}.get(who, (3, 4))
+    rows = [(name, day) for name in names for day in DAYS]
+    with daily(dp.Curator.in_memory(), rows, who=who) as curator:
+        number(curator, of_day(0))
+        curator.remove_person(names[0])
+        assert number(curator, COUNT, epsilon=121) == [3]
+        curator.append("visits", pa.table({"id": pa.array([names[0]], who), "day": [DAYS[2]]}))
+        assert number(curator, of_day(2), epsilon=122) == [1]
+        told = curator.statement_for(names[1])
+        assert told.spent == max(spent(curator).values())
+        assert (len(told.releases), told.every) == (5, "day")
+        assert "Your budget for each day" in str(told)
+        assert spent(curator) == refolded(curator)
+
+
+def test_budgets_a_day_and_budgets_for_life_are_not_linked():
+    curator = daily(clinic(CROWD), [(1, DAYS[0])], "logins")
+    with curator, pytest.raises(InputError, match="cannot share accounts"):
+        curator.link("patients", ["visits", "logins"])
+
+
+# --- the table of balances ------------------------------------------------------------------------
+
+
+def test_balances_are_saved_with_the_entry_they_reflect_and_taken_up_again(tmp_path, monkeypatch):
+    place = tmp_path / "a"
+    with add(dp.Curator(place), CROWD) as curator:
+        curator.limit_person(3, epsilon=0)
+        for k in range(20):
+            number(curator, COUNT + f" WHERE amount = {k % 10}", epsilon=60 + k / 100)
+        before = spent(curator)
+    [table] = place.glob("people-*.parquet")
+    kept, seen, folded = table.read_bytes(), [], person_accounts.PersonAccounts._take
+
+    def take(self, entry, shares):
+        seen.append(entry.sequence)
+        folded(self, entry, shares)
+
+    monkeypatch.setattr(person_accounts.PersonAccounts, "_take", take)
+    with dp.Curator(place) as again:
+        assert number(again, COUNT, epsilon=70) == [99]
+        assert len(seen) == 1  # no charge before it was folded in again
+        after = spent(again)
+        assert all(after[name] > units for name, units in before.items())
+        assert number(again, COUNT + " WHERE id = 3", epsilon=71) == [0]
+        assert after == refolded(again)
+    for wrong in (kept[:-9], b"", None):
+        table.unlink() if wrong is None else table.write_bytes(wrong)
+        seen.clear()
+        with dp.Curator(place) as again:
+            assert spent(again) == after
+            assert len(seen) == 22
+
+
+def test_a_table_of_another_ledger_key_or_with_other_numbers_is_not_trusted(tmp_path):
+    with add(dp.Curator(tmp_path / "a"), CROWD) as curator, clinic(CROWD) as other:
+        number(curator, COUNT)
+        number(other, COUNT)
+        people, hashes = Population(("visits",), 7), np.array([b"a" * 32, b"b" * 32])
+        kept = StoredBalances(curator.ledger.head().sequence, hashes, hashes, np.array([5, 6]))
+        table = BalanceTable(tmp_path, people, "key")
+        table.save(kept, curator.ledger)
+        assert table.load(curator.ledger).spent.tolist() == [5, 6]
+        assert table.load(other.ledger) is None
+        assert BalanceTable(tmp_path, people, "other").load(curator.ledger) is None
+        [path] = tmp_path.glob("people-*.parquet")
+        stored = pq.read_table(path)
+        cheap = stored.set_column(2, "spent", pa.array([0, 0]))
+        pq.write_table(cheap.replace_schema_metadata(stored.schema.metadata), path)
+        assert table.load(curator.ledger) is None
 
 
 # --- populations ----------------------------------------------------------------------------------
@@ -461,6 +566,10 @@ def test_who_is_removed_leaves_a_tombstone_and_coming_back_refills_nothing():
         assert number(curator, COUNT, epsilon=122) == [99]
         assert number(curator, "SELECT COUNT(*) AS n FROM labs") == [49]
         assert curator.statement_for(60).closed
+        curator.append("visits", visits([(60, "Oslo", 1), (999, "Oslo", 1)]))
+        assert number(curator, COUNT + " WHERE city = 'Oslo'", epsilon=130) == [1]
+        curator.append("labs", visits([(60, "Oslo", 1)]))
+        assert number(curator, "SELECT COUNT(*) AS n FROM labs WHERE city = 'Oslo'") == [0]
         with pytest.raises(InputError, match="closed"):
             curator.limit_person(60, epsilon=9)
 

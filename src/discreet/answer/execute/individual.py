@@ -47,7 +47,8 @@ class Shares:
     """What people add to each measurement of a grouping set, relative to the most one may add.
 
     `places` are accounts, each once; `shares` has a row for each and a column for each measurement.
-    `names` and `hashes` are of those who had none, and have the accounts that come next.
+    `names` and `hashes` are of those whose name had none; places from `next_account` on stand for
+    them, in this order.
     """
 
     places: NDArray[np.int64]
@@ -57,16 +58,24 @@ class Shares:
 
 
 def read_shares(
-    statements: SetStatements, session: Session, accounts: pa.Table, kind: Kind, key: str
+    statements: SetStatements,
+    session: Session,
+    accounts: pa.Table,
+    next_account: int,
+    names_by: tuple[Kind, str],
 ) -> Shares:
-    """Ask the engine for the shares of everybody in a grouping set whose people are bounded."""
+    """Ask the engine for the shares of everybody in a grouping set whose people are bounded.
+
+    `accounts` says which account each known name has; `names_by` is the kind of names and the key
+    of their hashes.
+    """
     contributions = statements.plan.contributions
     assert contributions is not None  # noqa: S101 - narrowing: see check_individual
     session.put(ACCOUNTS, accounts)
     # Most people have an account: to hash the names of the others takes another look.
     table = _read(session, statements.shares(contributions))
     if table is not None and table.column("account").null_count:
-        table = _read(session, statements.shares(contributions, (kind, key)))
+        table = _read(session, statements.shares(contributions, names_by))
     names, hashes = accounts.column(0).slice(0, 0).combine_chunks(), np.zeros(0, dtype="S32")
     columns = len(statements.plan.costs)
     if table is None:
@@ -84,7 +93,7 @@ def read_shares(
         first[which[::-1]] = np.arange(len(which) - 1, -1, -1)
         hashes = _digits(table.column("h").filter(new).combine_chunks())[first]
         places = account.fill_null(-1).to_numpy().copy()
-        places[places < 0] = accounts.num_rows + which
+        places[places < 0] = next_account + which
     return Shares(*_by_account(places, shares), names, hashes)
 
 

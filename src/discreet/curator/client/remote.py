@@ -73,7 +73,8 @@ class Remote(Curator, schemes=("http", "https")):
 
     def as_auditor(self) -> Auditor:
         """What an auditor can do, if the token is one's: read and check the ledger."""
-        return Auditor(RemoteLedger(self._link))
+        read = RemoteLedger(self._link)
+        return Auditor(read.entries, read.accounts, read.verify, read.export)
 
     def dossier(self, *, audit: object = None) -> Dossier:
         """The server's dossier, for owners and auditors; audits are attached where it runs."""

@@ -103,7 +103,7 @@ def _about_same(tables: Registry, one: Registration) -> list[Table]:
 def _check_units(tables: Registry, one: Registration) -> None:
     """Refuse to count people and single rows under one budget."""
     same = _about_same(tables, one) if isinstance(one.table, Table) else []
-    if len({_unit_kind(tables.schema.path(other)[1]) for other in same}) > 1:
+    if len({unit_kind(tables.schema.path(other)[1]) for other in same}) > 1:
         raise InputError(
             f"{one.table.name} protects others than the tables of {one.dataset} do",
             why="one budget cannot count people, people in periods and single rows together",
@@ -111,7 +111,8 @@ def _check_units(tables: Registry, one: Registration) -> None:
         )
 
 
-def _unit_kind(unit: Unit) -> str:
+def unit_kind(unit: Unit) -> str:
+    """Whom a table protects: people, people in some period, or rows."""
     if isinstance(unit, PersonPeriod):
         return unit.every
     return "row" if isinstance(unit, EachRow) else "person"

@@ -5,6 +5,7 @@ import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sized
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, cast
 
@@ -69,6 +70,11 @@ class TableStore:
     def schema(self) -> Schema:
         """What questions are read against."""
         return self.tables.schema
+
+    @property
+    def place(self) -> Path | None:
+        """The folder of the curator; None in memory."""
+        return None if self._folder is None else self._folder.path
 
     def person_key(self) -> str:
         """The secret under which accounts of people stand, made when it is first needed."""

@@ -52,9 +52,17 @@ def _in_period(
     """A person and a period as one text, NULL where either is; the period has no colon in it."""
     kind = table.columns[unit.period].kind
     began = dialect.encoded(dialect.truncate(Unit(unit.every), moment, kind), kind)
-    who = table.columns[unit.column].kind
-    written = dialect.cast(name, Kind.TEXT, who if who in _PLAIN else Kind.INTEGER)
-    return f"({began} || ':' || {written})"
+    written = written_name(name, table.columns[unit.column].kind, dialect)
+    return f"({began} || '{PERIOD_ENDS}' || {written})"
+
+
+PERIOD_ENDS = ":"
+"""What stands between a period and a person."""
+
+
+def written_name(name: str, kind: Kind, dialect: Dialect) -> str:
+    """The name of a person as a text."""
+    return dialect.cast(name, Kind.TEXT, kind if kind in _PLAIN else Kind.INTEGER)
 
 
 _PLAIN = (Kind.TEXT, Kind.DATE, Kind.BOOLEAN)

@@ -4,6 +4,7 @@ import { unit } from "/static/ask/schema.js";
 import { drawAccounts } from "/static/data/accounts.js";
 import { drawMade } from "/static/data/made.js";
 import { drawParts } from "/static/data/parts.js";
+import { drawPeople } from "/static/data/people.js";
 import { drawStanding } from "/static/data/standing.js";
 import { drawTables } from "/static/data/tables.js";
 
@@ -22,7 +23,8 @@ export function datasetCard(name, schema, accounts, refresh) {
   const id = `panel-${Object.keys(schema.datasets).indexOf(name)}`;
   const panel = h("div", { id, class: "panel stack", hidden: true, "aria-live": "polite" });
   const dataset = { name, tables, account, schema, refresh };
-  const buttons = PANELS.map(([title, draw]) =>
+  const panels = account?.cap === null ? [...PANELS, ["One person", drawPeople]] : PANELS;
+  const buttons = panels.map(([title, draw]) =>
     h("button", { type: "button", "aria-expanded": "false", "aria-controls": id, onclick: ({ currentTarget }) => open(currentTarget, draw) }, title));
 
   function open(button, draw) {
