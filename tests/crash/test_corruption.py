@@ -122,6 +122,16 @@ def test_of_a_thousand_changes_none_is_silent(folder, tmp_path):
     assert silent(folder, tmp_path, 1000, seed=os.urandom(8)) == []
 
 
+def test_a_table_under_another_name_than_its_own_is_refused(folder, tmp_path):
+    """What the ledger proves is proved of the name inside; questions would find the other."""
+    copy = tmp_path / "copy"
+    shutil.copytree(folder, copy)
+    path = copy / "tables.json"
+    path.write_text(path.read_text().replace('"visits": {', '"viwits": {', 1))
+    with pytest.raises(DiscreetError, match=r"tables.json cannot be read"):
+        state(copy)
+
+
 def test_a_verify_that_believes_stamps_is_caught(folder, tmp_path, monkeypatch):
     """The planted fault: files of data are not read through."""
     monkeypatch.setattr(registry, "check_content", registry.check_unchanged)

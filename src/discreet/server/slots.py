@@ -134,9 +134,16 @@ class Slots:
 
     def _grant(self) -> None:
         """Give free slots to those whose turn it is."""
-        while len(self._held) < self._count:
+        while self._waiting and len(self._held) < self._count:
             own, given = Counter(one.caller for one in self._held), self._given
-            free = (one for one in self._waiting if self._has_room(one, own[one.caller]))
+            long = Counter(one.caller for one in self._held if one.is_long)
+            quick = self._load(long.total()) < self._room
+            free = (
+                one
+                for one in self._waiting
+                if (one.caller is None or own[one.caller] < self._each)
+                and (self._has_room(one, long) if one.is_long else quick)
+            )
             chosen = min(
                 free, key=lambda one: (own[one.caller], given.get(one.caller, 0.0)), default=None
             )
@@ -147,7 +154,7 @@ class Slots:
             chosen.granted = given[chosen.caller] = time.monotonic()
             chosen.called.set()
 
-    def _load(self) -> float:
+    def _load(self, long: int) -> float:
         """Seconds in which the short questions of the last moments are computed, by and large.
 
         It follows from public bounds and from when slots were given, which no data moves. Long
@@ -155,16 +162,10 @@ class Slots:
         """
         lately = time.monotonic() - self._room
         short = sum(one.seconds for one in self._held if not one.is_long and one.granted > lately)
-        busy = 1 + sum(one.is_long for one in self._held) / self._processors
-        return short / GENEROUS * busy / self._processors
+        return short / GENEROUS * (1 + long / self._processors) / self._processors
 
-    def _has_room(self, ticket: _Ticket, own: int) -> bool:
-        if ticket.caller is not None and own >= self._each:
-            return False
-        if not ticket.is_long:
-            return self._load() < self._room
-        long = [one.caller for one in self._held if one.is_long]
-        return len(long) < self._long and long.count(ticket.caller) < max(1, self._long // 2)
+    def _has_room(self, ticket: _Ticket, long: "Counter[str | None]") -> bool:
+        return long.total() < self._long and long[ticket.caller] < max(1, self._long // 2)
 
 
 def _waiting(most: int) -> ServiceError:

@@ -142,15 +142,9 @@ def check_unpacked(path: Path, most: int) -> None:
         while part := file.read(_AT_ONCE):  # what is no gzip is refused by whoever reads it
             size += len(part)
             if size > most:
-                raise HttpError(413, _too_large(most))
-
-
-def _too_large(most: int) -> InputError:
-    return InputError(
-        "the packed file is too large",
-        why=f"it unpacks to more than {most:,} bytes",
-        fix="send it in parts, or as Parquet",
-    )
+                why = f"it unpacks to more than {most:,} bytes"
+                error = InputError("a packed file", why=why, fix="send it in parts, or as Parquet")
+                raise HttpError(413, error)
 
 
 def full(wrong: OSError) -> HttpError:

@@ -350,13 +350,20 @@ def load(path: Path) -> Registry:
     try:
         stored = json.loads(path.read_text(encoding="utf-8"))
         [tables] = [stored["tables"]] if stored["format"] == _FORMAT else []
-        return Registry({name: _registration(facts) for name, facts in tables.items()})
+        return Registry({name: _named(name, facts) for name, facts in tables.items()})
     except (OSError, KeyError, TypeError, ValueError, AttributeError) as wrong:
         raise LedgerError(
             f"{path.name} cannot be read",
             why="it is damaged, or was not written by this program",
             fix="restore it from a copy",
         ) from wrong
+
+
+def _named(name: str, facts: Mapping[str, Any]) -> Registration:
+    one = _registration(facts)
+    if one.table.name == name:  # under which what was said of it is proved
+        return one
+    raise ValueError(name)
 
 
 def save(registry: Registry, path: Path) -> None:

@@ -42,19 +42,14 @@ class WitnessAddress:
     @staticmethod
     def meet(url: str) -> "WitnessAddress":
         """Ask a witness for its key; from now on no other key is believed."""
-        scheme, host = urllib.parse.urlsplit(url)[:2]
-        if scheme not in ("http", "https") or not host:
+        parts = urllib.parse.urlsplit(url)
+        secret = parts.scheme == "https" or (parts.scheme == "http" and _is_local(parts.hostname))
+        if not (secret and parts.hostname):
             raise InputError(
                 f"a witness at {url[:80]!r}",
-                why="a witness elsewhere has an address that begins with https://",
+                why="its key and the ledger's secret travel in the open but for https://; http:// "
+                "is for this machine alone",
                 fix="pass https://host:port as `discreet witness` shows it, or the path of a file",
-            )
-        if scheme == "http" and not _is_local(urllib.parse.urlsplit(url).hostname or ""):
-            raise InputError(
-                f"a witness at {url[:80]!r}",
-                why="over http:// anybody on the way could give a key of theirs, and read the "
-                "secret by which the witness knows the ledger",
-                fix="pass https://host:port; http:// is for a witness on this machine",
             )
         _, told = _ask(url, "GET", "/key", "", None, _LONGEST)
         return WitnessAddress(url, str(told.get("key")), secrets.token_hex(16))
@@ -252,9 +247,9 @@ def _put_back(ledger: str, seen: int, here: int) -> LedgerError:
     )
 
 
-def _is_local(host: str) -> bool:
+def _is_local(host: str | None) -> bool:
     try:
-        return ipaddress.ip_address(host).is_loopback
+        return ipaddress.ip_address(host or "").is_loopback
     except ValueError:
         return host == "localhost"
 
