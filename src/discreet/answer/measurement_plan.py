@@ -14,8 +14,7 @@ from discreet.answer.execute.measure_set import measure_set
 from discreet.answer.execute.noisy_measurements import NoisyMeasurements
 from discreet.answer.execute.public_rows import read_public_rows
 from discreet.answer.plan.explain import Explanation, example_statements, explain
-from discreet.answer.plan.grouping_sets import single_sets
-from discreet.answer.plan.planning import plan_sets
+from discreet.answer.plan.planning import plan_sets, single_sets
 from discreet.answer.plan.price import Price
 from discreet.answer.plan.set_plan import Charged, SetPlan
 from discreet.answer.present.present import present

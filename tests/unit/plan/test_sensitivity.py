@@ -78,7 +78,17 @@ def test_a_statistic_has_as_many_noises_as_combinations_it_is_made_of():
     assert of((OF_ALL,)).terms(OF_ALL) == 1
 
 
-@pytest.mark.parametrize("statistics", [(), (OF_ALL, ALL), (PEOPLE, ALL), (ALL, PEOPLE)])
+@pytest.mark.parametrize(
+    "statistics",
+    [
+        (),
+        (OF_ALL, ALL),
+        (PEOPLE, ALL),
+        (ALL, PEOPLE),
+        (ALL, SOME, OF_FEW),  # the total is of other rows
+        (SOME, ALL, OF_ALL),  # the first count is not of more rows
+    ],
+)
 def test_statistics_that_no_rule_joins_are_no_strategy(statistics):
     with pytest.raises(TypeError):
         of(statistics)

@@ -28,7 +28,7 @@ from discreet.answer.estimate.postprocessing import arrange, evaluate, outputs_o
 from discreet.answer.estimate.selection_bias import widened, wider_by
 from discreet.answer.estimate.tabulate import Simulation, tabulate
 from discreet.answer.plan.expected_error import simulated_noise
-from discreet.answer.plan.grouping_sets import single_sets
+from discreet.answer.plan.planning import single_sets
 from discreet.answer.present.number_text import counted
 from discreet.plan.bounding import NoiseKind
 from discreet.plan.query import Aggregate, AggregateFunction, Query, released_columns

@@ -5,9 +5,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from discreet.answer.plan.grouping_sets import single_sets
 from discreet.answer.plan.measure import StatisticNoise
-from discreet.answer.plan.planning import InfeasiblePriceError, histograms_of, plan_sets
+from discreet.answer.plan.planning import (
+    InfeasiblePriceError,
+    histograms_of,
+    plan_sets,
+    single_sets,
+)
 from discreet.answer.plan.price import Price
 from discreet.answer.plan.set_plan import SetPlan
 from discreet.answer.present.release import Release

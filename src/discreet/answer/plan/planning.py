@@ -4,6 +4,7 @@ A price is split three ways by basic composition: bounds that have to be chosen,
 be found, and all statistics of all grouping sets, which are one vector.
 """
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -11,7 +12,6 @@ from typing import NamedTuple
 
 from discreet.answer.estimate.postprocessing import outputs_of
 from discreet.answer.plan.chosen_limits import typical
-from discreet.answer.plan.grouping_sets import single_sets
 from discreet.answer.plan.influence import Influence, best_shares, influences
 from discreet.answer.plan.limits import BLIND, LADDER
 from discreet.answer.plan.price import Price
@@ -31,6 +31,7 @@ from discreet.mechanisms.unknown_keys import read_delta
 from discreet.plan.bounding import (
     ContributionBounds,
     NoiseKind,
+    counts_whole,
     group_count,
     has_known_keys,
     is_by_row,
@@ -38,8 +39,9 @@ from discreet.plan.bounding import (
     limits_of,
 )
 from discreet.plan.expressions import Column
-from discreet.plan.query import Query
+from discreet.plan.query import Query, key_types, questions_in
 from discreet.plan.remembered import remember
+from discreet.plan.schema import Limits
 from discreet.plan.sensitivity import Strategy, apart, together
 from discreet.plan.statistics import People, Ranks, Rows, Statistic, needed, statistics_in
 from discreet.plan.work import MOST_ROWS_EACH, bound_work, check_work
@@ -58,6 +60,9 @@ together; with few groups those people are few, and seeing them takes a better h
 
 KEYS = Fraction(1, 4)
 """The share of epsilon that buys a list of groups which nobody has stated."""
+
+MOST_GROUPS = 1 << 24
+"""Groups that are public and can be answered at once: all of them are, also where nobody is."""
 
 _PARTS = 1 << 12
 """Shares are multiples of one part in so many, or nearly, so that every machine has the same."""
@@ -111,6 +116,53 @@ def histograms_of(query: Query) -> tuple[str, ...]:
     several = not known or group_count(query) > 1
     wanted = several and limits.max_groups is None and (any(people) or not known)
     return (*([] if all(people) else [ROWS]), *([GROUPS] if wanted else []))
+
+
+# --- grouping sets ------------------------------------------------------------------------------
+
+
+def single_sets(query: Query) -> list[Query]:
+    """A query for each grouping set, with its keys alone and nothing to do afterwards.
+
+    Questions that are measured `also` follow with theirs.
+
+    Stated limits leave each person as many rows in all, whatever the set: so totals of coarse
+    groups are those of their parts.
+    """
+    return [one for question in questions_in(query) for one in _sets_of(question)]
+
+
+def _sets_of(query: Query) -> list[Query]:
+    check_groups(query)
+    sets = [
+        Query(query.relation, keys, query.aggregates, limits=query.limits)
+        for keys in (tuple(query.keys[i] for i in chosen) for chosen in query.sets)
+    ]
+    limits = [limits_of(one) for one in sets]
+    if len(sets) == 1 or counts_whole(query) or not all(map(is_stated, limits)):
+        return sets
+    groups = [one.max_groups or 1 for one in limits]
+    most = max(count * (one.max_rows or 1) for count, one in zip(groups, limits, strict=True))
+    return [
+        replace(one, limits=Limits(count, -(-most // count)))
+        for one, count in zip(sets, groups, strict=True)
+    ]
+
+
+def check_groups(query: Query) -> None:
+    """Refuse a question whose public groups are too many to answer."""
+    sizes = [1 if of.keys is None else len(of.keys) for of in key_types(query)]
+    count = sum(math.prod(sizes[i] for i in chosen) for chosen in query.sets)
+    if count > MOST_GROUPS:
+        lists = ", ".join(
+            f"{key.name} {size:,}" for key, size in zip(query.keys, sizes, strict=True) if size > 1
+        )
+        raise InputError(
+            f"the question has {count:,} groups",
+            why=f"each combination of public keys is answered ({lists}), and up to "
+            f"{MOST_GROUPS:,} can be",
+            fix="group by fewer keys, or by coarser ones",
+        )
 
 
 # --- the price ----------------------------------------------------------------------------------

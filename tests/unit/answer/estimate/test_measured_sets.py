@@ -11,7 +11,7 @@ from discreet.answer.estimate import measured_sets
 from discreet.answer.estimate.measured_sets import called, noisy_in
 from discreet.answer.estimate.noisy_statistics import NoisyStatistics
 from discreet.answer.measurement_plan import answer
-from discreet.answer.plan.grouping_sets import single_sets
+from discreet.answer.plan.planning import single_sets
 from discreet.answer.plan.price import Price
 from discreet.answer.present.release import Release
 from discreet.errors import InputError
