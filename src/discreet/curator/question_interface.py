@@ -99,8 +99,8 @@ class QuestionInterface(ABC):
         found = tables.get(name)
         if not isinstance(found, Table):
             raise unknown("table", name, [n for n, one in tables.items() if isinstance(one, Table)])
-        verbs = (self.ask, self.explain, self._hold)
-        return From(Scan(found), ask=Asker(*(partial(one, analyst=analyst) for one in verbs)))
+        ask, explain = partial(self.ask, analyst=analyst), partial(self.explain, analyst=analyst)
+        return From(Scan(found), ask=Asker(ask, explain, partial(self._hold, analyst=analyst)))
 
     def _hold(
         self, relation: Relation, make: Callable[[Relation], Query], *, analyst: str | None
