@@ -95,8 +95,8 @@ def test_nobody_is_sent_off_the_site_after_signing_in(visit, server):
     ("role", "links"),
     [
         ("analyst", ["Ask", "Budget", "Lab"]),
-        ("auditor", ["Budget", "Ledger", "Lab"]),
-        ("owner", ["Ask", "Budget", "Data", "Ledger", "Lab"]),
+        ("auditor", ["Budget", "Ledger", "Dossier", "Lab"]),
+        ("owner", ["Ask", "Budget", "Data", "Ledger", "Dossier", "Lab"]),
     ],
 )
 def test_each_role_sees_its_own_pages(visit, role, links):

@@ -6,11 +6,11 @@ can be bought privately instead.
 """
 
 import datetime as dt
-import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
+from discreet.curator.data.proposals import propose_known
 from discreet.curator.data.registry import write_key
 from discreet.curator.data.sniffing import OwnerQuestion, guess_columns
 from discreet.curator.data.sources import LOOKED_AT, Source, refusing
@@ -23,9 +23,6 @@ from discreet.plan.schema import Bounds, Keys, column_type
 Origin = Literal["owner", "file", "data"]
 _ALL: Final = "all"
 _KINDS: Final = "kinds"
-_MOST_KEYS: Final = 30
-_FEWEST_ROWS: Final = 10
-"""Values that fewer rows have are not proposed as keys: they would point at somebody."""
 
 _SHOWN: Final = 4
 
@@ -209,7 +206,7 @@ def _look(source: Source, stated: Stated, unit: str | None, *, propose: bool) ->
     origins |= {name: "file" for name in guessed if kinds[name] is Kind.TEXT}
     known: dict[str, Bounds | Keys] = {}
     if propose or set(stated.confirm) - {_KINDS}:
-        known = _proposals(source, wanted, counts, reading, {*stated.columns, unit})
+        known = propose_known(source, wanted, counts, reading, {*stated.columns, unit})
     if not source.typed and reading.nulls is None:
         questions += _absent(counts)
     if reading.is_strict:
@@ -388,65 +385,6 @@ def _unreadable(
         text = "Some lines have too few or too many fields. Leave them out?"
         asked.append(OwnerQuestion("unreadable", text, None, (("leave them out", answers[0][1]),)))
     return asked
-
-
-# --- proposals ----------------------------------------------------------------------------------
-
-
-def _proposals(
-    source: Source,
-    columns: Mapping[str, StoredColumn],
-    counts: Mapping[str, ColumnCounts],
-    reading: Reading,
-    said: Collection[str | None],
-) -> dict[str, Bounds | Keys]:
-    """Bounds of numbers and dates, rounded outwards, and keys of texts with few values."""
-    open_ = {name: one for name, one in columns.items() if name not in said}
-    few = {
-        name: one
-        for name, one in open_.items()
-        if one.type.kind is Kind.TEXT and 0 < counts[name].distinct <= _MOST_KEYS
-    }
-    known: dict[str, Bounds | Keys] = {}
-    for name, values in frequent(source.open(), few, reading).items() if few else ():
-        often = sorted(value for value, n in values.items() if n >= _FEWEST_ROWS)
-        if often:
-            known[name] = Keys(often)
-    for name, one in open_.items():
-        bounds = _bounds(counts[name].low, counts[name].high, one.type.kind)
-        if bounds is not None:
-            known[name] = bounds
-    return known
-
-
-def _bounds(low: str | None, high: str | None, kind: Kind) -> Bounds | None:
-    """Wide round bounds: what is told is little more than the size of numbers.
-
-    Example:
-        >>> _bounds("17", "90", Kind.INTEGER), _bounds("-3.5", "12.25", Kind.REAL)
-        (Bounds(low=0, high=100), Bounds(low=-5, high=20))
-        >>> _bounds("2024-01-13", "2024-11-02", Kind.DATE).high
-        datetime.date(2024, 12, 31)
-    """
-    if low is None or high is None or kind in (Kind.TEXT, Kind.BOOLEAN):
-        return None
-    if kind.is_time:
-        first, last = int(low[:4]), int(high[:4])
-        if kind is Kind.DATE:
-            return Bounds(dt.date(first, 1, 1), dt.date(last, 12, 31))
-        return Bounds(dt.datetime(first, 1, 1), dt.datetime(last, 12, 31, 23, 59, 59))  # noqa: DTZ001
-    ends = float(low), float(high)
-    down, up = -_rounded(-min(ends[0], 0)), _rounded(max(ends[1], 0))
-    return Bounds(down, up) if down < up else Bounds(0, 1)
-
-
-def _rounded(size: float) -> int | float:
-    """The next of 1, 2, 5, 10, 20, 50, ...; 0 stays."""
-    if size <= 0:
-        return 0
-    power = 10.0 ** math.floor(math.log10(size))
-    found = next((step * power for step in (1, 2, 5) if step * power >= size), 10 * power)
-    return int(found) if found >= 1 else found
 
 
 def _plain(end: Any) -> Any:

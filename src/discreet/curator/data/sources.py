@@ -5,14 +5,11 @@ look like and the owner's word for it, says what they are.
 """
 
 import csv
-import datetime as dt
 import io
-import re
 import tempfile
-import zipfile
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from glob import iglob
@@ -22,6 +19,7 @@ from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 
+from discreet.curator.data.cell_files import read_sqlite, read_workbook
 from discreet.curator.data.sniffing import OwnerQuestion, encoding_of, is_record
 from discreet.curator.progress import open_watched
 from discreet.engines.default import (
@@ -50,10 +48,6 @@ LOOKED_AT: Final = 20_000
 _DISTINCT: Final = 2_000
 _LONGEST_RECORD: Final = 1 << 23
 _PATTERN: Final = set("*?[]{}")
-_CELLS: Final = 1 << 25
-_MOST_UNPACKED: Final = 1 << 31
-_PLACE: Final = re.compile(rb"\br\s*=\s*[\"']([A-Za-z]{0,9})([0-9]{1,18})[\"']")
-"""Where a row or a cell of a workbook says that it stands."""
 
 Choice: TypeAlias = "partial[str]"
 """Chooses one of the sheets or tables of a file."""
@@ -368,23 +362,7 @@ def _batches(
 
 def _workbook(path: Path, reading: Reading, choose: Choice) -> Source:
     """A sheet of an Excel file."""
-    try:
-        from python_calamine import CalamineError, CalamineWorkbook  # noqa: PLC0415 - an extra
-    except ImportError:
-        raise InputError(
-            f"{path.name} is an Excel file",
-            why="the package that reads them is not installed",
-            fix="pip install 'discreet[files]', or save it as CSV",
-        ) from None
-    _check_size(path)
-    try:
-        book = CalamineWorkbook.from_path(str(path))
-        names = list(book.sheet_names)
-        rows = book.get_sheet_by_name(choose(path, names)).to_python(skip_empty_area=True)
-    except CalamineError:
-        raise ValueError from None
-    timed = {i for row in rows for i, cell in enumerate(row) if isinstance(cell, dt.datetime)}
-    cells = [[_cell(cell, timed=i in timed) for i, cell in enumerate(row)] for row in rows]
+    names, cells = read_workbook(path, choose)
     first = [cell or "" for cell in cells[0]] if cells else []
 
     def table(columns: list[str], now: Reading, _: list[int]) -> pa.Table:
@@ -392,62 +370,14 @@ def _workbook(path: Path, reading: Reading, choose: Choice) -> Source:
         made = [pa.array([row[i] for row in body], pa.string()) for i in range(len(columns))]
         return pa.table(made, names=columns)
 
-    source = _with_header(path.name, first, reading, table)
-    return _among(names, choose, source)
-
-
-def _check_size(path: Path) -> None:
-    """Refuse a workbook of more cells than fit: between two far ones there is a table too."""
-    if not zipfile.is_zipfile(path):
-        return
-    with zipfile.ZipFile(path) as packed:
-        parts = packed.infolist()  # a sheet may have any name
-        if sum(one.file_size for one in parts) <= _MOST_UNPACKED and all(
-            _cells(packed, one) <= _CELLS for one in parts
-        ):
-            return
-    raise InputError(
-        f"{path.name} is too large to be opened",
-        why=f"a sheet has at most {_CELLS:,} cells, empty ones between others too",
-        fix="delete what stands far from the table, or save it as CSV",
-    )
-
-
-def _cells(packed: zipfile.ZipFile, sheet: zipfile.ZipInfo) -> int:
-    """How many cells the rectangle has in which all cells of a sheet lie."""
-    last, wide, kept = 1, 1, b""
-    with packed.open(sheet) as file:
-        while part := file.read(_SAMPLE):
-            for column, row in _PLACE.findall(kept + part):
-                number = 0
-                for letter in column.upper():
-                    number = 26 * number + letter - 64
-                last, wide = max(last, int(row)), max(wide, number)
-            kept = part[-40:]
-    return last * wide
-
-
-def _cell(value: Any, *, timed: bool = False) -> str | None:
-    """A cell as text; whole numbers have no fraction, and days none unless others are `timed`."""
-    match value:
-        case None | "":
-            return None
-        case bool():
-            return "true" if value else "false"
-        case float() if value.is_integer():
-            return str(int(value))
-        case dt.date() if timed and not isinstance(value, dt.datetime):
-            return f"{value} 00:00:00"
-        case bytes():
-            return None
-    return str(value)
+    return _among(names, choose, _with_header(path.name, first, reading, table))
 
 
 def _database(path: Path, reading: Reading, choose: Choice) -> Source:
     with path.open("rb") as file:
         is_sqlite = file.read(16) == b"SQLite format 3\0"
     if is_sqlite:
-        names, rows, lost = _read_sqlite(path, choose)
+        names, rows, lost = read_sqlite(path, choose)
         source = _texts(path.name, rows, reading)
         for column in lost if reading.is_strict else ():
             text = f"{column} holds bytes, which are no values. Make them NULL?"
@@ -459,32 +389,6 @@ def _database(path: Path, reading: Reading, choose: Choice) -> Source:
         names = list_tables(path)
         source = _table(path.name, read_database(path, choose(path, names)), reading)
     return _among(names, choose, source)
-
-
-def _read_sqlite(path: Path, choose: Choice) -> tuple[list[str], pa.Table, list[str]]:
-    """A table of SQLite: any column may hold anything, so it is texts like a CSV file's.
-
-    The last are the columns in which bytes were found. Views are left out: one that never ends
-    can be written in a line.
-    """
-    import sqlite3  # noqa: PLC0415 - for those who have such files
-
-    try:
-        with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as file:
-            listed = "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name"
-            names = [name for (name,) in file.execute(listed) if not name.startswith("sqlite_")]
-            chosen = choose(path, names).replace('"', '""')
-            found = file.execute(f'SELECT * FROM "{chosen}"')  # noqa: S608 - a name of its own
-            columns = [one[0] for one in found.description]
-            rows = found.fetchall()
-    except sqlite3.Error:
-        raise ValueError from None
-    made, lost = [], []
-    for i, column in enumerate(columns):
-        cells = [row[i] for row in rows]
-        lost += [column] if any(isinstance(cell, bytes) for cell in cells) else []
-        made.append(pa.array(["" if cell == "" else _cell(cell) for cell in cells], pa.string()))
-    return names, pa.table(made, names=columns), lost
 
 
 def _choose(path: Path, names: Sequence[str], *, said: str | None, name: str) -> str:
