@@ -236,6 +236,29 @@ def test_the_same_rows_are_the_same_version_and_others_are_refused(address, visi
     assert rounded(curator.sql(TEXT, epsilon=10**6 - 1)) == TRUTH
 
 
+def test_rows_are_digested_when_the_counters_of_the_server_move_and_not_before(
+    address, visits, monkeypatch
+):
+    curator, plain, made = dp.Curator.in_memory(), PostgresEngine.digest, []
+    add(curator, address)
+    settle(visits)
+    curator.sql(TEXT, epsilon=1)
+
+    def digest(engine, name):
+        made.append(plain(engine, name))
+        return made[-1]
+
+    monkeypatch.setattr(PostgresEngine, "digest", digest)
+    for epsilon in (2, 3, 4):
+        curator.sql(TEXT, epsilon=epsilon)
+    assert made == []
+    visits.execute("UPDATE clinic.visits SET cost = cost")
+    settle(visits)
+    for epsilon in (5, 6):
+        curator.sql(TEXT, epsilon=epsilon)
+    assert len(made) == 1
+
+
 def ask_before_and_after(address, owner, change, **columns):
     """What is said about the table clinic.t once a statement has changed it."""
     curator = dp.Curator.in_memory()
