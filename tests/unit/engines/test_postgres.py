@@ -201,6 +201,16 @@ def test_a_statement_is_stopped_in_time(address):
     assert time.monotonic() < began + 60
 
 
+def test_many_groups_come_a_batch_at_a_time(address):
+    with PostgresEngine(address).snapshot() as session:
+        found = session.stream("SELECT n FROM generate_series(1, 50000) AS n")
+        sizes = [one.num_rows for one in found]
+            one.num_rows for one in session.stream("SELECT n FROM generate_series(1, 50000) n")
+        ]
+    assert sum(sizes) == 50_000
+    assert max(sizes) <= 1 << 14
+
+
 def test_a_database_that_is_not_there_is_a_service_that_cannot_be_reached():
     with pytest.raises(ServiceError, match="ask the same again"):
         PostgresEngine("postgresql://127.0.0.1:1/nowhere").describe("visits")
