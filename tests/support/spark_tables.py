@@ -68,6 +68,7 @@ def session(**settings):
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about releases of pandas
+        import pyspark.sql.connect.session  # noqa: F401 - warns too
         from pyspark.sql import SparkSession
 
         made = SparkSession.builder.master("local[2,4]").appName("tests")

@@ -33,6 +33,8 @@ class InlineDuckDBDialect(DuckDBDialect):
 class IbisEngine(RemoteEngine):
     """Tables of a connection of ibis, whose statements are of the dialect given.
 
+    For another warehouse than DuckDB, make a class of it that says its `types` and `half`.
+
     Edge cases: there is no snapshot over several statements, since ibis has none: each statement
     bounds people by itself. Nothing is interrupted: time is looked at between statements. Rows are
     digested before each question, unless a version label stands for them.
@@ -50,13 +52,17 @@ class IbisEngine(RemoteEngine):
                 fix="write a Dialect, run discreet.engines.check_engine, and pass it to IbisEngine",
             )
         self._connection, self.dialect = connection, dialect or InlineDuckDBDialect()
-        self._one_at_a_time = threading.Lock()
+        self.name, self._one_at_a_time = connection.name, threading.Lock()
+
+    def again(self) -> "IbisEngine":
+        """Another engine over the same connection, which knows no tables yet."""
+        return type(self)(self._connection, self.dialect)
 
     @property
     def untested(self) -> str:
         """What nobody has checked of this connection."""
-        tested = self._connection.name == "duckdb"
-        every = "" if tested else f"everything on {self._connection.name}: run check_engine; "
+        tested = self.name == "duckdb"
+        every = "" if tested else f"everything on {self.name}: run check_engine; "
         return f"{every}changes while a question runs; stopping a statement"
 
     def columns_of(self, source: str) -> list[tuple[str, str]]:

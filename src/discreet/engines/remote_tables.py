@@ -30,7 +30,7 @@ def find_remote(source: Any, table: str) -> RemoteTable | None:
         address, session = source, None
     elif (kind := type(source)).__name__ == "SparkSession" and kind.__module__[:7] == "pyspark":
         address, session = "spark://session", source
-    elif kind.__module__.startswith("ibis.backends."):
+    elif kind.__module__.startswith("ibis.backends.") or hasattr(source, "untested"):
         address, session = f"ibis://{source.name}", source
     else:
         return None
@@ -51,7 +51,8 @@ def engine_at(address: str, session: Any = None) -> "RemoteEngine":
         if kind == "ibis":
             from discreet.engines.ibis import IbisEngine  # noqa: PLC0415 - an extra
 
-            return IbisEngine(_connection(session))
+            found = _connection(session)
+            return found.again() if isinstance(found, IbisEngine) else IbisEngine(found)
         from discreet.engines.spark import SparkEngine  # noqa: PLC0415 - an extra
 
         return SparkEngine(address, session)

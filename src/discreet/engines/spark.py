@@ -111,7 +111,8 @@ class SparkEngine(RemoteEngine):
         with _quiet():
             session = self._base().newSession()
             for name, value in _SETTINGS.items():
-                session.conf.set(name, value)
+                if session.conf.get(name) != value:  # to set some is deprecated
+                    session.conf.set(name, value)
         return session
 
     def _base(self) -> Any:
@@ -159,7 +160,7 @@ class SparkSnapshot:
     def __init__(self, session: Any, until: Deadline | None, views: dict[str, str]) -> None:
         self._session, self._until = session, until
         self._views = views
-        self._kept: set[str] = set()
+        self._kept: list[tuple[str, Any]] = []
 
     def _ask(self, select: str) -> Any:
         """The rows of a SELECT; tables are bound when they are first read, all for the session."""
@@ -168,10 +169,16 @@ class SparkSnapshot:
         return self._session.sql(select)
 
     def keep(self, name: str, select: str) -> None:
-        """Computed once, when it is first read; plans that read it do not hold its own."""
+        """Computed once, when it is first read; plans that read it do not hold its own.
+
+        By way of Spark Connect they do: there it is persisted.
+        """
         with self._in_time():
-            self._ask(select).localCheckpoint(eager=False).createOrReplaceTempView(name)
-            self._kept.add(name)
+            rows = self._ask(select)
+            remote = type(self._session).__module__.startswith("pyspark.sql.connect")
+            rows = rows.persist() if remote else rows.localCheckpoint(eager=False)
+            rows.createOrReplaceTempView(name)
+            self._kept.append((name, rows))
 
     def put(self, name: str, table: pa.Table) -> None:
         """By way of Arrow."""
@@ -197,8 +204,9 @@ class SparkSnapshot:
 
     def forget(self) -> None:
         """Let go of what was kept: Spark takes its memory back when nothing reads it."""
-        for name in self._kept:
+        for name, rows in self._kept:
             self._session.catalog.dropTempView(name)
+            rows.unpersist()
 
     @contextmanager
     def _in_time(self) -> Iterator[None]:

@@ -41,13 +41,14 @@ def test_ibis_over_duckdb_gives_the_integers_of_the_reference():
         conformance.check_owner(engine)
 
 
-def test_a_table_of_ibis_is_asked_about_and_refused_when_it_changed():
+@pytest.mark.parametrize("engine", [False, True])
+def test_a_table_of_ibis_is_asked_about_and_refused_when_it_changed(engine):
     rows = {"who": [i // 2 for i in range(600)], "cost": [float(i * 7 % 10) for i in range(600)]}
     rows["city"] = ["Austin" if i % 3 else "Haifa" for i in range(600)]
     connection, curator = connected({"visits": pa.table(rows)}), dp.Curator.in_memory()
     curator.add(
         "visits",
-        connection,
+        IbisEngine(connection) if engine else connection,
         unit="who",
         budget=dp.Budget(epsilon=10**7, delta=1e-6),
         columns={"city": dp.Keys(["Austin", "Haifa"]), "cost": dp.Bounds(0, 10)},

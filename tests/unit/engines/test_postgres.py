@@ -201,6 +201,14 @@ def test_a_statement_is_stopped_in_time(address):
     assert time.monotonic() < began + 60
 
 
+def test_many_groups_come_a_batch_at_a_time(address):
+    with PostgresEngine(address).snapshot() as session:
+        found = session.stream("SELECT n FROM generate_series(1, 50000) AS n")
+        sizes = [one.num_rows for one in found]
+    assert sum(sizes) == 50_000
+    assert max(sizes) <= 1 << 14
+
+
 def test_a_database_that_is_not_there_is_a_service_that_cannot_be_reached():
     with pytest.raises(ServiceError, match="ask the same again"):
         PostgresEngine("postgresql://127.0.0.1:1/nowhere").describe("visits")
@@ -234,6 +242,29 @@ def test_the_same_rows_are_the_same_version_and_others_are_refused(address, visi
     visits.execute("UPDATE clinic.visits SET cost = cost - 1 WHERE who = 7")
     settle(visits)
     assert rounded(curator.sql(TEXT, epsilon=10**6 - 1)) == TRUTH
+
+
+def test_rows_are_digested_when_the_counters_of_the_server_move_and_not_before(
+    address, visits, monkeypatch
+):
+    curator, plain, made = dp.Curator.in_memory(), PostgresEngine.digest, []
+    add(curator, address)
+    settle(visits)
+    curator.sql(TEXT, epsilon=1)
+
+    def digest(engine, name):
+        made.append(plain(engine, name))
+        return made[-1]
+
+    monkeypatch.setattr(PostgresEngine, "digest", digest)
+    for epsilon in (2, 3, 4):
+        curator.sql(TEXT, epsilon=epsilon)
+    assert made == []
+    visits.execute("UPDATE clinic.visits SET cost = cost")
+    settle(visits)
+    for epsilon in (5, 6):
+        curator.sql(TEXT, epsilon=epsilon)
+    assert len(made) == 1
 
 
 def ask_before_and_after(address, owner, change, **columns):
