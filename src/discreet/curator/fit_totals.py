@@ -106,9 +106,9 @@ class FitTotals:
 
     def _with_squares(self, names: Sequence[str]) -> list[str]:
         """The count, values, and their squares over GRID, rounded down."""
-        squares = [self._real(Function.MULTIPLY, f"{z} * {z}", 1 / GRID) for z in names]
-        floors = [self.dialect.whole(Function.FLOOR, one) for one in squares]
-        return [self.dialect.double(GRID), *names, *floors]
+        share = self.dialect.double(1 / GRID)
+        squares = [self.dialect.whole(Function.FLOOR, f"({z} * {z} * {share})") for z in names]
+        return [self.dialect.double(GRID), *names, *squares]
 
     def _sums(
         self, rows: str, parts: Sequence[str], most: int, labels: int | None = None
@@ -129,7 +129,7 @@ class FitTotals:
             found = self._grouped(rows, keys, whole)
         total = np.zeros((labels or 1, len(parts)), dtype=object)
         for label, weight, _, *sums in found:
-            total[label] += weight * np.array([int(one) for one in sums], dtype=object)
+            total[label] += weight * np.array([int(one or 0) for one in sums], dtype=object)
         return np.clip(total.ravel(), *INT64).astype(np.int64)
 
     def _grouped(
@@ -147,8 +147,9 @@ class FitTotals:
     @totals.register
     def _(self, one: NormCounts) -> Totals | None:
         rows, names = self._cut(one.scaling)
-        kept = names[: len(names) - one.scaling.free]
-        square = self._real(Function.SQRT, " + ".join(f"{z} * {z}" for z in kept))
+        zero = self.dialect.double(0)
+        kept = [f"COALESCE({z} * {z}, {zero})" for z in names[: len(names) - one.scaling.free]]
+        square = self._real(Function.SQRT, " + ".join(kept))
         length = self._real(Function.DIVIDE, square, float(GRID))
         place = self._real(Function.MULTIPLY, length, one.cells / one.most)
         cell = f"LEAST({self._floor(place)}, {one.cells - 1})"
@@ -216,12 +217,12 @@ class FitTotals:
         return [f"{text} AS c{i}" for i, text in enumerate(self.features)]
 
     def _on_grid(self, columns: GridColumns) -> tuple[str, list[str]]:
-        """Features as whole numbers, beside a label where rows without one are left out."""
+        """Features as whole numbers, beside a label where rows without one are left out.
+
+        What is none stays NULL, which sums pass over: it is 0.
+        """
         parts = zip(*(vars(columns)[name].tolist() for name in _GRID_FIELDS), strict=True)
-        texts = [
-            self.dialect.as_double(f"COALESCE({self._rounded(i, *one)}, 0)") + f" AS z{i}"
-            for i, one in enumerate(parts)
-        ]
+        texts = [f"{self._rounded(i, *one)} AS z{i}" for i, one in enumerate(parts)]
         names = [f"z{i}" for i in range(len(texts))]
         rows = self._labelled if self.known else self._rows
         inner, kept = rows(self._named_features()), ["y", "w"] if self.known else ["w"]
@@ -229,13 +230,14 @@ class FitTotals:
 
     def _rounded(self, place: int, start: float, factor: float, least: float, most: float) -> str:
         """A feature on its grid; what a schema holds it to may need no further look."""
-        text, ends = f"c{place}", self.ranges[place]
-        if ends is not None and all(
-            least <= np.rint((end - start) * factor) <= most for end in ends
+        text, held = f"c{place}", self.ranges[place]
+        if held is not None and all(
+            least <= np.rint((end - start) * factor) <= most for end in held
         ):
-            return self.dialect.nearest(self.dialect.scaled(text, start, factor))
-        return rounded(
-            text, start, factor, self.dialect.nearest, int(least), int(most), self.dialect
+            return self.dialect.rint(self.dialect.scaled(text, start, factor))
+        ends = int(least), int(most)
+        return self.dialect.as_double(
+            rounded(text, start, factor, self.dialect.nearest, *ends, self.dialect)
         )
 
     def _cut(self, scaling: Scaling) -> tuple[str, list[str]]:
@@ -247,6 +249,8 @@ class FitTotals:
         reach = np.maximum(-columns.least, columns.most)[: len(names) - scaling.free]
         if (reach**2).sum() + scaling.constant**2 <= scaling.most**2:
             return rows, [*constant, *names]
+        zeros = [f"COALESCE({z}, {self.dialect.double(0)}) AS {z}" for z in names]
+        rows = f"SELECT {', '.join([*zeros, 'w'])} FROM {self.dialect.apart(rows)} AS r"
         square = " + ".join(f"{z} * {z}" for z in kept)
         rows = f"SELECT *, {square} AS s FROM {self.dialect.apart(rows)} AS r"
         root = self._real(Function.SQRT, "s")

@@ -18,6 +18,9 @@ from discreet.sql.writer.dialect import Dialect
 _SHORT = 100  # characters: to write a text twice is cheaper than a lambda, up to about here
 _UPPER = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
+_WHOLE = "6755399441055744.0e0"
+"""Three times 2^51."""
+
 
 class DuckDBDialect(Dialect):
     """DuckDB 2."""
@@ -45,6 +48,10 @@ class DuckDBDialect(Dialect):
     def whole(self, function: Function, text: str) -> str:
         """`round` takes halves away from 0."""
         return f"{function.value}({text})"
+
+    def rint(self, text: str) -> str:
+        """Near 2^52 doubles are whole numbers: two additions, a fifth of what casts take."""
+        return f"(({text} + {_WHOLE}) - {_WHOLE})"
 
     def towards_zero(self, text: str) -> str:
         """It has a name of its own."""

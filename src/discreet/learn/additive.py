@@ -37,14 +37,9 @@ class CurveGradient(RowStatistic):
     clip: float = 1.0
 
     @property
-    def width(self) -> int:
-        """One number for each bin, and the constant."""
-        return self.theta.size
-
-    @property
-    def square(self) -> int:
-        """The residual on each feature and the constant."""
-        return (self.features + 1) * self._limit**2
+    def extent(self) -> tuple[int, int]:
+        """One number for each bin and the constant; the residual on each feature and that."""
+        return self.theta.size, (self.features + 1) * self._limit**2
 
     @property
     def _limit(self) -> int:

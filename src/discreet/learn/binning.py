@@ -79,14 +79,9 @@ class BinCounts(RowStatistic):
     labels: int = 1
 
     @property
-    def width(self) -> int:
-        """One number for each bin and label, and one for each label."""
-        return (sum(self.bins.sizes) + 1) * self.labels
-
-    @property
-    def square(self) -> int:
-        """Features, and the count."""
-        return len(self.bins.edges) + 1
+    def extent(self) -> tuple[int, int]:
+        """One number for each bin and label, and one for each label; features, and the count."""
+        return (sum(self.bins.sizes) + 1) * self.labels, len(self.bins.edges) + 1
 
     def sums(self, chunk: Chunk) -> Any:
         """Counts by label, then bin; rows without a known label count nowhere."""

@@ -24,14 +24,9 @@ class ClassTotals(RowStatistic):
     labels: int
 
     @property
-    def width(self) -> int:
-        """One count and two numbers a feature, for each label."""
-        return self.labels * (1 + 2 * len(self.low))
-
-    @property
-    def square(self) -> int:
-        """As `FeatureTotals`."""
-        return (1 + 2 * len(self.low)) * GRID**2
+    def extent(self) -> tuple[int, int]:
+        """One count and two numbers a feature, for each label; as `FeatureTotals`."""
+        return self.labels * (1 + 2 * len(self.low)), (1 + 2 * len(self.low)) * GRID**2
 
     def sums(self, chunk: Chunk) -> Any:
         """By label; rows without a known one count nowhere."""

@@ -35,15 +35,10 @@ class ClusterTotals(RowStatistic):
     counted: int
 
     @property
-    def width(self) -> int:
-        """A count and a sum for each centre."""
-        return len(self.centres) * (1 + int(self.axes.shape[1]))
-
-    @property
-    def square(self) -> int:
-        """Its count and its norm."""
+    def extent(self) -> tuple[int, int]:
+        """A count and a sum for each centre; its count and its norm."""
         square: int = self.counted**2 + self.radius**2
-        return square
+        return len(self.centres) * (1 + int(self.axes.shape[1])), square
 
     def sums(self, chunk: Chunk) -> Any:
         """Rows by nearest centre."""

@@ -73,14 +73,9 @@ class LinkGradient(RowStatistic):
     by_row: bool = False
 
     @property
-    def width(self) -> int:
-        """One number for each coefficient."""
-        return self.theta.size
-
-    @property
-    def square(self) -> int:
-        """The squared norm of a row's gradient."""
-        return self._limit**2
+    def extent(self) -> tuple[int, int]:
+        """One number for each coefficient; the squared norm of a row's gradient."""
+        return self.theta.size, self._limit**2
 
     @property
     def _limit(self) -> int:

@@ -136,14 +136,10 @@ class FeatureTotals(RowStatistic):
     high: Floats
 
     @property
-    def width(self) -> int:
-        """One count and two numbers a feature."""
-        return 1 + 2 * len(self.low)
-
-    @property
-    def square(self) -> int:
-        """1 for the count, 1 for each value and 1 for each square, in steps."""
-        return self.width * GRID**2
+    def extent(self) -> tuple[int, int]:
+        """One count and two numbers a feature; 1 for each of them, in steps."""
+        many = 1 + 2 * len(self.low)
+        return many, many * GRID**2
 
     def sums(self, chunk: Chunk) -> Any:
         """Counts first, then sums, then sums of squares."""
@@ -168,14 +164,9 @@ class NormCounts(RowStatistic):
     cells: int = 64
 
     @property
-    def width(self) -> int:
-        """Cells."""
-        return self.cells
-
-    @property
-    def square(self) -> int:
-        """A row is in one cell."""
-        return 1
+    def extent(self) -> tuple[int, int]:
+        """Cells; a row is in one cell."""
+        return self.cells, 1
 
     def sums(self, chunk: Chunk) -> Any:
         """Counts by cell."""
@@ -196,14 +187,9 @@ class RowTotals(RowStatistic):
     scaling: Scaling
 
     @property
-    def width(self) -> int:
-        """The count and the features."""
-        return 1 + len(self.scaling.low)
-
-    @property
-    def square(self) -> int:
-        """By the norm of a row."""
-        return self.scaling.radius**2 + GRID**2
+    def extent(self) -> tuple[int, int]:
+        """The count and the features; by the norm of a row."""
+        return 1 + len(self.scaling.low), self.scaling.radius**2 + GRID**2
 
     def sums(self, chunk: Chunk) -> Any:
         """The count first."""

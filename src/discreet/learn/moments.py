@@ -28,15 +28,10 @@ class SecondMoments(RowStatistic):
         return len(self.scaling.low) + (1 if self.scaling.one else 0)
 
     @property
-    def width(self) -> int:
-        """The triangle with its diagonal."""
-        return self.size * (self.size + 1) // 2
-
-    @property
-    def square(self) -> int:
-        """By the norm of a row and the reach of a number."""
+    def extent(self) -> tuple[int, int]:
+        """The triangle with its diagonal; by the norm of a row and the reach of a number."""
         radius, reach = self.scaling.radius, self.scaling.reach
-        return (radius**4 + reach**2 * radius**2) // 2
+        return self.size * (self.size + 1) // 2, (radius**4 + reach**2 * radius**2) // 2
 
     def sums(self, chunk: Chunk) -> Any:
         """Products of whole numbers."""
@@ -82,14 +77,11 @@ class LogisticCurvature(RowStatistic):
     reach: int
 
     @property
-    def width(self) -> int:
-        """The triangle with its diagonal."""
-        return self.theta.size * (self.theta.size + 1) // 2
-
-    @property
-    def square(self) -> int:
-        """By the norm of a row."""
-        return (_FINE // 4) ** 2 * (self.radius**4 + self.reach**2 * self.radius**2) // 2
+    def extent(self) -> tuple[int, int]:
+        """The triangle with its diagonal; by the norm of a row."""
+        return self.theta.size * (self.theta.size + 1) // 2, (_FINE // 4) ** 2 * (
+            self.radius**4 + self.reach**2 * self.radius**2
+        ) // 2
 
     @property
     def unit(self) -> float:

@@ -36,13 +36,18 @@ class RowStatistic(ABC):
 
     @property
     @abstractmethod
-    def square(self) -> int:
-        """The largest squared l2 norm of one row's vector."""
+    def extent(self) -> tuple[int, int]:
+        """How many numbers there are, and the largest squared l2 norm of one row's."""
 
     @property
-    @abstractmethod
     def width(self) -> int:
         """How many numbers there are."""
+        return self.extent[0]
+
+    @property
+    def square(self) -> int:
+        """The largest squared l2 norm of one row's vector."""
+        return self.extent[1]
 
     @abstractmethod
     def sums(self, chunk: Chunk) -> NDArray[Any]:

@@ -26,14 +26,9 @@ class Expectation(RowStatistic):
     function: Callable[[Any, Any], Any]
 
     @property
-    def width(self) -> int:
-        """A sum and a count."""
-        return 2
-
-    @property
-    def square(self) -> int:
-        """At most 1 and 1, in steps."""
-        return 2 * GRID**2
+    def extent(self) -> tuple[int, int]:
+        """A sum and a count; at most 1 and 1, in steps."""
+        return 2, 2 * GRID**2
 
     def sums(self, chunk: Chunk) -> Any:
         """Row by row, each alone."""

@@ -59,15 +59,11 @@ class LeafCounts(RowStatistic):
         return sum(self.codes.sizes) if self.by_bin else 1
 
     @property
-    def width(self) -> int:
-        """Trees, leaves, bins, labels."""
+    def extent(self) -> tuple[int, int]:
+        """Trees, leaves, bins, labels; one for each tree and feature."""
         leaves = 1 << self.trees[0].depth
-        return len(self.trees) * leaves * self._inner * self.labels
-
-    @property
-    def square(self) -> int:
-        """One for each tree and feature."""
-        return len(self.trees) * (len(self.codes.edges) if self.by_bin else 1)
+        asked = len(self.codes.edges) if self.by_bin else 1
+        return len(self.trees) * leaves * self._inner * self.labels, len(self.trees) * asked
 
     def sums(self, chunk: Chunk) -> Any:
         """Counts of rows that are given as codes of bins."""

@@ -31,14 +31,9 @@ class RightLabels(RowStatistic):
     estimator: Any
 
     @property
-    def width(self) -> int:
-        """Two counts."""
-        return 2
-
-    @property
-    def square(self) -> int:
-        """At most 1 and 1."""
-        return 2
+    def extent(self) -> tuple[int, int]:
+        """Two counts; at most 1 and 1."""
+        return 2, 2
 
     def sums(self, chunk: Chunk) -> Any:
         """Rows one by one: what is predicted of a row must not depend on those beside it."""

@@ -253,6 +253,10 @@ class Dialect(ABC):
     def whole(self, function: Function, text: str) -> str:
         """FLOOR, CEIL or ROUND (halves away from 0) of a double, a double."""
 
+    def rint(self, text: str) -> str:
+        """A double between -2^51 and 2^51 as the nearest whole number, halves to even, a double."""
+        return self.as_double(self.nearest(text))
+
     def towards_zero(self, text: str) -> str:
         """A double cut off to a whole number, a double."""
         down, up = self.whole(Function.FLOOR, text), self.whole(Function.CEIL, text)
