@@ -248,3 +248,10 @@ WITH g AS (SELECT city, COUNT(*) AS n, SUM(cost) AS s FROM visits GROUP BY city 
 -- output n
 -- output s
 -- output mean := (s / n)
+
+SELECT COUNT(*) AS n FROM (SELECT CAST(city AS TEXT) AS c FROM visits) WHERE c = 'Rome'
+-- scan visits
+-- project c := city::TEXT
+-- filter (c = 'Rome')
+-- aggregate n := COUNT(*)
+-- output n

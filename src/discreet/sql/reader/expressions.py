@@ -52,6 +52,8 @@ class ExpressionReader:
     clause: str = "WHERE"
     look: Ask | None = None
     beyond: "Callable[[ExpressionReader, Node], Expression] | None" = None
+    computed: frozenset[str] = frozenset()
+    """Columns that a subquery has computed, as CAST(city AS TEXT): they may be none of the keys."""
 
     def read(self, node: Node | None) -> Expression:
         """The expression that a node means."""
@@ -85,7 +87,10 @@ class ExpressionReader:
         except InputError as error:
             deepest, reason = self._fault(expression, error)
             raise self.syntax.blame(self.syntax.origin(deepest) or node, reason) from None
-        if (wrong := unlisted(expression, self.types)) is not None:
+        declared = self.types
+        if self.computed:
+            declared = {n: of for n, of in self.types.items() if n not in self.computed}
+        if (wrong := unlisted(expression, declared)) is not None:
             part, said = wrong
             what = Refusal("unlisted_key", said.what, said.why, said.fix)
             raise self.syntax.refuse(self.syntax.origin(part) or node, what)

@@ -13,7 +13,15 @@ from sqlglot import exp
 from discreet.errors import InputError
 from discreet.plan.expressions import Call, Case, Column, Expression, Function, Literal
 from discreet.plan.kinds import Kind, Type
-from discreet.plan.relations import MatchPerson, MatchPublic, Named, Project, Relation, columns_of
+from discreet.plan.relations import (
+    MatchPerson,
+    MatchPublic,
+    Named,
+    Project,
+    Relation,
+    columns_of,
+    is_stored,
+)
 from discreet.sql.reader.correlated import correlated_value
 from discreet.sql.reader.expressions import ExpressionReader
 from discreet.sql.reader.joins import Condition, Public, RowJoin, bare, holds, public_condition
@@ -43,6 +51,7 @@ class Lookups:
         self.columns = rows.columns
         self.relation = rows.relation
         self.types: dict[str, Type] = dict(columns_of(rows.relation))
+        self._computed = frozenset(n for n in self.types if not is_stored(n, rows.relation))
         self._select = select
         self._found: dict[int, tuple[Node, Expression]] = {}
 
@@ -62,7 +71,9 @@ class Lookups:
 
         look = self.ask if windows else self.find
         names = resolve_name or meaning
-        return ExpressionReader(self.syntax, self.types, names, clause=clause, look=look)
+        return ExpressionReader(
+            self.syntax, self.types, names, clause=clause, look=look, computed=self._computed
+        )
 
     def build(self, node: Node, kind: Callable[..., Relation], *fields: object) -> None:
         """The rows below another relation from now on."""

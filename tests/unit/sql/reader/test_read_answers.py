@@ -25,6 +25,10 @@ ELSEWHERE = [
     "_CONT([",
     "QUANTILE(age",  # the discrete one there
     "WIDTH_BUCKET",  # unknown there
+    "FETCH",  # as LIMIT
+    "HISTOGRAM",  # a map there, columns here
+    "MODE(city)",  # of declared keys here
+    "MEDIAN(n)",  # between two values there, between their logarithms here
 ]
 QUESTIONS = [
     question
