@@ -1,7 +1,7 @@
 """Many questions at once: online queries, residual marginals and ranges.
 
-CPU seconds of one thread. `ADULT_DATA` names the folder of the coded table; without it the same is run
-on made-up rows of the same shape.
+CPU seconds of one thread. `ADULT_DATA` names the folder of the coded table; without it the same is
+run on made-up rows of the same shape.
 """
 
 import json
