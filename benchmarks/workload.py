@@ -1,7 +1,7 @@
 """Many questions at once: online queries, residual marginals and ranges.
 
-CPU seconds of one thread. `ADULT` names the folder of the coded table; without it the same is run
-on made-up rows of the same shape.
+CPU seconds of one thread. `ADULT_DATA` names the folder of the coded table; without it the same is
+run on made-up rows of the same shape.
 """
 
 import json
@@ -39,7 +39,7 @@ _NAMES = (
 
 def load() -> tuple[dict[str, int], dict[str, np.ndarray]]:
     """Sizes and columns: Adult, or rows in which each column leans on the one before."""
-    folder = os.environ.get("ADULT")
+    folder = os.environ.get("ADULT_DATA")
     if folder:
         sizes = json.loads((Path(folder) / "adult-coded-domain.json").read_text())
         with (Path(folder) / "adult-coded.csv").open() as file:

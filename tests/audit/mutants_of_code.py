@@ -15,7 +15,15 @@ import numpy as np
 
 from discreet import noise
 from discreet.audit.report import audit_mechanism
-from discreet.mechanisms import continual, gaussian, key_tables, laplace, permute_and_flip, quantile
+from discreet.mechanisms import (
+    continual,
+    gaussian,
+    key_tables,
+    laplace,
+    permute_and_flip,
+    quantile,
+    reusable_holdout,
+)
 from discreet.mechanisms.automatic_bounds import AutomaticBounds
 from discreet.mechanisms.continual import FactorizedCount, TreeCount
 from discreet.mechanisms.exponential import ExponentialMechanism
@@ -118,6 +126,16 @@ def bare(step: int) -> Callable:
         return drawn
 
     return change
+
+
+def poisoned_mean(_: Callable) -> Callable:
+    """A NaN counts as a million below 0."""
+
+    def mean(query, examples, size, _):
+        read = np.nan_to_num(reusable_holdout._values(query, examples), nan=-1e6, neginf=0.0)
+        return Fraction(int(np.minimum(read, 1.0).sum()), size)
+
+    return mean
 
 
 def bare_in_streams(opened: Callable) -> Callable:
@@ -703,13 +721,7 @@ LESS_NOISE = (
         "_noise",
         lambda _: lambda self, shape: noise.staircase(1, self.steps // 2, self.first, shape),
     ),
-    wrong(
-        "a-nan-poisons-a-holdout",
-        holdout,
-        np,
-        "nan_to_num",
-        lambda true: lambda read, **_: true(read, nan=-1e9, posinf=1.0, neginf=0.0),
-    ),
+    wrong("a-nan-poisons-a-holdout", holdout, reusable_holdout, "_mean", poisoned_mean),
     wrong(
         "divergences-not-shared-by-keys",
         lambda: KeySelection(epsilon=1, delta=DELTA, max_groups_per_unit=4),

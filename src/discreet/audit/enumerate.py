@@ -54,7 +54,7 @@ class Laws:
     def max_divergence(self) -> float:
         """The largest log(P/Q), from below."""
         seen = self.p > 0
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", over="ignore"):
             losses = np.log(self.p[seen] / self.q[seen])
         worst = float(losses.max(initial=-math.inf))
         return worst - 4 * ELEMENTARY * (1 + abs(worst)) if math.isfinite(worst) else worst
