@@ -27,14 +27,14 @@ from discreet.mechanisms import Gaussian
 from discreet.mechanisms.continual import FactorizedCount
 from discreet.mechanisms.prefix_sums import BITS
 from discreet.plan import canonical
-from discreet.plan.bounding import group_count, is_by_row
+from discreet.plan.bounding import FULL, group_count, is_by_row
 from discreet.plan.calendar import beginnings
 from discreet.plan.expressions import Unit
 from discreet.plan.kinds import Kind
 from discreet.plan.query import Aggregate, AggregateFunction, Query
 from discreet.plan.relations import JoinPublic, Scan, columns_of, nodes_of
 from discreet.plan.schema import PersonPeriod
-from discreet.plan.statistics import Total
+from discreet.plan.statistics import Rows, Total
 from discreet.plan.typing import infer
 from discreet.plan.work import Work
 from discreet.privacy import EPSILON, Neighbours
@@ -182,10 +182,14 @@ class StreamOrder(PlannedOrder):
     def _errors(self, place: int) -> dict[str, float]:
         """Half-widths of one aggregate, beside those of a single release and of many."""
         unit, reading, cost = self.reading.units[place], self.reading, self.asked_for
-        # All that one person weighs in all periods, if it were one release of all aggregates.
+        # All that one person weighs in all periods, if it were one release of all aggregates: in
+        # whole rows for a count alone, else in the steps of its noise.
         most = reading.max_periods * self.counter.sensitivity
+        step = unit
+        if reading.statistics == (Rows(None),):
+            most, step = most // FULL, 1.0
         plain = Gaussian(epsilon=cost.epsilon, delta=cost.delta, sensitivity=most).error(0.95)
-        once = float(plain) * unit
+        once = float(plain) * step
         return {
             "running_total": round(self.counter.error() * unit + 0.5, 1),
             "one_period": round(self.counter.increment_error() * unit + 1, 1),

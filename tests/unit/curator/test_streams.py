@@ -286,16 +286,15 @@ def test_nothing_to_group_by_is_one_running_total():
         assert watched.release().table.column("s").to_pylist() == [11, 23]
 
 
-def test_one_person_moves_all_sums_of_a_period_by_no_more_than_the_sensitivity():
+@pytest.mark.parametrize("sql", [SEVERAL, "SELECT SUM(paid) AS s FROM visits WHERE user = 9"])
+def test_one_person_moves_all_sums_of_a_period_by_no_more_than_the_sensitivity(sql):
     wild = {"user": [9, 9, 9], "day": [day(1)] * 3, "city": ["Oslo", "Oslo", "Haifa"]}
-    rows = pa.table({**wild, "paid": [999, 10, -999], "share": [1e300, 1.0, -7.0]})
-    rows = rows.cast(AMOUNTS.schema)
-    for limit in (1, 2, 3):
+    rows = pa.table({**wild, "paid": [999, 10, 999], "share": [1e300, 1.0, -7.0]})
+    for limit in (1, 3):
         vectors = []
-        for part in (AMOUNTS.slice(0, 0), rows):
+        for part in (AMOUNTS.slice(0, 0), rows.cast(AMOUNTS.schema)):
             with paying(dp.Curator.in_memory()) as curator:
-                terms = {**TERMS, "max_rows": limit}
-                watched = curator.watch(SEVERAL, **terms)
+                watched = curator.watch(sql, **{**TERMS, "max_rows": limit})
                 curator.append("visits", part, through=day(1), again=True)
                 found = curator.ledger.find(watched.charge)
                 receipt = dp.curator.ledger.orders.Receipt(watched.charge, found.order, None)
