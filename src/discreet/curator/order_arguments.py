@@ -1,8 +1,10 @@
 """What callers pass by name, and the JSON of the order that it makes."""
 
 import datetime as dt
-from collections.abc import Mapping, Sequence
-from typing import Any, Final, Required, TypedDict
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
+from inspect import Parameter, cleandoc, signature
+from typing import Any, Final, Required, TypedDict, TypeVar, cast, get_args, get_type_hints
 
 from discreet.answer.plan.accuracy import Accuracy
 from discreet.curator.arguments import expect
@@ -130,3 +132,37 @@ def order_spec(options: Mapping[str, Any]) -> dict[str, Any]:
         expect(said[name], dt.date, name, fix=f"pass {name}=date(2026, 12, 31)")
         said[name] = dt.date.isoformat(said[name])
     return said
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def spelled_out(method: F) -> F:
+    """Let help and completion show the arguments that `**said` stands for; refuse all others."""
+    given = signature(method)
+    *before, said = given.parameters.values()
+    (options,) = get_args(said.annotation)
+    needed, hints = options.__required_keys__, get_type_hints(options)
+    caller = CallerArguments.__annotations__
+    order = sorted(hints, key=lambda name: (name not in needed, name in caller))
+    fields = [
+        Parameter(
+            name,
+            Parameter.KEYWORD_ONLY,
+            default=Parameter.empty if name in needed else None,
+            annotation=hints[name],
+        )
+        for name in order
+    ]
+    whole = given.replace(parameters=[*before, *fields])
+
+    @wraps(method)
+    def checked(*args: Any, **named: Any) -> Any:
+        if extra := sorted(named.keys() - whole.parameters.keys()):
+            known = ", ".join(list(whole.parameters)[1:])
+            raise TypeError(f"{method.__name__}() takes no {extra[0]!r}; it takes {known}")
+        return method(*args, **named)
+
+    checked.__signature__ = whole  # type: ignore[attr-defined] # what inspect reads
+    checked.__doc__ = f"{cleandoc(method.__doc__ or '')}\n\n{cleandoc(options.__doc__)}"
+    return cast("F", checked)

@@ -11,7 +11,7 @@ from discreet.curator.data.column_declarations import ColumnDeclarations
 from discreet.curator.data.load_report import confirmed
 from discreet.curator.ledger import accounts
 from discreet.curator.ledger.accounts import Account, Holder
-from discreet.curator.order_arguments import AppendArguments
+from discreet.curator.order_arguments import AppendArguments, spelled_out
 from discreet.curator.person_statement import PeopleAdmin, PersonStatement
 from discreet.engines.reading import Reading
 from discreet.errors import InputError
@@ -63,6 +63,7 @@ class OwnerBackend(ABC):
         """Keep one more table, private or public."""
 
     @abstractmethod
+    @spelled_out
     def append(self, name: str, rows: Any, **said: Unpack[AppendArguments]) -> int:
         """Add rows to a private table; the version of its dataset that begins with them."""
 
@@ -147,6 +148,7 @@ class OwnerInterface(ABC):
         said = ColumnDeclarations(columns or {}, kinds or {}, frozenset(keys), read, ("kinds",))
         self._owner.add(source, NewTable(name, said, source_table=source_table, key=keys))
 
+    @spelled_out
     def append(self, name: str, rows: Any, **said: Unpack[AppendArguments]) -> int:
         """Add rows to a private table; the version of its dataset that begins with them.
 

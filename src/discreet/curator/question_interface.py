@@ -21,6 +21,7 @@ from discreet.curator.order_arguments import (
     SynthesisArguments,
     WorkloadArguments,
     order_spec,
+    spelled_out,
 )
 from discreet.curator.participation_orders import Participation
 from discreet.curator.planned_orders import OrderExplanation
@@ -59,6 +60,7 @@ class QuestionInterface:
 
     # --- questions ------------------------------------------------------------------------------
 
+    @spelled_out
     def sql(self, text: str, **said: Unpack[QuestionArguments]) -> Release:
         """Answer a question in SQL, for a price or for the least price of an accuracy.
 
@@ -69,6 +71,7 @@ class QuestionInterface:
             return free
         return as_table(self._backend.place(self._question(text, said)))
 
+    @spelled_out
     def ask(self, query: Query | Question, **said: Unpack[QuestionArguments]) -> Release:
         """Answer a plan: charge it durably, compute it, store it; or find the stored answer."""
         return as_table(self._backend.place(self._question(query, said)))
@@ -84,6 +87,7 @@ class QuestionInterface:
         hold = partial(self._backend.hold, analyst=self._analyst or analyst)
         return From(Scan(found), ask=Asker(ask, explain, hold))
 
+    @spelled_out
     def remeasure(self, question: Asked, **said: Unpack[QuestionArguments]) -> Release:
         """Answer again for a further price, and merge with what this analyst was told before.
 
@@ -92,11 +96,13 @@ class QuestionInterface:
         """
         return self._backend.remeasure(self._question(question, said))
 
+    @spelled_out
     def explain(self, question: Asked, **said: Unpack[QuestionArguments]) -> Explanation:
         """What a question would cost and how wrong its answer would be; touches no data."""
         told: Explanation = self._backend.quote(self._question(question, said)).explain()
         return told
 
+    @spelled_out
     def outside(
         self,
         question: Asked,
@@ -115,16 +121,19 @@ class QuestionInterface:
         wanted = count_outside(query, None if shown is None else shown.found_keys)
         return self.ask(wanted, as_of=as_of, **said)
 
+    @spelled_out
     def cost(self, question: Asked, **said: Unpack[QuestionArguments]) -> dict[Account, Charge]:
         """What each account would be charged for a question not asked before; touches no data."""
         return self._backend.quote(self._question(question, said)).bill()
 
     # --- orders of other kinds ------------------------------------------------------------------
 
+    @spelled_out
     def synthesize(self, table: str, **said: Unpack[SynthesisArguments]) -> SynthesisRelease:
         """Make a synthetic table with the columns and types of a private one."""
         return self._placed(self._order("synthesis", {"table": table, **said}), SynthesisRelease)
 
+    @spelled_out
     def answer(
         self,
         table: str,
@@ -140,6 +149,7 @@ class QuestionInterface:
         order = self._order("workload", {"table": table, "queries": wheres, **said})
         return self._placed(order, WorkloadRelease)
 
+    @spelled_out
     def online(self, table: str, **said: Unpack[OnlineArguments]) -> OnlineQueries:
         """Open an epoch of online counting queries, or go on with the one of the same words.
 
@@ -150,6 +160,7 @@ class QuestionInterface:
         backend, charge = self._backend, self._backend.quote(order).charge()
         return OnlineQueries(charge, made, backend.ask_online, backend.online_state)
 
+    @spelled_out
     def watch(self, text: str, **said: Unpack[StreamArguments]) -> StandingQuery:
         """Ask counts and sums of listed groups in every period until a day, for one price.
 
@@ -160,6 +171,7 @@ class QuestionInterface:
         self._backend.place(order)
         return StandingQuery(self._backend.quote(order).charge(), self._backend.stream_release)
 
+    @spelled_out
     def participation(
         self, table: str, *, again: int = 0, **said: Unpack[PriceArguments]
     ) -> Participation:
@@ -177,6 +189,7 @@ class QuestionInterface:
         first = counted(0)
         return Participation(counted(again) if again else first, first)
 
+    @spelled_out
     def profile(self, table: str, **said: Unpack[PriceArguments]) -> ProfileRelease:
         """One private look at every column of a table, at one price.
 
@@ -186,6 +199,7 @@ class QuestionInterface:
         """
         return self._placed(self._order("profile", {"table": table, **said}), ProfileRelease)
 
+    @spelled_out
     def fit(
         self,
         estimator: Any,
@@ -227,6 +241,7 @@ class QuestionInterface:
         one = make_test(name, parameters)
         return self.fit(one, table, features=[value], target=by, analyst=analyst, request=request)
 
+    @spelled_out
     def order(
         self, kind: str, spec: Mapping[str, Any], **said: Unpack[CallerArguments]
     ) -> BaseRelease:
@@ -236,6 +251,7 @@ class QuestionInterface:
         """
         return self._backend.place(self._request(kind, spec, said))
 
+    @spelled_out
     def explain_order(
         self, kind: str, spec: Mapping[str, Any], **said: Unpack[CallerArguments]
     ) -> OrderExplanation:
@@ -243,6 +259,7 @@ class QuestionInterface:
         told: OrderExplanation = self._backend.quote(self._request(kind, spec, said)).explain()
         return told
 
+    @spelled_out
     def cost_order(
         self, kind: str, spec: Mapping[str, Any], **said: Unpack[CallerArguments]
     ) -> dict[Account, Charge]:

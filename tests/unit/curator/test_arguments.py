@@ -1,5 +1,7 @@
 """What is passed by mistake is refused in a sentence, and nothing is made of it."""
 
+import inspect
+
 import pytest
 
 import discreet as dp
@@ -73,3 +75,15 @@ def test_neighbours_are_read_by_name(tmp_path):
         with pytest.raises(InputError):
             dp.Curator(tmp_path / "c", neighbours=wrong)
     assert not (tmp_path / "c").exists()
+
+
+def test_help_shows_what_a_question_can_be_asked_for_and_other_words_are_refused():
+    shown = inspect.signature(dp.Curator.sql).parameters
+
+    assert list(shown)[:4] == ["self", "text", "epsilon", "delta"]
+    assert inspect.signature(dp.Curator.synthesize).parameters["epsilon"].default is (
+        inspect.Parameter.empty
+    )
+    assert "`intervals=False`" in (dp.Curator.sql.__doc__ or "")
+    with dp.Curator.in_memory() as curator, pytest.raises(TypeError, match="takes no 'eps'; it"):
+        curator.sql("SELECT COUNT(*) FROM visits", eps=1)
