@@ -727,7 +727,7 @@ LESS_NOISE = (
         lambda: KeySelection(epsilon=1, delta=DELTA, max_groups_per_unit=4),
         KeySelection,
         "_table",
-        lambda _: lambda self: key_tables.added_divergences(self.epsilon, self.delta, 2),
+        lambda _: lambda self: key_tables.keep_table(self.epsilon, self.delta, 2),
     ),
     wrong(
         "blocks-to-come-without-noise",
