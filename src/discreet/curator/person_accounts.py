@@ -8,14 +8,11 @@ between a charge and its noise: a crash loses time, and never a charge. Two ques
 measured side by side; whose turn is first is the order of their charges.
 """
 
-import hashlib
-import hmac
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
-from typing import Any, Final, TypeAlias
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -26,13 +23,21 @@ from discreet.answer.execute.totals import put_domains
 from discreet.answer.measurement_plan import MeasurementPlan
 from discreet.answer.plan.sql_statements import SetStatements
 from discreet.curator.balance_table import BalanceTable, StoredBalances
-from discreet.curator.canonical_json import canonical
 from discreet.curator.data import registry
 from discreet.curator.data.data_store import DataStore
 from discreet.curator.fork_safety import FORKS
 from discreet.curator.ledger.entries import Entry
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.orders import Order
+from discreet.curator.person_charges import (
+    ByAccount,
+    added_costs,
+    bounding_of,
+    charge_salt,
+    charged_sets,
+    set_prices,
+    share_signature,
+)
 from discreet.curator.person_limits import (
     BUDGET,
     Population,
@@ -47,7 +52,6 @@ from discreet.plan.kinds import Kind
 from discreet.plan.schema import PERSON, EachRow, PersonPeriod, Table
 from discreet.privacy.budgets.individual_balances import (
     IndividualBalances,
-    price_units,
     share_costs,
 )
 from discreet.sql.writer.individual import WHOLE_SHARE, keyed_person
@@ -61,10 +65,6 @@ _SAVED_EVERY, _WORTH_SAVING = 1000, 16
 
 _MASKS: Final = 256
 """Charges of which it is remembered who was left out; older ones are computed again."""
-
-
-_ByAccount: TypeAlias = tuple[NDArray[np.int64], NDArray[np.int64]]
-"""Accounts, each once, and what is said of each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ class PersonAccounts:
         self._limited: dict[str, int] = {}
         self._closed: set[str] = set()
         self._left: OrderedDict[int, NDArray[np.int64]] = OrderedDict()
-        self._shares: OrderedDict[str, list[_ByAccount]] = OrderedDict()
+        self._shares: OrderedDict[str, list[ByAccount]] = OrderedDict()
         self._watch: _Watch | None = None
         self._table, self._unsaved = table, 0
         self._load()
@@ -200,13 +200,13 @@ class PersonAccounts:
         self._limited[hash_] = units
         self.balances.limits[self._owners == hash_.encode()] = units
 
-    def _take(self, entry: Entry, shares: Sequence[_ByAccount]) -> None:
+    def _take(self, entry: Entry, shares: Sequence[ByAccount]) -> None:
         """Charge everybody who can pay for a question, in all its sets or in none."""
         parts = [
             (places, share_costs(rows, prices, WHOLE_SHARE))
-            for (places, rows), prices in zip(shares, _prices(entry), strict=True)
+            for (places, rows), prices in zip(shares, set_prices(entry), strict=True)
         ]
-        places, costs = parts[0] if len(parts) == 1 else _added(parts)
+        places, costs = parts[0] if len(parts) == 1 else added_costs(parts)
         admitted = self.balances.charge(places, costs)
         self._unsaved += 1
         self._left[entry.sequence] = places[~admitted]
@@ -231,7 +231,7 @@ class PersonAccounts:
 
     def admission(self, sequence: int, engine: Engine, until: Deadline | None) -> "ChargeAdmission":
         """Who takes part in a charge, to be asked once data is read for it."""
-        return ChargeAdmission(self, sequence, _salt(self._key, sequence), engine, until)
+        return ChargeAdmission(self, sequence, charge_salt(self._key, sequence), engine, until)
 
     def left_out(
         self, asked: "ChargeAdmission", statements: SetStatements, session: Session
@@ -255,7 +255,7 @@ class PersonAccounts:
         [entry] = self._ledger.charges(
             self.population.datasets, after=asked.sequence - 1, until=asked.sequence
         )
-        if len(_sets(entry)) > 1:
+        if len(charged_sets(entry)) > 1:
             shares = self._shares_of(entry, asked.engine, asked.until)
         else:
             shares = [self._joined(statements, session)]
@@ -283,23 +283,23 @@ class PersonAccounts:
         query = asked.question(tables.schema)
         return MeasurementPlan.from_dict(order.decisions, query, asked.price, asked.neighbours)
 
-    def _shares_of(self, entry: Entry, engine: Engine, until: Deadline | None) -> list[_ByAccount]:
+    def _shares_of(self, entry: Entry, engine: Engine, until: Deadline | None) -> list[ByAccount]:
         """The shares of a charge in sessions of its own, unless the same was asked lately.
 
         Why: what people add depends on the question and the limits, and not on the price; on the
         number of the charge only where a secret chooses rows.
         """
-        name = _signature(entry)
+        name = share_signature(entry)
         if name in self._shares:
             self._shares.move_to_end(name)
             return self._shares[name]
-        salt, plan = _salt(self._key, entry.sequence), self._read(entry)
+        salt, plan = charge_salt(self._key, entry.sequence), self._read(entry)
         order = Order.from_dict(entry.by, entry.facts)
         named = StoredOrder.parse(order.plan).tables
         engine = self._data_store.open_at(named, order.dataset, order.data_version)
         sets = [SetStatements.of(one, engine.dialect, salt, participants=True) for one in plan.sets]
         found = [self._computed(one, engine, until) for one in sets]
-        if not any(salt in text for one in sets for _, text in _bounding(one)):
+        if not any(salt in text for one in sets for _, text in bounding_of(one)):
             self._shares[name] = found
             while len(self._shares) > 1 and self._kept_bytes() > _MOST_KEPT:
                 self._shares.popitem(last=False)
@@ -312,14 +312,14 @@ class PersonAccounts:
 
     def _computed(
         self, statements: SetStatements, engine: Engine, until: Deadline | None
-    ) -> _ByAccount:
+    ) -> ByAccount:
         with engine.snapshot(until) as session:
             put_domains(statements.plan.query, session)
-            for kept in _bounding(statements):
+            for kept in bounding_of(statements):
                 session.keep(*kept)
             return self._joined(statements, session)
 
-    def _joined(self, statements: SetStatements, session: Session) -> _ByAccount:
+    def _joined(self, statements: SetStatements, session: Session) -> ByAccount:
         """The shares of a set by account; whoever is new has an account from now on."""
         known = pa.table({PERSON: self._names, "account": pa.array(self._places)})
         first = self.balances.people
@@ -439,45 +439,3 @@ def _kind_of(data_store: DataStore, datasets: Sequence[str]) -> tuple[Kind, str 
         why="an account is found by the name of the person, in one kind",
         fix="name people by one kind of column in all linked datasets",
     )
-
-
-def _salt(key: str, sequence: int) -> str:
-    """Which rows of a person count in a charge: secret, and the same whenever it is folded in."""
-    return hmac.new(key.encode(), f"salt {sequence}".encode(), hashlib.sha256).hexdigest()[:32]
-
-
-def _sets(entry: Entry) -> Sequence[Mapping[str, Any]]:
-    """What was decided about each grouping set of a charge."""
-    decided: Sequence[Mapping[str, Any]] = entry.facts["decisions"]["sets"]
-    return decided
-
-
-def _prices(entry: Entry) -> list[list[int]]:
-    """What each measurement of each set costs whoever adds the most to it, in units."""
-    return [[price_units(Fraction(cost)) for _, cost in one["measured"]] for one in _sets(entry)]
-
-
-def _signature(entry: Entry) -> str:
-    """All of a charge that the shares of people depend on, but for its secret."""
-    asked = StoredOrder.parse(entry.facts["plan"])
-    decided = [[one["bounds"], [places for places, _ in one["measured"]]] for one in _sets(entry)]
-    return canonical([entry.facts["version"], asked.query, decided])
-
-
-def _added(parts: Sequence[_ByAccount]) -> _ByAccount:
-    """What people pay over several sets, each person once."""
-    places, inverse = np.unique(np.concatenate([one for one, _ in parts]), return_inverse=True)
-    costs = np.zeros(len(places), dtype=np.int64)
-    start = 0
-    for some, paid in parts:
-        at = inverse[start : start + len(some)]
-        costs[at] = np.minimum(costs[at] + paid, 1 << 60)
-        start += len(some)
-    return places, costs
-
-
-def _bounding(statements: SetStatements) -> Iterator[tuple[str, str]]:
-    contributions = statements.plan.contributions
-    assert contributions is not None  # noqa: S101 - narrowing: see check_individual
-    yield from statements.people()
-    yield from statements.bounding(contributions)
