@@ -332,20 +332,24 @@ class PersonAccounts:
         return places, read.shares
 
     def _join(self, read: Shares, session: Session) -> NDArray[np.int64]:
-        """The accounts of people whose names are new: those that were saved, or the next ones."""
+        """The accounts of people whose names are new: those that were saved, or the next ones.
+
+        The engine may break off: whatever it tells is read before any account is there, and a name
+        is known once its account has its limit.
+        """
         hashes = read.hashes.tolist()
         new = np.array([self._stored.get(one, -1) for one in hashes], dtype=np.int64)
         fresh, first = new < 0, self.balances.people
         new[fresh] = first + np.arange(int(fresh.sum()))
-        self.balances.join(int(fresh.sum()))
-        self._names = pa.concat_arrays([self._names, read.names.cast(self._names.type)])
-        self._places = np.concatenate([self._places, new])
         joined = read.hashes[fresh]
         owners = self._owners_of(read.names, session)[fresh] if self.every else joined
+        self.balances.join(len(joined))
         self._hashes = np.concatenate([self._hashes, joined])
         self._owners = np.concatenate([self._owners, owners])
         for hash_, units in self._limited.items():
             self.balances.limits[first:][owners == hash_.encode()] = units
+        self._names = pa.concat_arrays([self._names, read.names.cast(self._names.type)])
+        self._places = np.concatenate([self._places, new])
         return new
 
     def _owners_of(self, names: pa.Array, session: Session) -> NDArray[np.bytes_]:
