@@ -247,7 +247,7 @@ class AnswerService:
         )
 
     def put_off(self, receipt: Receipt) -> None:
-        """Say that a charge is still this worker's to finish: the next to ask here need not wait."""
+        """A charge is still this worker's to finish: the next to ask here need not wait."""
         self._unfinished.add(receipt.sequence)
 
     def finish(self, receipt: Receipt, pace: ReleaseSchedule = AT_ONCE) -> BaseRelease:
