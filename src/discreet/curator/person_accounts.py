@@ -25,6 +25,7 @@ from discreet.answer.plan.sql_statements import SetStatements
 from discreet.curator.balance_table import BalanceTable, StoredBalances
 from discreet.curator.data import registry
 from discreet.curator.data.data_store import DataStore
+from discreet.curator.data.table_checks import unit_kind
 from discreet.curator.fork_safety import FORKS
 from discreet.curator.ledger.entries import Entry
 from discreet.curator.ledger.ledger import Ledger
@@ -428,16 +429,17 @@ class ChargeAdmission:
 
 def _kind_of(data_store: DataStore, datasets: Sequence[str]) -> tuple[Kind, str | None]:
     """The kind of the column that names people, and the period of an account; None for life."""
-    tables, kinds = data_store.tables, set[tuple[Kind, str | None]]()
+    tables, kinds = data_store.tables, set[tuple[Kind, str | None, str]]()
     for one in tables.tables.values():
         if one.dataset in datasets and isinstance(one.table, Table):
             hops, unit = tables.schema.path(one.table)
             owner = tables.schema.tables[hops[-1].table] if hops else one.table
             if not isinstance(unit, EachRow):
                 every = unit.every if isinstance(unit, PersonPeriod) else None
-                kinds.add((owner.columns[unit.column].kind, every))
+                named = unit_kind(tables.schema, one.table)
+                kinds.add((owner.columns[unit.column].kind, every, named))
     if len(kinds) == 1:
-        return kinds.pop()
+        return kinds.pop()[:2]
     raise LedgerError(
         "people with budgets of their own are named in several ways, or in none",
         why="an account is found by the name of the person, in one kind",

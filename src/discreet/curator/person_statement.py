@@ -262,8 +262,8 @@ def check_link(
         names = {one.name for one in members}
         found = [one.table for one in tables.tables.values() if one.dataset in names]
         tables.schema.check_same_people(one.name for one in found)
-        units = {tables.schema.path(one)[1] for one in found if isinstance(one, Table)}
-        if len({unit_kind(one) for one in units}) == 1:
+        private = [one for one in found if isinstance(one, Table)]
+        if len({unit_kind(tables.schema, one) for one in private}) == 1:
             return
     raise InputError(
         "a link of datasets whose people cannot share accounts",

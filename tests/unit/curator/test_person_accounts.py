@@ -471,6 +471,17 @@ def test_a_name_that_no_column_can_hold_is_refused(name):
         curator.remove_person(name)
 
 
+def test_a_day_by_dates_and_the_same_by_timestamps_are_not_two_accounts_of_one_person():
+    at = {"id": pa.array([1]), "at": pa.array([dt.datetime(2026, 1, 1, 5)])}  # noqa: DTZ001 - local
+    unit, limits = dp.PersonPeriod("id", "at"), dp.Limits(1, 1)
+    with daily(dp.Curator.in_memory(), [(1, DAYS[0])]) as curator:
+        with pytest.raises(InputError, match="protects others than"):
+            curator.add("logins", pa.table(at), unit=unit, dataset="visits", limits=limits)
+        curator.add("logins", pa.table(at), unit=unit, budget=BUDGET, limits=limits)
+        with pytest.raises(InputError, match="cannot share accounts"):
+            curator.link("patients", ["visits", "logins"])
+
+
 def test_budgets_a_day_and_budgets_for_life_are_not_linked():
     curator = daily(clinic(CROWD), [(1, DAYS[0])], "logins")
     with curator, pytest.raises(InputError, match="cannot share accounts"):
