@@ -410,6 +410,12 @@ def test_analysts_see_their_own_questions_and_owners_all(shared):
     assert seen(shared.window("carol")) == []
 
 
+@pytest.mark.parametrize("name", ["", None])
+def test_a_view_of_nobody_does_not_ask_as_the_owner(curator, name):
+    with pytest.raises(InputError, match="analyst is not a name"):
+        curator.as_analyst(name)
+
+
 def test_a_charge_of_somebody_else_cannot_be_told_from_none(shared):
     theirs = shared.window("bob").newest()[0].sequence
 
