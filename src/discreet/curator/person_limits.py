@@ -108,7 +108,8 @@ def read_name(text: str, kind: Kind) -> Any:
         Kind.TIMESTAMP: dt.datetime.fromisoformat,
     }
     with suppress(ValueError, LookupError):
-        return reads[kind](text)
+        if kind is Kind.TEXT or "_" not in text:  # Python reads 1_7 as 17, who is somebody else
+            return reads[kind](text)
     raise InputError(
         "the name of a person cannot be read",
         why=f"people are named by values of kind {kind.value} here",

@@ -465,6 +465,12 @@ def test_a_statement_about_periods_counts_each_answer_once_and_speaks_of_one_per
         assert told.odds.startswith("Of each day by itself")
 
 
+@pytest.mark.parametrize("text", ["1_7", "x", ""])
+def test_a_number_that_is_not_written_as_one_is_nobody(text):
+    with clinic(CROWD) as curator, pytest.raises(InputError, match="cannot be read"):
+        curator.person_named(text)
+
+
 @pytest.mark.parametrize("name", [1 << 63, -1 - (1 << 63)])
 def test_a_name_that_no_column_can_hold_is_refused(name):
     with clinic(CROWD) as curator, pytest.raises(InputError, match="a person named by a int"):
