@@ -14,7 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from discreet.answer.estimate.aggregates import Floats
-from discreet.answer.estimate.error_bars import RANKED, draws_for, simulate
+from discreet.answer.estimate.error_bars import IN_ROWS, RANKED, draws_for, simulate
 from discreet.answer.estimate.noisy_statistics import NoisyStatistics, cut_off
 from discreet.answer.estimate.nonlinear_error import furthest_of_pairs
 from discreet.answer.estimate.released_sql import (
@@ -77,11 +77,7 @@ class AnswerTables:
             for one in question.aggregates
             if one.measure in RANKED
         }
-        how = {
-            name: "it is computed from a quantile, whose error is in rows"
-            for name in numbers
-            if sources[name] & ranked
-        }
+        how = {name: IN_ROWS for name in numbers if sources[name] & ranked}
         wanted = [name for name in numbers if sources[name] and name not in how]
         groups = [sum(part.groups for part in parts) for parts in self.parts]
         sizes = {name: len(rows) for name, rows in self.public.items()}
