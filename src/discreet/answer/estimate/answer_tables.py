@@ -14,7 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from discreet.answer.estimate.aggregates import Floats
-from discreet.answer.estimate.error_bars import RANKED, draws_for, simulate
+from discreet.answer.estimate.error_bars import IN_ROWS, RANKED, draws_for, simulate
 from discreet.answer.estimate.noisy_statistics import NoisyStatistics, cut_off
 from discreet.answer.estimate.nonlinear_error import furthest_of_pairs
 from discreet.answer.estimate.released_sql import (
@@ -77,11 +77,7 @@ class AnswerTables:
             for one in question.aggregates
             if one.measure in RANKED
         }
-        how = {
-            name: "it is computed from a quantile, whose error is in rows"
-            for name in numbers
-            if sources[name] & ranked
-        }
+        how = {name: IN_ROWS for name in numbers if sources[name] & ranked}
         wanted = [name for name in numbers if sources[name] and name not in how]
         groups = [sum(part.groups for part in parts) for parts in self.parts]
         sizes = {name: len(rows) for name, rows in self.public.items()}
@@ -98,18 +94,15 @@ class AnswerTables:
         assert self.query.then is not None  # noqa: S101 - narrowing: see `present`
         return self.query.then
 
-    def _tables(self, many: Parts | None = None) -> dict[str, pa.Table]:
-        """The released rows of each question, with all draws where there are `many`."""
-        questions, count = questions_in(self.query), 0
-        found = {}
+    def _tables(self, many: Parts | None = None, count: int = 0) -> dict[str, pa.Table]:
+        """The released rows of each question, with all draws where there are so `many`."""
+        questions, found = questions_in(self.query), {}
         for place, (question, parts) in enumerate(zip(questions, self.parts, strict=True)):
             tables, first = [], 0
             for at, part in enumerate(parts):
                 tables.append(_placed(tabulate(question, part), part.groups, first, 0, 1))
                 if many is not None:
-                    drawn = many[place][at]
-                    count = next(iter(drawn.statistics.values())).shape[0]
-                    simulated = tabulate(question, drawn, count)
+                    simulated = tabulate(question, many[place][at], count)
                     tables.append(_placed(simulated, part.groups, first, 1, count))
                 first += part.groups
             found[answer_name(place)] = pa.concat_tables(tables)
@@ -162,7 +155,7 @@ class AnswerTables:
             " (SELECT _id, row_number() OVER (ORDER BY _at) - 1 AS _row FROM every WHERE _draw = 0)"
             f" SELECT a._draw, s._row, {', '.join(numbers)} FROM every a JOIN shown s USING (_id)"
         )
-        found = compute(self._tables(many), select)
+        found = compute(self._tables(many, draws), select)
         draw, row = (found.column(name).to_numpy() for name in ("_draw", "_row"))
         known = np.zeros((draws + 1, rows), dtype=np.bool_)
         known[draw, row] = True

@@ -37,6 +37,7 @@ NOTHING: Mapping[Statistic, Floats] = MappingProxyType({})
 EXACT = {one for one in AggregateFunction if one.is_whole}
 RANKED = {AggregateFunction.QUANTILE, AggregateFunction.MIN, AggregateFunction.MAX}
 RANKED |= {AggregateFunction.MODE}
+IN_ROWS = "it is computed from a quantile or a mode, whose error is in rows"
 
 SAME_EVERYWHERE = EXACT | RANKED | {AggregateFunction.SUM}
 """Measures whose error bars need no simulation, or that of one group for all."""

@@ -12,8 +12,7 @@ import numpy as np
 from discreet.answer.estimate.aggregates import Floats
 from discreet.answer.estimate.error_bars import CONFIDENCE
 from discreet.answer.estimate.noisy_statistics import NoisyStatistics, lost_share, ranks_of
-from discreet.answer.plan.expected_error import rank_error
-from discreet.plan.query import Aggregate, level_of
+from discreet.plan.query import Aggregate, AggregateFunction, level_of
 from discreet.plan.statistics import Ranks, Rows
 
 _FAILURE = (1 - CONFIDENCE) / 3
@@ -37,12 +36,17 @@ class QuantileInterval:
 
     @staticmethod
     def of(aggregate: Aggregate, part: NoisyStatistics) -> "QuantileInterval | None":
-        """What stands beside a quantile; None where nobody counted, or none stands there."""
+        """What stands beside a quantile; None where nobody counted, or none stands there.
+
+        The most frequent value may be on either side of any quantile, so a mode tells nothing.
+        """
         ranks = ranks_of(part.query, aggregate)
         assert ranks is not None  # noqa: S101 - narrowing: it is a quantile
-        siblings = tuple(a for a in part.query.aggregates if ranks_of(part.query, a) == ranks)
+        same = (a for a in part.query.aggregates if ranks_of(part.query, a) == ranks)
+        siblings = tuple(a for a in same if a.measure is not AggregateFunction.MODE)
         shown = part.showing is not None and part.showing.count.statistic == Rows(ranks.where)
-        if shown or Rows(ranks.where) not in part.statistics or len(siblings) == 1:
+        told = aggregate in siblings and len(siblings) > 1
+        if shown or Rows(ranks.where) not in part.statistics or not told:
             return None
         return QuantileInterval(ranks, siblings, part)
 
@@ -55,7 +59,8 @@ class QuantileInterval:
         fewest = self._fewest()
         for other in self._from_far(aggregate):  # the nearest that is far enough has the last word
             apart = float(level_of(aggregate) - level_of(other))
-            sure = (abs(apart) - lost_share(self.part)) * fewest >= self._missed(other)
+            missed = self.part.rank_error(other, _FAILURE)
+            sure = (abs(apart) - lost_share(self.part)) * fewest >= missed
             value = self.part.quantiles[other.name]
             low = np.where(sure & (apart > 0), value - half_cell, low)
             high = np.where(sure & (apart < 0), value + half_cell, high)
@@ -64,11 +69,6 @@ class QuantileInterval:
     def _from_far(self, aggregate: Aggregate) -> list[Aggregate]:
         level = level_of(aggregate)
         return sorted(self.siblings, key=lambda other: -abs(level_of(other) - level))
-
-    def _missed(self, other: Aggregate) -> float:
-        """The ranks that a neighbour misses at most."""
-        plan = self.part.measurements[self.ranks]
-        return rank_error(plan, other, len(self.siblings), _FAILURE)
 
     def _fewest(self) -> Floats:
         """The least number of values each group has."""

@@ -11,6 +11,7 @@ from discreet.answer.estimate.aggregates import Floats, estimate
 from discreet.answer.estimate.error_bars import (
     CONFIDENCE,
     EXACT,
+    IN_ROWS,
     POINTS,
     RANKED,
     SAME_EVERYWHERE,
@@ -121,7 +122,7 @@ class Simulation:
                     width, how[output.name] = plain(aggregates[name])
                     widths |= {} if width is None else {output.name: width}
                 case other if mentions(other) & ranked:
-                    how[output.name] = "it is computed from a quantile, whose error is in rows"
+                    how[output.name] = IN_ROWS
                 case other if mentions(other) & aggregates.keys():
                     derived.append(output)
         if derived and central.num_rows:

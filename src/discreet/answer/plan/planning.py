@@ -39,7 +39,7 @@ from discreet.plan.bounding import (
     limits_of,
 )
 from discreet.plan.expressions import Column
-from discreet.plan.query import Query, key_types, questions_in
+from discreet.plan.query import AggregateFunction, Query, key_types, questions_in
 from discreet.plan.remembered import remember
 from discreet.plan.schema import Limits
 from discreet.plan.sensitivity import Strategy, apart, together
@@ -182,7 +182,11 @@ def bracketed(query: Query, shown: set[str], shared: Statistic | None) -> tuple[
     found = []
     for aggregate, (first, *_) in needs.items():
         if aggregate.name in shown and isinstance(first, Ranks):
-            count, siblings = Rows(first.where), sum(first in all_ for all_ in needs.values())
+            count = Rows(first.where)
+            siblings = sum(
+                first in all_ and one.measure is not AggregateFunction.MODE
+                for one, all_ in needs.items()
+            )
             if siblings == 1 or count == shared or count not in needed(query):
                 found.append(aggregate.name)
     return tuple(found)

@@ -77,6 +77,15 @@ def test_a_number_from_a_quantile_has_no_interval_and_says_so(engine):
     assert "all" in release.half_widths
 
 
+@pytest.mark.parametrize("bare", ["city", "city, MEDIAN(amount) AS m"])
+def test_an_answer_without_a_noisy_number_stands_beside_others(engine, bare):
+    """Groups that are public, and quantiles: nothing of them is simulated."""
+    sql = f"SELECT {bare}, (SELECT COUNT(*) FROM visits) AS n FROM visits GROUP BY city"
+    release = ask(sql, engine)
+    assert release.table.num_rows == 3
+    assert "n" in release.half_widths
+
+
 def test_hidden_groups_are_mentioned_where_groups_are_counted(engine):
     release = ask("SELECT COUNT(*) AS k FROM (SELECT street FROM visits GROUP BY street) t", engine)
     assert any("withheld" in note for note in release.notes)

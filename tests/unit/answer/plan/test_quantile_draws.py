@@ -234,3 +234,19 @@ def test_modes_are_told_of_declared_and_of_found_values(of):
         made.add("t", rows, unit="id", budget=dp.Budget(epsilon=50, delta=1e-6), columns=columns)
         told = made.sql(f"SELECT MODE({of}) AS m, COUNT(*) AS n FROM t", epsilon=20)  # noqa: S608
     assert told.table["m"].to_pylist() == [rows[of][0].as_py()]
+
+
+def test_a_mode_tells_nothing_about_the_quantiles_beside_it():
+    """It is below the median here: nothing but the bounds is above it, and alone it buys an end."""
+    values = [50] * 450 + [60 + i % 41 for i in range(550)]
+    beside = "MODE(x) AS m, MEDIAN(x) AS h FROM t"
+    with dp.Curator.in_memory() as made:
+        budget, columns = dp.Budget(epsilon=90), {"x": dp.Bounds(0, 100)}
+        rows = pa.table({"id": list(range(1000)), "x": values})
+        made.add("t", rows, unit="id", budget=budget, columns=columns)
+        sql = f"SELECT COUNT(x) AS n, QUANTILE_CONT(x, 0.4) AS q, {beside}"
+        told = made.sql(sql, epsilon=40).to_pandas().iloc[0]
+        alone = made.explain(f"SELECT COUNT(x) AS n, {beside}", epsilon=1)
+    assert told["m"] == told["q"] == 50
+    assert told["h_high"] >= 100
+    assert any(line.what == "intervals of ranks" for line in alone.parts[0].options[0].lines)
