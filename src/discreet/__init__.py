@@ -203,11 +203,16 @@ _PACKAGES = frozenset({"attacks", "lab", "learn", "local", "workload"})
 """Packages that are imported when first named, such as `dp.local.Rappor`."""
 
 
+_OTHER_NAMES = {"sum": "total", "avg": "mean", "max": "maximum", "min": "minimum"}
+"""What others call aggregates whose names Python has taken."""
+
+
 def __getattr__(name: str) -> object:
     if name in _PACKAGES:
         return import_module(f"discreet.{name}")
     if name not in _HOME:
-        raise AttributeError(f"module 'discreet' has no attribute {name!r}")
+        hint = f": {_OTHER_NAMES[name]} is its name here" if name in _OTHER_NAMES else ""
+        raise AttributeError(f"module 'discreet' has no attribute {name!r}{hint}")
     found = getattr(import_module(f"discreet.{_HOME[name]}"), name)
     globals()[name] = found
     return found

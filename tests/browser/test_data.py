@@ -270,9 +270,13 @@ def test_rows_are_appended_and_a_standing_question_grows(visit, curator, tmp_pat
 
 def test_what_was_made_from_a_dataset_has_its_place(visit, curator):
     add_visits(curator, "stays", Budget(epsilon=2, delta=1e-6))
+    curator.profile("stays", epsilon=0.5)
     visitor = visit("owner", path="/data")
     page, card = visitor.page, visitor.page.locator("[data-dataset=stays]")
     card.get_by_role("button", name="Made from it").click()
+    with page.expect_download() as profile:
+        card.get_by_role("link", name="JSON").click()
+    assert '"columns"' in profile.value.path().read_text(encoding="utf-8")
     card.get_by_text("Order something").click()
     card.get_by_label("What", exact=True).select_option("Fitted model")
     card.get_by_role("button", name="Look at the price").click()
@@ -289,7 +293,7 @@ def test_what_was_made_from_a_dataset_has_its_place(visit, curator):
     with page.expect_download() as rows:
         made.get_by_role("link", name="CSV").click()
     assert rows.value.path().read_text(encoding="utf-8").startswith('"city"')
-    made.get_by_role("link", name="Statement").click()
+    made.get_by_role("link", name="Statement").first.click()
     expect(page.locator("#sheet")).to_contain_text("differential privacy")
 
 
@@ -298,6 +302,8 @@ def test_a_campaign_is_shown_with_intervals_as_reports_come_in(visit, server):
     page = visit("owner", path="/data").page
     card = page.get_by_role("region", name="Campaigns")
     card.get_by_text("Begin a campaign").click()
+    card.get_by_role("button", name="Begin the campaign").click()
+    expect(card.get_by_role("alert")).to_contain_text("list at least two answers")
     card.get_by_label("What it is called").fill("drinks")
     card.get_by_label("Possible answers").fill("tea, coffee")
     card.get_by_label("Price of one report").fill("4")

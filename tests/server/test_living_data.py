@@ -82,7 +82,7 @@ def test_an_owner_looks_after_one_person_and_no_log_names_them():
             ann, bob = server.token("ann", "owner"), server.token("bob", "analyst")
             who = {"name": "777001", "dataset": "visits"}
             told = server.post("/v1/people/statement", json=who, token=ann)
-            assert "part of 1 answers" in told.json()["text"]
+            assert "part of 1 answer," in told.json()["text"]
             assert server.post("/v1/people/statement", json=who, token=bob).status == 403
             wrong = server.post("/v1/people/remove", json={**who, "name": "x777"}, token=ann)
             assert (wrong.status, b"x777" in wrong.body) == (422, False)

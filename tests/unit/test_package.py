@@ -18,6 +18,9 @@ def test_every_public_name_has_a_home_and_can_be_had():
 def test_an_unknown_name_is_an_attribute_error():
     with pytest.raises(AttributeError, match="no attribute 'Lapplace'"):
         _ = discreet.Lapplace
+    with pytest.raises(AttributeError, match="no attribute 'sum': total is its name here"):
+        _ = discreet.sum
+    assert set(discreet._OTHER_NAMES.values()) < set(discreet.__all__)
 
 
 @pytest.mark.timed

@@ -301,7 +301,7 @@ class UnpricedCensus(UnpricedOrder[CensusOrder]):
             raise QueryRefused(
                 "a release that an analyst asks for",
                 why="its tables are written where the data is, for everybody",
-                fix="ask the owner of the data to release them, or ask questions of your own",
+                fix="order it as owner: in the folder, or with the token called owner",
                 code="owner",
             )
         bought = within_reason(Price(self.epsilon, delta_for(self.delta, at.touched)))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from discreet.answer.present.number_text import counted
 from discreet.curator.arguments import unknown
 from discreet.curator.budget import Budget
 from discreet.curator.data.data_store import DataStore
@@ -86,7 +87,7 @@ class PersonStatement:
         lines = [
             f"{budget}, and nothing refills it.",
             "Your account is closed." if self.closed else "",
-            f"Your data were part of {parts} answers, and were {unpaid}.",
+            f"Your data were part of {counted(parts, 'answer')}, and were {unpaid}.",
             f"What all of this, and all that may follow, can tell anyone: {self.odds}",
         ]
         wrapped = [textwrap.fill(line, 100) for line in lines if line]
@@ -212,9 +213,9 @@ class PeopleAdmin:
         if len(people) == 1:
             return mine[0]
         raise InputError(
-            "a person of no population, or of one of several",
-            why="a budget of their own have the people of datasets with Budget.per_person",
-            fix="name the dataset: dataset='visits'",
+            f"a person of {'several populations' if people else 'no population'}",
+            why="people have budgets of their own in datasets that have Budget.per_person",
+            fix=f"name one dataset: {', '.join(mine)}" if mine else "ask curator.budget(dataset)",
         )
 
     def _account(self, dataset: str) -> accounts.Account:

@@ -18,7 +18,7 @@ def test_one_person_is_told_limited_and_removed_from_the_shell(discreet, tmp_pat
         return discreet("person", *words, folder=folder, **more)
 
     told = person("statement", "3")
-    assert "Your data were part of 1 answers" in told.stdout
+    assert "Your data were part of 1 answer," in told.stdout
     assert json.loads(person("statement", "-", "--json", text="3\n").stdout)["left_out"] == 0
     assert person("statement", "3", "--csv").stdout.count("\n") == 2
     assert person("limit", "4", "--epsilon", "0").exit_code == 0

@@ -731,7 +731,7 @@ def test_no_token_reads_the_account_of_one_person():
 def test_datasets_of_one_kind_of_people_are_found_by_name():
     with clinic(CROWD) as curator:
         add(curator, CROWD, "labs")
-        with pytest.raises(InputError, match="one of several"):
+        with pytest.raises(InputError, match="name one dataset: visits, labs"):
             curator.limit_person(3, epsilon=0)
         curator.limit_person(3, epsilon=0, dataset="labs")
         assert number(curator, COUNT) == [100]

@@ -80,7 +80,8 @@ class ColumnReport:
 class LoadReport:
     """What a source holds and how it would be read; `questions` are to be answered first.
 
-    `unconfirmed` names the columns whose kind is taken from the data and not confirmed.
+    `unconfirmed` names the columns whose kind is taken from the data and not confirmed, `left_out`
+    those that hold lists, bytes or other values that no question can be about.
     """
 
     source: str
@@ -94,6 +95,7 @@ class LoadReport:
     unconfirmed: tuple[str, ...] = ()
     tables: tuple[str, ...] = ()
     unit: str | None = None
+    left_out: tuple[str, ...] = ()
 
     @property
     def ready(self) -> bool:
@@ -126,7 +128,7 @@ class LoadReport:
             answers = " or ".join(f"reading={dict(a)} ({_option(a)})" for _, a in question.answers)
             raise InputError(
                 f"{self.source} leaves a question open",
-                why=question.text,
+                why=question.text.removesuffix("?"),
                 fix=f"answer with {answers}" if answers else "say so in its reading",
             )
         if self.unconfirmed:
@@ -163,6 +165,9 @@ class LoadReport:
     def _still(self) -> list[str]:
         columns = self.columns
         lines = []
+        if self.left_out:
+            names = ", ".join(map(_printable, self.left_out))
+            lines.append(f"left out, since no question can be about such values: {names}")
         if any("data" in (one.kind_from, one.known_from) for one in columns):
             lines.append("* taken from the data: keep it only if it is public knowledge.")
         return [*lines, *(f"? {question.text}" for question in self.questions)]
@@ -230,6 +235,7 @@ def _look(source: Source, stated: Stated, unit: str | None, *, propose: bool) ->
     return LoadReport(
         source.name, rows, people, source.skipped[0], source.typed, open_reading, columns,
         tuple(questions), tuple(unsaid), tuple(source.tables), unit,
+        source.left_out,
     )  # fmt: skip
 
 

@@ -65,5 +65,5 @@ def check_new(one: Registration, part: Part) -> None:
         raise InputError(
             f"these rows are part of {one.table.name} since version {known.version}",
             why="everybody in them would count twice",
-            fix="append other rows; if they are meant to count again, pass again=True",
+            fix="append other rows; to count them again, pass again=True (--again)",
         )

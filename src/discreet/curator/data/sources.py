@@ -58,7 +58,7 @@ class Source:
     """Rows that can be read again and again; `stored` has the types of columns, of text if untyped.
 
     `skipped` counts lines with too few or too many fields, once rows were read; `tables` are the
-    sheets or tables to choose from.
+    sheets or tables to choose from; `left_out` are columns of no kind.
     """
 
     name: str
@@ -69,6 +69,7 @@ class Source:
     reading: Reading = field(default_factory=Reading)
     questions: list[OwnerQuestion] = field(default_factory=list)
     skipped: list[int] = field(default_factory=lambda: [0])
+    left_out: tuple[str, ...] = ()
     tables: Sequence[str] = ()
 
     def sample(self) -> dict[str, dict[str, int]]:
@@ -122,11 +123,13 @@ def _open_file(path: Path, reading: Reading, choose: Choice) -> Source:
             return _table(path.name, _read_arrow(path), reading)
         if _PATTERN & set(str(path)):
             return _table(path.name, _read_parquet(path), reading)
-    return Source(path.name, describe(path).stored, lambda: path, reference=path, reading=reading)
+    return replace(_table(path.name, path, reading), reference=path)
 
 
 def _table(name: str, rows: Any, reading: Reading) -> Source:
-    return Source(name, describe(rows).stored, lambda: rows, reading=reading)
+    told = describe(rows)
+    other = tuple(one.name for one in told.columns if one.kind is None)
+    return Source(name, told.stored, lambda: rows, reading=reading, left_out=other)
 
 
 def _texts(name: str, rows: pa.Table, reading: Reading) -> Source:
@@ -270,6 +273,12 @@ def _with_header(
     if said.names is None and (not header or doubt):
         names = first if doubt and _are_names(first) else numbered
         header = names is first
+    if not first:
+        raise InputError(
+            f"{name} is empty",
+            why="it has neither columns nor rows",
+            fix="pass a file whose first line names its columns",
+        )
     if not _are_names(names) or len(names) != len(first):
         raise InputError(
             f"{name} does not name its columns",

@@ -82,7 +82,7 @@ def _delta(guarantee: Guarantee, delta: Real | None) -> Fraction:
 def _odds_sentence(guarantee: Guarantee, prior: Fraction, delta: Fraction, fact: str) -> str:
     epsilon = guarantee.epsilon(delta).upper
     start = f"A person whose odds of {fact} were {prior.numerator}:{prior.denominator} could"
-    if epsilon > _CERTAIN:
+    if epsilon > _CERTAIN or delta * (1 + 1 / _SLACK) >= 1:
         return f"{start} look as good as certain: this guarantee does not bound the odds."
     factor = Interval.of(epsilon).exp()
     if delta == 0:

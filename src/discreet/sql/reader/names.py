@@ -191,7 +191,12 @@ def _unknown(
         "unknown_column",
         f"there is no column {word.text}",
         f"the columns here are {listed}",
-        _instead(nearest(word.text, names), "name one of them"),
+        _instead(
+            nearest(word.text, names),
+            "name one of them; texts stand in 'single quotes'"
+            if table is None
+            else "name one of them",
+        ),
     )
     return syntax.refuse(word.node, what)
 

@@ -327,3 +327,16 @@ def test_blank_lines_of_a_single_column_are_null(tmp_path):
     file = file_of(tmp_path, "age\n30\n\n41\n")
     report = dp.describe(file)
     assert (report.rows, report.columns[0].nulls) == (3, 1)
+
+
+def test_columns_that_no_question_can_be_about_are_told(tmp_path):
+    rows = pa.table({"id": [1, 2], "age": [3, 4], "tags": [["a"], ["b"]]})
+    pq.write_table(rows, tmp_path / "visits.parquet")
+    told = dp.describe(tmp_path / "visits.parquet", unit="id")
+    assert told.left_out == ("tags",)
+    assert "left out, since no question can be about such values: tags" in repr(told)
+
+
+def test_a_file_without_anything_is_called_empty(tmp_path):
+    with pytest.raises(InputError, match="is empty: it has neither"):
+        dp.describe(file_of(tmp_path, ""), unit="id")

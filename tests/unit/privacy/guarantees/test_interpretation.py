@@ -139,3 +139,9 @@ def test_the_picture_is_well_formed_accessible_and_escaped():
 def test_a_region_needs_two_points(points):
     with pytest.raises(InputError):
         Region.of(Pure(1), points=points)
+
+
+def test_a_chance_of_one_or_more_is_no_bound_and_is_told_so():
+    told = read(Approximate(12, Fraction(1, 10**6)), delta=Fraction(1, 10**6))
+    assert "does not bound the odds" in told.split("some trait", 1)[1]
+    assert "chance of 1.8" not in told

@@ -182,3 +182,8 @@ def test_the_same_aggregate_is_asked_once():
 def test_a_name_far_from_all_others_gets_no_guess():
     assert nearest("xyzzy", ["age", "city"]) is None
     assert nearest("CTY", ["age", "City"]) == "City"
+
+
+def test_a_text_in_double_quotes_is_told_how_texts_are_written():
+    error, _ = refused('SELECT COUNT(*) FROM visits WHERE city = "Reykjavik"')
+    assert (error.code, "single quotes" in error.fix) == ("unknown_column", True)

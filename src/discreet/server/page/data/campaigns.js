@@ -20,9 +20,11 @@ function beginForm(element) {
     const domain = values.split(",").map((one) => one.trim()).filter(Boolean);
     const body = { name, protocol: { protocol: "k-randomized-response/1", epsilon, domain }, ends: ends && `${ends}T23:59:59+00:00` };
     attempt(told, async () => {
+      if (!name || domain.length < 2 || !(new Date(body.ends) > new Date()))
+        return put(told, h("p", { class: "fault", role: "alert" }, "Name it, list at least two answers, and let it end on a day to come."));
       await busy(button, () => api("/v1/campaigns", { method: "POST", body }));
       say(`The campaign ${name} has begun.`);
-      await drawCampaigns(element);
+      return drawCampaigns(element);
     });
   };
   return h("details", {}, h("summary", {}, "Begin a campaign"),

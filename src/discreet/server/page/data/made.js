@@ -4,6 +4,8 @@ import { orderForm } from "/static/data/orders.js";
 
 const KINDS = Object.keys(ORDERS).filter((kind) => !["query", "stream"].includes(kind));
 
+const TABLES = ["synthesis", "participation"];
+
 export async function drawMade(panel, dataset) {
   const { name } = dataset;
   const all = await api(`/v1/releases?limit=200&${KINDS.map((kind) => `kind=${kind}`).join("&")}`);
@@ -23,7 +25,7 @@ const row = ({ id, kind, time, analyst, epsilon, released, failed }) => [
   failed ? h("span", { class: "tag bad" }, "no answer")
     : !released ? h("span", { class: "tag" }, "being made")
       : h("span", { class: "row" },
-          kind === "synthesis" && ["csv", "parquet"].map((form) =>
-            h("a", { href: `/v1/releases/${id}?format=${form}`, download: "" }, form === "csv" ? "CSV" : "Parquet")),
+          (TABLES.includes(kind) ? ["CSV", "Parquet"] : ["JSON"]).map((form) =>
+            h("a", { href: `/v1/releases/${id}?format=${form.toLowerCase()}`, download: `${kind}-${id}.${form.toLowerCase()}` }, form)),
           h("a", { href: `/statement?release=${id}` }, "Statement")),
 ];

@@ -8,7 +8,7 @@ export function drawPeople(panel, dataset) {
     await attempt(told, async () => {
       if (!name) return put(told, h("p", { class: "fault", role: "alert" }, "Name somebody first."));
       if (path === "remove" && !confirm("Close this account for ever?")) return null;
-      const body = { name, dataset: dataset.name, ...(path === "limit" && { epsilon: said.get("epsilon") || "0" }) };
+      const body = { name, dataset: dataset.name, ...(path === "limit" && { epsilon: said.get("epsilon") }) };
       const done = await busy(currentTarget, () => api(`/v1/people/${path}`, { method: "POST", body }));
       if (words) say(words);
       return put(told, done.text ? h("pre", { class: "notice" }, done.text) : h("p", {}, words));
