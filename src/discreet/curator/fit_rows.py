@@ -166,7 +166,7 @@ def values_of(of: Type) -> list[Any]:
 def numbers(column: pa.Array, of: Type) -> NDArray[np.float64]:
     """Numbers as they are, listed values by their place; NaN for NULL and all other values."""
     if is_coded(of):
-        column = pc.index_in(column, value_set=pa.array(values_of(of), type=column.type))
+        column = _places(column, values_of(of))
     found: NDArray[np.float64] = (
         column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False).astype(np.float64)
     )
@@ -178,7 +178,15 @@ def _targets(column: pa.Array, of: Type, classes: Any) -> NDArray[np.float64]:
     if classes is None:
         return numbers(column, replace(of, keys=None))
     column = column.cast(PLAIN[of.kind], safe=False)
-    return numbers(pc.index_in(column, value_set=pa.array(sorted(classes), type=column.type)), _ANY)
+    return numbers(_places(column, sorted(classes)), _ANY)
+
+
+def _places(column: pa.Array, values: Sequence[Any]) -> pa.Array:
+    """Where among listed ones each value is; 0 and -0 are one, as in an engine."""
+    listed = pa.array(values, type=column.type)
+    if pa.types.is_floating(column.type):
+        column, listed = pc.add(column, 0.0), pc.add(listed, 0.0)
+    return pc.index_in(column, value_set=listed)
 
 
 _ANY: Final = Type(Kind.INTEGER)

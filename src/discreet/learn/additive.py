@@ -8,7 +8,6 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from discreet.errors import InputError
-from discreet.learn.base import read_classes
 from discreet.learn.binning import FeatureBins, coded, private_bins, read_n_bins
 from discreet.learn.classifiers import PrivateClassifier, against, margin_shares
 from discreet.learn.descent import Descent, Link, LinkGradient
@@ -82,7 +81,6 @@ class AdditiveClassifier(PrivateClassifier):
     def _prepare(self, features: int) -> None:
         super()._prepare(features)
         read_n_bins(self.n_bins)
-        whole(self.max_iter, "max_iter", at_least=1)
         low, high = read_bounds(self.bounds, features)
         listed = [whole(one, "categorical", at_least=0) for one in self.categorical or ()]
         if any(one >= features or high[one] - low[one] >= _VALUES for one in listed):
@@ -93,7 +91,6 @@ class AdditiveClassifier(PrivateClassifier):
             )
 
     def _learn(self, sums: NoisySums) -> None:
-        self.classes_ = read_classes(self.classes)
         low, high = read_bounds(self.bounds, self.n_features_in_)
         listed = frozenset(self.categorical or ())
         bins, counts = private_bins(sums, low, high, self.n_bins, _BINS, listed)
@@ -125,7 +122,7 @@ class AdditiveClassifier(PrivateClassifier):
             return CurveGradient(theta, features, self._CLIP)
 
         start = np.zeros(sum(bins.sizes) + 1)
-        return Descent(self.max_iter, rate=self._RATE, momentum=0.8, ridge=0.0).run(
+        return Descent(self.max_iter, rate=self._RATE, momentum=0.8).run(
             sums,
             gradient,
             start,

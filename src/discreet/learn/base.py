@@ -17,9 +17,10 @@ from discreet.learn.design import read_bounds
 from discreet.learn.noisy_sums import NoisySums, mu_squared_of
 from discreet.learn.rows import Floats, items_of, rows_of
 from discreet.privacy import GDP, Guarantee, compose
-from discreet.rationals import proper_share
+from discreet.rationals import proper_share, whole
 
 _CLASSES = 1000
+_COUNTS = frozenset({"max_depth", "max_iter", "n_clusters", "n_estimators"})
 
 
 class PrivacyWarning(UserWarning):
@@ -74,7 +75,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc] # ships no types
     def fit(self, X: Any, y: Any = None, *, groups: Any = None) -> Self:  # noqa: N803 - sklearn's
         """Learn from rows; `groups` names the person of each row."""
         x = self._read_features(X)
-        target = self._target_of(y, len(x))
+        target = self._target_of(y)
         self._prepare(x.shape[1])
         rows = rows_of(x, target, groups, self.max_rows_per_unit)
         self._learn_from(NoisySums(rows, self._mu_squared))
@@ -114,6 +115,13 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc] # ships no types
 
     def _prepare(self, features: int) -> None:
         """Check parameters against the number of features, before any row is looked at."""
+        said = self.get_params(deep=False)
+        if "bounds" in said:
+            read_bounds(self.bounds, features)
+        if "classes" in said:
+            read_classes(self.classes)
+        for name in sorted(_COUNTS & said.keys()):
+            whole(said[name], name, at_least=1)
 
     @abstractmethod
     def _learn(self, sums: NoisySums) -> None:
@@ -140,8 +148,8 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc] # ships no types
         low, high = read_bounds(self.bounds, self.n_features_in_)
         return np.asarray(np.clip(np.where(np.isnan(read), (low + high) / 2, read), low, high))
 
-    def _target_of(self, y: Any, rows: int) -> Floats | None:
-        """Targets as doubles, one a row; None where there are none."""
+    def _target_of(self, y: Any) -> Floats | None:
+        """Targets as doubles; None where there are none."""
         if self._TARGET == "none":
             return None
         if y is None:
@@ -151,15 +159,12 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc] # ships no types
                 why="it learns to predict it",
                 fix="pass y",
             )
-        flat = column_or_1d(items_of(y), warn=True)
-        if len(flat) != rows:
-            raise InputError(
-                "y is not one target a row", why="each row has one", fix="pass as many as rows"
-            )
-        return self._read_target(flat)
+        return self._read_target(column_or_1d(items_of(y), warn=True))
 
     def _read_target(self, y: Any) -> Floats:
-        """Targets as doubles: each a number."""
+        """Targets as doubles: each a number, or the place of a label."""
+        if self._TARGET == "label":
+            return codes_of(y, read_classes(self.classes))
         return np.array([number(item) for item in y.tolist()], dtype=np.float64)
 
     def __sklearn_tags__(self) -> Any:

@@ -162,7 +162,7 @@ class Binner(TransformerMixin, PrivateEstimator):  # type: ignore[misc]
     bounds: Any = None
 
     def _prepare(self, features: int) -> None:
-        read_bounds(self.bounds, features)
+        super()._prepare(features)
         read_n_bins(self.n_bins)
 
     def _learn(self, sums: NoisySums) -> None:

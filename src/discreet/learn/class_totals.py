@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.learn.design import GRID, unit
+from discreet.learn.design import GRID, with_squares
 from discreet.learn.noisy_sums import NoisySums, RowStatistic
 from discreet.learn.rows import Chunk, Floats, exact_product
 
@@ -33,10 +33,7 @@ class ClassTotals(RowStatistic):
         known = np.isfinite(chunk.y)
         label = np.where(known, chunk.y, 0).astype(np.int64)
         here = np.eye(self.labels)[label] * (chunk.weight * known)[:, None]
-        u = unit(self.low, self.high)(chunk.x)
-        each = np.concatenate(
-            [np.full((len(u), 1), float(GRID)), u, np.floor(u * u / GRID)], axis=1
-        )
+        each = with_squares(self.low, self.high, chunk.x)
         return exact_product(here, each, int(GRID * chunk.weight.max(initial=1.0)))
 
 

@@ -8,14 +8,13 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from discreet.learn.base import PrivateEstimator, codes_of, normal_intervals, read_classes
+from discreet.learn.base import PrivateEstimator, normal_intervals, read_classes
 from discreet.learn.descent import Descent, Link, LinkGradient
-from discreet.learn.design import GRID, Scaling, Standardized, read_bounds, standardize
+from discreet.learn.design import GRID, Scaling, read_bounds, standardize
 from discreet.learn.linear import unscaling
-from discreet.learn.moments import LogisticCurvature
+from discreet.learn.moments import LogisticCurvature, symmetric
 from discreet.learn.noisy_sums import NoisySums
 from discreet.learn.rows import Chunk, Floats, PersonRows
-from discreet.rationals import whole
 
 _CENTRE = Fraction(1, 6)
 
@@ -27,12 +26,9 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc
     classes: Any = None
     _TARGET: ClassVar[str] = "label"
 
-    def _prepare(self, features: int) -> None:
-        read_bounds(self.bounds, features)
-        read_classes(self.classes)
-
-    def _read_target(self, y: Any) -> Floats:
-        return codes_of(y, read_classes(self.classes))
+    def _learn_from(self, sums: NoisySums) -> None:
+        self.classes_ = read_classes(self.classes)
+        super()._learn_from(sums)
 
     def predict(self, X: Any) -> Any:  # noqa: N803 - sklearn's
         """The most probable class."""
@@ -50,21 +46,21 @@ class LinearClassifier(PrivateClassifier):
     _LINK: ClassVar[Link] = Link.LOGISTIC
     _SOFTMAX: ClassVar[bool] = False
 
-    def _prepare(self, features: int) -> None:
-        super()._prepare(features)
-        whole(self.max_iter, "max_iter", at_least=1)
-
     def _learn(self, sums: NoisySums) -> None:
-        self.classes_ = read_classes(self.classes)
         low, high = read_bounds(self.bounds, self.n_features_in_)
         found = standardize(sums, low, high, _CENTRE, power=0.5, quantile=0.3)
         theta = self._descend(sums, found, 1 - _CENTRE, sums.rows, len(self.classes_))
-        self._keep(theta, found.scaling)
+        self._keep(theta, found[0])
 
     def _descend(
-        self, sums: NoisySums, found: Standardized, share: Fraction, rows: PersonRows, labels: int
+        self,
+        sums: NoisySums,
+        found: tuple[Scaling, float],
+        share: Fraction,
+        rows: PersonRows,
+        labels: int,
     ) -> Floats:
-        scaling = found.scaling
+        scaling, count = found
         start = np.zeros((1 if labels == 2 else labels, self.n_features_in_ + 1))
         several = self._SOFTMAX and labels > 2
 
@@ -75,7 +71,7 @@ class LinearClassifier(PrivateClassifier):
             sums,
             gradient,
             start,
-            found.count,
+            count,
             share,
             scaling.apply(rows),
             curvature=scaling.norm**2 / 4,
@@ -124,20 +120,20 @@ class LogisticRegression(LinearClassifier):
         if not self.standard_errors:
             super()._learn(sums)
             return
-        self.classes_ = read_classes(self.classes)
         low, high = read_bounds(self.bounds, self.n_features_in_)
         found = standardize(sums, low, high, _CENTRE, power=0.5, quantile=0.98)
-        back = unscaling(found.scaling, self.n_features_in_)
+        scaling = found[0]
+        back = unscaling(scaling, self.n_features_in_)
         targets = [1] if len(self.classes_) == 2 else list(range(len(self.classes_)))
         thetas, covariances = [], []
         for label in targets:
             own = sums.rows.map(lambda chunk, label=label: against(chunk, label))  # type: ignore[misc]
             theta = self._descend(sums, found, Fraction(2, 6) / len(targets), own, 2)
             share = Fraction(3, 12) / len(targets)
-            theta, covariance = self._newton(sums, found.scaling, theta, own, share)
+            theta, covariance = self._newton(sums, scaling, theta, own, share)
             thetas.append(theta)
             covariances.append(back @ covariance @ back.T)
-        self._keep(np.stack(thetas), found.scaling)
+        self._keep(np.stack(thetas), scaling)
         self.covariance_ = np.stack(covariances)
         errors = np.sqrt(np.maximum(np.diagonal(self.covariance_, axis1=1, axis2=2), 0))
         self.intercept_error_, self.standard_errors_ = errors[:, 0], errors[:, 1:]
@@ -153,7 +149,7 @@ class LogisticRegression(LinearClassifier):
         slope = LinkGradient(theta, whole_rows.radius, clip=0.25, by_row=True)
         bend = LogisticCurvature(theta[0], scaling.radius, scaling.reach)
         g = sums.sums(slope, share, whole_rows.apply(own)) / GRID**2
-        h = bend.matrix(sums.sums(bend, share, rows))
+        h = symmetric(sums.sums(bend, share, rows) * bend.unit, theta.size)
         noise = sums.sigma(slope, share) / GRID**2, bend.unit * sums.sigma(bend, share)
         p = len(h)
         floor = 2 * noise[1] * p**0.5

@@ -12,7 +12,6 @@ from discreet.learn.decomposition import components
 from discreet.learn.design import GRID, Scaling, read_bounds
 from discreet.learn.noisy_sums import NoisySums, RowStatistic
 from discreet.learn.rows import Chunk, Floats, exact_product
-from discreet.rationals import whole
 
 _CENTRE, _AXES = Fraction(3, 20), Fraction(7, 20)
 _TRIES = 64
@@ -67,11 +66,6 @@ class KMeans(ClusterMixin, TransformerMixin, PrivateEstimator):  # type: ignore[
     n_clusters: Any = field(default=8, kw_only=False)
     bounds: Any = None
     max_iter: Any = 5
-
-    def _prepare(self, features: int) -> None:
-        read_bounds(self.bounds, features)
-        whole(self.n_clusters, "n_clusters", at_least=1)
-        whole(self.max_iter, "max_iter", at_least=1)
 
     def _learn(self, sums: NoisySums) -> None:
         low, high = read_bounds(self.bounds, self.n_features_in_)

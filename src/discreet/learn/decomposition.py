@@ -35,7 +35,7 @@ class PCA(TransformerMixin, PrivateEstimator):  # type: ignore[misc]
     bounds: Any = None
 
     def _prepare(self, features: int) -> None:
-        read_bounds(self.bounds, features)
+        super()._prepare(features)
         wanted = whole(self.n_components, "n_components", at_least=1)
         if wanted > features:
             raise InputError(
@@ -76,8 +76,8 @@ def components(
 ) -> tuple[Scaling, float, Floats, Floats]:
     """A scaling by bounds, the number of rows, and variances and components, largest first."""
     scaling, count = centre(sums, low, high, centring)
-    noisy = second_moments(sums, scaling, share, sums.rows)
-    values, vectors = np.linalg.eigh(noisy.matrix / count)
+    matrix, _ = second_moments(sums, scaling, share, sums.rows)
+    values, vectors = np.linalg.eigh(matrix / count)
     vectors = vectors * np.sign(vectors[np.abs(vectors).argmax(axis=0), range(len(vectors))])
     return scaling, count, np.maximum(values[::-1], 0), vectors.T[::-1]
 
@@ -91,9 +91,6 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator): 
     """
 
     bounds: Any = None
-
-    def _prepare(self, features: int) -> None:
-        read_bounds(self.bounds, features)
 
     def _learn(self, sums: NoisySums) -> None:
         low, high = read_bounds(self.bounds, self.n_features_in_)

@@ -118,14 +118,12 @@ class LinkGradient(RowStatistic):
 class Descent:
     """A noisy full-batch optimiser: gradient steps with momentum; the late ones are averaged.
 
-    Every step pays the same part of the share. The l2 penalty `ridge` is a share of the curvature,
-    so it means the same whatever the number of rows.
+    Every step pays the same part of the share.
     """
 
     steps: int = 40
     rate: float = 1.0
     momentum: float = 0.9
-    ridge: float = 0.0
 
     def run(
         self,
@@ -148,7 +146,7 @@ class Descent:
         for step in range(self.steps):
             ahead = theta + self.momentum * speed
             found = sums.sums(gradient(ahead), share / self.steps, rows)
-            slope = found.reshape(start.shape) / (unit * count) + self.ridge * ahead
+            slope = found.reshape(start.shape) / (unit * count)
             speed = self.momentum * speed - project(self.rate / curvature * slope)
             theta = np.clip(theta + speed, -_LARGEST, _LARGEST)
             if 2 * step >= self.steps:

@@ -143,10 +143,13 @@ class FeatureTotals(RowStatistic):
 
     def sums(self, chunk: Chunk) -> Any:
         """Counts first, then sums, then sums of squares."""
-        u = unit(self.low, self.high)(chunk.x)
-        squares = np.floor(u * u / GRID)
-        ones = np.full((len(u), 1), float(GRID))
-        return chunk.weight @ np.concatenate([ones, u, squares], axis=1)
+        return chunk.weight @ with_squares(self.low, self.high, chunk.x)
+
+
+def with_squares(low: Floats, high: Floats, x: Floats) -> Floats:
+    """A count, values between bounds and their squares, in steps; one row a row."""
+    u = unit(low, high)(x)
+    return np.column_stack([np.full(len(u), float(GRID)), u, np.floor(u * u / GRID)])
 
 
 def unit(low: Floats, high: Floats) -> GridColumns:
@@ -197,16 +200,6 @@ class RowTotals(RowStatistic):
         return chunk.weight @ np.concatenate([np.full((len(z), 1), float(GRID)), z], axis=1)
 
 
-@dataclass(frozen=True)
-class Standardized:
-    """A scaling that was measured, with the means and deviations behind it."""
-
-    scaling: Scaling
-    count: float
-    mean: Floats
-    variance: Floats
-
-
 def feature_moments(
     sums: NoisySums, low: Floats, high: Floats, share: Fraction, rows: PersonRows | None = None
 ) -> tuple[float, Floats, Floats]:
@@ -231,11 +224,12 @@ def standardize(
     quantile: float = 0.5,
     rows: PersonRows | None = None,
     free: int = 0,
-) -> Standardized:
+) -> tuple[Scaling, float]:
     """Centre features at noisy means, scale by noisy deviations, cut rows at a noisy quantile.
 
     Two thirds of the share pay for the moments and a third for the norms. `power` 1 scales to
     deviation 1, 0 by the bounds alone; rows longer than the `quantile` of all lengths are cut.
+    The count of rows is told beside.
     """
     count, mean, variance = feature_moments(sums, low, high, share * Fraction(2, 3), rows)
     half = (high - low) / 2
@@ -247,7 +241,7 @@ def standardize(
     most = 4 * (len(low) + one) ** 0.5
     counts = sums.sums(NormCounts(whole_rows, most), share / 3, rows)
     norm = _norm_at(counts, most, quantile)
-    return Standardized(Scaling(low, high, mean, scale, norm, one, free), count, mean, variance)
+    return Scaling(low, high, mean, scale, norm, one, free), count
 
 
 def centre(sums: NoisySums, low: Floats, high: Floats, share: Fraction) -> tuple[Scaling, float]:

@@ -15,42 +15,21 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
+from discreet import learn
 from discreet.errors import DiscreetError, InputError
-from discreet.learn import (
-    additive,
-    binning,
-    classifiers,
-    cluster,
-    decomposition,
-    linear,
-    naive_bayes,
-    trees,
-)
 from discreet.learn.base import PrivateEstimator
-from discreet.learn.hypothesis_tests import TESTS
 from discreet.learn.noisy_sums import NoisySums
 from discreet.learn.rows import Chunk, PersonRows
 from discreet.privacy import Neighbours
 from discreet.rationals import whole
 
-_KINDS: Final[tuple[type[PrivateEstimator], ...]] = (
-    additive.AdditiveClassifier,
-    binning.Binner,
-    classifiers.LinearSVC,
-    classifiers.LogisticRegression,
-    classifiers.Perceptron,
-    cluster.KMeans,
-    decomposition.PCA,
-    linear.LinearRegression,
-    linear.Ridge,
-    naive_bayes.CategoricalNB,
-    naive_bayes.GaussianNB,
-    decomposition.StandardScaler,
-    trees.DecisionTree,
-    trees.RandomForest,
-    *TESTS.values(),
-)
-ESTIMATORS: Final = {kind.__name__: kind for kind in _KINDS}
+ESTIMATORS: Final[dict[str, type[PrivateEstimator]]] = {
+    name: kind
+    for name, kind in vars(learn).items()
+    if isinstance(kind, type)
+    and issubclass(kind, PrivateEstimator)
+    and kind not in (PrivateEstimator, learn.HypothesisTest)
+}
 """Estimators that can be fitted as an order, by name."""
 
 _MOST: Final = {

@@ -16,7 +16,7 @@ from scipy import stats
 from sklearn.utils.validation import check_is_fitted
 
 from discreet.errors import InputError
-from discreet.learn.base import PrivateEstimator, codes_of, normal_intervals, read_classes
+from discreet.learn.base import PrivateEstimator, normal_intervals, read_classes
 from discreet.learn.binning import BinCounts, equal_bins
 from discreet.learn.class_totals import class_moments
 from discreet.learn.design import read_bounds
@@ -43,16 +43,16 @@ class HypothesisTest(PrivateEstimator):
     classes: Any = None
 
     _TARGET: ClassVar[str] = "label"
+    _PAIR: ClassVar[bool] = False
 
     def _prepare(self, features: int) -> None:
         if features != 1:
             raise InputError(
                 f"{features} columns of values", why="a test is about one", fix="pass one column"
             )
-        read_classes(self.classes)
-
-    def _read_target(self, y: Any) -> Floats:
-        return codes_of(y, read_classes(self.classes))
+        super()._prepare(features)
+        if self._PAIR and len(read_classes(self.classes)) != 2:
+            raise InputError("more than two groups", why="the test compares two", fix="use anova")
 
     def _told(self, statistic: float, pvalue: float) -> None:
         self.statistic_, self.pvalue_ = float(statistic), float(pvalue)
@@ -68,10 +68,6 @@ class _OfMeans(HypothesisTest):
     """Tests of means of values within bounds."""
 
     bounds: Any = None
-
-    def _prepare(self, features: int) -> None:
-        super()._prepare(features)
-        read_bounds(self.bounds, 1)
 
     def _measure(self, sums: NoisySums) -> tuple[Floats, Floats, Floats]:
         """Means on [-1, 1], their variances from sampling and noise, and degrees of freedom.
@@ -100,9 +96,7 @@ class TTest(_OfMeans):
     Testing, 2019 (tests with the null law of the noisy statistic).
     """
 
-    def _prepare(self, features: int) -> None:
-        super()._prepare(features)
-        _two(self.classes)
+    _PAIR: ClassVar[bool] = True
 
     def _learn(self, sums: NoisySums) -> None:
         means, variances, freedom = self._measure(sums)
@@ -153,9 +147,7 @@ class MannWhitney(_OfMeans):
     Testing, 2019.
     """
 
-    def _prepare(self, features: int) -> None:
-        super()._prepare(features)
-        _two(self.classes)
+    _PAIR: ClassVar[bool] = True
 
     def _learn(self, sums: NoisySums) -> None:
         low, high = read_bounds(self.bounds, 1)
@@ -179,8 +171,8 @@ class MannWhitney(_OfMeans):
 class _OfCounts(HypothesisTest):
     """Tests of the counts of `n_categories` values, with `probabilities` or by group."""
 
-    def _target_of(self, y: Any, rows: int) -> Floats | None:
-        return None if self.classes is None else super()._target_of(y, rows)
+    def _target_of(self, y: Any) -> Floats | None:
+        return None if self.classes is None else super()._target_of(y)
 
     def _prepare(self, features: int) -> None:
         if self.classes is None:
@@ -321,11 +313,6 @@ def benjamini_hochberg(pvalues: Any, level: float = 0.05) -> Any:
     rejected = np.zeros(len(p), dtype=bool)
     rejected[order[: below[-1] + 1 if len(below) else 0]] = True
     return rejected
-
-
-def _two(classes: Any) -> None:
-    if len(read_classes(classes)) != 2:
-        raise InputError("more than two groups", why="the test compares two", fix="use anova")
 
 
 def _shares(counts: Floats) -> Floats:

@@ -41,7 +41,7 @@ class LinearRegression(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
     target_bounds: Any = None
 
     def _prepare(self, features: int) -> None:
-        read_bounds(self.bounds, features)
+        super()._prepare(features)
         read_bounds(self.target_bounds, 1, "target_bounds")
         non_negative(self._penalty, "alpha")
 
@@ -54,9 +54,10 @@ class LinearRegression(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         ends = (read_bounds(self.bounds, features), read_bounds(self.target_bounds, 1, "target"))
         low, high = (np.concatenate([a, b]) for a, b in zip(*ends, strict=True))
         joined = sums.rows.joined()
-        found = standardize(sums, low, high, _CENTRE, quantile=0.9, power=0.5, rows=joined, free=1)
-        noisy = second_moments(sums, found.scaling, 1 - _CENTRE, joined)
-        self._solve(noisy.matrix, noisy.sigma, found.scaling, low[-1], high[-1])
+        said = {"power": 0.5, "quantile": 0.9}
+        scaling, _ = standardize(sums, low, high, _CENTRE, rows=joined, free=1, **said)
+        noisy = second_moments(sums, scaling, 1 - _CENTRE, joined)
+        self._solve(*noisy, scaling, low[-1], high[-1])
 
     def _solve(
         self, matrix: Floats, sigma: float, scaling: Scaling, low: float, high: float

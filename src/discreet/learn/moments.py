@@ -40,22 +40,20 @@ class SecondMoments(RowStatistic):
         return exact_product(z * weight[:, None], z, most)[np.triu_indices(self.size)]
 
 
-@dataclass(frozen=True)
-class NoisyMoments:
-    """A symmetric matrix of second moments in units of the scaling, and its entries' noise."""
-
-    matrix: Floats
-    sigma: float
-
-
-def second_moments(sums: NoisySums, scaling: Scaling, share: Any, rows: PersonRows) -> NoisyMoments:
-    """Measure second moments once."""
+def second_moments(
+    sums: NoisySums, scaling: Scaling, share: Any, rows: PersonRows
+) -> tuple[Floats, float]:
+    """The matrix of second moments in units of the scaling, and the noise of its entries."""
     statistic = SecondMoments(scaling)
     upper = sums.sums(statistic, share, rows) / GRID**2
-    matrix = np.zeros((statistic.size, statistic.size))
-    matrix[np.triu_indices(statistic.size)] = upper
-    matrix = matrix + matrix.T - np.diag(np.diag(matrix))
-    return NoisyMoments(matrix, sums.sigma(statistic, share) / GRID**2)
+    return symmetric(upper, statistic.size), sums.sigma(statistic, share) / GRID**2
+
+
+def symmetric(upper: Floats, size: int) -> Floats:
+    """A matrix from its upper triangle."""
+    half = np.zeros((size, size))
+    half[np.triu_indices(size)] = upper
+    return np.asarray(half + half.T - np.diag(np.diag(half)))
 
 
 _FINE = 1 << 8
@@ -96,10 +94,3 @@ class LogisticCurvature(RowStatistic):
         most = int(_FINE // 4 * self.reach**2 * chunk.weight.max(initial=1.0))
         scaled = chunk.x * (chunk.weight * slope)[:, None]
         return exact_product(scaled, chunk.x, most)[np.triu_indices(self.theta.size)]
-
-    def matrix(self, upper: Floats) -> Floats:
-        """The whole matrix from its noisy triangle, in units of the scaled features."""
-        p = self.theta.size
-        answer = np.zeros((p, p))
-        answer[np.triu_indices(p)] = upper * self.unit
-        return answer + answer.T - np.diag(np.diag(answer))

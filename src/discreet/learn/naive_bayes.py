@@ -9,7 +9,6 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from discreet.errors import InputError
-from discreet.learn.base import read_classes
 from discreet.learn.binning import BinCounts, FeatureBins, equal_bins
 from discreet.learn.class_totals import class_moments
 from discreet.learn.classifiers import PrivateClassifier, softmax
@@ -46,7 +45,6 @@ class GaussianNB(BayesClassifier):
     bounds: Any = None
 
     def _learn(self, sums: NoisySums) -> None:
-        self.classes_ = read_classes(self.classes)
         low, high = read_bounds(self.bounds, self.n_features_in_)
         found = class_moments(sums, low, high, len(self.classes_), Fraction(1))
         half, counts = (high - low) / 2, np.maximum(found.counts, 1.0)
@@ -79,7 +77,7 @@ class CategoricalNB(BayesClassifier):
     alpha: Any = 1.0
 
     def _prepare(self, features: int) -> None:
-        read_classes(self.classes)
+        super()._prepare(features)
         self._bins(features)
 
     def _bins(self, features: int) -> FeatureBins:
@@ -101,7 +99,6 @@ class CategoricalNB(BayesClassifier):
         return equal_bins(np.full(features, -0.5), tops, [int(top + 0.5) for top in tops])
 
     def _learn(self, sums: NoisySums) -> None:
-        self.classes_ = read_classes(self.classes)
         bins, labels = self._bins(self.n_features_in_), len(self.classes_)
         counts = sums.sums(BinCounts(bins, labels), Fraction(1)).reshape(labels, -1)
         sizes = np.maximum(counts[:, -1], 1.0)

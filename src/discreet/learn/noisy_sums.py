@@ -154,8 +154,3 @@ def mu_squared_of(epsilon: Real, delta: Real) -> Fraction:
         0.2681
     """
     return largest_mu(positive(epsilon, "epsilon"), proper_share(delta, "delta")) ** 2
-
-
-def replayed(tape: list[NDArray[Any]], mu_squared: Fraction, rows: PersonRows) -> NoisySums:
-    """Answers that were given before, in their order; `rows` says how people were bounded."""
-    return NoisySums(rows, mu_squared, recorded=iter(tape))

@@ -115,12 +115,9 @@ def rows_of(x: Floats, y: Floats | None, groups: Any, max_rows_per_unit: int) ->
 
 def items_of(values: Any) -> NDArray[Any]:
     """Values as an array; of a list, as they are: no item changes what others are read as."""
-    if not isinstance(values, (list, tuple)):
-        return np.asarray(values)
-    array = np.empty(len(values), dtype=object)
-    for at, item in enumerate(values):
-        array[at] = item
-    return array
+    if isinstance(values, (list, tuple)):
+        return np.fromiter(values, dtype=object, count=len(values))
+    return np.asarray(values)
 
 
 def name_of(item: Any) -> Any:

@@ -15,6 +15,9 @@ from discreet.learn.rows import Chunk, rows_of
 from discreet.privacy import GDP
 from discreet.rationals import Real, positive, whole
 
+_EACH = 0.975
+"""The confidence of a count and of that of all rows, which a share of a table is made of."""
+
 
 @dataclass(frozen=True)
 class Expectation(RowStatistic):
@@ -99,7 +102,7 @@ class StatisticalQueries:
         if columns is not None:
             said = {"columns": columns, "epsilon": epsilon, "queries": self._queries}
             self._online = X.online(str(y), delta=delta, **said)
-            self._rows = self._online.ask({})
+            self._rows = self._online.ask({}, confidence=_EACH)
             return
         if hasattr(X, "sql"):
             self._source = X, str(y), positive(epsilon, "epsilon") / self._queries
@@ -119,7 +122,7 @@ class StatisticalQueries:
         Of an online session the share of rows with some values.
         """
         if self._online is not None:
-            return self._share(self._online.ask(function))
+            return self._share(self._online.ask(function, confidence=_EACH))
         if self._asked == self._queries:
             raise BudgetError(
                 f"all {self._queries} queries are asked",
@@ -143,10 +146,10 @@ class StatisticalQueries:
 
     def _share(self, found: Any) -> QueryAnswer:
         """A count over that of all rows, each within its interval."""
-        rows = max(self._rows.value, 1.0)
+        most, rows, least = (max(getattr(self._rows, one), 1.0) for one in ("high", "value", "low"))
         value = min(max(found.value / rows, 0.0), 1.0)
-        off, doubt = found.high - found.low, self._rows.high - self._rows.low
-        return QueryAnswer(value, (off + value * doubt) / 2 / rows)
+        ends = found.low / most, min(found.high / least, 1.0)
+        return QueryAnswer(value, max(value - ends[0], ends[1] - value))
 
     @staticmethod
     def _curated(predicate: str, curator: Any, table: str, price: Fraction) -> QueryAnswer:

@@ -8,13 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from discreet.learn.base import read_classes
 from discreet.learn.binning import FeatureBins, coded, equal_bins, read_n_bins
 from discreet.learn.classifiers import PrivateClassifier
 from discreet.learn.design import read_bounds
 from discreet.learn.noisy_sums import NoisySums, RowStatistic
 from discreet.learn.rows import Chunk, Floats
-from discreet.rationals import whole
 
 
 @dataclass(frozen=True)
@@ -89,7 +87,6 @@ class TreeClassifier(PrivateClassifier):
 
     def _prepare(self, features: int) -> None:
         super()._prepare(features)
-        whole(self.max_depth, "max_depth", at_least=1)
         read_n_bins(self.n_bins)
 
     def _own_bins(self) -> FeatureBins:
@@ -128,7 +125,6 @@ class DecisionTree(TreeClassifier):
     n_bins: Any = 8
 
     def _learn(self, sums: NoisySums) -> None:
-        self.classes_ = read_classes(self.classes)
         bins, labels = self._own_bins(), len(self.classes_)
         rows, none = coded(sums.rows, bins), np.zeros(0, dtype=np.int64)
         tree, share = Tree(none, none), Fraction(1, self.max_depth + 1)
@@ -160,12 +156,7 @@ class RandomForest(TreeClassifier):
     max_depth: Any = 4
     n_bins: Any = 8
 
-    def _prepare(self, features: int) -> None:
-        super()._prepare(features)
-        whole(self.n_estimators, "n_estimators", at_least=1)
-
     def _learn(self, sums: NoisySums) -> None:
-        self.classes_ = read_classes(self.classes)
         bins, inner = self._own_bins(), 2**self.max_depth - 1
         features = sums.coins(self.n_features_in_, self.n_estimators * inner)
         thresholds = 1 + sums.coins(self.n_bins - 1, self.n_estimators * inner)

@@ -110,7 +110,7 @@ def _unspent(candidate: Any) -> Any:
 def _run(one: Any, x: Any, y: Any, groups: Any, most: int, mu_squared: Fraction) -> float:
     """Fit and score one candidate for one run's budget."""
     features = one._read_features(x)  # noqa: SLF001 - the package's own
-    target = one._target_of(y, len(features))  # noqa: SLF001
+    target = one._target_of(y)  # noqa: SLF001
     one._prepare(features.shape[1])  # noqa: SLF001
     rows = rows_of(features, target, groups, most)
     one._learn_from(NoisySums(rows, (1 - _SCORE) * mu_squared))  # noqa: SLF001

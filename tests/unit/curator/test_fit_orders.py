@@ -320,6 +320,8 @@ def test_statistical_queries_over_an_online_session_pay_once(curator):
     assert spent(curator) == paid
     assert paid[0] > 0
     assert all(abs(one.value - 1 / 3) <= one.tolerance for one in told)
+    count, people = (oracle._online.ask(one, confidence=0.975) for one in ({"city": "Rome"}, {}))
+    assert count.high / people.low == pytest.approx(told[2].value + told[2].tolerance)
     assert abs(sum(one.value for one in told[:3]) - 1) < 0.2
     with pytest.raises(InputError, match="its ledger counts"):
         _ = oracle.guarantee

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from discreet.curator import fit_totals
-from discreet.curator.fit_rows import person_rows
+from discreet.curator.fit_rows import numbers, person_rows
 from discreet.engines.duckdb import DuckDBEngine
 from discreet.learn.binning import BinCounts, FeatureBins, coded, equal_bins
 from discreet.learn.class_totals import ClassTotals
@@ -125,6 +125,14 @@ def test_by_label_rows_without_a_known_one_count_nowhere(opened, name):
 def test_labels_that_are_numbers_or_texts(opened):
     assert agree(rows(opened, "b", [7, 8, 9]), BinCounts(BINS, 3))
     assert agree(rows(opened, "city", ["z", "x"]), BinCounts(BINS, 2))
+
+
+def test_minus_nothing_is_the_listed_value_nothing():
+    column = pa.array([0.0, -0.0, 1.0, None])
+
+    assert np.array_equal(
+        numbers(column, Type(Kind.REAL, keys=(0.0,))), [0, 0, np.nan, np.nan], equal_nan=True
+    )
 
 
 @pytest.mark.parametrize("norm", [2.0, 1e3])

@@ -9,6 +9,7 @@ import torch
 from scipy import stats
 from torch import nn
 
+from discreet.audit.releases import compare_paths
 from discreet.audit.replay import replay
 from discreet.audit.report import audit_claim
 from discreet.audit.training_noise import TRAINING
@@ -378,6 +379,8 @@ def test_a_loss_that_depends_on_the_labels_of_others_is_refused():
 def test_parameters_that_would_give_something_away_are_refused():
     with pytest.raises(InputError, match="people is missing"):
         trainer(people=None)
+    with pytest.raises(InputError, match="clip is below"):
+        trainer(clip=1e-24)
     with pytest.raises(InputError, match="above 500 people"):
         trainer(batch=400, band=2)
     with pytest.raises(InputError, match="one a row"):
@@ -623,8 +626,8 @@ class Halved(GradientNoise):
 
     __slots__ = ()
 
-    def draws(self, count):
-        return GradientNoise.draws(self, count) // 2
+    def _draws(self, count, device):
+        return GradientNoise._draws(self, count, device) // 2
 
 
 @pytest.mark.parametrize(("kind", "refuted"), [(GradientNoise, False), (Halved, True)])
@@ -633,3 +636,7 @@ def test_an_audit_tries_to_refute_the_noise_of_a_step(kind, refuted):
     claim = kind(sensitivity=40, sigma=40, dimension=3).claim
 
     assert audit_claim("noise", claim, samples=50_000, alpha=1e-6).refuted == refuted
+
+
+def test_the_noise_that_is_released_is_the_noise_that_is_audited():
+    assert not compare_paths(TRAINING["gradient-noise"](), runs=100, alpha=1e-6).refuted

@@ -54,10 +54,11 @@ class GradientNoise(RoundedGaussian):
             dimension=dimension,
         )
 
-    def release(self, value: Tensor) -> Tensor:
+    def release(self, value: Any) -> Tensor:
         """The sums with fresh noise."""
-        self._check(value.numel())
-        return value + self._draws(value.numel(), value.device).view(value.shape)
+        sums = torch.as_tensor(value)
+        self._check(sums.numel())
+        return sums + self._draws(sums.numel(), sums.device).view(sums.shape)
 
     def _noise(self, shape: tuple[int, ...]) -> Any:
         """The same noise for an audit."""

@@ -5,6 +5,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, Self, cast
@@ -28,6 +29,9 @@ from discreet.rationals import Real, positive, whole
 
 _LARGEST: Final = 1 << 51
 """Sums beyond this many steps are cut: cutting brings two vectors no further apart."""
+
+_LEAST: Final = Fraction(1, 1 << 40)
+"""Clips from here on: norms of float32 below 2^-64 may be told as 0."""
 
 _LOW: Final = 1 - 2.0**-8 - 2.0**-12
 """Weights and slopes of 8 bits are rounded up by less than this much together."""
@@ -116,6 +120,10 @@ class Trainer:
         self._recorded = 0
         self._sums: list[Tensor] = []
         self._told: list[Tensor] = []
+        if self.grid.clip < _LEAST:
+            raise InputError(
+                "clip is below 2^-40", why="squares of float32 vanish", fix="scale the loss"
+            )
         if exact and precision is not torch.float32:
             raise InputError("exact low precision", why="it is neither", fix="choose one")
 
