@@ -108,7 +108,10 @@ def read_name(text: str, kind: Kind) -> Any:
         Kind.TIMESTAMP: dt.datetime.fromisoformat,
     }
     with suppress(ValueError, LookupError):
-        return reads[kind](text)
+        name = reads[kind](text)
+        slip = kind is not Kind.TEXT and "_" in text  # Python reads 1_7 as 17, who is another
+        if not slip and (kind is not Kind.INTEGER or -(2**63) <= name < 2**63):
+            return name
     raise InputError(
         "the name of a person cannot be read",
         why=f"people are named by values of kind {kind.value} here",
