@@ -72,7 +72,7 @@ def test_a_witness_that_was_taken_out_of_the_folder_is_missed_until_its_owner_re
         assert curator.ledger.verify().ok
         ledger = curator.ledger.tree_head().ledger
     assert kinds == ["founded", "witness named", "adopted", "witness retired"]
-    with pytest.raises(LedgerError, match=f"another secret.*--forget {ledger}"):
+    with pytest.raises(LedgerError, match=rf"another secret.*--forget {ledger}"):
         dp.Curator(place, witness=address_of(service))
     service.cosigner.forget(ledger)
     dp.Curator(place).close()
