@@ -170,7 +170,7 @@ class RemoteWitness:
             what = f"the witness at {self.address.url} has met this ledger with another secret"
             why = "the secret is in curator.json, which is another one, or it was retired before"
             fix = "put back that curator.json; if it is lost for good, have the witness forget the "
-            fix += f"ledger with `discreet witness --forget {self._ledger}`"
+            fix += f"ledger with `discreet witness FOLDER --forget {self._ledger}`"
         else:
             why = f"it replied {status}"
         return LedgerError(what, why=why, fix=fix)
@@ -246,7 +246,7 @@ def _put_back(ledger: str, seen: int, here: int) -> LedgerError:
         f"the witness has signed {seen} entries that this ledger, which has {here}, does not have",
         why="it was restored from an older copy or changed, and budgets would be spent twice",
         fix="put back the newest copy; if it is lost for good, adopt this one with `discreet "
-        f"ledger adopt` and have the witness forget it with `discreet witness --forget {ledger}`",
+        f"ledger adopt` and have the witness forget it with `discreet witness FOLDER --forget {ledger}`",
     )
 
 
