@@ -245,8 +245,8 @@ def _put_back(ledger: str, seen: int, here: int) -> LedgerError:
     return LedgerError(
         f"the witness has signed {seen} entries that this ledger, which has {here}, does not have",
         why="it was restored from an older copy or changed, and budgets would be spent twice",
-        fix="put back the newest copy; if it is lost for good, adopt this one with `discreet ledger "
-        f"adopt` and have the witness forget it: `discreet witness FOLDER --forget {ledger}`",
+        fix="put back the newest copy; if it is lost for good, adopt this one with `discreet "
+        f"ledger adopt` and have it forgotten with `discreet witness FOLDER --forget {ledger}`",
     )
 
 
