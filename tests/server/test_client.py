@@ -334,6 +334,7 @@ def test_auditors_read_and_check_the_ledger(server, local):
 
 WRONG = {
     "an empty question": lambda c: c.sql("", epsilon=0.1),
+    "a number as a request name": lambda c: c.sql(COUNT, epsilon=0.1, request=5),
     "an empty request name": lambda c: c.sql(COUNT, epsilon=0.1, request=""),
     "rows": lambda c: c.sql("SELECT * FROM visits", epsilon=0.1),
     "syntax": lambda c: c.sql("SELEC", epsilon=0.1),

@@ -94,4 +94,4 @@ def remove(*, name: str, dataset: str | None, folder: Path, yes: bool) -> None:
 
 
 def _read(name: str) -> str:
-    return sys.stdin.readline().rstrip("\n") if name == "-" else name
+    return sys.stdin.readline().rstrip("\r\n") if name == "-" else name

@@ -246,13 +246,16 @@ class AnswerService:
             receipt.state is State.PENDING and receipt.sequence in self._unfinished
         )
 
+    def put_off(self, receipt: Receipt) -> None:
+        """A charge is still this worker's to finish: the next to ask here need not wait."""
+        self._unfinished.add(receipt.sequence)
+
     def finish(self, receipt: Receipt, pace: ReleaseSchedule = AT_ONCE) -> BaseRelease:
         """Whatever a charge still lacks: measure, store, present, store; the answer that counts."""
         try:
             release = self._finish(receipt, pace)
         except BaseException as wrong:
-            # It is still this worker's to finish: the next to ask here need not wait.
-            self._unfinished.add(receipt.sequence)
+            self.put_off(receipt)
             wrong.__context__ = wrong.__cause__ = None  # an engine's error may quote data
             raise
         finally:

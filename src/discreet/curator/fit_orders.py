@@ -80,11 +80,12 @@ class FittedModel(BaseRelease):
     def statement(self) -> str:
         """What was protected, and how well."""
         names = " and ".join(name for name, _ in self.spec["steps"])
+        who = "row by itself" if self.spec["full"] == 1 else "person with all their rows"
         return (
             f"{names} was fitted to {self.spec['table']} with {self.guarantee}: epsilon "
-            f"{float(self.price.epsilon):g} at delta {float(self.price.delta):g}, for each person "
-            "with all their rows. Rows are clamped to the stated bounds first, which the errors "
-            "told with the estimator do not cover."
+            f"{float(self.price.epsilon):g} at delta {float(self.price.delta):g}, for each {who}. "
+            "Rows are clamped to the stated bounds first, which the errors told with the estimator "
+            "do not cover."
         )
 
     def to_bytes(self) -> bytes:

@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Final
 
 import numpy as np
 
@@ -20,6 +21,8 @@ from discreet.sql.writer.compile import SECRET, CompiledQuery, Kept
 from discreet.sql.writer.dialect import Dialect
 from discreet.workload.domain import Domain
 from discreet.workload.histogram import JointHistogram, digit_groups, from_digits
+
+BY_ROW: Final = "each row is protected by itself"
 
 
 @dataclass(frozen=True)
@@ -56,7 +59,7 @@ class HistogramQuery:
     def note(self) -> str:
         """What people are bounded by."""
         if self.by_row:
-            return "each row is protected by itself"
+            return BY_ROW
         rows = f"{self.max_rows} row{'s' if self.max_rows > 1 else ''}"
         return f"one person weighs at most {rows}; whoever has more counts for less"
 

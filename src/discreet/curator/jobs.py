@@ -67,8 +67,12 @@ class Jobs:
             pool.shutdown(wait=True)
 
     def _work(self, receipt: Receipt, pace: ReleaseSchedule) -> BaseRelease:
-        with pace.turn(self._answer_service.bound_seconds(receipt)):
-            return self._answer_service.finish(receipt, pace)
+        try:
+            with pace.turn(self._answer_service.bound_seconds(receipt)):
+                return self._answer_service.finish(receipt, pace)
+        except BaseException:
+            self._answer_service.put_off(receipt)  # its turn may never have come
+            raise
 
     def _forget(self, sequence: int) -> None:
         """An answer is in the ledger from now on; a failure waits here for whoever asks next."""

@@ -184,9 +184,10 @@ class OnlineRelease(BaseRelease):
         text = (
             "Any number of counting queries is answered from a public hypothesis. All answers "
             f"together keep ({float(plan.epsilon):g}, {float(plan.delta):g})-differential privacy "
-            f"of one person ({plan.neighbours.value}), however the queries are chosen. Intervals "
-            "speak of noise and of what the hypothesis has not learnt; not of rows that weigh "
-            "less because a person has many."
+            "of one person, or of one row where the table protects each by itself "
+            f"({plan.neighbours.value}), however the queries are chosen. Intervals speak of noise "
+            "and of what the hypothesis has not learnt; not of rows that weigh less because a "
+            "person has many."
         )
         return textwrap.fill(text, 100)
 

@@ -25,6 +25,7 @@ from discreet.answer.plan.sql_statements import SetStatements
 from discreet.curator.balance_table import BalanceTable, StoredBalances
 from discreet.curator.data import registry
 from discreet.curator.data.data_store import DataStore
+from discreet.curator.data.table_checks import unit_kind
 from discreet.curator.fork_safety import FORKS
 from discreet.curator.ledger.entries import Entry
 from discreet.curator.ledger.ledger import Ledger
@@ -332,20 +333,24 @@ class PersonAccounts:
         return places, read.shares
 
     def _join(self, read: Shares, session: Session) -> NDArray[np.int64]:
-        """The accounts of people whose names are new: those that were saved, or the next ones."""
+        """The accounts of people whose names are new: those that were saved, or the next ones.
+
+        The engine may break off: whatever it tells is read before any account is there, and a name
+        is known once its account has its limit.
+        """
         hashes = read.hashes.tolist()
         new = np.array([self._stored.get(one, -1) for one in hashes], dtype=np.int64)
         fresh, first = new < 0, self.balances.people
         new[fresh] = first + np.arange(int(fresh.sum()))
-        self.balances.join(int(fresh.sum()))
-        self._names = pa.concat_arrays([self._names, read.names.cast(self._names.type)])
-        self._places = np.concatenate([self._places, new])
         joined = read.hashes[fresh]
         owners = self._owners_of(read.names, session)[fresh] if self.every else joined
+        self.balances.join(len(joined))
         self._hashes = np.concatenate([self._hashes, joined])
         self._owners = np.concatenate([self._owners, owners])
         for hash_, units in self._limited.items():
             self.balances.limits[first:][owners == hash_.encode()] = units
+        self._names = pa.concat_arrays([self._names, read.names.cast(self._names.type)])
+        self._places = np.concatenate([self._places, new])
         return new
 
     def _owners_of(self, names: pa.Array, session: Session) -> NDArray[np.bytes_]:
@@ -424,16 +429,17 @@ class ChargeAdmission:
 
 def _kind_of(data_store: DataStore, datasets: Sequence[str]) -> tuple[Kind, str | None]:
     """The kind of the column that names people, and the period of an account; None for life."""
-    tables, kinds = data_store.tables, set[tuple[Kind, str | None]]()
+    tables, kinds = data_store.tables, set[tuple[Kind, str | None, str]]()
     for one in tables.tables.values():
         if one.dataset in datasets and isinstance(one.table, Table):
             hops, unit = tables.schema.path(one.table)
             owner = tables.schema.tables[hops[-1].table] if hops else one.table
             if not isinstance(unit, EachRow):
                 every = unit.every if isinstance(unit, PersonPeriod) else None
-                kinds.add((owner.columns[unit.column].kind, every))
+                named = unit_kind(tables.schema, one.table)
+                kinds.add((owner.columns[unit.column].kind, every, named))
     if len(kinds) == 1:
-        return kinds.pop()
+        return kinds.pop()[:2]
     raise LedgerError(
         "people with budgets of their own are named in several ways, or in none",
         why="an account is found by the name of the person, in one kind",

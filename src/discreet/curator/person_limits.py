@@ -108,9 +108,9 @@ def read_name(text: str, kind: Kind) -> Any:
         Kind.TIMESTAMP: dt.datetime.fromisoformat,
     }
     with suppress(ValueError, LookupError):
-        name = reads[kind](text)
-        slip = kind is not Kind.TEXT and "_" in text  # Python reads 1_7 as 17, who is another
-        if not slip and (kind is not Kind.INTEGER or -(2**63) <= name < 2**63):
+        name = None if kind is not Kind.TEXT and "_" in text else reads[kind](text)
+        # Python reads 1_7 as 17, who is somebody else, and numbers that no column has.
+        if name is not None and (kind is not Kind.INTEGER or -(2**63) <= name < 2**63):
             return name
     raise InputError(
         "the name of a person cannot be read",
@@ -119,12 +119,21 @@ def read_name(text: str, kind: Kind) -> Any:
     )
 
 
+def _can_be_stored(unit: Any) -> bool:
+    """Whether a column can hold a value: what is too large, or no text, would fail in an engine."""
+    if isinstance(unit, int):
+        return -(1 << 63) <= unit < 1 << 63
+    if isinstance(unit, float):
+        return isfinite(unit)
+    return not isinstance(unit, str) or unit.encode(errors="ignore").decode() == unit
+
+
 def hash_person(engine: Engine, unit: Any, kind: Kind, key: str, *, written: bool) -> str:
     """The keyed hash of somebody's name, whether they are in the data or not.
 
     It is `written` as a text where people have an account for every period.
     """
-    right = isinstance(unit, _TYPES[kind]) and not (isinstance(unit, float) and not isfinite(unit))
+    right = isinstance(unit, _TYPES[kind]) and _can_be_stored(unit)
     if isinstance(unit, dt.datetime) and unit.tzinfo is not None:
         unit = unit.astimezone(dt.UTC)
     if not right or (isinstance(unit, bool) and kind is not Kind.BOOLEAN):

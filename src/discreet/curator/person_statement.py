@@ -72,12 +72,16 @@ class PersonStatement:
         """What it can have told, in odds: of all that may ever be asked, so of this too."""
         if not self.releases:
             return "Nothing was computed with you in it, so nothing about you can have been told."
-        return read(ZCDP(self.rho, neighbours=Neighbours.ADD_REMOVE), delta=self.delta)
+        told = read(ZCDP(self.rho, neighbours=Neighbours.ADD_REMOVE), delta=self.delta)
+        alone = f"Of each {self.every} by itself, and of several more: each adds to the others. "
+        return alone + told if self.every else told
 
     def __str__(self) -> str:
-        used, parts = 100 * float(self.spent / self.rho), len(self.releases)
+        used = 100 * float(self.spent / self.rho)
+        parts = len({one.charge for one in self.releases})
         price = f"epsilon = {float(self.epsilon):g}, delta = {float(self.delta):g}"
-        unpaid = f"left out of {self.left_out} because your budget could not pay for them"
+        some = ", with some of your data," if self.every else ""
+        unpaid = f"left out{some} of {self.left_out} because your budget could not pay for them"
         budget = f"Your budget for {self._how_long} is {price}; {used:.1f} % of it is used"
         lines = [
             f"{budget}, and nothing refills it.",
@@ -177,7 +181,7 @@ class PeopleAdmin:
             rho,
             units_as_rho(max(spent.values(), default=0)),
             tuple(self._used(one, population.population.limit) for one in taken),
-            sum(not one.took_part for one in found),
+            len({one.sequence for one in found if not one.took_part}),
             self._is_closed(population, hash_),
             population.every,
         )
@@ -258,8 +262,8 @@ def check_link(
         names = {one.name for one in members}
         found = [one.table for one in tables.tables.values() if one.dataset in names]
         tables.schema.check_same_people(one.name for one in found)
-        units = {tables.schema.path(one)[1] for one in found if isinstance(one, Table)}
-        if len({unit_kind(one) for one in units}) == 1:
+        private = [one for one in found if isinstance(one, Table)]
+        if len({unit_kind(tables.schema, one) for one in private}) == 1:
             return
     raise InputError(
         "a link of datasets whose people cannot share accounts",

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TextIO
 
+from discreet.curator.canonical_json import named
 from discreet.curator.ledger.accounts import Account
 from discreet.curator.ledger.entries import Entry, Head
 from discreet.curator.ledger.verify import Report
@@ -26,7 +27,7 @@ class AnalystView(QuestionInterface):
 
     def __init__(self, curator: "Curator", analyst: str) -> None:
         self.curator = curator
-        self.analyst = self._analyst = analyst
+        self.analyst = self._analyst = named(analyst, "analyst")  # without one the owner asks
         self._backend = curator._backend  # noqa: SLF001 - of the same interface
 
     def datasets(self) -> dict[str, list[str]]:

@@ -214,7 +214,8 @@ class TrainingRelease(BaseRelease):
         return (
             f"A model is trained on {self.spec['table']} with (epsilon "
             f"{float(self.price.epsilon):g}, delta {float(self.price.delta):g})-differential "
-            "privacy of one person with all their rows, for its states after all steps together."
+            "privacy of one person with all their rows (of one row, where the table protects each "
+            "by itself), for its states after all steps together."
         )
 
     def to_bytes(self) -> bytes:

@@ -25,7 +25,7 @@ from discreet.curator.histogram_orders import (
     read_max_rows,
     read_table,
 )
-from discreet.curator.histogram_reading import HistogramQuery
+from discreet.curator.histogram_reading import BY_ROW, HistogramQuery
 from discreet.curator.ledger.orders import Order
 from discreet.curator.planned_orders import (
     OrderExplanation,
@@ -216,10 +216,11 @@ class WorkloadRelease(BaseRelease):
 
     def statement(self) -> str:
         """What is protected by all answers together."""
+        one = "one row" if self.notes[-1] == BY_ROW else "one person"
         text = (
             "These counts have coordinated noise. All answers together keep "
             f"({float(self.price.epsilon):g}, {float(self.price.delta):g})-differential privacy of "
-            f"one person ({self.guarantee.neighbours.value}). Intervals speak of noise, and not of "
+            f"{one} ({self.guarantee.neighbours.value}). Intervals speak of noise, and not of "
             f"rows that weigh less because a person has many. {self.notes[-1].capitalize()}."
         )
         return textwrap.fill(text, 100)

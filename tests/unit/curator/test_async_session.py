@@ -206,6 +206,15 @@ def test_a_failure_to_present_is_tried_again_from_the_same_measurements(
     assert curator.ledger.verify().pending == 0
 
 
+def test_what_failed_before_its_turn_came_is_computed_for_the_next_at_once(window):
+    receipt = submit(window, COUNT, PRICE, "alice")
+    with pytest.raises(ZeroDivisionError):
+        window.pursue(receipt, patience=30, pace=ReleaseSchedule(turn=lambda _: 1 / 0))
+    again = submit(window, COUNT, PRICE, "alice")
+    assert again.state is State.PENDING
+    assert window.pursue(again, patience=10) is not None  # others would wait for a claim to lapse
+
+
 def test_another_process_finishes_what_a_dead_worker_left(tmp_path):
     """The claim of the first has lapsed: with no patience at all, at once."""
     with add_visits(dp.Curator(tmp_path / "c")) as first:
@@ -399,6 +408,12 @@ def test_analysts_see_their_own_questions_and_owners_all(shared):
     assert len(seen(shared.window(None))) == 4
     assert seen(shared.window(None, ["bills"])) == [("bob", "bills"), ("alice", "bills")]
     assert seen(shared.window("carol")) == []
+
+
+@pytest.mark.parametrize("name", ["", None])
+def test_a_view_of_nobody_does_not_ask_as_the_owner(curator, name):
+    with pytest.raises(InputError, match="analyst is not a name"):
+        curator.as_analyst(name)
 
 
 def test_a_charge_of_somebody_else_cannot_be_told_from_none(shared):

@@ -18,9 +18,10 @@ from discreet.curator import person_accounts
 from discreet.curator.balance_table import BalanceTable, StoredBalances
 from discreet.curator.client.remote import Remote
 from discreet.curator.ledger.ledger import Ledger
+from discreet.curator.person_accounts import PersonAccounts
 from discreet.curator.person_limits import Population, read_name
 from discreet.curator.pricing import Terms
-from discreet.errors import BudgetError, InputError, LedgerError, QueryRefused
+from discreet.errors import BudgetError, EngineError, InputError, LedgerError, QueryRefused
 from discreet.plan.kinds import Kind
 from discreet.privacy.budgets.individual_balances import IndividualBalances, units_as_rho
 from people import BUDGET, CITIES, LOUD, WIDE, add, clinic, exact_costs, refolded, spent, visits
@@ -443,6 +444,49 @@ def test_a_limit_of_a_person_holds_in_each_of_their_periods(who):
         assert (len(told.releases), told.every) == (5, "day")
         assert "Your budget for each day" in str(told)
         assert spent(curator) == refolded(curator)
+
+
+def test_who_was_removed_stays_out_where_an_engine_broke_off(monkeypatch):
+    with daily(dp.Curator.in_memory(), [(i, day) for i in range(5) for day in DAYS]) as curator:
+        curator.remove_person(3)
+        with monkeypatch.context() as broken:
+            broken.setattr(PersonAccounts, "_owners_of", lambda *_: 1 / 0)
+            with pytest.raises(EngineError):
+                number(curator, COUNT)
+        assert number(curator, COUNT, epsilon=121) == [12]
+        assert spent(curator) == refolded(curator)
+
+
+def test_a_statement_about_periods_counts_each_answer_once_and_speaks_of_one_period():
+    with daily(dp.Curator.in_memory(), [(1, day) for day in DAYS]) as curator:
+        drain(curator, times=4)
+        told = curator.statement_for(1)
+        assert "part of 3 answers" in str(told)
+        assert told.left_out == 1
+        assert told.odds.startswith("Of each day by itself")
+
+
+@pytest.mark.parametrize("text", ["1_7", "x", ""])
+def test_a_number_that_is_not_written_as_one_is_nobody(text):
+    with clinic(CROWD) as curator, pytest.raises(InputError, match="cannot be read"):
+        curator.person_named(text)
+
+
+@pytest.mark.parametrize("name", [1 << 63, -1 - (1 << 63)])
+def test_a_name_that_no_column_can_hold_is_refused(name):
+    with clinic(CROWD) as curator, pytest.raises(InputError, match="a person named by a int"):
+        curator.remove_person(name)
+
+
+def test_a_day_by_dates_and_the_same_by_timestamps_are_not_two_accounts_of_one_person():
+    at = {"id": pa.array([1]), "at": pa.array([dt.datetime(2026, 1, 1, 5)])}  # noqa: DTZ001 - local
+    unit, limits = dp.PersonPeriod("id", "at"), dp.Limits(1, 1)
+    with daily(dp.Curator.in_memory(), [(1, DAYS[0])]) as curator:
+        with pytest.raises(InputError, match="protects others than"):
+            curator.add("logins", pa.table(at), unit=unit, dataset="visits", limits=limits)
+        curator.add("logins", pa.table(at), unit=unit, budget=BUDGET, limits=limits)
+        with pytest.raises(InputError, match="cannot share accounts"):
+            curator.link("patients", ["visits", "logins"])
 
 
 def test_budgets_a_day_and_budgets_for_life_are_not_linked():

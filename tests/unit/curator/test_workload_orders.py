@@ -8,6 +8,7 @@ import pytest
 
 import discreet as dp
 from discreet.audit.replay import replay
+from discreet.curator.fit_orders import fit_spec
 from discreet.curator.order_kinds import KINDS
 from discreet.curator.workload_orders import WorkloadRelease
 from discreet.errors import InputError, InvariantBroken, QueryRefused
@@ -60,6 +61,19 @@ def test_many_counts_are_answered_for_one_price_and_free_when_asked_again(curato
     assert len({told, WorkloadRelease.from_bytes(told.to_bytes())}) == 1
     assert told.to_pandas().shape == (9, 4)
     assert [one.noise for one in told.costs] == ["Gaussian"]
+
+
+def test_statements_do_not_speak_of_people_where_each_row_is_protected_by_itself():
+    with add_people(dp.Curator.in_memory(), unit=dp.EachRow()) as curator:
+        online = {"table": "people", "columns": ["sex"], "epsilon": "2"}
+        fit = fit_spec(dp.learn.GaussianNB(epsilon=1), "people", ["age"], "sex")
+        said = {
+            "privacy of one row (add-remove)": curator.answer("people", QUERIES, epsilon=2),
+            "or of one row where the table protects each": curator.order("online", online),
+            "for each row by itself": curator.order("fit", fit),
+        }
+        for words, release in said.items():
+            assert words in release.statement().replace("\n", " ")
 
 
 def test_an_explanation_tells_the_error_of_every_strategy_for_nothing(curator):

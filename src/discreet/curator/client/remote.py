@@ -151,7 +151,7 @@ _ON_THE_SERVER: Final = {
 
 _KEPT_THERE: Final = {
     "ledger": ("the ledger itself", "as_auditor(), which can read and check it"),
-    "_people": ("the account of one person", "use the curator's folder"),
+    "_people": ("the account of one person", "`discreet person` where the server runs"),
 }
 """The same of what is read, not called; names of people do not travel."""
 

@@ -9,6 +9,7 @@ from urllib.parse import quote
 from discreet.answer.plan.explain import Explanation
 from discreet.answer.present.base_release import BaseRelease
 from discreet.answer.present.release import Release, as_table
+from discreet.curator.canonical_json import named
 from discreet.curator.client import declarations, wire
 from discreet.curator.client.explanation_json import read_explanation
 from discreet.curator.client.remote_ledger import foreign, read_reply
@@ -116,7 +117,7 @@ class RemoteBackend(QuestionBackend):
         """Ask, and wait for the answer; after a while it is asked for by its number."""
         headers = {"Accept": wire.BYTES}
         if asked.request is not None:
-            headers["Idempotency-Key"] = _header(asked.request)
+            headers["Idempotency-Key"] = _header(named(asked.request, "request"))
         end = time.monotonic() + PATIENCE
         reply = self.link.post(path, body, headers, safe=True)
         while reply.status_code == 202:

@@ -6,7 +6,7 @@ from discreet.curator.arguments import unknown
 from discreet.curator.data import registry
 from discreet.curator.data.registry import Registration, Registry
 from discreet.errors import InputError, QueryRefused
-from discreet.plan.schema import EachRow, PersonPeriod, Table, Unit
+from discreet.plan.schema import EachRow, PersonPeriod, Schema, Table
 from discreet.rationals import whole
 
 
@@ -103,7 +103,7 @@ def _about_same(tables: Registry, one: Registration) -> list[Table]:
 def _check_units(tables: Registry, one: Registration) -> None:
     """Refuse to count people and single rows under one budget."""
     same = _about_same(tables, one) if isinstance(one.table, Table) else []
-    if len({unit_kind(tables.schema.path(other)[1]) for other in same}) > 1:
+    if len({unit_kind(tables.schema, other) for other in same}) > 1:
         raise InputError(
             f"{one.table.name} protects others than the tables of {one.dataset} do",
             why="one budget cannot count people, people in periods and single rows together",
@@ -111,8 +111,12 @@ def _check_units(tables: Registry, one: Registration) -> None:
         )
 
 
-def unit_kind(unit: Unit) -> str:
-    """Whom a table protects: people, people in some period, or rows."""
+def unit_kind(schema: Schema, table: Table) -> str:
+    """Whom a table protects: people, people in some period, or rows.
+
+    A day is named otherwise by dates than by timestamps, so that one person's would be two.
+    """
+    _, unit = schema.path(table)
     if isinstance(unit, PersonPeriod):
-        return unit.every
+        return f"{unit.every} by {table.columns[unit.period].kind.value}"
     return "row" if isinstance(unit, EachRow) else "person"
