@@ -74,6 +74,7 @@ def test_who_asked_and_owners_cancel_and_the_charge_stays(server, curator, who, 
 
     assert (told.status, told.error["kind"]) == (503, "EngineError")
     assert "cancelled" in told.error["why"]
+    assert "another price" in told.error["fix"]  # the same would be refused for ever
     assert curator.budget("visits").total.amount == spent
     newest = curator.ledger.entries(after=charge)[-1]
     assert (newest.kind, newest.by, newest.facts) == (

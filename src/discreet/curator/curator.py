@@ -401,8 +401,9 @@ class Curator(OwnerInterface, QuestionInterface):
 
         Every file is read through.
         """
-        tables = self._data_store.tables
+        noted, tables = self._ledger.noted, self._data_store.tables
         self._answer_service.check_said(tables.tables.values())
+        self._data_store.check_present(lambda: [str(e.facts["table"]) for e in noted("added")])
         self._data_store.check_parts(tables.datasets(), self._ledger.appended)
         self._data_store.check_content(self._ledger.retired)
 

@@ -108,8 +108,10 @@ def read_name(text: str, kind: Kind) -> Any:
         Kind.TIMESTAMP: dt.datetime.fromisoformat,
     }
     with suppress(ValueError, LookupError):
-        if kind is Kind.TEXT or "_" not in text:  # Python reads 1_7 as 17, who is somebody else
-            return reads[kind](text)
+        name = None if kind is not Kind.TEXT and "_" in text else reads[kind](text)
+        # Python reads 1_7 as 17, who is somebody else, and numbers that no column has.
+        if name is not None and (kind is not Kind.INTEGER or -(2**63) <= name < 2**63):
+            return name
     raise InputError(
         "the name of a person cannot be read",
         why=f"people are named by values of kind {kind.value} here",

@@ -19,9 +19,10 @@ from discreet.curator.balance_table import BalanceTable, StoredBalances
 from discreet.curator.client.remote import Remote
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.person_accounts import PersonAccounts
-from discreet.curator.person_limits import Population
+from discreet.curator.person_limits import Population, read_name
 from discreet.curator.pricing import Terms
 from discreet.errors import BudgetError, EngineError, InputError, LedgerError, QueryRefused
+from discreet.plan.kinds import Kind
 from discreet.privacy.budgets.individual_balances import IndividualBalances, units_as_rho
 from people import BUDGET, CITIES, LOUD, WIDE, add, clinic, exact_costs, refolded, spent, visits
 
@@ -738,3 +739,11 @@ def test_datasets_of_one_kind_of_people_are_found_by_name():
         assert number(curator, "SELECT COUNT(*) AS n FROM labs") == [99]
         with pytest.raises(InputError, match="there is no dataset"):
             curator.statement_for(3, dataset="elsewhere")
+
+
+@pytest.mark.parametrize("text", ["1_7", str(2**63), "x", "1.0"])
+def test_a_name_that_is_mistyped_is_nobody_else(text):
+    with pytest.raises(InputError, match="cannot be read"):
+        read_name(text, Kind.INTEGER)
+    assert read_name(text, Kind.TEXT) == text
+    assert read_name(str(-(2**63)), Kind.INTEGER) == -(2**63)

@@ -31,6 +31,7 @@ _DATA = "data"
 _LEDGER = "ledger.sqlite"
 _HEAD = "ledger.head"
 _KEY = "people.key"
+_PATIENCE = 30.0
 _UNUSED = 86_400.0
 """Seconds after which a file that no table was made of is removed."""
 
@@ -243,7 +244,7 @@ def open_folder(
         place = path.absolute()  # the program may go to another folder while it is open
         file = None if is_address(witness) else witness
         if is_curator(place):
-            return _introduced(_check(_read(place), neighbours, ledger, file), witness)
+            return _introduced(_check(_read(place), neighbours, ledger, file), witness, ledger)
         _check_empty(place)
         address = ledger and without_password(ledger)
         made = Folder(place, neighbours or Neighbours.ADD_REMOVE, address, file)
@@ -260,14 +261,18 @@ def open_folder(
     return made
 
 
-def _introduced(folder: Folder, witness: str | None) -> Folder:
-    """The folder with a witness on another machine, which it may get later; but not another one."""
+def _introduced(folder: Folder, witness: str | None, ledger: str | None) -> Folder:
+    """The folder with a witness on another machine, which it may get later; but not another one.
+
+    A ledger that has one already refuses before the folder names another.
+    """
     if witness is None or not is_address(witness):
         return folder
     if folder.elsewhere is None:
         with folder.held():  # whoever else is introduced now has to have the same secret
             folder = _read(folder.path)
             if folder.elsewhere is None:
+                folder.open_ledger(ledger, _PATIENCE).close()
                 folder = replace(folder, elsewhere=WitnessAddress.meet(witness))
                 folder.write()
     if folder.elsewhere is None or folder.elsewhere.url != witness:

@@ -3,7 +3,7 @@
 import secrets
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sized
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -130,6 +130,20 @@ class TableStore:
                 raise registry.damaged(one.table.name)
             if not one.address and one.table.name not in self._frames:
                 registry.check_content(one)
+
+    def check_present(self, added: Callable[[], Collection[str]]) -> None:
+        """Refuse tables.json where one of the tables that the ledger says were `added` is not."""
+        if set(added()) <= set(self.tables.tables):
+            return
+        # Again, where nobody adds: the ledger knows a table first.
+        with self._lock, nullcontext() if self._folder is None else self._folder.held():
+            for name in added():
+                if name not in self.tables.tables:
+                    raise LedgerError(
+                        f"{name} was added, and tables.json does not have it",
+                        why="it is an older copy or was changed, or adding was interrupted",
+                        fix="put back the newest tables.json, or add the same table again",
+                    )
 
     def check_parts(self, datasets: Collection[str], appended: Callable[[str], Sized]) -> None:
         """Refuse datasets with fewer parts than the ledger says were appended.

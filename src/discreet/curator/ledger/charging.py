@@ -153,7 +153,8 @@ def final_failure() -> EngineError:
         "the answer to this question could not be computed",
         why="it was cancelled, or the engine ran out of time, memory or disk, or came upon "
         "something unforeseen; the charge stays, and asking the same again gives this error again",
-        fix="ask a cheaper question, or tell whoever runs the curator",
+        fix="ask it at another price, which is charged anew, ask a cheaper question, or tell "
+        "whoever runs the curator",
     )
 
 

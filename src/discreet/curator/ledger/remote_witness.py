@@ -162,15 +162,18 @@ class RemoteWitness:
         return _ask(address.url, method, path, address.secret, body, wait)
 
     def _refusal(self, status: int) -> LedgerError:
+        what = f"the witness at {self.address.url} cannot be believed"
+        fix = "see that the address leads to the witness that it led to, with its own folder"
         if status == http.client.OK:
             why = "its signature is not of the key that it had when the curator met it"
+        elif status == http.client.FORBIDDEN:
+            what = f"the witness at {self.address.url} has met this ledger with another secret"
+            why = "the secret is in curator.json, which is another one, or it was retired before"
+            fix = "put back that curator.json; if it is lost for good, have the witness forget the "
+            fix += f"ledger with `discreet witness FOLDER --forget {self._ledger}`"
         else:
             why = f"it replied {status}"
-        return LedgerError(
-            f"the witness at {self.address.url} cannot be believed",
-            why=why,
-            fix="see that the address leads to the witness that it led to, with its own folder",
-        )
+        return LedgerError(what, why=why, fix=fix)
 
 
 NAMED: Final = "witness named"
@@ -243,7 +246,7 @@ def _put_back(ledger: str, seen: int, here: int) -> LedgerError:
         f"the witness has signed {seen} entries that this ledger, which has {here}, does not have",
         why="it was restored from an older copy or changed, and budgets would be spent twice",
         fix="put back the newest copy; if it is lost for good, adopt this one with `discreet "
-        f"ledger adopt` and have the witness forget it with `discreet witness --forget {ledger}`",
+        f"ledger adopt` and have it forgotten with `discreet witness FOLDER --forget {ledger}`",
     )
 
 

@@ -475,6 +475,25 @@ def test_what_was_said_cannot_be_changed_in_the_folder(tmp_path, changes):
         assert curator.ledger.head() == head
 
 
+@pytest.mark.parametrize("gone", ["visits", "cities", "all"])
+def test_a_table_that_is_gone_from_the_folder_is_missed(tmp_path, gone):
+    with add_cities(add_visits(dp.Curator(tmp_path / "c"))) as curator:
+        curator.check_tables()
+    file = tmp_path / "c" / "tables.json"
+    kept = file.read_text()
+    if gone == "all":
+        file.unlink()
+    else:
+        stored = json.loads(kept)
+        del stored["tables"][gone]
+        file.write_text(json.dumps(stored))
+    with dp.Curator(tmp_path / "c") as curator:
+        with pytest.raises(LedgerError, match="was added, and tables"):
+            curator.check_tables()
+        file.write_text(kept)
+        curator.check_tables()
+
+
 def test_a_folder_that_kept_no_numbers_of_entries_is_read_as_before(tmp_path):
     with add_visits(dp.Curator(tmp_path / "c")):
         pass

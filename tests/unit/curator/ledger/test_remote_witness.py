@@ -72,10 +72,21 @@ def test_a_witness_that_was_taken_out_of_the_folder_is_missed_until_its_owner_re
         assert curator.ledger.verify().ok
         ledger = curator.ledger.tree_head().ledger
     assert kinds == ["founded", "witness named", "adopted", "witness retired"]
-    with pytest.raises(LedgerError, match="cannot be believed"):  # it knows another secret
+    with pytest.raises(LedgerError, match=rf"another secret.*--forget {ledger}"):
         dp.Curator(place, witness=address_of(service))
     service.cosigner.forget(ledger)
     dp.Curator(place).close()
+
+
+def test_a_folder_whose_ledger_has_a_witness_is_not_made_to_name_another(tmp_path, service):
+    place = tmp_path / "clinic.discreet"
+    dp.Curator(place, witness=address_of(service)).close()
+    kept, said = place / "curator.json", json.loads((place / "curator.json").read_text())
+    del said["elsewhere"]
+    kept.write_text(json.dumps(said))
+    with pytest.raises(LedgerError, match="and is opened without it"):
+        dp.Curator(place, witness=address_of(service))
+    assert json.loads(kept.read_text()) == said
 
 
 def test_a_ledger_is_opened_with_its_own_witness_alone(tmp_path, watched, service):
