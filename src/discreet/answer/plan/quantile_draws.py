@@ -1,9 +1,10 @@
 """Which cells are chosen for quantiles, and for the ends of the intervals that some of them buy."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,12 +62,12 @@ class QuantileDraw:
             empty; so does a group of nobody else. Noise too wide for any data leaves the whole
             range as the interval.
         """
+        choose = noise.permute_and_flip if self.flips else noise.choose
         if self.mode:
-            return draw_mode(cells, weights, size, scale)
+            return draw_mode(cells, weights, size, scale, choose)
         if self._extra(size, scale) > _MOST_WEIGHT:
             return 0 if self.side < 0 else size - 1
         ranks = self.ranks(cells, weights, size, scale)
-        choose = noise.permute_and_flip if self.flips else noise.choose
         return int(draw_cells(ranks, (0, size - 1), self.level, scale, 1, choose)[0])
 
     def ranks(
@@ -94,7 +95,11 @@ class QuantileDraw:
 
 
 def draw_mode(
-    cells: NDArray[np.int64], weights: NDArray[np.int64], size: int, scale: Fraction
+    cells: NDArray[np.int64],
+    weights: NDArray[np.int64],
+    size: int,
+    scale: Fraction,
+    choose: Callable[..., Any] = noise.choose,
 ) -> int:
     """The most frequent of `size` cells, chosen with weight exp(weight in it / scale).
 
@@ -105,7 +110,8 @@ def draw_mode(
     Why:
         The person moves every score the same way, by 0 to w: two scores by w at most apart, which
         is also how far they move the scores of two cells for a quantile at an end
-        (`rank_range` is 1). How far apart scores move is all that the guarantee depends on.
+        (`rank_range` is 1). How far apart scores move is all that the guarantee depends on; that
+        of permute-and-flip depends on their moving one way by w at most.
     Edge cases:
         Cells with nobody are candidates too: which ones are empty does not show. Without any rows
         all cells are equally likely.
@@ -115,7 +121,7 @@ def draw_mode(
     """
     scores = np.zeros(size, dtype=np.int64)
     scores[cells] = weights
-    return int(noise.choose(scores, scale, 1)[0])
+    return int(choose(scores, scale, 1)[0])
 
 
 def quantile_draws(
