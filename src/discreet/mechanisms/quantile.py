@@ -310,15 +310,15 @@ def draw_cells(
     target: Fraction,
     scale: Fraction,
     runs: int,
-    choose: Callable[..., Any] = noise.choose,
+    choose: Callable[..., Any] | None = None,
 ) -> NDArray[np.int64]:
     """Cells from one end to the other, by how far each misses over scale, `runs` times.
 
-    `choose` is how: by the exponential mechanism, or `noise.permute_and_flip`.
+    `choose` is how: by the exponential mechanism unless it is `noise.permute_and_flip`.
     """
     pieces = ranks.segments(*ends, target)
     temperature = scale * target.denominator
-    chosen = choose(pieces.scores, temperature, runs, pieces.widths)
+    chosen = (choose or noise.choose)(pieces.scores, temperature, runs, pieces.widths)
     # How wide a piece is tells how far apart two people are, and must not show in the work.
     inside = noise.below(pieces.widths[chosen], at_most=ends[1] - ends[0] + 1)
     return np.asarray(pieces.starts[chosen] + inside, dtype=np.int64)
