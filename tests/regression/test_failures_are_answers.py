@@ -125,7 +125,7 @@ def observed_question(curator, text, n, place):
 
 def observed_order(curator, kind, n, place):
     spec = costing(kind, Fraction(n + 101, 100))
-    receipt = curator._answer_service.charge(curator._offer_order(kind, spec, None))
+    receipt = curator._answer_service.charge(curator._local.offer_order(kind, spec, None))
     return observed(curator, receipt, lambda: curator.order(kind, spec), place)
 
 
@@ -172,7 +172,7 @@ def check_order(kind, few=None):
     budget = dp.Budget(epsilon=10**6, delta=1e-2)
     with dp.Curator.in_memory() as curator:
         add_dated(curator, NEIGHBOURS[0], budget)
-        offer = curator._offer_order(kind, costing(kind, 1), None)
+        offer = curator._local.offer_order(kind, costing(kind, 1), None)
         receipt = curator._answer_service.charge(offer)
         places = functions_after_a_charge(curator, receipt, (*READING, *OTHERS))
     places = places[:: -(-len(places) // few)] if few else places

@@ -75,11 +75,11 @@ class Curator(OwnerInterface, QuestionInterface):
         address of a server (http:// or https://) and a `token` it is the curator behind it.
 
     Example:
-        >>> import pyarrow as pa
+        >>> import discreet as dp, pyarrow as pa
         >>> rows = pa.table({"id": range(1000), "city": ["Haifa", "Austin"] * 500})
-        >>> curator = Curator.in_memory()
-        >>> curator.add("visits", rows, unit="id", budget=Budget(epsilon=1, delta=1e-6),
-        ...             columns={"city": Keys(["Austin", "Haifa"])})
+        >>> curator = dp.Curator.in_memory()
+        >>> curator.add("visits", rows, unit="id", budget=dp.Budget(epsilon=1, delta=1e-6),
+        ...             columns={"city": dp.Keys(["Austin", "Haifa"])})
         >>> text = "SELECT city, COUNT(*) AS n FROM visits GROUP BY city"
         >>> curator.sql(text, epsilon=0.1).table.column("city").to_pylist()
         ['Austin', 'Haifa']

@@ -45,7 +45,7 @@ def keep_table(epsilon: Fraction, delta: Fraction, keys: int) -> Row:
 
     Example:
         >>> fifty = keep_table(Fraction(1), Fraction(1, 10**6), 50)
-        >>> hidden(fifty) < 130 < hidden(added_epsilons(Fraction(1, 50), Fraction(1, 10**6) / 50))
+        >>> hidden(fifty) <= 130 < hidden(added_epsilons(Fraction(1, 50), Fraction(1, 10**6) / 50))
         True
     """
     if keys == 1:

@@ -116,7 +116,7 @@ def test_what_is_charged_is_what_is_planned_and_measured(shared):
 def test_where_epsilons_add_up_noise_is_laplace_and_texts_take_a_delta():
     for budget, texts in ((dp.Budget(epsilon=20), 0), (dp.Budget(20, 1e-5, measure="epsilon"), 2)):
         with add(dp.Curator.in_memory(), budget=budget) as curator:
-            planned = curator._offer_order("profile", spec(), None).planned
+            planned = curator._local.offer_order("profile", spec(), None).planned
             told = curator.profile("people", epsilon=4)
             assert ProfileRelease.from_bytes(told.to_bytes()).guarantees == told.guarantees
         assert planned.parts * planned.noise(3).epsilon == 4 == planned.charge(EPSILON).amount

@@ -84,7 +84,7 @@ def test_an_explanation_tells_the_error_of_every_strategy_for_nothing(curator):
 
 
 def test_a_stored_order_is_measured_by_the_strategy_that_was_chosen(curator):
-    offer = curator._offer_order("workload", SPEC, None)
+    offer = curator._local.offer_order("workload", SPEC, None)
     again = KINDS["workload"].read(offer.order(), curator.schema)
     assert again.text == offer.planned.text
     assert again.decisions() == offer.planned.decisions()
@@ -97,7 +97,7 @@ def test_a_stored_order_is_measured_by_the_strategy_that_was_chosen(curator):
 
 def test_a_crash_after_measuring_is_finished_with_the_same_noise(tmp_path, monkeypatch):
     with add_people(dp.Curator(tmp_path / "c")) as curator:
-        planned = curator._offer_order("workload", SPEC, None).planned
+        planned = curator._local.offer_order("workload", SPEC, None).planned
         with monkeypatch.context() as patch:
             patch.setattr(type(planned), "present", lambda *_: 1 / 0)
             with pytest.raises(InvariantBroken):
