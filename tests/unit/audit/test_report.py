@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 import pytest
 from click.testing import CliRunner
 
-from discreet.audit import catalogue, curator_questions, local_protocols
+from discreet.audit import catalogue, curator_questions, local_protocols, training_noise
 from discreet.audit.page import claimed_curve, draw_curves
 from discreet.audit.report import as_facts, audit_all, audit_claim, audit_mechanism
 from discreet.cli.audit import audit
@@ -33,6 +33,7 @@ def small_catalogue(monkeypatch):
     monkeypatch.setattr(catalogue, "CATALOGUE", entries)
     monkeypatch.setattr(local_protocols, "PROTOCOLS", {})
     monkeypatch.setattr(curator_questions, "QUESTIONS", {})
+    monkeypatch.setattr(training_noise, "TRAINING", {})
     return entries
 
 
