@@ -179,7 +179,7 @@ def test_python_asks_about_the_rows_of_one_person_too(question, lines):
 
 def test_an_aggregate_that_no_person_has_is_refused():
     with pytest.raises(InputError, match="of each person's rows"):
-        VISITS.per_person(q=quantile("age", 0.9))
+        VISITS.per_person(q=correlation("age", "amount"))
     with pytest.raises(InputError, match="an aggregate"):
         VISITS.per_person(q=3)
     with pytest.raises(InputError, match="over a window"):
