@@ -16,7 +16,7 @@ from discreet.answer.plan.quantile_draws import QuantileDraw
 from discreet.plan.bounding import FULL, ContributionBounds, NoiseKind
 from discreet.plan.expressions import Call, Column, Function
 from discreet.plan.sensitivity import Strategy
-from discreet.plan.statistics import Distinct, Grid, People, Ranks, Rows, Total, grid
+from discreet.plan.statistics import Distinct, DistinctTotal, Grid, People, Ranks, Rows, Total, grid
 from discreet.privacy import Neighbours, Pure, Ranges
 
 LAPLACE, GAUSSIAN = NoiseKind.LAPLACE, NoiseKind.GAUSSIAN
@@ -205,6 +205,10 @@ def test_the_noise_of_a_statistic_is_told_in_rows_and_values():
     width = TOTAL.grid.reach * TOTAL.grid.step
     assert total.moves == pytest.approx(6 * width)
     assert total.scale == pytest.approx(6 / 0.1 * width)
+    different = DistinctTotal(Column("x"), None, 70)
+    bounds = ContributionBounds(LAPLACE, 6, 4)
+    summed = Measurement(Strategy.of((different,)), bounds, Fraction(1, 10), ADD).view(different)
+    assert summed.moves == pytest.approx(70 * rows_measured().view(Rows(None)).moves)
 
 
 def test_noises_of_scale_one_combine_with_the_signs_of_the_statistic():
