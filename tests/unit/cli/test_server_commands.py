@@ -142,6 +142,7 @@ def test_answers_of_a_shell_have_both_shapes(discreet, shape, begins):
     assert told.stdout.startswith(begins)
 
 
+@pytest.mark.timed
 def test_a_terminal_completes_names_keeps_history_and_outlives_mistakes(clinic_folder, tmp_path):
     said = {**os.environ, "XDG_STATE_HOME": str(tmp_path), "TERM": "xterm"}
     command = "from discreet.cli import main; main()"
