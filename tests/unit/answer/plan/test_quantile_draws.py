@@ -1,5 +1,6 @@
 """A quantile alone has an interval in values, for a share of its price."""
 
+import math
 from dataclasses import replace
 from fractions import Fraction
 
@@ -14,6 +15,7 @@ from discreet.answer.plan.measure import (
     quantile_scale,
 )
 from discreet.answer.plan.quantile_draws import BRACKETS, draw_mode, quantile_draws
+from discreet.mechanisms.permute_and_flip import PermuteAndFlip
 from discreet.mechanisms.quantile import law_of_cells
 from discreet.plan.bounding import FULL, ContributionBounds, NoiseKind
 from discreet.plan.expressions import Column
@@ -207,6 +209,29 @@ def test_one_person_moves_the_law_of_a_mode_by_epsilon_at_most(counts, where, ro
         for a, b in zip(mode_law(counts, scale / 3), mode_law(more, scale / 3), strict=True)
     ]
     assert max(halved) > most.hi  # a scale that is too small shows
+
+
+def test_a_mode_that_is_flipped_for_moves_by_epsilon_at_most_too():
+    def largest(scale):
+        ratios = []
+        for counts in MODES:
+            for where in range(3):
+                more = [n + (at == where) for at, n in enumerate(counts)]
+                laws = [
+                    PermuteAndFlip(3, scale=scale).law([n * FULL for n in one]).values()
+                    for one in (counts, more)
+                ]
+                ratios += [b[0] / a[1] for a, b in zip(*laws, strict=True)]
+                ratios += [a[0] / b[1] for a, b in zip(*laws, strict=True)]
+        return max(ratios)
+
+    alone = ContributionBounds(NoiseKind.LAPLACE, 1, 1)
+    scale = quantile_scale(
+        replace(measurement(NoiseKind.LAPLACE, EPS), contributions=alone), Fraction(1), 1
+    )
+    most = math.exp(EPS)
+    assert 0.9 * most <= largest(scale) <= most * (1 + 1e-9)
+    assert largest(scale / 3) > 1.2 * most  # a scale that is too small shows
 
 
 def test_a_mode_is_the_most_frequent_cell_and_any_where_nobody_is():
