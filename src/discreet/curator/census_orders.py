@@ -43,8 +43,7 @@ from discreet.plan.sensitivity import Strategy
 from discreet.plan.statistics import Rows
 from discreet.plan.work import Work
 from discreet.privacy import GDP, Guarantee, Neighbours, Pure
-from discreet.privacy.budgets.charges import EPSILON, MU_SQUARED, Charge, Measure, price, price_sum
-from discreet.privacy.composition.composed import compose
+from discreet.privacy.budgets.charges import EPSILON, MU_SQUARED, price
 from discreet.rationals import whole
 from discreet.sql.writer.dialect import Dialect
 from discreet.workload.domain import Attribute
@@ -118,10 +117,6 @@ class CensusOrder(PlannedOrder):
     def guarantees(self) -> tuple[Charged, ...]:
         """One: all counts of all tables and levels together."""
         return (self._paid(self.amount),)
-
-    def charge(self, measure: Measure) -> Charge:
-        """What all of it costs in a measure."""
-        return price_sum(compose(list(self.guarantees)), measure)
 
     @property
     def neighbours(self) -> Neighbours:

@@ -20,7 +20,8 @@ from discreet.plan.query import Query
 from discreet.plan.schema import Schema
 from discreet.plan.work import Work
 from discreet.privacy import Guarantee, Neighbours
-from discreet.privacy.budgets.charges import Charge, Measure
+from discreet.privacy.budgets.charges import Charge, Measure, price_sum
+from discreet.privacy.composition.composed import compose
 from discreet.sql.writer.dialect import Dialect
 
 OWNER: Final = "owner"
@@ -71,9 +72,9 @@ class PlannedOrder(ABC):
     def guarantees(self) -> tuple[Guarantee, ...]:
         """What each part gives away."""
 
-    @abstractmethod
     def charge(self, measure: Measure) -> Charge:
-        """What all of it costs in a measure."""
+        """What all of it costs in a measure: its parts composed, unless a kind knows better."""
+        return price_sum(compose(list(self.guarantees)), measure)
 
     @property
     @abstractmethod

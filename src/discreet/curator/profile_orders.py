@@ -51,8 +51,7 @@ from discreet.plan.bounding import FULL, NoiseKind
 from discreet.plan.query import Query
 from discreet.plan.schema import EachRow, Schema, Table
 from discreet.plan.work import Work
-from discreet.privacy import GDP, Approximate, Neighbours, Pure, compose
-from discreet.privacy.budgets.charges import Charge, Measure, price_sum
+from discreet.privacy import GDP, Approximate, Neighbours, Pure
 from discreet.sql.writer.compile_profile import CompiledProfile, profile_query
 from discreet.sql.writer.dialect import Dialect
 from discreet.workload.column_profiles import NoisyCount, describe
@@ -139,10 +138,6 @@ class ProfileOrder(PlannedOrder):
             noise = Pure(self.price.epsilon, neighbours=self.about)
         keys = Approximate(0, self.key_delta, neighbours=self.about)
         return (noise, keys) if self.key_delta else (noise,)
-
-    def charge(self, measure: Measure) -> Charge:
-        """What all of it costs in a measure."""
-        return price_sum(compose(list(self.guarantees)), measure)
 
     @property
     def neighbours(self) -> Neighbours:

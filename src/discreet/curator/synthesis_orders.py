@@ -38,8 +38,6 @@ from discreet.plan.query import Query
 from discreet.plan.schema import EachRow, Schema, Table
 from discreet.plan.work import Work
 from discreet.privacy import GDP, Neighbours
-from discreet.privacy.budgets.charges import Charge, Measure, price_sum
-from discreet.privacy.composition.composed import compose
 from discreet.rationals import whole
 from discreet.sql.writer.dialect import Dialect
 from discreet.workload.binning import logarithmic_grid, private_bins
@@ -160,10 +158,6 @@ class SynthesisOrder(PlannedOrder):
     def guarantees(self) -> tuple[Charged, ...]:
         """One: all of it is Gaussian."""
         return (GDP.of_square(self.mu_squared, neighbours=self.about),)
-
-    def charge(self, measure: Measure) -> Charge:
-        """What all of it costs in a measure."""
-        return price_sum(compose(list(self.guarantees)), measure)
 
     @property
     def neighbours(self) -> Neighbours:

@@ -41,8 +41,6 @@ from discreet.plan.query import Query
 from discreet.plan.schema import Schema, Table
 from discreet.plan.work import Work
 from discreet.privacy import GDP, Guarantee, Neighbours
-from discreet.privacy.budgets.charges import Charge, Measure, price_sum
-from discreet.privacy.composition.composed import compose
 from discreet.sql.writer.dialect import Dialect
 from discreet.workload.counting_query import CountingQuery
 from discreet.workload.domain import Attribute, Domain
@@ -93,10 +91,6 @@ class WorkloadOrder(PlannedOrder):
     def guarantees(self) -> tuple[Guarantee, ...]:
         """One: all of it is Gaussian."""
         return (GDP.of_square(self.mu_squared, neighbours=self.about),)
-
-    def charge(self, measure: Measure) -> Charge:
-        """What all of it costs in a measure."""
-        return price_sum(compose(list(self.guarantees)), measure)
 
     @property
     def neighbours(self) -> Neighbours:
