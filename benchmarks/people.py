@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 import discreet as dp
-from discreet.curator.person_accounts import PersonAccounts
+from discreet.curator.people.person_accounts import PersonAccounts
 from discreet.curator.pricing import Terms
 from discreet.privacy.budgets.individual_balances import price_units
 

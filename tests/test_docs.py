@@ -20,7 +20,7 @@ from click.testing import CliRunner
 
 from discreet import errors, mechanisms, noise, privacy
 from discreet.cli import _COMMANDS, main
-from discreet.curator.census_plan import CensusPlan, releases
+from discreet.curator.orders.census.census_plan import CensusPlan, releases
 from discreet.mechanisms import Mechanism
 
 ROOT = Path(__file__).parents[1]

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from discreet import workload as workload
     from discreet.answer.plan.accuracy import Accuracy
     from discreet.curator.budget import Budget
-    from discreet.curator.census_plan import releases
     from discreet.curator.data.intake import describe
     from discreet.curator.opening import Curator
+    from discreet.curator.orders.census.census_plan import releases
     from discreet.engines.reading import Reading
     from discreet.errors import (
         AccessError,

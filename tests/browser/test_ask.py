@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 from browser_watch import COUNTS
 from discreet.answer.measurement_plan import MeasurementPlan
 from discreet.curator.budget import Budget
-from discreet.curator.order_kinds import KINDS
+from discreet.curator.orders.order_kinds import KINDS
 from discreet.plan.schema import Keys, Limits
 from noisy_total import NAME, TotalKind
 

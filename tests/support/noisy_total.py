@@ -13,7 +13,7 @@ from discreet.answer.plan.price import Price
 from discreet.answer.present.base_release import BaseRelease, Cost
 from discreet.curator.arguments import read_fields, unknown
 from discreet.curator.client.wire import read_number
-from discreet.curator.planned_orders import (
+from discreet.curator.orders.planned_orders import (
     OrderExplanation,
     OrderKind,
     PlannedOrder,

@@ -20,9 +20,9 @@ from discreet.answer.execute.noisy_measurements import pack, unpack
 from discreet.answer.measurement_plan import MeasurementPlan
 from discreet.answer.plan.price import Price
 from discreet.curator.ledger.orders import Order
-from discreet.curator.order_kinds import KINDS
-from discreet.curator.query_orders import QueryOrder
-from discreet.curator.stored_orders import StoredOrder
+from discreet.curator.orders.order_kinds import KINDS
+from discreet.curator.orders.query_orders import QueryOrder
+from discreet.curator.orders.stored_orders import StoredOrder
 from discreet.plan import canonical
 from discreet.plan.bounding import NoiseKind
 from discreet.plan.schema import Limits

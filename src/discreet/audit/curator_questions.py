@@ -25,8 +25,8 @@ from discreet.audit.replay import replayed
 from discreet.audit.report import Audit
 from discreet.audit.trace import picture
 from discreet.curator.budget import Budget
-from discreet.curator.census_plan import releases
 from discreet.curator.opening import Curator
+from discreet.curator.orders.census.census_plan import releases
 from discreet.errors import InvariantBroken
 from discreet.mechanisms.mechanism import Claim, Pair
 from discreet.mechanisms.rounded_gaussian import RoundedGaussian

@@ -26,7 +26,7 @@ from discreet.cli.rows import plain, show
 if TYPE_CHECKING:
     from discreet.answer.present.base_release import BaseRelease
     from discreet.curator.ledger.accounts import Account
-    from discreet.curator.planned_orders import OrderExplanation
+    from discreet.curator.orders.planned_orders import OrderExplanation
     from discreet.privacy.budgets.charges import Charge
 
 

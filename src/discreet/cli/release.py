@@ -47,7 +47,7 @@ def release(
     """
     import json  # noqa: PLC0415 - as much as the rest of this command
 
-    from discreet.curator.census_plan import CensusPlan  # noqa: PLC0415 - heavy room
+    from discreet.curator.orders.census.census_plan import CensusPlan  # noqa: PLC0415 - heavy room
 
     wanted = CensusPlan.from_yaml(plan.read())
     as_json, as_csv = (shape() == one for one in ("json", "csv"))

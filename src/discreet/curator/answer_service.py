@@ -19,13 +19,13 @@ from discreet.curator.data.table_checks import check_people
 from discreet.curator.ledger.charging import final_failure
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.orders import Order, Receipt, State
-from discreet.curator.order_kinds import kind_of
-from discreet.curator.person_accounts import PersonAccounts, Populations
-from discreet.curator.planned_orders import PlannedOrder, QuoteContext, UnpricedOrder
+from discreet.curator.orders.order_kinds import kind_of
+from discreet.curator.orders.planned_orders import PlannedOrder, QuoteContext, UnpricedOrder
+from discreet.curator.orders.query_orders import QueryOrder, UnpricedQuery
+from discreet.curator.orders.streams.stream_kind import UnpricedStream
+from discreet.curator.people.person_accounts import PersonAccounts, Populations
 from discreet.curator.pricing import Offer
-from discreet.curator.query_orders import QueryOrder, UnpricedQuery
 from discreet.curator.release_schedule import AT_ONCE, ReleaseSchedule
-from discreet.curator.stream_kind import UnpricedStream
 from discreet.errors import (
     DiscreetError,
     InputError,

@@ -21,14 +21,14 @@ from discreet.curator.ledger.accounts import Account, Holder, budget_share
 from discreet.curator.ledger.charge_index import NEWEST, ChargedOrder
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.orders import Order, Receipt, State
-from discreet.curator.online_epochs import OnlineEpochs, OnlineReply
-from discreet.curator.order_kinds import kind_of
-from discreet.curator.planned_orders import OrderKind, PlannedOrder
+from discreet.curator.orders.online_epochs import OnlineEpochs, OnlineReply
+from discreet.curator.orders.order_kinds import kind_of
+from discreet.curator.orders.planned_orders import OrderKind, PlannedOrder
+from discreet.curator.orders.query_orders import QueryOrder
+from discreet.curator.orders.stored_orders import StoredOrder
 from discreet.curator.pricing import Offer, Terms
-from discreet.curator.query_orders import QueryOrder
 from discreet.curator.release_schedule import AT_ONCE, ReleaseSchedule
 from discreet.curator.remeasure import explain_offer, merge, told_before
-from discreet.curator.stored_orders import StoredOrder
 from discreet.plan.query import Query
 from discreet.workload.online import OnlineState
 

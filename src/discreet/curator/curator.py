@@ -21,8 +21,6 @@ from discreet.curator.answer_service import AnswerService
 from discreet.curator.arguments import expect, placed, several, the_one, unknown
 from discreet.curator.async_session import AsyncSession
 from discreet.curator.canonical_json import named
-from discreet.curator.census_plan import CensusPlan
-from discreet.curator.census_runs import CensusRuns, PublishedTables
 from discreet.curator.data.data_store import DataStore
 from discreet.curator.data.folder import Folder, is_curator, open_folder
 from discreet.curator.data.intake import Incoming
@@ -34,18 +32,20 @@ from discreet.curator.ledger.accounts import Account
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.remote_witness import is_address
 from discreet.curator.local_backend import LocalBackend
-from discreet.curator.online_epochs import OnlineEpochs
 from discreet.curator.order_arguments import CallerArguments
+from discreet.curator.orders.census.census_plan import CensusPlan
+from discreet.curator.orders.census.census_runs import CensusRuns, PublishedTables
+from discreet.curator.orders.fits.training_orders import TrainingRuns, training_spec
+from discreet.curator.orders.online_epochs import OnlineEpochs
+from discreet.curator.orders.planned_orders import OWNER
+from discreet.curator.orders.streams.streams import Streams
 from discreet.curator.owner_admin import OwnerAdmin
 from discreet.curator.owner_interface import OwnerBackend, OwnerInterface
-from discreet.curator.person_statement import PeopleAdmin
-from discreet.curator.planned_orders import OWNER
+from discreet.curator.people.person_statement import PeopleAdmin
 from discreet.curator.question_interface import QuestionInterface
 from discreet.curator.release_schedule import ReleaseSchedule
 from discreet.curator.reports.dossier import Dossier, dossier
 from discreet.curator.roles import AnalystView, Auditor
-from discreet.curator.streams import Streams
-from discreet.curator.training_orders import TrainingRuns, training_spec
 from discreet.curator.workbook import Workbook
 from discreet.errors import DiscreetError, InputError, LedgerError
 from discreet.plan.dummy import ROWS, dummy

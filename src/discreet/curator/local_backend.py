@@ -14,18 +14,18 @@ from discreet.curator.data.registry import Registry
 from discreet.curator.ledger import accounts
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.orders import request_name
-from discreet.curator.online_epochs import OnlineEpochs, OnlineReply
-from discreet.curator.order_kinds import kind_named
-from discreet.curator.person_statement import check_remeasure
-from discreet.curator.planned_orders import OWNER, PlannedOrder
+from discreet.curator.orders.online_epochs import OnlineEpochs, OnlineReply
+from discreet.curator.orders.order_kinds import kind_named
+from discreet.curator.orders.planned_orders import OWNER, PlannedOrder
+from discreet.curator.orders.profile_bounds import hold, read_bounded
+from discreet.curator.orders.query_orders import QueryOrder, UnpricedQuery
+from discreet.curator.orders.stored_orders import StoredOrder
+from discreet.curator.orders.streams.streams import Streams
+from discreet.curator.people.person_statement import check_remeasure
 from discreet.curator.pricing import Offer, Terms
-from discreet.curator.profile_bounds import hold, read_bounded
 from discreet.curator.public_questions import answer_public
-from discreet.curator.query_orders import QueryOrder, UnpricedQuery
 from discreet.curator.question_backend import OrderRequest, QuestionBackend, Quote
 from discreet.curator.remeasure import explain_offer, merge, told_before
-from discreet.curator.stored_orders import StoredOrder
-from discreet.curator.streams import Streams
 from discreet.errors import QueryRefused
 from discreet.plan import canonical
 from discreet.plan.query import Query

@@ -14,9 +14,9 @@ from discreet.curator.ledger import accounts
 from discreet.curator.ledger.accounts import Account, Holder
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.order_arguments import AppendArguments, order_spec
+from discreet.curator.orders.streams.streams import Streams
 from discreet.curator.owner_interface import AccountChange, NewTable, OwnerBackend
-from discreet.curator.person_statement import PeopleAdmin, check_link, check_population
-from discreet.curator.streams import Streams
+from discreet.curator.people.person_statement import PeopleAdmin, check_link, check_population
 from discreet.engines.reading import Reading
 from discreet.errors import InputError
 from discreet.plan.schema import Limits, PublicTable, Table

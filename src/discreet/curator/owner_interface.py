@@ -12,7 +12,7 @@ from discreet.curator.data.load_report import confirmed
 from discreet.curator.ledger import accounts
 from discreet.curator.ledger.accounts import Account, Holder
 from discreet.curator.order_arguments import AppendArguments, spelled_out
-from discreet.curator.person_statement import PeopleAdmin, PersonStatement
+from discreet.curator.people.person_statement import PeopleAdmin, PersonStatement
 from discreet.engines.reading import Reading
 from discreet.errors import InputError
 from discreet.plan.kinds import Kind

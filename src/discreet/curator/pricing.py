@@ -8,7 +8,12 @@ from discreet.answer.plan.accuracy import Accuracy
 from discreet.curator.arguments import expect
 from discreet.curator.ledger.accounts import Account
 from discreet.curator.ledger.orders import Order
-from discreet.curator.planned_orders import OrderExplanation, P_co, PlannedOrder, QuoteContext
+from discreet.curator.orders.planned_orders import (
+    OrderExplanation,
+    P_co,
+    PlannedOrder,
+    QuoteContext,
+)
 from discreet.errors import InputError
 from discreet.plan.remembered import remember
 from discreet.privacy.budgets.charges import EPSILON, Charge, Measure

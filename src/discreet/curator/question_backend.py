@@ -8,7 +8,7 @@ from typing import Any
 from discreet.answer.present.base_release import BaseRelease
 from discreet.answer.present.release import Release
 from discreet.curator.ledger.accounts import Account
-from discreet.curator.online_epochs import OnlineReply
+from discreet.curator.orders.online_epochs import OnlineReply
 from discreet.curator.pricing import Terms
 from discreet.plan.query import Query
 from discreet.plan.relations import Relation

@@ -8,10 +8,7 @@ from discreet.answer.plan.explain import Explanation
 from discreet.answer.present.base_release import BaseRelease
 from discreet.answer.present.release import Release, as_table
 from discreet.curator.arguments import unknown
-from discreet.curator.fit_orders import fit_spec, fitted, make_test
 from discreet.curator.ledger.accounts import Account
-from discreet.curator.online_epochs import OnlineQueries
-from discreet.curator.online_orders import OnlineRelease
 from discreet.curator.order_arguments import (
     CallerArguments,
     OnlineArguments,
@@ -23,14 +20,17 @@ from discreet.curator.order_arguments import (
     order_spec,
     spelled_out,
 )
-from discreet.curator.participation_orders import Participation
-from discreet.curator.planned_orders import OrderExplanation
+from discreet.curator.orders.fits.fit_orders import fit_spec, fitted, make_test
+from discreet.curator.orders.online_epochs import OnlineQueries
+from discreet.curator.orders.online_orders import OnlineRelease
+from discreet.curator.orders.participation_orders import Participation
+from discreet.curator.orders.planned_orders import OrderExplanation
+from discreet.curator.orders.profile_release import ProfileRelease
+from discreet.curator.orders.streams.streams import StandingQuery
+from discreet.curator.orders.synthesis_release import SynthesisRelease
+from discreet.curator.orders.workload_orders import WorkloadRelease
 from discreet.curator.pricing import Terms
-from discreet.curator.profile_release import ProfileRelease
 from discreet.curator.question_backend import OrderRequest, QuestionBackend
-from discreet.curator.streams import StandingQuery
-from discreet.curator.synthesis_release import SynthesisRelease
-from discreet.curator.workload_orders import WorkloadRelease
 from discreet.errors import InputError
 from discreet.plan.builder import Asker, From, Question
 from discreet.plan.outside import count_outside

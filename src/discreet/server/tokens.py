@@ -20,7 +20,7 @@ from typing import Any, Final, Literal, TypeAlias, cast, get_args
 from discreet.curator.client.wire import read_number
 from discreet.curator.confusables import confusable
 from discreet.curator.ledger.ledger import Ledger
-from discreet.curator.planned_orders import OWNER
+from discreet.curator.orders.planned_orders import OWNER
 from discreet.errors import InputError, LedgerError
 from discreet.rationals import Real
 from discreet.server.access import AccessStore, failure

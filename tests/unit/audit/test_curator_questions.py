@@ -12,10 +12,10 @@ from discreet.audit.recorder import Recorder
 from discreet.audit.replay import replay
 from discreet.audit.report import as_facts
 from discreet.cli.audit import audit
-from discreet.curator import streams
-from discreet.curator.histogram_reading import HistogramQuery
-from discreet.curator.person_accounts import PersonAccounts
-from discreet.curator.stream_orders import StreamOrder
+from discreet.curator.orders.histogram_reading import HistogramQuery
+from discreet.curator.orders.streams import streams
+from discreet.curator.orders.streams.stream_orders import StreamOrder
+from discreet.curator.people.person_accounts import PersonAccounts
 from discreet.errors import BudgetError
 from discreet.learn.noisy_sums import NoisySums
 from discreet.mechanisms.continual import FactorizedCount

@@ -11,8 +11,8 @@ import discreet as dp
 from clinic_curator import BY_CITY, COUNT, add_cities, add_visits, spent
 from discreet.curator.answer_service import AnswerService, _is_planned_alike
 from discreet.curator.ledger.orders import State
+from discreet.curator.orders.query_orders import QueryOrder, UnpricedQuery
 from discreet.curator.pricing import Terms
-from discreet.curator.query_orders import QueryOrder, UnpricedQuery
 from discreet.curator.release_schedule import AT_ONCE
 from discreet.errors import EngineError, InputError, InvariantBroken, LedgerError, QueryRefused
 from discreet.privacy import Neighbours

@@ -275,7 +275,7 @@ def test_a_question_that_was_charged_before_sees_the_version_it_was_charged_for(
 
 
 def test_a_question_sees_one_version_while_rows_are_appended(curator, monkeypatch):
-    from discreet.curator.query_orders import QueryOrder
+    from discreet.curator.orders.query_orders import QueryOrder
 
     measure = QueryOrder.measure
 
@@ -290,7 +290,7 @@ def test_a_question_sees_one_version_while_rows_are_appended(curator, monkeypatc
 
 
 def test_a_crashed_question_is_finished_on_its_version(tmp_path, monkeypatch):
-    from discreet.curator.query_orders import QueryOrder
+    from discreet.curator.orders.query_orders import QueryOrder
 
     def killed(*_):
         raise KilledError

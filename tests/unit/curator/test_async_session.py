@@ -17,8 +17,8 @@ from discreet.answer.measurement_plan import MeasurementPlan
 from discreet.curator import answer_service, release_schedule
 from discreet.curator.ledger.charging import MOST_FAILURES
 from discreet.curator.ledger.orders import Order, State
+from discreet.curator.orders.query_orders import QueryOrder
 from discreet.curator.pricing import Terms
-from discreet.curator.query_orders import QueryOrder
 from discreet.curator.release_schedule import ReleaseSchedule
 from discreet.engines.engine import Deadline
 from discreet.errors import (

@@ -14,7 +14,7 @@ from discreet.answer.plan.price import Price
 from discreet.answer.present.base_release import Cost
 from discreet.answer.present.release import Release
 from discreet.curator import remeasure
-from discreet.curator.merge_columns import _weighted
+from discreet.curator.orders.fits.merge_columns import _weighted
 from discreet.curator.remeasure import merge
 from discreet.sql.reader.read import read
 from visits import schema

@@ -9,7 +9,7 @@ import pytest
 
 import postgres_tables
 from discreet.answer.plan.limits import LADDER
-from discreet.curator.profile_reading import count_block, count_people, count_texts
+from discreet.curator.orders.profile_reading import count_block, count_people, count_texts
 from discreet.engines.duckdb import DuckDBEngine
 from discreet.plan.bounding import FULL, largest_weight
 from discreet.plan.kinds import Kind, Type

@@ -13,8 +13,8 @@ from discreet.curator.canonical_json import named
 from discreet.curator.client import declarations, wire
 from discreet.curator.client.explanation_json import read_explanation
 from discreet.curator.client.remote_ledger import foreign, read_reply
-from discreet.curator.online_epochs import OnlineReply
-from discreet.curator.order_kinds import kind_named
+from discreet.curator.orders.online_epochs import OnlineReply
+from discreet.curator.orders.order_kinds import kind_named
 from discreet.curator.question_backend import OrderRequest, QuestionBackend, Quote
 from discreet.errors import InputError, ServiceError
 from discreet.plan import canonical

@@ -22,7 +22,7 @@ from discreet.curator.arguments import expect
 from discreet.curator.ledger.accounts import Account
 from discreet.curator.ledger.entries import Entry, Head
 from discreet.curator.ledger.verify import Problem, Report
-from discreet.curator.planned_orders import OrderExplanation
+from discreet.curator.orders.planned_orders import OrderExplanation
 from discreet.curator.pricing import Terms
 from discreet.errors import DiscreetError, InputError, ServiceError
 from discreet.privacy import Neighbours, Pure

@@ -14,7 +14,7 @@ from discreet.answer.present.release_json import plain
 from discreet.curator.client.wire import write_account
 from discreet.curator.ledger.accounts import Account
 from discreet.curator.ledger.charge_index import ChargedOrder
-from discreet.curator.order_kinds import kind_of
+from discreet.curator.orders.order_kinds import kind_of
 from discreet.curator.reports.stated_cap import promised
 from discreet.privacy import Approximate, Filter, Guarantee, Neighbours, Pure, read
 from discreet.privacy.budgets.charges import Charge

@@ -15,7 +15,7 @@ from discreet.answer.present.number_text import cost, counted
 from discreet.curator.ledger.accounts import Holder
 from discreet.curator.ledger.entries import Entry
 from discreet.curator.ledger.orders import Order
-from discreet.curator.order_kinds import kind_of
+from discreet.curator.orders.order_kinds import kind_of
 from discreet.errors import DiscreetError
 from discreet.privacy.budgets.charges import UNITS
 

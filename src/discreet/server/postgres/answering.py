@@ -18,8 +18,8 @@ from discreet.answer.present.frames import free
 from discreet.answer.present.number_text import percent
 from discreet.answer.present.release import Release, as_table
 from discreet.curator.ledger.orders import Receipt, State
+from discreet.curator.orders.query_orders import QueryOrder
 from discreet.curator.pricing import Offer
-from discreet.curator.query_orders import QueryOrder
 from discreet.errors import InputError, QueryRefused
 from discreet.plan.expressions import Column
 from discreet.plan.kinds import Type

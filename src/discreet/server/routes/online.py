@@ -8,7 +8,7 @@ from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from discreet.curator.async_session import AsyncSession
-from discreet.curator.online_epochs import MOST_QUERIES
+from discreet.curator.orders.online_epochs import MOST_QUERIES
 from discreet.server.error_replies import missing
 from discreet.server.permissions import Asker, Caller
 from discreet.server.questions import asking_of, async_session_of

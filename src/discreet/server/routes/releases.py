@@ -14,8 +14,8 @@ from discreet.answer.present.frames import inert
 from discreet.answer.present.release import Release, as_table
 from discreet.curator.ledger.charge_index import NEWEST, ChargedOrder
 from discreet.curator.ledger.charging import final_failure
-from discreet.curator.stored_orders import StoredOrder
-from discreet.curator.synthesis_release import SynthesisRelease
+from discreet.curator.orders.stored_orders import StoredOrder
+from discreet.curator.orders.synthesis_release import SynthesisRelease
 from discreet.errors import InputError
 from discreet.server.app_state import app_state_of
 from discreet.server.error_replies import missing

@@ -1,0 +1,1 @@
+"""Kinds of orders: how each is read, priced, explained, measured and presented."""

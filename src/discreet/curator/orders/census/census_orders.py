@@ -1,0 +1,349 @@
+"""Releases of many grouped tables at every level of a geography: one order, one price.
+
+spec: {"table": ..., "geography": ..., "levels": [...], "tables": [["total", []], ...],
+       "epsilon": ...}
+
+The charge pays for every noisy count. They are drawn in parts, each a step of the charge: see
+`discreet.curator.orders.census.census_runs`.
+"""
+
+import json
+import math
+import textwrap
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Final
+
+from discreet.answer.plan.measure import Measurement
+from discreet.answer.plan.price import Price
+from discreet.answer.plan.set_plan import Charged, amount_for
+from discreet.answer.present.base_release import BaseRelease, Cost
+from discreet.answer.present.number_text import cost
+from discreet.curator.arguments import read_fields, readable
+from discreet.curator.client.wire import read_number
+from discreet.curator.ledger.orders import Order
+from discreet.curator.orders.census.census_facts import CensusFacts, read_facts
+from discreet.curator.orders.census.census_reading import read_geography
+from discreet.curator.orders.planned_orders import (
+    OWNER,
+    OrderExplanation,
+    OrderKind,
+    PlannedOrder,
+    QuoteContext,
+    UnpricedOrder,
+)
+from discreet.curator.orders.query_orders import delta_for, noise_kinds_for, within_reason
+from discreet.engines.engine import Deadline, Engine
+from discreet.errors import InputError, InvariantBroken, QueryRefused
+from discreet.plan.bounding import ContributionBounds, NoiseKind
+from discreet.plan.query import Query
+from discreet.plan.schema import Schema
+from discreet.plan.sensitivity import Strategy
+from discreet.plan.statistics import Rows
+from discreet.plan.work import Work
+from discreet.privacy import GDP, Guarantee, Neighbours, Pure
+from discreet.privacy.budgets.charges import EPSILON, MU_SQUARED, price
+from discreet.rationals import whole
+from discreet.sql.writer.dialect import Dialect
+from discreet.workload.domain import Attribute
+
+_FIELDS: Final = (
+    *("table", "geography", "levels", "top", "tables", "bins", "max_rows", "shares"),
+    *("invariants", "epsilon", "delta", "as_of"),
+)
+_FIX: Final = 'pass {"table": "people", "tables": [["total", []]], "epsilon": "1"}'
+CHUNK: Final = 1 << 21
+"""Cells of leaves that are drawn, stored and made consistent at once."""
+
+
+@dataclass(frozen=True)
+class CensusOrder(PlannedOrder):
+    """A release with its price: `amount` is epsilon of Laplace noise, mu^2 of Gaussian noise.
+
+    Guarantee:
+        Every count of every table at every level has noise of its own, for one sensitivity: all
+        rows of a person weigh `max_rows` rows at most, in whatever cells they are. The counts of
+        one table and level together have the guarantee of their `cost`; costs add up to `amount`.
+    Neighbours:
+        As `about` says; changing a person is removing one and adding one.
+    Why:
+        Weights bound the l1 norm, which putting cells together does not raise: so it is the same
+        bound at every level and in every table, in l1 and in l2 as well.
+    Edge cases:
+        Cells without rows have noise too; which cells there are is public. Rows whose leaf is not
+        in the geography are in no cell. Invariants are constants that the owner states: no data
+        goes in, and what they tell is outside of the guarantee.
+    """
+
+    facts: CensusFacts
+    price: Price
+    about: Neighbours
+    noise_kind: NoiseKind
+    amount: Fraction
+    chunk: int
+    kind = "release"
+
+    def measurement(self, level: int) -> Measurement:
+        """How the counts of any one table at a level are measured, and what that costs."""
+        part = self.amount * self.facts.shares[level] / len(self.facts.tables)
+        part = part / 2 if self.noise_kind is NoiseKind.GAUSSIAN else part  # rho = mu^2 / 2
+        bounds = ContributionBounds(self.noise_kind, self.facts.query.most_rows, 1)
+        strategy, by_row = Strategy.of((Rows(None),)), self.facts.query.by_row
+        return Measurement(strategy, bounds, part, self.about, whole=by_row)
+
+    def check_spent(self) -> None:
+        """Refuse to draw noise that gives away more than was charged."""
+        laws = [self.measurement(level) for level in range(len(self.facts.shares))]
+        gaussian = self.noise_kind is NoiseKind.GAUSSIAN
+        measure, times = (MU_SQUARED, 2) if gaussian else (EPSILON, 1)
+        spent = len(self.facts.tables) * times * sum(one.cost for one in laws)
+        pairs = [(one.mechanism.guarantee, self._paid(times * one.cost)) for one in laws]
+        if spent > self.amount or any(
+            price(drawn, measure).amount > price(paid, measure).amount for drawn, paid in pairs
+        ):
+            raise InvariantBroken(
+                "what would be drawn is not what was charged",
+                why="it gives away more than the plan says, and nothing was drawn",
+                fix="report this as a fault",
+            )
+
+    def _paid(self, amount: Fraction) -> Pure | GDP:
+        if self.noise_kind is NoiseKind.LAPLACE:
+            return Pure(amount, neighbours=self.about)
+        return GDP.of_square(amount, neighbours=self.about)
+
+    @property
+    def guarantees(self) -> tuple[Charged, ...]:
+        """One: all counts of all tables and levels together."""
+        return (self._paid(self.amount),)
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """What its guarantee speaks of."""
+        return self.about
+
+    @property
+    def tables(self) -> frozenset[str]:
+        """The private table and the geography."""
+        return self.facts.read_tables
+
+    @property
+    def text(self) -> str:
+        """What is asked, as the ledger stores it."""
+        price = {"epsilon": str(self.price.epsilon), "delta": str(self.price.delta)}
+        asked = {**self.facts.to_dict(), **price, "neighbours": self.about.value}
+        return json.dumps(asked, sort_keys=True)
+
+    def decisions(self) -> Mapping[str, Any]:
+        """How it will be measured."""
+        noise, amount = self.noise_kind.value, str(self.amount)
+        return {"version": 1, "noise": noise, "amount": amount, "chunk": self.chunk}
+
+    def deviations(self) -> dict[str, float]:
+        """The standard deviation of the noise of each count, in rows, by level."""
+        views = [
+            self.measurement(level).view(Rows(None)) for level in range(len(self.facts.shares))
+        ]
+        return dict(zip(self.facts.level_names, (one.variance**0.5 for one in views), strict=True))
+
+    def explain(self, dialect: Dialect) -> OrderExplanation:
+        """What it will cost, and the noise of each level before anything is made consistent."""
+        noise = {name: round(one, 2) for name, one in self.deviations().items()}
+        cells = {name: self.facts.cells(by) for name, by in self.facts.tables}
+        kept, _ = self.facts.query.statements(dialect)
+        facts = {"noise": noise, "cells_per_unit": cells, "sql": [str(one) for one in kept]}
+        shown = ", ".join(f"{name} {one:,.1f}" for name, one in noise.items())
+        text = (
+            f"release of {len(cells)} tables of {self.facts.table.name}, "
+            f"{sum(cells.values()):,} cells a unit\n"
+            f"noise of each count before consistency, in rows: {shown}\n" + "\n".join(self.notes())
+        )
+        return OrderExplanation(self.price, self.about, text, facts)
+
+    def notes(self) -> tuple[str, ...]:
+        """What people are bounded by, and what is public."""
+        many = f"{self.facts.max_rows} row{'s' if self.facts.max_rows > 1 else ''}"
+        bound = f"one person weighs at most {many}; whoever has more counts for less"
+        found = ["each row is protected by itself" if self.facts.query.by_row else bound]
+        if self.facts.invariants is not None:
+            level, totals = self.facts.invariants
+            found.append(
+                f"the totals by {self.facts.level_names[level]} ({len(totals)} of them) were "
+                "stated as public by the owner and are published as they are: the guarantee does "
+                "not cover what they tell about anybody"
+            )
+        return tuple(found)
+
+    def seconds(self, bound: Callable[[Query], Work]) -> float:
+        """How long placing the order takes at most: of private rows nothing is read yet."""
+        return bound(self.facts.query.query).seconds
+
+    def measure(self, engine: Engine, until: Deadline | None) -> bytes:
+        """How many units each level of the geography has: public, and nothing private is read."""
+        with engine.snapshot(until) as session:
+            tree = read_geography(session, self.facts, engine.dialect)[0]
+        return json.dumps(list(tree.sizes)).encode()
+
+    def present(self, measured: bytes) -> "CensusRelease":
+        """What was bought; its numbers are drawn by `census_runs`, under this charge."""
+        plan = json.dumps([json.loads(self.text), dict(self.decisions())], sort_keys=True)
+        return CensusRelease(
+            plan, tuple(json.loads(measured)), self.price, self.guarantees[0], self.notes()
+        )
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class CensusRelease(BaseRelease):
+    """What a release is of and what it costs; the tables themselves are files.
+
+    `sizes` is how many units each level has.
+    """
+
+    plan: str
+    sizes: tuple[int, ...]
+    price: Price
+    guarantee: Guarantee
+    notes: tuple[str, ...] = ()
+
+    @property
+    def costs(self) -> tuple[Cost, ...]:  # type: ignore[override]
+        """All counts together."""
+        noise = json.loads(self.plan)[1]["noise"]
+        return (Cost("counts of all tables at all levels", noise, self.guarantee),)
+
+    @property
+    def _said(self) -> dict[str, Any]:
+        said: dict[str, Any] = json.loads(self.plan)[0]
+        return said
+
+    @property
+    def cells(self) -> int:
+        """How many counts are released, of all tables at all levels."""
+        columns = [Attribute.from_dict(one) for one in self._said["columns"]]
+        sizes = {one.name: one.size for one in columns}
+        each = (math.prod(sizes[name] for name in by) for _, by in self._said["tables"])
+        return sum(each) * sum(self.sizes)
+
+    def statement(self) -> str:
+        """What is protected, how well, and what is outside of the guarantee."""
+        said, price = self._said, self.price
+        levels = ", ".join([*said["levels"][::-1], said["top"]])
+        parts = [
+            f"{len(said['tables'])} tables of {said['table']} were released by {levels}, with",
+            f"differential privacy ({self.guarantee.neighbours.value}) for epsilon =",
+            f"{cost(price.epsilon)} and delta = {cost(price.delta)}, all tables and levels",
+            "together. Every count has noise of its own, cells without anybody too. Afterwards",
+            "counts were made whole numbers from 0 on that add up over the levels, which reads no",
+            "data; small counts are too large on average because of it.",
+            *(f"{note[:1].upper()}{note[1:]}." for note in self.notes),
+        ]
+        return textwrap.fill(" ".join(parts), 100, break_long_words=False)
+
+    def to_bytes(self) -> bytes:
+        """Everything in it."""
+        price = [str(self.price.epsilon), str(self.price.delta)]
+        facts = [1, self.plan, list(self.sizes), price, self.guarantee.to_dict(), list(self.notes)]
+        return json.dumps(facts).encode()
+
+    @staticmethod
+    def from_bytes(stored: bytes) -> "CensusRelease":
+        """Read what `to_bytes` wrote."""
+        try:
+            version, plan, sizes, price, guarantee, notes = json.loads(stored)
+            paid = Guarantee.from_dict(guarantee)
+            if version == 1:
+                bought = Price(*map(Fraction, price))
+                return CensusRelease(plan, tuple(sizes), bought, paid, tuple(notes))
+        except (ValueError, TypeError, LookupError):
+            pass
+        raise InputError("no release of tables", why="these are other bytes", fix="use its own")
+
+    def json_facts(self) -> dict[str, Any]:
+        """What is released."""
+        said = self._said
+        levels = dict(zip([said["top"], *said["levels"]], self.sizes, strict=True))
+        names = [name for name, _ in said["tables"]]
+        return {"table": said["table"], "tables": names, "units": levels, "cells": self.cells}
+
+    def __repr__(self) -> str:
+        facts = self.json_facts()
+        units = ", ".join(f"{count:,} {name}" for name, count in facts["units"].items())
+        return f"release of {len(facts['tables'])} tables, {self.cells:,} cells: {units}"
+
+
+@dataclass(frozen=True)
+class UnpricedCensus(UnpricedOrder[CensusOrder]):
+    """A release and what it is asked for."""
+
+    facts: CensusFacts
+    epsilon: Fraction
+    delta: Fraction | None
+    as_of: int | None = None
+
+    @property
+    def tables(self) -> frozenset[str]:
+        """The private table and the geography."""
+        return self.facts.read_tables
+
+    def work(self, bound: Callable[[Query], Work]) -> Work:
+        """What reading the rows once can take."""
+        return bound(self.facts.query.query)
+
+    def plan(self, at: QuoteContext) -> CensusOrder:
+        """Choose the noise: Gaussian where all accounts take a delta, else Laplace."""
+        if at.analyst != OWNER:
+            raise QueryRefused(
+                "a release that an analyst asks for",
+                why="its tables are written where the data is, for everybody",
+                fix="order it as owner: in the folder, or with the token called owner",
+                code="owner",
+            )
+        bought = within_reason(Price(self.epsilon, delta_for(self.delta, at.touched)))
+        kinds = noise_kinds_for(at.touched, bought.delta)
+        kind = NoiseKind.GAUSSIAN if NoiseKind.GAUSSIAN in kinds else NoiseKind.LAPLACE
+        amount = amount_for(bought.epsilon, bought.delta, kind, at.touched[0].measure)
+        order = CensusOrder(self.facts, bought, at.neighbours, kind, amount, CHUNK)
+        order.check_spent()  # noise that cannot be made is refused now
+        return order
+
+
+class CensusKind(OrderKind):
+    """Releases: `table`, `tables`, `epsilon`, and perhaps `geography`, `levels` and others."""
+
+    name = "release"
+
+    def parse(self, spec: Mapping[str, Any], schema: Schema) -> UnpricedCensus:
+        """Which tables by which columns and levels, for which price."""
+        needed = ("table", "tables", "epsilon")
+        said = read_fields(spec, "a release", needed=needed, allowed=_FIELDS)
+        with readable("a release", _FIX):
+            facts = read_facts(said, schema)
+            delta, version = said.get("delta"), said.get("as_of")
+            return UnpricedCensus(
+                facts,
+                read_number(said["epsilon"], "epsilon"),
+                None if delta is None else read_number(delta, "delta"),
+                None if version is None else whole(version, "as_of", at_least=1),
+            )
+
+    def read(self, order: Order, schema: Schema) -> CensusOrder:
+        """The plan that was stored."""
+        stored, decided = json.loads(order.plan), order.decisions or {}
+        return CensusOrder(
+            CensusFacts.from_dict(stored, schema),
+            self.price(order),
+            Neighbours(stored["neighbours"]),
+            NoiseKind(decided["noise"]),
+            Fraction(decided["amount"]),
+            decided["chunk"],
+        )
+
+    def price(self, order: Order) -> Price:
+        """What was typed."""
+        stored = json.loads(order.plan)
+        return Price(Fraction(stored["epsilon"]), Fraction(stored["delta"]))
+
+    def release(self, stored: bytes) -> CensusRelease:
+        """What was bought."""
+        return CensusRelease.from_bytes(stored)

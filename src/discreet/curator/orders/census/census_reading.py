@@ -1,0 +1,150 @@
+"""Read what a release counts: the geography, and the rows of each leaf and cell in one pass."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from discreet.answer.execute.totals import dense, put_domains
+from discreet.engines.engine import ARROW, Session
+from discreet.errors import InputError
+from discreet.plan.expressions import Column
+from discreet.plan.kinds import Kind
+from discreet.plan.query import Aggregate, AggregateFunction, Query
+from discreet.plan.relations import FilterRows, Named, Relation, Scan
+from discreet.plan.schema import EachRow, Limits, Table
+from discreet.plan.statistics import Rows
+from discreet.sql.writer.compile import CompiledQuery, Kept
+from discreet.sql.writer.dialect import Dialect
+from discreet.sql.writer.integers import saturated
+from discreet.sql.writer.stored_view import view_name
+from discreet.workload.domain import Attribute
+from discreet.workload.hierarchy import Hierarchy, Integers
+
+if TYPE_CHECKING:
+    from discreet.curator.orders.census.census_facts import CensusFacts
+
+_PLACES = 1 << 62
+
+
+@dataclass(frozen=True)
+class CensusQuery:
+    """Rows by leaf and by the cells of all columns, each person weighing `max_rows` rows at most.
+
+    Guarantee:
+        The weights of a person's rows add up to FULL * `most_rows` at most, over all leaves and
+        cells, and follow from that person's own rows alone: no chance is in them, so reading again
+        gives the same.
+    """
+
+    table: Table
+    leaf: str | None
+    columns: tuple[Attribute, ...]
+    max_rows: int
+
+    @property
+    def by_row(self) -> bool:
+        """Whether each row is protected by itself."""
+        return isinstance(self.table.unit, EachRow)
+
+    @property
+    def most_rows(self) -> int:
+        """How many rows those of one person, or the one that is protected, weigh at most."""
+        return 1 if self.by_row else self.max_rows
+
+    @cached_property
+    def query(self) -> Query:
+        """Rows by leaf and cells."""
+        relation: Relation = Scan(self.table)
+        for one in self.columns:
+            if (placed := one.is_placed()) is not None:
+                relation = FilterRows(relation, placed)
+        expressions = [one.expression() for one in self.columns]
+        keys = [*([] if self.leaf is None else [Column(self.leaf)]), *expressions]
+        named = tuple(Named(f"k{i}", one) for i, one in enumerate(keys))
+        rows = Aggregate("n", AggregateFunction.COUNT)
+        return Query(relation, named, (rows,), limits=Limits(1, self.max_rows))
+
+    def statements(self, dialect: Dialect) -> tuple[list[Kept], str]:
+        """What the engine keeps, and its name for the weights by leaf and cells, `joint`.
+
+        The places of leaves are the session's table `leaves`, with columns `c` (place) and `k`.
+        """
+        compiled = CompiledQuery(self.query, (Rows(None),), dialect)
+        kept: list[Kept] = []
+        if not self.by_row:
+            weights = compiled.weights(self.max_rows, 1, square=False)
+            kept = [compiled.pairs, compiled.norms, *weights]
+        cells = [f"t.k{i}" for i in range(self.leaf is not None, len(compiled.keys))]
+        leaf = dialect.literal(0, Kind.INTEGER) if self.leaf is None else "l.c"
+        shown = ", ".join([f"{leaf} AS leaf", *cells, "t.t0"])
+        join = "" if self.leaf is None else " JOIN leaves AS l ON t.k0 = l.k"
+        # Whoever is far over the limits weighs nothing.
+        joint = f"SELECT {shown} FROM ({compiled.unordered_totals}) AS t{join} WHERE t.t0 > 0"  # noqa: S608 - the dialect's
+        return [*kept, Kept("joint", joint)], "joint"
+
+    def prepare(self, session: Session, dialect: Dialect, leaves: pa.Array | None) -> None:
+        """Read all private rows, once."""
+        put_domains(self.query, session)
+        if leaves is not None:
+            places = pa.array(np.arange(len(leaves), dtype=np.int64))
+            session.put("leaves", pa.table({"c": places, "k": leaves}))
+        for one in self.statements(dialect)[0]:
+            session.keep(*one)
+
+    def counts(
+        self, session: Session, dialect: Dialect, by: Sequence[str], ends: Sequence[int]
+    ) -> Iterator[Integers]:
+        """The exact weights of a table, leaf by leaf, cut before these leaves: private."""
+        names, sizes = [one.name for one in self.columns], [one.size for one in self.columns]
+        chosen = [names.index(name) for name in by]
+        cells = [sizes[i] for i in chosen]
+        strides = [*accumulate(cells[:0:-1], lambda x, y: x * y, initial=1)][::-1]
+        first = self.leaf is not None
+        every = int(np.prod(cells, dtype=object))
+        if ends[-1] * every > _PLACES:
+            raise InputError("too many cells", why="at most 2^62 of a table", fix="use fewer")
+        parts = [f"leaf * {every}"]
+        parts += [f"k{i + first} * {stride}" for i, stride in zip(chosen, strides, strict=False)]
+        total = saturated("t", dialect)
+        select = (
+            f"SELECT place, {total} AS t0 FROM (SELECT {' + '.join(parts)} AS place, "  # noqa: S608 - whole numbers
+            f"{dialect.sum('t0')} AS t FROM joint GROUP BY 1) AS j ORDER BY 1"
+        )
+        cuts = [end * every for end in ends]
+        for (slice_,) in dense(session.stream(select), cuts[-1], 1, cuts):
+            yield slice_.reshape(-1, every)
+
+
+def read_geography(
+    session: Session, facts: "CensusFacts", dialect: Dialect
+) -> tuple[Hierarchy, pa.Table]:
+    """The public units, as a hierarchy and as a table of leaves in order.
+
+    Leaves are sorted here, so that their order is the same on every engine.
+    """
+    if facts.geography is None:
+        return Hierarchy.of(()), pa.table({})
+    names = [dialect.identifier(one) for one in facts.levels]
+    select = f"SELECT {', '.join(names)} FROM {view_name(facts.geography.name, dialect)}"  # noqa: S608 - quoted by the dialect
+    kinds = [facts.geography.columns[one].kind for one in facts.levels]
+    schema = pa.schema([(n, ARROW[kind]) for n, kind in zip(facts.levels, kinds, strict=True)])
+    batches = [pa.record_batch(one.columns, schema=schema) for one in session.stream(select)]
+    found = pa.Table.from_batches(batches, schema=schema)
+    found = found.filter(pc.is_valid(found.column(facts.levels[-1])))
+    order = [(name, "ascending") for name in facts.levels]
+    sorted_ = found.take(pc.sort_indices(found, sort_keys=order)).combine_chunks()
+    paths = [_codes(column) for column in sorted_.columns]
+    return Hierarchy.of(paths), sorted_
+
+
+def _codes(column: pa.ChunkedArray) -> Integers:
+    """Equal numbers for equal values, NULL among them."""
+    coded = column.combine_chunks().dictionary_encode(null_encoding="encode").indices
+    codes: Integers = coded.to_numpy(zero_copy_only=False).astype(np.int64)
+    return codes

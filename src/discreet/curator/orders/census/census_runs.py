@@ -1,0 +1,363 @@
+"""Make the tables of a release: noisy parts, each durable before the next, then files.
+
+    charge ──> parts (noisy counts; a file and a step of the charge each) ──> consistent tables
+
+Everything after the parts is a function of them: a crash is gone on from where it struck, with the
+same numbers, under the same charge.
+"""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from discreet.answer.plan.measure import Measurement
+from discreet.curator.canonical_json import canonical, digest
+from discreet.curator.ledger.ledger import Ledger
+from discreet.curator.ledger.orders import Receipt, State
+from discreet.curator.orders.census.census_facts import COUNT
+from discreet.curator.orders.census.census_orders import CensusOrder, CensusRelease
+from discreet.curator.orders.census.census_parts import PartStore
+from discreet.curator.orders.census.census_reading import read_geography
+from discreet.curator.orders.planned_orders import PlannedOrder
+from discreet.curator.progress import tell
+from discreet.engines.engine import Engine
+from discreet.errors import EngineError, InputError, InvariantBroken, LedgerError
+from discreet.noise.bits import metered
+from discreet.plan.bounding import FULL
+from discreet.plan.statistics import Rows
+from discreet.workload.domain import Attribute
+from discreet.workload.hierarchy import (
+    Estimates,
+    Hierarchy,
+    Integers,
+    gather,
+    settle,
+    settle_totals,
+    spread,
+)
+
+_ROOM: Final = 1 << 62
+_AT_ONCE: Final = 1 << 27
+"""Counts of one table that are held at once, at most: about 13 GB."""
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedTables:
+    """The files of a release: `folder` has one for each table and level.
+
+    `random_bytes` is how many random bytes were drawn by this run; parts that were there already
+    took none.
+    """
+
+    charge: int
+    release: CensusRelease
+    folder: Path
+    files: dict[tuple[str, str], Path]
+    random_bytes: int = 0
+
+    def read(self, table: str, level: str) -> pa.Table:
+        """One table at one level."""
+        if (table, level) in self.files:
+            return pq.read_table(self.files[table, level])
+        raise InputError(
+            f"no table {table[:50]} by {level[:50]}",
+            why=f"there are {', '.join(' by '.join(one) for one in self.files)}",
+            fix="name one of them",
+        )
+
+    def statement(self) -> str:
+        """What was protected, and how well."""
+        return self.release.statement()
+
+
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """Where the noisy counts of a table are: parts of leaves, and one of all levels above."""
+
+    name: str
+    by: tuple[str, ...]
+    cells: int
+    chunks: tuple[tuple[int, int], ...]
+    first: int
+    """The number of its first part among those of the release."""
+
+    @property
+    def parts(self) -> range:
+        """The numbers of its parts of leaves; the one of the levels above follows them."""
+        return range(self.first, self.first + len(self.chunks))
+
+
+class CensusRun:
+    """One release on its way: `draw` reads data and stores parts, `publish` reads parts alone."""
+
+    def __init__(self, order: CensusOrder, tree: Hierarchy, leaves: pa.Table) -> None:
+        self.order, self.tree, self.leaves = order, tree, leaves
+        self.totals = _fixed(order, tree, leaves)
+        facts, layouts, first = order.facts, [], 0
+        for name, by in facts.tables:
+            cells = facts.cells(by)
+            chunks = tuple(tree.chunks(max(1, order.chunk // cells)))
+            _check_room(name, cells, tree, chunks)
+            layouts.append(_Layout(name, by, cells, chunks, first))
+            first += len(chunks) + bool(tree.depth)
+        self.layouts, self.parts = tuple(layouts), first
+
+    # --- data -----------------------------------------------------------------------------------
+
+    def draw(self, engine: Engine, store: PartStore) -> None:
+        """Draw every part that is not there yet; private rows are read once."""
+        if len(store) == self.parts:
+            return
+        self.order.check_spent()
+        query, dialect = self.order.facts.query, engine.dialect
+        ends = self.tree.leaf_ends
+        with engine.snapshot() as session:
+            leaf = self.leaves.column(-1).combine_chunks() if self.tree.depth else None
+            tell("reading rows", 0, 1)
+            query.prepare(session, dialect, leaf)
+            tell("reading rows", 1, 1)
+            for layout in self.layouts:
+                if layout.first + len(layout.chunks) + bool(self.tree.depth) <= len(store):
+                    continue
+                cuts = [int(ends[end - 1]) for _, end in layout.chunks]
+                exact = query.counts(session, dialect, layout.by, cuts)
+                self._draw(layout, exact, store)
+
+    def _draw(self, layout: _Layout, exact: Iterator[Integers], store: PartStore) -> None:
+        depth = self.tree.depth
+        leaf, above = self.order.measurement(depth), []
+        for number, (start, end), counts in zip(layout.parts, layout.chunks, exact, strict=True):
+            store.draw(number, lambda counts=counts: noisy(leaf, counts))  # type: ignore[misc]
+            tell("noise", number + 1, self.parts)
+            if depth:
+                begins = self.tree.first[depth - 1][start:end]
+                above.append(np.add.reduceat(counts, begins - begins[0], axis=0))
+        if depth:
+            sums = [np.concatenate(above)]
+            for level in range(depth - 2, -1, -1):
+                sums.insert(0, np.add.reduceat(sums[0], self.tree.children(level), axis=0))
+            laws = [self.order.measurement(level) for level in range(depth)]
+            store.draw(
+                layout.parts.stop,
+                lambda: np.concatenate([noisy(*one) for one in zip(laws, sums, strict=True)]),
+            )
+            tell("noise", layout.parts.stop + 1, self.parts)
+
+    # --- from here on, stored parts and public facts ---------------------------------------------
+
+    def publish(self, store: PartStore, folder: Path) -> dict[tuple[str, str], Path]:
+        """Write consistent tables, each whole or not at all."""
+        names = self.order.facts.level_names
+        files: dict[tuple[str, str], Path] = {}
+        for at, layout in enumerate(self.layouts):
+            paths = [folder / f"{layout.name}-{level}.parquet" for level in names]
+            files |= {(layout.name, n): path for n, path in zip(names, paths, strict=True)}
+            upper = self._upper(layout, store)
+            for level, counts in enumerate(upper):
+                self._write(paths[level], layout, level, iter([(0, counts)]))
+            self._write(paths[-1], layout, self.tree.depth, self._leaves(layout, store, upper))
+            tell("tables", at + 1, len(self.layouts))
+        return files
+
+    def _estimates(self, level: int, steps: Integers, cells: int) -> Estimates:
+        """Noisy counts in rows, and their variance."""
+        law = self.order.measurement(level)
+        values = steps.reshape(-1, cells).astype(np.float64) * (law.step / FULL)
+        return Estimates(values, np.full(len(values), law.view(Rows(None)).variance))
+
+    def _upper(self, layout: _Layout, store: PartStore) -> list[Integers]:
+        """Final counts of all levels above the leaves."""
+        tree, depth = self.tree, self.tree.depth
+        if not depth:
+            return []
+        starts = tree.first[depth - 1]
+        added = [
+            self._estimates(depth, store.read(n), layout.cells).added_up(starts[a:b] - starts[a])
+            for n, (a, b) in zip(layout.parts, layout.chunks, strict=True)
+        ]
+        below = Estimates(
+            np.concatenate([one.values for one in added]),
+            np.concatenate([one.variance for one in added]),
+        )
+        stored = np.split(
+            store.read(layout.parts.stop), np.cumsum(np.array(tree.sizes[:-2]) * layout.cells)
+        )
+        measured = [self._estimates(k, one, layout.cells) for k, one in enumerate(stored)]
+        best = gather(tree, measured, below)
+        found = self._fixed_levels(best)
+        for level in range(len(found), depth):
+            found.append(settle(best[level], tree.children(level - 1), found[-1]))
+        return found
+
+    def _fixed_levels(self, best: Sequence[Estimates]) -> list[Integers]:
+        """Counts from the top down to the level with public totals; of the top alone without."""
+        level = 0 if self.totals is None else self.totals[0]
+        values = best[0].values
+        for k in range(level):
+            values = spread(best[k + 1], self.tree.children(k), values)
+        found = [settle_totals(values, None if self.totals is None else self.totals[1])]
+        for k in range(level - 1, -1, -1):
+            found.insert(0, np.add.reduceat(found[0], self.tree.children(k), axis=0))
+        return found
+
+    def _leaves(
+        self, layout: _Layout, store: PartStore, upper: Sequence[Integers]
+    ) -> Iterator[tuple[int, Integers]]:
+        """Final counts of leaves, part by part, each with the place of its first leaf."""
+        depth = self.tree.depth
+        for number, (start, end) in zip(layout.parts, layout.chunks, strict=True):
+            measured = self._estimates(depth, store.read(number), layout.cells)
+            if not depth:
+                yield 0, settle_totals(measured.values, self.totals and self.totals[1])
+                return
+            first = self.tree.first[depth - 1][start:end]
+            yield int(first[0]), settle(measured, first - first[0], upper[-1][start:end])
+            tell("consistency", number + 1, self.parts)
+
+    def _write(
+        self, path: Path, layout: _Layout, level: int, parts: Iterator[tuple[int, Integers]]
+    ) -> None:
+        new, columns = path.with_suffix(f".{os.getpid()}.new"), self._columns(layout)
+        head = next(parts)
+        table = self._table(level, *head, columns)
+        with pq.ParquetWriter(new, table.schema, compression="zstd") as writer:
+            writer.write_table(table)
+            for part in parts:
+                writer.write_table(self._table(level, *part, columns))
+        new.replace(path)
+
+    def _columns(self, layout: _Layout) -> list[Attribute]:
+        by_name = {one.name: one for one in self.order.facts.columns}
+        return [by_name[name] for name in layout.by]
+
+    def _table(self, level: int, at: int, counts: Integers, columns: list[Attribute]) -> pa.Table:
+        """Counts beside their units and cells, which repeat: they are written as dictionaries."""
+        units, cells = counts.shape
+        shown: dict[str, Any] = {}
+        if level:
+            first = self.tree.first[level][at : at + units] if level < self.tree.depth else None
+            rows = np.arange(at, at + units) if first is None else first
+            for name in self.order.facts.levels[:level]:
+                values = self.leaves.column(name).take(pa.array(rows)).combine_chunks()
+                coded = values.dictionary_encode()
+                codes = coded.indices.to_numpy(zero_copy_only=False)
+                missing = values.is_null().to_numpy(zero_copy_only=False)
+                codes = np.where(missing, 0, codes).astype(np.int32)
+                index = pa.array(np.repeat(codes, cells), mask=np.repeat(missing, cells))
+                shown[name] = pa.DictionaryArray.from_arrays(index, coded.dictionary)
+        after = cells
+        for one in columns:
+            after //= one.size
+            codes = np.arange(cells, dtype=np.int32) // after % one.size
+            labels = pa.array(one.labels(), pa.string())
+            shown[one.name] = pa.DictionaryArray.from_arrays(
+                pa.array(np.tile(codes, units)), labels
+            )
+        shown[COUNT] = pa.array(counts.reshape(-1))
+        return pa.table(shown)
+
+
+def noisy(law: Measurement, exact: Integers) -> Integers:
+    """Exact weights with noise, in steps of the law; an improbable giant stays within 64 bits."""
+    [drawn] = law.release([exact.reshape(-1)])
+    if drawn.dtype == object:
+        drawn = np.clip(drawn, -_ROOM, _ROOM)
+    return drawn.astype(np.int64)
+
+
+def _fixed(order: CensusOrder, tree: Hierarchy, leaves: pa.Table) -> tuple[int, Integers] | None:
+    """The level that has public totals, and the totals in the order of its units."""
+    facts = order.facts
+    if facts.invariants is None:
+        return None
+    level, said = facts.invariants
+    names = [facts.top]
+    if level:
+        column = leaves.column(facts.levels[level - 1]).take(pa.array(tree.first[level]))
+        names = [str(one) for one in column.to_pylist()]
+    if len(set(names)) == len(names) and set(names) == said.keys():
+        return level, np.array([said[name] for name in names], dtype=np.int64)
+    raise InputError(
+        f"invariants are not the totals of each {facts.level_names[level]}",
+        why="each unit has one total, and units of one level have different names",
+        fix="state one total for each of them, by the name in the geography",
+    )
+
+
+def _check_room(name: str, cells: int, tree: Hierarchy, chunks: Sequence[tuple[int, int]]) -> None:
+    """Refuse, while nothing is charged yet, what no machine would hold."""
+    ends = np.append(0, tree.leaf_ends)
+    most = max(int(ends[b] - ends[a]) for a, b in chunks)
+    if max(most, *tree.sizes[:-1], 1) * cells > _AT_ONCE:
+        raise InputError(
+            f"{name} has too many counts",
+            why=f"{_AT_ONCE:,} of all units above the leaves, or of the leaves of one of them, "
+            "are held at once",
+            fix="group by fewer columns, use fewer bins, or add a level between",
+        )
+
+
+class CensusRuns:
+    """Runs charged releases in a folder: each from where it was left."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        reopen: Callable[[Receipt], tuple[PlannedOrder, Engine]],
+        folder: Callable[[], Path],
+    ) -> None:
+        self._ledger, self._reopen, self._folder = ledger, reopen, folder
+
+    @staticmethod
+    def survey(order: PlannedOrder, engine: Engine) -> None:
+        """Refuse a geography, or totals, that do not suit, before anything is charged."""
+        if isinstance(order, CensusOrder):
+            _started(order, engine)
+
+    def run(self, charge: int, folder: Path) -> PublishedTables:
+        """Draw what is missing of a charged release, then write its tables to a folder."""
+        found, stored = self._ledger.find(charge), self._ledger.release(charge)
+        if found is None or stored is None or found.order.kind != CensusOrder.kind:
+            raise InputError(
+                f"charge {charge} is no release", why="it is of another kind", fix="name another"
+            )
+        planned, engine = self._reopen(Receipt(charge, found.order, State.RELEASED))
+        assert isinstance(planned, CensusOrder)  # noqa: S101 - narrowing: of this kind
+        # Of a ledger that was put back, a charge of this number may have been for other noise.
+        asked = digest(canonical([found.order.version, planned.text, dict(planned.decisions())]))
+        parts = self._folder() / f"{charge}-{asked[:32]}"
+        store = PartStore(parts, self._ledger, charge, found.order.analyst)
+        run = _started(planned, engine)
+        with metered() as meter, _own_words():
+            run.draw(engine, store)
+        self._ledger.let_go(charge)
+        folder.mkdir(parents=True, exist_ok=True)
+        files = run.publish(store, folder)
+        return PublishedTables(charge, CensusRelease.from_bytes(stored), folder, files, meter.bytes)
+
+
+def _started(order: CensusOrder, engine: Engine) -> CensusRun:
+    with engine.snapshot() as session:
+        return CensusRun(order, *read_geography(session, order.facts, engine.dialect))
+
+
+@contextmanager
+def _own_words() -> Iterator[None]:
+    """What fails while data is read fails in our own words: an engine's may quote data."""
+    try:
+        yield
+    except (InvariantBroken, LedgerError):
+        raise
+    except Exception:  # noqa: BLE001 - whatever it is
+        raise EngineError(
+            "the data of a release could not be read",
+            why="the engine ran out of time, memory or disk, or came upon something unforeseen",
+            fix="run it again: it goes on where it stopped, under the same charge",
+        ) from None

@@ -1,0 +1,1 @@
+"""Models as orders: estimators, and training runs of torch models."""

@@ -1,0 +1,434 @@
+"""Fits of estimators and statistical tests: orders whose release is a fitted estimator.
+
+    spec: {"steps": [["LogisticRegression", {...}]], "table": ..., "features": [...], "target": ...}
+
+Estimators need scikit-learn, which is an extra: `discreet.learn` is imported when a fit is ordered.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from discreet.answer.plan.price import Price
+from discreet.answer.present.base_release import BaseRelease, Cost
+from discreet.curator.arguments import read_fields, readable, several, unknown
+from discreet.curator.canonical_json import canonical
+from discreet.curator.ledger.orders import Order
+from discreet.curator.orders.fits.fit_rows import PLAIN, person_rows, select_rows, values_of
+from discreet.curator.orders.planned_orders import (
+    OrderExplanation,
+    OrderKind,
+    PlannedOrder,
+    QuoteContext,
+    UnpricedOrder,
+)
+from discreet.engines.default import DefaultEngine
+from discreet.engines.engine import Deadline, Engine
+from discreet.errors import InputError
+from discreet.plan.kinds import Kind, Type
+from discreet.plan.query import Query
+from discreet.plan.schema import EachRow, Schema, Table
+from discreet.plan.work import Work
+from discreet.privacy import GDP, Approximate, Neighbours
+from discreet.privacy.budgets.charges import EPSILON, Charge, Measure, price
+from discreet.sql.reader.read import read
+from discreet.sql.writer.dialect import Dialect
+
+if TYPE_CHECKING:
+    from discreet.learn.fit_plan import FitPlan
+
+_FIELDS: Final = ("steps", "table", "features", "target")
+_FEATURES: Final = 500
+_PASSES: Final = 20
+"""How many times a question's work a fit is reckoned to be, for each of its features at most."""
+
+_LABELS: Final[dict[Kind, tuple[type, ...]]] = {
+    Kind.BOOLEAN: (bool,),
+    Kind.INTEGER: (int,),
+    Kind.REAL: (int, float),
+    Kind.TEXT: (str,),
+}
+_DEFAULTS: Final = {"epsilon": "1", "delta": "1/1000000"}
+
+
+@dataclass(frozen=True, slots=True)
+class FittedModel(BaseRelease):
+    """A fitted estimator, as the noisy sums that it follows from."""
+
+    spec: Mapping[str, Any]
+    tape: tuple[NDArray[Any], ...]
+    price: Price
+    guarantee: GDP
+    costs: tuple[Cost, ...]
+    media_type: ClassVar[str] = BaseRelease.media_type
+
+    @property
+    def estimators(self) -> list[Any]:
+        """All steps, fitted: a function of the noisy sums."""
+        nobody = _rows_module().PersonRows(lambda: iter(()))
+        rows = replace(nobody, full=self.spec["full"], bound=self.spec["bound"])
+        fits, _ = _plan(self.spec).run(rows, self.guarantee.neighbours, self.tape)
+        return fits
+
+    def statement(self) -> str:
+        """What was protected, and how well."""
+        names = " and ".join(name for name, _ in self.spec["steps"])
+        who = "row by itself" if self.spec["full"] == 1 else "person with all their rows"
+        return (
+            f"{names} was fitted to {self.spec['table']} with {self.guarantee}: epsilon "
+            f"{float(self.price.epsilon):g} at delta {float(self.price.delta):g}, for each {who}. "
+            "Rows are clamped to the stated bounds first, which the errors told with the estimator "
+            "do not cover."
+        )
+
+    def to_bytes(self) -> bytes:
+        """The order and its noisy sums."""
+        told = [one.tolist() for one in self.tape]
+        facts = [1, dict(self.spec), told, self.guarantee.neighbours.value]
+        return json.dumps(facts, sort_keys=True).encode()
+
+    def json_facts(self) -> dict[str, Any]:
+        """Fitted attributes of each step, rounded."""
+        steps = [_attributes(one) for one in self.estimators]
+        return {"table": self.spec["table"], "features": self.spec["features"], "steps": steps}
+
+    def __repr__(self) -> str:
+        return f"{self.spec['steps'][-1][0]} fitted to {self.spec['table']}"
+
+
+@dataclass(frozen=True, slots=True)
+class FitOrder(PlannedOrder):
+    """A fit that was planned: plain steps, a table, its columns."""
+
+    table: Table
+    spec: Mapping[str, Any]
+    neighbours: Neighbours
+    kind = "fit"
+
+    @property
+    def guarantees(self) -> tuple[GDP]:
+        """All noisy sums together."""
+        return (GDP.of_square(_plan(self.spec).mu_squared, neighbours=self.neighbours),)
+
+    @property
+    def terms(self) -> Price:
+        """The (epsilon, delta) of all steps, added up."""
+        return _price(self.spec)
+
+    def charge(self, measure: Measure) -> Charge:
+        """Mu squared, or the stated epsilon and delta where an account counts those."""
+        if measure == EPSILON:
+            paid = self.terms
+            stated = Approximate(paid.epsilon, paid.delta, neighbours=self.neighbours)
+            return price(stated, measure)
+        return price(self.guarantees[0], measure)
+
+    @property
+    def tables(self) -> frozenset[str]:
+        """The one table."""
+        return frozenset({self.table.name})
+
+    @property
+    def text(self) -> str:
+        """What is asked, as the ledger stores it and finds it again."""
+        return canonical([dict(self.spec), self.neighbours.value])
+
+    def decisions(self) -> Mapping[str, Any]:
+        """Everything is in the text."""
+        return {"version": 1}
+
+    def explain(self, dialect: Dialect) -> OrderExplanation:
+        """What it costs."""
+        names = " and ".join(name for name, _ in self.spec["steps"])
+        paid, mu = self.terms, float(self.guarantees[0].mu)
+        text = (
+            f"{names} fitted to {self.table.name} for epsilon {float(paid.epsilon):g} at delta "
+            f"{float(paid.delta):g}: Gaussian noise with mu {mu:.4g} in all"
+        )
+        facts = {"mu": mu, "sql": select_rows(self.table, self.spec, dialect)}
+        return OrderExplanation(paid, self.neighbours, text, facts)
+
+    def seconds(self, bound: Callable[[Query], Work]) -> float:
+        """How long it takes at most, by public numbers."""
+        return bound(one_pass(self.table)).seconds * _PASSES * (1 + len(self.spec["features"]))
+
+    def measure(self, engine: Engine, until: Deadline | None) -> bytes:
+        """All noisy sums, in their order: the engine's own totals, or sums of streamed rows."""
+        with engine.snapshot(until) as session:
+            rows = person_rows(session, self.table, self.spec, engine.dialect)
+            _, tape = _plan(self.spec).run(rows, self.neighbours)
+        return json.dumps([one.tolist() for one in tape]).encode()
+
+    def present(self, measured: bytes) -> FittedModel:
+        """The estimator that stored sums make."""
+        return _model(self.spec, json.loads(measured), self.neighbours)
+
+
+@dataclass(frozen=True, slots=True)
+class UnpricedFit(UnpricedOrder[FitOrder]):
+    """A fit as it was read, with everything that the schema adds."""
+
+    table: Table
+    spec: Mapping[str, Any]
+
+    @property
+    def tables(self) -> frozenset[str]:
+        """The one table."""
+        return frozenset({self.table.name})
+
+    def work(self, bound: Callable[[Query], Work]) -> Work:
+        """What one pass takes."""
+        return bound(one_pass(self.table))
+
+    def plan(self, at: QuoteContext) -> FitOrder:
+        """Rehearse on no rows, so that nothing fails later for what was asked."""
+        _plan(self.spec).rehearse(at.neighbours)
+        return FitOrder(self.table, self.spec, at.neighbours)
+
+
+class FitKind(OrderKind):
+    """Fits: `steps`, `table`, `features` and perhaps `target`."""
+
+    name = "fit"
+
+    def parse(self, spec: Mapping[str, Any], schema: Schema) -> UnpricedFit:
+        """Read plain steps, and fill in what the schema knows."""
+        facts = read_fields(spec, "a fit", needed=("steps", "table", "features"), allowed=_FIELDS)
+        table = table_named(facts["table"], schema)
+        fix = 'pass {"steps": [["GaussianNB", {"epsilon": "1"}]], "table": ..., ...}'
+        with readable("a fit", fix):
+            return UnpricedFit(table, _completed(facts, table))
+
+    def read(self, order: Order, schema: Schema) -> FitOrder:
+        """The plan of a charged fit."""
+        spec, about = json.loads(order.plan)
+        return FitOrder(table_named(spec["table"], schema), spec, Neighbours(about))
+
+    def price(self, order: Order) -> Price:
+        """The epsilon and delta of all steps."""
+        return _price(json.loads(order.plan)[0])
+
+    def release(self, stored: bytes) -> FittedModel:
+        """A fitted estimator."""
+        try:
+            version, spec, tape, about = json.loads(stored)
+            if version == 1:
+                return _model(spec, tape, Neighbours(about))
+        except (ValueError, TypeError, LookupError):
+            pass
+        raise InputError("no fitted model", why="these are other bytes", fix="use its own")
+
+
+# --- what users call ----------------------------------------------------------------------------
+
+
+def fit_spec(
+    estimator: Any, table: str, features: Iterable[str], target: str | None
+) -> dict[str, Any]:
+    """The order of a fit, as plain JSON."""
+    steps = import_module("discreet.learn.fit_plan").steps_of(estimator)
+    spec = {"steps": steps, "table": table, "features": several(features, "features")}
+    return spec if target is None else {**spec, "target": target}
+
+
+def fitted(estimator: Any, release: BaseRelease) -> Any:
+    """The estimator with what a release says of it; of a pipeline, every step."""
+    if not isinstance(release, FittedModel):
+        raise InputError("a release of another kind", why="no fit", fix="pass that of a fit")
+    own = [one for _, one in estimator.steps] if hasattr(estimator, "steps") else [estimator]
+    for one, learned in zip(own, release.estimators, strict=True):
+        params = one.get_params(deep=False)
+        one.__dict__.update(
+            {k: v for k, v in learned.__dict__.items() if k not in params or params[k] is None}
+        )
+    return estimator
+
+
+def make_test(name: str, parameters: Mapping[str, Any]) -> Any:
+    """A statistical test by its name."""
+    return import_module("discreet.learn.hypothesis_tests").test_named(name)(**parameters)
+
+
+# --- what the schema adds -----------------------------------------------------------------------
+
+
+def _completed(facts: Mapping[str, Any], table: Table) -> dict[str, Any]:
+    """Steps with the bounds and classes that the schema knows, and how people are bounded."""
+    features, target = several(facts["features"], "features"), facts.get("target")
+    if not 0 < len(features) <= _FEATURES or len(set(features)) < len(features):
+        raise InputError(
+            "features are none, too many or named twice", why=f"1 to {_FEATURES}", fix="list them"
+        )
+    types = [column_type(table, name) for name in features]
+    for of in types:
+        if of.kind is Kind.TEXT and of.keys is None:
+            raise _not_a_number("a feature")
+    steps = [[name, {**_DEFAULTS, **params}] for name, params in facts["steps"]]
+    estimators = import_module("discreet.learn.fit_plan").ESTIMATORS
+    for name, params in steps[:1]:
+        _fill(params, estimators.get(name), types)
+    if steps and steps[-1][0] in estimators:
+        _complete_target(steps[-1][1], estimators[steps[-1][0]], table, target)
+    spec = {"steps": steps, "table": table.name, "features": features, "target": target}
+    plan = _plan(spec)
+    by_row = isinstance(table.unit, EachRow)
+    full = 1 if by_row else int(_rows_module().FULL)
+    bound = 1 if by_row else full * plan.max_rows_per_unit
+    canonical(spec)
+    return {**spec, "full": full, "bound": bound}
+
+
+def _fill(params: dict[str, Any], kind: Any, types: Sequence[Type]) -> None:
+    names = set() if kind is None else set(kind().get_params(deep=False))
+    if "bounds" in names and params.get("bounds") is None:
+        params["bounds"] = [list(feature_ends(one)) for one in types]
+    if "n_categories" in names and "n_categories" not in params:
+        params["n_categories"] = [int(feature_ends(one)[1]) + 1 for one in types]
+    if "categorical" in names and "categorical" not in params:
+        params["categorical"] = [i for i, one in enumerate(types) if _is_listed(one)]
+
+
+def _fill_target(params: dict[str, Any], kind: Any, of: Type) -> None:
+    names = set(kind().get_params(deep=False))
+    if "classes" in names and params.get("classes") is None and of.keys is not None:
+        params["classes"] = [one for one in of.keys if one is not None]
+    if "classes" in names and params.get("classes") is None and of.kind is Kind.BOOLEAN:
+        params["classes"] = [False, True]
+    if "target_bounds" in names and params.get("target_bounds") is None and of.range is not None:
+        params["target_bounds"] = [float(of.range.low), float(of.range.high)]
+
+
+def _complete_target(params: dict[str, Any], kind: Any, table: Table, target: Any) -> None:
+    """Add what the schema knows of a target, and refuse one that cannot be learned from."""
+    if target is not None:
+        of = column_type(table, target)
+        _fill_target(params, kind, of)
+        if params.get("classes") is not None:
+            _check_classes(params["classes"], of.kind)
+        elif of.kind is Kind.TEXT:
+            raise _not_a_number("a target")
+    elif kind._TARGET == "number" or params.get("classes") is not None:  # noqa: SLF001 - own
+        raise InputError("a fit has no target", why="it learns to predict one", fix="say target")
+
+
+def _check_classes(classes: Any, kind: Kind) -> None:
+    """Refuse labels that no value of a column can be, before they are charged for."""
+    if isinstance(classes, list) and all(
+        isinstance(one, _LABELS[kind]) and (kind is Kind.BOOLEAN or not isinstance(one, bool))
+        for one in classes
+    ):
+        pa.array(classes, type=PLAIN[kind])  # refuses integers that are too large
+        return
+    raise InputError(
+        "classes of another kind than the target",
+        why=f"it is {kind.value}",
+        fix="list values that the column has",
+    )
+
+
+def _not_a_number(what: str) -> InputError:
+    return InputError(
+        f"{what} that is text",
+        why="texts are no numbers, and a fit must not fail where one cannot be read as one",
+        fix="describe the column with Keys",
+    )
+
+
+def _is_listed(of: Type) -> bool:
+    return of.keys is not None or of.kind is Kind.BOOLEAN
+
+
+def feature_ends(of: Type) -> tuple[float, float]:
+    """Bounds of a column as a feature: listed values are numbered from 0."""
+    if of.kind is Kind.BOOLEAN:
+        return 0.0, 1.0
+    if of.keys is not None:
+        return 0.0, float(max(len(values_of(of)) - 1, 1))
+    if (
+        of.range is not None
+        and of.kind.is_number
+        and np.isfinite([of.range.low, of.range.high]).all()
+    ):
+        return float(of.range.low), float(of.range.high)
+    raise InputError(
+        "a feature without bounds",
+        why="bounds that come from the data would give away whoever is farthest out",
+        fix="describe the column with Bounds or Keys, or pass bounds to the estimator",
+    )
+
+
+def column_type(table: Table, name: Any) -> Type:
+    """The type of a column that can be learned from."""
+    if isinstance(name, str) and name in table.columns:
+        found = table.columns[name]
+        if not found.kind.is_time:
+            return found
+        raise InputError(
+            f"{name} is a time", why="features are numbers or listed values", fix="leave it out"
+        )
+    raise unknown("column", str(name)[:50], table.columns)
+
+
+def table_named(name: Any, schema: Schema) -> Table:
+    """A private table of a schema."""
+    found = schema.tables.get(name) if isinstance(name, str) else None
+    if isinstance(found, Table):
+        return found
+    raise unknown("table", str(name)[:50], schema.tables)
+
+
+# --- small parts --------------------------------------------------------------------------------
+
+
+def _plan(spec: Mapping[str, Any]) -> "FitPlan":
+    steps = tuple((name, params) for name, params in spec["steps"])
+    plan: FitPlan = import_module("discreet.learn.fit_plan").FitPlan(steps, len(spec["features"]))
+    return plan
+
+
+def _rows_module() -> Any:
+    return import_module("discreet.learn.rows")
+
+
+def _price(spec: Mapping[str, Any]) -> Price:
+    """What was typed, added up over the steps."""
+    paid = [params for _, params in spec["steps"]]
+    read_amount = import_module("discreet.learn.fit_plan").read_amount
+    epsilon, delta = (
+        sum((read_amount(one[name]) for one in paid), Fraction(0)) for name in _DEFAULTS
+    )
+    return Price(epsilon, delta)
+
+
+def _model(spec: Mapping[str, Any], tape: Sequence[Any], about: Neighbours) -> FittedModel:
+    paid = GDP.of_square(_plan(spec).mu_squared, neighbours=about)
+    told = tuple(np.array(one, dtype=np.int64 if _fits(one) else object) for one in tape)
+    costs = (Cost("sums over rows", "Gaussian", paid),)
+    return FittedModel(spec, told, _price(spec), paid, costs)
+
+
+def _fits(numbers: Sequence[int]) -> bool:
+    return all(-(1 << 63) <= one < 1 << 63 for one in numbers)
+
+
+def _attributes(one: Any) -> dict[str, Any]:
+    """Fitted attributes that are numbers or lists of them."""
+    answer: dict[str, Any] = {"estimator": type(one).__name__}
+    for name, value in vars(one).items():
+        if name.endswith("_") and isinstance(value, (int, float, np.ndarray)):
+            array = np.asarray(value)
+            answer[name] = (np.round(array, 6) if array.dtype.kind in "iuf" else array).tolist()
+    return answer
+
+
+def one_pass(table: Table) -> Query:
+    """A question that takes as long as one pass."""
+    rows = DefaultEngine.dialect.identifier(table.name)
+    return read(f"SELECT COUNT(*) AS n FROM {rows}", Schema({table.name: table}))  # noqa: S608

@@ -1,0 +1,425 @@
+"""Training runs of torch models: charged whole before the first step, and run once.
+
+    charge (an order, released) -> a folder with its steps and states -> step: the run began
+
+The model is trained in the owner's process, since it is code. What the ledger has is the price of
+all steps; the run's own folder counts those that were begun.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from importlib import import_module
+from math import ceil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from discreet.answer.plan.price import Price
+from discreet.answer.present.base_release import BaseRelease, Cost
+from discreet.curator.arguments import read_fields, readable, several
+from discreet.curator.canonical_json import canonical, digest
+from discreet.curator.client.wire import read_number
+from discreet.curator.ledger.ledger import Ledger
+from discreet.curator.ledger.orders import Order, Receipt, State
+from discreet.curator.orders.fits.fit_orders import column_type, feature_ends, one_pass, table_named
+from discreet.curator.orders.fits.fit_rows import numbers
+from discreet.curator.orders.planned_orders import (
+    OWNER,
+    OrderExplanation,
+    OrderKind,
+    PlannedOrder,
+    QuoteContext,
+    UnpricedOrder,
+)
+from discreet.engines.engine import Deadline, Engine
+from discreet.errors import EngineError, InputError, LedgerError
+from discreet.plan.kinds import Kind, Type
+from discreet.plan.query import Query
+from discreet.plan.schema import PERSON, EachRow, Schema, Table
+from discreet.plan.work import Work
+from discreet.privacy import Composed, Guarantee, Neighbours
+from discreet.privacy.budgets.charges import EPSILON, MU_SQUARED, Charge, Measure, price_sum
+from discreet.rationals import whole
+from discreet.sql.writer.dialect import Dialect
+from discreet.sql.writer.stored_view import view_name
+
+if TYPE_CHECKING:
+    from discreet.learn.noise_plan import NoisePlan
+
+_PLAN: Final = ("epsilon", "delta", "people", "batch", "epochs", "band")
+_FIELDS: Final = ("table", "features", "target", "run", "model", *_PLAN)
+_FIX: Final = "call curator.fit(Trainer(...), table, features=[...], target=...)"
+_FINE: Final = 1 << 32
+_TAIL: Final = Fraction(1, 100)
+"""The part of delta that an account in mu^2 pays for the far tail of sampled steps."""
+
+
+@dataclass(frozen=True)
+class TrainingOrder(PlannedOrder):
+    """All steps of a training run, with their price.
+
+    Guarantee:
+        That of every step that was planned, whether it is taken or not: each is Gaussian noise on
+        the clipped gradients of a Poisson sample of people.
+    Neighbours:
+        One person more or less with all their rows. Changing one is not offered: a sample hides
+        that somebody is there, and not who.
+    Edge cases:
+        `run` tells runs with the same words apart; a run that was begun is gone on with, never
+        begun again.
+    """
+
+    table: Table
+    spec: Mapping[str, Any]
+    mu: Fraction | None = None
+    kind = "training"
+
+    @cached_property
+    def noise(self) -> "NoisePlan":
+        """Its steps, sampling rate and noise."""
+        told = [self.spec[name] for name in _PLAN]
+        plan: NoisePlan = import_module("discreet.learn.noise_plan").NoisePlan(
+            *(Fraction(one) if isinstance(one, str) else one for one in told), self.mu
+        )
+        return plan
+
+    @cached_property
+    def whole(self) -> Composed:
+        """What all steps give away."""
+        return self.noise.guarantee(self.noise.steps)
+
+    @property
+    def guarantees(self) -> tuple[Composed]:
+        """All steps together."""
+        return (self.whole,)
+
+    @property
+    def price(self) -> Price:
+        """What was typed."""
+        return Price(Fraction(self.spec["epsilon"]), Fraction(self.spec["delta"]))
+
+    def charge(self, measure: Measure) -> Charge:
+        """The curve of all steps; an account that counts epsilons pays the (epsilon, delta)."""
+        if measure == EPSILON:
+            paid = self.price
+            return Charge(paid.epsilon, paid.delta, measure=measure, neighbours=self.neighbours)
+        tail = self.price.delta * _TAIL if measure == MU_SQUARED else Fraction(0)
+        return _price_of(self.whole, measure, tail)
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """Somebody more or less."""
+        return Neighbours.ADD_REMOVE
+
+    @property
+    def tables(self) -> frozenset[str]:
+        """The one table."""
+        return frozenset({self.table.name})
+
+    @property
+    def text(self) -> str:
+        """What is asked, as the ledger stores it and finds it again."""
+        return canonical(dict(self.spec))
+
+    def decisions(self) -> Mapping[str, Any]:
+        """The noise of a step."""
+        return {"version": 1, "mu": str(self.noise.mu)}
+
+    def explain(self, dialect: Dialect) -> OrderExplanation:
+        """What it costs."""
+        del dialect
+        steps, sigma = self.noise.steps, self.noise.multiplier
+        text = (
+            f"a model trained on {self.table.name}: {steps:,} steps with about "
+            f"{self.noise.batch:,} people each, for epsilon {float(self.price.epsilon):g} at delta "
+            f"{float(self.price.delta):g}; Gaussian noise of {sigma:.3g} times the clip"
+        )
+        return OrderExplanation(
+            self.price, self.neighbours, text, {"steps": steps, "noise_multiplier": sigma}
+        )
+
+    def seconds(self, bound: Callable[[Query], Work]) -> float:
+        """How long opening a run takes: no data is read for it."""
+        del bound
+        return 1.0
+
+    def measure(self, engine: Engine, until: Deadline | None) -> bytes:
+        """Nothing yet: the charge comes before the run."""
+        del engine, until
+        return b"{}"
+
+    def present(self, measured: bytes) -> "TrainingRelease":
+        """What was paid for."""
+        del measured
+        return TrainingRelease(self.spec, self.price, self.whole)
+
+    def rows(
+        self, engine: Engine
+    ) -> tuple[NDArray[np.float32], NDArray[Any] | None, list[Any] | None]:
+        """Features, the target, and whose each row is: private.
+
+        Numbers are clamped to their bounds, listed values are told by their place; what is NULL or
+        not listed is the least value. A label that is not listed is the first one.
+        """
+        names = [*self.spec["features"], *([self.spec["target"]] if self.spec["target"] else [])]
+        dialect, by_row = engine.dialect, isinstance(self.table.unit, EachRow)
+        shown = [f"{dialect.identifier(name)} AS c{i}" for i, name in enumerate(names)]
+        shown += [] if by_row else [f"{dialect.identifier(PERSON)} AS person"]
+        with engine.snapshot() as session:
+            select = f"SELECT {', '.join(shown)} FROM {view_name(self.table.name, dialect)}"  # noqa: S608 - quoted by the dialect
+            if self.noise.band > 1:  # seats are kept by the order of people
+                keys = ["person"] if not by_row else [f"c{i}" for i in range(len(names))]
+                select += f" ORDER BY {', '.join(keys)}"
+            batches = list(session.stream(select))
+        if not batches:  # of nobody
+            return *self.nobody(), None if by_row else []
+        found = pa.Table.from_batches(batches)
+        columns = [
+            _clamped(found.column(i).combine_chunks(), self.table.columns[name])
+            for i, name in enumerate(names)
+        ]
+        x = np.stack(columns[: len(self.spec["features"])], axis=1).astype(np.float32)
+        y = _labels(columns[-1], self.table.columns[names[-1]]) if self.spec["target"] else None
+        return x, y, None if by_row else found.column("person").to_pylist()
+
+    def nobody(self) -> tuple[NDArray[np.float32], NDArray[Any] | None]:
+        """Features and the target of no rows: their shape and type."""
+        target, none = self.spec["target"], np.zeros(0)
+        x = np.zeros((0, len(self.spec["features"])), dtype=np.float32)
+        return x, _labels(none, self.table.columns[target]) if target else None
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingRelease(BaseRelease):
+    """What a training run costs; the model itself stays with whoever trains it."""
+
+    spec: Mapping[str, Any]
+    price: Price
+    guarantee: Guarantee
+    media_type: ClassVar[str] = "application/json"
+
+    @property
+    def costs(self) -> tuple[Cost, ...]:  # type: ignore[override]
+        """All steps."""
+        return (Cost("all steps", "Gaussian, sampled", self.guarantee),)
+
+    def statement(self) -> str:
+        """What is protected by all steps together."""
+        return (
+            f"A model is trained on {self.spec['table']} with (epsilon "
+            f"{float(self.price.epsilon):g}, delta {float(self.price.delta):g})-differential "
+            "privacy of one person with all their rows (of one row, where the table protects each "
+            "by itself), for its states after all steps together."
+        )
+
+    def to_bytes(self) -> bytes:
+        """The order."""
+        return canonical([1, dict(self.spec), self.guarantee.to_dict()]).encode()
+
+    def json_facts(self) -> dict[str, Any]:
+        """The order."""
+        return dict(self.spec)
+
+    def __repr__(self) -> str:
+        return f"a training run on {self.spec['table']}"
+
+
+@dataclass(frozen=True, slots=True)
+class UnpricedTraining(UnpricedOrder[TrainingOrder]):
+    """A training run as it was read."""
+
+    order: TrainingOrder
+
+    @property
+    def tables(self) -> frozenset[str]:
+        """The one table."""
+        return self.order.tables
+
+    def work(self, bound: Callable[[Query], Work]) -> Work:
+        """What one pass takes."""
+        return bound(one_pass(self.order.table))
+
+    def plan(self, at: QuoteContext) -> TrainingOrder:
+        """Settle the noise; refused where people are changed rather than added, and to analysts."""
+        if at.analyst != OWNER:
+            raise InputError(
+                "a training run for an analyst",
+                why="a model is code, and what sees rows has to be the owner's",
+                fix="let the owner call curator.fit, or fit an estimator",
+            )
+        if at.neighbours is not Neighbours.ADD_REMOVE:
+            raise InputError(
+                "a training run about changing a person",
+                why="sampling hides whether somebody is there, and not who",
+                fix="use a curator about adding and removing people",
+            )
+        _ = self.order.whole
+        return self.order
+
+
+class TrainingKind(OrderKind):
+    """Training runs: `table`, `features`, `target`, and what a `NoisePlan` is made of."""
+
+    name = "training"
+
+    def parse(self, spec: Mapping[str, Any], schema: Schema) -> UnpricedTraining:
+        """Which rows, and how much noise."""
+        needed = ("table", "features", *_PLAN, "model")
+        said = read_fields(spec, "a training run", needed=needed, allowed=_FIELDS)
+        table = table_named(said["table"], schema)
+        with readable("a training run", _FIX):
+            features, target = several(said["features"], "features"), said.get("target")
+            for name in features:
+                feature_ends(column_type(table, name))
+            if not features:
+                raise InputError("a training run has no features", why="none", fix="list some")
+            if target is not None:
+                _check_target(column_type(table, target))
+            amounts = {
+                name: str(read_number(said[name], name)) for name in ("epsilon", "delta", "epochs")
+            }
+            counts = {
+                name: whole(said[name], name, at_least=1) for name in ("people", "batch", "band")
+            }
+            run = whole(said.get("run", 1), "run", at_least=1)
+            model = str(said["model"])[:64]
+            rest = {"features": features, "target": target, "run": run, "model": model}
+            order = TrainingOrder(table, {"table": table.name, **rest, **amounts, **counts})
+            _ = order.noise
+        return UnpricedTraining(order)
+
+    def read(self, order: Order, schema: Schema) -> TrainingOrder:
+        """The plan of a charged run."""
+        spec = json.loads(order.plan)
+        mu = Fraction((order.decisions or {})["mu"])
+        return TrainingOrder(table_named(spec["table"], schema), spec, mu)
+
+    def price(self, order: Order) -> Price:
+        """What was typed."""
+        spec = json.loads(order.plan)
+        return Price(Fraction(spec["epsilon"]), Fraction(spec["delta"]))
+
+    def release(self, stored: bytes) -> TrainingRelease:
+        """What was paid for."""
+        _, spec, guarantee = json.loads(stored)
+        paid = Price(Fraction(spec["epsilon"]), Fraction(spec["delta"]))
+        return TrainingRelease(spec, paid, Guarantee.from_dict(guarantee))
+
+
+def training_spec(
+    trainer: Any, table: str, features: Iterable[str], target: str | None, run: int
+) -> dict[str, Any]:
+    """The order of a training run, as plain JSON."""
+    facts = trainer.facts()
+    plan = {name: facts[name] for name in _PLAN}
+    plan |= {name: int(plan[name]) for name in ("people", "batch", "band")}
+    said = {"table": table, "features": several(features, "features"), "run": run}
+    said |= {} if target is None else {"target": target}
+    return {**said, **plan, "model": digest(canonical([facts, trainer.words()]))[:32]}
+
+
+class TrainingRuns:
+    """Runs charged training orders in a folder, each once.
+
+    Guarantee:
+        A run takes no more steps than were charged, over all crashes, processes and copies of its
+        folder: the ledger has every step before it is taken, a few at a time (a 64th of the run, or
+        `every`). Whoever goes on, goes on after those: what was recorded and not taken is lost.
+    Edge cases:
+        A folder that is gone is refused once steps were recorded; so are runs with banded noise
+        that lost a step.
+    """
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        reopen: Callable[[Receipt], tuple[PlannedOrder, Engine]],
+        folder: Callable[[], Path],
+    ) -> None:
+        self._ledger, self._reopen, self._folder = ledger, reopen, folder
+
+    @staticmethod
+    def survey(order: PlannedOrder, trainer: Any) -> None:
+        """Refuse a model that does not suit the columns, before anything is charged."""
+        if isinstance(order, TrainingOrder):
+            trainer.check(*order.nobody())
+
+    def run(self, charge: int, trainer: Any) -> Any:
+        """Take the steps that are left, and load the last state."""
+        found = self._ledger.find(charge)
+        assert found is not None  # noqa: S101 - narrowing: it was placed
+        planned, engine = self._reopen(Receipt(charge, found.order, State.RELEASED))
+        assert isinstance(planned, TrainingOrder)  # noqa: S101 - narrowing: of this kind
+        asked = digest(canonical([found.order.version, planned.text, dict(planned.decisions())]))
+        place = self._folder() / f"{charge}-{asked[:32]}"
+        begun, by = self._begun(charge), found.order.analyst
+        trainer.plan = replace(trainer.plan, settled=planned.noise.mu)
+        if begun is not None and not (place / "ledger").exists():
+            raise LedgerError(
+                f"the folder of the training run of charge {charge} is gone",
+                why="steps were taken whose model is lost",
+                fix="put it back as it was, or pass run=2 and pay for another run",
+            )
+        self._note(charge, place.name, trainer.open(place), by)
+        trainer.record_ahead(
+            self._begun(charge) or 0, lambda spent: self._note(charge, place.name, spent, by)
+        )
+        try:
+            x, y, people = planned.rows(engine)
+        except Exception:  # noqa: BLE001 - an engine's words may quote data
+            raise EngineError(
+                "the data of a training run could not be read",
+                why="the engine ran out of time, memory or disk",
+                fix="run it again: it goes on under the same charge",
+            ) from None
+        return trainer.fit(x, y, groups=people)
+
+    def _begun(self, charge: int) -> int | None:
+        """How many steps were recorded; None if nobody ever ran it."""
+        told = [json.loads(one).get("spent", 0) for one in self._ledger.steps(charge)]
+        return max(told, default=None)
+
+    def _note(self, charge: int, folder: str, spent: int, by: str) -> None:
+        """Store how many steps are taken from now on, unless the ledger has it."""
+        if not self._ledger.hold(charge):
+            raise LedgerError(
+                f"another worker has the turn to record steps of the training run of {charge}",
+                why="steps are taken once the ledger has them",
+                fix="run it again in half a minute, or once that worker has closed its curator",
+            )
+        begun = self._begun(charge)
+        if begun is None or begun < spent:
+            told = canonical({"folder": folder, "spent": spent}).encode()
+            self._ledger.step(charge, 1 + len(self._ledger.steps(charge)), told, by=by)
+        self._ledger.let_go(charge)
+
+
+@lru_cache(maxsize=64)
+def _price_of(steps: Composed, measure: Measure, tail: Fraction) -> Charge:
+    """A few seconds' work; rounded up to a number that is the same on every machine."""
+    exact = price_sum(steps, measure, tail=tail)
+    amount = Fraction(ceil(exact.amount * _FINE), _FINE)
+    return Charge(amount, exact.delta, measure=measure, neighbours=exact.neighbours)
+
+
+def _check_target(of: Type) -> None:
+    if of.kind is Kind.BOOLEAN or of.keys is not None:
+        return
+    feature_ends(of)
+
+
+def _clamped(column: Any, of: Type) -> NDArray[np.float64]:
+    low, high = feature_ends(of)
+    return np.clip(np.nan_to_num(numbers(column, of), nan=low, posinf=high, neginf=low), low, high)
+
+
+def _labels(column: NDArray[np.float64], of: Type) -> NDArray[Any]:
+    """Places of labels as whole numbers; numbers as they are."""
+    listed = of.kind is Kind.BOOLEAN or of.keys is not None
+    return column.astype(np.int64) if listed else column.astype(np.float32)

@@ -1,0 +1,286 @@
+"""Epochs of online queries: one worker at a time goes on with each, from what is stored.
+
+    charge (an order, released) -> steps: a run begins, or an update, each stored before it is told
+
+A crash loses the noise of the running threshold, and nothing else. Whoever goes on begins another
+run, which the price of the epoch has paid for.
+"""
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any, Final
+
+from discreet.curator.fork_safety import FORKS
+from discreet.curator.ledger.ledger import Ledger
+from discreet.curator.ledger.orders import Receipt, State
+from discreet.curator.orders.online_orders import OnlineOrder, OnlineRelease
+from discreet.curator.orders.planned_orders import PlannedOrder
+from discreet.engines.engine import Engine
+from discreet.errors import DiscreetError, EngineError, InputError
+from discreet.workload.counting_query import CountingQuery
+from discreet.workload.hypothesis import pack, unpack
+from discreet.workload.intervals import OnlineAnswer, interval_of
+from discreet.workload.marginals import NoisyMarginal
+from discreet.workload.online import Journal, OnlineSession, OnlineState, check_size
+
+_RUN, _UPDATE = b"r", b"u"
+
+MOST_QUERIES: Final = 10_000
+"""Queries that are asked at once."""
+
+MOST_CELLS_AT_ONCE: Final = 10**7
+"""Cells of all marginals that queries asked at once are about: it bounds the time they take."""
+
+MOST: Final = 0.999999
+"""The largest confidence of an interval."""
+
+
+@dataclass(frozen=True, slots=True)
+class OnlineReply:
+    """Answers, and what is left of the epoch.
+
+    `held` is False where another worker goes on with the epoch: then answers come from what is
+    stored, and nobody compared them with the data.
+    """
+
+    answers: tuple[OnlineAnswer, ...]
+    updates_left: int
+    runs_left: int
+    held: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON."""
+        return {
+            "answers": [one.to_dict() for one in self.answers],
+            "updates_left": self.updates_left,
+            "runs_left": self.runs_left,
+            "held": self.held,
+        }
+
+    @staticmethod
+    def from_dict(told: Mapping[str, Any]) -> "OnlineReply":
+        """Read what `to_dict` wrote."""
+        answers = tuple(OnlineAnswer(**one) for one in told["answers"])
+        return OnlineReply(answers, told["updates_left"], told["runs_left"], told["held"])
+
+
+class LedgerJournal(Journal):
+    """Stores the steps of an epoch in the ledger, in order; LedgerError ends the session."""
+
+    def __init__(self, ledger: Ledger, charge: int, steps: int, by: str) -> None:
+        self._ledger = ledger
+        self._charge = charge
+        self._by = by
+        self.steps = steps
+
+    def begin_run(self) -> None:
+        """Store that a run begins."""
+        self._store(_RUN)
+
+    def keep_update(self, measured: NoisyMarginal) -> None:
+        """Store what was measured."""
+        self._store(_UPDATE + pack([measured]))
+
+    def _store(self, stored: bytes) -> None:
+        self._ledger.step(self._charge, self.steps + 1, stored, by=self._by)
+        self.steps += 1
+
+
+@dataclass
+class _Epoch:
+    """What this process holds of an epoch."""
+
+    lock: threading.RLock = field(default_factory=threading.RLock)
+    session: OnlineSession | None = None
+    journal: LedgerJournal | None = None
+    known: OnlineState | None = None
+    steps: int = 0
+
+
+class OnlineEpochs:
+    """Answers queries of charged epochs.
+
+    Guarantee:
+        A run of sparse vector begins, and an update is told, only after the ledger has it as a step
+        of the charge that paid for it. A worker that lost its turn can store no step, and so tells
+        no update.
+    Edge cases:
+        While another worker has the turn answers come from the stored hypothesis. A worker that is
+        gone, or was silent for the ledger's patience, loses its turn to the next that is asked.
+    """
+
+    def __init__(
+        self, ledger: Ledger, reopen: Callable[[Receipt], tuple[PlannedOrder, Engine]]
+    ) -> None:
+        self._ledger = ledger
+        self._reopen = reopen
+        self.renew()
+        FORKS.renew_in_child(self)
+
+    def renew(self) -> None:
+        """Begin with no sessions; a parent's go on in the parent alone."""
+        self._epochs: dict[int, _Epoch] = {}
+        self._guard = threading.Lock()
+
+    def state(self, charge: int) -> OnlineState:
+        """Everything public about an epoch, as it is stored now."""
+        epoch = self._epoch(charge)
+        with epoch.lock:
+            return self._known(charge, epoch)
+
+    def close(self) -> None:
+        """Give up all turns: the next to ask goes on."""
+        for charge, epoch in self._epochs.items():
+            with epoch.lock:
+                if epoch.session is not None:
+                    epoch.session = None
+                    self._ledger.let_go(charge)
+
+    def _epoch(self, charge: int) -> _Epoch:
+        with self._guard:
+            return self._epochs.setdefault(charge, _Epoch())
+
+    def _known(self, charge: int, epoch: _Epoch) -> OnlineState:
+        """What is stored: what was read before, and the steps since."""
+        if epoch.known is None:
+            found, stored = self._ledger.find(charge), self._ledger.release(charge)
+            if stored is None or found is None or found.order.kind != "online":
+                raise _unknown(charge)
+            epoch.known, epoch.steps = OnlineState.from_bytes(stored), 0
+        new = self._ledger.steps(charge, after=epoch.steps)
+        if new:
+            epoch.known, epoch.steps = _with_steps(epoch.known, new), epoch.steps + len(new)
+        return epoch.known
+
+    def ask(
+        self, charge: int, wheres: Sequence[Mapping[str, Any]], *, confidence: float = 0.95
+    ) -> OnlineReply:
+        """Answer counting queries, one after the other."""
+        epoch = self._epoch(charge)
+        with epoch.lock:
+            queries = _read(wheres, self._known(charge, epoch), confidence)
+            found = self._ledger.find(charge)
+            ended = found is not None and self._ledger.retired(found.order.dataset)
+            held = not ended and self._ledger.hold(charge)
+            state = self._known(charge, epoch)
+            if not held:
+                epoch.session = None
+                told = [interval_of(one, state.hypothesis, confidence) for one in queries]
+                return OnlineReply(tuple(told), state.updates_left, state.runs_left, held=False)
+            session = self._session(charge, epoch, state)
+            try:
+                answers = tuple(session.ask(one, confidence=confidence) for one in queries)
+            except BaseException:
+                epoch.session = None  # its run may have been asked what nobody was told
+                raise
+            left = session.state
+            return OnlineReply(answers, left.updates_left, left.runs_left, held=True)
+
+    def _session(self, charge: int, epoch: _Epoch, state: OnlineState) -> OnlineSession:
+        """The session of this process, or one that goes on from what is stored."""
+        known, journal = epoch.session, epoch.journal
+        if known is not None and journal is not None and journal.steps == epoch.steps:
+            return known
+        found = self._ledger.find(charge)
+        if found is None:
+            raise _unknown(charge)
+        planned, engine = self._reopen(Receipt(charge, found.order, State.RELEASED))
+        if not isinstance(planned, OnlineOrder):
+            raise _unknown(charge)
+        try:
+            histogram = planned.read_rows(engine)
+        except DiscreetError as wrong:
+            wrong.__context__ = wrong.__cause__ = None
+            raise _unreadable() from None
+        journal = LedgerJournal(self._ledger, charge, epoch.steps, found.order.analyst)
+        epoch.session = OnlineSession(state, histogram, journal, hypothesis=state.hypothesis)
+        epoch.journal = journal
+        return epoch.session
+
+
+def _with_steps(state: OnlineState, steps: Sequence[bytes]) -> OnlineState:
+    """A state after its stored steps."""
+    runs = sum(one == _RUN for one in steps)
+    updates = [unpack(one[1:])[0] for one in steps if one[:1] == _UPDATE]
+    kept = (*state.measurements, *updates)
+    return OnlineState(state.plan, kept, state.runs_begun + runs)
+
+
+def _read(
+    wheres: Sequence[Mapping[str, Any]], state: OnlineState, confidence: float
+) -> list[CountingQuery]:
+    """All queries, before any is answered: a wrong one has no effect."""
+    many = isinstance(wheres, Sequence) and not isinstance(wheres, str | bytes)
+    if not many or not 0 < len(wheres) <= MOST_QUERIES:
+        raise InputError(
+            "no list of queries",
+            why=f"1 to {MOST_QUERIES:,} are asked at once",
+            fix='pass [{"sex": ["female"], "age": {"low": 30, "high": 39}}]',
+        )
+    if (
+        isinstance(confidence, bool)
+        or not isinstance(confidence, float)
+        or not 0 < confidence <= MOST
+    ):
+        raise InputError(
+            "a confidence that is no probability",
+            why="an interval holds the exact answer that often",
+            fix=f"pass confidence=0.95, or at most {MOST}",
+        )
+    found = [CountingQuery.from_dict(state.plan.domain, one) for one in wheres]
+    for one in found:
+        check_size(one, state.plan)
+    cells = sum(prod(state.plan.domain.shape(one)) for one in {query.clique for query in found})
+    if cells > MOST_CELLS_AT_ONCE:
+        raise InputError(
+            f"queries over {cells:,} cells",
+            why=f"marginals of {MOST_CELLS_AT_ONCE:,} cells are looked at in one go",
+            fix="ask about fewer columns, or in several goes",
+        )
+    return found
+
+
+def _unknown(charge: int) -> InputError:
+    return InputError(
+        f"charge {charge} is no epoch of online queries",
+        why="there is none of this number, or it is an order of another kind",
+        fix="open one with curator.online(...)",
+    )
+
+
+def _unreadable() -> EngineError:
+    return EngineError(
+        "the data of an epoch could not be read",
+        why="the engine ran out of time, memory or disk, or came upon something unforeseen",
+        fix="ask again, or tell whoever runs the curator; nothing was told and nothing is lost",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class OnlineQueries:
+    """An open epoch, in the hands of whoever asks.
+
+    Example: `curator.online("people", columns=["age", "sex"], epsilon=1).ask({"sex": "male"})`
+    """
+
+    charge: int
+    release: OnlineRelease
+    _ask: Callable[[int, Sequence[Mapping[str, Any]], float], OnlineReply]
+    _state: Callable[[int], OnlineState]
+
+    def ask(self, where: Mapping[str, Any], *, confidence: float = 0.95) -> OnlineAnswer:
+        """How many rows have these values: {column: a value, a list, or Bounds(low, high)}."""
+        return self.ask_all([where], confidence=confidence).answers[0]
+
+    def ask_all(
+        self, wheres: Sequence[Mapping[str, Any]], *, confidence: float = 0.95
+    ) -> OnlineReply:
+        """Several queries, one after the other, and what is left of the epoch."""
+        return self._ask(self.charge, wheres, confidence)
+
+    @property
+    def state(self) -> OnlineState:
+        """Everything public about the epoch: its measurements, its hypothesis, what is left."""
+        return self._state(self.charge)

@@ -1,0 +1,304 @@
+"""Online sessions: the kind of order that opens an epoch of counting queries."""
+
+import json
+import textwrap
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, Final
+
+from discreet.answer.plan.price import Price
+from discreet.answer.plan.set_plan import Charged
+from discreet.answer.present.base_release import BaseRelease, Cost
+from discreet.curator.arguments import read_fields, readable, several
+from discreet.curator.client.wire import read_number
+from discreet.curator.ledger.orders import Order
+from discreet.curator.orders.histogram_orders import (
+    Asked,
+    gaussian_price,
+    read_asked,
+    read_columns,
+    read_max_rows,
+    read_table,
+)
+from discreet.curator.orders.histogram_reading import HistogramQuery
+from discreet.curator.orders.planned_orders import (
+    OrderExplanation,
+    OrderKind,
+    PlannedOrder,
+    QuoteContext,
+    UnpricedOrder,
+)
+from discreet.engines.engine import Deadline, Engine
+from discreet.plan.bounding import FULL
+from discreet.plan.query import Query
+from discreet.plan.schema import EachRow, Schema, Table
+from discreet.plan.work import Work
+from discreet.privacy import EPSILON, MU_SQUARED, RHO, Guarantee, Neighbours, Pure, compose
+from discreet.privacy.budgets.charges import Charge, Measure, price
+from discreet.rationals import whole
+from discreet.sql.writer.dialect import Dialect
+from discreet.workload.domain import Attribute, Domain
+from discreet.workload.histogram import JointHistogram
+from discreet.workload.online import OnlineState, open_state
+from discreet.workload.online_plan import QUERIES, RESTARTS, OnlinePlan
+
+_FIELDS: Final = (
+    *("table", "columns", "bins", "max_rows", "epsilon", "delta", "accuracy"),
+    *("updates", "restarts", "queries", "epoch"),
+)
+_FIX: Final = 'pass {"table": "visits", "columns": ["age", "sex"], "epsilon": "1"}'
+
+
+@dataclass(frozen=True)
+class OnlineOrder(PlannedOrder):
+    """An epoch with its price: what it measures first, and what its steps may ever give away.
+
+    Guarantee:
+        The price pays for everything that is told until the epoch ends: the first marginals, all
+        runs of sparse vector, those after crashes among them, and all updates.
+    """
+
+    table: Table
+    max_rows: int
+    epoch: int
+    plan: OnlinePlan
+    kind = "online"
+
+    @property
+    def guarantees(self) -> tuple[Charged, ...]:
+        """What all parts of the epoch give away."""
+        return self.plan.guarantees
+
+    def charge(self, measure: Measure) -> Charge:
+        """The sum of the prices of all parts, as they may come in any order.
+
+        An account that counts epsilons pays the (epsilon, delta) that the sum implies.
+        """
+        about = self.plan.neighbours
+        if measure == EPSILON:
+            plan = self.plan
+            return Charge(plan.epsilon, plan.delta, measure=measure, neighbours=about)
+        costs = [price(one, measure) for one in self.guarantees]
+        amount = sum((one.amount for one in costs), Fraction(0))
+        delta = sum((one.delta for one in costs), Fraction(0))
+        return Charge(amount, delta, measure=measure, neighbours=about)
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """What its guarantees speak of."""
+        return self.plan.neighbours
+
+    @property
+    def tables(self) -> frozenset[str]:
+        """The table."""
+        return frozenset({self.table.name})
+
+    @property
+    def text(self) -> str:
+        """What is asked, as the ledger stores it."""
+        said = {"table": self.table.name, "max_rows": self.max_rows, "epoch": self.epoch}
+        return json.dumps({**said, "plan": self.plan.to_dict()}, sort_keys=True)
+
+    def decisions(self) -> Mapping[str, Any]:
+        """How hard queries are found."""
+        return {"version": 1, "gate_epsilon": str(self.plan.gate_epsilon)}
+
+    def explain(self, dialect: Dialect) -> OrderExplanation:
+        """What it will cost, and from which error on a query is measured."""
+        del dialect
+        plan, weight = self.plan, self.plan.person_weight / self.plan.row_weight
+        sigma = weight / float(plan.update_mu_squared) ** 0.5
+        if plan.neighbours is not Neighbours.ADD_REMOVE:
+            sigma *= 2**0.5
+        facts = {
+            "columns": list(plan.domain.names),
+            "threshold_rows": float(plan.threshold),
+            "updates": plan.updates,
+            "restarts": plan.restarts,
+            "update_sigma": round(sigma, 1),
+        }
+        text = (
+            f"online queries about {self.table.name}: {len(plan.domain)} columns\n"
+            f"any number of counting queries; answers that are about {float(plan.threshold):,.0f} "
+            f"rows off or more are measured, {plan.updates} times, each count with noise of about "
+            f"{sigma:,.0f} rows"
+        )
+        return OrderExplanation(Price(plan.epsilon, plan.delta), plan.neighbours, text, facts)
+
+    @cached_property
+    def histogram(self) -> HistogramQuery:
+        """How rows are read."""
+        plan = self.plan
+        return HistogramQuery(self.table, plan.domain, self.max_rows, plan.neighbours)
+
+    def seconds(self, bound: Callable[[Query], Work]) -> float:
+        """How long reading all rows takes at most."""
+        return bound(self.histogram.query).seconds
+
+    def read_rows(self, engine: Engine, until: Deadline | None = None) -> JointHistogram:
+        """The exact histogram: private."""
+        with engine.snapshot(until) as session:
+            return self.histogram.read(session, engine.dialect)
+
+    def measure(self, engine: Engine, until: Deadline | None) -> bytes:
+        """One noisy marginal a column."""
+        return open_state(self.plan, self.read_rows(engine, until)).to_bytes()
+
+    def present(self, measured: bytes) -> "OnlineRelease":
+        """The hypothesis before any query."""
+        return OnlineRelease(OnlineState.from_bytes(measured))
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class OnlineRelease(BaseRelease):
+    """What an epoch begins with; what it has learnt since is in the steps of its charge."""
+
+    state: OnlineState
+
+    @property
+    def price(self) -> Price:  # type: ignore[override]
+        """What the whole epoch costs."""
+        return Price(self.state.plan.epsilon, self.state.plan.delta)
+
+    @property
+    def guarantee(self) -> Guarantee:  # type: ignore[override]
+        """That of everything the epoch will ever tell."""
+        return self.state.plan.filter.guarantee
+
+    @property
+    def costs(self) -> tuple[Cost, ...]:  # type: ignore[override]
+        """Its parts, those to come too."""
+        plan = self.state.plan
+        runs = [one for one in plan.guarantees if isinstance(one, Pure)]
+        rest = [one for one in plan.guarantees if not isinstance(one, Pure)]
+        return (
+            Cost("marginals", "Gaussian", compose(rest)),
+            Cost("runs of sparse vector", "Laplace", compose(runs)),
+        )
+
+    def statement(self) -> str:
+        """What is protected by all answers of the epoch together."""
+        plan = self.state.plan
+        text = (
+            "Any number of counting queries is answered from a public hypothesis. All answers "
+            f"together keep ({float(plan.epsilon):g}, {float(plan.delta):g})-differential privacy "
+            "of one person, or of one row where the table protects each by itself "
+            f"({plan.neighbours.value}), however the queries are chosen. Intervals speak of noise "
+            "and of what the hypothesis has not learnt; not of rows that weigh less because a "
+            "person has many."
+        )
+        return textwrap.fill(text, 100)
+
+    def to_bytes(self) -> bytes:
+        """Everything in it."""
+        return self.state.to_bytes()
+
+    def json_facts(self) -> dict[str, Any]:
+        """What is public of it, as plain JSON."""
+        plan = self.state.plan
+        return {
+            "columns": list(plan.domain.names),
+            "threshold_rows": float(plan.threshold),
+            "updates": plan.updates,
+            "runs": plan.runs,
+            "rows": round(self.state.hypothesis.rows),
+        }
+
+    def __repr__(self) -> str:
+        plan = self.state.plan
+        return (
+            f"online queries over {', '.join(plan.domain.names)}: {plan.updates} updates, "
+            f"threshold {float(plan.threshold):,.0f} rows"
+        )
+
+
+@dataclass(frozen=True)
+class UnpricedOnline(UnpricedOrder[OnlineOrder]):
+    """An epoch and what it is asked for."""
+
+    table: Table
+    domain: Domain
+    max_rows: int
+    epoch: int
+    asked_price: Asked
+    options: Mapping[str, Any]
+
+    @property
+    def tables(self) -> frozenset[str]:
+        """The table."""
+        return frozenset({self.table.name})
+
+    def work(self, bound: Callable[[Query], Work]) -> Work:
+        """What reading all rows can take."""
+        return bound(HistogramQuery(self.table, self.domain, self.max_rows).query)
+
+    def plan(self, at: QuoteContext) -> OnlineOrder:
+        """Split the price; refused where there is no delta."""
+        price_ = gaussian_price(self.asked_price, at, "an online session")
+        measure = at.touched[0].measure
+        by_row = isinstance(self.table.unit, EachRow)
+        plan = OnlinePlan.of(
+            self.domain,
+            epsilon=price_.epsilon,
+            delta=price_.delta,
+            measure=measure if measure in (RHO, MU_SQUARED) else RHO,
+            row_weight=FULL,
+            person_weight=FULL if by_row else FULL * self.max_rows,
+            neighbours=at.neighbours,
+            **self.options,
+        )
+        return OnlineOrder(self.table, self.max_rows, self.epoch, plan)
+
+
+class OnlineKind(OrderKind):
+    """Epochs of online queries: `table`, `columns`, `epsilon`, and perhaps more.
+
+    `accuracy` is the error in rows from which on a query is measured; `epoch` tells epochs with
+    the same words apart.
+    """
+
+    name = "online"
+
+    def parse(self, spec: Mapping[str, Any], schema: Schema) -> UnpricedOnline:
+        """Which table and columns, for which price."""
+        needed = ("table", "columns", "epsilon")
+        said = read_fields(spec, "an online session", needed=needed, allowed=_FIELDS)
+        with readable("an online session", _FIX):
+            table = read_table(said["table"], schema, "an online session")
+            names = several(said["columns"], "columns")
+            columns = read_columns(table, names, said.get("bins"))
+            options = {
+                "accuracy": None
+                if said.get("accuracy") is None
+                else read_number(said["accuracy"], "accuracy"),
+                "updates": said.get("updates"),
+                "restarts": said.get("restarts", RESTARTS),
+                "queries": said.get("queries", QUERIES),
+            }
+            return UnpricedOnline(
+                table,
+                Domain(tuple(Attribute.of(name, of, bins=count) for name, of, count in columns)),
+                read_max_rows(said, table),
+                whole(said.get("epoch", 1), "epoch", at_least=1),
+                read_asked(said),
+                options,
+            )
+
+    def read(self, order: Order, schema: Schema) -> OnlineOrder:
+        """The plan that was stored."""
+        stored = json.loads(order.plan)
+        table = schema.tables[stored["table"]]
+        assert isinstance(table, Table)  # noqa: S101 - narrowing: it was one when it was charged
+        plan = OnlinePlan.from_dict(stored["plan"])
+        return OnlineOrder(table, stored["max_rows"], stored["epoch"], plan)
+
+    def price(self, order: Order) -> Price:
+        """What was typed."""
+        plan = json.loads(order.plan)["plan"]
+        return Price(Fraction(plan["epsilon"]), Fraction(plan["delta"]))
+
+    def release(self, stored: bytes) -> OnlineRelease:
+        """The beginning of an epoch."""
+        return OnlineRelease(OnlineState.from_bytes(stored))

@@ -1,0 +1,167 @@
+"""What an order is, whatever its kind: read, planned, charged, measured, presented.
+
+    spec (JSON) ──parse──> UnpricedOrder ──plan──> PlannedOrder ──measure, present──> release
+
+A kind is one `OrderKind` and a line in `discreet.curator.orders.order_kinds.KINDS`.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Generic, TypeVar
+
+from discreet.answer.plan.price import Price
+from discreet.answer.present.base_release import BaseRelease
+from discreet.curator.ledger.accounts import Account
+from discreet.curator.ledger.orders import Order
+from discreet.engines.default import DefaultEngine
+from discreet.engines.engine import Deadline, Engine
+from discreet.plan.query import Query
+from discreet.plan.schema import Schema
+from discreet.plan.work import Work
+from discreet.privacy import Guarantee, Neighbours
+from discreet.privacy.budgets.charges import Charge, Measure, price_sum
+from discreet.privacy.composition.composed import compose
+from discreet.sql.writer.dialect import Dialect
+
+OWNER: Final = "owner"
+"""The analyst that entries of the owner name."""
+
+
+@dataclass(frozen=True, slots=True)
+class QuoteContext:
+    """Where an order is placed: who asks, about which version of what, and who pays."""
+
+    analyst: str
+    dataset: str
+    version: str
+    touched: tuple[Account, ...]
+    neighbours: Neighbours
+    data_version: int = 1
+    dialect: Dialect = DefaultEngine.dialect
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class OrderExplanation:
+    """What an order will cost and how good its release will be, in public facts alone.
+
+    `text` is for people; `facts` says the same as plain JSON.
+    """
+
+    price: Price
+    neighbours: Neighbours
+    text: str
+    facts: Mapping[str, Any]
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+class PlannedOrder(ABC):
+    """Something to charge and execute, planned from public facts alone.
+
+    Guarantee:
+        `guarantees` bound what `measure` gives away. `present` is a function of its argument: no
+        data and no randomness goes in.
+    """
+
+    kind: str
+
+    @property
+    @abstractmethod
+    def guarantees(self) -> tuple[Guarantee, ...]:
+        """What each part gives away."""
+
+    def charge(self, measure: Measure) -> Charge:
+        """What all of it costs in a measure: its parts composed, unless a kind knows better."""
+        return price_sum(compose(list(self.guarantees)), measure)
+
+    @property
+    @abstractmethod
+    def neighbours(self) -> Neighbours:
+        """What its guarantees speak of."""
+
+    @property
+    @abstractmethod
+    def tables(self) -> frozenset[str]:
+        """The names of all tables that it reads, public ones too."""
+
+    @property
+    @abstractmethod
+    def text(self) -> str:
+        """What is asked, as the ledger stores it and finds it again."""
+
+    @abstractmethod
+    def decisions(self) -> Mapping[str, Any]:
+        """How it will be measured, as the ledger stores it: what a crash is recovered from."""
+
+    @abstractmethod
+    def explain(self, dialect: Dialect) -> OrderExplanation:
+        """What it will cost and how good its release will be."""
+
+    @abstractmethod
+    def seconds(self, bound: Callable[[Query], Work]) -> float:
+        """How long measuring takes at most, by public numbers."""
+
+    @abstractmethod
+    def measure(self, engine: Engine, until: Deadline | None) -> bytes:
+        """Noisy measurements, to be stored before anything is computed from them."""
+
+    @abstractmethod
+    def present(self, measured: bytes) -> BaseRelease:
+        """The release that stored measurements make."""
+
+
+P_co = TypeVar("P_co", bound=PlannedOrder, covariant=True)
+
+
+class UnpricedOrder(ABC, Generic[P_co]):
+    """An order as it was read: which tables it is about, but not yet who pays."""
+
+    @property
+    @abstractmethod
+    def tables(self) -> frozenset[str]:
+        """The names of all tables that it reads, public ones too."""
+
+    @property
+    def asked(self) -> str | None:
+        """The text that people wrote, for people to read; nothing is computed from it."""
+        return None
+
+    @property
+    def as_of(self) -> int | None:
+        """The version of the dataset that is asked about, None for the newest."""
+        return None
+
+    @abstractmethod
+    def work(self, bound: Callable[[Query], Work]) -> Work:
+        """What measuring can take, by public numbers; orders that take too long are refused."""
+
+    @abstractmethod
+    def plan(self, at: QuoteContext) -> P_co:
+        """Decide how it is measured; InputError or QueryRefused where it cannot be."""
+
+
+class OrderKind(ABC):
+    """One kind of orders: how each is read, from those who place it and from the ledger."""
+
+    name: str
+
+    @abstractmethod
+    def parse(self, spec: Mapping[str, Any], schema: Schema) -> UnpricedOrder[PlannedOrder]:
+        """Read the JSON of a stranger: InputError for everything that is not said here.
+
+        `schema` has the tables that may be asked about, and no other.
+        """
+
+    @abstractmethod
+    def read(self, order: Order, schema: Schema) -> PlannedOrder:
+        """The plan of a charged order, against the tables as they are described."""
+
+    @abstractmethod
+    def price(self, order: Order) -> Price:
+        """The (epsilon, delta) that a charged order was placed for."""
+
+    @abstractmethod
+    def release(self, stored: bytes) -> BaseRelease:
+        """What a stored answer of this kind is; InputError for other bytes."""

@@ -1,0 +1,301 @@
+"""Questions, in SQL or Python: the first kind of order."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, Final
+
+from discreet.answer.estimate.postprocessing import outputs_of
+from discreet.answer.execute.individual import Admission
+from discreet.answer.execute.noisy_measurements import pack, unpack
+from discreet.answer.measurement_plan import MeasurementPlan
+from discreet.answer.plan.accuracy import price_for
+from discreet.answer.plan.price import Price
+from discreet.answer.plan.set_plan import Charged
+from discreet.answer.present.release import Release
+from discreet.answer.present.release_json import plain
+from discreet.curator.arguments import read_fields
+from discreet.curator.client.plan_json import read_plan
+from discreet.curator.client.wire import read_terms
+from discreet.curator.ledger.accounts import Account
+from discreet.curator.ledger.orders import Order
+from discreet.curator.orders.fits.column_weights import weigh_columns
+from discreet.curator.orders.planned_orders import (
+    OrderExplanation,
+    OrderKind,
+    PlannedOrder,
+    QuoteContext,
+    UnpricedOrder,
+)
+from discreet.curator.orders.stored_orders import StoredOrder, names_of
+from discreet.curator.pricing import Terms
+from discreet.engines.engine import Deadline, Engine
+from discreet.errors import DiscreetError, InputError
+from discreet.plan import canonical
+from discreet.plan.bounding import NoiseKind
+from discreet.plan.query import Query, parts_in, without_intervals
+from discreet.plan.remembered import remember
+from discreet.plan.schema import Schema
+from discreet.plan.work import Work
+from discreet.privacy import Neighbours
+from discreet.privacy.budgets.charges import EPSILON, Charge, Measure
+from discreet.rationals import Real
+from discreet.sql.reader.read import read
+from discreet.sql.reader.versions import split_version
+from discreet.sql.writer.dialect import Dialect
+
+SHARE = 50
+"""A question takes this part of a dataset's delta unless it says otherwise."""
+
+LEAST, MOST = Fraction(1, 10**9), Fraction(10**6)
+"""The epsilons that a question can be asked for."""
+
+LEAST_DELTA = Fraction(1, 10**100)
+
+_ACCURACY: Final = ("within", "of", "confidence", "columns", "rows")
+_FIELDS: Final = ("sql", "plan", "epsilon", "delta", "accuracy", "weights", "as_of", "intervals")
+
+
+@dataclass(frozen=True, slots=True)
+class QueryOrder(PlannedOrder):
+    """A question, in SQL or Python."""
+
+    plan: MeasurementPlan
+    kind = "query"
+
+    @property
+    def guarantees(self) -> tuple[Charged, ...]:
+        """What each part gives away."""
+        return self.plan.guarantees
+
+    def charge(self, measure: Measure) -> Charge:
+        """What all of it costs in a measure."""
+        return self.plan.charge(measure)
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """What its guarantees speak of."""
+        return self.plan.neighbours
+
+    @property
+    def stored(self) -> StoredOrder:
+        """What is asked."""
+        plan = self.plan
+        text, noise_kind = canonical.write(plan.query), plan.sets[0].noise_kind
+        return StoredOrder(text, plan.price, noise_kind, plan.neighbours)
+
+    @property
+    def tables(self) -> frozenset[str]:
+        """The names of all tables that it reads, public ones too."""
+        return self.stored.tables
+
+    @property
+    def text(self) -> str:
+        """What is asked, as the ledger stores it and finds it again."""
+        return str(self.stored)
+
+    def decisions(self) -> Mapping[str, Any]:
+        """How it will be measured."""
+        return self.plan.to_dict()
+
+    def explain(self, dialect: Dialect) -> OrderExplanation:
+        """What it will cost and how well it will be answered."""
+        told = self.plan.explain(dialect)
+        columns = {name for part in told.parts for one in part.options for name in one.expected}
+        facts = {
+            "half_widths": {name: plain(told.half_width(name)) for name in sorted(columns)},
+            "sql": list(told.sql),
+        }
+        return OrderExplanation(told.price, told.neighbours, repr(told), facts)
+
+    def seconds(self, bound: Callable[[Query], Work]) -> float:
+        """How long measuring takes at most."""
+        return bound(self.plan.query).seconds
+
+    def measure(
+        self, engine: Engine, until: Deadline | None, admission: Admission | None = None
+    ) -> bytes:
+        """Noisy measurements of all grouping sets, of those who take part."""
+        return pack(self.plan.measure(engine, until, admission))
+
+    def present(self, measured: bytes) -> Release:
+        """Estimates, error bars and the table to show."""
+        return self.plan.present(unpack(measured))
+
+
+@dataclass(frozen=True, slots=True)
+class UnpricedQuery(UnpricedOrder[QueryOrder]):
+    """A question and what it is asked for; `text` is the SQL, where it was written in SQL."""
+
+    query: Query
+    terms: Terms
+    text: str | None = None
+
+    def __post_init__(self) -> None:
+        """One in SQL and one in Python that mean the same become the same."""
+        object.__setattr__(self, "query", _with_outputs(self.query))
+
+    @property
+    def tables(self) -> frozenset[str]:
+        """The names of all tables that it reads, public ones too."""
+        return names_of(canonical.write(self.query))
+
+    @property
+    def asked(self) -> str | None:
+        """The SQL as it was written."""
+        return self.text
+
+    @property
+    def as_of(self) -> int | None:
+        """The version of the dataset, None for the newest."""
+        return self.terms.as_of
+
+    def work(self, bound: Callable[[Query], Work]) -> Work:
+        """What answering can take."""
+        return bound(self.query)
+
+    def plan(self, at: QuoteContext) -> QueryOrder:
+        """Decide noise, bounds and shares of the price."""
+        return plan_query(self.query, self.terms, at)
+
+
+class QueryKind(OrderKind):
+    """Questions: `sql` or `plan`, with `epsilon` or `accuracy`, and perhaps `delta`, `weights`."""
+
+    name = "query"
+
+    def parse(self, spec: Mapping[str, Any], schema: Schema) -> UnpricedQuery:
+        """A question in SQL, or one of the fluent interface as the client writes it."""
+        facts = read_fields(spec, "a query", allowed=_FIELDS)
+        sql, plan = facts.get("sql"), facts.get("plan")
+        if (sql is None) is (plan is None) or not isinstance(sql or plan, str):
+            raise InputError(
+                "a query without one text",
+                why="either sql or plan says what is asked",
+                fix='pass {"sql": "SELECT ...", "epsilon": "0.1"}',
+            )
+        terms = _read_terms(facts)
+        if sql is not None:
+            plain, version = split_version(sql)
+            return UnpricedQuery(read(plain, schema), terms.on_version(version), sql)
+        return UnpricedQuery(read_plan(str(plan), schema), terms)
+
+    def read(self, order: Order, schema: Schema) -> QueryOrder:
+        """The plan that was stored; of an order by an older version, the one of this version."""
+        asked = StoredOrder.parse(order.plan)
+        query, about = asked.question(schema), asked.neighbours
+        if order.decisions is not None:
+            return QueryOrder(MeasurementPlan.from_dict(order.decisions, query, asked.price, about))
+        return QueryOrder(MeasurementPlan.of(query, asked.price, about, (asked.noise_kind,)))
+
+    def price(self, order: Order) -> Price:
+        """What was typed, or what an accuracy came to."""
+        return StoredOrder.parse(order.plan).price
+
+    def release(self, stored: bytes) -> Release:
+        """A table."""
+        return Release.from_bytes(stored)
+
+
+def _read_terms(facts: Mapping[str, Any]) -> Terms:
+    """What a question of a stranger is asked for."""
+    if facts.get("accuracy") is not None:
+        read_fields(facts["accuracy"], "an accuracy", needed=("within",), allowed=_ACCURACY)
+    if facts.get("weights") is not None:
+        read_fields(facts["weights"], "weights")
+    try:
+        return read_terms(facts)
+    except DiscreetError:
+        raise
+    except (TypeError, ValueError, LookupError, ArithmeticError):
+        raise InputError(
+            "what a query is asked for cannot be read",
+            why="a part of it is not of the right kind",
+            fix='pass {"epsilon": "0.1"} or {"accuracy": {"within": "50"}}',
+        ) from None
+
+
+@remember(512, parts_in)
+def _with_outputs(question: Query) -> Query:
+    if question.outputs or question.then is not None:
+        return question
+    return replace(question, outputs=outputs_of(question))
+
+
+# --- planning -----------------------------------------------------------------------------------
+
+
+def plan_query(question: Query, terms: Terms, at: QuoteContext) -> QueryOrder:
+    """Plan a question for what it is asked for."""
+    query = weigh_columns(question, terms.weights or {})
+    if not terms.intervals:
+        query = without_intervals(query)
+    about, delta = at.neighbours, delta_for(terms.delta, at.touched)
+    people = any(one.is_per_person for one in at.touched)
+    noise_kinds, measure = noise_kinds_for(at.touched, delta), at.touched[0].measure
+    if people and NoiseKind.GAUSSIAN in noise_kinds:
+        noise_kinds = (NoiseKind.GAUSSIAN,)
+    if terms.accuracy is None:
+        assert terms.epsilon is not None  # noqa: S101 - narrowing: see Terms
+        price = within_reason(Price(terms.epsilon, delta))
+    else:
+        price = price_for(
+            query,
+            terms.accuracy,
+            delta=delta,
+            neighbours=about,
+            noise_kinds=noise_kinds,
+            measure=measure,
+        )
+    return _planned(query, price, about, noise_kinds, measure, people, at.dialect)
+
+
+@remember(512, parts_in)
+def _planned(
+    query: Query,
+    price: Price,
+    about: Neighbours,
+    noise_kinds: tuple[NoiseKind, ...],
+    measure: Measure,
+    participants: bool,  # noqa: FBT001 - by position: see `remember`
+    dialect: Dialect,
+) -> QueryOrder:
+    """The plan of a question; what cannot be compiled is refused now, whatever the limits."""
+    laws, people = noise_kinds, participants
+    plan = MeasurementPlan.of(query, price, about, laws, measure, participants=people)
+    plan.statements(dialect)
+    return QueryOrder(plan)
+
+
+def within_reason(price: Price) -> Price:
+    """Refuse numbers that no noise is made for, before anything is computed with them."""
+    if LEAST <= price.epsilon <= MOST:
+        return price
+    raise InputError(
+        "epsilon is out of reach",
+        why=f"questions are asked for {float(LEAST):g} to {float(MOST):g}",
+        fix="pass an epsilon that protects somebody and lets something be learnt",
+    )
+
+
+def delta_for(asked: Real | None, touched: Sequence[Account]) -> Fraction:
+    """The delta that was asked for, else a part of the dataset's."""
+    if asked is not None:
+        delta = Price(1, asked).delta
+        if delta and delta < LEAST_DELTA:
+            raise InputError(
+                "delta is out of reach",
+                why=f"it is 0 or at least {float(LEAST_DELTA):g}",
+                fix="pass delta=0, or a chance that is merely very small",
+            )
+        return delta
+    owned = [one for one in touched if one.holder.kind == "dataset"]
+    caps = [one.limit.delta for one in owned if one.limit is not None]
+    each = [one.stated[1] for one in owned if one.is_per_person and one.stated is not None]
+    return min((delta / SHARE for delta in (*caps, *each)), default=Fraction(0))
+
+
+def noise_kinds_for(touched: Sequence[Account], delta: Fraction) -> tuple[NoiseKind, ...]:
+    """The kinds of noise that all accounts can pay for: epsilon buys Laplace noise alone."""
+    pure = any(account.measure == EPSILON for account in touched)
+    return (NoiseKind.LAPLACE,) if pure or not delta else tuple(NoiseKind)

@@ -1,0 +1,1 @@
+"""Standing questions: one price, an answer in every period."""

@@ -1,0 +1,303 @@
+"""Standing questions: the kind of order that is charged once and answered period after period."""
+
+import datetime as dt
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import islice
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from discreet.answer.execute.totals import known_keys
+from discreet.answer.plan.price import Price
+from discreet.answer.plan.public_facts import facts_of
+from discreet.answer.plan.set_plan import Charged
+from discreet.answer.present.base_release import Cost
+from discreet.answer.present.number_text import counted
+from discreet.answer.present.release import Release
+from discreet.curator.orders.planned_orders import OrderExplanation, PlannedOrder
+from discreet.curator.orders.streams.stream_reading import StreamQuery
+from discreet.engines.engine import ARROW, Deadline, Engine
+from discreet.mechanisms import Gaussian
+from discreet.mechanisms.continual import FactorizedCount
+from discreet.mechanisms.prefix_sums import BITS
+from discreet.plan import canonical
+from discreet.plan.bounding import FULL, group_count, is_by_row
+from discreet.plan.calendar import beginnings
+from discreet.plan.expressions import Unit
+from discreet.plan.kinds import Kind
+from discreet.plan.query import Aggregate, AggregateFunction, Query
+from discreet.plan.relations import JoinPublic, Scan, columns_of, nodes_of
+from discreet.plan.schema import PersonPeriod
+from discreet.plan.statistics import Rows, Total
+from discreet.plan.typing import infer
+from discreet.plan.work import Work
+from discreet.privacy import EPSILON, Neighbours
+from discreet.privacy.budgets.charges import Charge, Measure, price
+from discreet.sql.writer.dialect import Dialect
+
+MOST_PERIODS: Final = 10_000
+MOST_NUMBERS: Final = 10**6
+"""The most numbers that a standing question ever tells: periods times groups."""
+
+
+@dataclass(frozen=True)
+class StreamOrder(PlannedOrder):
+    """A standing question with its price, which pays for all periods.
+
+    Guarantee:
+        All numbers that are ever told for it, whatever parts come, and however they depend on the
+        answers so far, are one release of `counter`: mu-Gaussian differential privacy for a person
+        who counts in at most `max_periods` periods, with `max_rows` rows in each.
+    """
+
+    query: Query
+    column: str
+    every: str
+    since: dt.date
+    until: dt.date
+    max_periods: int
+    max_rows: int
+    asked_for: Price
+    about: Neighbours
+    kind = "stream"
+
+    @cached_property
+    def reading(self) -> StreamQuery:
+        """How rows are read."""
+        by_row = is_by_row(self.query)
+        bounds = (1, 1) if by_row else (self.max_periods, self.max_rows)
+        return StreamQuery(self.query, self.column, self.every, *bounds)
+
+    @cached_property
+    def calendar(self) -> tuple[dt.date, ...]:
+        """The beginning of each period, from the one that holds `since` to that of `until`."""
+        low, high, unit = self.since, self.until, Unit(self.every)
+        if date_kind(self.query, self.column) is Kind.TIMESTAMP:
+            low = dt.datetime.combine(low, dt.time())
+            high = dt.datetime.combine(high, dt.time(23))
+        return tuple(islice(beginnings(low, high, unit), MOST_PERIODS + 1))
+
+    @cached_property
+    def last_days(self) -> tuple[dt.date, ...]:
+        """The last day of each period: once rows are complete through it, so is the period."""
+        days = [one.date() if isinstance(one, dt.datetime) else one for one in self.calendar]
+        if self.every == "hour":
+            return tuple(days)
+        later = islice(beginnings(days[-1], days[-1] + dt.timedelta(366), Unit(self.every)), 1, 2)
+        return tuple(one - dt.timedelta(1) for one in [*days[1:], *later])
+
+    @cached_property
+    def counter(self) -> FactorizedCount:
+        """The mechanism: one stream of vectors, one number a group and aggregate."""
+        weight = self.reading.sensitivity
+        return FactorizedCount(
+            horizon=len(self.calendar),
+            epsilon=self.asked_for.epsilon,
+            delta=self.asked_for.delta,
+            sensitivity=weight if self.about is Neighbours.ADD_REMOVE else 2 * weight,
+            steps_per_unit=self.reading.max_periods,
+            neighbours=self.about,
+        )
+
+    @property
+    def guarantees(self) -> tuple[Charged, ...]:
+        """That of all periods together."""
+        return (self.counter.guarantee,)
+
+    def charge(self, measure: Measure) -> Charge:
+        """What all periods cost; an account that counts epsilons pays the (epsilon, delta)."""
+        if measure == EPSILON:
+            epsilon, delta = self.asked_for.epsilon, self.asked_for.delta
+            return Charge(epsilon, delta, measure=measure, neighbours=self.about)
+        return price(self.counter.guarantee, measure)
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """What its guarantee speaks of."""
+        return self.about
+
+    @property
+    def tables(self) -> frozenset[str]:
+        """The names of all tables that it reads, public ones too."""
+        return _tables(self.query)
+
+    @property
+    def text(self) -> str:
+        """What is asked, as the ledger stores it."""
+        said = {
+            "query": canonical.write(self.query),
+            "column": self.column,
+            "every": self.every,
+            "since": self.since.isoformat(),
+            "until": self.until.isoformat(),
+            "max_periods": self.max_periods,
+            "max_rows": self.max_rows,
+            "epsilon": str(self.asked_for.epsilon),
+            "delta": str(self.asked_for.delta),
+            "neighbours": self.about.value,
+        }
+        return json.dumps(said, sort_keys=True)
+
+    def decisions(self) -> Mapping[str, Any]:
+        """How it is measured: by the square-root factorization."""
+        return {"version": 1, "variance": str(self.counter.variance)}
+
+    def explain(self, dialect: Dialect) -> OrderExplanation:
+        """What it will cost, how wrong its numbers will be, and what others would cost."""
+        del dialect
+        periods, reading, every = len(self.calendar), self.reading, self.every
+        columns = {one.name: self._errors(i) for i, one in enumerate(self.query.aggregates)}
+        [first, *more] = columns.values()
+        facts = {
+            "periods": periods,
+            "groups": group_count(self.query),
+            **first,
+            "new_question_each_period_epsilon": float(self.asked_for.epsilon * periods),
+            **({"columns": columns} if more else {}),
+        }
+        bound = f"{counted(reading.max_periods, every)} with {counted(reading.max_rows, 'row')}"
+        text = (
+            f"a standing question over {periods:,} {every}s and {facts['groups']:,} groups, "
+            f"charged once\n{self._who} counts in at most {bound} in each: the first ones; later "
+            "rows count for nothing\nrows that arrive late count in the period in which they arrive"
+        )
+        for name, off in columns.items():
+            text += (
+                f"\nrunning totals{f' {name}' if more else ''}: ± {off['running_total']:,} at the "
+                f"last {every}, 95 times in 100; what one {every} adds: ± {off['one_period']:,}"
+                "\none release of the last totals alone, for the same price: ± "
+                f"{off['one_release']:,}\na new question each {every}, for the same price in all: "
+                f"± {off['new_question_each_period']:,}"
+            )
+        each = facts["new_question_each_period_epsilon"]
+        text += f"; for this epsilon each, it would cost epsilon {each:,g} in all"
+        return OrderExplanation(self.asked_for, self.about, text, facts)
+
+    def _errors(self, place: int) -> dict[str, float]:
+        """Half-widths of one aggregate, beside those of a single release and of many."""
+        unit, reading, cost = self.reading.units[place], self.reading, self.asked_for
+        # All that one person weighs in all periods, if it were one release of all aggregates: in
+        # whole rows for a count alone, else in the steps of its noise.
+        most = reading.max_periods * self.counter.sensitivity
+        step = unit
+        if reading.statistics == (Rows(None),):
+            most, step = most // FULL, 1.0
+        plain = Gaussian(epsilon=cost.epsilon, delta=cost.delta, sensitivity=most).error(0.95)
+        once = float(plain) * step
+        return {
+            "running_total": round(self.counter.error() * unit + 0.5, 1),
+            "one_period": round(self.counter.increment_error() * unit + 1, 1),
+            "one_release": round(once, 1),
+            # Each of as many questions has rho/periods, whatever the exact conversion of epsilon.
+            "new_question_each_period": round(once * math.sqrt(len(self.calendar)), 1),
+        }
+
+    def seconds(self, bound: Callable[[Query], Work]) -> float:
+        """How long reading all rows takes at most."""
+        return bound(self.query).seconds
+
+    def measure(self, engine: Engine, until: Deadline | None) -> bytes:
+        """Nothing yet: each period is a step of the charge."""
+        del engine, until
+        return b"{}"
+
+    def present(self, measured: bytes) -> Release:
+        """The release before any period."""
+        del measured
+        return self.release([])
+
+    def release(self, measured: list[list[int]]) -> Release:
+        """What the noisy numbers of the periods so far say; counts to whole rows.
+
+        Running totals are post-processing of all of them, and what a period adds is the difference
+        of two running totals: one adds up to the other.
+        """
+        done, count, counter = len(measured), len(self.query.aggregates), self.counter
+        keys, groups = known_keys(self.query)
+        days = [day for day in self.calendar[:done] for _ in range(groups)]
+        columns = {self.every: pa.array(days, ARROW[date_kind(self.query, self.column)])}
+        for key, values in zip(self.query.keys, keys.values(), strict=True):
+            columns[key.name] = pa.concat_arrays([values] * done) if done else values.slice(0, 0)
+        noisy = np.array(measured, dtype=np.float64).reshape(done, count, groups)
+        widths: dict[str, pa.Array] = {}
+        for i, one in enumerate(self.query.aggregates):
+            unit, whole = self.reading.units[i], self._is_whole(one)
+            totals = _running(counter, noisy[:, i], unit, whole=whole)
+            added = np.diff(totals, axis=0, prepend=np.zeros((1, groups), dtype=totals.dtype))
+            told = (
+                (one.name, totals, counter.error),
+                (f"{one.name}_added", added, counter.increment_error),
+            )
+            for rounding, (name, numbers, width) in enumerate(told, 1):
+                off = [width(0.95, t) * unit + whole * rounding / 2 for t in range(1, done + 1)]
+                columns[name] = pa.array(numbers.ravel())
+                widths[name] = pa.array(np.repeat(off, groups), pa.float64())
+        said = replace(facts_of(self.query), keys=(self.every, *(k.name for k in self.query.keys)))
+        return Release(
+            pa.table(columns),
+            widths,
+            dict.fromkeys(widths, "exact"),
+            self.asked_for,
+            counter.guarantee,
+            (Cost("all periods", "Gaussian", counter.guarantee),),
+            (
+                self._bounds_said(),
+                f"{done} of {len(self.calendar)} periods have been answered",
+                *self._grids_said(),
+            ),
+            said,
+        )
+
+    def _grids_said(self) -> Iterator[str]:
+        for one, summed in zip(self.query.aggregates, self.reading.statistics, strict=True):
+            if isinstance(summed, Total) and (summed.grid.step != 1 or not self._is_whole(one)):
+                step = f"each value to the nearest multiple of {summed.grid.step:g}"
+                yield f"{one.name} rounds {step}; its interval does not speak of that"
+
+    def _is_whole(self, one: Aggregate) -> bool:
+        """Whether an aggregate is told as whole numbers: counts, and sums of integers."""
+        scope = columns_of(self.query.relation)
+        return not one.arguments or (
+            one.measure is AggregateFunction.COUNT
+            or infer(one.arguments[0], scope).kind is Kind.INTEGER
+        )
+
+    @property
+    def _who(self) -> str:
+        unit = self.reading.table.unit
+        return unit.who if isinstance(unit, PersonPeriod) else "one person"
+
+    def _bounds_said(self) -> str:
+        bounds = self.reading
+        return (
+            f"one price for all periods; Gaussian noise; {self._who} weighs at most "
+            f"{counted(bounds.max_rows, 'row')} in each of the first "
+            f"{counted(bounds.max_periods, 'period')} in which they have any; rows that arrive "
+            "late count in the period in which they arrive"
+        )
+
+
+def _running(
+    counter: FactorizedCount, measured: NDArray[np.float64], unit: float, *, whole: bool
+) -> NDArray[Any]:
+    """Running totals in the unit of an aggregate, period by group."""
+    answers = [counter.running(column * 2.0**-BITS) * unit for column in measured.T]
+    totals = np.array(answers).T.reshape(measured.shape)
+    edge = float(1 << 62)
+    return np.rint(np.clip(totals, -edge, edge)).astype(np.int64) if whole else totals
+
+
+def _tables(query: Query) -> frozenset[str]:
+    nodes, _ = nodes_of(query.relation)
+    return frozenset(one.table.name for one in nodes if isinstance(one, Scan | JoinPublic))
+
+
+def date_kind(query: Query, column: str) -> Kind:
+    """The kind of the column that tells the period of a row."""
+    return columns_of(query.relation)[column].kind

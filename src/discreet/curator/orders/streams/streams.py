@@ -1,0 +1,176 @@
+"""Standing questions as they go on: each period is a step of their charge, stored before told.
+
+    charge (an order, released) -> steps: the noisy numbers of period 1, of period 2, ...
+
+A period is answered on the version of the data that was first complete through its last day; the
+ledger says which. So it does not matter who answers it, or when, and a crash loses nothing.
+"""
+
+import datetime as dt
+import json
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import takewhile
+from typing import Any
+
+from numpy.typing import NDArray
+
+from discreet.answer.present.release import Release
+from discreet.curator.data.data_store import DataStore
+from discreet.curator.fork_safety import FORKS
+from discreet.curator.ledger.ledger import Ledger
+from discreet.curator.ledger.orders import Receipt, State
+from discreet.curator.orders.planned_orders import PlannedOrder
+from discreet.curator.orders.streams.stream_orders import StreamOrder
+from discreet.errors import DiscreetError, EngineError, InputError
+from discreet.mechanisms.vector_stream import VectorStream
+
+
+@dataclass(frozen=True, slots=True)
+class StandingQuery:
+    """A standing question, in the hands of whoever asked it.
+
+    Example: `curator.watch("SELECT city, COUNT(*) ...", every="day", ...).release().chart()`
+    """
+
+    charge: int
+    _release: Callable[[int], Release]
+
+    def release(self) -> Release:
+        """Running totals, and what each period added, of all periods that are complete."""
+        return self._release(self.charge)
+
+
+class Streams:
+    """Answers standing questions that were charged.
+
+    Guarantee:
+        The noise of a period is drawn once: it is told only after the ledger has it as a step of
+        the charge. Whatever is told is a function of what is stored there.
+    Edge cases:
+        While another worker answers, what is stored is told. One that fails stores nothing, and the
+        next to ask begins the period again.
+    """
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        data_store: DataStore,
+        planned: Callable[[Receipt], PlannedOrder],
+        check_data: Callable[[Sequence[str]], None],
+    ) -> None:
+        self._ledger = ledger
+        self._data_store = data_store
+        self._planned = planned
+        self._check_data = check_data
+        self.renew()
+        FORKS.renew_in_child(self)
+
+    def renew(self) -> None:
+        """Begin with a lock that nobody holds, and look for standing questions again."""
+        self._lock = threading.RLock()
+        self._asked: dict[str, list[int]] = {}
+        self._seen: dict[str, int] = {}
+
+    def release(self, charge: int) -> Release:
+        """The answer so far, after the periods that are complete by now."""
+        planned, by = self._find(charge)
+        tables = self._data_store.tables.tables
+        dataset = tables[planned.reading.table.name].dataset or ""
+        if self._ledger.retired(dataset):
+            return self._told(charge, planned)
+        with self._lock:
+            due = self._due(planned)
+            if not due:
+                self._ledger.let_go(charge)  # whoever asked it has the turn still
+            elif len(self._ledger.steps(charge)) < len(due) and self._ledger.hold(charge):
+                try:
+                    self._advance(charge, planned, due, by)
+                finally:
+                    self._ledger.let_go(charge)
+        return self._told(charge, planned)
+
+    def go_on(self, dataset: str) -> None:
+        """Answer the periods that have become complete, of all standing questions of a dataset.
+
+        One that cannot be answered now is answered when it is next looked at.
+        """
+        with self._lock:
+            known, until = self._asked.setdefault(dataset, []), self._ledger.head().sequence
+            found = self._ledger.charges([dataset], after=self._seen.get(dataset, 0), until=until)
+            known += [one.sequence for one in found if one.facts.get("kind") == "stream"]
+            self._seen[dataset] = until
+        for charge in tuple(known):
+            with suppress(DiscreetError):
+                self.release(charge)
+
+    def told(self, charge: int) -> Release:
+        """What is stored so far; no data is read."""
+        return self._told(charge, self._find(charge)[0])
+
+    def _find(self, charge: int) -> tuple[StreamOrder, str]:
+        """The plan of a standing question, and who asked it."""
+        found = self._ledger.find(charge)
+        if found is None or found.order.kind != "stream" or found.answered is None:
+            raise InputError(
+                f"charge {charge} is no standing question",
+                why="there is none of this number, or it is an order of another kind",
+                fix="ask one with curator.watch(...)",
+            )
+        planned = self._planned(Receipt(charge, found.order, State.RELEASED))
+        assert isinstance(planned, StreamOrder)  # noqa: S101 - narrowing: of this kind
+        return planned, found.order.analyst
+
+    def _told(self, charge: int, planned: StreamOrder) -> Release:
+        steps = self._ledger.steps(charge)
+        return planned.release([json.loads(one)["measured"] for one in steps])
+
+    def _due(self, planned: StreamOrder) -> list[int]:
+        """The version of the data on which each complete period is answered.
+
+        A part that the ledger has and the folder does not yet ends what can be answered now: its
+        rows would change periods that are told.
+        """
+        name, versions, last = planned.reading.table.name, list[int](), planned.last_days
+        here = {part.entry for part in self._data_store.tables.tables[name].parts}
+        for entry in takewhile(lambda one: one.sequence in here, self._ledger.appended(name)):
+            through = entry.facts.get("through")
+            if through is not None:
+                day = dt.date.fromisoformat(through)
+                complete = sum(one <= day for one in last)
+                versions += [entry.facts["version"]] * (complete - len(versions))
+        return versions
+
+    def _advance(self, charge: int, planned: StreamOrder, due: list[int], by: str) -> None:
+        """Answer the periods that are due, one step each; this worker has the turn."""
+        increments, done = self._read(planned, due), len(self._ledger.steps(charge))
+        stream = VectorStream(planned.counter, increments[:done])
+        for step in range(done, len(due)):
+            noisy = stream.release(increments[step])
+            told = {"version": due[step], "measured": noisy.tolist()}
+            self._ledger.step(charge, step + 1, json.dumps(told).encode(), by=by)
+
+    def _read(self, planned: StreamOrder, due: list[int]) -> NDArray[Any]:
+        """What each complete period adds to each group: private."""
+        table = planned.reading.table
+        self._check_data(sorted(planned.tables))
+        parts = self._data_store.tables.tables[table.name].files
+        arrived = {
+            part.version: 1 + next(t for t, version in enumerate(due) if version >= part.version)
+            for part in parts
+            if part.version <= due[-1]
+        }
+        calendar = planned.calendar[: len(due)]
+        try:
+            engine = self._data_store.open_parts(table)
+            with engine.snapshot() as session:
+                return planned.reading.read(session, engine.dialect, calendar, arrived)
+        except DiscreetError as wrong:
+            wrong.__context__ = wrong.__cause__ = None
+        raise EngineError(
+            "the data of a standing question could not be read",
+            why="the engine ran out of time, memory or disk, or came upon something unforeseen",
+            fix="ask again, or tell whoever runs the curator; nothing was told and nothing is lost",
+        )

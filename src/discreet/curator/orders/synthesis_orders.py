@@ -1,0 +1,376 @@
+"""Synthetic tables: the kind of order that measures marginals and fits a model to them."""
+
+import json
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, Final
+
+from discreet.answer.plan.price import Price
+from discreet.answer.plan.set_plan import Charged
+from discreet.curator.arguments import read_fields, readable, several
+from discreet.curator.ledger.orders import Order
+from discreet.curator.orders.histogram_orders import (
+    Asked,
+    columns_of,
+    gaussian_price,
+    read_asked,
+    read_columns,
+    read_max_rows,
+    read_table,
+)
+from discreet.curator.orders.histogram_reading import HistogramQuery
+from discreet.curator.orders.planned_orders import (
+    OrderExplanation,
+    OrderKind,
+    PlannedOrder,
+    QuoteContext,
+    UnpricedOrder,
+)
+from discreet.curator.orders.synthesis_release import SynthesisRelease
+from discreet.engines.engine import Deadline, Engine, Session
+from discreet.errors import InputError, InvariantBroken
+from discreet.mechanisms.gaussian import largest_mu
+from discreet.plan.kinds import Kind
+from discreet.plan.query import Query
+from discreet.plan.schema import EachRow, Schema, Table
+from discreet.plan.work import Work
+from discreet.privacy import GDP, Neighbours
+from discreet.rationals import whole
+from discreet.sql.writer.dialect import Dialect
+from discreet.workload.binning import logarithmic_grid, private_bins
+from discreet.workload.domain import BINS, Attribute, Domain
+from discreet.workload.histogram import JointHistogram
+from discreet.workload.marginals import measure_marginal
+from discreet.workload.sampling import fresh_key
+from discreet.workload.structural_zeros import structural_zeros
+from discreet.workload.synthesis import Synthesis
+from discreet.workload.synthesizer import MAX_CELLS, MAX_MEMORY, SynthesisPlan, synthesize
+
+_FIELDS: Final = (
+    *("table", "columns", "bins", "max_rows", "impossible", "workload"),
+    *("max_cells", "max_memory", "epsilon", "delta"),
+)
+_BINNING = Fraction(5, 100)
+"""The share of mu^2 that private bins take, where a number has no bounds."""
+
+_SECONDS_A_CELL = 3e-5
+"""Of a model's cells: all rounds of fitting it, on a slow machine."""
+
+
+@dataclass(frozen=True)
+class SynthesisFacts:
+    """What is asked for, but for its price: a table, its columns and their cells, and constraints.
+
+    `grids` are the numbers without bounds, on a logarithmic grid; their bins are chosen privately.
+    The domain holds bins for them that stand for those.
+    """
+
+    table: Table
+    domain: Domain
+    grids: tuple[Attribute, ...] = ()
+    max_rows: int = 1
+    impossible: tuple[Mapping[str, Any], ...] = ()
+    workload: tuple[tuple[str, ...], ...] = ()
+    max_cells: int = MAX_CELLS
+    max_memory: int = MAX_MEMORY
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON with tags that never change."""
+        return {
+            "table": self.table.name,
+            "domain": self.domain.to_dict(),
+            "grids": [one.to_dict() for one in self.grids],
+            "max_rows": self.max_rows,
+            "impossible": [dict(one) for one in self.impossible],
+            "workload": [list(one) for one in self.workload],
+            "max_cells": self.max_cells,
+            "max_memory": self.max_memory,
+        }
+
+    @staticmethod
+    def from_dict(stored: Mapping[str, Any], schema: Schema) -> "SynthesisFacts":
+        """Read what `to_dict` wrote, against the tables as they are described."""
+        return SynthesisFacts(
+            read_table(stored["table"], schema, "a synthesis"),
+            Domain.from_dict(stored["domain"]),
+            tuple(Attribute.from_dict(one) for one in stored["grids"]),
+            stored["max_rows"],
+            tuple(stored["impossible"]),
+            tuple(tuple(one) for one in stored["workload"]),
+            stored["max_cells"],
+            stored["max_memory"],
+        )
+
+    def plan(
+        self, mu_squared: Fraction, neighbours: Neighbours, domain: Domain | None = None
+    ) -> SynthesisPlan:
+        """How a mu^2 is divided; what needs too much memory is refused."""
+        found = domain or self.domain
+        return SynthesisPlan(
+            found,
+            mu_squared,
+            neighbours,
+            self.max_cells,
+            self.max_memory,
+            structural_zeros(found, self.impossible),
+            workload=self.workload,
+        )
+
+    def histogram(self, domain: Domain, neighbours: Neighbours) -> HistogramQuery:
+        """How rows are read."""
+        return HistogramQuery(self.table, domain, self.max_rows, neighbours)
+
+
+@dataclass(frozen=True)
+class SynthesisOrder(PlannedOrder):
+    """A synthesis with its price.
+
+    Guarantee:
+        Everything that `measure` reads of the data has rounded Gaussian noise; the sum of mu^2 is
+        `mu_squared` at most, which is the largest of the price.
+    """
+
+    facts: SynthesisFacts
+    price: Price
+    about: Neighbours
+    mu_squared: Fraction
+    kind = "synthesis"
+
+    @staticmethod
+    def of(facts: SynthesisFacts, price: Price, about: Neighbours) -> "SynthesisOrder":
+        """An order for the largest mu^2 of a price, rounded down."""
+        return SynthesisOrder(facts, price, about, largest_mu(price.epsilon, price.delta) ** 2)
+
+    @property
+    def binning(self) -> Fraction:
+        """The mu^2 of private bins."""
+        return self.mu_squared * _BINNING if self.facts.grids else Fraction(0)
+
+    @cached_property
+    def plan(self) -> SynthesisPlan:
+        """How the rest is divided, by public facts: bins that are yet to be chosen stand in."""
+        return self.facts.plan(self.mu_squared - self.binning, self.about)
+
+    @property
+    def guarantees(self) -> tuple[Charged, ...]:
+        """One: all of it is Gaussian."""
+        return (GDP.of_square(self.mu_squared, neighbours=self.about),)
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """What its guarantee speaks of."""
+        return self.about
+
+    @property
+    def tables(self) -> frozenset[str]:
+        """The table."""
+        return frozenset({self.facts.table.name})
+
+    @property
+    def text(self) -> str:
+        """What is asked, as the ledger stores it."""
+        asked = {
+            **self.facts.to_dict(),
+            "epsilon": str(self.price.epsilon),
+            "delta": str(self.price.delta),
+            "neighbours": self.about.value,
+        }
+        return json.dumps(asked, sort_keys=True)
+
+    def decisions(self) -> Mapping[str, Any]:
+        """How it will be measured."""
+        return {"version": 1, "mu_squared": str(self.mu_squared), "rounds": self.plan.rounds}
+
+    def explain(self, dialect: Dialect) -> OrderExplanation:
+        """What it will cost, what it needs, and how well marginals will be measured."""
+        query = self.facts.histogram(self.facts.domain, self.about)
+        per_round = self.plan.mu_squared * Fraction(7, 10) / max(self.plan.rounds, 1)
+        weight = query.person_weight / 1024
+        sigma = weight * (2 if self.about is Neighbours.CHANGE_ONE else 1) ** 0.5
+        sigma /= float(per_round) ** 0.5
+        facts = {
+            "rounds": self.plan.rounds,
+            "columns": list(self.facts.domain.names),
+            "private_bins": [one.name for one in self.facts.grids],
+            "memory_bytes": self.plan.memory,
+            "marginal_sigma": round(sigma, 1),
+            "max_rows_per_person": None if query.by_row else self.facts.max_rows,
+            "sql": [*map(str, query.statements(dialect)[0]), query.statements(dialect)[1]],
+        }
+        text = (
+            f"synthesis of {self.facts.table.name}: {len(self.facts.domain)} columns, at most "
+            f"{self.plan.rounds} pairs of them measured, each count with noise of about "
+            f"{sigma:,.0f} rows\nmemory: at most {self.plan.memory / 1e6:,.0f} MB\n"
+            + "\n".join(self.notes())
+        )
+        return OrderExplanation(self.price, self.about, text, facts)
+
+    def notes(self) -> tuple[str, ...]:
+        """What people are bounded by."""
+        return (self.facts.histogram(self.facts.domain, self.about).note,)
+
+    def seconds(self, bound: Callable[[Query], Work]) -> float:
+        """How long reading rows and fitting may take."""
+        return self._work(bound).seconds
+
+    def _work(self, bound: Callable[[Query], Work]) -> Work:
+        reading = bound(self.facts.histogram(self.facts.domain, self.about).query)
+        shape = self.facts.domain.shape()
+        cells = min(self.plan.max_cells, math.prod(shape)) + 100 * len(shape) ** 2
+        return replace(reading, seconds=reading.seconds + _SECONDS_A_CELL * cells)
+
+    # --- data, and after it ---------------------------------------------------------------------
+
+    def measure(self, engine: Engine, until: Deadline | None) -> bytes:
+        """Noisy marginals and the model they make."""
+        with engine.snapshot(until) as session:
+            domain = self._with_bins(session, engine.dialect)
+            histogram = self.facts.histogram(domain, self.about).read(session, engine.dialect)
+        plan = self.facts.plan(self.plan.mu_squared, self.about, domain)
+        # From the first draw on nothing may fail: a second attempt would draw again. What is left
+        # to do is bounded by the plan.
+        result = synthesize(histogram, plan)
+        made = Synthesis(domain, result, fresh_key(), self.guarantees[0])
+        self._check_spent(made)
+        return made.to_bytes()
+
+    def _with_bins(self, session: Session, dialect: Dialect) -> Domain:
+        """The domain with private bins where a number has no bounds."""
+        chosen: dict[str, Attribute] = {}
+        for grid in self.facts.grids:
+            alone = self.facts.histogram(Domain((grid,)), self.about).read(session, dialect)
+            chosen[grid.name] = _choose_bins(alone, grid, self.binning / len(self.facts.grids))
+        return Domain(tuple(chosen.get(one.name, one) for one in self.facts.domain))
+
+    def _check_spent(self, made: Synthesis) -> None:
+        if made.result.spent + self.binning > self.mu_squared:
+            raise InvariantBroken(
+                "what was measured is not what was charged",
+                why="it gives away more than the plan says, and nothing was released",
+                fix="report this as a fault",
+            )
+
+    def present(self, measured: bytes) -> SynthesisRelease:
+        """The release: a function of what is stored."""
+        made = Synthesis.from_bytes(measured)
+        self._check_spent(made)
+        by_row = isinstance(self.facts.table.unit, EachRow)
+        unit = "one row" if by_row else "one person, with all their rows"
+        return SynthesisRelease(made, self.price, unit, self.notes())
+
+
+def _choose_bins(alone: JointHistogram, grid: Attribute, mu_squared: Fraction) -> Attribute:
+    return private_bins(measure_marginal(alone, (grid.name,), mu_squared), grid)
+
+
+@dataclass(frozen=True)
+class UnpricedSynthesis(UnpricedOrder[SynthesisOrder]):
+    """A synthesis and what it is asked for."""
+
+    facts: SynthesisFacts
+    asked_price: Asked
+
+    @property
+    def tables(self) -> frozenset[str]:
+        """The table."""
+        return frozenset({self.facts.table.name})
+
+    def work(self, bound: Callable[[Query], Work]) -> Work:
+        """What reading rows and fitting can take."""
+        placeholder = SynthesisOrder(self.facts, Price(1), _ANY, Fraction(1))
+        return placeholder._work(bound)  # noqa: SLF001 - of the same module
+
+    def plan(self, at: QuoteContext) -> SynthesisOrder:
+        """Decide how it is measured; refused where there is no delta, or too little memory."""
+        price = gaussian_price(self.asked_price, at, "a synthesis")
+        order = SynthesisOrder.of(self.facts, price, at.neighbours)
+        order.plan.rounds  # noqa: B018 - what needs too much memory is refused now
+        return order
+
+
+_ANY = Neighbours.ADD_REMOVE
+
+
+class SynthesisKind(OrderKind):
+    """Synthetic tables: `table`, `epsilon`, and perhaps `delta`, `columns`, `bins` and others."""
+
+    name = "synthesis"
+
+    def parse(self, spec: Mapping[str, Any], schema: Schema) -> UnpricedSynthesis:
+        """Which table, which columns and cells, which constraints, for which price."""
+        said = read_fields(spec, "a synthesis", needed=("table", "epsilon"), allowed=_FIELDS)
+        with readable("a synthesis", 'pass {"table": "visits", "epsilon": "1", "delta": "1e-6"}'):
+            table = read_table(said["table"], schema, "a synthesis")
+            domain, grids = _read_domain(table, said)
+            impossible = tuple(
+                read_fields(one, "impossible") for one in said.get("impossible") or ()
+            )
+            _check_public(impossible, grids)
+            facts = SynthesisFacts(
+                table,
+                domain,
+                grids,
+                read_max_rows(said, table),
+                impossible,
+                tuple(_marginal(one, domain) for one in said.get("workload") or ()),
+                whole(said.get("max_cells") or MAX_CELLS, "max_cells", at_least=1),
+                whole(said.get("max_memory") or MAX_MEMORY, "max_memory", at_least=1),
+            )
+            return UnpricedSynthesis(facts, read_asked(said))
+
+    def read(self, order: Order, schema: Schema) -> SynthesisOrder:
+        """The plan that was stored."""
+        stored, decided = json.loads(order.plan), order.decisions or {}
+        facts, about = SynthesisFacts.from_dict(stored, schema), Neighbours(stored["neighbours"])
+        return SynthesisOrder(facts, self.price(order), about, Fraction(decided["mu_squared"]))
+
+    def price(self, order: Order) -> Price:
+        """What was typed."""
+        stored = json.loads(order.plan)
+        return Price(Fraction(stored["epsilon"]), Fraction(stored["delta"]))
+
+    def release(self, stored: bytes) -> SynthesisRelease:
+        """A synthetic table."""
+        return SynthesisRelease.from_bytes(stored)
+
+
+# --- reading ------------------------------------------------------------------------------------
+
+
+def _read_domain(table: Table, said: Mapping[str, Any]) -> tuple[Domain, tuple[Attribute, ...]]:
+    """The cells of the columns that are asked for, and the grids of those without bounds."""
+    asked = said.get("columns")
+    names = columns_of(table) if asked is None else several(asked, "columns")
+    attributes, grids = [], []
+    for name, of, count in read_columns(table, names, said.get("bins")):
+        if of.kind.is_number and of.range is None and of.keys is None:
+            grids.append(logarithmic_grid(name, of.kind, nullable=of.nullable))
+            attributes.append(_stand_in(name, of.kind, nullable=of.nullable))
+        else:
+            attributes.append(Attribute.of(name, of, bins=count))
+    return Domain(tuple(attributes)), tuple(grids)
+
+
+def _check_public(impossible: Iterable[Mapping[str, Any]], grids: Iterable[Attribute]) -> None:
+    """Refuse constraints on bins that are yet to be chosen: nobody can say what is impossible."""
+    for name in (one.name for one in grids if any(one.name in said for said in impossible)):
+        raise InputError(
+            f"an impossible value of {name}, which has no bounds",
+            why="its bins are chosen privately, and a constraint is about whole bins",
+            fix=f"declare Bounds(low, high) or Keys([...]) for {name}",
+        )
+
+
+def _stand_in(name: str, kind: Kind, *, nullable: bool) -> Attribute:
+    """As many bins as will be chosen at most."""
+    return Attribute(name, kind, edges=tuple(range(BINS + 1)), nullable=nullable)
+
+
+def _marginal(names: Any, domain: Domain) -> tuple[str, ...]:
+    found = several(names, "columns of the workload")
+    for name in found:
+        domain.place(name)
+    return tuple(found)

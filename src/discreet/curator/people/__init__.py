@@ -1,0 +1,1 @@
+"""Budgets that belong to people: their balances, limits and statements."""

@@ -1,0 +1,447 @@
+"""Everybody's own balance: a fold of the ledger over the data, and nothing else.
+
+    charges and limits, in the order of the ledger ──┐
+    the data that each charge was made for ──────────┴──> what each person has spent
+
+Who takes part in a question follows from the entries before it, so nothing has to be written down
+between a charge and its noise: a crash loses time, and never a charge. Two questions may be
+measured side by side; whose turn is first is the order of their charges.
+"""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from discreet.answer.execute.individual import Shares, read_shares
+from discreet.answer.execute.totals import put_domains
+from discreet.answer.measurement_plan import MeasurementPlan
+from discreet.answer.plan.sql_statements import SetStatements
+from discreet.curator.data import registry
+from discreet.curator.data.data_store import DataStore
+from discreet.curator.data.table_checks import unit_kind
+from discreet.curator.fork_safety import FORKS
+from discreet.curator.ledger.entries import Entry
+from discreet.curator.ledger.ledger import Ledger
+from discreet.curator.ledger.orders import Order
+from discreet.curator.orders.stored_orders import StoredOrder
+from discreet.curator.people.balance_table import BalanceTable, StoredBalances
+from discreet.curator.people.person_charges import (
+    ByAccount,
+    added_costs,
+    bounding_of,
+    charge_salt,
+    charged_sets,
+    set_prices,
+    share_signature,
+)
+from discreet.curator.people.person_limits import (
+    BUDGET,
+    Population,
+    hash_person,
+    limits_after,
+    population_of,
+)
+from discreet.engines.engine import ARROW, Deadline, Engine, Session
+from discreet.errors import LedgerError
+from discreet.plan.kinds import Kind
+from discreet.plan.schema import PERSON, EachRow, PersonPeriod, Table
+from discreet.privacy.budgets.individual_balances import (
+    IndividualBalances,
+    share_costs,
+)
+from discreet.sql.writer.individual import WHOLE_SHARE, keyed_person
+from discreet.sql.writer.stored_view import PERIOD_ENDS
+
+_MOST_KEPT: Final = 1 << 28
+"""Bytes of shares that are kept for charges which ask the same again."""
+
+_SAVED_EVERY, _WORTH_SAVING = 1000, 16
+"""Charges after which balances are saved; of fewer than the second it is not worth the writing."""
+
+_MASKS: Final = 256
+"""Charges of which it is remembered who was left out; older ones are computed again."""
+
+
+@dataclass(frozen=True, slots=True)
+class PersonCharge:
+    """One charge as it was for one account of a person: its number, what it took in units.
+
+    `took_part` is False where the account could not pay: then nothing of it was in the charge.
+    """
+
+    sequence: int
+    account: int
+    units: int
+    took_part: bool
+
+
+@dataclass(slots=True)
+class _Watch:
+    """What became of one person, by the hash of their name."""
+
+    hash: str
+    found: list[PersonCharge] = field(default_factory=list)
+
+
+class PersonAccounts:
+    """The balances of one population, up to some entry of the ledger.
+
+    Guarantee:
+        Nobody takes part in charges of more than their limit in all, in any dataset of the
+        population, whatever was asked, cancelled, failed or killed: every charge is folded in, at
+        least at what it cost that person.
+    Neighbours:
+        One person added or removed, in all datasets of the population.
+    Edge cases:
+        People are known by the keyed hash of their name, from the first charge they are in. Where
+        the unit is a person in a period, each period of a person is an account of its own, and a
+        limit of the person holds in each.
+        Charges that failed count: data may have been read for them. A charge for data that is not
+        there any more is an error, and nobody is asked about until it is back.
+    """
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        data_store: DataStore,
+        population: Population,
+        key: str,
+        table: BalanceTable | None = None,
+    ) -> None:
+        self._ledger, self._data_store = ledger, data_store
+        self.population, self._key = population, key
+        self.balances = IndividualBalances(population.limit)
+        self.sequence = 0
+        self._lock = threading.RLock()
+        self.name_kind, self.every = _kind_of(data_store, population.datasets)
+        self._kind = Kind.TEXT if self.every else self.name_kind
+        known = Kind.INTEGER if self._kind in (Kind.REAL, Kind.TIMESTAMP) else self._kind
+        self._names = pa.array([], ARROW[known])
+        self._places = np.zeros(0, dtype=np.int64)
+        self._hashes = self._owners = np.zeros(0, dtype="S32")
+        self._stored: dict[bytes, int] = {}
+        self._limited: dict[str, int] = {}
+        self._closed: set[str] = set()
+        self._left: OrderedDict[int, NDArray[np.int64]] = OrderedDict()
+        self._shares: OrderedDict[str, list[ByAccount]] = OrderedDict()
+        self._watch: _Watch | None = None
+        self._table, self._unsaved = table, 0
+        self._load()
+
+    # --- the table ------------------------------------------------------------------------------
+
+    def _load(self) -> None:
+        """Begin with the balances that were saved, whose names are learnt as they are met."""
+        found = None if self._table is None else self._table.load(self._ledger)
+        if found is None:
+            return
+        self.balances.join(len(found.spent))
+        self.balances.spent[:] = found.spent
+        self._hashes, self._owners, self.sequence = found.hashes, found.owners, found.sequence
+        self._stored = {one: place for place, one in enumerate(found.hashes.tolist())}
+        for entry in limits_after(self._ledger, self.population.datasets, until=found.sequence):
+            self._limit(entry)
+
+    def save(self) -> None:
+        """Write down what is folded in, unless that is little."""
+        with self._lock:
+            if self._table is not None and self._unsaved >= _WORTH_SAVING:
+                told = (self._hashes, self._owners, self.balances.spent)
+                self._table.save(StoredBalances(self.sequence, *told), self._ledger)
+                self._unsaved = 0
+
+    # --- the fold -------------------------------------------------------------------------------
+
+    def catch_up(self, until: int, engine: Engine, deadline: Deadline | None = None) -> None:
+        """Fold in all entries up to a number."""
+        with self._lock:
+            for entry in self._entries(until):
+                if entry.kind == "charged":
+                    self._take(entry, self._shares_of(entry, engine, deadline))
+                else:
+                    self._limit(entry)
+                self.sequence = entry.sequence
+            self.sequence = max(self.sequence, until)
+            if self._unsaved >= _SAVED_EVERY:
+                self.save()
+
+    def behind(self, until: int) -> int:
+        """How many charges are not folded in yet; a public number."""
+        return len(self._ledger.charges(self.population.datasets, after=self.sequence, until=until))
+
+    def history(self, hash_: str, engine: Engine) -> tuple["PersonAccounts", list[PersonCharge]]:
+        """The balances from the beginning up to now, and what became of one person."""
+        again = PersonAccounts(self._ledger, self._data_store, self.population, self._key)
+        again._watch = _Watch(hash_)
+        again.catch_up(self._ledger.head().sequence, engine)
+        return again, again._watch.found
+
+    def hash_of(self, unit: object, engine: Engine) -> str:
+        """What stands for a person here, whether they are in the data or not."""
+        return hash_person(engine, unit, self.name_kind, self._key, written=self.every is not None)
+
+    def _entries(self, until: int) -> list[Entry]:
+        datasets, after = self.population.datasets, self.sequence
+        charges = self._ledger.charges(datasets, after=after, until=until)
+        limits = limits_after(self._ledger, datasets, after=after, until=until)
+        return sorted([*charges, *limits], key=lambda entry: entry.sequence)
+
+    def _limit(self, entry: Entry) -> None:
+        hash_, units = entry.facts["account"], int(entry.facts["units"])
+        if hash_ in self._closed:
+            return
+        if entry.facts.get("final") is True:
+            self._closed.add(hash_)
+        self._limited[hash_] = units
+        self.balances.limits[self._owners == hash_.encode()] = units
+
+    def _take(self, entry: Entry, shares: Sequence[ByAccount]) -> None:
+        """Charge everybody who can pay for a question, in all its sets or in none."""
+        parts = [
+            (places, share_costs(rows, prices, WHOLE_SHARE))
+            for (places, rows), prices in zip(shares, set_prices(entry), strict=True)
+        ]
+        places, costs = parts[0] if len(parts) == 1 else added_costs(parts)
+        admitted = self.balances.charge(places, costs)
+        self._unsaved += 1
+        self._left[entry.sequence] = places[~admitted]
+        while len(self._left) > _MASKS:
+            self._left.popitem(last=False)
+        if self._watch is not None:
+            self._look(self._watch, entry.sequence, places, costs, admitted)
+
+    def _look(
+        self,
+        watch: _Watch,
+        sequence: int,
+        places: NDArray[np.int64],
+        costs: NDArray[np.int64],
+        admitted: NDArray[np.bool_],
+    ) -> None:
+        for at in np.flatnonzero(self._owners[places] == watch.hash.encode()):
+            told = (int(places[at]), int(costs[at]), bool(admitted[at]))
+            watch.found.append(PersonCharge(sequence, *told))
+
+    # --- one question ---------------------------------------------------------------------------
+
+    def admission(self, sequence: int, engine: Engine, until: Deadline | None) -> "ChargeAdmission":
+        """Who takes part in a charge, to be asked once data is read for it."""
+        return ChargeAdmission(self, sequence, charge_salt(self._key, sequence), engine, until)
+
+    def left_out(
+        self, asked: "ChargeAdmission", statements: SetStatements, session: Session
+    ) -> pa.Table:
+        """Who is left out of a charge; the session has its people bounded."""
+        sequence = asked.sequence
+        with self._lock:
+            self.catch_up(sequence - 1, asked.engine, asked.until)
+            if self.sequence < sequence:
+                self._admit_now(asked, statements, session)
+            if sequence in self._left:
+                return self._named(self._left[sequence])
+        again = PersonAccounts(self._ledger, self._data_store, self.population, self._key)
+        again.catch_up(sequence, asked.engine, asked.until)
+        return again._named(again._left[sequence])
+
+    def _admit_now(
+        self, asked: "ChargeAdmission", statements: SetStatements, session: Session
+    ) -> None:
+        """Fold a charge in with what its own session reads: most questions have one set."""
+        [entry] = self._ledger.charges(
+            self.population.datasets, after=asked.sequence - 1, until=asked.sequence
+        )
+        if len(charged_sets(entry)) > 1:
+            shares = self._shares_of(entry, asked.engine, asked.until)
+        else:
+            shares = [self._joined(statements, session)]
+        self._take(entry, shares)
+        self.sequence = entry.sequence
+
+    def _named(self, places: NDArray[np.int64]) -> pa.Table:
+        named = np.full(self.balances.people, -1, dtype=np.int64)
+        named[self._places] = np.arange(len(self._places))
+        return pa.table({PERSON: self._names.take(pa.array(named[places]))})
+
+    # --- what people add ------------------------------------------------------------------------
+
+    def _read(self, entry: Entry) -> MeasurementPlan:
+        """The plan of a charge, against the data that it was made for."""
+        order = Order.from_dict(entry.by, entry.facts)
+        asked, tables = StoredOrder.parse(order.plan), self._data_store.tables
+        used = self._data_store.check(asked.tables, order.data_version)
+        if registry.version(used) != order.version or order.decisions is None:
+            raise LedgerError(
+                "a charge was made for another version of the data",
+                why="what each person has spent follows from the data that was read",
+                fix="put that version of the data back",
+            )
+        query = asked.question(tables.schema)
+        return MeasurementPlan.from_dict(order.decisions, query, asked.price, asked.neighbours)
+
+    def _shares_of(self, entry: Entry, engine: Engine, until: Deadline | None) -> list[ByAccount]:
+        """The shares of a charge in sessions of its own, unless the same was asked lately.
+
+        Why: what people add depends on the question and the limits, and not on the price; on the
+        number of the charge only where a secret chooses rows.
+        """
+        name = share_signature(entry)
+        if name in self._shares:
+            self._shares.move_to_end(name)
+            return self._shares[name]
+        salt, plan = charge_salt(self._key, entry.sequence), self._read(entry)
+        order = Order.from_dict(entry.by, entry.facts)
+        named = StoredOrder.parse(order.plan).tables
+        engine = self._data_store.open_at(named, order.dataset, order.data_version)
+        sets = [SetStatements.of(one, engine.dialect, salt, participants=True) for one in plan.sets]
+        found = [self._computed(one, engine, until) for one in sets]
+        if not any(salt in text for one in sets for _, text in bounding_of(one)):
+            self._shares[name] = found
+            while len(self._shares) > 1 and self._kept_bytes() > _MOST_KEPT:
+                self._shares.popitem(last=False)
+        return found
+
+    def _kept_bytes(self) -> int:
+        return sum(
+            places.nbytes + rows.nbytes for kept in self._shares.values() for places, rows in kept
+        )
+
+    def _computed(
+        self, statements: SetStatements, engine: Engine, until: Deadline | None
+    ) -> ByAccount:
+        with engine.snapshot(until) as session:
+            put_domains(statements.plan.query, session)
+            for kept in bounding_of(statements):
+                session.keep(*kept)
+            return self._joined(statements, session)
+
+    def _joined(self, statements: SetStatements, session: Session) -> ByAccount:
+        """The shares of a set by account; whoever is new has an account from now on."""
+        known = pa.table({PERSON: self._names, "account": pa.array(self._places)})
+        first = self.balances.people
+        read = read_shares(statements, session, known, first, (self._kind, self._key))
+        if not len(read.names):
+            return read.places, read.shares
+        new = self._join(read, session)
+        places = read.places.copy()
+        places[places >= first] = new[places[places >= first] - first]
+        return places, read.shares
+
+    def _join(self, read: Shares, session: Session) -> NDArray[np.int64]:
+        """The accounts of people whose names are new: those that were saved, or the next ones.
+
+        The engine may break off: whatever it tells is read before any account is there, and a name
+        is known once its account has its limit.
+        """
+        hashes = read.hashes.tolist()
+        new = np.array([self._stored.get(one, -1) for one in hashes], dtype=np.int64)
+        fresh, first = new < 0, self.balances.people
+        new[fresh] = first + np.arange(int(fresh.sum()))
+        joined = read.hashes[fresh]
+        owners = self._owners_of(read.names, session)[fresh] if self.every else joined
+        self.balances.join(len(joined))
+        self._hashes = np.concatenate([self._hashes, joined])
+        self._owners = np.concatenate([self._owners, owners])
+        for hash_, units in self._limited.items():
+            self.balances.limits[first:][owners == hash_.encode()] = units
+        self._names = pa.concat_arrays([self._names, read.names.cast(self._names.type)])
+        self._places = np.concatenate([self._places, new])
+        return new
+
+    def _owners_of(self, names: pa.Array, session: Session) -> NDArray[np.bytes_]:
+        """The keyed hashes of the people behind accounts of periods."""
+        people = [one.partition(PERIOD_ENDS)[2] for one in names.to_pylist()]
+        session.put("owners", pa.table({"i": np.arange(len(people)), "who": people}))
+        text = keyed_person(self._data_store.dialect(()), "who", Kind.TEXT, self._key)
+        found = np.zeros(len(people), dtype="S32")
+        for batch in session.stream(f"SELECT i, {text} AS h FROM owners"):  # noqa: S608 - a keyed hash
+            at = batch.column(0).to_numpy()
+            found[at] = [one.encode() for one in batch.column(1).to_pylist()]
+        return found
+
+
+class Populations:
+    """The accounts of people of all datasets that have such, folded as far as anybody asked."""
+
+    def __init__(self, ledger: Ledger, data_store: DataStore) -> None:
+        self._ledger, self._data_store = ledger, data_store
+        self.renew()
+        FORKS.renew_in_child(self)
+
+    def renew(self) -> None:
+        """Begin anew: everything is computed from the ledger again."""
+        self._lock = threading.Lock()
+        self._known: dict[Population, PersonAccounts] = {}
+
+    def of(self, dataset: str) -> PersonAccounts:
+        """The accounts of a dataset's people, with those of all linked datasets."""
+        key = self._data_store.person_key()
+        population = population_of(self._ledger, dataset, key)
+        with self._lock:
+            if population not in self._known:
+                folder = self._data_store.place
+                table = None if folder is None else BalanceTable(folder, population, key)
+                made = PersonAccounts(self._ledger, self._data_store, population, key, table)
+                self._known[population] = made
+            return self._known[population]
+
+    def save(self) -> None:
+        """Write all balances down, for whoever opens the folder next."""
+        for one in tuple(self._known.values()):
+            one.save()
+
+    def check(self, dataset: str) -> None:
+        """Refuse to ask where balances could not be told: by public facts, before any charge."""
+        datasets = self.of(dataset).population.datasets
+        tables = self._data_store.tables.tables.values()
+        self._data_store.check([one.table.name for one in tables if one.dataset in datasets])
+        self._data_store.check_parts(datasets, self._ledger.appended)
+
+    def catch_up(self) -> None:
+        """Fold in everything that was charged so far, so that the next question need not."""
+        now = self._ledger.head().sequence
+        for dataset in {str(one.facts["dataset"]) for one in self._ledger.noted(BUDGET)}:
+            self.of(dataset).catch_up(now, self._data_store.open_for([dataset]))
+
+
+@dataclass(slots=True)
+class ChargeAdmission:
+    """Who takes part in one charge: the same for all its grouping sets."""
+
+    accounts: PersonAccounts
+    sequence: int
+    salt: str
+    engine: Engine
+    until: Deadline | None
+    _decided: pa.Table | None = None
+
+    def left_out(self, statements: SetStatements, session: Session) -> pa.Table:
+        """Decided once."""
+        if self._decided is None:
+            self._decided = self.accounts.left_out(self, statements, session)
+        return self._decided
+
+
+def _kind_of(data_store: DataStore, datasets: Sequence[str]) -> tuple[Kind, str | None]:
+    """The kind of the column that names people, and the period of an account; None for life."""
+    tables, kinds = data_store.tables, set[tuple[Kind, str | None, str]]()
+    for one in tables.tables.values():
+        if one.dataset in datasets and isinstance(one.table, Table):
+            hops, unit = tables.schema.path(one.table)
+            owner = tables.schema.tables[hops[-1].table] if hops else one.table
+            if not isinstance(unit, EachRow):
+                every = unit.every if isinstance(unit, PersonPeriod) else None
+                named = unit_kind(tables.schema, one.table)
+                kinds.add((owner.columns[unit.column].kind, every, named))
+    if len(kinds) == 1:
+        return kinds.pop()[:2]
+    raise LedgerError(
+        "people with budgets of their own are named in several ways, or in none",
+        why="an account is found by the name of the person, in one kind",
+        fix="name people by one kind of column in all linked datasets",
+    )
