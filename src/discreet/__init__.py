@@ -92,7 +92,7 @@ _HOMES = {
     "answer.plan.accuracy": ["Accuracy"],
     "mechanisms.reusable_holdout": ["ReusableHoldout"],
     "curator.budget": ["Budget"],
-    "curator.census_plan": ["releases"],
+    "curator.orders.census.census_plan": ["releases"],
     "curator.data.intake": ["describe"],
     "curator.opening": ["Curator"],
     "engines.reading": ["Reading"],
