@@ -127,21 +127,32 @@ class PersonClasses:
         Edge cases: 0 and -0 are different values, NULL is one, and so is each NaN.
         """
         codes = _row_codes(len(accounts), columns)
-        order = np.lexsort((codes, accounts))
-        who, first, rows = np.unique(accounts[order], return_index=True, return_counts=True)
-        codes = codes[order]
-        most, kinds = int(codes.max(initial=0)) + 1, np.zeros(len(who), dtype=np.int64)
-        for i in range(min(int(rows.max(initial=0)), _ROWS_COMPARED)):
-            more = np.flatnonzero(rows > i)
-            pairs = kinds[more] * most + codes[first[more] + i]
-            after = int(kinds.max()) + 1  # whoever has no further row keeps another class
-            kinds[more] = after + np.unique(pairs, return_inverse=True)[1]
-        many = np.flatnonzero(rows > _ROWS_COMPARED)
-        kinds[many] = int(kinds.max(initial=0)) + 1 + np.arange(len(many))
-        _, one_of_each, classes = np.unique(kinds, return_index=True, return_inverse=True)
-        of = np.full(int(who.max(initial=-1)) + 1, -1, dtype=np.int32)
-        of[who] = classes
-        return PersonClasses(of, who[one_of_each])
+        rows = np.bincount(accounts)
+        who = np.flatnonzero(rows)
+        if rows.max(initial=0) <= 1:
+            kinds = np.empty(len(rows), dtype=np.int64)
+            kinds[accounts] = codes
+            kinds = kinds[who]
+        else:
+            kinds = _kinds(rows[who], codes[np.lexsort((codes, accounts))])
+        of = np.full(len(rows), -1, dtype=np.int32)
+        of[who] = kinds = _dense(kinds)
+        members = np.empty(int(kinds.max(initial=-1)) + 1, dtype=np.int64)
+        members[kinds] = who
+        return PersonClasses(of, members)
+
+
+def _kinds(rows: NDArray[np.int64], codes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """A number for each person, the same for the same codes: `rows` of them, in order."""
+    kinds, first = np.zeros(len(rows), dtype=np.int64), np.cumsum(rows) - rows
+    most = int(codes.max()) + 1
+    for i in range(min(int(rows.max()), _ROWS_COMPARED)):
+        more = np.flatnonzero(rows > i)
+        after = int(kinds.max()) + 1  # whoever has no further row keeps another number
+        kinds[more] = after + _dense(kinds[more] * most + codes[first[more] + i])
+    many = np.flatnonzero(rows > _ROWS_COMPARED)
+    kinds[many] = int(kinds.max()) + 1 + np.arange(len(many))
+    return kinds
 
 
 def _row_codes(rows: int, columns: Sequence[pa.ChunkedArray]) -> NDArray[np.int64]:
@@ -153,9 +164,18 @@ def _row_codes(rows: int, columns: Sequence[pa.ChunkedArray]) -> NDArray[np.int6
             bits = pa.array(values.fill_null(0).to_numpy().view(np.int64))
             values = pc.if_else(values.is_valid(), bits, pa.scalar(None, pa.int64()))
         found = values.dictionary_encode(null_encoding="encode")
-        pairs = codes * max(len(found.dictionary), 1) + found.indices.to_numpy()
-        codes = np.unique(pairs, return_inverse=True)[1]
+        codes = _dense(codes * max(len(found.dictionary), 1) + found.indices.to_numpy())
     return codes
+
+
+def _dense(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Numbers from 0 on without gaps, equal where `numbers` are; those are not negative."""
+    top = int(numbers.max(initial=0)) + 1
+    if top > 4 * len(numbers) + 1:
+        return np.unique(numbers, return_inverse=True)[1]
+    there = np.zeros(top, dtype=np.int64)
+    there[numbers] = 1
+    return (np.cumsum(there) - 1)[numbers]
 
 
 def render_rows(batch: Batch, dialect: Dialect) -> str:
