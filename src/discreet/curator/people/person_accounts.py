@@ -311,13 +311,13 @@ class PersonAccounts:
         return ClassCosts(of, np.append(costs, -1))
 
     def _classes_of(self, batch: Batch, until: Deadline | None) -> PersonClasses | None:
-        """The classes of people for charges of a batch; None where the table is too large."""
+        """The classes of people for charges of a batch; None for very large and remote tables."""
         if batch in self._classes:
             self._classes.move_to_end(batch)
             return self._classes[batch]
-        engine = self._engine_of(batch)
-        if engine.row_count(batch.table) > _MOST_ROWS:
-            return None
+        engine, table = self._engine_of(batch), self._data_store.tables.tables[batch.table]
+        if table.address or engine.row_count(batch.table) > _MOST_ROWS:
+            return None  # a server is sent no list of people
         rows = render_rows(batch, engine.dialect)
         columns = [f"c{i}" for i in range(len(batch.columns))]
         with engine.snapshot(until) as session:
