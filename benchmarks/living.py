@@ -63,7 +63,7 @@ def a_year():
     """The error of the last of 365 running totals of 100 cities, over that of one release."""
     keys = dp.Keys([f"city {i}" for i in range(CITIES)])
     rng = np.random.default_rng(7)
-    for bound in (1, 7, 30):
+    for bound in (1, 5, 20, 365):
         with dp.Curator.in_memory() as curator:
             empty = pa.table(
                 {
@@ -97,11 +97,13 @@ def a_year():
                 _receipt(curator, watched.charge)
             )
             mu = float(2 * planned.counter.rho) ** 0.5
+            stated = planned.counter.error() / FULL
             print(
                 f"at most {bound} days a person: deviation of the last day's totals "
-                f"{error[-1].std():.1f}, of all {error.std():.1f}; stated ± "
-                f"{planned.counter.error() / FULL:.1f}; over one release of the same rows at the "
-                f"same price: {planned.counter.error() / FULL / (1.96 * bound / mu):.2f}; "
+                f"{error[-1].std():.1f}, of all {error.std():.1f}; stated ± {stated:.1f}; at the "
+                f"same price, over one release of the last totals: "
+                f"{stated / (1.96 * bound / mu):.2f}; over one of each day by itself: "
+                f"{stated / (1.96 * bound**0.5 / mu):.2f}, of 3 sqrt(d) = {3 * bound**0.5:.2f}; "
                 f"{wall:.1f} s, {cpu:.1f} s of CPU for {DAYS} periods"
             )
 
@@ -111,6 +113,7 @@ def _receipt(curator, charge):
 
 
 def main():
+    """A year first; then the appending."""
     a_year()
     with tempfile.TemporaryDirectory() as folder:
         appending(Path(folder), ROWS)

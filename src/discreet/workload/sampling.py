@@ -63,7 +63,7 @@ def sample_rows(model: GraphicalModel, count: int, numbers: UniformNumbers) -> C
     evenly spaced in random order, so that counts differ from expectation by less than 1.
     """
     tree, places = model.tree, {name: i for i, name in enumerate(model.sizes)}
-    rows: Codes = np.zeros((count, len(places)), dtype=np.int64)
+    rows: Codes = np.zeros((count, len(places)), dtype=np.int64, order="F")  # column by column
     for clique, shared, belief in zip(tree.cliques, tree.separators, model.beliefs, strict=True):
         new = tuple(name for name in clique if name not in shared)
         axes = [clique.index(name) for name in (*shared, *new)]

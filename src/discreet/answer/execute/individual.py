@@ -4,9 +4,9 @@ The engine tells what each person would add (`Shares`); whoever keeps the balanc
 any total is computed, who is left out (`Admission`).
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -43,58 +43,56 @@ class Admission(Protocol):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Shares:
-    """What people add to each measurement of a grouping set, relative to the most one may add.
+class AccountRows:
+    """Rows of a SELECT, each with the account of its person.
 
-    `places` are accounts, each once; `shares` has a row for each and a column for each measurement.
-    `names` and `hashes` are of those whose name had none; places from `next_account` on stand for
+    `names` and `hashes` are of those whose name had none; accounts from `next_account` on stand for
     them, in this order.
     """
 
-    places: NDArray[np.int64]
-    shares: NDArray[np.int64]
+    accounts: NDArray[np.int64]
+    columns: list[pa.ChunkedArray]
     names: pa.Array
     hashes: NDArray[np.bytes_]
 
 
-def read_shares(
-    statements: SetStatements,
+RowsText: TypeAlias = Callable[[tuple[Kind, str] | None], str]
+"""A SELECT that `with_accounts` wrote, with or without names."""
+
+
+def read_rows(
+    text_of: RowsText,
     session: Session,
     accounts: pa.Table,
     next_account: int,
     names_by: tuple[Kind, str],
-) -> Shares:
-    """Ask the engine for the shares of everybody in a grouping set whose people are bounded.
+) -> AccountRows:
+    """Read rows of people by account.
 
     `accounts` says which account each known name has; `names_by` is the kind of names and the key
     of their hashes.
     """
-    contributions = statements.plan.contributions
-    assert contributions is not None  # noqa: S101 - narrowing: see check_individual
     session.put(ACCOUNTS, accounts)
     # Most people have an account: to hash the names of the others takes another look.
-    table = _read(session, statements.shares(contributions))
+    table = _read(session, text_of(None))
     if table is not None and table.column("account").null_count:
-        table = _read(session, statements.shares(contributions, names_by))
+        table = _read(session, text_of(names_by))
     names, hashes = accounts.column(0).slice(0, 0).combine_chunks(), np.zeros(0, dtype="S32")
-    columns = len(statements.plan.costs)
     if table is None:
-        nobody = np.zeros((0, columns), dtype=np.int64)
-        return Shares(np.zeros(0, dtype=np.int64), nobody, names, hashes)
+        return AccountRows(np.zeros(0, dtype=np.int64), [], names, hashes)
     account = table.column("account").combine_chunks()
-    shares = [table.column(f"q{i}").to_numpy() for i in range(columns)]
+    columns = [table.column(n) for n in table.column_names if n not in ("account", "h", "p")]
     if not account.null_count:
-        places = account.to_numpy()
-    else:
-        new = pc.is_null(account)
-        found = table.column("p").filter(new).combine_chunks().dictionary_encode()
-        names, which = found.dictionary, found.indices.to_numpy()
-        first = np.empty(len(names), dtype=np.int64)
-        first[which[::-1]] = np.arange(len(which) - 1, -1, -1)
-        hashes = _digits(table.column("h").filter(new).combine_chunks())[first]
-        places = account.fill_null(-1).to_numpy().copy()
-        places[places < 0] = next_account + which
-    return Shares(*_by_account(places, shares), names, hashes)
+        return AccountRows(account.to_numpy(), columns, names, hashes)
+    new = pc.is_null(account)
+    found = table.column("p").filter(new).combine_chunks().dictionary_encode()
+    names, which = found.dictionary, found.indices.to_numpy()
+    first = np.empty(len(names), dtype=np.int64)
+    first[which[::-1]] = np.arange(len(which) - 1, -1, -1)
+    hashes = _digits(table.column("h").filter(new).combine_chunks())[first]
+    places = account.fill_null(-1).to_numpy().copy()
+    places[places < 0] = next_account + which
+    return AccountRows(places, columns, names, hashes)
 
 
 def _read(session: Session, text: str) -> pa.Table | None:
@@ -103,10 +101,10 @@ def _read(session: Session, text: str) -> pa.Table | None:
     return pa.Table.from_batches(batches) if batches else None
 
 
-def _by_account(
-    places: NDArray[np.int64], shares: list[NDArray[np.int64]]
+def by_account(
+    places: NDArray[np.int64], shares: Sequence[NDArray[np.int64]]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Each account once, with its share of all groups, held to the whole.
+    """Each account once, with its share of all groups in each measurement, held to the whole.
 
     Why: doubles add whole numbers exactly up to 2^53, and above the whole nothing matters.
     """

@@ -15,7 +15,7 @@ from discreet.plan.remembered import remember
 from discreet.plan.statistics import Distinct, Ranks, needed
 from discreet.sql.writer.compile import SECRET, CompiledQuery, Kept
 from discreet.sql.writer.dialect import Dialect
-from discreet.sql.writer.individual import MeasuredTotals, render_shares
+from discreet.sql.writer.individual import MeasuredTotals, render_shares, with_accounts
 
 _SALT = secrets.token_hex(16)
 """Where the salt will stand in compiled texts; nobody knows it, so no question has it in it."""
@@ -69,12 +69,23 @@ class SetStatements:
         weights = [f"{name} AS ({select})" for name, select in self._weights(contributions)]
         return f"WITH {', '.join(weights)} {text}" if weights else text
 
-    def shares(
+    def shares(self, contributions: ContributionBounds) -> str:
+        """What each person adds to each measurement, group by group."""
+        weights = [f"{name} AS ({select})" for name, select in self._weights(contributions)]
+        text = render_shares(self.compiled, self.measured(contributions))
+        return f"WITH {', '.join(weights)} {text}" if weights else text
+
+    def shares_by_account(
         self, contributions: ContributionBounds, names: tuple[Kind, str] | None = None
     ) -> str:
-        """What each person adds to each measurement, by account; with the `names` of new people."""
+        """The same by account; with the `names` of people who have none."""
+        columns = [f"q{i}" for i in range(len(self.plan.costs))]
+        return with_accounts(self.shares(contributions), columns, self.compiled.dialect, names)
+
+    def measured(self, contributions: ContributionBounds) -> list[MeasuredTotals]:
+        """Each measurement by the places of its totals."""
         places = self.compiled.statistics.index
-        measured = [
+        return [
             MeasuredTotals(
                 tuple(places(statistic) for statistic in one.strategy.statistics),
                 one.strategy.combinations,
@@ -82,9 +93,11 @@ class SetStatements:
             )
             for one in self.plan.measurements(contributions)
         ]
-        weights = [f"{name} AS ({select})" for name, select in self._weights(contributions)]
-        text = render_shares(self.compiled, measured, names)
-        return f"WITH {', '.join(weights)} {text}" if weights else text
+
+    @property
+    def is_salted(self) -> bool:
+        """Whether the question's secret chooses rows of a person."""
+        return _SALT in self.compiled.pairs.select
 
     @property
     def _ranked(self) -> bool:
@@ -116,7 +129,7 @@ class SetStatements:
             *map(str, self.people()),
             *self.histograms(),
             *map(str, self.bounding(contributions)),
-            *([self.shares(contributions)] if self.compiled.participants else []),
+            *([self.shares_by_account(contributions)] if self.compiled.participants else []),
             self.totals(contributions),
             *(self.distincts(one, contributions) for one in kinds if isinstance(one, Distinct)),
             *(self.ranks(one) for one in kinds if isinstance(one, Ranks)),

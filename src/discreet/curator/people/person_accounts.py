@@ -9,16 +9,18 @@ measured side by side; whose turn is first is the order of their charges.
 """
 
 import threading
-from collections import OrderedDict
-from collections.abc import Sequence
+from collections import OrderedDict, defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from functools import partial
+from itertools import groupby
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from discreet.answer.execute.individual import Shares, read_shares
+from discreet.answer.execute.individual import AccountRows, RowsText, by_account, read_rows
 from discreet.answer.execute.totals import put_domains
 from discreet.answer.measurement_plan import MeasurementPlan
 from discreet.answer.plan.sql_statements import SetStatements
@@ -31,13 +33,19 @@ from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.orders import Order
 from discreet.curator.orders.stored_orders import StoredOrder
 from discreet.curator.people.balance_table import BalanceTable, StoredBalances
+from discreet.curator.people.charge_batches import (
+    Batch,
+    PersonClasses,
+    ReadCharge,
+    read_costs,
+    render_rows,
+)
 from discreet.curator.people.person_charges import (
     ByAccount,
-    added_costs,
     bounding_of,
+    charge_costs,
     charge_salt,
     charged_sets,
-    set_prices,
     share_signature,
 )
 from discreet.curator.people.person_limits import (
@@ -51,21 +59,24 @@ from discreet.engines.engine import ARROW, Deadline, Engine, Session
 from discreet.errors import LedgerError
 from discreet.plan.kinds import Kind
 from discreet.plan.schema import PERSON, EachRow, PersonPeriod, Table
-from discreet.privacy.budgets.individual_balances import (
-    IndividualBalances,
-    share_costs,
-)
-from discreet.sql.writer.individual import WHOLE_SHARE, keyed_person
+from discreet.privacy.budgets.individual_balances import ClassCosts, IndividualBalances
+from discreet.sql.writer.individual import keyed_person, with_accounts
 from discreet.sql.writer.stored_view import PERIOD_ENDS
 
 _MOST_KEPT: Final = 1 << 28
-"""Bytes of shares that are kept for charges which ask the same again."""
+"""Bytes of shares that are kept for charges which ask the same again; of costs of one batch."""
 
 _SAVED_EVERY, _WORTH_SAVING = 1000, 16
 """Charges after which balances are saved; of fewer than the second it is not worth the writing."""
 
+_MANY, _WINDOW, _WORTH_CLASSES = 32, 1024, 8
+"""Entries that are folded in batches, at most at once; charges that are worth finding classes."""
+
+_MOST_ROWS: Final = 1 << 24
+"""Rows of a table whose people are put into classes; charges about larger ones are read alone."""
+
 _MASKS: Final = 256
-"""Charges of which it is remembered who was left out; older ones are computed again."""
+"""Charges of which it is remembered who was left out; of others it is computed again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +141,7 @@ class PersonAccounts:
         self._closed: set[str] = set()
         self._left: OrderedDict[int, NDArray[np.int64]] = OrderedDict()
         self._shares: OrderedDict[str, list[ByAccount]] = OrderedDict()
+        self._classes: OrderedDict[Batch, PersonClasses] = OrderedDict()
         self._watch: _Watch | None = None
         self._table, self._unsaved = table, 0
         self._load()
@@ -159,11 +171,14 @@ class PersonAccounts:
     # --- the fold -------------------------------------------------------------------------------
 
     def catch_up(self, until: int, engine: Engine, deadline: Deadline | None = None) -> None:
-        """Fold in all entries up to a number."""
+        """Fold in all entries up to a number: very many in batches, few one by one."""
         with self._lock:
-            for entry in self._entries(until):
+            entries = self._entries(until)
+            while len(entries) >= _MANY:
+                entries = entries[self._fold(self._batched(entries[:_WINDOW], deadline)) :]
+            for entry in entries:
                 if entry.kind == "charged":
-                    self._take(entry, self._shares_of(entry, engine, deadline))
+                    self._take(entry, self._shares_of(self._read(entry), deadline))
                 else:
                     self._limit(entry)
                 self.sequence = entry.sequence
@@ -203,11 +218,7 @@ class PersonAccounts:
 
     def _take(self, entry: Entry, shares: Sequence[ByAccount]) -> None:
         """Charge everybody who can pay for a question, in all its sets or in none."""
-        parts = [
-            (places, share_costs(rows, prices, WHOLE_SHARE))
-            for (places, rows), prices in zip(shares, set_prices(entry), strict=True)
-        ]
-        places, costs = parts[0] if len(parts) == 1 else added_costs(parts)
+        places, costs = charge_costs(entry, shares)
         admitted = self.balances.charge(places, costs)
         self._unsaved += 1
         self._left[entry.sequence] = places[~admitted]
@@ -224,9 +235,103 @@ class PersonAccounts:
         costs: NDArray[np.int64],
         admitted: NDArray[np.bool_],
     ) -> None:
-        for at in np.flatnonzero(self._owners[places] == watch.hash.encode()):
+        mine = self._owners[places] == watch.hash.encode()
+        for at in np.flatnonzero(mine & (costs >= 0)):
             told = (int(places[at]), int(costs[at]), bool(admitted[at]))
             watch.found.append(PersonCharge(sequence, *told))
+
+    # --- many charges ---------------------------------------------------------------------------
+
+    def _fold(self, batch: Sequence[tuple[Entry, ClassCosts | None]]) -> int:
+        """Fold in entries whose costs are known, limits between them in their turn; how many."""
+        for is_charge, some in groupby(batch, key=lambda one: one[1] is not None):
+            run = list(some)
+            if is_charge:
+                self._charge_all([(entry, costs) for entry, costs in run if costs is not None])
+            else:
+                for entry, _ in run:
+                    self._limit(entry)
+        self.sequence = batch[-1][0].sequence
+        return len(batch)
+
+    def _charge_all(self, run: Sequence[tuple[Entry, ClassCosts]]) -> None:
+        charges = [costs for _, costs in run]
+        if self._watch is not None:
+            mine = np.flatnonzero(self._owners == self._watch.hash.encode())
+            turns = self.balances.turns(mine, self.balances.spent[mine], charges)
+            for (entry, _), (asked, admitted) in zip(run, turns, strict=True):
+                self._look(self._watch, entry.sequence, mine, asked, admitted)
+        self.balances.charge_all(charges)
+        self._unsaved += len(run)
+
+    def _batched(
+        self, entries: Sequence[Entry], until: Deadline | None
+    ) -> list[tuple[Entry, ClassCosts | None]]:
+        """The costs of the first of some entries, as many as are held in memory; None of limits.
+
+        Nothing is folded in yet, so that an engine may break off.
+        """
+        batches = defaultdict[Batch | None, list[ReadCharge]](list)
+        for entry in entries:
+            if entry.kind == "charged":
+                read = self._read(entry)
+                batches[read.batch].append(read)
+        classes = {
+            batch: self._classes_of(batch, until)
+            for batch, charges in batches.items()
+            if batch is not None and len(charges) >= _WORTH_CLASSES
+        }
+        sizes = {
+            read.entry.sequence: 12 * self.balances.people
+            if (found := classes.get(batch)) is None  # type: ignore[arg-type]
+            else 8 * len(found.members)
+            for batch, charges in batches.items()
+            for read in charges
+        }
+        held = np.cumsum([sizes.get(one.sequence, 0) for one in entries])
+        some = entries[: max(1, int(np.searchsorted(held, _MOST_KEPT, side="right")))]
+        costs: dict[int, ClassCosts | None] = {one.sequence: None for one in some}
+        for batch, charges in batches.items():
+            now = [read for read in charges if read.entry.sequence in costs]
+            found = classes.get(batch)  # type: ignore[arg-type]
+            if batch is None or found is None:
+                costs |= {one.entry.sequence: self._alone(one, until) for one in now}
+            elif now:
+                with self._engine_of(batch).snapshot(until) as session:
+                    names = self._named(found.members).column(0)
+                    for read, costs_ in read_costs(now, batch, names, session):
+                        costs[read.entry.sequence] = ClassCosts(found.of, costs_)
+        return [(one, costs[one.sequence]) for one in some]
+
+    def _alone(self, read: ReadCharge, until: Deadline | None) -> ClassCosts:
+        """A charge that is read by itself: everybody in it is a class of their own."""
+        places, costs = charge_costs(read.entry, self._shares_of(read, until))
+        of = np.full(self.balances.people, -1, dtype=np.int32)
+        of[places] = np.arange(len(places))
+        return ClassCosts(of, np.append(costs, -1))
+
+    def _classes_of(self, batch: Batch, until: Deadline | None) -> PersonClasses | None:
+        """The classes of people for charges of a batch; None for very large and remote tables."""
+        if batch in self._classes:
+            self._classes.move_to_end(batch)
+            return self._classes[batch]
+        engine, table = self._engine_of(batch), self._data_store.tables.tables[batch.table]
+        if table.address or engine.row_count(batch.table) > _MOST_ROWS:
+            return None  # a server is sent no list of people
+        rows = render_rows(batch, engine.dialect)
+        columns = [f"c{i}" for i in range(len(batch.columns))]
+        with engine.snapshot(until) as session:
+            read = self._read_rows(partial(with_accounts, rows, columns, engine.dialect), session)
+        self._classes[batch] = found = PersonClasses.find(read.accounts, read.columns)
+        while (
+            len(self._classes) > 1
+            and _bytes_of(one.of for one in self._classes.values()) > _MOST_KEPT // 2
+        ):
+            self._classes.popitem(last=False)
+        return found
+
+    def _engine_of(self, batch: Batch) -> Engine:
+        return self._data_store.open_at(batch.tables, batch.dataset, batch.version)
 
     # --- one question ---------------------------------------------------------------------------
 
@@ -246,7 +351,8 @@ class PersonAccounts:
             if sequence in self._left:
                 return self._named(self._left[sequence])
         again = PersonAccounts(self._ledger, self._data_store, self.population, self._key)
-        again.catch_up(sequence, asked.engine, asked.until)
+        for upto in (sequence - 1, sequence):  # the charge itself in no batch
+            again.catch_up(upto, asked.engine, asked.until)
         return again._named(again._left[sequence])
 
     def _admit_now(
@@ -257,7 +363,7 @@ class PersonAccounts:
             self.population.datasets, after=asked.sequence - 1, until=asked.sequence
         )
         if len(charged_sets(entry)) > 1:
-            shares = self._shares_of(entry, asked.engine, asked.until)
+            shares = self._shares_of(self._read(entry), asked.until)
         else:
             shares = [self._joined(statements, session)]
         self._take(entry, shares)
@@ -270,8 +376,8 @@ class PersonAccounts:
 
     # --- what people add ------------------------------------------------------------------------
 
-    def _read(self, entry: Entry) -> MeasurementPlan:
-        """The plan of a charge, against the data that it was made for."""
+    def _read(self, entry: Entry) -> ReadCharge:
+        """A charge as it was planned, against the data that it was made for."""
         order = Order.from_dict(entry.by, entry.facts)
         asked, tables = StoredOrder.parse(order.plan), self._data_store.tables
         used = self._data_store.check(asked.tables, order.data_version)
@@ -282,34 +388,34 @@ class PersonAccounts:
                 fix="put that version of the data back",
             )
         query = asked.question(tables.schema)
-        return MeasurementPlan.from_dict(order.decisions, query, asked.price, asked.neighbours)
+        plan = MeasurementPlan.from_dict(order.decisions, query, asked.price, asked.neighbours)
+        salt, dialect = (
+            charge_salt(self._key, entry.sequence),
+            self._data_store.dialect(asked.tables),
+        )
+        sets = [SetStatements.of(one, dialect, salt, participants=True) for one in plan.sets]
+        return ReadCharge(entry, tuple(sets), asked.tables, order.data_version)
 
-    def _shares_of(self, entry: Entry, engine: Engine, until: Deadline | None) -> list[ByAccount]:
+    def _shares_of(self, read: ReadCharge, until: Deadline | None) -> list[ByAccount]:
         """The shares of a charge in sessions of its own, unless the same was asked lately.
 
         Why: what people add depends on the question and the limits, and not on the price; on the
         number of the charge only where a secret chooses rows.
         """
-        name = share_signature(entry)
+        name = share_signature(read.entry)
         if name in self._shares:
             self._shares.move_to_end(name)
             return self._shares[name]
-        salt, plan = charge_salt(self._key, entry.sequence), self._read(entry)
-        order = Order.from_dict(entry.by, entry.facts)
-        named = StoredOrder.parse(order.plan).tables
-        engine = self._data_store.open_at(named, order.dataset, order.data_version)
-        sets = [SetStatements.of(one, engine.dialect, salt, participants=True) for one in plan.sets]
-        found = [self._computed(one, engine, until) for one in sets]
-        if not any(salt in text for one in sets for _, text in bounding_of(one)):
+        engine = self._data_store.open_at(read.tables, read.dataset, read.version)
+        found = [self._computed(one, engine, until) for one in read.sets]
+        if not any(one.is_salted for one in read.sets):
             self._shares[name] = found
             while len(self._shares) > 1 and self._kept_bytes() > _MOST_KEPT:
                 self._shares.popitem(last=False)
         return found
 
     def _kept_bytes(self) -> int:
-        return sum(
-            places.nbytes + rows.nbytes for kept in self._shares.values() for places, rows in kept
-        )
+        return _bytes_of(one for kept in self._shares.values() for pair in kept for one in pair)
 
     def _computed(
         self, statements: SetStatements, engine: Engine, until: Deadline | None
@@ -321,18 +427,26 @@ class PersonAccounts:
             return self._joined(statements, session)
 
     def _joined(self, statements: SetStatements, session: Session) -> ByAccount:
-        """The shares of a set by account; whoever is new has an account from now on."""
+        """The shares of a set by account."""
+        contributions = statements.plan.contributions
+        assert contributions is not None  # noqa: S101 - narrowing: see check_individual
+        read = self._read_rows(partial(statements.shares_by_account, contributions), session)
+        shares = [one.to_numpy() for one in read.columns]
+        if not shares:
+            return read.accounts, np.zeros((0, len(statements.plan.costs)), dtype=np.int64)
+        return by_account(read.accounts, shares)
+
+    def _read_rows(self, text_of: RowsText, session: Session) -> AccountRows:
+        """Rows of people by account; whoever is new has an account from now on."""
         known = pa.table({PERSON: self._names, "account": pa.array(self._places)})
         first = self.balances.people
-        read = read_shares(statements, session, known, first, (self._kind, self._key))
-        if not len(read.names):
-            return read.places, read.shares
-        new = self._join(read, session)
-        places = read.places.copy()
-        places[places >= first] = new[places[places >= first] - first]
-        return places, read.shares
+        read = read_rows(text_of, session, known, first, (self._kind, self._key))
+        if len(read.names):
+            new, fresh = self._join(read, session), read.accounts >= first
+            read.accounts[fresh] = new[read.accounts[fresh] - first]
+        return read
 
-    def _join(self, read: Shares, session: Session) -> NDArray[np.int64]:
+    def _join(self, read: AccountRows, session: Session) -> NDArray[np.int64]:
         """The accounts of people whose names are new: those that were saved, or the next ones.
 
         The engine may break off: whatever it tells is read before any account is there, and a name
@@ -425,6 +539,10 @@ class ChargeAdmission:
         if self._decided is None:
             self._decided = self.accounts.left_out(self, statements, session)
         return self._decided
+
+
+def _bytes_of(arrays: Iterable[NDArray[Any]]) -> int:
+    return sum(one.nbytes for one in arrays)
 
 
 def _kind_of(data_store: DataStore, datasets: Sequence[str]) -> tuple[Kind, str | None]:

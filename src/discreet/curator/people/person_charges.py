@@ -2,7 +2,7 @@
 
 import hashlib
 import hmac
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, TypeAlias
 
@@ -13,7 +13,8 @@ from discreet.answer.plan.sql_statements import SetStatements
 from discreet.curator.canonical_json import canonical
 from discreet.curator.ledger.entries import Entry
 from discreet.curator.orders.stored_orders import StoredOrder
-from discreet.privacy.budgets.individual_balances import price_units
+from discreet.privacy.budgets.individual_balances import MOST_UNITS, price_units, share_costs
+from discreet.sql.writer.individual import WHOLE_SHARE
 
 ByAccount: TypeAlias = tuple[NDArray[np.int64], NDArray[np.int64]]
 """Accounts, each once, and what is said of each."""
@@ -46,16 +47,23 @@ def share_signature(entry: Entry) -> str:
     return canonical([entry.facts["version"], asked.query, decided])
 
 
-def added_costs(parts: Sequence[ByAccount]) -> ByAccount:
-    """What people pay over several sets, each person once."""
-    places, inverse = np.unique(np.concatenate([one for one, _ in parts]), return_inverse=True)
-    costs = np.zeros(len(places), dtype=np.int64)
-    start = 0
-    for some, paid in parts:
-        at = inverse[start : start + len(some)]
-        costs[at] = np.minimum(costs[at] + paid, 1 << 60)
-        start += len(some)
-    return places, costs
+def charge_costs(entry: Entry, shares: Sequence[ByAccount]) -> ByAccount:
+    """What people pay over all sets of a charge, each person once."""
+    if len(shares) == 1:
+        [(places, rows)], [prices] = shares, set_prices(entry)
+        return places, share_costs(rows, prices, WHOLE_SHARE)
+    once = np.unique(np.concatenate([places for places, _ in shares]))
+    by_place = [(np.searchsorted(once, places), rows) for places, rows in shares]
+    return once, class_costs(entry, by_place, len(once))[:-1]
+
+
+def class_costs(entry: Entry, shares: Iterable[ByAccount], classes: int) -> NDArray[np.int64]:
+    """What each class of people pays over all sets of a charge, -1 where it is in none; -1 last."""
+    costs = np.full(classes + 1, -1, dtype=np.int64)
+    for (places, rows), prices in zip(shares, set_prices(entry), strict=True):
+        paid = np.maximum(costs[places], 0) + share_costs(rows, prices, WHOLE_SHARE)
+        costs[places] = np.minimum(paid, MOST_UNITS)
+    return costs
 
 
 def bounding_of(statements: SetStatements) -> Iterator[tuple[str, str]]:

@@ -4,7 +4,8 @@ The arithmetic of `IndividualFilter` for people who come one by one, with limits
 units of rho, exact sums, costs rounded up.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
@@ -16,7 +17,7 @@ from discreet.rationals import Real, non_negative
 RHO_UNITS: Final = 1 << 52
 """Units in a rho of 1."""
 
-_MOST: Final = 1 << 60
+MOST_UNITS: Final = 1 << 60
 """Prices and limits are held to this: sums of two stay far within 64 bits."""
 
 _ABOVE: Final = 1 + 2.0**-50
@@ -25,12 +26,12 @@ _ABOVE: Final = 1 + 2.0**-50
 
 def price_units(rho: Real) -> int:
     """A price in whole units, rounded up."""
-    return min(-(-non_negative(rho, "rho") * RHO_UNITS // 1), _MOST)
+    return min(-(-non_negative(rho, "rho") * RHO_UNITS // 1), MOST_UNITS)
 
 
 def limit_units(rho: Real) -> int:
     """A limit in whole units, rounded down; below every price that is held to the most."""
-    return min(non_negative(rho, "rho") * RHO_UNITS // 1, _MOST - 1)
+    return min(non_negative(rho, "rho") * RHO_UNITS // 1, MOST_UNITS - 1)
 
 
 def units_as_rho(units: int) -> Fraction:
@@ -58,8 +59,19 @@ def share_costs(shares: NDArray[np.int64], prices: Sequence[int], whole: int) ->
     total = np.zeros(len(shares), dtype=np.int64)
     for column, price in zip(shares.T, prices, strict=True):
         part = np.ceil(column * (price * _ABOVE / whole)).astype(np.int64)
-        total = np.minimum(total + np.where(column == whole, price, part), _MOST)
+        total = np.minimum(total + np.where(column == whole, price, part), MOST_UNITS)
     return total
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ClassCosts:
+    """What a charge costs people by class: place i is of class `of[i]`, and pays `costs[of[i]]`.
+
+    The last of `costs` is -1, for whoever is not in the charge: class -1, or a place beyond `of`.
+    """
+
+    of: NDArray[np.int32]
+    costs: NDArray[np.int64]
 
 
 class IndividualBalances:
@@ -113,3 +125,53 @@ class IndividualBalances:
         admitted: NDArray[np.bool_] = costs <= self._limits[places] - spent
         self._spent[places] = spent + np.where(admitted, costs, 0)
         return admitted
+
+    def charge_all(self, charges: Sequence[ClassCosts]) -> None:
+        """Take many charges, each from those who can pay at its turn: as `charge` one by one.
+
+        Why: whoever can pay the sum is admitted every time, and whoever cannot pay the least of
+        them never is. The turns are taken for the others alone.
+        """
+        total = np.zeros(self.people, dtype=np.int64)
+        least = np.full(self.people, MOST_UNITS)
+        for of, all_costs in _by_class(charges):
+            sums, smallest = np.zeros_like(all_costs[0]), np.full_like(all_costs[0], MOST_UNITS)
+            for costs in all_costs:
+                sums = np.minimum(sums + np.maximum(costs, 0), MOST_UNITS)
+                smallest = np.minimum(smallest, np.where(costs > 0, costs, MOST_UNITS))
+            known = slice(len(of))
+            total[known] = np.minimum(total[known] + sums[of], MOST_UNITS)
+            least[known] = np.minimum(least[known], smallest[of])
+        room = self.limits - self.spent
+        sure = total <= room
+        self.spent[:] += np.where(sure, total, 0)
+        others = np.flatnonzero(~sure & (least <= room))
+        spent = self.spent[others]
+        for _ in self.turns(others, spent, charges):
+            pass
+        self.spent[others] = spent
+
+    def turns(
+        self, places: NDArray[np.int64], spent: NDArray[np.int64], charges: Sequence[ClassCosts]
+    ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.bool_]]]:
+        """What each charge asks of some people and who of them can pay; `spent` is kept up."""
+        limits, classes = self._limits[places], dict[int, NDArray[np.int32]]()
+        for one in charges:
+            if id(one.of) not in classes:
+                known = np.full(self.people, -1, dtype=np.int32)
+                known[: len(one.of)] = one.of
+                classes[id(one.of)] = known[places]
+            asked = one.costs[classes[id(one.of)]]
+            admitted = asked <= limits - spent
+            spent += np.where(admitted, np.maximum(asked, 0), 0)
+            yield asked, admitted
+
+
+def _by_class(
+    charges: Sequence[ClassCosts],
+) -> list[tuple[NDArray[np.int32], list[NDArray[np.int64]]]]:
+    """Charges of the same classes together."""
+    found: dict[int, tuple[NDArray[np.int32], list[NDArray[np.int64]]]] = {}
+    for one in charges:
+        found.setdefault(id(one.of), (one.of, []))[1].append(one.costs)
+    return list(found.values())

@@ -35,7 +35,7 @@ from discreet.sql.writer.relations import first_rows, render_relation
 
 SECRET = "<secret>"  # noqa: S105 - stands for the salt, which is drawn when the question is asked
 
-_WRITTEN = 1000
+WRITTEN_KEYS = 1000
 """The longest list of keys that is written out; longer ones are tables of the session."""
 
 _BY_ROWS = (Rows, Total, Ranks)
@@ -128,11 +128,15 @@ class CompiledQuery:
     @cached_property
     def pairs(self) -> Kept:
         """One row for each person and group."""
+        return self.pairs_of(self.parts())
+
+    def pairs_of(self, parts: str) -> Kept:
+        """The same of rows that are given, with the columns of `parts`."""
         sums = self.sums
         flags = [f"BOOL_OR(p{i}) AS q{i}" for i in self._of(People)]
         columns = ", ".join([self._person, *self.keys, "COUNT(*) AS n", *sums, *flags])
         places = _places(1 + len(self.keys))
-        return Kept("pairs", f"SELECT {columns} FROM ({self.parts()}) AS r GROUP BY {places}")
+        return Kept("pairs", f"SELECT {columns} FROM ({parts}) AS r GROUP BY {places}")
 
     # --- limits ---------------------------------------------------------------------------------
 
@@ -368,7 +372,7 @@ class CompiledQuery:
 
     def _listed(self, place: int, keys: Sequence[Value], kind: Kind) -> str:
         """Whether a key is one of those known: written out, or looked up where they are many."""
-        if len(keys) <= _WRITTEN:
+        if len(keys) <= WRITTEN_KEYS:
             return self.dialect.is_one_of(f"k{place}", keys, kind)
         null = f" OR k{place} IS NULL" if None in keys else ""
         return f"(k{place} IN (SELECT k FROM d{place} WHERE k IS NOT NULL){null})"

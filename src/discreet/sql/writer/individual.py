@@ -37,13 +37,8 @@ class MeasuredTotals(NamedTuple):
     sensitivity: int
 
 
-def render_shares(
-    compiled: "CompiledQuery", measured: Sequence[MeasuredTotals], names: tuple[Kind, str] | None
-) -> str:
-    """One row for each person and group: the account, and shares q0, q1, ... in each measurement.
-
-    With `names`, a kind and a key, it says of people who have no account yet who they are, and a
-    keyed hash of that.
+def render_shares(compiled: "CompiledQuery", measured: Sequence[MeasuredTotals]) -> str:
+    """One row for each person and group: the person, and shares q0, q1, ... in each measurement.
 
     Guarantee:
         The sum over a person's groups of q / WHOLE_SHARE, held to 1, is at least the squared norm
@@ -55,7 +50,7 @@ def render_shares(
     Edge cases:
         Whoever adds nothing has share 0. No value overflows, whatever is stored.
     """
-    dialect, person = compiled.dialect, compiled.dialect.identifier(PERSON)
+    person = compiled.dialect.identifier(PERSON)
     parts, squares = [], []
     for i, one in enumerate(measured):
         columns = [f"x{i}_{j}" for j in range(len(one.combinations))]
@@ -65,12 +60,24 @@ def render_shares(
         ]
         squares.append(" + ".join(f"{name} * {name}" for name in columns) + f" AS q{i}")
     pairs = f"SELECT {', '.join([person, *parts])} FROM {compiled.weighted_pairs}"
-    shown, new, name = [*squares, "a.account"], "a.account IS NULL", f"c.{person}"
+    return f"SELECT {', '.join([person, *squares])} FROM ({pairs}) AS c"
+
+
+def with_accounts(
+    rows: str, columns: Sequence[str], dialect: "Dialect", names: tuple[Kind, str] | None
+) -> str:
+    """Columns of a SELECT beside the account of each row's person, from the table of accounts.
+
+    With `names`, a kind and a key, it says of people who have no account yet who they are, and a
+    keyed hash of that.
+    """
+    person, new = dialect.identifier(PERSON), "a.account IS NULL"
+    shown, name = [*columns, "a.account"], f"c.{person}"
     if names is not None:
         hashed = dialect.only_if(new, keyed_person(dialect, name, *names))
         shown += [f"{hashed} AS h", f"{dialect.only_if(new, name)} AS p"]
     join = f"LEFT JOIN {ACCOUNTS} AS a ON a.{person} = {name}"
-    return f"SELECT {', '.join(shown)} FROM ({pairs}) AS c {join}"
+    return f"SELECT {', '.join(shown)} FROM ({rows}) AS c {join}"
 
 
 def _rounded_up(compiled: "CompiledQuery", one: MeasuredTotals, row: tuple[int, ...]) -> str:

@@ -20,6 +20,7 @@ from discreet.curator.orders.streams.stream_orders import (
     StreamOrder,
     date_kind,
 )
+from discreet.curator.orders.streams.stream_reading import COARSEST
 from discreet.errors import DiscreetError, InputError, QueryRefused
 from discreet.plan import canonical
 from discreet.plan.bounding import group_count, has_known_keys
@@ -78,7 +79,7 @@ class UnpricedStream(UnpricedOrder[StreamOrder]):
                 fix="pass delta=1e-6, and a budget with a delta",
                 code="delta",
             )
-        planned = replace(self.order, asked_for=cost, about=at.neighbours)
+        planned = replace(self.order, asked_for=cost, about=at.neighbours).on_finest_grid()
         _ = planned.guarantees, planned.reading.table  # whatever cannot be measured is refused now
         return planned
 
@@ -122,6 +123,7 @@ class StreamKind(OrderKind):
             stored["max_rows"],
             _price(stored),
             Neighbours(stored["neighbours"]),
+            stored.get("grid_bits", COARSEST),
         )
 
     def price(self, order: Order) -> Price:

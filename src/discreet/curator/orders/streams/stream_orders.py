@@ -21,7 +21,7 @@ from discreet.answer.present.base_release import Cost
 from discreet.answer.present.number_text import counted
 from discreet.answer.present.release import Release
 from discreet.curator.orders.planned_orders import OrderExplanation, PlannedOrder
-from discreet.curator.orders.streams.stream_reading import StreamQuery
+from discreet.curator.orders.streams.stream_reading import COARSEST, FINEST, StreamQuery
 from discreet.engines.engine import ARROW, Deadline, Engine
 from discreet.mechanisms import Gaussian
 from discreet.mechanisms.continual import FactorizedCount
@@ -45,6 +45,9 @@ MOST_PERIODS: Final = 10_000
 MOST_NUMBERS: Final = 10**6
 """The most numbers that a standing question ever tells: periods times groups."""
 
+_MOST_DEVIATION_BITS: Final = 55
+"""There is exact noise for deviations up to 2^56."""
+
 
 @dataclass(frozen=True)
 class StreamOrder(PlannedOrder):
@@ -65,6 +68,7 @@ class StreamOrder(PlannedOrder):
     max_rows: int
     asked_for: Price
     about: Neighbours
+    grid_bits: int = COARSEST
     kind = "stream"
 
     @cached_property
@@ -72,7 +76,7 @@ class StreamOrder(PlannedOrder):
         """How rows are read."""
         by_row = is_by_row(self.query)
         bounds = (1, 1) if by_row else (self.max_periods, self.max_rows)
-        return StreamQuery(self.query, self.column, self.every, *bounds)
+        return StreamQuery(self.query, self.column, self.every, *bounds, self.grid_bits)
 
     @cached_property
     def calendar(self) -> tuple[dt.date, ...]:
@@ -110,6 +114,19 @@ class StreamOrder(PlannedOrder):
         """That of all periods together."""
         return (self.counter.guarantee,)
 
+    def on_finest_grid(self) -> "StreamOrder":
+        """The same with sums on a grid as fine as exact noise allows; others have what they need.
+
+        Why: where noise leaves no room for a finer grid its deviation is above 2^54, which is 2^24
+        grid steps of a sum, and 2^20 where there are several aggregates. A million rows that are
+        all rounded by half a step in one direction move a total by less than 2^19 steps.
+        """
+        deviation = math.sqrt(self.counter.variance)
+        room = _MOST_DEVIATION_BITS - math.ceil(math.log2(deviation))
+        finer = replace(self, grid_bits=min(FINEST, COARSEST + max(0, room)))
+        same = finer.reading.statistics == self.reading.statistics
+        return self if same else finer
+
     def charge(self, measure: Measure) -> Charge:
         """What all periods cost; an account that counts epsilons pays the (epsilon, delta)."""
         if measure == EPSILON:
@@ -141,6 +158,7 @@ class StreamOrder(PlannedOrder):
             "epsilon": str(self.asked_for.epsilon),
             "delta": str(self.asked_for.delta),
             "neighbours": self.about.value,
+            **({} if self.grid_bits == COARSEST else {"grid_bits": self.grid_bits}),
         }
         return json.dumps(said, sort_keys=True)
 
@@ -257,8 +275,11 @@ class StreamOrder(PlannedOrder):
     def _grids_said(self) -> Iterator[str]:
         for one, summed in zip(self.query.aggregates, self.reading.statistics, strict=True):
             if isinstance(summed, Total) and (summed.grid.step != 1 or not self._is_whole(one)):
-                step = f"each value to the nearest multiple of {summed.grid.step:g}"
-                yield f"{one.name} rounds {step}; its interval does not speak of that"
+                yield (
+                    f"{one.name} rounds each value to the nearest multiple of {summed.grid.step:g};"
+                    " its interval does not allow for that: a million rows move a total by "
+                    f"{summed.grid.step * 500_000:g} at most"
+                )
 
     def _is_whole(self, one: Aggregate) -> bool:
         """Whether an aggregate is told as whole numbers: counts, and sums of integers."""

@@ -26,8 +26,8 @@ from discreet.sql.writer.dialect import Dialect
 _MOST_PARTS = 1 << 31
 _FINE = 16
 """Scales are whole numbers of at least this, where there are several."""
-_CELLS = 16
-"""Bits of the farthest value of a sum: with these, noise for a year is still exact integers."""
+COARSEST, FINEST = 16, 20
+"""Bits of the farthest value of a sum: the finest are those of other questions."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +59,7 @@ class StreamQuery:
     every: str
     max_periods: int
     max_rows: int
+    grid_bits: int = COARSEST
 
     @cached_property
     def table(self) -> Table:
@@ -70,7 +71,7 @@ class StreamQuery:
         """What is summed for each aggregate: rows that count, or values around 0 on a grid."""
         scope = columns_of(self.query.relation)
         return tuple(
-            _coarser(plain_total(one, scope))
+            _coarser(plain_total(one, scope), self.grid_bits)
             if one.measure is AggregateFunction.SUM
             else Rows(present(one, scope))
             for one in self.query.aggregates
@@ -135,9 +136,9 @@ class StreamQuery:
         return vectors.astype(np.int64) if fits else vectors
 
 
-def _coarser(total: Total) -> Total:
+def _coarser(total: Total, cells: int) -> Total:
     """The same sum on a grid that leaves room for the noise of many periods."""
-    bits = max(0, total.grid.reach.bit_length() - _CELLS)
+    bits = max(0, total.grid.reach.bit_length() - cells)
     reach = -(-total.grid.reach // (1 << bits)) + (bits > 0)
     return replace(total, grid=replace(total.grid, step=total.grid.step * 2.0**bits, reach=reach))
 

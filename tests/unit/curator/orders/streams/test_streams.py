@@ -5,6 +5,7 @@ import json
 import math
 import random
 from collections import Counter, defaultdict
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -13,8 +14,10 @@ import pytest
 
 import discreet as dp
 from discreet.curator.ledger.ledger import Ledger
+from discreet.curator.orders.streams.stream_kind import StreamKind
 from discreet.curator.orders.streams.stream_orders import StreamOrder
 from discreet.errors import DiscreetError, EngineError
+from discreet.mechanisms.prefix_sums import BITS
 from discreet.plan.bounding import FULL
 from discreet.sql.writer.compile_stream import CompiledStream
 
@@ -530,18 +533,44 @@ def planned(periods, max_periods, groups=3, about=dp.Neighbours.ADD_REMOVE):
         return offer.planned, offer.explanation
 
 
-@pytest.mark.parametrize("bound", [1, 7, 30])
+@pytest.mark.parametrize("bound", [1, 5, 20, 365])
 def test_a_year_of_daily_totals_by_100_cities_is_within_three_of_one_release(bound):
     order, told = planned(365, bound, groups=100)
     assert isinstance(order, StreamOrder)
     mu = math.sqrt(float(2 * order.counter.rho))
     one_release = 1.96 * bound / mu  # the last totals alone: one person weighs `bound` rows
     assert order.counter.error() / FULL <= 3 * one_release
+    one_table = 1.96 * math.sqrt(bound) / mu  # each day by itself, all days in one release
+    assert order.counter.error() / FULL <= 3 * math.sqrt(bound) * one_table
     assert told.facts["new_question_each_period"] / told.facts["one_release"] == pytest.approx(
         math.sqrt(365), rel=0.02
     )
     assert told.facts["new_question_each_period_epsilon"] == 365
     assert "a new question each day" in told.text
+
+
+@pytest.mark.parametrize(("periods", "bound", "bits"), [(30, 1, 20), (365, 30, 18), (365, 365, 16)])
+def test_sums_have_a_grid_whose_rounding_is_far_below_their_noise(periods, bound, bits):
+    rows = visits([(1, 1, "Haifa")]).append_column("x", pa.array([0.3]))
+    spec = {"sql": "SELECT SUM(x) AS s FROM visits", "every": "day", "since": "2026-01-01"}
+    spec |= {"until": day(periods).isoformat(), "max_periods": bound, "epsilon": "1"}
+    with dp.Curator.in_memory() as curator:
+        budget = dp.Budget(epsilon=10, delta=1e-5)
+        curator.add("visits", rows, unit="user", budget=budget, columns={"x": dp.Bounds(0.0, 9.0)})
+        offer = curator._local.offer_order("stream", {**spec, "delta": "1e-7"}, None)
+        order, stored, schema = offer.planned, offer.order(), curator._data_store.schema
+    [total], [unit] = order.reading.statistics, order.reading.units
+    noise = math.sqrt(order.counter.variance) * 2.0**-BITS * unit  # of each noisy number
+    million_rows = 10**6 * total.grid.step / 2
+    assert million_rows <= noise / 8
+    assert order.grid_bits == bits
+    [note] = [one for one in order.release([]).notes if "rounds" in one]
+    assert f"{million_rows:g} at most" in note
+    assert StreamKind().read(stored, schema) == order
+    # What was stored before there was a choice has the coarsest grid.
+    old = {name: said for name, said in json.loads(order.text).items() if name != "grid_bits"}
+    before = StreamKind().read(replace(stored, plan=json.dumps(old)), schema)
+    assert before.reading.statistics[0].grid.step == total.grid.step * 2 ** (bits - 16)
 
 
 def test_changing_a_person_costs_twice_the_noise():

@@ -1,0 +1,256 @@
+"""What people add to many charges, read at once: how balances are rebuilt in little time.
+
+    people whose rows are equal in the columns read ──> one class, for which one person stands
+    the questions, put to these people alone, in few statements ──> costs of each charge, by class
+
+Guarantee:
+    Everybody's cost of each charge is the one that the charge read by itself would have.
+Why:
+    What a person adds is a function of that person's rows, in the columns that the question
+    mentions. Names choose rows only where a question is salted; such questions, and those that
+    read several private tables, are read by themselves.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from discreet.answer.execute.individual import by_account
+from discreet.answer.execute.totals import put_domains
+from discreet.answer.plan.sql_statements import SetStatements
+from discreet.curator.ledger.entries import Entry
+from discreet.curator.people.person_charges import ByAccount, class_costs
+from discreet.engines.engine import Session
+from discreet.plan import relations as rel
+from discreet.plan.kinds import Kind
+from discreet.plan.query import Query, key_types, measured_in
+from discreet.plan.reads import mentions
+from discreet.plan.schema import PERSON
+from discreet.sql.writer.compile import WRITTEN_KEYS
+from discreet.sql.writer.dialect import Dialect
+from discreet.sql.writer.stored_view import view_name
+
+_STATEMENT, _AT_ONCE = 100, 1 << 22
+"""Charges of one statement, and people times charges of one."""
+
+_ROWS_COMPARED: Final = 16
+"""Whoever has more rows is in a class of their own."""
+
+_SHIFT: Final = 32
+"""A person of a batch is the number of the charge, and in so many bits the class."""
+
+_REPRESENTATIVES, _MEMBERS = "representatives", "members"
+
+_OF_ROWS = (
+    rel.Scan | rel.FilterRows | rel.Project | rel.JoinPublic | rel.MatchPublic | rel.PerPerson
+)
+"""Relations that mention every column which they read, by its name."""
+
+
+class Batch(NamedTuple):
+    """What charges have in common that are read at once: the data, and what they read of it."""
+
+    tables: frozenset[str]
+    dataset: str
+    version: int
+    table: str
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ReadCharge:
+    """A charge, the statements of its sets, and the version of the data that it was made for."""
+
+    entry: Entry
+    sets: tuple[SetStatements, ...]
+    tables: frozenset[str]
+    version: int
+
+    @property
+    def dataset(self) -> str:
+        """The dataset that it is about."""
+        return str(self.entry.facts["dataset"])
+
+    @cached_property
+    def batch(self) -> "Batch | None":
+        """What charges of one batch have in common; None for one that is read by itself."""
+        private = {table.name for one in self.sets for table in rel.tables_of(_query(one).relation)}
+        nodes = [n for one in self.sets for n in rel.nodes_of(_query(one).relation)[0]]
+        if len(private) > 1 or not all(isinstance(node, _OF_ROWS) for node in nodes):
+            return None
+        [name] = private
+        view = view_name(name, self.sets[0].compiled.dialect)
+        # The name of the view is replaced, which must not be part of a literal.
+        quoted = view in str(self.entry.facts["plan"]).replace("\\", "")
+        if quoted or any(one.is_salted for one in self.sets):
+            return None
+        columns = {name for one in self.sets for name in _mentioned(_query(one))}
+        table = rel.tables_of(_query(self.sets[0]).relation)[0]
+        read = tuple(name for name in table.columns if name in columns)
+        return Batch(self.tables, self.dataset, self.version, name, read)
+
+
+def _query(one: SetStatements) -> Query:
+    return one.plan.query
+
+
+def _mentioned(query: Query) -> Iterator[str]:
+    """The names of all columns in the expressions of a question."""
+    yield from (name for key in query.keys for name in mentions(key.expression))
+    yield from (name for one in measured_in(query) for name in mentions(one))
+    for node in rel.nodes_of(query.relation)[0]:
+        yield from (name for one in rel.expressions_of(node) for name in mentions(one))
+
+
+# --- classes --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PersonClasses:
+    """The class of each account, -1 for none, and an account of each class."""
+
+    of: NDArray[np.int32]
+    members: NDArray[np.int64]
+
+    @staticmethod
+    def find(accounts: NDArray[np.int64], columns: Sequence[pa.ChunkedArray]) -> "PersonClasses":
+        """The classes of people by their rows: who has the same rows, each as often, is of one.
+
+        Edge cases: 0 and -0 are different values, NULL is one, and so is each NaN.
+        """
+        codes = _row_codes(len(accounts), columns)
+        rows = np.bincount(accounts)
+        who = np.flatnonzero(rows)
+        if rows.max(initial=0) <= 1:
+            kinds = np.empty(len(rows), dtype=np.int64)
+            kinds[accounts] = codes
+            kinds = kinds[who]
+        else:
+            kinds = _kinds(rows[who], codes[np.lexsort((codes, accounts))])
+        of = np.full(len(rows), -1, dtype=np.int32)
+        of[who] = kinds = _dense(kinds)
+        members = np.empty(int(kinds.max(initial=-1)) + 1, dtype=np.int64)
+        members[kinds] = who
+        return PersonClasses(of, members)
+
+
+def _kinds(rows: NDArray[np.int64], codes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """A number for each person, the same for the same codes: `rows` of them, in order."""
+    kinds, first = np.zeros(len(rows), dtype=np.int64), np.cumsum(rows) - rows
+    most = int(codes.max()) + 1
+    for i in range(min(int(rows.max()), _ROWS_COMPARED)):
+        more = np.flatnonzero(rows > i)
+        after = int(kinds.max()) + 1  # whoever has no further row keeps another number
+        kinds[more] = after + _dense(kinds[more] * most + codes[first[more] + i])
+    many = np.flatnonzero(rows > _ROWS_COMPARED)
+    kinds[many] = int(kinds.max()) + 1 + np.arange(len(many))
+    return kinds
+
+
+def _row_codes(rows: int, columns: Sequence[pa.ChunkedArray]) -> NDArray[np.int64]:
+    """A number for each row, the same for rows that are the same bit by bit."""
+    codes = np.zeros(rows, dtype=np.int64)
+    for column in columns:
+        values = column.combine_chunks()
+        if pa.types.is_floating(values.type):
+            bits = pa.array(values.fill_null(0).to_numpy().view(np.int64))
+            values = pc.if_else(values.is_valid(), bits, pa.scalar(None, pa.int64()))
+        found = values.dictionary_encode(null_encoding="encode")
+        codes = _dense(codes * max(len(found.dictionary), 1) + found.indices.to_numpy())
+    return codes
+
+
+def _dense(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Numbers from 0 on without gaps, equal where `numbers` are; those are not negative."""
+    top = int(numbers.max(initial=0)) + 1
+    if top > 4 * len(numbers) + 1:
+        return np.unique(numbers, return_inverse=True)[1]
+    there = np.zeros(top, dtype=np.int64)
+    there[numbers] = 1
+    return (np.cumsum(there) - 1)[numbers]
+
+
+def render_rows(batch: Batch, dialect: Dialect) -> str:
+    """The SELECT of a table's people with the columns read, c0, c1, ..."""
+    texts = [f"{dialect.identifier(one)} AS c{i}" for i, one in enumerate(batch.columns)]
+    shown = ", ".join([dialect.identifier(PERSON), *texts])
+    return f"SELECT {shown} FROM {view_name(batch.table, dialect)}"  # noqa: S608 - identifiers
+
+
+# --- batches --------------------------------------------------------------------------------------
+
+
+def read_costs(
+    charges: Sequence[ReadCharge], batch: Batch, names: pa.ChunkedArray, session: Session
+) -> Iterator[tuple[ReadCharge, NDArray[np.int64]]]:
+    """The costs by class of charges of one batch; `names` are the people of classes, in order."""
+    dialect = charges[0].sets[0].compiled.dialect
+    session.put(_MEMBERS, pa.table({PERSON: names, "number": np.arange(len(names))}))
+    person = dialect.identifier(PERSON)
+    shown = [f"m.number AS {person}", *(f"s.{dialect.identifier(one)}" for one in batch.columns)]
+    join = f"{view_name(batch.table, dialect)} AS s JOIN {_MEMBERS} AS m ON s.{person} = m.{person}"
+    session.keep(_REPRESENTATIVES, f"SELECT {', '.join(shown)} FROM {join}")  # noqa: S608 - identifiers
+    alike = defaultdict[Any, list[tuple[int, int]]](list)
+    for i, one in enumerate(charges):
+        for j, statements in enumerate(one.sets):
+            alike[_form(statements)].append((i, j))
+    shares = dict[tuple[int, int], ByAccount]()
+    size = max(1, min(_STATEMENT, _AT_ONCE // max(len(names), 1)))
+    for places in alike.values():
+        for start in range(0, len(places), size):
+            some = places[start : start + size]
+            sets = [charges[i].sets[j] for i, j in some]
+            shares |= zip(some, _read(sets, batch, len(names), session), strict=True)
+    for i, one in enumerate(charges):
+        found = (shares[i, j] for j in range(len(one.sets)))
+        yield one, class_costs(one.entry, found, len(names))
+
+
+def _form(one: SetStatements) -> tuple[Any, ...]:
+    """All that the statements of sets differ by, but for which rows they read."""
+    bounds = one.plan.contributions
+    assert bounds is not None  # noqa: S101 - narrowing: see check_individual
+    kinds = [(type(s), getattr(s, "where", None) is None) for s in one.compiled.statistics]
+    keys = [
+        (of.kind, of.keys if len(of.keys or ()) > WRITTEN_KEYS else None)
+        for of in key_types(_query(one))
+    ]
+    return bounds, tuple(one.measured(bounds)), tuple(kinds), tuple(keys)
+
+
+def _read(
+    sets: Sequence[SetStatements], batch: Batch, classes: int, session: Session
+) -> Iterator[ByAccount]:
+    """The shares of each class in each of some sets of one form."""
+    compiled, bounds = sets[0].compiled, sets[0].plan.contributions
+    dialect, person = compiled.dialect, compiled.dialect.identifier(PERSON)
+    assert bounds is not None  # noqa: S101 - narrowing: see check_individual
+    put_domains(_query(sets[0]), session)
+    read, texts = [*map(dialect.identifier, batch.columns)], []
+    for k, one in enumerate(sets):
+        shifted = f"{dialect.literal(k << _SHIFT, Kind.INTEGER)} + {person} AS {person}"
+        source = f"(SELECT {', '.join([shifted, *read])} FROM {_REPRESENTATIVES}) AS v"  # noqa: S608 - identifiers
+        texts.append(one.compiled.parts().replace(view_name(batch.table, dialect), source))
+    session.keep(*compiled.pairs_of(" UNION ALL ".join(texts)))
+    if compiled.keys:
+        session.keep(*compiled.norms)
+    batches = list(session.stream(sets[0].shares(bounds)))
+    width = 1 + len(sets[0].plan.costs)
+    people, *shares = (
+        np.concatenate([np.zeros(0, np.int64), *(one.column(i) for one in batches)])
+        for i in range(width)
+    )
+    places, rows = by_account((people >> _SHIFT) * classes + people % (1 << _SHIFT), shares)
+    order = np.argsort(places)
+    places, rows = places[order], rows[order]
+    ends = np.searchsorted(places, np.arange(len(sets) + 1) * classes)
+    for k, (start, end) in enumerate(pairwise(ends)):
+        yield places[start:end] - k * classes, rows[start:end]
