@@ -133,6 +133,8 @@ class StatisticNoise:
     measurement: Measurement
     statistic: Statistic
     signs: tuple[int, ...]
+    shrunk: float = 1.0
+    """The deviation beside that of what was measured; less once grouping sets are consistent."""
 
     @property
     def noise_kind(self) -> NoiseKind:
@@ -165,6 +167,7 @@ class StatisticNoise:
     def scale(self) -> float:
         """Of each noise in rows, people or values: b of Laplace, sigma of Gaussian noise."""
         moved = float(self.measurement.sensitivity) / self.measurement.step / self.unit
+        moved *= self.shrunk
         cost = float(self.measurement.cost)
         return moved / cost if self.noise_kind is NoiseKind.LAPLACE else moved / math.sqrt(2 * cost)
 
@@ -184,6 +187,9 @@ class StatisticNoise:
 
     def error(self, confidence: Real = 0.95) -> float:
         """The half-width of one group's noise, in rows, people or values."""
+        if self.shrunk != 1:  # an average of rounded noises, each of which adds 1/12 to a variance
+            rounded = math.hypot(self.scale * self.unit, self.shrunk / math.sqrt(12))
+            return self.quantile(float(confidence)) * rounded / (self.scale * self.unit)
         if self.terms == 1:
             return self.measurement.mechanism.error(confidence) / self.unit
         # Whole steps may miss the quantile of the continuous law by one each.
