@@ -20,8 +20,8 @@ from discreet.plan.outside import incomplete_keys
 from discreet.plan.query import Query, key_types
 from discreet.plan.statistics import People, Rows, Statistic, Total
 
-_MOST = 1 << 12
-"""Sets with more shared margins, such as a CUBE over eight keys, are left as measured."""
+_MOST = 1 << 13
+"""Sets with more margins are left as measured; a CUBE over eight keys has 6,561."""
 
 Margin: TypeAlias = frozenset[int]
 """Keys, by their places: those that a sum over all others is left with."""
