@@ -185,6 +185,11 @@ def test_combinations_within_62_bits_are_exact():
     assert one._combined((1, -1), [near, near]).tolist() == [0]
 
 
+def test_combinations_of_numbers_far_below_zero_are_exact():
+    far = np.array([-(1 << 62)], dtype=np.int64)
+    assert joined()._combined((3, 1), [far, far]).tolist() == [-(1 << 64)]
+
+
 # --- what is told of noise ------------------------------------------------------------------------
 
 
