@@ -158,10 +158,11 @@ def _is_small(queries: Sequence[Query]) -> bool:
 
 
 def _joined(found: Sequence[tuple[int, Query]]) -> ConsistentSets:
-    sizes: dict[str, int] = {}
-    for _, query in found:
-        for key, of in zip(query.keys, key_types(query), strict=True):
-            sizes[key.name] = len(of.keys or ())
+    sizes = {
+        key.name: len(of.keys or ())
+        for _, query in found
+        for key, of in zip(query.keys, key_types(query), strict=True)
+    }
     places = {name: place for place, name in enumerate(sizes)}
     axes = tuple(tuple(places[key.name] for key in query.keys) for _, query in found)
     return ConsistentSets(tuple(i for i, _ in found), axes, tuple(sizes.values()))
@@ -175,20 +176,11 @@ def shrunk_noises(
 ) -> list[Noises]:
     """The noise of each statistic of each set once sets are made consistent: public facts alone."""
     found = [dict(one) for one in noises]
-    for joint in consistent_sets(sets):
-        for statistic in _additive(sets[joint.members[0]][0], [noises[i] for i in joint.members]):
-            own = [noises[i][statistic] for i in joint.members]
-            ratios = joint.variance_ratios(_variances(own))
-            for i, one, ratio in zip(joint.members, own, ratios, strict=True):
-                found[i][statistic] = replace(one, shrunk=math.sqrt(ratio))
+    for joint, statistic, variances in _additive(sets, noises):
+        ratios = joint.variance_ratios(variances)
+        for i, ratio in zip(joint.members, ratios, strict=True):
+            found[i][statistic] = replace(noises[i][statistic], shrunk=math.sqrt(ratio))
     return list(found)
-
-
-def _variances(noises: Sequence[StatisticNoise]) -> list[float]:
-    """The variances of one statistic in several sets, relative to the scale of the first."""
-    kinds = [2 if one.noise_kind is NoiseKind.LAPLACE else 1 for one in noises]
-    scales = [one.scale / noises[0].scale for one in noises]
-    return [kind * scale**2 for kind, scale in zip(kinds, scales, strict=True)]
 
 
 def make_consistent(parts: Sequence[NoisyStatistics]) -> list[NoisyStatistics]:
@@ -196,33 +188,37 @@ def make_consistent(parts: Sequence[NoisyStatistics]) -> list[NoisyStatistics]:
     if len(parts) == 1:
         return [*parts]
     sets = [(part.query, None if part.learnt else part.contributions) for part in parts]
-    noises = [part.measurements for part in parts]
-    values = [dict(part.statistics) for part in parts]
-    for joint in consistent_sets(sets):
-        members = [parts[i] for i in joint.members]
-        for statistic in _additive(members[0].query, [part.measurements for part in members]):
-            own = [part.measurements[statistic] for part in members]
-            unit = own[0].scale  # squares and sums of values near 1e300 would leave the doubles
-            steps = [part.statistics[statistic] / unit for part in members]
-            for i, one in zip(joint.members, joint.solve(steps, _variances(own)), strict=True):
-                values[i][statistic] = unit * one
-    shrunk = shrunk_noises(sets, noises)
-    return [
-        replace(part, statistics=own, measurements=less)
-        for part, own, less in zip(parts, values, shrunk, strict=True)
-    ]
+    noises, values = [part.measurements for part in parts], [dict(p.statistics) for p in parts]
+    for joint, statistic, variances in _additive(sets, noises):
+        unit = noises[joint.members[0]][statistic].scale  # sums of 1e300 would leave the doubles
+        steps = [values[i][statistic] / unit for i in joint.members]
+        for i, one in zip(joint.members, joint.solve(steps, variances), strict=True):
+            values[i][statistic] = unit * one
+    shrunk = zip(parts, values, shrunk_noises(sets, noises), strict=True)
+    return [replace(part, statistics=own, measurements=less) for part, own, less in shrunk]
 
 
-def _additive(query: Query, noises: Sequence[Noises]) -> list[Statistic]:
-    """Statistics of which the parts of a group add up to it, measured alike in all sets.
+def _additive(
+    sets: Sequence[tuple[Query, ContributionBounds | None]], noises: Sequence[Noises]
+) -> Iterator[tuple[ConsistentSets, Statistic, list[float]]]:
+    """Statistics of which the parts of a group add up to it, and their variances in each set.
+
+    Variances are relative to the scale of the first, whose square may be no double.
 
     Why: a person who is in one group counts there and in what it is a part of; others count once in
     each. Noises that statistics share stay shared where all sets have the same strategies.
     """
-    kinds = Rows | Total | People if counts_whole(query) else Rows | Total
-    return [
-        one
-        for one in noises[0]
-        if isinstance(one, kinds)
-        and len({noise[one].measurement.strategy for noise in noises}) == 1
-    ]
+    for joint in consistent_sets(sets):
+        kinds = Rows | Total | People if counts_whole(sets[joint.members[0]][0]) else Rows | Total
+        for statistic in noises[joint.members[0]]:
+            own = [noises[i][statistic] for i in joint.members if isinstance(statistic, kinds)]
+            scales = [one.scale for one in own if 0 < one.scale < math.inf]
+            if len(scales) == len(joint.members) and _is_alike(own):
+                laws = [2 if one.noise_kind is NoiseKind.LAPLACE else 1 for one in own]
+                squares = [(scale / scales[0]) ** 2 for scale in scales]
+                yield joint, statistic, [a * b for a, b in zip(laws, squares, strict=True)]
+
+
+def _is_alike(noises: Sequence[StatisticNoise]) -> bool:
+    """Whether a statistic is measured by one strategy in all sets."""
+    return len({one.measurement.strategy for one in noises}) == 1

@@ -11,6 +11,7 @@ from discreet.answer.plan.measure import (
     laplace_quantile,
     quantile_guarantee,
     quantile_scale,
+    weighed,
 )
 from discreet.answer.plan.quantile_draws import QuantileDraw
 from discreet.plan.bounding import FULL, ContributionBounds, NoiseKind
@@ -165,9 +166,7 @@ def test_combinations_beyond_64_bits_are_exact():
     one, most = joined(), 1 << 62
     rows = np.array([most, 0, 3 * FULL], dtype=np.int64)
     some, total = np.array([0, most, FULL], dtype=np.int64), np.array([0, 0, 5], dtype=np.int64)
-    first, second, third = (
-        one._combined(row, [rows, some, total]) for row in one.strategy.combinations
-    )
+    first, second, third = (weighed(row, [rows, some, total]) for row in one.strategy.combinations)
     r = TOTAL.grid.reach
     assert first.tolist() == [2 * r * most, -2 * r * most, 2 * r * 2 * FULL]
     assert second.tolist() == [0, r * most, r * FULL + 5]
@@ -175,19 +174,19 @@ def test_combinations_beyond_64_bits_are_exact():
 
 
 def test_combinations_within_62_bits_are_exact():
-    one, r = joined(), TOTAL.grid.reach
+    r = TOTAL.grid.reach
     near = np.array([(1 << 62) // (2 * r) - 1], dtype=np.int64)
     zero = np.zeros(1, dtype=np.int64)
-    assert one._combined((2 * r, -2 * r, 0), [near, zero, zero]).tolist() == [2 * r * int(near[0])]
-    assert one._combined((0, r, -1), [near, -near, zero]).tolist() == [-r * int(near[0])]
-    assert one._combined((0, 1, 0), [zero, near, zero]) is near  # nothing to compute
-    assert one._combined((0, 3, 0), [zero, near, zero]).tolist() == [3 * int(near[0])]
-    assert one._combined((1, -1), [near, near]).tolist() == [0]
+    assert weighed((2 * r, -2 * r, 0), [near, zero, zero]).tolist() == [2 * r * int(near[0])]
+    assert weighed((0, r, -1), [near, -near, zero]).tolist() == [-r * int(near[0])]
+    assert weighed((0, 1, 0), [zero, near, zero]) is near  # nothing to compute
+    assert weighed((0, 3, 0), [zero, near, zero]).tolist() == [3 * int(near[0])]
+    assert weighed((1, -1), [near, near]).tolist() == [0]
 
 
 def test_combinations_of_numbers_far_below_zero_are_exact():
     far = np.array([-(1 << 62)], dtype=np.int64)
-    assert joined()._combined((3, 1), [far, far]).tolist() == [-(1 << 64)]
+    assert weighed((3, 1), [far, far]).tolist() == [-(1 << 64)]
 
 
 # --- what is told of noise ------------------------------------------------------------------------
