@@ -184,9 +184,9 @@ class StatisticNoise:
 
     def error(self, confidence: Real = 0.95) -> float:
         """The half-width of one group's noise, in rows, people or values."""
-        if self.shrunk != 1:  # an average of rounded noises, each of which adds 1/12 to a variance
-            rounded = math.hypot(self.scale * self.unit, self.shrunk / math.sqrt(12))
-            return self.quantile(float(confidence)) * rounded / (self.scale * self.unit)
+        if self.shrunk != 1:  # an average of noises that are rounded: each has 1/12 more variance
+            steps = self.scale * self.unit / self.shrunk
+            return self.quantile(float(confidence)) * math.hypot(1, 12**-0.5 / steps)
         if self.terms == 1:
             return self.measurement.mechanism.error(confidence) / self.unit
         # Whole steps may miss the quantile of the continuous law by one each.

@@ -1,6 +1,7 @@
 """Measurements: one law of noise for every group, whatever stands beside it."""
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -247,6 +248,19 @@ def test_a_sum_of_noises_may_miss_its_quantile_by_a_step_each():
         assert one.error(0.9) - one.quantile(0.9) == pytest.approx(2 / one.unit)
     normal = joined(GAUSSIAN).view(SOME)
     assert normal.quantile(0.95) == pytest.approx(normal.scale * 2**0.5 * 1.959964)
+
+
+def test_noise_of_consistent_numbers_is_narrower_and_allows_for_rounding():
+    for kind in NoiseKind:
+        one = rows_measured(kind, whole=True).view(Rows(None))
+        assert one.shrunk == 1
+        half = replace(one, shrunk=0.5)
+        assert half.scale == pytest.approx(one.scale / 2)
+        assert half.quantile(0.9) == pytest.approx(one.quantile(0.9) / 2)
+        rounded = math.sqrt(1 + 1 / (12 * one.scale**2))
+        assert half.error(0.9) == pytest.approx(half.quantile(0.9) * rounded, rel=1e-12)
+        fine = replace(rows_measured(kind).view(Rows(None)), shrunk=0.5)  # hardly rounded
+        assert fine.error() == pytest.approx(fine.quantile(0.95), rel=1e-6)
 
 
 @pytest.mark.parametrize("failure", [0.5, 0.05, 1e-6])
