@@ -237,8 +237,8 @@ def quantile_guarantee(
     measurement: Measurement, levels: Sequence[tuple[Fraction, Fraction]]
 ) -> Guarantee:
     """What quantiles at these levels, drawn at these scales, give away together."""
-    moved = [rank_range(q, Neighbours.ADD_REMOVE) * measurement.sensitivity for q, _ in levels]
-    parts = [width / scale for width, (_, scale) in zip(moved, levels, strict=True)]
+    moved, about = measurement.sensitivity, Neighbours.ADD_REMOVE
+    parts = [rank_range(level, about) * moved / scale for level, scale in levels]
     if measurement.noise_kind is NoiseKind.LAPLACE:
         return Pure(sum(parts, Fraction(0)), neighbours=measurement.neighbours)
     rho = sum((part * part for part in parts), Fraction(0)) / 8
