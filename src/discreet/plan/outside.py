@@ -5,10 +5,12 @@ from collections.abc import Mapping, Sequence
 from discreet.errors import InputError
 from discreet.plan.expressions import Call, Case, Cast, Column, Expression, Function, IsIn, Literal
 from discreet.plan.expressions import Truncate as Truncated
+from discreet.plan.keylists import few
 from discreet.plan.kinds import Kind, Type, Value
 from discreet.plan.query import Aggregate, AggregateFunction, Query, key_types
-from discreet.plan.relations import FilterRows, columns_of, unit_of
+from discreet.plan.relations import FilterRows, Relation, columns_of, unit_of
 from discreet.plan.schema import EachRow
+from discreet.plan.sensitivity import conjuncts
 from discreet.plan.typing import infer
 
 MOST = 5000
@@ -20,15 +22,34 @@ OUTSIDE = "outside"
 
 def missing_rows(query: Query) -> list[str]:
     """Which rows are in no group by public facts: keys that are NULL, or none of those listed."""
-    scope, said = columns_of(query.relation), []
+    said = [f"where {name} is {words}" for name, words in incomplete_keys(query).items()]
+    return [f"Rows are in no group {', or '.join(said)}"] if said else []
+
+
+def incomplete_keys(query: Query) -> dict[str, str]:
+    """The public keys whose lists rows may be outside of, and what such rows have instead.
+
+    A condition `key IN (...)` that names listed values alone leaves no row outside.
+    """
+    scope, found = columns_of(query.relation), dict[str, str]()
     for key, of in zip(query.keys, key_types(query), strict=True):
-        if of.keys is None:
+        if of.keys is None or _is_filtered(query.relation, key.expression, of.keys):
             continue
         null = of.nullable and None not in of.keys
         other = is_declared(key.expression, scope)
         words = ["NULL"] * null + [f"none of its {len(of.keys):,} keys"] * other
-        said += [f"where {key.name} is {' or '.join(words)}"] if words else []
-    return [f"Rows are in no group {', or '.join(said)}"] if said else []
+        found |= {key.name: " or ".join(words)} if words else {}
+    return found
+
+
+def _is_filtered(relation: Relation, key: Expression, keys: Sequence[Value]) -> bool:
+    """Whether the conditions on all rows let a key be one of the listed values alone."""
+    while isinstance(relation, FilterRows):
+        for one in conjuncts(relation.predicate):
+            if isinstance(one, IsIn) and one.operand == key:
+                return {literal.value for literal in one.values} <= {*keys}
+        relation = relation.input
+    return False
 
 
 def is_declared(expression: Expression, scope: Mapping[str, Type]) -> bool:
@@ -39,7 +60,9 @@ def is_declared(expression: Expression, scope: Mapping[str, Type]) -> bool:
     match expression:
         case Column(name):
             of = scope[name]
-            return of.keys is not None and of.range is None and of.kind is not Kind.BOOLEAN
+            every = few(of.range, of.kind, nullable=False)
+            complete = every is not None and {*every} <= {*(of.keys or ())}
+            return of.keys is not None and of.kind is not Kind.BOOLEAN and not complete
         case Case(branches, otherwise):
             return any(is_declared(one, scope) for one in (*(v for _, v in branches), otherwise))
         case Call(_, arguments):

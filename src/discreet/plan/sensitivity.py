@@ -137,7 +137,7 @@ def together(
     left = [one for one in statistics if one != alone]
     found: dict[Statistic, Strategy] = {}
     counts = [one for one in left if isinstance(one, Rows)]
-    for first in sorted(counts, key=lambda one: len(_conditions(one.where))):  # the widest first
+    for first in sorted(counts, key=lambda one: len(conjuncts(one.where))):  # the widest first
         if first not in left:
             continue
         joined: list[Statistic] = [first]
@@ -165,13 +165,14 @@ def _is_total(statistic: Statistic, count: Statistic) -> bool:
 
 def _is_among(some: Rows, all_: Rows) -> bool:
     """Whether rows count for one only if they count for the other, by further conditions."""
-    return set(_conditions(some.where)) > set(_conditions(all_.where))
+    return set(conjuncts(some.where)) > set(conjuncts(all_.where))
 
 
-def _conditions(where: Expression | None) -> list[Expression]:
+def conjuncts(where: Expression | None) -> list[Expression]:
+    """The conditions that all have to hold."""
     match where:
         case None:
             return []
         case Call(Function.AND, parts):
-            return [one for part in parts for one in _conditions(part)]
+            return [one for part in parts for one in conjuncts(part)]
     return [where]

@@ -7,7 +7,6 @@ nothing more. With them the same question, asked again, can be merged with what 
 import base64
 import hashlib
 import json
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass, field, fields
 from typing import Any, Final
@@ -20,10 +19,8 @@ from discreet.answer.estimate.error_bars import CONFIDENCE
 from discreet.answer.estimate.noisy_statistics import NoisyStatistics, cut_off
 from discreet.answer.estimate.quantile_intervals import quantile_widths
 from discreet.answer.plan.limits import ClippedShare
-from discreet.answer.plan.measure import StatisticNoise
 from discreet.answer.plan.set_plan import ROWS
 from discreet.answer.present.frames import blanked, streamed
-from discreet.mechanisms import Gaussian, Laplace
 from discreet.plan import canonical
 from discreet.plan.bounding import ContributionBounds, NoiseKind
 from discreet.plan.statistics import (
@@ -174,16 +171,8 @@ def _noisy(statistic: Statistic, values: Floats, measured: NoisyStatistics) -> N
     strategies = [one.measurement.strategy for one in measured.measurements.values()]
     source = strategies.index(measurement.measurement.strategy)
     return NoisyStatistic(
-        values, measurement.noise_kind, _scale(measurement), excess, measurement.signs, source
+        values, measurement.noise_kind, measurement.scale, excess, measurement.signs, source
     )
-
-
-def _scale(measurement: StatisticNoise) -> float:
-    match measurement.measurement.mechanism:
-        case Laplace() as noise_kind:
-            return float(noise_kind.scale) / measurement.unit
-        case Gaussian() as noise_kind:
-            return math.sqrt(noise_kind.variance) / measurement.unit
 
 
 # --- as text inside a stored release --------------------------------------------------------------

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from discreet.answer.estimate.consistency import Noises, shrunk_noises
 from discreet.answer.estimate.measured_sets import MeasuredSet as Answered
 from discreet.answer.plan.expected_error import ExpectedError, expect
 from discreet.answer.plan.measure import Measurement, StatisticNoise
@@ -147,7 +148,11 @@ def explain(
     dialect: Dialect,
 ) -> Explanation:
     """Explain the plan of a question; the dialect writes its SQL."""
-    parts = tuple(_part(one, dialect, price.over(len(sets))) for one in sets)
+    bounds = [(one.query, one.contributions) for one in sets]
+    noises = [{} if b is None else one.noises(b) for one, (_, b) in zip(sets, bounds, strict=True)]
+    shrunk = noises if query.then or len(sets) == 1 else shrunk_noises(bounds, noises)
+    each = price.over(len(sets))
+    parts = tuple(_part(*one, dialect, each) for one in zip(sets, shrunk, strict=True))
     return Explanation(price, neighbours, facts_of(query), parts)
 
 
@@ -172,7 +177,7 @@ def _recalled(part: ExplainedSet, earlier: Sequence[Answered]) -> ExplainedSet:
     return part
 
 
-def _part(plan: SetPlan, dialect: Dialect, price: Price) -> ExplainedSet:
+def _part(plan: SetPlan, shrunk: Noises, dialect: Dialect, price: Price) -> ExplainedSet:
     query, limits = plan.query, limits_of(plan.query)
     all_contributions = _examples(plan)
     return ExplainedSet(
@@ -181,7 +186,7 @@ def _part(plan: SetPlan, dialect: Dialect, price: Price) -> ExplainedSet:
         _finding(plan, all_contributions[0]),
         None if is_by_row(query) or plan.histograms else _findable(plan, limits),
         plan.choice,
-        _options(plan, all_contributions),
+        _options(plan, all_contributions, shrunk),
         example_statements(plan, dialect),
         _clipped(plan),
         tuple(_offers(plan, dialect, price)),
@@ -277,7 +282,10 @@ def _finding(plan: SetPlan, contributions: ContributionBounds) -> Finding | None
     return Finding(selection.epsilon, selection.delta, int(selection.error(0.95)) + 1)
 
 
-def _options(plan: SetPlan, all_contributions: list[ContributionBounds]) -> tuple[Option, ...]:
+def _options(
+    plan: SetPlan, all_contributions: list[ContributionBounds], shrunk: Noises
+) -> tuple[Option, ...]:
+    """What is measured under each of some bounds; errors are those of consistent numbers."""
     scope = columns_of(plan.query.relation)
     needs = statistics_in(plan.query)
     users: dict[Statistic, list[str]] = {}
@@ -288,7 +296,9 @@ def _options(plan: SetPlan, all_contributions: list[ContributionBounds]) -> tupl
     for contributions in all_contributions:
         noises = plan.noises(contributions)
         expected = {
-            one.name: expect(one, noises, scope, all_, sharing=_sharing(plan, one, users[all_[0]]))
+            one.name: expect(
+                one, shrunk or noises, scope, all_, sharing=_sharing(plan, one, users[all_[0]])
+            )
             for one, all_ in needs.items()
         }
         lines = tuple(

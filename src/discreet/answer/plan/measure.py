@@ -77,13 +77,9 @@ class Measurement:
         size = totals[0].size
         if not size:
             return [totals[0] for _ in self.strategy.combinations]
-        exact = np.concatenate([self._combined(row, totals) for row in self.strategy.combinations])
+        exact = np.concatenate([weighed(row, totals) for row in self.strategy.combinations])
         noisy: NDArray[Any] = self.mechanism.release(exact // self.step)
         return [noisy[i : i + size] for i in range(0, noisy.size, size)]
-
-    def _combined(self, row: tuple[int, ...], totals: Sequence[NDArray[np.int64]]) -> NDArray[Any]:
-        """One combination of exact totals."""
-        return _weighed(row, totals)
 
     def view(self, statistic: Statistic) -> "StatisticNoise":
         """One of the statistics, as a sum of noisy numbers."""
@@ -99,13 +95,14 @@ class Measurement:
         return float(self.sensitivity) * size / (FULL * self.strategy.each)
 
 
-def _weighed(times: Sequence[int], numbers: Sequence[NDArray[Any]]) -> NDArray[Any]:
+def weighed(times: Sequence[int], numbers: Sequence[NDArray[Any]]) -> NDArray[Any]:
     """Whole multiples of whole numbers added up, exactly: also where 64 bits would not do."""
     used = [(count, one) for count, one in zip(times, numbers, strict=True) if count]
     if len(used) == 1 and used[0][0] == 1:
         return used[0][1]
-    ends = [max(-int(one.min(initial=0)), int(one.max(initial=0))) for _, one in used]
-    farthest = sum(abs(count) * end for (count, _), end in zip(used, ends, strict=True))
+    farthest = sum(
+        abs(count) * max(-int(one.min(initial=0)), int(one.max(initial=0))) for count, one in used
+    )
     kind = np.int64 if farthest < _ROOM else object
     return np.asarray(sum(count * one.astype(kind) for count, one in used))
 
@@ -133,6 +130,8 @@ class StatisticNoise:
     measurement: Measurement
     statistic: Statistic
     signs: tuple[int, ...]
+    shrunk: float = 1.0
+    """The deviation beside that of what was measured; less once grouping sets are consistent."""
 
     @property
     def noise_kind(self) -> NoiseKind:
@@ -165,6 +164,7 @@ class StatisticNoise:
     def scale(self) -> float:
         """Of each noise in rows, people or values: b of Laplace, sigma of Gaussian noise."""
         moved = float(self.measurement.sensitivity) / self.measurement.step / self.unit
+        moved *= self.shrunk
         cost = float(self.measurement.cost)
         return moved / cost if self.noise_kind is NoiseKind.LAPLACE else moved / math.sqrt(2 * cost)
 
@@ -175,7 +175,7 @@ class StatisticNoise:
 
     def values(self, numbers: Sequence[NDArray[Any]]) -> NDArray[np.float64]:
         """The statistic in rows, people or values, from the noisy numbers of its strategy."""
-        return np.asarray(_weighed(self.signs, numbers), dtype=np.float64) / self.unit
+        return np.asarray(weighed(self.signs, numbers), dtype=np.float64) / self.unit
 
     def combine(self, noises: Iterable[NDArray[np.float64]]) -> NDArray[np.float64]:
         """Noise of scale 1 on each number, as the noise of the statistic."""
@@ -184,6 +184,9 @@ class StatisticNoise:
 
     def error(self, confidence: Real = 0.95) -> float:
         """The half-width of one group's noise, in rows, people or values."""
+        if self.shrunk != 1:  # an average of noises that are rounded: each has 1/12 more variance
+            steps = self.scale * self.unit / self.shrunk
+            return self.quantile(float(confidence)) * math.hypot(1, 12**-0.5 / steps)
         if self.terms == 1:
             return self.measurement.mechanism.error(confidence) / self.unit
         # Whole steps may miss the quantile of the continuous law by one each.
@@ -234,8 +237,8 @@ def quantile_guarantee(
     measurement: Measurement, levels: Sequence[tuple[Fraction, Fraction]]
 ) -> Guarantee:
     """What quantiles at these levels, drawn at these scales, give away together."""
-    moved = [rank_range(q, Neighbours.ADD_REMOVE) * measurement.sensitivity for q, _ in levels]
-    parts = [width / scale for width, (_, scale) in zip(moved, levels, strict=True)]
+    moved, about = measurement.sensitivity, Neighbours.ADD_REMOVE
+    parts = [rank_range(level, about) * moved / scale for level, scale in levels]
     if measurement.noise_kind is NoiseKind.LAPLACE:
         return Pure(sum(parts, Fraction(0)), neighbours=measurement.neighbours)
     rho = sum((part * part for part in parts), Fraction(0)) / 8

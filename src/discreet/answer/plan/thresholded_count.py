@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.answer.plan.measure import StatisticNoise
-from discreet.mechanisms import Gaussian, Laplace, laplace_tail
+from discreet.mechanisms import Laplace, laplace_tail
 from discreet.mechanisms.unknown_keys import delta_each, touched
 from discreet.plan.bounding import FULL, NoiseKind, is_by_row
 from discreet.plan.query import Query
@@ -104,13 +104,6 @@ class ThresholdedCount:
             return laplace_tail.tail_steps(noise.scale, probability)
         return noise.half_width(2 * probability) + 1
 
-    @property
-    def _variance(self) -> Fraction:
-        """Of one group's noise."""
-        noise = self.count.measurement.mechanism
-        assert isinstance(noise, Gaussian)  # noqa: S101 - narrowing: see Measurement
-        return noise.variance
-
     # --- what noise does to counts that are shown -------------------------------------------------
 
     def half_widths(self, counts: Floats, plain: float) -> Floats:
@@ -120,22 +113,13 @@ class ThresholdedCount:
         the interval holds those under which a shown count as high as this one is no rarer than 1 in
         40. It is as wide to both sides; a group has one person at least.
         """
-        scale = self._scale
+        scale = self.count.scale
         if self.count.noise_kind is NoiseKind.LAPLACE:
             below = _laplace_below(counts - self.people, scale)
         else:
             below = _gaussian_below(counts - self.people, scale)
         below = np.minimum(below, counts - 1)
         return np.maximum(below, plain)
-
-    @property
-    def _scale(self) -> float:
-        """Of the noise, in people: b of Laplace, sigma of Gaussian noise."""
-        if self.count.noise_kind is NoiseKind.GAUSSIAN:
-            return math.sqrt(self._variance) / self._one
-        noise = self.count.measurement.mechanism
-        assert isinstance(noise, Laplace)  # noqa: S101 - narrowing: see Measurement
-        return float(noise.scale) / self._one
 
 
 def _laplace_below(above: Floats, scale: float) -> Floats:

@@ -7,6 +7,7 @@ from typing import TypeAlias
 import pyarrow as pa
 
 from discreet.answer.estimate.answer_tables import AnswerTables
+from discreet.answer.estimate.consistency import make_consistent
 from discreet.answer.estimate.measured_sets import kept
 from discreet.answer.estimate.noisy_statistics import NoisyStatistics, interpret
 from discreet.answer.estimate.postprocessing import arrange, evaluate, outputs_of, shows_all
@@ -39,7 +40,9 @@ def present(
     """
     parts = [interpret(one, noisy) for one, noisy in zip(sets, drawn, strict=True)]
     shown, half_widths, how = (
-        _tables(query, parts, drawn[0].public) if query.then else _rows(query, parts)
+        _tables(query, parts, drawn[0].public)
+        if query.then
+        else _rows(query, make_consistent(parts))
     )
     costs = tuple(Cost(*one) for noisy in drawn for one in noisy.spent)
     return Release(

@@ -1,6 +1,7 @@
 """Measurements: one law of noise for every group, whatever stands beside it."""
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -11,6 +12,7 @@ from discreet.answer.plan.measure import (
     laplace_quantile,
     quantile_guarantee,
     quantile_scale,
+    weighed,
 )
 from discreet.answer.plan.quantile_draws import QuantileDraw
 from discreet.plan.bounding import FULL, ContributionBounds, NoiseKind
@@ -165,9 +167,7 @@ def test_combinations_beyond_64_bits_are_exact():
     one, most = joined(), 1 << 62
     rows = np.array([most, 0, 3 * FULL], dtype=np.int64)
     some, total = np.array([0, most, FULL], dtype=np.int64), np.array([0, 0, 5], dtype=np.int64)
-    first, second, third = (
-        one._combined(row, [rows, some, total]) for row in one.strategy.combinations
-    )
+    first, second, third = (weighed(row, [rows, some, total]) for row in one.strategy.combinations)
     r = TOTAL.grid.reach
     assert first.tolist() == [2 * r * most, -2 * r * most, 2 * r * 2 * FULL]
     assert second.tolist() == [0, r * most, r * FULL + 5]
@@ -175,14 +175,19 @@ def test_combinations_beyond_64_bits_are_exact():
 
 
 def test_combinations_within_62_bits_are_exact():
-    one, r = joined(), TOTAL.grid.reach
+    r = TOTAL.grid.reach
     near = np.array([(1 << 62) // (2 * r) - 1], dtype=np.int64)
     zero = np.zeros(1, dtype=np.int64)
-    assert one._combined((2 * r, -2 * r, 0), [near, zero, zero]).tolist() == [2 * r * int(near[0])]
-    assert one._combined((0, r, -1), [near, -near, zero]).tolist() == [-r * int(near[0])]
-    assert one._combined((0, 1, 0), [zero, near, zero]) is near  # nothing to compute
-    assert one._combined((0, 3, 0), [zero, near, zero]).tolist() == [3 * int(near[0])]
-    assert one._combined((1, -1), [near, near]).tolist() == [0]
+    assert weighed((2 * r, -2 * r, 0), [near, zero, zero]).tolist() == [2 * r * int(near[0])]
+    assert weighed((0, r, -1), [near, -near, zero]).tolist() == [-r * int(near[0])]
+    assert weighed((0, 1, 0), [zero, near, zero]) is near  # nothing to compute
+    assert weighed((0, 3, 0), [zero, near, zero]).tolist() == [3 * int(near[0])]
+    assert weighed((1, -1), [near, near]).tolist() == [0]
+
+
+def test_combinations_of_numbers_far_below_zero_are_exact():
+    far = np.array([-(1 << 62)], dtype=np.int64)
+    assert weighed((3, 1), [far, far]).tolist() == [-(1 << 64)]
 
 
 # --- what is told of noise ------------------------------------------------------------------------
@@ -243,6 +248,19 @@ def test_a_sum_of_noises_may_miss_its_quantile_by_a_step_each():
         assert one.error(0.9) - one.quantile(0.9) == pytest.approx(2 / one.unit)
     normal = joined(GAUSSIAN).view(SOME)
     assert normal.quantile(0.95) == pytest.approx(normal.scale * 2**0.5 * 1.959964)
+
+
+def test_noise_of_consistent_numbers_is_narrower_and_allows_for_rounding():
+    for kind in NoiseKind:
+        one = rows_measured(kind, whole=True).view(Rows(None))
+        assert one.shrunk == 1
+        half = replace(one, shrunk=0.5)
+        assert half.scale == pytest.approx(one.scale / 2)
+        assert half.quantile(0.9) == pytest.approx(one.quantile(0.9) / 2)
+        rounded = math.sqrt(1 + 1 / (12 * one.scale**2))
+        assert half.error(0.9) == pytest.approx(half.quantile(0.9) * rounded, rel=1e-12)
+        fine = replace(rows_measured(kind).view(Rows(None)), shrunk=0.5)  # hardly rounded
+        assert fine.error() == pytest.approx(fine.quantile(0.95), rel=1e-6)
 
 
 @pytest.mark.parametrize("failure", [0.5, 0.05, 1e-6])

@@ -1,19 +1,23 @@
 """What noise cannot be made for is refused before anything is charged."""
 
 import math
+from fractions import Fraction
 
 import pyarrow as pa
 import pytest
 
 from discreet.answer.measurement_plan import MeasurementPlan, answer
+from discreet.answer.plan import planning
 from discreet.answer.plan.limits import LADDER
 from discreet.answer.plan.planning import check_feasible, is_feasible, widest
 from discreet.answer.plan.price import Price
 from discreet.engines.duckdb import DuckDBEngine
 from discreet.errors import InputError
 from discreet.plan.bounding import ContributionBounds, NoiseKind, limits_of
-from discreet.plan.schema import Limits
+from discreet.plan.schema import EachRow, Limits
 from discreet.privacy import Neighbours
+from discreet.privacy.budgets.buying import amount_within
+from discreet.privacy.budgets.charges import MU_SQUARED, RHO, price
 from discreet.sql.reader.read import read
 from planned import explain, plan_set
 from visits import clinic, engine_of, schema
@@ -38,15 +42,11 @@ def priced(epsilon, limits, law, delta=1e-6, text=SUM):
     ],
 )
 def test_a_price_that_no_noise_is_made_for_is_refused_when_it_is_quoted(law, epsilon, limits):
-    from fractions import Fraction
-
     with pytest.raises(InputError, match="epsilon"):
         priced(Fraction(epsilon), limits, law, delta=Fraction(1, 10**30))
 
 
 def test_gaussian_noise_of_a_tiny_epsilon_is_paid_by_delta():
-    from fractions import Fraction
-
     [noise] = priced(Fraction("1e-13"), Limits(1, 1), NoiseKind.GAUSSIAN, delta=1e-6)
     assert noise.delta(0).upper == pytest.approx(1e-6, rel=1e-3)
 
@@ -153,3 +153,64 @@ def test_limits_that_are_bought_are_held_to_the_groups_too():
 
     assert release.notes[0].endswith("one person weighs at most 1 group")
     assert [cost.what for cost in release.costs] == ["People"]
+
+
+SETS = (
+    "SELECT city, COUNT(*) AS n, AVG(amount) AS m FROM visits GROUP BY GROUPING SETS ((city), ())"
+)
+
+
+def squares(plan):
+    """What the sets of a plan cost in mu^2."""
+    parts = [part for one in plan.sets for _, part in one.guarantees]
+    return sum((price(part, MU_SQUARED).amount for part in parts), Fraction(0))
+
+
+@pytest.mark.parametrize("measure", [RHO, MU_SQUARED])
+def test_each_set_has_the_noise_that_errs_less_where_an_account_pays_for_both(measure):
+    """A person is in three cities, so that l1 and l2 norms differ in one of the sets."""
+    query = read(SETS.replace(", AVG(amount) AS m", ""), schema(limits=Limits(3, 1)))
+    asked = Price(80, 1e-6)
+    plan = MeasurementPlan.of(query, asked, measure=measure)
+    kinds = [NoiseKind.GAUSSIAN, NoiseKind.LAPLACE]
+    assert [one.noise_kind for one in plan.sets] == kinds
+    told = plan.explain(DuckDBEngine().dialect)
+    assert [{line.noise_kind for line in part.options[0].lines} for part in told.parts] == [
+        {kind} for kind in kinds
+    ]
+    most = amount_within(asked.epsilon, asked.delta, MU_SQUARED)
+    assert most * Fraction(999, 1000) < squares(plan) <= most
+    assert plan.charge(MU_SQUARED).amount <= most
+    stored = plan.to_dict()
+    assert MeasurementPlan.from_dict(stored, query, asked, ADD) == plan
+    for one in kinds:  # as good, in all, as one law for all
+        alone = MeasurementPlan.of(query, asked, noise_kinds=(one,), measure=measure)
+        assert error(plan) <= error(alone)
+    [law] = {one.noise_kind for one in MeasurementPlan.of(query, asked).sets}  # no account
+    assert law in kinds
+
+
+def error(plan):
+    """The sum of the median errors of all measurements of a plan, relative to a row."""
+    bounded = [(one, one.contributions) for one in plan.sets]
+    return sum(m.typical() for one, bounds in bounded for m in one.measurements(bounds))
+
+
+@pytest.mark.parametrize("epsilon", [1, 16])
+def test_laplace_noise_errs_more_in_an_account_below_what_it_is_tried_for(monkeypatch, epsilon):
+    texts = [
+        SETS,
+        "SELECT COUNT(*) AS n FROM visits",
+        "SELECT COUNT(*) AS n, COUNT(amount) AS a, SUM(amount) AS s FROM visits WHERE amount > 3",
+        "SELECT street, COUNT(*) AS n FROM visits GROUP BY street",
+        "SELECT MEDIAN(amount) AS m FROM visits",
+        "SELECT COUNT(*) AS n, COUNT(*) FILTER (WHERE amount > 3) AS a FROM visits",
+        "SELECT COUNT(*) AS n, AVG(amount) FILTER (WHERE amount > 3) AS m FROM visits",
+    ]
+    asked = Price(epsilon, 1e-6)
+    queries = [read(text, schema(unit)) for text in texts for unit in (None, EachRow())]
+    plans = [MeasurementPlan.of(query, asked, measure=MU_SQUARED) for query in queries]
+    monkeypatch.setattr(planning, "_GAUSSIAN_BELOW", 0)
+    for query, plan in zip(queries, plans, strict=True):
+        assert MeasurementPlan.of(query, asked, measure=MU_SQUARED) == plan
+        assert {one.noise_kind for one in plan.sets} == {NoiseKind.GAUSSIAN}
