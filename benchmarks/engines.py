@@ -1,6 +1,6 @@
 """The question of five aggregates on Postgres and Spark, over plain bounded SQL on the same engine.
 
-python -m benchmarks engines [postgres|spark]; CPU seconds of the server (or of Java) and of this
+python -m benchmarks.engines [postgres|spark]; CPU seconds of the server (or of Java) and of this
 process. Plain bounded SQL keeps a few cities of each user, chosen by a hash, clamps amounts, and
 adds no noise. Postgres comes from the wheel of the tests, Spark with the Java on the PATH.
 """

@@ -51,13 +51,14 @@ FAST = {
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.adaptive.enabled": "false",
+    "spark.sql.autoBroadcastJoinThreshold": "-1",
     "spark.sql.shuffle.partitions": "1",
     "spark.default.parallelism": "1",
     "spark.sql.lightweightPlanChangeValidation": "false",
     "spark.sql.maxPlanStringLength": "1",
     "spark.sql.ui.explainMode": "simple",
 }
-"""Small statements are planned and run; nothing is compiled, described or validated twice."""
+"""Small statements are planned and run; a join is no job of its own; nothing is compiled."""
 
 
 @cache
@@ -118,6 +119,39 @@ def load(schema, tables):
     """An engine over tables of Arrow."""
     for name, rows in tables.items():
         save(name, rows)
-    engine = SparkEngine("spark://session", session())
-    engine.open(schema, {name: place(name) for name in tables})
+    return engine_of(schema, {name: place(name) for name in tables})
+
+
+def load_as_one_partition(schema, tables):
+    """The same; a question is one task, as nothing is exchanged between partitions."""
+    places = {}
+    for name, rows in tables.items():
+        save(name, rows)
+        places[name] = f"{place(name)}_together"
+        select = f"SELECT /*+ COALESCE(1) */ * FROM {place(name)}"  # noqa: S608 - names of ours
+        session().sql(f"CREATE OR REPLACE VIEW {places[name]} AS {select}")
+    return engine_of(schema, places)
+
+
+def load_compiled(schema, tables):
+    """The same in several partitions, with the code that Spark generates, or an error."""
+    for name, rows in tables.items():
+        save(name, rows)
+    return engine_of(schema, {name: place(name) for name in tables}, CompilingEngine)
+
+
+class CompilingEngine(SparkEngine):
+    """Sets each of its sessions: a new one has the settings that Spark was started with."""
+
+    def _session(self):
+        made = super()._session()
+        made.conf.set("spark.sql.codegen.factoryMode", "CODEGEN_ONLY")
+        made.conf.set("spark.sql.codegen.wholeStage", "true")
+        made.conf.set("spark.sql.shuffle.partitions", "3")
+        return made
+
+
+def engine_of(schema, places, kind=SparkEngine):
+    engine = kind("spark://session", session())
+    engine.open(schema, places)
     return engine
