@@ -255,7 +255,7 @@ def _fair(setting: Setting) -> float:
     return setting.pure.of_bit()
 
 
-def _concentrated(setting: Setting) -> float:
+def _gaussian_bound(setting: Setting) -> float:
     return setting.approximate.of_bit()
 
 
@@ -376,7 +376,7 @@ FIGURES = {
     "tracing-private": Figure(
         "1000 means from a curator, epsilon 1",
         "at most",
-        0.01 * math.e + 1e-6,
+        Setting("private", 1).approximate.of_event(0.01),
         lambda: Measured.of(_private("tracing")),
         private=True,
     ),
@@ -472,7 +472,7 @@ FIGURES = {
         for name, what, bound in (
             ("refusals", "a curator's sums of three", _fair),
             ("social-graph", "randomized response by every pair", _fair),
-            ("instance-hiding", "mixtures with Gaussian noise", _concentrated),
+            ("instance-hiding", "mixtures with Gaussian noise", _gaussian_bound),
             ("definitions", "randomized response, 100 codes", _one_of_100),
         )
         for epsilon in (1, 10)

@@ -59,6 +59,7 @@ FLOORS = {
     "linkage": 0.97,
     "intersection": 0.9,
     "census": 1.0,
+    "fitness-map": 1.0,
     "social-graph": 0.97,
     "instance-hiding": 1.0,
     "definitions": 1.0,
@@ -81,6 +82,7 @@ SMALL = {
     "linkage": (partial(releases.linkage, people=400, films=250), 150),
     "intersection": (partial(releases.intersection, patients=1500), 300),
     "census": (releases.census, 2_000_000),
+    "fitness-map": (releases.fitness_map, 100),
     "social-graph": (partial(records.social_graph, people=150), 10),
     "instance-hiding": (records.instance_hiding, 5),
     "definitions": (records.definitions, 500),
@@ -161,7 +163,8 @@ RISING = {
     **{
         name: SMALL[name]
         for name in (
-            "linkage", "census", "refusals", "social-graph", "instance-hiding", "definitions",
+            "linkage", "census", "fitness-map", "refusals", "social-graph", "instance-hiding",
+            "definitions",
         )
     },
 }  # fmt: skip

@@ -11,6 +11,7 @@ from discreet.attacks.census_tables import CensusTables
 from discreet.attacks.differencing import Averaging, Differencing
 from discreet.attacks.exponential import Exponential, Posterior
 from discreet.attacks.exposure import Exposure
+from discreet.attacks.heat_map import HeatMap
 from discreet.attacks.holdout import Holdout, HoldoutLabel
 from discreet.attacks.instance_hiding import InstanceHiding
 from discreet.attacks.intersection import Intersection
@@ -31,6 +32,7 @@ __all__ = [
     "Differencing",
     "Exponential",
     "Exposure",
+    "HeatMap",
     "Holdout",
     "HoldoutLabel",
     "InstanceHiding",

@@ -3,11 +3,14 @@
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from statistics import NormalDist
 
 import numpy as np
 
 from discreet.attacks.simulation import Reals
 from discreet.errors import InputError
+
+_NORMAL = NormalDist()
 
 RARE = 1e-5
 """How often chance alone may look like a broken promise."""
@@ -112,7 +115,8 @@ def pool(outcomes: Iterable[Outcome]) -> Outcome:
 class Promise:
     """The guarantee that is claimed for all answers together; without epsilon, none.
 
-    `rho` is what zero-concentrated privacy promises beside epsilon and delta, where it does.
+    `mu` is what Gaussian differential privacy promises beside epsilon and delta, where it does: to
+    tell whether somebody is in the data is no easier than to tell N(0, 1) from N(mu, 1).
 
     Example:
         >>> round(Promise(1).of_bit(), 3), Promise().of_bit()
@@ -121,19 +125,27 @@ class Promise:
 
     epsilon: float | None = None
     delta: float = 0.0
-    rho: float | None = None
+    mu: float | None = None
 
     def __post_init__(self) -> None:
         if self.epsilon is not None and not 0 <= self.epsilon < math.inf:
             raise InputError(
                 f"epsilon is {self.epsilon}", why="it bounds a loss", fix="pass epsilon >= 0"
             )
-        if self.rho is not None and not 0 <= self.rho < math.inf:
-            raise InputError(f"rho is {self.rho}", why="it bounds a loss", fix="pass rho >= 0")
+        if self.mu is not None and not 0 <= self.mu < math.inf:
+            raise InputError(f"mu is {self.mu}", why="it bounds a loss", fix="pass mu >= 0")
         if not 0 <= self.delta <= 1:
             raise InputError(
                 f"delta is {self.delta}", why="it is a probability", fix="keep it in [0, 1]"
             )
+
+    def group(self, people: int) -> "Promise":
+        """What is promised to so many people together (Dwork, Roth 2014, Theorem 2.2)."""
+        if self.epsilon is None:
+            return self
+        together = people * self.epsilon
+        delta = min(1.0, self.delta * people * _exp(together - self.epsilon)) if self.delta else 0.0
+        return Promise(together, delta, None if self.mu is None else people * self.mu)
 
     def of_bit(self, prior: float = 0.5) -> float:
         """The most often that a secret bit is guessed: e^epsilon/(1 + e^epsilon) + delta if fair.
@@ -146,17 +158,17 @@ class Promise:
         if self.epsilon is None:
             return 1.0
         corner = 1 / (1 + math.exp(-self.epsilon))
-        return min(1.0, max(prior, 1 - prior, corner) + self.delta, self._concentrated(prior))
+        return min(1.0, max(prior, 1 - prior, corner) + self.delta, self._of_normal(prior))
 
-    def _concentrated(self, prior: float) -> float:
-        """The same from rho, a divergence of Kullback and Leibler at most (Bun, Steinke 2016).
-
-        It bounds the distance of the two laws (Pinsker; Bretagnolle, Huber), and the guess with it.
-        """
-        if self.rho is None:
+    def _of_normal(self, prior: float) -> float:
+        """How often the likelier of N(0, 1) and N(mu, 1) is the right one (Dong, Roth, Su 2022)."""
+        if self.mu is None or not 0 < prior < 1:
             return 1.0
-        distance = math.sqrt(min(self.rho / 2, -math.expm1(-self.rho)))
-        return max(prior, 1 - prior) + min(prior, 1 - prior) * distance
+        if self.mu == 0:
+            return max(prior, 1 - prior)
+        shift = math.log(prior / (1 - prior)) / self.mu
+        one, other = (_NORMAL.cdf(self.mu / 2 + side) for side in (shift, -shift))
+        return prior * one + (1 - prior) * other
 
     def of_event(self, without: float) -> float:
         """The most probable an event can be with a person in the data, from that without them."""
@@ -164,7 +176,9 @@ class Promise:
             return 1.0
         grown = without * _exp(self.epsilon) + self.delta
         kept = 1 - math.exp(-self.epsilon) * max(0.0, 1 - without - self.delta)
-        return min(1.0, grown, kept)
+        if self.mu is None or not 0 < without < 1:
+            return min(1.0, grown, kept)
+        return min(grown, kept, _NORMAL.cdf(_NORMAL.inv_cdf(without) + self.mu))
 
     def of_measured(self, hits: int, n: int) -> float:
         """`of_event` where the rate without was measured, by `n` trials.

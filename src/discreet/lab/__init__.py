@@ -41,6 +41,7 @@ _RUNS: Final[dict[str, tuple[Callable[[Setting], Outcome], int]]] = {
     "linkage": (releases.linkage, 300),
     "intersection": (releases.intersection, 2_000),
     "census": (releases.census, 2_000_000),
+    "fitness-map": (releases.fitness_map, 300),
     "social-graph": (records.social_graph, 20),
     "instance-hiding": (records.instance_hiding, 5),
     "definitions": (records.definitions, 1_000),

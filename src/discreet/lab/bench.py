@@ -68,6 +68,7 @@ _WATCHED = {
     "linkage": Watched(partial(releases.linkage, people=400, films=250), (50, 200)),
     "intersection": Watched(partial(releases.intersection, patients=1500), (100, 300)),
     "census": Watched(releases.census, (5_000, 100_000)),
+    "fitness-map": Watched(releases.fitness_map, (30, 100)),
     "social-graph": Watched(records.social_graph, (5, 20)),
     "instance-hiding": Watched(records.instance_hiding, (2, 5)),
     "definitions": Watched(records.definitions, (100, 1000)),

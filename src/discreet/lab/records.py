@@ -9,9 +9,8 @@ from discreet.attacks.instance_hiding import Encoded, InstanceHiding, masked
 from discreet.attacks.outcome import Outcome
 from discreet.attacks.simulation import Bits, Reals, SplitMix64
 from discreet.attacks.social_graph import Release, SocialGraph
-from discreet.curator.budget import Budget
-from discreet.lab.setting import DELTA, Setting
-from discreet.mechanisms import Gaussian, RandomizedResponse
+from discreet.lab.setting import Setting
+from discreet.mechanisms import RandomizedResponse, RoundedGaussian
 
 MOVED = 0.05
 """The share of friendships that are moved elsewhere before a network is published."""
@@ -90,8 +89,8 @@ def _noisy(images: Reals, mixing: Reals, setting: Setting) -> Encoded:
     """Mixtures with noise that hides any image with pixels in [-1, 1]; who was mixed is public."""
     mixed = mixing @ images
     share = float(np.sqrt((mixing**2).sum(axis=0).max()))
-    noise = Gaussian(
-        rho=Budget(epsilon=setting.epsilon, delta=DELTA).cap().amount / 2,  # the cap is mu^2
+    noise = RoundedGaussian(
+        mu_squared=setting.mu_squared,
         sensitivity=share * np.sqrt(images.shape[1]) * (1 + 1e-9),
         dimension=mixed.size,
     )

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from discreet.attacks.census import BLOCK, KINDS, OLDEST, Census, CensusCounts, Statistic, tabulate
+from discreet.attacks.heat_map import CELLS, LONGEST, HeatMap, Tracks, masked
 from discreet.attacks.intersection import Cells, Hospital, Intersection, mondrian
 from discreet.attacks.linkage import Counts, Linkage, Ratings, Suspicion
 from discreet.attacks.outcome import Outcome
@@ -141,6 +142,33 @@ def census(setting: Setting) -> Outcome:
         case "private":
             counts = CensusCounts(promise=setting.pure, seed=setting.seed)
             return counts.run(_private_counts(setting), BLOCKS)
+
+
+def fitness_map(setting: Setting) -> Outcome:
+    """Which areas have a base?"""
+    attack = HeatMap(promise=setting.approximate, seed=setting.seed)
+    match setting.against:
+        case "raw":
+            return attack.run(lambda tracks: tracks.heat, setting.effort)
+        case "rounded":
+            return attack.run(masked, setting.effort)
+        case "private":
+            return attack.run(lambda tracks: _private_heat(tracks, setting), setting.effort)
+
+
+def _private_heat(tracks: Tracks, setting: Setting) -> Reals:
+    """A curator's count of runners in every cell; how long a run is at most is public."""
+    shape = {"area": tracks.areas, "cell": CELLS}
+    desk = Curated.of(
+        "runs",
+        {"id": tracks.person, "area": tracks.area, "cell": tracks.cell},
+        {name: Keys(list(range(many))) for name, many in shape.items()},
+        epsilon=setting.epsilon,
+        limits=Limits(LONGEST, 1),
+        gaussian=True,
+    )
+    question = "SELECT area, cell, COUNT(*) AS n FROM runs GROUP BY area, cell"
+    return np.asarray(desk.cells(question, tuple(shape.values())))
 
 
 def _whole(one: Statistic) -> Statistic:

@@ -1,5 +1,6 @@
 """What every play in the lab has in common: who is attacked, how hard, what was promised."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -130,9 +131,13 @@ class Setting:
 
     @property
     def approximate(self) -> Promise:
-        """The promise of epsilon and delta, and of the rho that a curator makes of them."""
-        rho = Budget(epsilon=self.epsilon, delta=DELTA).cap().amount / 2  # the cap is mu^2
-        return Promise(float(self.epsilon), float(DELTA), float(rho))
+        """The promise of epsilon and delta, and of the mu that a curator makes of them."""
+        return Promise(float(self.epsilon), float(DELTA), math.sqrt(self.mu_squared))
+
+    @property
+    def mu_squared(self) -> Fraction:
+        """What a budget of epsilon and delta pays for in Gaussian noise."""
+        return Budget(epsilon=self.epsilon, delta=DELTA).cap().amount
 
     def draws(self, purpose: int) -> SplitMix64:
         """Repeatable draws, others for every purpose."""

@@ -14,6 +14,7 @@ import numpy as np
 
 from discreet.attacks.census import BLOCK
 from discreet.attacks.exposure import Exposure
+from discreet.attacks.heat_map import SIDE, HeatMap
 from discreet.attacks.holdout import Holdout, HoldoutLabel
 from discreet.attacks.instance_hiding import InstanceHiding
 from discreet.attacks.intersection import Intersection
@@ -78,6 +79,11 @@ def _conditions(setting: Setting, patients: int = 5000) -> Bits:
     return np.asarray(conditions == 0)
 
 
+def _crossed(setting: Setting, **_: Any) -> Bits:
+    (tracks,) = _shown(HeatMap(seed=setting.seed), setting)
+    return np.asarray(np.bincount(tracks.person, tracks.cell // SIDE == SIDE // 2) > 0)
+
+
 def _friends(setting: Setting, **_: Any) -> Bits:
     (links,) = _shown(SocialGraph(250, seed=setting.seed), setting)
     return np.asarray(links[np.triu_indices(len(links), 1)])
@@ -124,6 +130,7 @@ _USEFUL: Final[dict[str, tuple[str, Callable[..., Bits]]]] = {
         "how many of the {n} people in these blocks are of age?",
         lambda _, **__: np.array([age >= 18 for age, _kind in BLOCK] * BLOCKS),
     ),
+    "fitness-map": ("how many of the {n} runners crossed the middle of an area?", _crossed),
     "social-graph": ("how many of the {n} possible friendships are there?", _friends),
     "instance-hiding": ("of how many of the {n} images is the first pixel bright?", _bright),
     "definitions": ("how many of the {n} people have a code below 50?", _codes),

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from discreet.local.domain import ValueDomain
 from discreet.local.estimate import Estimate
 from discreet.local.protocol import LocalProtocol, Statistic
-from discreet.mechanisms.mechanism import Law
+from discreet.mechanisms.mechanism import Law, Pair
 from discreet.privacy.numerics.rounding import Interval
 from discreet.rationals import Real
 
@@ -44,6 +44,11 @@ class FrequencyProtocol(LocalProtocol):
     @abstractmethod
     def supporters(self, statistic: Statistic, n: int) -> NDArray[Any]:
         """How many reports support each value of the domain."""
+
+    @property
+    def pairs(self) -> tuple[Pair, ...]:
+        """The first value and the last."""
+        return (Pair(self.domain.values[0], self.domain.values[-1]),)
 
     def read(self, values: Any) -> NDArray[np.int64]:
         """Values as their numbers."""

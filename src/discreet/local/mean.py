@@ -63,9 +63,10 @@ class MeanProtocol(protocol.LocalProtocol):
 
     @property
     def pairs(self) -> tuple[Pair, ...]:
-        """Both ends, and an end against the middle."""
-        middle = float((self.lower + self.upper) / 2)
-        return (Pair(float(self.lower), float(self.upper)), Pair(middle, float(self.upper)))
+        """Values beyond both ends, which are read as the ends, and an end against the middle."""
+        low, high = float(self.lower), float(self.upper)
+        middle, beyond = float((self.lower + self.upper) / 2), high - low
+        return (Pair(low - beyond, high + beyond), Pair(middle, high))
 
     def read(self, values: Any) -> NDArray[np.int64]:
         """Places on the grid, 0 to 65,536; anything but numbers, one a person, is refused."""

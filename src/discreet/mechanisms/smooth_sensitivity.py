@@ -139,14 +139,15 @@ class SmoothSensitivity(Mechanism):
     def claim(self) -> Claim:
         """Values and bounds that pull apart where the answer is and how wide the noise."""
         most = self.global_sensitivity
-        small, double = max(1, most // 1000), min(most, 2 * max(1, most // 1000))
+        small = max(1, most // 1000)
         # One person moves the value by almost all, and the noise by as much as smoothness allows.
         less = max(1, int(self.decay * most))
         pairs = (
             Pair((0, (less, most)), (less, (most,))),
             Pair((0, (most,)), (most, (most,))),
             Pair((0, (small, small, most)), (small, (small, most, most))),
-            Pair((0, (small, double, most)), (0, (0, small, double, most))),
+            # Nothing is said of two changes: one person may then move the value by all.
+            Pair((0, (0,)), (0, (most,))),
         )
         name, views = type(self).__name__, (self.view,)
         return Claim(name, self.guarantee, pairs, self._answer, views=views)

@@ -24,6 +24,7 @@ TARGETS = {
         np.ones((24, 24)),
         lambda said: lambda _: said,
     ),
+    "HeatMap": (attacks.HeatMap(), np.ones((2, 256)), lambda said: lambda _: said),
     "InstanceHiding": (
         attacks.InstanceHiding(3, 9, 8),
         np.ones((8, 9)),

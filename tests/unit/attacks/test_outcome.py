@@ -133,21 +133,25 @@ def test_a_promise_that_means_nothing_is_refused(wrong):
         Promise(**{"epsilon": 1, **wrong})
 
 
-@pytest.mark.parametrize("mu", [0.01, 0.2, 1.0, 3.0])
+@pytest.mark.parametrize("mu", [0.0, 0.01, 0.2, 1.0, 3.0])
 @pytest.mark.parametrize("prior", [0.5, 0.1])
-def test_rho_bounds_the_best_guess_between_two_normal_laws(mu, prior):
-    """Of N(0, 1) and N(mu, 1), rho = mu^2/2: the best threshold, by trying all."""
+def test_mu_bounds_guesses_and_events_by_two_normal_laws(mu, prior):
+    """Of N(0, 1) and N(mu, 1): the best threshold, by trying all."""
     cuts = np.linspace(-8, 12, 4001)
     tail = np.array([math.erfc(cut / math.sqrt(2)) / 2 for cut in cuts])
     shifted = np.array([math.erfc((cut - mu) / math.sqrt(2)) / 2 for cut in cuts])
     best = float(np.max(prior * shifted + (1 - prior) * (1 - tail)))
-    bound = Promise(1e6, rho=mu**2 / 2).of_bit(prior)
+    promise = Promise(1e6, mu=mu)
 
-    assert best <= bound
-    assert bound - best < 0.2
+    assert promise.of_bit(prior) == pytest.approx(best, abs=1e-5)
+    told = np.interp(prior, tail[::-1], shifted[::-1])
+    assert promise.of_event(prior) == pytest.approx(told, abs=1e-5)
+    assert Promise(0.5, mu=mu).of_event(prior) <= Promise(0.5).of_event(prior)
+    certain = Promise(3, mu=mu)
+    assert (certain.of_event(0), certain.of_event(1), certain.of_bit(1)) == (0, 1, 1)
 
 
-@pytest.mark.parametrize("rho", [-1.0, math.inf, math.nan])
-def test_a_rho_that_bounds_no_loss_is_refused(rho):
-    with pytest.raises(InputError, match="rho"):
-        Promise(1, rho=rho)
+@pytest.mark.parametrize("mu", [-1.0, math.inf, math.nan])
+def test_a_mu_that_bounds_no_loss_is_refused(mu):
+    with pytest.raises(InputError, match="mu"):
+        Promise(1, mu=mu)

@@ -39,7 +39,7 @@ def test_a_curator_shows_nothing_but_what_it_releases(name):
 
 
 def test_the_limit_histogram_and_what_it_bounds_are_heard():
-    question = QUESTIONS["curator-limit-histograms"]
+    question = QUESTIONS["curator-limit-histograms"].parts[0]
     recorder = Recorder()
     with recorder.recording():
         question.ask(question.claim.pairs[0].left)
