@@ -220,3 +220,27 @@ GROUP BY 1, 2
 -- output week
 -- output second
 -- output count
+
+SELECT COUNT(*) FROM visits WHERE seen - day > INTERVAL '2 hours' AND INTERVAL 3 MONTH >= seen - day
+-- scan visits
+-- filter ((seen::TIMESTAMP > ADD_SECONDS(day::TIMESTAMP, 7200)) and (seen::TIMESTAMP <= ADD_SECONDS(day::TIMESTAMP, 7776000)))
+-- aggregate count := COUNT(*)
+-- output count
+
+SELECT COUNT(*) FROM visits WHERE EXTRACT(YEAR FROM AGE(DATE '2025-01-01', day)) >= 65
+-- scan visits
+-- filter (QUOTIENT(case[(datetime.date(2025, 1, 1) < day) -> NEGATE(case[((DAY(day) - DAY(datetime.date(2025, 1, 1))) < 0) -> ((((YEAR(day) - YEAR(datetime.date(2025, 1, 1))) * 12) + (MONTH(day) - MONTH(datetime.date(2025, 1, 1)))) - 1); else (((YEAR(day) - YEAR(datetime.date(2025, 1, 1))) * 12) + (MONTH(day) - MONTH(datetime.date(2025, 1, 1))))]); else case[((DAY(datetime.date(2025, 1, 1)) - DAY(day)) < 0) -> ((((YEAR(datetime.date(2025, 1, 1)) - YEAR(day)) * 12) + (MONTH(datetime.date(2025, 1, 1)) - MONTH(day))) - 1); else (((YEAR(datetime.date(2025, 1, 1)) - YEAR(day)) * 12) + (MONTH(datetime.date(2025, 1, 1)) - MONTH(day)))]], 12) >= 65)
+-- aggregate count := COUNT(*)
+-- output count
+
+SELECT COUNT(*) FROM visits WHERE DATE_DIFF('minute', day, seen) > 5 AND EPOCH(seen - day) > 7
+-- scan visits
+-- filter (((((((seen::DATE - day::DATE) * 24) + (HOUR(seen) - HOUR(day))) * 60) + (MINUTE(seen) - MINUTE(day))) > 5) and (((((((((seen::TIMESTAMP::DATE - datetime.date(1970, 1, 1)) * 24) + HOUR(seen::TIMESTAMP)) * 60) + MINUTE(seen::TIMESTAMP)) * 60) + SECOND(seen::TIMESTAMP)) - (((((((day::TIMESTAMP::DATE - datetime.date(1970, 1, 1)) * 24) + HOUR(day::TIMESTAMP)) * 60) + MINUTE(day::TIMESTAMP)) * 60) + SECOND(day::TIMESTAMP))) > 7))
+-- aggregate count := COUNT(*)
+-- output count
+
+SELECT COUNT(*) FROM visits WHERE REGEXP_MATCHES(city, '^[A-C]\d{2}$')
+-- scan visits
+-- filter (SUBSTRING(city, 1, 1) in ['A', 'B', 'C'] and SUBSTRING(city, 2, 1) in ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9'] and SUBSTRING(city, 3, 1) in ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9'] and (LENGTH(city) = 3))
+-- aggregate count := COUNT(*)
+-- output count

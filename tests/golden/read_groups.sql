@@ -284,3 +284,31 @@ GROUP BY city
 -- aggregate count := COUNT(*)
 -- output g := 0
 -- output count
+
+SELECT * FROM (SELECT city, urgent, cost FROM visits) PIVOT (AVG(cost) FOR urgent IN (TRUE, FALSE))
+-- scan visits
+-- project city, urgent, cost
+-- key city
+-- aggregate true := MEAN(cost) where (urgent = True)
+-- aggregate false := MEAN(cost) where (urgent = False)
+-- output city
+-- output true
+-- output false
+
+SELECT * FROM visits PIVOT (COUNT(*) AS n FOR city IN ('Haifa' AS h, 'Austin') GROUP BY urgent)
+-- scan visits
+-- key urgent
+-- aggregate h_n := COUNT(*) where (city = 'Haifa')
+-- aggregate Austin_n := COUNT(*) where (city = 'Austin')
+-- output urgent
+-- output h_n
+-- output Austin_n
+
+SELECT region, COUNT(*) FROM (SELECT city AS name FROM visits) NATURAL JOIN cities GROUP BY region
+-- scan visits
+-- project name := city
+-- inner join public cities on name = name giving cities.name := name, region := region, population := population
+-- key region
+-- aggregate count := COUNT(*)
+-- output region
+-- output count

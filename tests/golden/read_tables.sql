@@ -166,6 +166,7 @@ SELECT * FROM (SELECT city, urgent, COUNT(*) AS n FROM visits GROUP BY city, urg
 --   compute city, urgent, n
 --   group city, true := SUM(n) where (urgent = True), false := SUM(n) where (urgent = False)
 --   compute city, true, false
+--   compute city, true, false
 
 SELECT city, urgent, COUNT(*) AS n, COUNT(*) * 100.0 / SUM(COUNT(*)) OVER (PARTITION BY city) AS pct FROM visits GROUP BY city, urgent
 -- scan visits
@@ -359,6 +360,7 @@ SELECT * FROM (SELECT city, age // 5 AS a, COUNT(*) AS n FROM visits GROUP BY 1,
 --   answer 0
 --   compute city, a, n
 --   group a, Austin_s := SUM(n) where (city = 'Austin'), Austin_c := COUNT(*) where (city = 'Austin'), Haifa_s := SUM(n) where (city = 'Haifa'), Haifa_c := COUNT(*) where (city = 'Haifa')
+--   compute a, Austin_s, Austin_c, Haifa_s, Haifa_c
 --   compute a, Austin_s, Austin_c, Haifa_s, Haifa_c
 
 SELECT city, COUNT(*) AS n FROM visits GROUP BY city HAVING COUNT(*) > (SELECT AVG(n) FROM (SELECT city, COUNT(*) AS n FROM visits GROUP BY city) t) ORDER BY n

@@ -5,13 +5,18 @@ With 150 releases and fixed bits: a true 95 % interval covers fewer than 127 of 
 probability below 1e-6.
 """
 
+import math
+
 import duckdb
+import pyarrow as pa
 import pytest
 
 from discreet.answer.measurement_plan import MeasurementPlan
 from discreet.answer.plan.price import Price
+from discreet.curator.budget import Budget
+from discreet.curator.opening import Curator
 from discreet.noise.bits import Keystream, replaced
-from discreet.plan.schema import Limits
+from discreet.plan.schema import Keys, Limits
 from discreet.sql.reader.read import read
 from visits import clinic, engine_of, schema
 
@@ -45,3 +50,20 @@ def test_intervals_of_computed_numbers_cover_the_truth(question):
             for table in releases
         ]
         assert sum(held) >= FEWEST, (name, sum(held))
+
+
+def test_intervals_of_an_entropy_hold_where_counts_are_near_their_noise():
+    """Of 20 values with 40 rows each; a 95 % interval misses 7 of 40 with probability 0.003."""
+    about, limits = {"unit": "id", "columns": {"k": Keys(list("abcdefghijklmnopqrst"))}}, 3
+    rows = pa.table(
+        {"id": [i // limits for i in range(800)], "k": list("abcdefghijklmnopqrst") * 40}
+    )
+    held, stream = 0, Keystream(b"entropy".ljust(32))
+    with Curator.in_memory() as curator, replaced(lambda: stream):
+        curator.add("t", rows, budget=Budget(epsilon=100), limits=Limits(limits, limits), **about)
+        for i in range(40):
+            text = f"SELECT ENTROPY(k) AS h FROM t WHERE id <> -{i + 1}"
+            found = curator.sql(text, epsilon=0.3).to_arrow()
+            low, high = (found[name][0].as_py() for name in ("h_low", "h_high"))
+            held += low <= math.log2(20) + 1e-9 and math.log2(20) - 1e-9 <= high
+    assert held >= 34

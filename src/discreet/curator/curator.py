@@ -333,14 +333,21 @@ class Curator(OwnerInterface, QuestionInterface):
             return ""
 
     def workbook(
-        self, dataset: str, *, share: Real, questions: int, analyst: str | None = None
+        self,
+        dataset: str,
+        *,
+        share: Real,
+        questions: int,
+        analyst: str | None = None,
+        name: str | None = None,
     ) -> Workbook:
         """A share of what is left of a dataset's budget, split over a number of questions.
 
         Each question gets an equal part of what is then left: `with curator.workbook("visits",
-        share=0.2, questions=25) as w: w.sql(...)`.
+        share=0.2, questions=25) as w: w.sql(...)`. With a `name` the ledger keeps it, and a
+        later process that opens it by this name goes on with what is left.
         """
-        return Workbook(self, dataset, share, questions, analyst)
+        return Workbook(self, dataset, share, questions, analyst, name)
 
     # --- runs of many steps ---------------------------------------------------------------------
 

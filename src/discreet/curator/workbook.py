@@ -8,6 +8,10 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from discreet.answer.present.number_text import percent
 from discreet.curator.ledger.accounts import Account, Holder
+from discreet.curator.ledger.accounts import analyst as holder_of_analyst
+from discreet.curator.ledger.accounts import dataset as holder_of
+from discreet.curator.ledger.ledger import Ledger
+from discreet.curator.orders.planned_orders import OWNER
 from discreet.errors import BudgetError, InputError, QueryRefused
 from discreet.plan.builder import count
 from discreet.privacy.budgets.charges import EPSILON, UNITS, Charge
@@ -37,7 +41,8 @@ class Workbook:
     Guarantee:
         The charges of its questions together take at most `share` of what every account had left
         when it was opened. Each is charged to the ledger like any other, which keeps the caps
-        whatever else is asked meanwhile.
+        whatever else is asked meanwhile. With a `name` the share is an account of its own in the
+        ledger, and outlives the process: opened again, it goes on with what is left.
     Edge cases:
         The same question again is the same answer, for nothing, and is not counted, also where
         rows were appended since. A question with
@@ -58,7 +63,13 @@ class Workbook:
     """
 
     def __init__(
-        self, curator: "Curator", dataset: str, share: Real, questions: int, analyst: str | None
+        self,
+        curator: "Curator",
+        dataset: str,
+        share: Real,
+        questions: int,
+        analyst: str | None,
+        name: str | None = None,
     ) -> None:
         self._curator, self._analyst, self.dataset = curator, analyst, dataset
         self.questions = whole(questions, "questions", at_least=1)
@@ -75,13 +86,34 @@ class Workbook:
         self._prices: dict[str, Mapping[str, Any]] = {}
         self._told: dict[str, Release] = {}
         self._spent: dict[Holder, Units] = {}
-        self._allowed = {
-            one.holder: (int(left.units * part), int(left.delta_units * part))
+        shares = {
+            one.holder: _part(left, part)
             for one in self._touched()
             if (left := one.left) is not None
         }
-        if not self._allowed:
+        if not shares:
             raise self._uncapped()
+        if name is not None:
+            shares = self._kept(name, shares[holder_of(dataset)])
+        self._allowed = {one: (cap.units, cap.delta_units) for one, cap in shares.items()}
+
+    def _kept(self, name: str, share: Charge) -> dict[Holder, Charge]:
+        """The share as the cap of an account in the ledger, which may be there already."""
+        if self._analyst is not None or not isinstance(self._curator.ledger, Ledger):
+            raise InputError(
+                "a workbook with a name, of an analyst or over HTTP",
+                why="its share is an account of its own, which the owner opens",
+                fix=f"leave the name out, or open it as the owner; there grant({name!r}, ...) too",
+            )
+        self._analyst, ledger = f"workbook {name}", self._curator.ledger
+        holder = holder_of_analyst(self._analyst, within=self.dataset)
+        known = (one for one in ledger.accounts() if one.holder == holder)
+        account = next(known, None) or ledger.open_account(holder, share, by=OWNER)
+        self._spent[holder] = account.spent
+        told = ledger.asked([self.dataset], analyst=self._analyst, limit=self.questions)
+        self.asked = len(told)
+        assert account.limit is not None  # noqa: S101 - narrowing: it was opened with one
+        return {holder: account.limit}
 
     def _touched(self) -> list[Account]:
         """The accounts that a question is charged to, by the price of one."""
@@ -242,3 +274,9 @@ class Workbook:
         trace: TracebackType | None,
     ) -> None:
         """Nothing is given back: what was not spent was never taken."""
+
+
+def _part(left: Charge, part: Fraction) -> Charge:
+    """A part of a charge, in whole units rounded down."""
+    amounts = (Fraction(int(one * part), UNITS) for one in (left.units, left.delta_units))
+    return Charge(*amounts, measure=left.measure, neighbours=left.neighbours)

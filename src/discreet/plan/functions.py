@@ -89,6 +89,13 @@ def _subtract(call: Call, operands: Sequence[Type]) -> ResultType:
             return _days_later(call.function, *operands)
         case [Kind.DATE, Kind.DATE]:
             return numeric.days_between(*operands)
+        case [(Kind.DATE | Kind.TIMESTAMP), (Kind.DATE | Kind.TIMESTAMP)]:
+            raise InputError(
+                "the difference of two timestamps by itself",
+                why="it is a length of time, and values are numbers, texts and times",
+                fix="write EXTRACT(EPOCH FROM a - b), which is in seconds, DATE_DIFF('hour', b, a),"
+                " or compare it: a - b > INTERVAL 2 HOUR",
+            )
     return _arithmetic(call, operands)
 
 

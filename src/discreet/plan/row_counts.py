@@ -13,7 +13,7 @@ from discreet.plan import relations as rel
 from discreet.plan.expressions import Call, Case, Column, Expression, Function, Literal
 from discreet.plan.kinds import Kind, Range
 from discreet.plan.query import Aggregate, Query
-from discreet.plan.summaries import PersonAggregate, Summary
+from discreet.plan.summaries import PersonAggregate, Summary, WindowColumn
 from discreet.plan.typing import infer
 
 _COUNTS = {Summary.COUNT, Summary.COUNT_DISTINCT, Summary.SUM}
@@ -32,7 +32,13 @@ def row_counts(relation: rel.Relation) -> Mapping[str, Range | None]:
             rows = _stated(below)
             ranges = ((one.name, one.summary, _range(one, below, rows)) for one in aggregates)
             return {name: of for name, summary, of in ranges if summary in _COUNTS}
-        case rel.FilterRows() | rel.MatchPerson() | rel.MatchPublic() | rel.PersonWindow():
+        case rel.JoinPerson(left, right):  # values beside rows, whatever rows meet
+            return {**row_counts(left), **row_counts(right)}
+        case rel.PersonWindow(below, columns):
+            rows = _stated(below)
+            added = (one for one in columns if one.function in _COUNTS)
+            return {**row_counts(below), **{one.name: _range(one, below, rows) for one in added}}
+        case rel.FilterRows() | rel.MatchPerson() | rel.MatchPublic():
             return row_counts(rel.inputs_of(relation)[0])
         case rel.Project(below, columns):
             known = row_counts(below)
@@ -50,9 +56,12 @@ class _SumRange(Range):
     """The range of a sum, which may be NULL too."""
 
 
-def _range(one: PersonAggregate, below: rel.Relation, rows: int | None) -> Range | None:
+def _range(
+    one: PersonAggregate | WindowColumn, below: rel.Relation, rows: int | None
+) -> Range | None:
     """What so many rows can add up to."""
-    if rows is None or one.summary is not Summary.SUM or one.argument is None:
+    summary = one.summary if isinstance(one, PersonAggregate) else one.function
+    if rows is None or summary is not Summary.SUM or one.argument is None:
         return None if rows is None else Range(0, rows)
     of = infer(one.argument, rel.columns_of(below))
     if of.range is None:
@@ -76,6 +85,19 @@ def _stated(relation: rel.Relation) -> int | None:
             return _stated(rel.inputs_of(relation)[0])
 
 
+def or_zero(name: str) -> Expression:
+    """A count of the rows of a subquery about the same person: 0 where there is none."""
+    return Call(Function.COALESCE, (Column(name), Literal(0, Kind.INTEGER)))
+
+
+def counted_column(argument: Expression) -> str | None:
+    """The column that an argument is, or is where it is not NULL."""
+    match argument:
+        case Column(name) | Call(Function.COALESCE, (Column(name), Literal(0, _))):
+            return name
+    return None
+
+
 def hold_counts(aggregate: Aggregate, counts: Mapping[str, Range | None]) -> Aggregate:
     """The aggregate, with the counts and sums that it needs bounds of held to the limits."""
     if aggregate.measure.is_count:
@@ -85,7 +107,7 @@ def hold_counts(aggregate: Aggregate, counts: Mapping[str, Range | None]) -> Agg
 
 def _held(argument: Expression, counts: Mapping[str, Range | None]) -> Expression:
     """LEAST passes over NULL, which a sum of no values stays."""
-    of = counts.get(argument.name) if isinstance(argument, Column) else None
+    of = counts.get(counted_column(argument) or "")
     if of is None:
         return argument
     kind = Kind.INTEGER if isinstance(of.high, int) and isinstance(of.low, int) else Kind.REAL
@@ -99,6 +121,10 @@ def _held(argument: Expression, counts: Mapping[str, Range | None]) -> Expressio
 def held_counts(query: Query) -> Mapping[str, Range]:
     """The counts and sums that are held to what limits state."""
     counts = row_counts(query.relation)
-    held = {name: _held(Column(name), counts) for name in counts}
     arguments = {argument for one in query.aggregates for argument in one.arguments}
-    return {name: of for name, of in counts.items() if of is not None and held[name] in arguments}
+    return {
+        name: of
+        for name, of in counts.items()
+        if of is not None
+        and any(_held(form, counts) in arguments for form in (Column(name), or_zero(name)))
+    }

@@ -174,3 +174,28 @@ def test_the_only_dataset_needs_no_name():
             curator.budget()
     with dp.Curator.in_memory() as empty, pytest.raises(InputError, match="add one first"):
         empty.budget()
+
+
+@pytest.mark.parametrize("budget", [BUDGETS["epsilon"], BUDGETS["gaussian"]])
+def test_a_named_workbook_is_kept_by_the_ledger_and_opened_again(tmp_path, budget):
+    with dp.Curator(tmp_path / "clinic") as curator:
+        curator.add("visits", ROWS, unit="id", budget=budget, columns={"age": dp.Bounds(0, 90)})
+        before = curator.budget()
+        with curator.workbook("visits", share=0.2, questions=4, name="thesis") as book:
+            book.sql(question(1))
+            left = book.left
+    with dp.Curator(tmp_path / "clinic") as curator:
+        again = curator.workbook("visits", share=0.9, questions=4, name="thesis")
+        assert (again.asked, again.left) == (1, left)
+        for number in (2, 3, 4):
+            again.sql(question(number))
+        with pytest.raises(BudgetError):
+            again.sql(question(5))
+        with pytest.raises(BudgetError, match="workbook thesis"):  # the ledger refuses it too
+            curator.sql(question(6), epsilon=0.2, analyst="workbook thesis")
+        assert Fraction(17, 100) < gone(curator, before) <= Fraction(1, 5)
+
+
+def test_a_name_is_the_owners_to_give():
+    with opened(BUDGETS["epsilon"]) as curator, pytest.raises(InputError, match="owner opens"):
+        curator.workbook("visits", share=0.2, questions=4, analyst="ada", name="thesis")

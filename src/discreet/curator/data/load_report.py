@@ -128,8 +128,8 @@ class LoadReport:
             answers = " or ".join(f"reading={dict(a)} ({_option(a)})" for _, a in question.answers)
             raise InputError(
                 f"{self.source} leaves a question open",
-                why=question.text.removesuffix("?"),
-                fix=f"answer with {answers}" if answers else "say so in its reading",
+                why=question.text.removesuffix("?").removesuffix("."),
+                fix=f"answer with {answers}" if answers else _UNANSWERED[question.about == "text"],
             )
         if self.unconfirmed:
             found = {name: self.kinds[name].value for name in self.unconfirmed}
@@ -277,6 +277,9 @@ def _absent(counts: Mapping[str, ColumnCounts]) -> list[OwnerQuestion]:
     ]
 
 
+_UNANSWERED = ("say so in its reading", "mend the file, or state the kind")
+
+
 def _without_doubts(reading: Reading, questions: Collection[OwnerQuestion]) -> Reading:
     """A reading without what is still asked: sent back as it is, it answers no question."""
     marks = {"header": ["header"], "encoding": ["encoding"], "numbers": ["decimal", "thousands"]}
@@ -417,8 +420,9 @@ def _option(answer: Mapping[str, Any]) -> str:
     """
     found = []
     for name, said in answer.items():
-        if name == "nulls":
-            found += [f"--null {word}" for word in said] or ["--no-null"]
+        if name in {"nulls", "true", "false"}:
+            option = "null" if name == "nulls" else name
+            found += [f"--{option} {word}" for word in said] or ["--no-null"]
         else:
             found.append(_SWITCHES.get((name, said), f"--{name} {said}"))
     return " ".join(filter(None, found))

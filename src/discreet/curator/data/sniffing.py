@@ -156,7 +156,41 @@ def _guess_column(
             kind = _number_kind(shapes, marks)
         elif kind is Kind.TEXT and stated in (None, Kind.DATE, Kind.TIMESTAMP):
             kind = _guess_date(name, texts, found, dates) or kind
+        if kind is Kind.TEXT and stated is None:
+            found.questions += _doubtful_text(name, texts)
     found.kinds[name] = stated or kind
+
+
+def _doubtful_text(name: str, texts: Mapping[str, int]) -> list[OwnerQuestion]:
+    """What texts might be: yes and no in other words, sums of money, dates in several formats."""
+    seen = {text.lower() for text in texts}
+    if (pair := next((p for p in _YES_NO if set(p) == seen), None)) is not None:
+        said = {"true": (pair[0],), "false": (pair[1],)}
+        text = f"Are the two words in {name} yes and no? Or pass kinds={{'{name}': 'text'}}."
+        return [OwnerQuestion("words", text, name, (("yes and no", said),))]
+    numbers = [_number(*style).fullmatch for style in _STYLES]
+
+    def is_sum(text: str) -> bool:
+        plain = _CURRENCY.sub("", text)
+        return plain != text and any(fits(plain) for fits in numbers)
+
+    dated = (*_NATIVE.values(), *_FORMATS.values())
+    what = "sums of money, with a currency beside the numbers"
+    if _share(texts, is_sum) < _SHARE:
+        what = "dates in several formats"
+        if _share(texts, lambda text: any(r.fullmatch(text) for r in dated)) < _SHARE:
+            return []
+    text = f"{name} looks like {what}. Write plain ones in the file, or keep texts"
+    keep = f"kinds={{'{name}': 'text'}} (--kind {name}=text)"
+    return [OwnerQuestion("text", f"{text}: {keep}.", name)]
+
+
+_YES_NO: Final = (
+    *(("ja", "nein"), ("ja", "nej"), ("ja", "nee"), ("oui", "non"), ("si", "no"), ("sí", "no")),
+    *(("sì", "no"), ("sim", "não"), ("tak", "nie")),
+)
+_COINS: Final = "[$€£¥₹]|USD|EUR|GBP|CHF|SEK|NOK|DKK|JPY"
+_CURRENCY: Final = re.compile(rf"^({_COINS})\s?|\s?({_COINS})$")
 
 
 def _is_truth(texts: Mapping[str, int], said: Reading) -> bool:

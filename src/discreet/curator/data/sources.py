@@ -280,9 +280,12 @@ def _with_header(
             fix="pass a file whose first line names its columns",
         )
     if not _are_names(names) or len(names) != len(first):
+        bare = [f"column {at} has none" for at, one in enumerate(names, start=1) if not one]
+        twice = [f"{one} stands twice" for one, n in Counter(names).items() if one and n > 1]
+        count = f"there are {len(first)} columns and {len(names)} names"
         raise InputError(
             f"{name} does not name its columns",
-            why="each of them has to have a name of its own",
+            why=f"each has to have a name of its own; {', '.join([*bare, *twice][:5]) or count}",
             fix="pass their names: Reading(names=[...]), or --names a,b,c",
         )
     found = source(names, header=header)
@@ -372,6 +375,8 @@ def _batches(
 def _workbook(path: Path, reading: Reading, choose: Choice) -> Source:
     """A sheet of an Excel file."""
     names, cells = read_workbook(path, choose)
+    while len(cells) > 1 and sum(cell is not None for cell in cells[0]) == 1 < len(cells[0]):
+        cells = cells[1:]  # a title above the table
     first = [cell or "" for cell in cells[0]] if cells else []
 
     def table(columns: list[str], now: Reading, _: list[int]) -> pa.Table:

@@ -63,11 +63,10 @@ class AggregatedSelect:
         self.groups = groups
         self.per_person = per_person
         released = select.program is not None
-        counts = {} if released else row_counts(select.relation)
         self.aggregates = Aggregates(
             select.reader,
             select.columns,
-            counts,
+            lambda: {} if released else row_counts(select.relation),
             per_person=per_person,
             released=released,
             spread=None if select.spread is None else select.spread.values,

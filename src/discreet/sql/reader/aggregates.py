@@ -18,7 +18,7 @@ from discreet.plan.expressions import Call, Case, Column, Expression, Function, 
 from discreet.plan.kinds import Kind, Range, Type
 from discreet.plan.query import Aggregate, AggregateFunction, check, released_kind, summary_of
 from discreet.plan.released_tables import aggregate_type
-from discreet.plan.row_counts import hold_counts
+from discreet.plan.row_counts import counted_column, hold_counts
 from discreet.plan.summaries import PersonAggregate, summary_type
 from discreet.plan.typing import infer
 from discreet.sql.reader.aggregate_calls import AggregateCall, CallReader, both
@@ -56,7 +56,7 @@ class Aggregates(CallReader):
         self,
         reader: ExpressionReader,
         columns: Sequence[Visible],
-        counts: Mapping[str, Range | None],
+        counts: Callable[[], Mapping[str, Range | None]],
         *,
         per_person: bool,
         released: bool = False,
@@ -64,11 +64,16 @@ class Aggregates(CallReader):
     ) -> None:
         super().__init__(reader, columns, per_person=per_person, released=released)
         self._spread = spread
-        self._counts = counts
+        self._known_counts = counts
         self._names = {c.column: c.name for c in columns}
         self._asked: dict[AggregateCall, Node] = {}
         self._columns: dict[AggregateCall, Column] = {}
         self.finer: Finer | None = None
+
+    @property
+    def _counts(self) -> Mapping[str, Range | None]:
+        """Counts and sums of one person's rows; a subquery that is read adds its own."""
+        return self._known_counts()
 
     def ask(self, node: Node) -> Expression:
         """The column of one aggregate, or what it is computed from."""
@@ -270,7 +275,9 @@ class Aggregates(CallReader):
                 return aggregate_type(release, self.types)
             check(release, self._reader.types)
         except InputError as error:
-            if not self._per_person and any(Column(n) in asked.arguments for n in self._counts):
+            if not self._per_person and any(
+                counted_column(one) in self._counts for one in asked.arguments
+            ):
                 raise self._syntax.refuse(node, self._uncounted(node, error)) from None
             raise self._syntax.blame(node, error) from None
         return Type(released_kind(release))
@@ -285,19 +292,23 @@ class Aggregates(CallReader):
     def _uncounted(self, node: Node, error: InputError) -> Refusal:
         """A count or sum of one person's rows without limits, and the same question with one."""
         measured = node.this if isinstance(node, exp.Filter) else node
-        counts = set(map(Column, self._counts))
-        columns = (c for c in measured.find_all(exp.Column) if self._reader.checked(c) in counts)
-        column = next(columns)
-        start, end = self._syntax.place(column)
-        of = self._reader.types[self._reader.checked(column).name]  # type: ignore[union-attr]
-        text, inner = self._syntax.text, self._syntax.text[start:end]
-        most = f"LEAST({inner}, 50)" if not of.nullable else f"LEAST({inner}, 1000)"
-        most = f"GREATEST({most}, -1000)" if of.range is None else most
+        columns, read = measured.find_all(exp.Column, exp.Subquery), self._reader.checked
+        column = next(c for c in columns if counted_column(read(c)) in self._counts)
+        of = self._reader.types[counted_column(read(column)) or ""]
+        select, text = measured.find_ancestor(exp.Select) or measured, self._syntax.text
+        alike = (c for one in select.expressions for c in one.find_all(type(column)) if c == column)
+        count = isinstance(column, exp.Subquery) or not of.nullable
+        for start, end in sorted({self._syntax.place(one) for one in alike}, reverse=True):
+            at = text.rfind("(", 0, start) if isinstance(column, exp.Subquery) else start
+            last = text.find(")", end) + 1 if at < start else end
+            most = f"LEAST({text[at:last]}, {50 if count else 1000})"
+            most = f"GREATEST({most}, -1000)" if of.range is None and not count else most
+            text = text[:at] + most + text[last:]
         return Refusal(
             "unbounded_count",
-            f"{error.what}: a {'sum' if of.nullable else 'count'} of one person's rows",
+            f"{error.what}: a {'count' if count else 'sum'} of one person's rows",
             "one person could have any number of rows, and no limits on them are stated",
-            f"say how much of one person may count, as in {text[:start]}{most}{text[end:]}",
+            f"say how much of one person may count, as in {text}",
         )
 
     def _summary(self, asked: AggregateCall, name: str, node: Node) -> PersonAggregate:

@@ -6,6 +6,7 @@ from sqlglot import exp
 
 from discreet.plan.expressions import Call, Expression, Function, IsIn, Like, Literal
 from discreet.plan.kinds import Kind
+from discreet.sql.reader import times
 from discreet.sql.reader.refusals import NODES, Refusal
 from discreet.sql.reader.syntax import Node, is_null
 
@@ -22,9 +23,22 @@ def _compare(function: Function) -> Rule:
         sides = [reader.syntax.part(node, "this"), reader.syntax.part(node, "expression")]
         if any(map(is_null, sides)):
             raise reader.syntax.refuse(node, NULL_COMPARED)
+        match [times.is_interval(side) for side in sides]:
+            case [False, True]:
+                return times.read_longer(reader, function, *sides)
+            case [True, False]:
+                return times.read_longer(reader, _MIRRORED.get(function, function), *sides[::-1])
         return Call(function, tuple(reader.alike(sides)))
 
     return rule
+
+
+_MIRRORED = {
+    Function.LESS: Function.GREATER,
+    Function.LESS_EQUAL: Function.GREATER_EQUAL,
+    Function.GREATER: Function.LESS,
+    Function.GREATER_EQUAL: Function.LESS_EQUAL,
+}
 
 
 def _same(reader: "ExpressionReader", node: Node) -> Expression:
@@ -65,6 +79,10 @@ def _between(reader: "ExpressionReader", node: Node) -> Expression:
     parts = [reader.syntax.part(node, name) for name in ("this", "low", "high")]
     if any(map(is_null, parts)):
         raise reader.syntax.refuse(node, NULL_COMPARED)
+    if times.is_interval(parts[1]):
+        ends = zip((Function.GREATER_EQUAL, Function.LESS_EQUAL), parts[1:], strict=True)
+        sides = (times.read_longer(reader, one, parts[0], end) for one, end in ends)
+        return Call(Function.AND, tuple(sides))
     value, low, high = reader.alike(parts)
     above = reader.call(node, Function.GREATER_EQUAL, value, low)
     below = reader.call(node, Function.LESS_EQUAL, value, high)

@@ -15,6 +15,7 @@ from discreet.plan.expressions import (
     Cast,
     Expression,
     Function,
+    IsIn,
     Like,
     Literal,
     Truncate,
@@ -196,12 +197,41 @@ def _matches(*, whole: bool) -> Rule:
             texts = (found[2] or found[3]).split("|")
         elif _ALTERNATIVES.fullmatch(pattern):
             texts = pattern.split("|")
+        elif (at_places := _by_place(pattern, operand, whole=whole)) is not None:
+            return at_places
         else:
             raise syntax.refuse(node, _REGULAR)
         tests = [Like(operand, _like(one, start=start, end=end), "!") for one in texts]
         return tests[0] if len(tests) == 1 else Call(Function.OR, tuple(tests))
 
     return rule
+
+
+_ONE = r"\[(?:[A-Za-z0-9]-[A-Za-z0-9]|[A-Za-z0-9_ ])+\]|\\d|[A-Za-z0-9_ -]|\\[^A-Za-z0-9]"
+_PLACES = re.compile(rf"(\^?)((?:(?:{_ONE})(?:\{{[1-9]\}})?)+)(\+?)(\$?)")
+_PLACE = re.compile(rf"({_ONE})(?:\{{(\d)\}})?")
+
+
+def _by_place(pattern: str, operand: Expression, *, whole: bool) -> Expression | None:
+    """One character after the other from the beginning: ^[A-C][0-9]{2}, each out of a list.
+
+    A + at the end, where more may follow, asks for no more than one.
+    """
+    found = _PLACES.fullmatch(pattern)
+    if found is None or not (whole or found[1]) or (found[3] and (whole or found[4])):
+        return None
+    choices = [one for one, times in _PLACE.findall(found[2]) for _ in range(int(times or 1))]
+    tests: list[Expression] = [
+        IsIn(
+            Call(Function.SUBSTRING, (operand, _number(at), _number(1))),
+            tuple(_text(c) for c in map(chr, range(128)) if re.fullmatch(one, c)),
+        )
+        for at, one in enumerate(choices, start=1)
+    ]
+    if whole or found[4]:
+        length = Call(Function.LENGTH, (operand,))
+        tests.append(Call(Function.EQUAL, (length, _number(len(choices)))))
+    return tests[0] if len(tests) == 1 else Call(Function.AND, tuple(tests))
 
 
 def _like(text: str, *, start: bool, end: bool) -> str:
@@ -231,9 +261,9 @@ _FORMAT = Refusal(
 _DIGITS = Refusal("argument", "TRUNC to more than 15 digits", "a double has no more", "use fewer")
 _REGULAR = Refusal(
     "pattern",
-    "a regular expression that is more than texts, alternatives and anchors",
+    "a regular expression that is more than texts, alternatives, anchors and single characters",
     "one row could take long to match, and engines disagree on classes and repetitions",
-    "use LIKE, where % is any text and _ any character, or REGEXP_MATCHES(x, '^(flu|cold)')",
+    "use LIKE, where % is any text and _ any character, or '^(flu|cold)', or '^[A-C][0-9]{2}'",
 )
 COMPOSED: dict[type[Node], Rule] = {
     exp.TimeToStr: _formatted(_STRFTIME, r"[^%]"),

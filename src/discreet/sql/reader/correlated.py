@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from discreet.plan.expressions import Call, Column, Expression, Function, Literal
-from discreet.plan.kinds import Kind
+from discreet.plan.expressions import Column, Expression
 from discreet.plan.relations import JoinPerson, Keep, Named, Project
+from discreet.plan.row_counts import or_zero
 from discreet.sql.reader.expressions import has_aggregate
 from discreet.sql.reader.names import PERSON, Visible, fresh, lookup
 from discreet.sql.reader.refusals import Refusal
@@ -61,7 +61,7 @@ def correlated_value(rows: "Lookups", node: Node) -> Expression:
     rows.build(node, JoinPerson, right, on, Keep.ALL)
     result: Expression = Column(names[-1])
     if isinstance(value, _COUNTS):
-        return Call(Function.COALESCE, (result, Literal(0, Kind.INTEGER)))
+        return or_zero(names[-1])
     if any(isinstance(part, _COUNTS) for part in value.walk()):
         raise rows.syntax.refuse(node, _COUNTED)
     return result

@@ -24,7 +24,12 @@ from discreet.sql.reader.names import (
     scan_columns,
 )
 from discreet.sql.reader.refusals import CLAUSES, NODES, ROW_OUTPUT, SET_OPERATION, Refusal
-from discreet.sql.reader.released_from import join_answers, pivot, side_by_side, stack_answers
+from discreet.sql.reader.released_from import (
+    join_answers,
+    pivoted_select,
+    side_by_side,
+    stack_answers,
+)
 from discreet.sql.reader.released_select import ReleasedSelect
 from discreet.sql.reader.released_tables import NO_FROM, program_of
 from discreet.sql.reader.released_values import (
@@ -303,24 +308,33 @@ class RelationReader:
     def _source(self, node: Node, number: int) -> NamedRelation | Public | Answer:
         """A table, a name from WITH, or a subquery, under its alias."""
         alias, renamed = self._alias(node)
+        found: NamedRelation | Public | Answer
         match node:
             case exp.Table():
-                word = self._table_word(node)
-                return _renamed(self.syntax, self._table(word, alias), renamed)
+                found = self._pivoted(node, self._table(self._table_word(node), alias))
+                return _renamed(self.syntax, found, renamed)
             case exp.Subquery():
                 found = self._pivoted(node, self.read(node))
                 name = alias.text if alias else f"(subquery {number})"
                 return _renamed(self.syntax, _known_as(found, name), renamed)
         raise self.syntax.refuse(node, NODES.get(type(node).__name__, NODES["Values"]))
 
-    def _pivoted(self, node: Node, found: NamedRelation | Answer) -> NamedRelation | Answer:
-        """What a subquery gives, and PIVOT after it."""
-        if not node.args.get("pivots"):
+    def _pivoted(self, node: Node, found: Source) -> Source | NamedRelation | Answer:
+        """A source of rows, and PIVOT after it: the same as a grouped SELECT from it."""
+        pivots = node.args.get("pivots") or []
+        if not pivots:
             return found
-        (clause, *more) = self.syntax.parts(node, "pivots")
-        if more or not isinstance(found, Answer):
+        if len(pivots) > 1 or isinstance(found, Public):
             raise self.syntax.refuse_clause(node, "pivots")
-        return pivot(self.syntax, self._impersonal(found, node), clause)
+        if isinstance(found, Answer):
+            self._impersonal(found, node)
+        names = found.names if isinstance(found, Answer) else [c.name for c in found.columns]
+        select = pivoted_select(self.syntax, pivots[0], _PIVOTED, names)
+        self.syntax.part(node, "pivots")
+        inner = replace(self, named=(*self.named, (_PIVOTED, found)))
+        answer = inner.read(select)
+        self.syntax.read_as(pivots[0], select)
+        return answer
 
     def _alias(self, node: Node) -> tuple[Word | None, list[Word]]:
         alias = self.syntax.part(node, "alias")
@@ -424,6 +438,9 @@ def _renamed(syntax: Syntax, found: Source, words: list[Word]) -> Source:
     columns = zip(found.columns, names, strict=True)
     return replace(found, columns=tuple(replace(c, name=name) for c, name in columns))
 
+
+_PIVOTED = "\0pivoted"
+"""The name of what PIVOT reads, which nobody can type."""
 
 _UNION_OUTPUT = Refusal(
     "set_operation",

@@ -63,6 +63,10 @@ def _sum(function: Function) -> times.Rule:
     return rule
 
 
+def _alone(reader: "ExpressionReader", node: Node) -> Expression:
+    raise reader.syntax.refuse(node, times.ALONE)
+
+
 def _divide(reader: "ExpressionReader", node: Node) -> Expression:
     """True division; the parser's flags tell integer division, which this dialect does not have."""
     for flag in ("typed", "safe"):
@@ -224,7 +228,8 @@ def _cast(reader: "ExpressionReader", node: Node) -> Expression:
     to = reader.syntax.part(node, "to")
     kind = _KINDS.get(reader.syntax.part(to, "this"))
     if kind is None or to.args.get("expressions"):
-        raise reader.syntax.refuse(reader.syntax.part(node, "this"), _TYPE)
+        clock = to.this in {exp.DType.TIME, exp.DType.TIMETZ}
+        raise reader.syntax.refuse(reader.syntax.part(node, "this"), _CLOCK if clock else _TYPE)
     return _as_kind(reader, reader.syntax.part(node, "this"), kind)
 
 
@@ -263,6 +268,12 @@ def _by_name(reader: "ExpressionReader", node: Node) -> Expression:
             return Call(Function.ENDS_WITH, (reader.read(text), reader.read(part)))
         case (("NOW" | "GET_CURRENT_TIMESTAMP"), []):
             return Literal(reader.syntax.now, Kind.TIMESTAMP)
+        case (("FORMAT_DATE" | "FORMAT_TIMESTAMP"), [form, of]):
+            return reader.read(exp.TimeToStr(this=of, format=form))
+        case "REGEXP_CONTAINS", [text, pattern]:
+            return reader.read(exp.RegexpLike(this=text, expression=pattern))
+        case "AGE", _:
+            raise reader.syntax.refuse(node, times.ALONE)
         case "IFF", [condition, value, default]:
             return reader.choice([reader.read(condition)], [value], default)
     raise reader.unknown(node)
@@ -286,12 +297,20 @@ _TYPE = Refusal(
     "kinds are BOOLEAN, BIGINT, DOUBLE, VARCHAR, DATE and TIMESTAMP, without lengths",
     "cast to one of them",
 )
+_CLOCK = Refusal(
+    "type",
+    "a cast to the time of a day",
+    "values are booleans, numbers, texts, dates and timestamps",
+    "compare its parts: EXTRACT(HOUR FROM x) >= 18",
+)
 FUNCTIONS: dict[type[Node], times.Rule] = {
     **COMPOSED,
     exp.Add: _sum(Function.ADD),
     exp.Sub: _sum(Function.SUBTRACT),
     exp.Mul: _plain(Function.MULTIPLY, "this", "expression"),
     exp.Div: _divide,
+    exp.SafeDivide: _plain(Function.DIVIDE, "this", "expression"),  # by 0 it is NULL anyway
+    exp.Interval: _alone,
     exp.Mod: _plain(Function.MODULO, "this", "expression"),
     exp.IntDiv: _plain(Function.QUOTIENT, "this", "expression"),
     exp.Pow: _power,

@@ -88,9 +88,10 @@ def _kind(syntax: Syntax, node: Node, *, loose: bool) -> str:
     """INNER, LEFT, RIGHT, FULL, SEMI or ANTI; others are refused."""
     side = str(syntax.part(node, "side") or "").upper()
     kind = str(syntax.part(node, "kind") or "").upper()
-    if node.args.get("method"):
+    natural = str(syntax.part(node, "method") or "").upper()
+    if natural not in {"", "NATURAL"}:
         raise syntax.refuse_clause(node, "method")
-    if node.args.get("on") is None and not node.args.get("using") and not loose:
+    if not (natural or node.args.get("on") or node.args.get("using") or loose):
         raise syntax.refuse(node, _CROSS)
     if side == "" and kind in {"", "INNER", "CROSS"}:
         return "INNER"
@@ -279,7 +280,7 @@ class RowJoin:
 
     def _conditions(self, where: Sequence[Node]) -> Iterator[Condition]:
         self.using: list[tuple[Visible, Visible]] = []
-        for identifier in self.syntax.parts(self.node, "using"):
+        for identifier in self._shared() or self.syntax.parts(self.node, "using"):
             yield self._using(identifier)
         on = self.syntax.part(self.node, "on")
         parts = [] if on is None else list(conjuncts(self.syntax, bare(self.syntax, on), exp.And))
@@ -291,6 +292,17 @@ class RowJoin:
         reader = ExpressionReader(self.syntax, self.types, meaning, clause="ON")
         for node in (*parts, *where):
             yield Condition(reader.checked(bare(self.syntax, node)), node)
+
+    def _shared(self) -> list[Node]:
+        """The names of columns that both sides of a NATURAL join have."""
+        if not self.node.args.get("method"):
+            return []
+        theirs = {column.name.lower() for column in self.right.columns if not column.hidden}
+        ours = dict.fromkeys(column.name for column in self.left.columns if not column.hidden)
+        shared = [exp.to_identifier(name) for name in ours if name.lower() in theirs]
+        if not shared:
+            raise self.syntax.refuse(self.node, _CROSS)
+        return list[Node](shared)
 
     def _using(self, identifier: Node) -> Condition:
         """USING (x): equal on both sides, and afterwards one column."""
@@ -492,6 +504,7 @@ _PUBLIC_FIRST = Refusal(
     "join",
     "a join that keeps all rows of a public table, or joins two public tables alone",
     "rows that belong to nobody would be counted among people's",
-    "begin FROM with the private table, and join public tables to it; groups that nobody is in are "
-    "answered where the owner has declared their Keys",
+    "begin FROM with the private table, and join public tables to it; or keep all rows of the "
+    "public table beside an answer: FROM cities c LEFT JOIN (SELECT city, COUNT(*) AS n FROM "
+    "visits GROUP BY city) v ON v.city = c.city, with COALESCE(n, 0)",
 )

@@ -72,10 +72,8 @@ def check_words(syntax: Syntax, tokens: list[Token]) -> None:
     for at, token in enumerate(tokens):
         formatted = token.token_type is TokenType.STRING and token.text in formats
         if token.start not in kept and not formatted and not _is_structure(tokens, at):
-            raise _refuse(
-                (token.start, token.end + 1),
-                Refusal("clause", f"{token.text!r} is not understood at this place"),
-            )
+            unknown = Refusal("clause", f"{token.text!r} is not understood at this place")
+            raise _refuse(_span(token), _TILDE if token.text == "~" else unknown)
 
 
 def _tokens(text: str) -> list[Token]:
@@ -200,6 +198,12 @@ _SEVERAL = Refusal(
     "each question is priced and answered by itself",
     "ask one question at a time",
 )
+_TILDE = Refusal(
+    "pattern",
+    "a pattern after ~",
+    "it matches the whole text in DuckDB and a part of it in Postgres",
+    "write REGEXP_MATCHES(x, '^J') or x LIKE 'J%'",
+)
 _BAD_NUMBER = Refusal(
     "literal",
     "letters follow a number",
@@ -215,6 +219,7 @@ END TRUE FALSE IN INTERVAL L_BRACKET R_BRACKET L_PAREN R_PAREN COMMA DPIPE ALL F
 NOTNULL CARET_AT PARAMETER TEXT VARCHAR CHAR DOUBLE FLOAT BIGINT INT BOOLEAN DATE TIMESTAMP
 TIMESTAMPNTZ DATETIME DIV DSTAR CARET SEMI ANTI FULL CROSS OVER PARTITION_BY QUALIFY WINDOW EXISTS
 INTERSECT EXCEPT RANGE CURRENT_DATE CURRENT_TIMESTAMP CURRENT_DATETIME LOCALTIMESTAMP PIVOT
+NATURAL
 """
 _STRUCTURE = {TokenType[name] for name in _NAMES.split()}
 _WORDS = {"NULLS", "LAST", "WITHIN", "GROUP", "UNKNOWN", "LEADING", "TRAILING", "BOTH"}

@@ -43,6 +43,12 @@ CurrentDate CurrentTime CurrentTimestamp CurrentDatetime Localtime Localtimestam
 STATEMENTS = {
     "": Refusal("statement", "the text does not begin with SELECT or WITH", _ONLY_READS, _ASK),
     **{word: _statement(word) for word in _COMMANDS.split()},
+    "PIVOT": Refusal(
+        "statement",
+        "PIVOT stands where SELECT belongs",
+        "it is read after a table or subquery",
+        "write SELECT * FROM (SELECT city, ward FROM visits) PIVOT (COUNT(*) FOR ward IN ('a'))",
+    ),
     "EXPLAIN": Refusal(
         "statement", "EXPLAIN is not a question", _ONLY_READS, "pass the SELECT alone to explain"
     ),
@@ -107,8 +113,9 @@ SET_OPERATION = Refusal(
 _LATERAL = Refusal(
     "lateral",
     "LATERAL or UNNEST stands in FROM",
-    "it multiplies a person's rows without a bound",
-    "aggregate per person in a subquery instead",
+    "what a row meets would be computed anew for each row, and lists have no bound on their length",
+    "join a subquery that is grouped by the person, or write (SELECT COUNT(*) FROM t WHERE t.person"
+    " = outer.person) as a value",
 )
 _PATTERN = Refusal(
     "pattern",
@@ -122,13 +129,6 @@ _ORDERED_ARGUMENT = Refusal(
     "the aggregates here do not depend on the order of rows",
     "leave it out",
 )
-_INTERVAL = Refusal(
-    "interval",
-    "an interval stands by itself",
-    "it can only be added to a date or timestamp",
-    "write date + INTERVAL 3 DAY",
-)
-
 NODES = {
     **dict.fromkeys(("Window", "WindowSpec"), WINDOW),
     **dict.fromkeys(("Subquery", "Select", "Exists", "Any", "All", "Union"), _SUBQUERY),
@@ -147,7 +147,6 @@ NODES = {
     "Star": ROW_OUTPUT,
     "Order": _ORDERED_ARGUMENT,
     "Limit": _ORDERED_ARGUMENT,
-    "Interval": _INTERVAL,
     "Distinct": Refusal(
         "distinct",
         "DISTINCT stands inside this aggregate",
@@ -202,10 +201,9 @@ CLAUSES = {
     ("", "windows"): WINDOW,
     ("", "pivots"): Refusal(
         "pivot",
-        "PIVOT of private rows",
-        "its columns would come from the data",
-        "pivot an answer, and list the values: FROM (SELECT a, b, COUNT(*) AS n FROM ... GROUP BY"
-        " a, b) PIVOT (SUM(n) FOR b IN ('x', 'y'))",
+        "PIVOT twice, or of a public table",
+        "a source of rows is pivoted once",
+        "put it in a subquery: FROM (SELECT a, b FROM ...) PIVOT (COUNT(*) FOR b IN ('x', 'y'))",
     ),
     ("", "laterals"): _LATERAL,
     ("", "into"): Refusal("statement", "SELECT INTO writes a table", _ONLY_READS, "leave INTO out"),
@@ -255,7 +253,7 @@ CLAUSES = {
         "join", "a join stands in parentheses", fix="leave the parentheses out"
     ),
     ("Join", "method"): Refusal(
-        "join", "a NATURAL, ASOF or POSITIONAL join", fix="name the columns with USING (...)"
+        "join", "an ASOF or POSITIONAL join", "which rows meet would depend on others", "use ON"
     ),
     ("Between", "symmetric"): Refusal(
         "clause", "BETWEEN SYMMETRIC is used", fix="order the limits"
@@ -265,6 +263,8 @@ CLAUSES = {
 _LISTED = "it would list the values of single people"
 WHY = {
     **dict.fromkeys(["STRING_AGG", "GROUP_CONCAT", "LISTAGG", "ARRAY_AGG", "LIST"], _LISTED),
+    **dict.fromkeys(["FIRST", "LAST", "ANY_VALUE", "ARG_MAX", "ARG_MIN"], "it is one row's value"),
+    **dict.fromkeys(["BOOL_AND", "BOOL_OR"], "one person alone decides it"),
 }
 """Why some functions are not there; of the others the list is closed."""
 
@@ -276,6 +276,7 @@ FUNCTIONS = {
     "HISTOGRAM": f"{_LISTS}, of numbers GROUP BY WIDTH_BUCKET(x, low, high, bins)",
     "ENTROPY": "ask SELECT -SUM(p * LOG2(p)) FROM (SELECT n / SUM(n) OVER () AS p FROM"
     " (SELECT x, COUNT(*) AS n FROM ... GROUP BY x))",
+    "APPROX_QUANTILES": "write QUANTILE_CONT(x, [0.25, 0.5, 0.75])",
     "DATE_SUB": "write date - INTERVAL 3 DAY",
     "GROUPING_ID": "write GROUPING(a, b)",
     "REGEXP_REPLACE": "use CASE with LIKE",

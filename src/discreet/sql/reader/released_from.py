@@ -2,16 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import cast
 
 from sqlglot import exp
 
 from discreet.errors import InputError
 from discreet.plan.answer_program import Program
-from discreet.plan.expressions import Call, Column, Expression, Function, Literal
-from discreet.plan.kinds import Kind
-from discreet.plan.query import Aggregate, AggregateFunction, Query, SortKey
-from discreet.plan.reads import mentions
+from discreet.plan.expressions import Call, Column, Expression, Function
+from discreet.plan.query import Query, SortKey
 from discreet.plan.relations import Named
 from discreet.plan.released_tables import (
     ComputedTable,
@@ -22,8 +19,6 @@ from discreet.plan.released_tables import (
     SortedTable,
     is_single,
 )
-from discreet.sql.reader.aggregate_calls import AggregateCall
-from discreet.sql.reader.aggregates import Aggregates
 from discreet.sql.reader.expressions import ExpressionReader
 from discreet.sql.reader.names import Visible, bare_word, fresh, resolve
 from discreet.sql.reader.refusals import Refusal
@@ -34,58 +29,37 @@ from discreet.sql.reader.syntax import Node, Syntax, order_parts
 # --- PIVOT ----------------------------------------------------------------------------------------
 
 
-def pivot(syntax: Syntax, answer: Answer, node: Node) -> Answer:
-    """PIVOT (SUM(n) FOR city IN ('Austin', 'Haifa')): a column for each listed value.
+def pivoted_select(syntax: Syntax, node: Node, table: str, columns: Sequence[str]) -> exp.Select:
+    """PIVOT (AVG(cost) FOR city IN ('Austin', 'Haifa')) as SELECT: a column for each listed value.
 
-    Rows are grouped by the columns that it does not name.
+    Each is the aggregate FILTER (WHERE city = 'Austin'). Rows are grouped by GROUP BY, or by the
+    columns that PIVOT does not name.
     """
-    program = program_of(answer)
-    for part in _PIVOT_FLAGS:
-        syntax.part(node, part)
-    for made in syntax.parts(node, "columns"):  # names that the parser made up
-        syntax.part(made, "this")
-        syntax.part(made, "quoted")
-    asked, listed = syntax.parts(node, "expressions"), syntax.parts(node, "fields")
-    if node.args.get("unpivot") or len(listed) != 1 or not asked:
+    asked, listed = node.expressions, node.args.get("fields") or []
+    values = listed[0].expressions if len(listed) == 1 else []
+    known = (exp.Literal, exp.Boolean, exp.Neg)
+    if node.args.get("unpivot") or not asked or not values:
         raise syntax.refuse(node, _PIVOT)
-    columns = [Visible(name, name, "") for name in program.table.columns]
-    meaning = lambda one: Column(resolve(syntax, one, columns).column)  # noqa: E731
-    reader = ExpressionReader(syntax, program.table.columns, meaning)
-    subject, values = syntax.part(listed[0], "this"), syntax.parts(listed[0], "expressions")
-    by = reader.checked(subject)
-    calls = [_pivoted(syntax, reader, one, columns) for one in asked]
-    read = mentions(by).union(*(mentions(a) for _, call in calls for a in call.arguments))
-    keys = tuple(Named(name, Column(name)) for name in program.table.columns if name not in read)
-    aggregates = []
+    subject, group = listed[0].this, node.args.get("group")
+    named = {c.name.lower() for one in (subject, *asked) for c in one.find_all(exp.Column)}
+    keys = [
+        exp.column(exp.to_identifier(n, quoted=True)) for n in columns if n.lower() not in named
+    ]
+    keys = group.expressions if group is not None else keys
+    selected = [key.copy() for key in keys]
     for value in values:
-        of, literal = reader.alike([subject, value])
-        if not isinstance(literal, Literal):
+        literal = value.this if isinstance(value, exp.PivotAlias) else value
+        if not isinstance(literal, known):
             raise syntax.refuse(value, _PIVOT)
-        where = reader.call(value, Function.EQUAL, of, literal)
-        label = str(literal.value).lower() if literal.kind is Kind.BOOLEAN else str(literal.value)
-        for suffix, call in calls:
-            name = label + suffix
-            measure = cast("AggregateFunction", call.measure)  # see _pivoted
-            aggregates.append(Aggregate(name, measure, call.arguments, where, call.level))
-    try:
-        table = RegroupedTable(program.table, keys, tuple(aggregates))
-    except InputError as error:
-        raise syntax.blame(node, error) from None
-    return answer_of(replace(program, table=table))
-
-
-def _pivoted(
-    syntax: Syntax, reader: ExpressionReader, node: Node, columns: Sequence[Visible]
-) -> tuple[str, AggregateCall]:
-    """An aggregate of PIVOT, and what the names of its columns end in."""
-    suffix = ""
-    if isinstance(node, exp.Alias):
-        suffix = f"_{syntax.word(syntax.part(node, 'alias')).text}"
-        node = syntax.part(node, "this")
-    asked = Aggregates(reader, columns, {}, per_person=False, released=True).ask_all(node)
-    if len(asked) != 1 or not isinstance(asked[0][0].measure, AggregateFunction):
-        raise syntax.refuse(node, _PIVOT)
-    return suffix, asked[0][0]
+        label = value.alias or (literal.name or literal.sql().lower())
+        where = exp.Where(this=exp.EQ(this=subject.copy(), expression=literal.copy()))
+        for one in asked:
+            call = exp.Filter(this=one.unalias().copy(), expression=where.copy())
+            name = f"{label}_{one.alias}" if one.alias else label
+            selected.append(exp.alias_(call, name, quoted=True))
+    source = exp.From(this=exp.Table(this=exp.to_identifier(table, quoted=True)))
+    by = exp.Group(expressions=[key.copy() for key in keys]) if keys else None
+    return exp.Select(expressions=selected, from_=source, group=by)
 
 
 # --- UNION ----------------------------------------------------------------------------------------
@@ -214,15 +188,11 @@ def _using(
     return equal[0] if len(equal) == 1 else Call(Function.AND, tuple(equal)), columns, pairs
 
 
-_PIVOT_FLAGS = (
-    *("unpivot", "default_on_null", "identify_pivot_strings", "prefixed_pivot_columns"),
-    "pivot_column_naming",
-)
 _PIVOT = Refusal(
     "pivot",
     "a PIVOT that does not list the values of one column",
     "the columns of an answer have to be known before it is priced",
-    "write PIVOT (SUM(n) FOR city IN ('Austin', 'Haifa')) after a grouped subquery",
+    "write PIVOT (SUM(n) FOR city IN ('Austin', 'Haifa')) after a subquery",
 )
 _CROSS = Refusal(
     "join",

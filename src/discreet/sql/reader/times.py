@@ -1,12 +1,21 @@
-"""Dates and timestamps: their parts, intervals later and earlier, and how far two are apart."""
+"""Dates and timestamps: their parts, intervals later and earlier, how far two are apart, ages."""
 
 import datetime as dt
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sqlglot import exp
 
-from discreet.plan.expressions import Call, Cast, Expression, Function, Literal, Truncate, Unit
+from discreet.plan.expressions import (
+    Call,
+    Case,
+    Cast,
+    Expression,
+    Function,
+    Literal,
+    Truncate,
+    Unit,
+)
 from discreet.plan.kinds import Kind
 from discreet.sql.reader.refusals import Refusal
 from discreet.sql.reader.syntax import Node
@@ -80,42 +89,173 @@ def read_difference(reader: "ExpressionReader", node: Node) -> Expression:
     syntax = reader.syntax
     unit = syntax.part(node, "unit")
     name = str(syntax.part(unit, "this")).upper() if isinstance(unit, exp.Var) else ""
-    if name not in _COUNTED:  # said first: the parser leaves its flag out where it knows no unit
+    if name not in _COUNTED:
         raise syntax.refuse(node, _DIFFERENCE)
     syntax.expect(node, "date_part_boundary", True)  # noqa: FBT003 - the parser's flag
-    later, earlier = (reader.read(syntax.part(node, part)) for part in ("this", "expression"))
+    ends = [reader.read(syntax.part(node, part)) for part in ("this", "expression")]
 
-    def difference(*steps: tuple[Function, int]) -> Expression:
-        """Differences of parts, each part counting so many of the next."""
-        found: Expression | None = None
-        for part, each in steps:
-            ends = (reader.call(node, part, end) for end in (later, earlier))
-            one = reader.call(node, Function.SUBTRACT, *ends)
-            if found is not None:
-                whole = reader.call(node, Function.MULTIPLY, found, Literal(each, Kind.INTEGER))
-                one = reader.call(node, Function.ADD, whole, one)
-            found = one
-        return days() if found is None else found
+    def apart(part: Function | None) -> Expression:
+        """The difference of a part; of days where it is none."""
+        if part is not None:
+            return reader.call(node, Function.SUBTRACT, *(reader.call(node, part, e) for e in ends))
+        days = [syntax.remember(Cast(end, Kind.DATE), node) for end in ends]
+        return reader.call(node, Function.SUBTRACT, *days)
 
-    def days() -> Expression:
-        ends = (syntax.remember(Cast(end, Kind.DATE), node) for end in (later, earlier))
-        return reader.call(node, Function.SUBTRACT, *ends)
-
-    return difference(*_COUNTED[name])
+    first, *finer = _COUNTED[name]
+    found = apart(first)
+    for part, each in finer:
+        whole = reader.call(node, Function.MULTIPLY, found, Literal(each, Kind.INTEGER))
+        found = reader.call(node, Function.ADD, whole, apart(part))
+    return found
 
 
-_COUNTED: dict[str, tuple[tuple[Function, int], ...]] = {
-    "DAY": (),
-    "YEAR": ((Function.YEAR, 1),),
-    "QUARTER": ((Function.YEAR, 1), (Function.QUARTER, 4)),
-    "MONTH": ((Function.YEAR, 1), (Function.MONTH, 12)),
+_HOURS = (None, (Function.HOUR, 24))
+_COUNTED: dict[str, tuple[Any, ...]] = {
+    "DAY": (None,),
+    "HOUR": _HOURS,
+    "MINUTE": (*_HOURS, (Function.MINUTE, 60)),
+    "SECOND": (*_HOURS, (Function.MINUTE, 60), (Function.SECOND, 60)),
+    "YEAR": (Function.YEAR,),
+    "QUARTER": (Function.YEAR, (Function.QUARTER, 4)),
+    "MONTH": (Function.YEAR, (Function.MONTH, 12)),
 }
+"""What is subtracted for each unit: a part, and finer ones with how many make one of the former."""
+
+
+# --- intervals between two times ------------------------------------------------------------------
+
+
+def is_interval(node: Node) -> bool:
+    """Whether a node is a length of time that is written out."""
+    return isinstance(node.unnest(), exp.Interval)
+
+
+def read_longer(
+    reader: "ExpressionReader", function: Function, between: Node, interval: Node
+) -> Expression:
+    """Compare a - b with INTERVAL '2 hours', as a with b + INTERVAL '2 hours'; or AGE with one.
+
+    A month is 30 days where lengths are compared, as on every engine.
+    """
+    between, length = _bare(reader, between), _bare(reader, interval)
+    unit = _unit(reader, length)
+    days = 30 * _MONTHS[unit] if unit in _MONTHS else _DAYS.get(unit)
+    if isinstance(between, exp.Anonymous) and days is not None:
+        months, rest = read_age(reader, between)
+        months = Call(Function.MULTIPLY, (months, Literal(30, Kind.INTEGER)))
+        age = reader.call(between, Function.ADD, months, rest)
+        return Call(function, (age, _amount(reader, length, days)))
+    later, earlier = _ends(reader, between, length)
+    seconds = _SECONDS[unit] if days is None else days * 86_400
+    moved = reader.call(length, Function.ADD_SECONDS, earlier, _amount(reader, length, seconds))
+    return Call(function, (later, moved))
+
+
+def _bare(reader: "ExpressionReader", node: Node) -> Node:
+    while isinstance(node, exp.Paren):
+        node = reader.syntax.part(node, "this")
+    return node
+
+
+def _ends(reader: "ExpressionReader", node: Node, at: Node) -> tuple[Expression, Expression]:
+    """The two timestamps of a difference; of two dates it is a number of days, and no interval."""
+    if not isinstance(node, exp.Sub):
+        raise reader.syntax.refuse(at, ALONE)
+    sides = [reader.syntax.part(node, part) for part in ("this", "expression")]
+    ends = [reader.read(side) for side in sides]
+    kinds = {reader.check(end, side).kind for end, side in zip(ends, sides, strict=True)}
+    if not kinds <= {Kind.DATE, Kind.TIMESTAMP} or kinds == {Kind.DATE}:
+        raise reader.syntax.refuse(at, _OF_DATES)
+    later, earlier = (reader.syntax.remember(Cast(end, Kind.TIMESTAMP), node) for end in ends)
+    return later, earlier
+
+
+def read_age(reader: "ExpressionReader", node: Node) -> tuple[Expression, Expression]:
+    """AGE(a, b) of dates as whole months and the days beyond; AGE(b) is up to today.
+
+    As in Postgres: fields are subtracted, and days that are lacking are taken from the month of the
+    earlier date; an age before birth is that of the two exchanged, with a minus.
+    """
+    name, given = str(node.this).upper(), reader.syntax.parts(node, "expressions")
+    if name != "AGE" or len(given) not in {1, 2}:
+        raise reader.syntax.refuse(node, ALONE)
+    reader.syntax.part(node, "this")
+    ends = [reader.read(one) for one in given]
+    if any(
+        reader.check(end, one).kind is not Kind.DATE for end, one in zip(ends, given, strict=True)
+    ):
+        raise reader.syntax.refuse(node, _AGE)
+    today = Literal(reader.syntax.now.date(), Kind.DATE)
+    later, earlier = (today, *ends) if len(ends) == 1 else ends
+
+    def call(function: Function, *parts: Expression | int) -> Expression:
+        found = (Literal(p, Kind.INTEGER) if isinstance(p, int) else p for p in parts)
+        return reader.call(node, function, *found)
+
+    def between(a: Expression, b: Expression) -> tuple[Expression, Expression]:
+        year, month, day = (
+            call(Function.SUBTRACT, call(part, a), call(part, b))
+            for part in (Function.YEAR, Function.MONTH, Function.DAY)
+        )
+        months = call(Function.ADD, call(Function.MULTIPLY, year, 12), month)
+        lacking = call(Function.LESS, day, 0)
+        after = call(Function.ADD_MONTHS, Truncate(b, Unit.MONTH), 1)
+        length = call(Function.DAY, call(Function.SUBTRACT, after, 1))
+        return (
+            Case(((lacking, call(Function.SUBTRACT, months, 1)),), months),
+            Case(((lacking, call(Function.ADD, day, length)),), day),
+        )
+
+    before = call(Function.LESS, later, earlier)
+    back, ahead = between(earlier, later), between(later, earlier)
+    months, days = (
+        reader.syntax.remember(Case(((before, call(Function.NEGATE, b)),), a), node)
+        for b, a in zip(back, ahead, strict=True)
+    )
+    return months, days
+
+
+def _interval_part(reader: "ExpressionReader", node: Node, unit: str, of: Node) -> Expression:
+    """A part of AGE(a, b), or of the difference of two timestamps."""
+    if isinstance(of, exp.Anonymous):
+        months, days = read_age(reader, of)
+        divide = {"YEAR": Function.QUOTIENT, "MONTH": Function.MODULO}
+        if unit not in {*divide, "DAY"}:
+            raise reader.syntax.refuse(node, _AGE)
+        return days if unit == "DAY" else Call(divide[unit], (months, Literal(12, Kind.INTEGER)))
+    later, earlier = _ends(reader, of, node)
+    if unit == "EPOCH":
+        ends = (seconds_since_1970(end, Kind.TIMESTAMP) for end in (later, earlier))
+        return Call(Function.SUBTRACT, tuple(ends))
+    if unit != "DAY":
+        raise reader.syntax.refuse(node, _OF_DATES)
+    one = Literal(1, Kind.INTEGER)
+    days = Call(Function.SUBTRACT, (Cast(later, Kind.DATE), Cast(earlier, Kind.DATE)))
+    near = Call(Function.ADD, (earlier, days))
+    whole = Call(Function.GREATER_EQUAL, (later, earlier))
+    over = Call(Function.AND, (whole, Call(Function.GREATER, (near, later))))
+    under = Call(Function.AND, (Call(Function.NOT, (whole,)), Call(Function.LESS, (near, later))))
+    steps = ((over, Call(Function.SUBTRACT, (days, one))), (under, Call(Function.ADD, (days, one))))
+    return Case(steps, days)
 
 
 def epoch(reader: "ExpressionReader", node: Node) -> Expression:
     """Seconds since 1970, whole ones: of its day, and of the time of the day."""
+    if _is_length(reader, node):
+        return _interval_part(reader, node, "EPOCH", _bare(reader, node))
     value = reader.read(node)
     return seconds_since_1970(value, reader.check(value, node).kind)
+
+
+def _is_length(reader: "ExpressionReader", node: Node) -> bool:
+    """Whether a node is AGE, or the difference of two times."""
+    node = node.unnest()
+    if not isinstance(node, exp.Sub):
+        return isinstance(node, exp.Anonymous) and str(node.this).upper() == "AGE"
+    if is_interval(node.expression):
+        return False
+    sides = (node.this, node.expression)
+    return all(reader.check(reader.read(one), one).kind.is_time for one in sides)
 
 
 def seconds_since_1970(value: Expression, kind: Kind) -> Expression:
@@ -151,9 +291,11 @@ _SUNDAY_FIRST = {"DOW", "DAYOFWEEK", "WEEKDAY"}
 
 
 def read_part(reader: "ExpressionReader", node: Node, unit: str, of: Node) -> Expression:
-    """A part of a date by its name."""
+    """A part of a date, or of a length of time, by its name."""
     if unit == "EPOCH":
         return epoch(reader, of)
+    if _is_length(reader, of):
+        return _interval_part(reader, node, unit, _bare(reader, of))
     value = reader.read(of)
     if unit in _SUNDAY_FIRST:  # Sunday is 0, Saturday is 6
         weekday = reader.call(node, Function.WEEKDAY, value)
@@ -198,11 +340,30 @@ INTERVAL = Refusal(
     "units are SECOND, MINUTE, HOUR, DAY, WEEK, MONTH, QUARTER and YEAR, each added to a date",
     "write date + INTERVAL 3 MONTH",
 )
+ALONE = Refusal(
+    "interval",
+    "an interval stands by itself",
+    "it can be added to a date, or compared with the difference of two timestamps or with AGE",
+    "write date + INTERVAL 3 DAY, or a - b > INTERVAL 2 HOUR",
+)
+_OF_DATES = Refusal(
+    "interval",
+    "a length of time that is not the difference of two timestamps",
+    "the difference of two dates is a number of days, and no interval",
+    "compare it with a number, as in d1 - d2 > 30; of timestamps ask EXTRACT(EPOCH FROM a - b),"
+    " which is in seconds, or DATE_DIFF('hour', a, b)",
+)
+_AGE = Refusal(
+    "argument",
+    "AGE of timestamps, or a part of it other than YEAR, MONTH and DAY",
+    "ages are counted in whole days of the calendar",
+    "write EXTRACT(YEAR FROM AGE(CAST(a AS DATE), CAST(b AS DATE))), or DATE_DIFF('day', b, a)",
+)
 _DIFFERENCE = Refusal(
     "argument",
     "DATE_DIFF in a unit that is not known",
-    "units are day, month, quarter and year",
-    "write DATE_DIFF('day', a, b)",
+    "units are second, minute, hour, day, month, quarter and year; engines disagree on weeks",
+    "write DATE_DIFF('day', a, b), and // 7 for weeks",
 )
 _PART = Refusal(
     "argument",

@@ -340,3 +340,43 @@ def test_columns_that_no_question_can_be_about_are_told(tmp_path):
 def test_a_file_without_anything_is_called_empty(tmp_path):
     with pytest.raises(InputError, match="is empty: it has neither"):
         dp.describe(file_of(tmp_path, ""), unit="id")
+
+
+DOUBTFUL = {
+    "words": ["Ja" if i % 2 else "Nein" for i in ROWS],
+    "text": [f"${i},234.50" for i in ROWS],
+    "text too": [f"2024-03-{i:02}" if i % 2 else f"{i:02}/03/2024" for i in ROWS],
+}
+
+
+@pytest.mark.parametrize("about", DOUBTFUL)
+def test_texts_that_may_be_more_are_questioned_and_kept_where_the_owner_says_so(tmp_path, about):
+    file = file_of(tmp_path, lines("x", [f'"{text}"' for text in DOUBTFUL[about]]))
+    assert asked(dp.describe(file, unit="patient")) == [about.split()[0]]
+    with pytest.raises(InputError, match="leaves a question open"):
+        loaded(file)
+    assert loaded(file, kinds={"x": "text"})["x"].to_pylist() == DOUBTFUL[about]
+    said = {"true": ["ja"], "false": ["nein"]}
+    if about == "words":
+        read = loaded(file, reading=said, confirm="kinds")["x"].to_pylist()
+        assert read == [bool(i % 2) for i in ROWS]
+
+
+def test_codes_that_end_like_money_are_no_sums(tmp_path):
+    file = file_of(tmp_path, lines("x", [f"ABC{i}" for i in ROWS]))
+    assert asked(dp.describe(file, unit="patient")) == []
+
+
+def test_a_title_above_a_sheet_is_no_record_and_no_header(tmp_path):
+    (tmp_path / "a.xlsx").write_bytes(
+        excel([["Visits, 2024"], ["patient", "age"], [1, 30], [2, 40]])
+    )
+    found = loaded(tmp_path / "a.xlsx", confirm="kinds")
+    assert found.to_pylist() == [{"patient": 1, "age": 30}, {"patient": 2, "age": 40}]
+
+
+@pytest.mark.parametrize(("head", "why"), [("a,", "column 3 has none"), ("a,a", "a stands twice")])
+def test_names_that_are_missing_are_told(tmp_path, head, why):
+    file = file_of(tmp_path, lines(head, ["1,2" for _ in ROWS]))
+    with pytest.raises(InputError, match=why):
+        loaded(file)
