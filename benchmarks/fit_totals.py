@@ -74,9 +74,7 @@ def main():
         write(path, rows)
         write(few, 1000)
         ours(name, few)
-        taken = []
-        for _ in range(2):
-            taken.append((ours(name, path), plain(name, path)))
+        taken = [(ours(name, path), plain(name, path)) for _ in range(2)]
         most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     took, base = (min(one) for one in zip(*taken, strict=True))
     print(
