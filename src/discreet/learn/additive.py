@@ -70,7 +70,7 @@ class JoinedCodes:
         parts = np.split(flat, np.cumsum(self.sizes))
         return [reduce(np.add.outer, (parts[j] for j in group)).ravel() for group in self.groups]
 
-    def totals(self, by_code: list[Floats]) -> Floats:
+    def totals(self, by_code: list[NDArray[Any]]) -> Floats:
         """For each bin the sum over all codes that it is in."""
         found = []
         for group, one in zip(self.groups, by_code, strict=True):

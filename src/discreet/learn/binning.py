@@ -56,15 +56,9 @@ class FeatureBins:
             return None
         low, high = self.ends[feature]
         step = (high - low) / many
-        coarse = step < max(abs(low), abs(high)) * 2.0**-40
-        return (
-            None
-            if coarse or not np.array_equal(edges, np.arange(1, many) * step + low)
-            else (
-                low,
-                step,
-            )
-        )
+        fine = step >= max(abs(low), abs(high)) * 2.0**-40
+        found = fine and np.array_equal(edges, np.arange(1, many) * step + low)
+        return (low, step) if found else None
 
     def places(self, x: NDArray[Any]) -> NDArray[Any]:
         """The bin of each value among those of its feature."""

@@ -168,8 +168,8 @@ def numbers(column: pa.Array, of: Type) -> NDArray[np.float64]:
     """Numbers as they are, listed values by their place; NaN for NULL and all other values."""
     if is_coded(of):
         column = _places(column, values_of(of))
-    found: NDArray[np.float64] = (
-        column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+    found: NDArray[np.float64] = column.cast(pa.float64(), safe=False).to_numpy(
+        zero_copy_only=False
     )
     return found
 
