@@ -2,29 +2,86 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property, reduce
+from math import prod
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from discreet.errors import InputError
-from discreet.learn.binning import FeatureBins, coded, private_bins, read_n_bins
-from discreet.learn.classifiers import PrivateClassifier, against, margin_shares
-from discreet.learn.descent import Descent, Link, LinkGradient
+from discreet.learn.binning import (
+    FeatureBins,
+    PlacedBins,
+    bins_of_cells,
+    fine_cells,
+    private_bins,
+    read_n_bins,
+)
+from discreet.learn.classifiers import PrivateClassifier, margin_shares
+from discreet.learn.descent import CELLS, Descent, Link, link_residuals
 from discreet.learn.design import GRID, read_bounds
 from discreet.learn.noisy_sums import NoisySums, RowStatistic
-from discreet.learn.rows import Chunk, Floats
+from discreet.learn.rows import Chunk, Floats, PersonRows
 from discreet.rationals import whole
 
 _VALUES = 10_000
+
+_JOINED = 1 << 12
+"""Codes of features that are joined, at most."""
 
 _BINS = Fraction(1, 10)
 """The share of the budget for bins and their counts."""
 
 
 @dataclass(frozen=True)
+class JoinedCodes:
+    """Bins of several features as one code, so that a row has few codes to look up."""
+
+    sizes: tuple[int, ...]
+
+    @cached_property
+    def groups(self) -> list[list[int]]:
+        """Features that share a code, one after another."""
+        found: list[list[int]] = []
+        for j, size in enumerate(self.sizes):
+            if found and size * prod(self.sizes[i] for i in found[-1]) <= _JOINED:
+                found[-1].append(j)
+            else:
+                found.append([j])
+        return found
+
+    def shape(self, group: list[int]) -> list[int]:
+        """Bins of the features of a group."""
+        return [self.sizes[j] for j in group]
+
+    def join(self, places: NDArray[Any], bins: list[NDArray[np.int64]]) -> NDArray[Any]:
+        """Codes of rows that are given by places, each of which is in one of a feature's `bins`."""
+        joined = np.zeros((len(self.groups), len(places)), dtype=np.int32)
+        for at, group in enumerate(self.groups):
+            for j in group:
+                joined[at] *= self.sizes[j]
+                joined[at] += bins[j].astype(np.int32).take(places[:, j])
+        return joined.T
+
+    def tables(self, flat: Floats) -> list[Floats]:
+        """For each code the sum of the numbers of its bins."""
+        parts = np.split(flat, np.cumsum(self.sizes))
+        return [reduce(np.add.outer, (parts[j] for j in group)).ravel() for group in self.groups]
+
+    def totals(self, by_code: list[NDArray[Any]]) -> Floats:
+        """For each bin the sum over all codes that it is in."""
+        found = []
+        for group, one in zip(self.groups, by_code, strict=True):
+            cube, axes = one.reshape(self.shape(group)), range(len(group))
+            found += [cube.sum(axis=tuple(i for i in axes if i != keep)) for keep in axes]
+        return np.concatenate(found)
+
+
+@dataclass(frozen=True)
 class CurveGradient(RowStatistic):
-    """The gradient of logistic loss with one coefficient a bin, of rows given as codes of bins.
+    """The gradient of logistic loss with one coefficient a bin, of rows given as joined codes.
 
     Guarantee:
         A row adds its residual, at most `clip` GRID, to one bin of each feature and to the
@@ -32,29 +89,36 @@ class CurveGradient(RowStatistic):
     """
 
     theta: Floats
-    features: int
+    codes: JoinedCodes
+    label: int = 1
     clip: float = 1.0
 
     @property
     def extent(self) -> tuple[int, int]:
         """One number for each bin and the constant; the residual on each feature and that."""
-        return self.theta.size, (self.features + 1) * self._limit**2
+        return self.theta.size, (len(self.codes.sizes) + 1) * self._limit**2
 
     @property
     def _limit(self) -> int:
         return max(1, int(self.clip * GRID))
 
     def sums(self, chunk: Chunk) -> Any:
-        """Residuals by bin."""
-        codes = chunk.x.astype(np.int64)
-        coefficients = np.rint(np.clip(self.theta, -64.0, 64.0) * GRID)
-        margin = coefficients[codes].sum(axis=1) + coefficients[-1]
-        one = LinkGradient(np.ones((1, 1)), GRID, Link.LOGISTIC)
-        r = one.residuals(Chunk(margin[:, None], chunk.y, chunk.weight))[:, 0]
-        r = np.clip(r, -self._limit, self._limit) * chunk.weight
-        flat = np.bincount(codes.ravel(), np.repeat(r, self.features), minlength=self.width)
-        flat[-1] = r.sum()
-        return flat
+        """Residuals by bin; of rows without a known label none."""
+        *tables, constant = self._tables
+        margin = np.full(len(chunk.x), constant)
+        for j, table in enumerate(tables):
+            margin += table.take(chunk.x[:, j])
+        cells = np.floor(margin * (CELLS / GRID))
+        r = link_residuals(Link.LOGISTIC, cells, chunk.y == self.label)
+        r = np.clip(r, -self._limit, self._limit) * (chunk.weight * np.isfinite(chunk.y))
+        by_code = [np.bincount(chunk.x[:, j], r, len(one)) for j, one in enumerate(tables)]
+        return np.append(self.codes.totals(by_code), r.sum())
+
+    @cached_property
+    def _tables(self) -> list[Any]:
+        """What each code adds to a margin, and the constant; in steps."""
+        whole = np.rint(np.clip(self.theta, -64.0, 64.0) * GRID)
+        return [*self.codes.tables(whole[:-1]), whole[-1]]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -66,6 +130,8 @@ class AdditiveClassifier(PrivateClassifier):
 
     Guarantee:
         See `PrivateEstimator`: one release for the bins, one for each of `max_iter` gradients.
+        Of many rows each gradient sums a batch of about `batch_rows` or more, dealt by fair coins:
+        a row pays for the gradients of its own batch alone. None sums all rows each time.
     Edge cases:
         More than two classes are learned one against the others, each for an equal share.
 
@@ -77,10 +143,13 @@ class AdditiveClassifier(PrivateClassifier):
     categorical: Any = None
     n_bins: Any = 12
     max_iter: Any = 60
+    batch_rows: Any = 500_000
 
     def _prepare(self, features: int) -> None:
         super()._prepare(features)
         read_n_bins(self.n_bins)
+        if self.batch_rows is not None:
+            whole(self.batch_rows, "batch_rows", at_least=1)
         low, high = read_bounds(self.bounds, features)
         listed = [whole(one, "categorical", at_least=0) for one in self.categorical or ()]
         if any(one >= features or high[one] - low[one] >= _VALUES for one in listed):
@@ -91,27 +160,51 @@ class AdditiveClassifier(PrivateClassifier):
             )
 
     def _learn(self, sums: NoisySums) -> None:
-        low, high = read_bounds(self.bounds, self.n_features_in_)
-        listed = frozenset(self.categorical or ())
-        bins, counts = private_bins(sums, low, high, self.n_bins, _BINS, listed)
-        rows, models = coded(sums.rows, bins), len(self.classes_)
+        bins, counts, batches = self._binned(sums)
+        models = len(self.classes_)
         targets = [1] if models == 2 else list(range(models))
-        thetas = []
-        for label in targets:
-            own = rows.map(lambda chunk, label=label: against(chunk, label))  # type: ignore[misc]
-            thetas.append(self._curves(sums, bins, counts, own, (1 - _BINS) / len(targets)))
+        share = (1 - _BINS) / len(targets)
+        thetas = [self._curves(sums, bins, counts, batches, one, share) for one in targets]
         self.bin_edges_, self.n_iter_ = list(bins.edges), self.max_iter
-        self.curves_ = [np.stack([bins.of(theta, j) for theta in thetas]) for j in range(len(low))]
+        self.curves_ = [
+            np.stack([bins.of(theta, j) for theta in thetas]) for j in range(self.n_features_in_)
+        ]
         self.intercept_ = np.array([theta[-1] for theta in thetas])
 
+    def _binned(self, sums: NoisySums) -> tuple[FeatureBins, Floats, list[PersonRows]]:
+        """Private bins, their noisy counts, and rows as joined codes of bins, in batches.
+
+        Rows are read once: they are kept as cells, which are counted and then joined.
+        """
+        low, high = read_bounds(self.bounds, self.n_features_in_)
+        listed = frozenset(self.categorical or ())
+        cells = fine_cells(low, high, listed)
+        (placed,) = sums.rows.map(
+            lambda one: Chunk(cells.places(one.x), one.y, one.weight)
+        ).batches(1)
+        known = PlacedBins(cells.edges)
+        bins, counts = private_bins(sums, known, self.n_bins, _BINS, listed, placed)
+        codes, to_bin = JoinedCodes(tuple(bins.sizes)), bins_of_cells(bins, cells)
+        joined = placed.map(lambda one: Chunk(codes.join(one.x, to_bin), one.y, one.weight))
+        rows = counts.sum() / len(low)
+        many = 1 if self.batch_rows is None else int(rows / self.batch_rows)
+        return bins, counts, joined.batches(max(1, min(many, self.max_iter)))
+
     def _curves(
-        self, sums: NoisySums, bins: FeatureBins, counts: Floats, rows: Any, share: Fraction
+        self,
+        sums: NoisySums,
+        bins: FeatureBins,
+        counts: Floats,
+        batches: list[PersonRows],
+        label: int,
+        share: Fraction,
     ) -> Floats:
         features = len(bins.edges)
         total = max(float(np.maximum(counts, 0).sum()) / features, 1.0)
         part = np.append(np.clip(counts / total, 0, 1), 1.0)
         curvature = np.maximum(part, self._FLOOR) / 4
         own = np.repeat(np.arange(features), bins.sizes)
+        codes = JoinedCodes(tuple(bins.sizes))
 
         def centred(step: Floats) -> Floats:
             """Curves of mean 0: what all features share is the constant's alone."""
@@ -119,7 +212,7 @@ class AdditiveClassifier(PrivateClassifier):
             return np.asarray(np.append(step[:-1] - mean[own], step[-1]))
 
         def gradient(theta: Floats) -> CurveGradient:
-            return CurveGradient(theta, features, self._CLIP)
+            return CurveGradient(theta, codes, label, self._CLIP)
 
         start = np.zeros(sum(bins.sizes) + 1)
         return Descent(self.max_iter, rate=self._RATE, momentum=0.8).run(
@@ -128,7 +221,7 @@ class AdditiveClassifier(PrivateClassifier):
             start,
             total,
             share,
-            rows,
+            batches,
             curvature=curvature,
             project=centred,
             unit=GRID,

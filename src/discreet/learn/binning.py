@@ -19,6 +19,9 @@ from discreet.rationals import whole
 _CELLS = 256
 """Equal cells in which a feature is counted before they are joined to bins."""
 
+_FEW = 16
+"""Bins up to which a value is compared with edges; equal bins beyond are found by arithmetic."""
+
 
 @dataclass(frozen=True)
 class FeatureBins:
@@ -41,13 +44,47 @@ class FeatureBins:
         """Where each feature's bins begin in a flat list."""
         return np.concatenate([[0], np.cumsum(self.sizes)[:-1]]).astype(np.int64)
 
-    def codes(self, x: Floats) -> NDArray[np.int64]:
+    def even(self, feature: int) -> tuple[float, float] | None:
+        """Where the bins of a feature begin and how wide each is, where arithmetic finds them.
+
+        None where edges are few or not exactly equidistant, or so near each other for their size
+        that a quotient could be more than one bin off.
+        """
+        edges = self.edges[feature]
+        many = len(edges) + 1
+        if not self.ends or many <= _FEW:
+            return None
+        low, high = self.ends[feature]
+        step = (high - low) / many
+        fine = step >= max(abs(low), abs(high)) * 2.0**-40
+        found = fine and np.array_equal(edges, np.arange(1, many) * step + low)
+        return (low, step) if found else None
+
+    def places(self, x: NDArray[Any]) -> NDArray[Any]:
+        """The bin of each value among those of its feature."""
+        found = np.empty(x.shape, dtype=np.uint16, order="F")
+        for j in range(x.shape[1]):
+            found[:, j] = self._place(np.ascontiguousarray(x[:, j]), j)
+        return found
+
+    def _place(self, x: Floats, feature: int) -> NDArray[Any]:
+        edges, even, none = self.edges[feature], self.even(feature), np.isnan(x)
+        if even is None:
+            place = np.searchsorted(edges, x, side="right")
+        else:  # a quotient, which rounding may have put one bin off
+            first, last = (np.concatenate(pair) for pair in (([-np.inf], edges), (edges, [np.nan])))
+            with np.errstate(over="ignore", invalid="ignore"):
+                scaled = x - even[0]
+                scaled *= 1 / even[1]
+                place = np.clip(scaled, 0.0, float(len(edges)), out=scaled).astype(np.int32)
+            place[none] = 0
+            place = place - (x < first.take(place)) + (x >= last.take(place))
+        place[none] = len(edges) + 1
+        return place
+
+    def codes(self, x: NDArray[Any]) -> NDArray[np.int64]:
         """The bin of each value in a flat list of all bins."""
-        columns = [
-            np.where(np.isnan(x[:, j]), len(e) + 1, np.searchsorted(e, x[:, j], side="right"))
-            for j, e in enumerate(self.edges)
-        ]
-        return np.asarray(np.stack(columns, axis=1).astype(np.int64) + self.starts)
+        return np.asarray(self.places(x) + self.starts)
 
     def chunk(self, chunk: Chunk) -> Chunk:
         """Rows as codes."""
@@ -57,6 +94,14 @@ class FeatureBins:
         """The part of a flat list that is about one feature."""
         start = self.starts[feature]
         return flat[start : start + self.sizes[feature]]
+
+
+class PlacedBins(FeatureBins):
+    """Bins of rows that are given by their places in them."""
+
+    def places(self, x: NDArray[Any]) -> NDArray[Any]:
+        """What they are."""
+        return x
 
 
 def equal_bins(low: Floats, high: Floats, counts: list[int]) -> FeatureBins:
@@ -85,50 +130,57 @@ class BinCounts(RowStatistic):
 
     def sums(self, chunk: Chunk) -> Any:
         """Counts by label, then bin; rows without a known label count nowhere."""
-        label = np.where(np.isfinite(chunk.y), chunk.y, 0).astype(np.int64)
-        weight = chunk.weight * np.isfinite(chunk.y)
-        many = sum(self.bins.sizes) + 1
-        codes = self.bins.codes(chunk.x)
-        codes = np.concatenate([codes, np.full((len(codes), 1), many - 1)], axis=1)
-        places = (codes + label[:, None] * many) if self.labels > 1 else codes
-        each = np.repeat(weight, codes.shape[1])
-        return np.bincount(places.ravel(), each, minlength=self.width)
+        known = np.isfinite(chunk.y)
+        label = np.where(known, chunk.y, 0).astype(np.int64) if self.labels > 1 else 0
+        weight, places = chunk.weight * known, self.bins.places(chunk.x)
+        found = []
+        for j, size in enumerate(self.bins.sizes):
+            here = np.bincount(label * size + places[:, j], weight, self.labels * size)
+            found.append(here.reshape(self.labels, size))
+        all_of = np.bincount(label + np.zeros(len(weight), np.int64), weight, self.labels)
+        return np.concatenate([*found, all_of[:, None]], axis=1).ravel()
+
+
+def fine_cells(low: Floats, high: Floats, categorical: frozenset[int] = frozenset()) -> FeatureBins:
+    """Equal cells of features, which are counted before they are joined; listed: one a value."""
+    fine = [int(high[j] - low[j]) + 1 if j in categorical else _CELLS for j in range(len(low))]
+    wide = np.array([0.5 if j in categorical else 0.0 for j in range(len(low))])
+    return equal_bins(low - wide, high + wide, fine)
 
 
 def private_bins(
     sums: NoisySums,
-    low: Floats,
-    high: Floats,
+    cells: FeatureBins,
     n_bins: int,
     share: Fraction,
     categorical: frozenset[int] = frozenset(),
+    rows: PersonRows | None = None,
 ) -> tuple[FeatureBins, Floats]:
     """Bins with about as many rows each, and their noisy counts; listed features keep every value.
 
     Why: equal cells are counted with noise, and neighbouring cells joined until each bin has its
     part of the rows; that looks at noisy counts alone.
     """
-    fine = [int(high[j] - low[j]) + 1 if j in categorical else _CELLS for j in range(len(low))]
-    wide = np.array([0.5 if j in categorical else 0.0 for j in range(len(low))])
-    cells = equal_bins(low - wide, high + wide, fine)
-    counts = sums.sums(BinCounts(cells), share)
-    edges = []
-    for j, inner in enumerate(cells.edges):
-        own = cells.of(counts, j)[:-1]
-        edges.append(inner if j in categorical else _joined(inner, own, n_bins))
-    bins = FeatureBins(tuple(edges))
-    middles = [_middles(e, a, b) for e, a, b in zip(cells.edges, low, high, strict=True)]
+    counts = sums.sums(BinCounts(cells), share, rows)
+    bins = FeatureBins(
+        tuple(
+            inner if j in categorical else _joined(inner, cells.of(counts, j)[:-1], n_bins)
+            for j, inner in enumerate(cells.edges)
+        )
+    )
     flat = np.zeros(sum(bins.sizes))
-    for j, middle in enumerate(middles):
-        at = np.searchsorted(bins.edges[j], middle, side="right") + bins.starts[j]
-        np.add.at(flat, at, cells.of(counts, j)[:-1])
-        flat[bins.starts[j] + bins.sizes[j] - 1] = cells.of(counts, j)[-1]
+    for j, places in enumerate(bins_of_cells(bins, cells)):
+        np.add.at(flat, places + bins.starts[j], cells.of(counts, j))
     return bins, flat
 
 
-def _middles(inner: Floats, low: float, high: float) -> Floats:
-    ends = np.concatenate([[low], inner, [high]])
-    return np.asarray((ends[1:] + ends[:-1]) / 2)
+def bins_of_cells(bins: FeatureBins, cells: FeatureBins) -> list[NDArray[np.int64]]:
+    """For each feature the bin of each of its cells, and of NaN."""
+    firsts = [np.concatenate([[-np.inf], inner]) for inner in cells.edges]
+    return [
+        np.append(np.searchsorted(edges, first, side="right"), len(edges) + 1)
+        for edges, first in zip(bins.edges, firsts, strict=True)
+    ]
 
 
 def _joined(inner: Floats, counts: Floats, n_bins: int) -> Floats:
@@ -167,7 +219,7 @@ class Binner(TransformerMixin, PrivateEstimator):  # type: ignore[misc]
 
     def _learn(self, sums: NoisySums) -> None:
         low, high = read_bounds(self.bounds, self.n_features_in_)
-        bins, counts = private_bins(sums, low, high, self.n_bins, Fraction(1))
+        bins, counts = private_bins(sums, fine_cells(low, high), self.n_bins, Fraction(1))
         self.bin_edges_ = list(bins.edges)
         self.bin_counts_ = [bins.of(counts, j) for j in range(len(low))]
 

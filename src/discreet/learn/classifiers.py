@@ -73,7 +73,7 @@ class LinearClassifier(PrivateClassifier):
             start,
             count,
             share,
-            scaling.apply(rows),
+            [scaling.apply(rows)],
             curvature=scaling.norm**2 / 4,
         )
 

@@ -1,6 +1,6 @@
 """One noisy full-batch optimiser, and the gradients of linear models that it sums."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.learn.design import GRID
+from discreet.learn.design import BELOW, GRID
 from discreet.learn.noisy_sums import NoisySums, RowStatistic
 from discreet.learn.rows import Chunk, Floats, PersonRows, exact_product
 
-_CELLS = 1 << 8
+CELLS = 1 << 8
 """Steps to a unit of a margin where a link is looked up."""
 
 _FAR = 16
@@ -22,8 +22,6 @@ _FAR = 16
 
 _LARGEST = 64.0
 """Coefficients of scaled features are cut here, so that margins stay exact."""
-
-_BELOW = 1 - 2.0**-40
 
 
 class Link(Enum):
@@ -37,7 +35,7 @@ class Link(Enum):
 @lru_cache(maxsize=8)
 def _table(link: Link) -> NDArray[np.float64]:
     """Residuals of a label 0 for margins from -_FAR to _FAR, in steps of at most GRID."""
-    m = np.arange(-_FAR * _CELLS, _FAR * _CELLS + 1) / _CELLS
+    m = np.arange(-_FAR * CELLS, _FAR * CELLS + 1) / CELLS
     slope = {
         Link.LOGISTIC: 1 / (1 + np.exp(-m)),
         Link.HINGE: np.clip((m + 1) / 2 + 0.5, 0, 1),  # smoothed over a margin of 2
@@ -48,7 +46,7 @@ def _table(link: Link) -> NDArray[np.float64]:
 
 @lru_cache(maxsize=1)
 def _exponentials() -> NDArray[np.float64]:
-    return np.asarray(np.rint(np.exp(np.arange(-_FAR * _CELLS, 1) / _CELLS) * 2**20))
+    return np.asarray(np.rint(np.exp(np.arange(-_FAR * CELLS, 1) / CELLS) * 2**20))
 
 
 @dataclass(frozen=True)
@@ -86,39 +84,44 @@ class LinkGradient(RowStatistic):
         r = self.residuals(chunk)
         sizes = np.full(len(r), float(GRID)) if self.by_row else np.sqrt((r**2).sum(axis=1))
         lengths = np.sqrt((chunk.x**2).sum(axis=1)) * sizes
-        over = lengths > self._limit * _BELOW  # a length that was rounded down is cut too
+        over = lengths > self._limit * BELOW  # a length that was rounded down is cut too
         if over.any():
-            r[over] = np.trunc(r[over] * (self._limit / lengths[over] * _BELOW)[:, None])
+            r[over] = np.trunc(r[over] * (self._limit / lengths[over] * BELOW)[:, None])
         most = int(GRID * self.radius * chunk.weight.max(initial=1.0))
         return exact_product(r * chunk.weight[:, None], chunk.x, most)
 
     def residuals(self, chunk: Chunk) -> Floats:
         """What a model at theta says of each label, less what it is; 0 where there is no label."""
         coefficients = np.rint(np.clip(self.theta, -_LARGEST, _LARGEST) * GRID)
-        margin = np.floor(chunk.x @ coefficients.T * (_CELLS / GRID**2))
+        margin = np.floor(chunk.x @ coefficients.T * (CELLS / GRID**2))
         known = np.isfinite(chunk.y)
         label = np.where(known, chunk.y, 0).astype(np.int64)
         here = np.eye(max(2, len(self.theta)))[label][:, -len(self.theta) :]
-        r = self._softmax(margin) - GRID * here if self.softmax else self._each(margin, here)
+        r = (
+            self._softmax(margin) - GRID * here
+            if self.softmax
+            else link_residuals(self.link, margin, here)
+        )
         return np.asarray(r * known[:, None])
-
-    def _each(self, margin: Floats, here: Floats) -> Floats:
-        """One label against all others: the link of a label 1 is that of 0, mirrored."""
-        sign = 1 - 2 * here
-        m = np.clip(margin * sign, -_FAR * _CELLS, _FAR * _CELLS).astype(np.int64)
-        return np.asarray(_table(self.link)[m + _FAR * _CELLS] * sign)
 
     def _softmax(self, margin: Floats) -> Floats:
         m = margin - margin.max(axis=1, keepdims=True)
-        e = _exponentials()[np.maximum(m, -_FAR * _CELLS).astype(np.int64) + _FAR * _CELLS]
+        e = _exponentials()[np.maximum(m, -_FAR * CELLS).astype(np.int64) + _FAR * CELLS]
         return np.asarray(np.floor(e / e.sum(axis=1, keepdims=True) * GRID))
+
+
+def link_residuals(link: Link, margin: Floats, here: NDArray[Any]) -> Floats:
+    """Residuals by margins in cells of a link's table; that of a label 1 is that of 0, mirrored."""
+    sign = 1 - 2.0 * here
+    m = np.clip(margin * sign, -_FAR * CELLS, _FAR * CELLS).astype(np.int64)
+    return np.asarray(_table(link).take(m + _FAR * CELLS) * sign)
 
 
 @dataclass(frozen=True)
 class Descent:
     """A noisy full-batch optimiser: gradient steps with momentum; the late ones are averaged.
 
-    Every step pays the same part of the share.
+    Every step pays the same.
     """
 
     steps: int = 40
@@ -132,7 +135,7 @@ class Descent:
         start: Floats,
         count: float,
         share: Fraction,
-        rows: PersonRows,
+        batches: Sequence[PersonRows],
         *,
         curvature: Floats | float = 1.0,
         project: Callable[[Floats], Floats] = np.asarray,
@@ -140,13 +143,15 @@ class Descent:
     ) -> Floats:
         """The average of the later half of all iterates.
 
+        Steps take turns with `batches`, which share `count` rows; a row pays for its own turns.
         `project` keeps steps in a subspace; `unit` is what 1 is in the gradient's whole numbers.
         """
         theta, speed, late = start.copy(), np.zeros_like(start), []
+        each, size = share / -(-self.steps // len(batches)), count / len(batches)
         for step in range(self.steps):
             ahead = theta + self.momentum * speed
-            found = sums.sums(gradient(ahead), share / self.steps, rows)
-            slope = found.reshape(start.shape) / (unit * count)
+            found = sums.sums(gradient(ahead), each, batches[step % len(batches)])
+            slope = found.reshape(start.shape) / (unit * size)
             speed = self.momentum * speed - project(self.rate / curvature * slope)
             theta = np.clip(theta + speed, -_LARGEST, _LARGEST)
             if 2 * step >= self.steps:

@@ -185,7 +185,10 @@ def _make(name: str, params: Mapping[str, Any]) -> PrivateEstimator:
             raise InputError(f"{key} is above {most}", why="it would take too long", fix="lower it")
     if np.max(params.get("n_categories", 1)) > _CATEGORIES:
         raise InputError("too many categories", why=f"at most {_CATEGORIES}", fix="join some")
-    return kind(**{**params, **exact})
+    made = kind(**{**params, **exact})
+    if "batch_rows" in known and "batch_rows" not in params:
+        made.batch_rows = None  # as in fits that were stored before there were batches
+    return made
 
 
 def read_amount(value: Any) -> Fraction:

@@ -13,7 +13,7 @@ from discreet.errors import InputError, InvariantBroken
 from discreet.learn.rows import Chunk, Floats, PersonRows
 from discreet.mechanisms import INTEGERS
 from discreet.mechanisms.gaussian import largest_mu
-from discreet.mechanisms.grid import sqrt_up
+from discreet.mechanisms.grid import compact, sqrt_up
 from discreet.mechanisms.rounded_gaussian import RoundedGaussian
 from discreet.noise import below
 from discreet.privacy import GDP, Neighbours
@@ -66,7 +66,10 @@ class NoisySums:
     Why:
         A person moves a sum by at most `rows.bound` times the root of the statistic's square, in
         l2, and whole numbers plus rounded Gaussian noise are exactly GDP. Squares of mu add up,
-        also where a statistic is chosen by earlier answers.
+        also where a statistic is chosen by earlier answers. Where rows were dealt to batches
+        (`PersonRows.batches`), a person moves batch b by at most w_b, and these add up to at most
+        `rows.bound`; so do their squares to its square, and all batches together give away no more
+        than the one that was asked most.
     Edge cases:
         No rows give noise alone. With a `tape` of another run and no rows, the same answers again:
         so a crash is recovered, and no second draw is ever made.
@@ -78,6 +81,7 @@ class NoisySums:
     tape: list[NDArray[Any]] = field(default_factory=list)
     spent: Fraction = Fraction(0)
     recorded: Iterator[NDArray[Any]] | None = None
+    _by_batch: dict[object, dict[int, Fraction]] = field(default_factory=dict)
 
     def sums(
         self, statistic: RowStatistic, share: Fraction, rows: PersonRows | None = None
@@ -87,7 +91,7 @@ class NoisySums:
         InvariantBroken where the shares exceed the budget.
         """
         self._count(statistic.width)
-        self.spent += share * self.mu_squared
+        self._spend(share * self.mu_squared, None if rows is None else rows.batch)
         if self.spent > self.mu_squared:
             raise InvariantBroken(
                 "a fit asks for more than its budget",
@@ -111,6 +115,16 @@ class NoisySums:
     def guarantee(self) -> GDP:
         """What all answers so far give away."""
         return GDP.of_square(self.spent, neighbours=self.neighbours)
+
+    def _spend(self, square: Fraction, batch: tuple[object, int] | None) -> None:
+        """Add to what was spent; of batches that were dealt together, the most of any."""
+        if batch is not None:
+            deal, number = batch
+            spent = self._by_batch.setdefault(deal, {})
+            most = max(spent.values(), default=Fraction(0))
+            spent[number] = spent.get(number, Fraction(0)) + square
+            square = max(spent.values()) - most
+        self.spent += square
 
     def _count(self, width: int) -> None:
         """Refuse what takes too much memory, before it is drawn."""
@@ -143,7 +157,7 @@ class NoisySums:
             exact = np.zeros(statistic.width, dtype=object)  # Python's integers never wrap
             for chunk in rows.chunks():
                 exact += statistic.sums(chunk).ravel().astype(np.int64)
-        return np.asarray(self._mechanism(statistic, share).release(exact))
+        return np.asarray(self._mechanism(statistic, share).release(compact(exact)))
 
 
 def mu_squared_of(epsilon: Real, delta: Real) -> Fraction:

@@ -12,12 +12,14 @@ elementwise IEEE operations, and look-ups in public tables. A matrix product of 
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InputError
+from discreet.noise import below
 from discreet.rationals import whole
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -31,11 +33,14 @@ SIZE = 1 << 15
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Some rows: features, a target or the code of a label (NaN where there is none), weights."""
+    """Some rows: features, a target or the code of a label (NaN where there is none), weights.
 
-    x: Floats
-    y: Floats
-    weight: Floats
+    Whole numbers may have smaller types than doubles.
+    """
+
+    x: NDArray[Any]
+    y: NDArray[Any]
+    weight: NDArray[Any]
 
 
 class EngineTotals(Protocol):
@@ -60,29 +65,72 @@ class PersonRows:
     full: int = 1
     bound: int = 1
     engine: EngineTotals | None = None
+    batch: tuple[object, int] | None = None
+    """Which rows these are where all were dealt to `batches`: the deal, and a number."""
 
     def map(self, of: Callable[[Chunk], Chunk], engine: EngineTotals | None = None) -> "PersonRows":
         """The same rows after a function of each row alone, which an engine knows or does not."""
-        return PersonRows(lambda: map(of, self.chunks()), self.full, self.bound, engine)
+        return PersonRows(lambda: map(of, self.chunks()), self.full, self.bound, engine, self.batch)
 
     def joined(self) -> "PersonRows":
         """Rows whose last feature is their target; those without one weigh nothing."""
         return self.map(_with_target, None if self.engine is None else self.engine.joined())
 
     def kept(self) -> "PersonRows":
-        """The same rows, computed once and kept as small integers for many passes."""
-        held: list[tuple[NDArray[Any], Chunk]] = []
+        """The same rows, computed once and kept in small types for many passes."""
+        held: list[Chunk] = []
 
         def chunks() -> Iterator[Chunk]:
             if not held:
-                for one in self.chunks():
-                    small = np.abs(one.x).max(initial=0.0) < 1 << 15
-                    x = one.x.astype(np.int16 if small else np.int32)
-                    held.append((x, Chunk(np.empty((0, 0)), one.y, one.weight)))
-            for x, rest in held:
-                yield Chunk(x.astype(np.float64), rest.y, rest.weight)
+                held.extend(
+                    Chunk(_small(one.x), _small(one.y), _small(one.weight)) for one in self.chunks()
+                )
+            for one in held:
+                parts = (one.x, one.y, one.weight)
+                yield Chunk(*(part.astype(np.float64) for part in parts))
 
-        return PersonRows(chunks, self.full, self.bound, self.engine)
+        return PersonRows(chunks, self.full, self.bound, self.engine, self.batch)
+
+    def batches(self, many: int) -> "list[PersonRows]":
+        """Rows dealt to so many batches by fair coins, computed now and kept as they are.
+
+        Guarantee: each row is in one batch. Which one depends on its own coins alone.
+        """
+        deal, chunks = object(), self.chunks()
+        held: list[list[Chunk]] = [[] for _ in range(many)]
+        while some := list(islice(chunks, many)):  # so that a batch has chunks of the usual size
+            x = np.concatenate([one.x.T for one in some], axis=1)
+            y, weight = (np.concatenate([getattr(one, name) for one in some]) for name in _SIDES)
+            for at, batch in zip(_dealt(many, len(y)), held, strict=True):
+                batch.append(Chunk(_small(x[:, at]).T, _small(y[at]), _small(weight[at])))
+        return [
+            PersonRows(batch.__iter__, self.full, self.bound, batch=(deal, i))
+            for i, batch in enumerate(held)
+        ]
+
+
+_SIDES = "y", "weight"
+
+
+def _dealt(many: int, rows: int) -> list[Any]:
+    """Places of the rows of each batch, by a coin a row."""
+    if many == 1:
+        return [slice(None)]
+    coins = np.asarray(below(many, rows)).astype(np.uint16)  # short ones are sorted faster
+    ends = np.cumsum(np.bincount(coins, minlength=many))[:-1]
+    return np.split(np.argsort(coins, kind="stable"), ends)
+
+
+def _small(values: NDArray[Any]) -> NDArray[Any]:
+    """The same numbers in a small type that holds all of them exactly."""
+    for kind in (np.uint8, np.uint16, np.int16, np.int32, np.float32):
+        if values.dtype == kind:
+            break
+        with np.errstate(invalid="ignore", over="ignore"):
+            small = values.astype(kind)
+        if np.array_equal(small, values, equal_nan=kind is np.float32):
+            return small
+    return values
 
 
 def _with_target(chunk: Chunk) -> Chunk:

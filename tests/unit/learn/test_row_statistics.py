@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from discreet.errors import InputError
-from discreet.learn.additive import CurveGradient
-from discreet.learn.binning import BinCounts, equal_bins, private_bins
+from discreet.learn.additive import CurveGradient, JoinedCodes
+from discreet.learn.binning import BinCounts, equal_bins, fine_cells, private_bins
 from discreet.learn.class_totals import ClassTotals
 from discreet.learn.cluster import ClusterTotals
 from discreet.learn.descent import Link, LinkGradient
@@ -28,11 +28,17 @@ TREE = Tree(np.array([0, 1, 2]), np.array([2, 3, 1]))
 THETA = np.array([[0.3, -60.0, 1.5, 2.0]])
 THREE = np.array([[0.3, -6.0, 1.5, 2.0], [1.0, 2.0, -3.0, 0.1], [0.0, 0.0, 9.0, -70.0]])
 CURVES = np.linspace(-3, 3, sum(BINS.sizes) + 1)
+CODES = JoinedCodes(tuple(BINS.sizes))
 AXES, CENTRES = np.array([[0.6, 0.8, 0.0]]), np.array([[100.0], [-700.0]])
 
 
 def _same(chunk):
     return chunk
+
+
+def _joined(chunk):
+    own = [np.arange(size) for size in CODES.sizes]
+    return Chunk(CODES.join(BINS.places(chunk.x), own), chunk.y, chunk.weight)
 
 
 CASES = {
@@ -49,7 +55,7 @@ CASES = {
     "softmax": (LinkGradient(THREE, SCALING.radius, softmax=True, clip=0.7), SCALING.chunk),
     "by row": (LinkGradient(THETA, SCALING.radius, clip=0.25, by_row=True), SCALING.chunk),
     "curvature": (LogisticCurvature(THETA[0], SCALING.radius, SCALING.reach), SCALING.chunk),
-    "curves": (CurveGradient(CURVES, 3, 0.6), BINS.chunk),
+    "curves": (CurveGradient(CURVES, CODES, 1, 0.6), _joined),
     "clusters": (ClusterTotals(CENTRES, AXES, BARE.radius, 700), BARE.chunk),
     "leaves": (LeafCounts((TREE, TREE), 3, BINS), BINS.chunk),
     "leaf bins": (LeafCounts((TREE,), 3, BINS, by_bin=True), BINS.chunk),
@@ -178,8 +184,74 @@ def test_a_heavy_cell_is_a_bin_of_its_own():
     # Nine of ten people are at 0; the others lie far above it and are told apart all the same.
     values = np.concatenate([np.zeros(90_000), np.linspace(20, 100, 10_000)])[:, None]
     sums = NoisySums(rows_of(values, None, None, 1), Fraction(1))
-    bins, counts = private_bins(sums, np.array([0.0]), np.array([100.0]), 8, Fraction(1))
+    bins, counts = private_bins(
+        sums, fine_cells(np.array([0.0]), np.array([100.0])), 8, Fraction(1)
+    )
 
     assert bins.edges[0][0] < 1
     assert (bins.edges[0] > 20).sum() >= 5
     assert counts[0] == pytest.approx(90_000, abs=100)
+
+
+def test_joined_codes_look_up_and_add_up_what_single_bins_would():
+    rng = np.random.default_rng(5)
+    codes = JoinedCodes((9, 14, 14, 14, 5000, 3, 14))
+    places = np.stack([rng.integers(0, size, 500) for size in codes.sizes], axis=1)
+    starts = np.concatenate([[0], np.cumsum(codes.sizes)[:-1]])
+    numbers, residuals = rng.integers(-99, 99, sum(codes.sizes)), rng.integers(-99, 99, 500)
+
+    joined = codes.join(places, [np.arange(size) for size in codes.sizes])
+    tables = codes.tables(numbers.astype(float))
+    by_code = [np.bincount(joined[:, j], residuals, len(one)) for j, one in enumerate(tables)]
+
+    assert [len(group) for group in codes.groups] == [3, 1, 1, 2]
+    found = sum(table[joined[:, j]] for j, table in enumerate(tables))
+    assert np.array_equal(found, numbers[places + starts].sum(axis=1))
+    each = np.repeat(residuals, len(codes.sizes))
+    assert np.array_equal(codes.totals(by_code), np.bincount((places + starts).ravel(), each))
+
+
+@pytest.mark.parametrize(
+    ("low", "high"), [(0, 100), (17, 90), (-3, 9), (1e9, 1e9 + 1e-5), (-1e-300, 1e-300), (0, 1e307)]
+)
+def test_equal_bins_found_by_arithmetic_are_those_found_by_comparing(low, high):
+    bins = equal_bins(np.array([low]), np.array([high]), [256])
+    edges = bins.edges[0]
+    odd = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, low, high, 1e308, -1e308])
+    x = np.concatenate([odd, *(np.nextafter(edges, way) for way in (-np.inf, np.inf)), edges])
+
+    compared = np.where(np.isnan(x), 256, np.searchsorted(edges, x, side="right"))
+    assert np.array_equal(bins.places(x[:, None])[:, 0], compared)
+
+
+def test_each_row_is_in_one_batch():
+    x = np.arange(70_000.0)[:, None]
+    batches = rows_of(x, x[:, 0] % 2, None, 1).batches(7)
+    found = [np.concatenate([one.x[:, 0] for one in batch.chunks()]) for batch in batches]
+
+    assert np.array_equal(np.sort(np.concatenate(found)), x[:, 0])
+    assert all(abs(len(one) - 10_000) < 700 for one in found)  # 7 deviations
+    for batch in batches:
+        for one in batch.chunks():
+            assert np.array_equal(one.y, one.x[:, 0] % 2)
+
+
+def test_batches_cost_what_the_one_asked_most_costs():
+    rows = rows_of(np.zeros((10, 3)), None, None, 1)
+    sums = NoisySums(rows, Fraction(1))
+    first, second = rows.batches(2), rows.batches(2)
+    statistic, tenth = FeatureTotals(LOW, HIGH), Fraction(1, 10)
+
+    for batch, spent in [
+        (rows, 1),
+        (first[0], 2),
+        (first[1], 2),
+        (first[0], 3),
+        (first[1], 3),
+        (second[1], 4),  # whose rows are in either of the first
+        (second[0], 4),
+        (first[0].map(_same), 5),
+        (first[0].kept(), 6),
+    ]:
+        sums.sums(statistic, tenth, batch)
+        assert sums.spent == spent * tenth

@@ -45,8 +45,9 @@ def person_rows(
         for batch in session.stream(select):
             for at in range(0, max(batch.num_rows, 1), learn.SIZE):
                 part = batch.slice(at, learn.SIZE)
-                columns = [numbers(part.column(i), one) for i, one in enumerate(types)]
-                x = np.stack(columns, axis=1)
+                x = np.empty((len(types), part.num_rows)).T  # whole columns lie together
+                for i, one in enumerate(types):
+                    x[:, i] = numbers(part.column(i), one)
                 y = np.zeros(len(x))
                 if wanted is not None:
                     y = _targets(part.column(len(types)), wanted, _classes(spec))
@@ -167,8 +168,8 @@ def numbers(column: pa.Array, of: Type) -> NDArray[np.float64]:
     """Numbers as they are, listed values by their place; NaN for NULL and all other values."""
     if is_coded(of):
         column = _places(column, values_of(of))
-    found: NDArray[np.float64] = (
-        column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False).astype(np.float64)
+    found: NDArray[np.float64] = column.cast(pa.float64(), safe=False).to_numpy(
+        zero_copy_only=False
     )
     return found
 

@@ -40,9 +40,6 @@ _COLUMNS: Final = 1600
 _EXACT: Final = 1 << 53
 """Sums of whole numbers as doubles are exact below this, in any order."""
 
-_FEW: Final = 16
-"""Bins up to which each edge is compared with; equal bins beyond are found by arithmetic."""
-
 Totals = NDArray[np.int64]
 
 
@@ -276,26 +273,25 @@ class FitTotals:
         for j, edges in enumerate(bins.edges):
             named = [f"{self.features[j]} AS c{j}"] if columns is None else columns
             rows, c, many = self._labelled(named), f"c{j}", len(edges) + 1
-            ends = bins.ends[j] if bins.ends else None
-            if ends is None or many <= _FEW or not _is_even(edges, *ends):
+            even = bins.even(j)
+            if even is None:
                 inside = self._place(c, edges.tolist(), 0)
             else:
-                low, step = ends[0], (ends[1] - ends[0]) / many
+                low, step = even
                 guess = rounded(c, low, 1 / step, self._floor, 0, many - 1, self.dialect)
                 rows, inside = (
                     f"SELECT *, {guess} AS g FROM {self.dialect.apart(rows)} AS r",
-                    self._mended(c, ends, many),
+                    self._mended(c, low, step, many),
                 )
             found.append((self.dialect.choose([(f"{c} IS NULL", str(many))], inside), rows))
         return found
 
-    def _mended(self, c: str, ends: tuple[float, float], many: int) -> str:
+    def _mended(self, c: str, low: float, step: float, many: int) -> str:
         """A guess that rounding may have put into a bin beside, by the edges themselves."""
-        step = (ends[1] - ends[0]) / many
 
         def edge(place: str) -> str:
             product = self._real(Function.MULTIPLY, self.dialect.as_double(place), step)
-            return self._real(Function.ADD, product, ends[0])
+            return self._real(Function.ADD, product, low)
 
         below, above = (
             f"g > 0 AND {c} < {edge('g')}",
@@ -345,9 +341,3 @@ class FitTotals:
 
 
 _GRID_FIELDS: Final = "start", "factor", "least", "most"
-
-
-def _is_even(edges: NDArray[Any], low: float, high: float) -> bool:
-    """Whether edges are exactly those that arithmetic in an engine finds."""
-    many = len(edges) + 1
-    return np.array_equal(edges, np.arange(1, many) * ((high - low) / many) + low)
