@@ -189,6 +189,14 @@ class AsyncSession:
         inside = self.curator.datasets()
         return found if found is not None and found.order.dataset in inside else None
 
+    @staticmethod
+    def share_of(offer: Offer[PlannedOrder]) -> float | None:
+        """The share of a budget that an offer takes; None where no account of its analyst has one.
+
+        It follows from caps and prices, and not from what is spent.
+        """
+        return budget_share(offer.at.touched, offer.order().prices)
+
     def share(self, filed: ChargedOrder) -> float | None:
         """The share of a budget that a charge takes; None where no account has a cap."""
         order = filed.order

@@ -11,7 +11,7 @@ from discreet.curator.answer_service import AnswerService
 from discreet.curator.arguments import unknown
 from discreet.curator.data.data_store import DataStore
 from discreet.curator.data.registry import Registry
-from discreet.curator.ledger import accounts
+from discreet.curator.ledger.accounts import budget_share
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.orders import request_name
 from discreet.curator.orders.online_epochs import OnlineEpochs, OnlineReply
@@ -81,7 +81,7 @@ class LocalBackend(QuestionBackend):
         told = self.answered(offer, asked.request)
         if asked.terms is None or not isinstance(told, Release):
             return told
-        return replace(told, share=accounts.budget_share(offer.at.touched, offer.order().prices))
+        return replace(told, share=budget_share(offer.at.touched, offer.order().prices))
 
     def remeasure(self, asked: OrderRequest) -> Release:
         """Answer a question again, merged with what its analyst was told before."""

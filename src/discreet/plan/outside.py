@@ -6,7 +6,7 @@ from discreet.errors import InputError
 from discreet.plan.expressions import Call, Case, Cast, Column, Expression, Function, IsIn, Literal
 from discreet.plan.expressions import Truncate as Truncated
 from discreet.plan.kinds import Kind, Type, Value
-from discreet.plan.query import Aggregate, AggregateFunction, Query, key_types
+from discreet.plan.query import Aggregate, AggregateFunction, Query
 from discreet.plan.relations import FilterRows, columns_of, unit_of
 from discreet.plan.schema import EachRow
 from discreet.plan.typing import infer
@@ -21,7 +21,7 @@ OUTSIDE = "outside"
 def missing_rows(query: Query) -> list[str]:
     """Which rows are in no group by public facts: keys that are NULL, or none of those listed."""
     scope, said = columns_of(query.relation), []
-    for key, of in zip(query.keys, key_types(query), strict=True):
+    for key, of in zip(query.keys, query.key_types, strict=True):
         if of.keys is None:
             continue
         null = of.nullable and None not in of.keys
@@ -55,7 +55,7 @@ def count_outside(query: Query, found: Sequence[Sequence[Value]] | None = None) 
 
     `found` are the groups that an answer told, for questions whose groups are not public.
     """
-    types = key_types(query)
+    types = query.key_types
     if not types or query.also:
         raise InputError(
             "rows outside the groups of a question that has none, or several answers",

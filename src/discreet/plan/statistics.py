@@ -19,10 +19,10 @@ from typing import TypeAlias, assert_never
 
 from discreet.plan.expressions import Call, Expression, Function, Literal
 from discreet.plan.kinds import Kind, Range, Type
-from discreet.plan.query import Aggregate, AggregateFunction, Query, parts_in
+from discreet.plan.query import Aggregate, AggregateFunction, Query
 from discreet.plan.reads import mentions
 from discreet.plan.relations import columns_of, unit_of
-from discreet.plan.remembered import remember
+from discreet.plan.remembered import SIZE, remember
 from discreet.plan.schema import EachRow
 from discreet.plan.typing import infer
 
@@ -108,7 +108,7 @@ def needed(query: Query) -> tuple[Statistic, ...]:
     return tuple(dict.fromkeys(s for needs in statistics_in(query).values() for s in needs))
 
 
-@remember(512, parts_in)
+@remember(512, SIZE)
 def statistics_in(query: Query) -> dict[Aggregate, tuple[Statistic, ...]]:
     """The statistics of each aggregate of a query.
 

@@ -23,9 +23,6 @@ from discreet.answer.present.release import Release
 from discreet.plan.bounding import (
     ContributionBounds,
     NoiseKind,
-    group_count,
-    has_known_keys,
-    is_by_row,
     is_stated,
     limits_of,
     within_groups,
@@ -177,9 +174,9 @@ def _part(plan: SetPlan, dialect: Dialect, price: Price) -> ExplainedSet:
     all_contributions = _examples(plan)
     return ExplainedSet(
         tuple(key.name for key in query.keys),
-        group_count(query) if has_known_keys(query) else None,
+        query.group_count if query.has_known_keys else None,
         _finding(plan, all_contributions[0]),
-        None if is_by_row(query) or plan.histograms else _findable(plan, limits),
+        None if query.is_by_row or plan.histograms else _findable(plan, limits),
         plan.choice,
         _options(plan, all_contributions),
         example_statements(plan, dialect),

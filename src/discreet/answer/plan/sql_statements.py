@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from discreet.answer.plan.set_plan import SetPlan
 from discreet.plan.bounding import ContributionBounds, NoiseKind
 from discreet.plan.kinds import Kind
-from discreet.plan.query import Query, parts_in
-from discreet.plan.remembered import remember
+from discreet.plan.query import Query
+from discreet.plan.remembered import SIZE, remember
 from discreet.plan.statistics import Distinct, Ranks, needed
 from discreet.sql.writer.compile import SECRET, CompiledQuery, Kept
 from discreet.sql.writer.dialect import Dialect
@@ -38,8 +38,9 @@ class SetStatements:
 
     def people(self) -> list[Kept]:
         """One row for each person and group, and for each person."""
-        if self.compiled.by_row:
-            return []
+        return [] if self.compiled.by_row or self._alone else self._people()
+
+    def _people(self) -> list[Kept]:
         pairs = self._kept(self.compiled.pairs)
         return [pairs, self.compiled.norms] if self.compiled.keys else [pairs]
 
@@ -67,7 +68,18 @@ class SetStatements:
         if compiled.by_row or self._ranked:
             return text
         weights = [f"{name} AS ({select})" for name, select in self._weights(contributions)]
+        if self._alone:
+            named, several = compiled.dialect.named, len(weights) > 1
+            people = [named(*one, once=one.name == "pairs" or several) for one in self._people()]
+            weights = [*people, *weights]
         return f"WITH {', '.join(weights)} {text}" if weights else text
+
+    @property
+    def _alone(self) -> bool:
+        """Whether one statement does all: nothing but the totals reads what would be kept."""
+        compiled, plan = self.compiled, self.plan
+        more = compiled.participants or plan.histograms or plan.finds_keys or self._ranked
+        return compiled.dialect.keeps_in_tables and not more
 
     def shares(
         self, contributions: ContributionBounds, names: tuple[Kind, str] | None = None
@@ -123,6 +135,6 @@ class SetStatements:
         ]
 
 
-@remember(64, parts_in)
+@remember(64, SIZE)
 def _compile(query: Query, dialect: Dialect, participants: bool) -> CompiledQuery:  # noqa: FBT001 - by position: see `remember`
     return CompiledQuery(query, needed(query), dialect, _SALT, participants)

@@ -41,6 +41,7 @@ def present(
     shown, half_widths, how = (
         _tables(query, parts, drawn[0].public) if query.then else _rows(query, parts)
     )
+    missing = left_out(query)
     costs = tuple(Cost(*one) for noisy in drawn for one in noisy.spent)
     return Release(
         table=shown,
@@ -49,8 +50,8 @@ def present(
         price=price,
         guarantee=compose([cost.guarantee for cost in costs]),
         costs=costs,
-        notes=(*(_note(part) for part in parts), *_hidden(query, parts), *left_out(query)),
-        facts=facts_of(query),
+        notes=(*(_note(part) for part in parts), *_hidden(query, parts), *missing),
+        facts=facts_of(query, missing),
         parts=kept(parts),
     )
 

@@ -9,6 +9,7 @@ from discreet.curator.ledger.account_cache import FOUND, AccountCache, StoredCha
 from discreet.curator.ledger.accounts import Account, analyst
 from discreet.curator.ledger.amounts import cost_units
 from discreet.curator.ledger.attested import after
+from discreet.curator.ledger.charge_index import ChargedOrder
 from discreet.curator.ledger.entries import Entry
 from discreet.curator.ledger.migrations import Execute, Statement
 from discreet.curator.ledger.orders import Order, Receipt, State
@@ -211,14 +212,15 @@ def find_told(execute: Execute, order: Order) -> tuple[Entry, Receipt] | None:
     found = next((one for one in each if _answers(one, order)), None)
     if found is None or found.outcome is None or order.request not in (None, found.request):
         return None
-    entry, mine = Entry.read(found.body), analyst(order.analyst, within=order.dataset).key
-    if entry.by != order.analyst:
+    receipt = _stands(found, State.PENDING)
+    if receipt.order.analyst != order.analyst:
+        mine = analyst(order.analyst, within=order.dataset).key
         groups = execute("SELECT account FROM members WHERE member = ?", (mine,))
         shares = execute("SELECT account FROM shares WHERE charge = ?", (found.sequence,))
-        paid = {*entry.facts["debits"], *(key for (key,) in shares)}
+        paid = {*Entry.read(found.body).facts["debits"], *(key for (key,) in shares)}
         if not {mine, *(key for (key,) in groups)} <= paid:
             return None
-    return Entry.read(found.outcome), _stands(found, State.PENDING)
+    return Entry.read(found.outcome), receipt
 
 
 def _look_up(cache: AccountCache, order: Order) -> StoredCharge | None:
@@ -291,13 +293,14 @@ def _stands(found: StoredCharge, unfinished: State) -> Receipt:
     """Where a charge stands, with the stored bytes that go with it."""
     if digest(found.body) != found.hash:
         raise damaged(f"the text of entry {found.sequence} was changed")
-    entry = Entry.read(found.body)
-    order = Order.from_dict(entry.by, entry.facts)
-    if _failed(found):
+    outcome = None if found.outcome is None else Entry.read(found.outcome)
+    filed = ChargedOrder.of(Entry.read(found.body), outcome)
+    order = filed.order
+    if filed.failed:
         return Receipt(found.sequence, order, State.FAILED)
-    if found.outcome is not None:
-        release = told(found.release, found.outcome)
-        return Receipt(found.sequence, order, State.RELEASED, release)
+    if outcome is not None:
+        release = _genuine(found.release, outcome, "answer")
+        return Receipt(found.sequence, order, State.RELEASED, release, filed=filed)
     if found.measuring is None:
         return Receipt(found.sequence, order, unfinished)
     measured = _genuine(found.measured, Entry.read(found.measuring), "measurement")

@@ -1,7 +1,7 @@
 """Questions, in SQL or Python: the first kind of order."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Final
 
@@ -33,8 +33,8 @@ from discreet.engines.engine import Deadline, Engine
 from discreet.errors import DiscreetError, InputError
 from discreet.plan import canonical
 from discreet.plan.bounding import NoiseKind
-from discreet.plan.query import Query, parts_in, without_intervals
-from discreet.plan.remembered import remember
+from discreet.plan.query import Query, without_intervals
+from discreet.plan.remembered import SIZE, remember
 from discreet.plan.schema import Schema
 from discreet.plan.work import Work
 from discreet.privacy import Neighbours
@@ -62,6 +62,17 @@ class QueryOrder(PlannedOrder):
 
     plan: MeasurementPlan
     kind = "query"
+    tables: frozenset[str] = field(init=False, repr=False, compare=False)
+    """The names of all tables that it reads, public ones too."""
+    text: str = field(init=False, repr=False, compare=False)
+    """What is asked, as the ledger stores it and finds it again."""
+
+    def __post_init__(self) -> None:
+        plan, noise_kind = self.plan, self.plan.sets[0].noise_kind
+        query = canonical.write(plan.query)
+        stored = StoredOrder(query, plan.price, noise_kind, plan.neighbours)
+        object.__setattr__(self, "tables", stored.tables)
+        object.__setattr__(self, "text", str(stored))
 
     @property
     def guarantees(self) -> tuple[Charged, ...]:
@@ -76,23 +87,6 @@ class QueryOrder(PlannedOrder):
     def neighbours(self) -> Neighbours:
         """What its guarantees speak of."""
         return self.plan.neighbours
-
-    @property
-    def stored(self) -> StoredOrder:
-        """What is asked."""
-        plan = self.plan
-        text, noise_kind = canonical.write(plan.query), plan.sets[0].noise_kind
-        return StoredOrder(text, plan.price, noise_kind, plan.neighbours)
-
-    @property
-    def tables(self) -> frozenset[str]:
-        """The names of all tables that it reads, public ones too."""
-        return self.stored.tables
-
-    @property
-    def text(self) -> str:
-        """What is asked, as the ledger stores it and finds it again."""
-        return str(self.stored)
 
     def decisions(self) -> Mapping[str, Any]:
         """How it will be measured."""
@@ -215,7 +209,7 @@ def _read_terms(facts: Mapping[str, Any]) -> Terms:
         ) from None
 
 
-@remember(512, parts_in)
+@remember(512, SIZE)
 def _with_outputs(question: Query) -> Query:
     if question.outputs or question.then is not None:
         return question
@@ -250,7 +244,7 @@ def plan_query(question: Query, terms: Terms, at: QuoteContext) -> QueryOrder:
     return _planned(query, price, about, noise_kinds, measure, people, at.dialect)
 
 
-@remember(512, parts_in)
+@remember(512, SIZE)
 def _planned(
     query: Query,
     price: Price,

@@ -22,7 +22,6 @@ from discreet.curator.orders.streams.stream_orders import (
 )
 from discreet.errors import DiscreetError, InputError, QueryRefused
 from discreet.plan import canonical
-from discreet.plan.bounding import group_count, has_known_keys
 from discreet.plan.expressions import Column
 from discreet.plan.kinds import Kind
 from discreet.plan.query import AggregateFunction, Query
@@ -187,7 +186,7 @@ def _check_counts(query: Query) -> None:
     elif not simple or not plain or more or len(query.sets) > 1:
         what = "of more than counts and sums"
         fix = "ask SELECT city, COUNT(*), SUM(x) FROM ... GROUP BY city"
-    elif not has_known_keys(query):
+    elif not query.has_known_keys:
         what, fix = "whose groups are not listed", "declare Keys([...]) for its columns"
     else:
         return
@@ -201,7 +200,7 @@ def _check_counts(query: Query) -> None:
 
 def _check_calendar(order: StreamOrder) -> None:
     periods = len(order.calendar) if order.since <= order.until else 0
-    numbers = periods * group_count(order.query) * len(order.query.aggregates)
+    numbers = periods * order.query.group_count * len(order.query.aggregates)
     if not 0 < periods <= MOST_PERIODS or numbers > MOST_NUMBERS:
         raise InputError(
             f"a standing question over {periods:,} periods and {numbers:,} numbers",
