@@ -14,10 +14,11 @@ from discreet.answer.execute.individual import PARTICIPANTS, Admission, check_in
 from discreet.answer.execute.measure_set import measure_set
 from discreet.answer.execute.noisy_measurements import NoisyMeasurements
 from discreet.answer.execute.public_rows import read_public_rows
-from discreet.answer.plan.explain import Explanation, example_statements, explain
+from discreet.answer.plan.explain import Explanation, explain
 from discreet.answer.plan.planning import plan_sets, single_sets
 from discreet.answer.plan.price import Price
 from discreet.answer.plan.set_plan import Charged, SetPlan
+from discreet.answer.plan.sql_statements import example_statements
 from discreet.answer.present.present import present
 from discreet.answer.present.release import Release
 from discreet.engines.engine import Deadline, Engine

@@ -8,7 +8,7 @@ import secrets
 from dataclasses import dataclass
 
 from discreet.answer.plan.set_plan import SetPlan
-from discreet.plan.bounding import ContributionBounds, NoiseKind
+from discreet.plan.bounding import ContributionBounds, NoiseKind, within_groups
 from discreet.plan.kinds import Kind
 from discreet.plan.query import Query
 from discreet.plan.remembered import SIZE, remember
@@ -19,6 +19,10 @@ from discreet.sql.writer.individual import MeasuredTotals, render_shares
 
 _SALT = secrets.token_hex(16)
 """Where the salt will stand in compiled texts; nobody knows it, so no question has it in it."""
+
+
+EXAMPLES = (1, 10, 100)
+"""Limits for which noise is told where they are to be chosen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,3 +142,22 @@ class SetStatements:
 @remember(64, SIZE)
 def _compile(query: Query, dialect: Dialect, participants: bool) -> CompiledQuery:  # noqa: FBT001 - by position: see `remember`
     return CompiledQuery(query, needed(query), dialect, _SALT, participants)
+
+
+def examples(plan: SetPlan) -> list[ContributionBounds]:
+    """The bounds that hold, or examples of those that have yet to be chosen."""
+    if plan.contributions is not None:
+        return [plan.contributions]
+    return [
+        ContributionBounds(plan.noise_kind, limit, within_groups(limit, plan.query))
+        for limit in EXAMPLES
+    ]
+
+
+def example_statements(
+    plan: SetPlan, dialect: Dialect, *, participants: bool = False
+) -> tuple[str, ...]:
+    """The SQL of a grouping set, for the bounds that hold or for an example."""
+    bounds = examples(plan)
+    statements = SetStatements.of(plan, dialect, participants=participants)
+    return tuple(statements.all(bounds[1 % len(bounds)]))

@@ -1,21 +1,25 @@
 """Charge first, answer once: the operations that a guarantee rests on."""
 
+import os
+import socket
+import sys
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
 from typing import Any, Final
 
 from discreet.curator.canonical_json import canonical, digest
 from discreet.curator.ledger.account_cache import FOUND, AccountCache, StoredCharge
-from discreet.curator.ledger.accounts import Account, analyst
-from discreet.curator.ledger.amounts import cost_units
-from discreet.curator.ledger.attested import after
+from discreet.curator.ledger.account_tree import after
+from discreet.curator.ledger.accounts import Account, analyst, cost_units
 from discreet.curator.ledger.charge_index import ChargedOrder
 from discreet.curator.ledger.entries import Entry
 from discreet.curator.ledger.migrations import Execute, Statement
 from discreet.curator.ledger.orders import Order, Receipt, State
 from discreet.curator.ledger.store import damaged
 from discreet.curator.ledger.transaction import Transaction
-from discreet.curator.ledger.workers import is_gone
 from discreet.errors import AccessError, EngineError, InputError, LedgerError
 
 MOST_FAILURES: Final = 5
@@ -341,3 +345,39 @@ def readmit(transaction: Transaction, analyst: str, dataset: str, *, by: str, re
         sql = "UPDATE charges SET failed = 2 WHERE failed = 1 AND analyst = ? AND dataset = ?"
         transaction.update(sql, (analyst, dataset), rows=failed)
     return int(failed)
+
+
+# --- workers ------------------------------------------------------------------------------------
+
+
+def name_worker(nonce: str) -> str:
+    """A name for this process: its machine, its number there, and something of its own."""
+    return f"{_machine()}:{os.getpid()}:{nonce}"
+
+
+def is_gone(worker: str) -> bool:
+    """Whether a worker of this machine has ended; one elsewhere is taken to live.
+
+    Edge cases: a number that was given to another process looks alive, and then its claim has to
+    lapse. Being wrong does no harm: of two who compute one answer the first to store it counts.
+    """
+    machine, number, nonce = [*worker.rsplit(":", 2), "", ""][:3]
+    here = bool(nonce) and machine == _machine() and number.isdecimal()
+    if not here or sys.platform == "win32":  # there is no signal that only asks there
+        return False
+    try:
+        os.kill(int(number), 0)
+    except ProcessLookupError:
+        return True
+    except (OSError, OverflowError):
+        return False
+    return False
+
+
+@cache
+def _machine() -> str:
+    """The machine, and the room on it in which numbers of processes mean something."""
+    room = ""
+    with suppress(OSError):
+        room = Path("/proc/self/ns/pid").readlink().name.strip("pid:[]")
+    return f"{socket.gethostname()}/{room}"
