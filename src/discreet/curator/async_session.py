@@ -59,22 +59,16 @@ class AsyncSession:
     datasets: frozenset[str] | None
     public: Callable[[str], Release | None]
     """Answers what is about public tables alone, for nothing; None where it is another question."""
-    _price: Callable[[str | Query, Terms, str | None], Offer[QueryOrder]]
-    _price_order: Callable[[str, Mapping[str, Any], str | None], Offer[PlannedOrder]]
+    offer: Callable[[str | Query, Terms, str | None], Offer[QueryOrder]]
+    """Prices a question, from public facts."""
+    offer_order: Callable[[str, Mapping[str, Any], str | None], Offer[PlannedOrder]]
+    """Prices an order of any kind, from public facts."""
     _answer_service: AnswerService
     _jobs: Jobs
     _ledger: Ledger
     _epochs: OnlineEpochs
 
     # --- asking ---------------------------------------------------------------------------------
-
-    def offer(self, question: str | Query, terms: Terms, analyst: str) -> Offer[QueryOrder]:
-        """Price a question, from public facts."""
-        return self._price(question, terms, analyst)
-
-    def offer_order(self, kind: str, spec: Mapping[str, Any], analyst: str) -> Offer[PlannedOrder]:
-        """Price an order of any kind, from public facts."""
-        return self._price_order(kind, spec, analyst)
 
     def explain(self, offer: Offer[QueryOrder]) -> Explanation:
         """How good the answer to an offer will be."""
@@ -188,14 +182,6 @@ class AsyncSession:
         found = self._ledger.find(sequence, told=self.caller)
         inside = self.curator.datasets()
         return found if found is not None and found.order.dataset in inside else None
-
-    @staticmethod
-    def share_of(offer: Offer[PlannedOrder]) -> float | None:
-        """The share of a budget that an offer takes; None where no account of its analyst has one.
-
-        It follows from caps and prices, and not from what is spent.
-        """
-        return budget_share(offer.at.touched, offer.order().prices)
 
     def share(self, filed: ChargedOrder) -> float | None:
         """The share of a budget that a charge takes; None where no account has a cap."""

@@ -199,17 +199,17 @@ def _steps(
 ) -> Iterator[tuple[str, list[list[Any]]]]:
     groups, rows, square = case["groups"], case["each"], case["square"]
     _lend_keys(compiled, session)
-    if not compiled.by_row:
+    if not compiled.query.is_by_row:
         session.keep(*compiled.pairs)
         session.keep(*compiled.norms)
         norms = {f"people by {n}": compiled.spread((n, BUCKETS)) for n in ("l0", "l1", "l2")}
         yield from _at_once(session, norms, 2)
-        few = [] if compiled.known else compiled.few_groups(groups)
+        few = [] if compiled.query.has_known_keys else compiled.few_groups(groups)
         for kept in (*few, *compiled.weights(rows, groups, square=square)):
             session.keep(*kept)
     found = _rows(session, compiled.totals)
     yield "totals", found
-    if compiled.known:
+    if compiled.query.has_known_keys:
         yield "placed totals", _rows(session, compiled.placed_totals, len(found))
     _lend_groups(compiled, session, found)
     every = dict(enumerate(compiled.statistics))

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from enum import Enum
 
 from discreet.plan.query import Query
-from discreet.plan.relations import has_one_row_each, tables_of
 from discreet.plan.schema import Limits
 
 FULL = 1 << 10
@@ -106,9 +105,9 @@ def limits_of(query: Query) -> Limits:
 
     Nobody is in more groups than there are, or has more rows than a subquery leaves them.
     """
-    if has_one_row_each(query.relation):
+    if query.relation.facts.one_row_each:
         return Limits(1, 1)
-    limits = [table.limits for table in tables_of(query.relation)]
+    limits = [table.limits for table in query.relation.facts.tables]
     groups = [limit.max_groups for limit in limits]
     rows = [limit.max_rows for limit in limits]
     stated = query.limits.max_groups or (max(g or 0 for g in groups) if all(groups) else None)

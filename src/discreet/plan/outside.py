@@ -7,8 +7,7 @@ from discreet.plan.expressions import Call, Case, Cast, Column, Expression, Func
 from discreet.plan.expressions import Truncate as Truncated
 from discreet.plan.kinds import Kind, Type, Value
 from discreet.plan.query import Aggregate, AggregateFunction, Query
-from discreet.plan.relations import FilterRows, columns_of, unit_of
-from discreet.plan.schema import EachRow
+from discreet.plan.relations import FilterRows, columns_of
 from discreet.plan.typing import infer
 
 MOST = 5000
@@ -81,7 +80,7 @@ def count_outside(query: Query, found: Sequence[Sequence[Value]] | None = None) 
         each = [_joined(Function.AND, row) for row in rows]
         condition = _joined(Function.OR, each or [_FALSE])
     outside = FilterRows(query.relation, Call(Function.NOT, (condition,)))
-    by_row = isinstance(unit_of(query.relation), EachRow)
+    by_row = query.is_by_row
     measure = AggregateFunction.COUNT if by_row else AggregateFunction.COUNT_PEOPLE
     return Query(outside, (), (Aggregate(OUTSIDE, measure),), limits=query.limits)
 

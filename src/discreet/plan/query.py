@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from discreet.errors import InputError
 from discreet.plan.expressions import Expression
 from discreet.plan.kinds import Kind, Range, Type
-from discreet.plan.relations import LARGEST, Named, Relation, columns_of, unit_of
+from discreet.plan.relations import LARGEST, Named, Relation, columns_of
 from discreet.plan.schema import EachRow, Limits, PersonPeriod, Table, distinct
 from discreet.plan.summaries import Summary, expect
 from discreet.plan.typing import infer
@@ -235,7 +235,7 @@ def _check_shape(query: Query) -> None:
                 fix=f"pass a lower {name}, or none",
             )
     people = any(one.measure is AggregateFunction.COUNT_PEOPLE for one in query.aggregates)
-    if people and isinstance(unit_of(query.relation), PersonPeriod):
+    if people and isinstance(query.relation.facts.unit, PersonPeriod):
         raise InputError(
             "people are counted in a table that names them in periods",
             why="somebody who is there in two periods would count twice",

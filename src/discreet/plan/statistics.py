@@ -21,9 +21,8 @@ from discreet.plan.expressions import Call, Expression, Function, Literal
 from discreet.plan.kinds import Kind, Range, Type
 from discreet.plan.query import Aggregate, AggregateFunction, Query
 from discreet.plan.reads import mentions
-from discreet.plan.relations import columns_of, unit_of
+from discreet.plan.relations import columns_of
 from discreet.plan.remembered import SIZE, remember
-from discreet.plan.schema import EachRow
 from discreet.plan.typing import infer
 
 _GRID_BITS = 20
@@ -117,7 +116,7 @@ def statistics_in(query: Query) -> dict[Aggregate, tuple[Statistic, ...]]:
     """
     scope = columns_of(query.relation)
     found = {aggregate: statistics_of(aggregate, scope) for aggregate in query.aggregates}
-    if isinstance(unit_of(query.relation), EachRow):
+    if query.is_by_row:
         return found  # there the count may also find the groups
     uses = Counter(statistic for needs in found.values() for statistic in set(needs))
     for aggregate, needs in found.items():

@@ -192,7 +192,7 @@ class _Plan:
                 return _Size(self.sizes[id(left)].rows, below[0].usual, pairs.each)
             case rel.PerPerson():
                 (one,) = below
-                if rel.has_one_row_each(node):
+                if node.facts.one_row_each:
                     return _Size(one.rows / one.usual, 1, 1)
                 return one
             case _:

@@ -28,7 +28,7 @@ from discreet.plan.bounding import (
 )
 from discreet.plan.outside import missing_rows
 from discreet.plan.query import Aggregate, Query
-from discreet.plan.relations import columns_of, tables_of
+from discreet.plan.relations import columns_of
 from discreet.plan.schema import Limits, Person
 from discreet.plan.sensitivity import Strategy
 from discreet.plan.statistics import Ranks, Rows, Statistic, statistics_in
@@ -204,7 +204,7 @@ def _offers(plan: SetPlan, dialect: Dialect, price: Price) -> Iterator[str]:
             "how many people have rows in no group that is shown is told by"
             f" outside(question{shown}), {_offer(price, plan.noise_kind)}"
         )
-    tables = tables_of(plan.query.relation)
+    tables = plan.query.relation.facts.tables
     if plan.histograms or _clipped(plan) == 0 or len(tables) != 1:
         return
     if isinstance(tables[0].unit, Person):

@@ -42,7 +42,7 @@ class SetStatements:
 
     def people(self) -> list[Kept]:
         """One row for each person and group, and for each person."""
-        return [] if self.compiled.by_row or self._alone else self._people()
+        return [] if self.compiled.query.is_by_row or self._alone else self._people()
 
     def _people(self) -> list[Kept]:
         pairs = self._kept(self.compiled.pairs)
@@ -58,7 +58,7 @@ class SetStatements:
 
         Whom totals alone weigh less is written down there.
         """
-        if self.compiled.by_row:
+        if self.compiled.query.is_by_row:
             return []
         # First, so that nobody is weighed by groups that they do not count in.
         most = self.plan.findable(contributions.groups)
@@ -68,8 +68,10 @@ class SetStatements:
     def totals(self, contributions: ContributionBounds) -> str:
         """The weighted totals of each group: by place where keys are known, else by key."""
         compiled = self.compiled
-        text = self._salted(compiled.placed_totals if compiled.known else compiled.totals)
-        if compiled.by_row or self._ranked:
+        text = self._salted(
+            compiled.placed_totals if compiled.query.has_known_keys else compiled.totals
+        )
+        if compiled.query.is_by_row or self._ranked:
             return text
         weights = [f"{name} AS ({select})" for name, select in self._weights(contributions)]
         if self._alone:

@@ -22,7 +22,6 @@ from discreet.answer.present.number_text import counted
 from discreet.answer.present.release import Release
 from discreet.plan.bounding import NoiseKind
 from discreet.plan.query import Query, released_columns
-from discreet.plan.relations import unit_of
 from discreet.plan.schema import EachRow, PersonPeriod
 from discreet.plan.statistics import People
 from discreet.privacy import compose
@@ -98,7 +97,7 @@ def _rows(query: Query, parts: Sequence[NoisyStatistics]) -> Shown:
 
 def _note(part: NoisyStatistics) -> str:
     contributions = part.contributions
-    unit = unit_of(part.query.relation)
+    unit = part.query.relation.facts.unit
     if isinstance(unit, EachRow):
         return f"{contributions.noise_kind.value} noise; one row is in one group{_shown(part)}"
     people = [isinstance(statistic, People) for statistic in part.measurements]

@@ -49,7 +49,8 @@ def charge(transaction: Transaction, cache: AccountCache, order: Order, turn: Tu
     """
     found = _look_up(cache, order)
     if found is not None:
-        if not _failed(found):  # nobody pays for an error
+        outcome = None if found.outcome is None else Entry.read(found.outcome)
+        if outcome is None or outcome.kind != "failed":  # nobody pays for an error
             _share(transaction, cache, order, found)
         return _receive(transaction, found, turn)
     check_failures(transaction, order)
@@ -287,10 +288,6 @@ def _receive(transaction: Transaction, found: StoredCharge, turn: Turn) -> Recei
     sql = "UPDATE charges SET worker = ?, claimed = ? WHERE sequence = ?"
     transaction.update(sql, (turn.worker, turn.now, found.sequence))
     return _stands(found, State.CHARGED)
-
-
-def _failed(found: StoredCharge) -> bool:
-    return found.outcome is not None and Entry.read(found.outcome).kind == "failed"
 
 
 def _stands(found: StoredCharge, unfinished: State) -> Receipt:

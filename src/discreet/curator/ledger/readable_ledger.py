@@ -52,7 +52,7 @@ class ReadableLedger:
         return self._read(
             lambda page: (
                 _touched(page, dataset, analyst),
-                bool(_noted(page.read, _RETIRED, dataset)),
+                bool(_noted(page.read, _ABOUT, "retired", dataset)),
             )
         )
 
@@ -132,16 +132,16 @@ class ReadableLedger:
         for entry in self.entries(after=at - 1, limit=1) if at else ():
             if entry.kind == "added" and entry.facts["table"] == table:
                 return entry
-        found = self._noted("WHERE n.kind = 'added' AND n.subject = ?", table)
+        found = self._noted(_ABOUT, "added", table)
         return found[-1] if found else None
 
     def appended(self, table: str) -> tuple[Entry, ...]:
         """The entries of all parts of a table, in order."""
-        return self._noted("WHERE n.kind = 'appended' AND n.subject = ?", table)
+        return self._noted(_ABOUT, "appended", table)
 
     def retired(self, dataset: str) -> bool:
         """Whether a dataset is asked nothing new, for ever."""
-        return bool(self._noted(_RETIRED, dataset))
+        return bool(self._noted(_ABOUT, "retired", dataset))
 
     def noted(self, kind: str, *, after: int = 0) -> tuple[Entry, ...]:
         """Entries of a kind in `schema.NOTED`, in order, those that follow number `after`."""
@@ -204,7 +204,7 @@ def _touched(page: Transaction, dataset: str, analyst: str) -> tuple[Account, ..
     return touched
 
 
-_RETIRED: Final = "WHERE n.kind = 'retired' AND n.subject = ?"
+_ABOUT: Final = "WHERE n.kind = ? AND n.subject = ?"
 
 
 def _noted(

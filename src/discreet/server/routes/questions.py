@@ -111,8 +111,7 @@ def place(
         del receipt  # and the answer with it: it is read again when it is its turn
         return look(sequence, request, caller, accept)
     release = asking_of(request, caller).pursued(receipt, waits=waits)
-    share = window.share_of(offer)
-    return _told(window, receipt, release, caller, accept, share, stored=receipt.release)
+    return _told(window, receipt, release, caller, accept, offer.share, stored=receipt.release)
 
 
 @router.get("/queries/{charge}", responses=TELLS, response_class=Response)
@@ -142,7 +141,7 @@ def remeasure(
     receipt = window.charge(offer)
     fresh = asking.pursued(receipt, waits=True)
     merged = None if fresh is None else window.merged(receipt.order, as_table(fresh), caller.name)
-    return _told(window, receipt, merged, caller, accept, window.share_of(offer))
+    return _told(window, receipt, merged, caller, accept, offer.share)
 
 
 @router.delete("/queries/{charge}", status_code=204, response_class=Response)

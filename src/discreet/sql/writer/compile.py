@@ -69,16 +69,6 @@ class CompiledQuery:
     salt: str = SECRET
     participants: bool = False
 
-    @cached_property
-    def by_row(self) -> bool:
-        """Whether each row is protected by itself."""
-        return self.query.is_by_row
-
-    @cached_property
-    def known(self) -> bool:
-        """Whether all values of all keys are public."""
-        return self.query.has_known_keys
-
     @property
     def keys(self) -> list[str]:
         """The names of the key columns in every statement."""
@@ -93,7 +83,7 @@ class CompiledQuery:
         for name, key in zip(self.keys, self.query.keys, strict=True):
             parts.append(f"{self.dialect.render(key.expression, scope)} AS {name}")
         text = f"SELECT {', '.join([*parts, *columns]) or '1'} FROM ({self._relation}) AS r"
-        if self.by_row and self.known:
+        if self.query.is_by_row and self.query.has_known_keys:
             return text  # what is no known key finds no place later, at no cost a row
         known = [
             self._listed(i, of.keys, of.kind)
@@ -217,7 +207,7 @@ class CompiledQuery:
         return {name: saturated(name, self.dialect) for name in names}
 
     def _sums(self) -> str:
-        if self.by_row:
+        if self.query.is_by_row:
             parts = {i: f"{self._sum(i)} * {FULL}" for i in self._of(Rows, Total)}
             parts |= {i: f"COUNT(*) FILTER (WHERE p{i}) * {FULL}" for i in self._of(People)}
             source = f"({self.parts()}) AS r"
@@ -257,10 +247,10 @@ class CompiledQuery:
         columns = ", ".join([*self._owner, *self.keys, f"{place} AS cell"])
         source = f"(SELECT {columns} FROM ({rows}) AS r) AS r"
         weight = self.dialect.literal(FULL, Kind.INTEGER)
-        if not self.by_row and not self.known:
+        if not self.query.is_by_row and not self.query.has_known_keys:
             match = self._same("r", "p", [self._person, *self.keys])
             source = self.dialect.matching(source, "pairs AS p", match)
-        if not self.by_row:
+        if not self.query.is_by_row:
             source, weight = f"{source}{self._join('heavy', 'h')}", f"COALESCE(h.w, {weight})"
         summed = ["cell", f"{saturated(self.dialect.sum(weight), self.dialect)} AS weight"]
         grouped = self._grouped(summed, f"{source} WHERE cell IS NOT NULL", extra=1)
@@ -272,7 +262,7 @@ class CompiledQuery:
         """How many different values each released group has, or their sum, of `limit` a person."""
         value = self.dialect.render(statistic.value, columns_of(self.query.relation))
         rows = self.rows([f"{value} AS v", f"{self._holds(statistic.where)} AS counts"])
-        if self.by_row:
+        if self.query.is_by_row:
             source = f"({rows}) AS r WHERE counts"
         else:
             columns = ", ".join([self._person, *self.keys, "v"])
@@ -368,7 +358,7 @@ class CompiledQuery:
     @property
     def _owner(self) -> list[str]:
         """The person's column, where rows have a person."""
-        return [] if self.by_row else [self._person]
+        return [] if self.query.is_by_row else [self._person]
 
     def _sum(self, place: int) -> str:
         """The sum over rows of a statistic, wide; 0 where no row counts."""

@@ -25,7 +25,7 @@ from discreet.plan import canonical
 from discreet.plan.expressions import Column
 from discreet.plan.kinds import Kind
 from discreet.plan.query import AggregateFunction, Query
-from discreet.plan.relations import columns_of, tables_of
+from discreet.plan.relations import columns_of
 from discreet.plan.schema import PERIODS, KeyPath, PersonPeriod, Schema, distinct
 from discreet.plan.work import Work
 from discreet.privacy import Neighbours
@@ -156,7 +156,7 @@ def _read_stream(said: Mapping[str, Any], query: Query) -> UnpricedStream:
             why=f"{column} has no bounds whose lower end it could begin with",
             fix="pass since=date(2026, 1, 1)",
         )
-    stated = tables_of(query.relation)[0].limits
+    stated = query.relation.facts.tables[0].limits
     rows = said.get("max_rows", (stated.max_groups or 1) * (stated.max_rows or 1))
     order = StreamOrder(
         query,
@@ -178,7 +178,7 @@ def _check_counts(query: Query) -> None:
     """Refuse what continual counting does not answer, before anything is charged."""
     shown = {*(key.name for key in query.keys), *(one.name for one in query.aggregates)}
     plain = all(out.expression == Column(out.name) and out.name in shown for out in query.outputs)
-    unit = tables_of(query.relation)[0].unit
+    unit = query.relation.facts.tables[0].unit
     simple = query.aggregates and all(one.measure in _ADDED_UP for one in query.aggregates)
     more = query.having or query.order or query.limit is not None or query.offset
     if isinstance(unit, KeyPath):
@@ -211,7 +211,7 @@ def _check_calendar(order: StreamOrder) -> None:
 
 def _date_column(query: Query, said: str | None) -> str:
     """The column that tells the period of a row: the one that is named, the unit's, or the only."""
-    scope, [table, *_] = columns_of(query.relation), tables_of(query.relation)
+    scope, [table, *_] = columns_of(query.relation), query.relation.facts.tables
     times = [name for name, of in scope.items() if of.kind.is_time]
     if said is None and isinstance(table.unit, PersonPeriod):
         said = table.unit.period
