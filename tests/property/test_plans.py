@@ -9,7 +9,7 @@ import pytest
 from discreet.answer.measurement_plan import answer
 from discreet.answer.plan.price import Price
 from discreet.engines.duckdb import DuckDBEngine
-from discreet.plan.bounding import ContributionBounds, NoiseKind, has_known_keys
+from discreet.plan.bounding import ContributionBounds, NoiseKind
 from discreet.plan.statistics import needed
 from discreet.sql.writer.compile import CompiledQuery
 from discreet.sql.writer.relations import render_relation
@@ -157,6 +157,6 @@ def test_nothing_but_released_numbers_differs_between_neighbours(seed):
             answer(query, data(without=gone)[0], Price(1, 0.01)) for gone in (None, GONE)
         )
         assert seen(with_) == seen(without), query
-        if has_known_keys(query):
+        if query.has_known_keys:
             keys = [name for name in with_.table.column_names if name.startswith("key ")]
             assert with_.table.select(keys) == without.table.select(keys), query

@@ -5,7 +5,6 @@ The steps are those of `discreet.engines.conformance`.
 
 import math
 
-from discreet.plan.query import key_types
 from discreet.plan.relations import columns_of
 from discreet.plan.schema import PERSON
 from discreet.plan.statistics import Distinct, People, Ranks, Rows, Total
@@ -17,7 +16,7 @@ def steps(query, statistics, tables, case, salt, buckets, *, by_row):
     """{step: rows}, in the order and with the columns of the engine's statements."""
     scope = columns_of(query.relation)
     keys = [meaning(key.expression, scope) for key in query.keys]
-    known = [of.keys for of in key_types(query)]
+    known = [of.keys for of in query.key_types]
     is_known = all(listed is not None for listed in known)
     groups = grouped(rows_of(query.relation, tables, salt), keys)
     if not (by_row and is_known):  # what is no known key finds no place later

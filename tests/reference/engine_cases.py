@@ -14,8 +14,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from discreet.engines import cases
 from discreet.engines.cases import CELLS, LABELS, SCHEMA, plain, stored
 from discreet.engines.conformance import BUCKETS, SALT
-from discreet.plan.relations import unit_of
-from discreet.plan.schema import PERSON, EachRow
+from discreet.plan.schema import PERSON
 from discreet.plan.statistics import needed
 from discreet.sql.reader.read import read as read_sql
 from reference.bounded import steps
@@ -53,7 +52,7 @@ def values_of(text, tables):
 def measured(case, tables):
     """The rows of each step of a question."""
     query = read_sql(case["sql"], SCHEMA)
-    by_row = isinstance(unit_of(query.relation), EachRow)
+    by_row = query.is_by_row
     found = steps(query, needed(query), tables, case, SALT, BUCKETS, by_row=by_row)
     return {step: [[plain(value) for value in row] for row in rows] for step, rows in found.items()}
 

@@ -20,7 +20,6 @@ from discreet.answer.plan.price import Price
 from discreet.answer.plan.quantile_draws import QuantileDraw
 from discreet.answer.plan.set_plan import SetPlan
 from discreet.answer.plan.sql_statements import SetStatements
-from discreet.plan.bounding import has_known_keys
 from discreet.plan.sensitivity import apart, sensitivity, together
 from discreet.plan.statistics import needed
 from discreet.privacy import Neighbours, Pure
@@ -31,7 +30,7 @@ PLENTY = Price(10**9, Fraction(1, 100))
 def plan_of(query, contributions, strategies=None):
     """A plan that bounds people by these limits, at a price that restricts nothing."""
     measured = apart(needed(query)) if strategies is None else strategies
-    keys = None if has_known_keys(query) else PLENTY
+    keys = None if query.has_known_keys else PLENTY
     costs = dict.fromkeys(measured, Fraction(1))
     return SetPlan(
         query, contributions.noise_kind, Neighbours.ADD_REMOVE, costs, contributions, keys=keys
@@ -97,7 +96,7 @@ def record(plan, engine):
         ):
             stack.enter_context(change)
         drawn = production.measure_set(plan, engine)
-    keys = known_keys(plan.query)[0] if has_known_keys(plan.query) else drawn.keys
+    keys = known_keys(plan.query)[0] if plan.query.has_known_keys else drawn.keys
     columns = [keys[f"k{i}"].to_pylist() for i in range(len(plan.query.keys))]
     groups = list(zip(*columns, strict=True)) if columns else [()] * drawn.groups
     return _recorded(plan, groups, every, totals, numbers, cells)

@@ -121,7 +121,7 @@ def test_the_guarantees_that_are_charged_have_the_stored_form():
 def test_a_question_and_its_plan_have_the_stored_form(name):
     plan, stored = plan_of(name), GOLDEN["plans"][name]
     assert canonical.write(plan.query) == stored["question"]
-    assert str(QueryOrder(plan).stored) == stored["order"]
+    assert QueryOrder(plan).text == stored["order"]
     assert plan.to_dict().keys() == stored["decisions"].keys()
     for one, other in zip(plan.to_dict()["sets"], stored["decisions"]["sets"], strict=True):
         assert one.keys() - {"brackets"} == other.keys() - {"brackets"}  # a younger one

@@ -7,16 +7,18 @@ Pricing, explaining, running, recovering and auditing read this one value.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 
 from discreet.answer.execute.individual import PARTICIPANTS, Admission, check_individual
 from discreet.answer.execute.measure_set import measure_set
 from discreet.answer.execute.noisy_measurements import NoisyMeasurements
 from discreet.answer.execute.public_rows import read_public_rows
-from discreet.answer.plan.explain import Explanation, example_statements, explain
+from discreet.answer.plan.explain import Explanation, explain
 from discreet.answer.plan.planning import plan_sets, single_sets
 from discreet.answer.plan.price import Price
 from discreet.answer.plan.set_plan import Charged, SetPlan
+from discreet.answer.plan.sql_statements import example_statements
 from discreet.answer.present.present import present
 from discreet.answer.present.release import Release
 from discreet.engines.engine import Deadline, Engine
@@ -49,10 +51,13 @@ class MeasurementPlan:
     """Whether people pay from budgets of their own, and those who cannot are left out."""
     guarantees: tuple[Charged, ...] = field(init=False, repr=False, compare=False)
     """What each part gives away."""
+    guarantee: Composed = field(init=False, repr=False, compare=False)
+    """What all of it gives away."""
 
     def __post_init__(self) -> None:
         parts = tuple(guarantee for one in self.sets for _, guarantee in one.guarantees)
         object.__setattr__(self, "guarantees", parts)
+        object.__setattr__(self, "guarantee", compose(list(parts)))
         if self.participants:
             check_individual(self.sets)
 
@@ -74,11 +79,6 @@ class MeasurementPlan:
         return MeasurementPlan(query, price, neighbours, sets, participants)
 
     # --- before data is touched -------------------------------------------------------------------
-
-    @property
-    def guarantee(self) -> Composed:
-        """What all of it gives away."""
-        return compose(list(self.guarantees))
 
     def charge(self, measure: Measure) -> Charge:
         """What all of it costs in a measure."""
@@ -189,6 +189,7 @@ def _unreadable(why: str) -> InputError:
     )
 
 
+@lru_cache(maxsize=1024)
 def _is_within(spent: Guarantee, planned: Charged) -> bool:
     """Whether a part gives away no more than was planned for it, in whatever measure it was paid.
 

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from discreet.answer.present.base_release import BaseRelease
+from discreet.answer.present.release import Release
 from discreet.curator.data import registry
 from discreet.curator.data.data_store import DataStore
 from discreet.curator.data.registry import Registration, Registry
@@ -141,6 +142,7 @@ class AnswerService:
         self._neighbours = neighbours
         self._unfinished: set[int] = set()
         self._looked = False
+        self._sound: tuple[Registry, set[str]] = Registry({}), set()
         self._proved: dict[str, tuple[object, list[str]]] = {}
         self._running: dict[int, Deadline | None] = {}
         self._plans: dict[int, PlannedOrder] = {}
@@ -152,11 +154,13 @@ class AnswerService:
         """Price an order, from public facts."""
         names = sorted(unpriced.tables)
         dataset, tables = self._dataset_of(names), self._data_store.tables
-        for name in names:  # they may have been added before this was refused
+        if self._sound[0] is not tables:
+            self._sound = tables, set()
+        for name in set(names) - self._sound[1]:  # it may have been added before this was refused
             check_people(tables, tables.tables[name])
-        touched = self._ledger.touched(dataset, analyst)
+            self._sound[1].add(name)
+        touched, retired = self._ledger.standing(dataset, analyst)  # retired: files may be gone
         number = _version_asked(unpriced.as_of, tables.data_version(dataset), dataset)
-        retired = self._ledger.retired(dataset)  # then its files may be gone
         used = self._data_store.check(names, number, files=not retired)
         if isinstance(unpriced, UnpricedStream) and any(one.address for one in used):
             raise QueryRefused(
@@ -170,7 +174,7 @@ class AnswerService:
             self.people.check(dataset)
         self.check_said(used)
         self._check_work(unpriced)
-        version, dialect = registry.version(used), self._data_store.dialect(names)
+        version, dialect = registry.version(used), self._data_store.dialect(used)
         at = QuoteContext(analyst, dataset, version, touched, self._neighbours, number, dialect)
         offer = Offer(unpriced.plan(at), at, unpriced.asked)
         if retired and self._ledger.find_question(offer.order()) is None:
@@ -275,8 +279,10 @@ class AnswerService:
             release = self._present(now)
         finally:
             pace.settle()
-        stored = self._ledger.complete(now, release.to_bytes())
-        return kind_of(now.order).release(stored)
+        made = release.to_bytes()
+        stored = self._ledger.complete(now, made)
+        same = stored == made and isinstance(release, Release)  # all of which is in its bytes
+        return release if same else kind_of(now.order).release(stored)
 
     def _measured(self, receipt: Receipt, pace: ReleaseSchedule) -> Receipt:
         """Measure a charge and store what came of it, at a moment that was fixed before."""

@@ -59,22 +59,16 @@ class AsyncSession:
     datasets: frozenset[str] | None
     public: Callable[[str], Release | None]
     """Answers what is about public tables alone, for nothing; None where it is another question."""
-    _price: Callable[[str | Query, Terms, str | None], Offer[QueryOrder]]
-    _price_order: Callable[[str, Mapping[str, Any], str | None], Offer[PlannedOrder]]
+    offer: Callable[[str | Query, Terms, str | None], Offer[QueryOrder]]
+    """Prices a question, from public facts."""
+    offer_order: Callable[[str, Mapping[str, Any], str | None], Offer[PlannedOrder]]
+    """Prices an order of any kind, from public facts."""
     _answer_service: AnswerService
     _jobs: Jobs
     _ledger: Ledger
     _epochs: OnlineEpochs
 
     # --- asking ---------------------------------------------------------------------------------
-
-    def offer(self, question: str | Query, terms: Terms, analyst: str) -> Offer[QueryOrder]:
-        """Price a question, from public facts."""
-        return self._price(question, terms, analyst)
-
-    def offer_order(self, kind: str, spec: Mapping[str, Any], analyst: str) -> Offer[PlannedOrder]:
-        """Price an order of any kind, from public facts."""
-        return self._price_order(kind, spec, analyst)
 
     def explain(self, offer: Offer[QueryOrder]) -> Explanation:
         """How good the answer to an offer will be."""

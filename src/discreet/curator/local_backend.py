@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Final, cast
+from typing import Any, Final, TypeVar, cast
 
 from discreet.answer.present.base_release import BaseRelease
 from discreet.answer.present.release import Release, as_table
@@ -11,7 +11,6 @@ from discreet.curator.answer_service import AnswerService
 from discreet.curator.arguments import unknown
 from discreet.curator.data.data_store import DataStore
 from discreet.curator.data.registry import Registry
-from discreet.curator.ledger import accounts
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.orders import request_name
 from discreet.curator.orders.online_epochs import OnlineEpochs, OnlineReply
@@ -30,13 +29,15 @@ from discreet.errors import QueryRefused
 from discreet.plan import canonical
 from discreet.plan.query import Query
 from discreet.plan.relations import Relation
-from discreet.plan.released_tables import ReleasedTable, public_tables
+from discreet.plan.released_tables import public_tables
 from discreet.plan.remembered import remember
 from discreet.plan.schema import PersonPeriod, Schema, Table
 from discreet.privacy import Neighbours
 from discreet.sql.reader.read import read, read_public, reads_clock
 from discreet.sql.reader.versions import split_version
 from discreet.workload.online import OnlineState
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -69,8 +70,11 @@ class LocalBackend(QuestionBackend):
     def public(self, text: str, *, priced: bool = True) -> Release | None:
         """The answer to a question about public tables alone; None where it is another."""
         del priced  # whatever was offered, it is free
-        table = _read_public(self.data_store.tables, self.scope, text)
-        if table is None:
+        tables = self.data_store.tables
+        if not isinstance(text, str) or not tables.has_public:
+            return None
+        table = _read(tables, self.scope, text, read_public)
+        if table is None:  # it names others
             return None
         self.service.check_data(sorted({one.name for one in public_tables(table)}))
         return answer_public(table, self.data_store, self.neighbours)
@@ -81,7 +85,7 @@ class LocalBackend(QuestionBackend):
         told = self.answered(offer, asked.request)
         if asked.terms is None or not isinstance(told, Release):
             return told
-        return replace(told, share=accounts.budget_share(offer.at.touched, offer.order().prices))
+        return replace(told, share=offer.share)
 
     def remeasure(self, asked: OrderRequest) -> Release:
         """Answer a question again, merged with what its analyst was told before."""
@@ -178,7 +182,7 @@ class LocalBackend(QuestionBackend):
     def _read(self, text: str, analyst: str) -> Query:
         """A question in SQL; bounds that it lacks come from a profile that the analyst was told."""
         try:
-            return _read(self.data_store.tables, self.scope, text)
+            return _read(self.data_store.tables, self.scope, text, read)
         except QueryRefused:
             seen = self.tables
             names = (self.ledger, list(seen.datasets()), analyst)
@@ -191,32 +195,20 @@ class LocalBackend(QuestionBackend):
 # --- reading ------------------------------------------------------------------------------------
 
 
-def _read(tables: Registry, scope: frozenset[str] | None, text: str) -> Query:
-    """A question in SQL, as far as it can be seen; one that was read lately is not read again."""
+def _read(
+    tables: Registry, scope: frozenset[str] | None, text: str, reads: Callable[[str, Schema], T]
+) -> T:
+    """A text as far as it can be seen; one that was read lately is not read again."""
     if isinstance(text, str) and len(text) <= _SHORT and not reads_clock(text):
-        return _read_lately(tables, scope, text)
-    return read(text, tables.within(scope).schema)
-
-
-def _read_public(tables: Registry, scope: frozenset[str] | None, text: str) -> ReleasedTable | None:
-    """A question about public tables alone; None where it names others, or cannot be read."""
-    if not isinstance(text, str) or not tables.has_public:
-        return None
-    if len(text) <= _SHORT and not reads_clock(text):
-        return _read_public_lately(tables, scope, text)
-    return read_public(text, tables.within(scope).schema)
+        return _read_lately(tables, scope, text, reads)
+    return reads(text, tables.within(scope).schema)
 
 
 @remember(512)
-def _read_public_lately(
-    tables: Registry, scope: frozenset[str] | None, text: str
-) -> ReleasedTable | None:
-    return read_public(text, tables.within(scope).schema)
-
-
-@remember(512)
-def _read_lately(tables: Registry, scope: frozenset[str] | None, text: str) -> Query:
-    return read(text, tables.within(scope).schema)
+def _read_lately(
+    tables: Registry, scope: frozenset[str] | None, text: str, reads: Callable[[str, Schema], T]
+) -> T:
+    return reads(text, tables.within(scope).schema)
 
 
 _SAY_PERIODS: Final = ("query", "stream", "participation")

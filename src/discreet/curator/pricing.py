@@ -6,7 +6,7 @@ from typing import Generic
 
 from discreet.answer.plan.accuracy import Accuracy
 from discreet.curator.arguments import expect
-from discreet.curator.ledger.accounts import Account
+from discreet.curator.ledger.accounts import Account, budget_share
 from discreet.curator.ledger.orders import Order
 from discreet.curator.orders.planned_orders import (
     OrderExplanation,
@@ -83,6 +83,11 @@ class Offer(Generic[P_co]):
     def explanation(self) -> OrderExplanation:
         """How good the release will be; who asks without looking need not wait for it."""
         return self.planned.explain(self.at.dialect)
+
+    @property
+    def share(self) -> float | None:
+        """The share of a budget that it takes, spent or not; None where no account has a cap."""
+        return budget_share(self.at.touched, self.order().prices)
 
     def bill(self) -> dict[Account, Charge]:
         """What each account pays."""

@@ -19,7 +19,6 @@ from discreet.engines.cases import SCHEMA, arrow_of, plain, rows_of, stored, val
 from discreet.engines.engine import ARROW, Deadline, Engine, Session
 from discreet.errors import EngineError, InvariantBroken
 from discreet.plan.kinds import Kind
-from discreet.plan.query import key_types
 from discreet.plan.schema import Schema
 from discreet.plan.statistics import Distinct, Ranks, needed
 from discreet.sql.reader.read import read
@@ -200,17 +199,17 @@ def _steps(
 ) -> Iterator[tuple[str, list[list[Any]]]]:
     groups, rows, square = case["groups"], case["each"], case["square"]
     _lend_keys(compiled, session)
-    if not compiled.by_row:
+    if not compiled.query.is_by_row:
         session.keep(*compiled.pairs)
         session.keep(*compiled.norms)
         norms = {f"people by {n}": compiled.spread((n, BUCKETS)) for n in ("l0", "l1", "l2")}
         yield from _at_once(session, norms, 2)
-        few = [] if compiled.known else compiled.few_groups(groups)
+        few = [] if compiled.query.has_known_keys else compiled.few_groups(groups)
         for kept in (*few, *compiled.weights(rows, groups, square=square)):
             session.keep(*kept)
     found = _rows(session, compiled.totals)
     yield "totals", found
-    if compiled.known:
+    if compiled.query.has_known_keys:
         yield "placed totals", _rows(session, compiled.placed_totals, len(found))
     _lend_groups(compiled, session, found)
     every = dict(enumerate(compiled.statistics))
@@ -236,7 +235,7 @@ def _at_once(
 
 
 def _lend_keys(compiled: CompiledQuery, session: Session) -> None:
-    for i, of in enumerate(key_types(compiled.query)):
+    for i, of in enumerate(compiled.query.key_types):
         if of.keys is not None:
             places = pa.array(range(len(of.keys)), pa.int64())
             session.put(f"d{i}", pa.table({"c": places, "k": pa.array(of.keys, ARROW[of.kind])}))
@@ -245,7 +244,7 @@ def _lend_keys(compiled: CompiledQuery, session: Session) -> None:
 def _lend_groups(compiled: CompiledQuery, session: Session, found: list[list[Any]]) -> None:
     """The groups that have rows, as those that are released."""
     columns = {"place": pa.array(range(len(found)), pa.int64())}
-    for i, (name, of) in enumerate(zip(compiled.keys, key_types(compiled.query), strict=True)):
+    for i, (name, of) in enumerate(zip(compiled.keys, compiled.query.key_types, strict=True)):
         columns[name] = pa.array([value_of(row[i], of.kind) for row in found], ARROW[of.kind])
     session.put("groups", pa.table(columns))
 

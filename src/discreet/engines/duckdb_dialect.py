@@ -26,6 +26,7 @@ class DuckDBDialect(Dialect):
     """DuckDB 2."""
 
     longest: ClassVar = (1 << 32) - 1  # bytes
+    keeps_in_tables = True
 
     def let(self, texts: Sequence[str], body: Callable[..., str]) -> str:
         """Short texts are written again; long ones become a parameter, some 30 ns a row."""

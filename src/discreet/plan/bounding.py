@@ -9,15 +9,11 @@ import math
 from dataclasses import dataclass
 from enum import Enum
 
-from discreet.plan.query import Query, key_types
-from discreet.plan.relations import has_one_row_each, tables_of, unit_of
-from discreet.plan.schema import EachRow, Limits
+from discreet.plan.query import Query
+from discreet.plan.schema import Limits
 
 FULL = 1 << 10
 """The weight of a person within the limits; weights are whole numbers from 0 to this."""
-
-_TYPICAL_GROUPS = 100
-"""How many groups are reckoned with where their number is not public."""
 
 _BELOW = 1 - 2.0**-40
 """Outweighs the rounding of the five double operations of a weight, 5 * 2^-53."""
@@ -99,27 +95,9 @@ def largest_weight(limit: int, *, squared: bool) -> float:
     return (limit**0.5 if squared else float(limit)) * FULL * _BELOW
 
 
-def is_by_row(query: Query) -> bool:
-    """Whether each row is protected by itself."""
-    return isinstance(unit_of(query.relation), EachRow)
-
-
-def has_known_keys(query: Query) -> bool:
-    """Whether all values of all keys are public."""
-    return all(of.keys is not None for of in key_types(query))
-
-
-def group_count(query: Query) -> int:
-    """How many groups there are, where that is public; else what is reckoned with."""
-    count = 1
-    for of in key_types(query):
-        count *= len(of.keys) if of.keys is not None else _TYPICAL_GROUPS
-    return count
-
-
 def within_groups(limit: int, query: Query) -> int:
     """A limit on one person's groups, no higher than the number of groups where that is public."""
-    return min(limit, group_count(query)) if has_known_keys(query) else limit
+    return min(limit, query.group_count) if query.has_known_keys else limit
 
 
 def limits_of(query: Query) -> Limits:
@@ -127,9 +105,9 @@ def limits_of(query: Query) -> Limits:
 
     Nobody is in more groups than there are, or has more rows than a subquery leaves them.
     """
-    if has_one_row_each(query.relation):
+    if query.relation.facts.one_row_each:
         return Limits(1, 1)
-    limits = [table.limits for table in tables_of(query.relation)]
+    limits = [table.limits for table in query.relation.facts.tables]
     groups = [limit.max_groups for limit in limits]
     rows = [limit.max_rows for limit in limits]
     stated = query.limits.max_groups or (max(g or 0 for g in groups) if all(groups) else None)
@@ -142,8 +120,3 @@ def limits_of(query: Query) -> Limits:
 def is_stated(limits: Limits) -> bool:
     """Whether nothing has to be chosen."""
     return limits.max_groups is not None and limits.max_rows is not None
-
-
-def counts_whole(query: Query) -> bool:
-    """Whether public facts prove that nobody is over the limits, so that all weights are FULL."""
-    return is_by_row(query) or has_one_row_each(query.relation)

@@ -515,7 +515,7 @@ class Question:
     def _repr_html_(self) -> str:
         asked = [(one.name, one.measure.value, _read_by(one)) for one in self.plan.aggregates]
         by = ", ".join(key.name for key in self.plan.keys) or "all rows"
-        of = ", ".join(table.name for table in rel.tables_of(self.plan.relation))
+        of = ", ".join(table.name for table in self.plan.relation.facts.tables)
         told = "not asked yet: .explain(epsilon=...) is free, .release(epsilon=...) is charged"
         return framed(note(f"of {of}, by {by}"), table(["column", "what", "of"], asked), note(told))
 

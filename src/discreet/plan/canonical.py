@@ -24,7 +24,7 @@ from discreet.plan import released_tables as released
 from discreet.plan import schema as schemas
 from discreet.plan.query import Query
 from discreet.plan.relations import nodes_of
-from discreet.plan.remembered import remember
+from discreet.plan.remembered import SIZE, remember
 from discreet.plan.schema import PublicTable, Schema, Table
 
 WRITTEN_OUT = 1 << 10
@@ -95,7 +95,7 @@ def tag(kind: type) -> str:
     return _TAGS[kind]
 
 
-@remember(512, query.parts_in)
+@remember(512, SIZE)
 def write(question: Query) -> str:
     """The canonical text of a question: the same for the same plan, whatever SQL it came from."""
     shared: list[Any] = []

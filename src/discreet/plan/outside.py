@@ -7,9 +7,8 @@ from discreet.plan.expressions import Call, Case, Cast, Column, Expression, Func
 from discreet.plan.expressions import Truncate as Truncated
 from discreet.plan.keylists import few
 from discreet.plan.kinds import Kind, Type, Value
-from discreet.plan.query import Aggregate, AggregateFunction, Query, key_types
-from discreet.plan.relations import FilterRows, Relation, columns_of, unit_of
-from discreet.plan.schema import EachRow
+from discreet.plan.query import Aggregate, AggregateFunction, Query
+from discreet.plan.relations import FilterRows, Relation, columns_of
 from discreet.plan.sensitivity import conjuncts
 from discreet.plan.typing import infer
 
@@ -32,7 +31,7 @@ def incomplete_keys(query: Query) -> dict[str, str]:
     A condition `key IN (...)` that names listed values alone leaves no row outside.
     """
     scope, found = columns_of(query.relation), dict[str, str]()
-    for key, of in zip(query.keys, key_types(query), strict=True):
+    for key, of in zip(query.keys, query.key_types, strict=True):
         if of.keys is None or _is_filtered(query.relation, key.expression, of.keys):
             continue
         null = of.nullable and None not in of.keys
@@ -78,7 +77,7 @@ def count_outside(query: Query, found: Sequence[Sequence[Value]] | None = None) 
 
     `found` are the groups that an answer told, for questions whose groups are not public.
     """
-    types = key_types(query)
+    types = query.key_types
     if not types or query.also:
         raise InputError(
             "rows outside the groups of a question that has none, or several answers",
@@ -104,7 +103,7 @@ def count_outside(query: Query, found: Sequence[Sequence[Value]] | None = None) 
         each = [_joined(Function.AND, row) for row in rows]
         condition = _joined(Function.OR, each or [_FALSE])
     outside = FilterRows(query.relation, Call(Function.NOT, (condition,)))
-    by_row = isinstance(unit_of(query.relation), EachRow)
+    by_row = query.is_by_row
     measure = AggregateFunction.COUNT if by_row else AggregateFunction.COUNT_PEOPLE
     return Query(outside, (), (Aggregate(OUTSIDE, measure),), limits=query.limits)
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from discreet.errors import InputError
 from discreet.plan.expressions import Expression
 from discreet.plan.kinds import Kind, Range, Type
-from discreet.plan.relations import LARGEST, Named, Relation, columns_of, tables_of, unit_of
-from discreet.plan.schema import Limits, PersonPeriod, Table, distinct
+from discreet.plan.relations import LARGEST, Named, Relation, columns_of
+from discreet.plan.schema import EachRow, Limits, PersonPeriod, Table, distinct
 from discreet.plan.summaries import Summary, expect
 from discreet.plan.typing import infer
 from discreet.rationals import Real, positive, whole
@@ -27,6 +27,9 @@ MOST_AGGREGATES = 1 << 6
 
 MOST_KEYS = 1 << 6
 """Keys of one question: groups by more of them hold nobody."""
+
+_TYPICAL_GROUPS = 100
+"""How many groups are reckoned with where their number is not public."""
 
 
 class AggregateFunction(Enum):
@@ -110,11 +113,26 @@ class Query:
     limits: Limits = field(default_factory=Limits)
     also: "tuple[Query, ...]" = field(default=(), metadata={"written": "where there are any"})
     then: "ReleasedTable | None" = field(default=None, metadata={"written": "where there is one"})
+    size: int = field(init=False, repr=False, compare=False)
+    """How many parts its relations and expressions have."""
+    key_types: tuple[Type, ...] = field(init=False, repr=False, compare=False)
+    has_known_keys: bool = field(init=False, repr=False, compare=False)
+    """Whether all values of all keys are public."""
+    group_count: int = field(init=False, repr=False, compare=False)
+    """How many groups there are, where that is public; else what is reckoned with."""
+    is_by_row: bool = field(init=False, repr=False, compare=False)
+    """Whether each row is protected by itself."""
+    counts_whole: bool = field(init=False, repr=False, compare=False)
+    """Whether public facts prove that nobody is over the limits, so that all weights are full."""
+    tables: tuple[Table, ...] = field(init=False, repr=False, compare=False)
+    """The private tables that it reads, each once."""
 
     def __post_init__(self) -> None:
         if not self.sets:
             object.__setattr__(self, "sets", (tuple(range(len(self.keys))),))
+        object.__setattr__(self, "size", _size(self))
         _check_size(self)
+        _settle(self)
         _check_shape(self)
         distinct(
             [
@@ -135,6 +153,21 @@ class Query:
         if self.having is not None:
             expect(self.having, released, Kind.BOOLEAN, "HAVING")
         _check_then(self)
+
+
+def _settle(query: Query) -> None:
+    """Write down what is known of the groups, of who is protected, and of what is read."""
+    facts, scope = query.relation.facts, columns_of(query.relation)
+    alone = isinstance(facts.unit, EachRow)
+    types = tuple(infer(key.expression, scope) for key in query.keys)
+    sizes = [_TYPICAL_GROUPS if of.keys is None else len(of.keys) for of in types]
+    object.__setattr__(query, "key_types", types)
+    object.__setattr__(query, "has_known_keys", all(of.keys is not None for of in types))
+    object.__setattr__(query, "group_count", math.prod(sizes))
+    object.__setattr__(query, "is_by_row", alone)
+    object.__setattr__(query, "counts_whole", alone or facts.one_row_each)
+    tables = (*facts.tables, *(table for one in query.also for table in one.tables))
+    object.__setattr__(query, "tables", tuple({one.name: one for one in tables}.values()))
 
 
 def _check_then(query: Query) -> None:
@@ -160,30 +193,23 @@ def questions_in(query: Query) -> "tuple[Query, ...]":
     return (query, *query.also)
 
 
-def tables_in(query: Query) -> tuple[Table, ...]:
-    """The private tables that a question reads, each once."""
-    found = (table for one in questions_in(query) for table in tables_of(one.relation))
-    return tuple({table.name: table for table in found}.values())
-
-
 def measured_in(query: Query) -> list[Expression]:
     """The expressions that aggregates compute for each row."""
     return [one for a in query.aggregates for one in (*a.arguments, a.where) if one is not None]
 
 
-def parts_in(query: Query) -> int:
-    """How many parts the relations and expressions of a question have."""
+def _size(query: Query) -> int:
     own: list[Named | SortKey] = [*query.keys, *query.outputs, *query.order]
     having = [] if query.having is None else [query.having]
     parts = [*(one.expression for one in own), *measured_in(query), *having]
-    more = sum(map(parts_in, query.also)) + (0 if query.then is None else query.then.size)
+    more = sum(one.size for one in query.also) + (0 if query.then is None else query.then.size)
     return query.relation.facts.size + sum(part.size for part in parts) + more
 
 
 def _check_size(query: Query) -> None:
     """Refuse what has more parts than an engine, or the ledger that keeps it, should see."""
     for count, most, what in (
-        (parts_in(query), LARGEST, "parts"),
+        (query.size, LARGEST, "parts"),
         (len(query.aggregates), MOST_AGGREGATES, "aggregates"),
         (len(query.keys), MOST_KEYS, "keys"),
     ):
@@ -199,7 +225,7 @@ def _check_shape(query: Query) -> None:
     """Refuse what would be found out only when the answer is cut, after it was charged."""
     for name in ("limit", "offset"):
         rows = getattr(query, name)
-        if rows is None:
+        if rows is None or (type(rows) is int and rows == 0):
             continue
         object.__setattr__(query, name, whole(rows, name, at_least=0))
         if rows > MOST:
@@ -209,7 +235,7 @@ def _check_shape(query: Query) -> None:
                 fix=f"pass a lower {name}, or none",
             )
     people = any(one.measure is AggregateFunction.COUNT_PEOPLE for one in query.aggregates)
-    if people and isinstance(unit_of(query.relation), PersonPeriod):
+    if people and isinstance(query.relation.facts.unit, PersonPeriod):
         raise InputError(
             "people are counted in a table that names them in periods",
             why="somebody who is there in two periods would count twice",
@@ -259,19 +285,12 @@ def without_intervals(query: Query) -> Query:
     return replace(query, aggregates=tuple(aggregates))
 
 
-def key_types(query: Query) -> tuple[Type, ...]:
-    """The types of the keys, in order."""
-    scope = columns_of(query.relation)
-    return tuple(infer(key.expression, scope) for key in query.keys)
-
-
 def released_columns(query: Query) -> Mapping[str, Type]:
     """What post-processing can see: keys and aggregates, under their names."""
     left_out = groupings(query)
-    types = key_types(query)
     keys = {
         key.name: kind.may_be_null() if left_out else kind
-        for key, kind in zip(query.keys, types, strict=True)
+        for key, kind in zip(query.keys, query.key_types, strict=True)
     }
     answers = {a.name: Type(released_kind(a)) for a in query.aggregates}
     return {**keys, **answers, **dict.fromkeys(left_out, GROUPING)}
@@ -338,7 +357,8 @@ def check(aggregate: Aggregate, scope: Mapping[str, Type]) -> None:
             why=f"it takes {most}",
             fix="pass that many",
         )
-    positive(aggregate.weight, "weight")
+    if type(aggregate.weight) is not Fraction or aggregate.weight <= 0:
+        positive(aggregate.weight, "weight")
     _check_level(aggregate)
     if aggregate.where is not None:
         expect(aggregate.where, scope, Kind.BOOLEAN, "FILTER")

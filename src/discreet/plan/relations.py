@@ -252,7 +252,7 @@ class PerPerson(_Node):
 
 
 def _check_grouped(below: "Relation") -> None:
-    if unit_of(below) != "person":
+    if below.facts.unit != "person":
         raise InputError(
             "rows are grouped by person and the table protects single rows or periods",
             why="rows that are protected by themselves have no person in common",
@@ -305,21 +305,6 @@ def columns_of(relation: Relation) -> Mapping[str, Type]:
     return relation.facts.columns
 
 
-def unit_of(relation: Relation) -> object:
-    """Who is protected: relations can only meet where it is the same."""
-    return relation.facts.unit
-
-
-def tables_of(relation: Relation) -> tuple[Table, ...]:
-    """The private tables a relation reads, each once, in order of appearance."""
-    return relation.facts.tables
-
-
-def has_one_row_each(relation: Relation) -> bool:
-    """Whether nobody has more than one row, whatever the data."""
-    return relation.facts.one_row_each
-
-
 def join_caps(join: JoinPerson | MatchPerson) -> tuple[int | None, int | None]:
     """The rows of one person that each side of a join keeps; None where it is all of them.
 
@@ -328,7 +313,7 @@ def join_caps(join: JoinPerson | MatchPerson) -> tuple[int | None, int | None]:
     """
     if isinstance(join, MatchPerson) and join.condition is None:
         return None, None
-    single = has_one_row_each(join.left), has_one_row_each(join.right)
+    single = join.left.facts.one_row_each, join.right.facts.one_row_each
     most = MOST_JOINED if any(single) else math.isqrt(MOST_JOINED)
     return None if single[0] else most, None if single[1] else most
 
@@ -461,7 +446,7 @@ def _unit(relation: Relation) -> object:
     if isinstance(relation, Scan):
         unit = relation.table.unit
         return unit if isinstance(unit, EachRow | PersonPeriod) else "person"
-    return unit_of(inputs_of(relation)[0])
+    return inputs_of(relation)[0].facts.unit
 
 
 def _tables(below: list[RelationFacts], relation: Relation) -> tuple[Table, ...]:
@@ -477,9 +462,9 @@ def _single(relation: Relation) -> bool:
         case PerPerson(below, keys, _):
             return all(names_person(key.expression, below) for key in keys)
         case MatchPerson(left):
-            return has_one_row_each(left)
+            return left.facts.one_row_each
         case _:
-            return all(map(has_one_row_each, inputs_of(relation)))
+            return all(one.facts.one_row_each for one in inputs_of(relation))
 
 
 def names_person(expression: Expression, relation: Relation) -> bool:
@@ -519,7 +504,7 @@ def is_stored(name: str, relation: Relation) -> bool:
 
 def same_people(left: Relation, right: Relation) -> None:
     """Refuse to bring together relations that do not protect the same people."""
-    if unit_of(left) == unit_of(right) == "person":
+    if left.facts.unit == right.facts.unit == "person":
         return
     raise InputError(
         "two tables are combined and one of them protects single rows or periods",

@@ -7,32 +7,37 @@ would take 0.0 for -0.0.
 
 from collections.abc import Callable
 from functools import lru_cache, wraps
+from operator import attrgetter
+from types import MappingProxyType
 from typing import Any, Final, TypeVar, cast
+
+SIZE: Final = attrgetter("size")
+"""How many parts an expression or a question has."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class _Key:
-    """A value by its identity, and further arguments by what they are equal to."""
+class _Same:
+    """A value by its identity."""
 
-    __slots__ = ("rest", "value")
+    __slots__ = ("value",)
 
-    def __init__(self, value: Any, rest: tuple[Any, ...]) -> None:
+    def __init__(self, value: Any) -> None:
         self.value = value
-        self.rest = rest
 
     def __hash__(self) -> int:
-        return id(self.value)
+        return id(self.value) >> 4  # addresses are multiples of 16
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Key) and other.value is self.value and other.rest == self.rest
+        return isinstance(other, _Same) and other.value is self.value
 
 
-def remember(most: int, size: Callable[[Any], int] = lambda _: 1) -> Callable[[F], F]:
+def remember(most: int, size: Callable[[Any], int] | None = None) -> Callable[[F], F]:
     """Remember the newest `most` results of a pure function of a frozen value; few of large ones.
 
     What it is remembered for is kept alive, so no other value can have its identity. Errors are
-    not remembered. Further arguments are passed by position.
+    not remembered. Further arguments are passed by position. They are hashable and told apart by
+    what they are equal to; mappings, which are not, by their identity.
 
     Example:
         >>> @remember(8)
@@ -46,20 +51,24 @@ def remember(most: int, size: Callable[[Any], int] = lambda _: 1) -> Callable[[F
     """
 
     def wrap(function: F) -> F:
-        def compute(key: _Key) -> Any:
-            return function(key.value, *key.rest)
+        def compute(*keys: Any) -> Any:
+            return function(*(one.value if isinstance(one, _Same) else one for one in keys))
 
         small, large = lru_cache(most)(compute), lru_cache(_FEW)(compute)
 
         @wraps(function)
         def call(value: Any, *rest: Any) -> Any:
-            return (small if size(value) < _LARGE else large)(_Key(value, rest))
+            cached = small if size is None or size(value) < _LARGE else large
+            return cached(
+                _Same(value), *(_Same(r) if isinstance(r, _MAPPINGS) else r for r in rest)
+            )
 
         return cast("F", call)
 
     return wrap
 
 
+_MAPPINGS: Final = (dict, MappingProxyType)
 _LARGE: Final = 500
 _FEW: Final = 32
 """Values of `_LARGE` parts or more that are remembered: they take megabytes."""

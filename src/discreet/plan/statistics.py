@@ -19,11 +19,10 @@ from typing import TypeAlias, assert_never
 
 from discreet.plan.expressions import Call, Expression, Function, Literal
 from discreet.plan.kinds import Kind, Range, Type
-from discreet.plan.query import Aggregate, AggregateFunction, Query, parts_in
+from discreet.plan.query import Aggregate, AggregateFunction, Query
 from discreet.plan.reads import mentions
-from discreet.plan.relations import columns_of, unit_of
-from discreet.plan.remembered import remember
-from discreet.plan.schema import EachRow
+from discreet.plan.relations import columns_of
+from discreet.plan.remembered import SIZE, remember
 from discreet.plan.typing import infer
 
 _GRID_BITS = 20
@@ -108,7 +107,7 @@ def needed(query: Query) -> tuple[Statistic, ...]:
     return tuple(dict.fromkeys(s for needs in statistics_in(query).values() for s in needs))
 
 
-@remember(512, parts_in)
+@remember(512, SIZE)
 def statistics_in(query: Query) -> dict[Aggregate, tuple[Statistic, ...]]:
     """The statistics of each aggregate of a query.
 
@@ -117,7 +116,7 @@ def statistics_in(query: Query) -> dict[Aggregate, tuple[Statistic, ...]]:
     """
     scope = columns_of(query.relation)
     found = {aggregate: statistics_of(aggregate, scope) for aggregate in query.aggregates}
-    if isinstance(unit_of(query.relation), EachRow):
+    if query.is_by_row:
         return found  # there the count may also find the groups
     uses = Counter(statistic for needs in found.values() for statistic in set(needs))
     for aggregate, needs in found.items():

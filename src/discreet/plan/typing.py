@@ -34,7 +34,7 @@ from discreet.plan.keylists import few, listed, truth
 from discreet.plan.kinds import Kind, Range, Type
 from discreet.plan.numeric import ResultType
 from discreet.plan.patterns import tokens
-from discreet.plan.remembered import remember
+from discreet.plan.remembered import SIZE, remember
 
 DEEPEST = 128
 """What is nested deeper is refused, before Python or an engine gives up on it."""
@@ -73,7 +73,7 @@ def _inferred(expression: Expression, columns: Mapping[str, Type]) -> Type:
     return replace(found, range=None)
 
 
-_remembered: Final = remember(1024, lambda expression: expression.size)(_inferred)
+_remembered: Final = remember(1024, SIZE)(_inferred)
 
 
 def _infer(expression: Expression, columns: Mapping[str, Type], depth: int) -> Type:

@@ -26,9 +26,9 @@ from discreet.plan.expressions import (
 )
 from discreet.plan.kinds import Kind, Type
 from discreet.plan.patterns import Wildcard, longest_part, tokens
-from discreet.plan.query import Query, key_types, measured_in, parts_in
+from discreet.plan.query import Query, measured_in
 from discreet.plan.reads import fetched, mentions
-from discreet.plan.remembered import remember
+from discreet.plan.remembered import SIZE, remember
 from discreet.plan.statistics import Distinct, Ranks, Statistic, needed
 from discreet.plan.summaries import Summary, WindowColumn
 from discreet.plan.texts import (
@@ -66,7 +66,7 @@ class Work:
     costliest: str
 
 
-@remember(512, parts_in)
+@remember(512, SIZE)
 def bound_work(query: Query, rows: int) -> Work:
     """The work of a question over tables of at most so many rows.
 
@@ -168,7 +168,7 @@ class _Plan:
         return 2e-4 * parts + 2e-3 * sum(len(rel.columns_of(join)) for join in joins)
 
     def _groups(self) -> float:
-        public = [len(of.keys) if of.keys is not None else None for of in key_types(self.query)]
+        public = [len(of.keys) if of.keys is not None else None for of in self.query.key_types]
         if all(count is not None for count in public):
             return float(min(reduce(lambda a, b: a * (b or 1), public, 1), 1 << 40))
         return min(self.sizes[id(self.query.relation)].rows / 8, 1e7)
@@ -192,7 +192,7 @@ class _Plan:
                 return _Size(self.sizes[id(left)].rows, below[0].usual, pairs.each)
             case rel.PerPerson():
                 (one,) = below
-                if rel.has_one_row_each(node):
+                if node.facts.one_row_each:
                     return _Size(one.rows / one.usual, 1, 1)
                 return one
             case _:
@@ -297,7 +297,7 @@ class _Plan:
         keys = [
             longest(key.expression, self.texts[id(self.query.relation)]) for key in self.query.keys
         ]
-        found = any(of.keys is None for of in key_types(self.query))
+        found = any(of.keys is None for of in self.query.key_types)
         ordinary = 150 + 60 * len(keys) + (700 if found else 0) + 80 * (len(self.statistics) - 1)
         yield _Cost(
             "grouping", sets * (ordinary + sum(keys)), sets * ordinary, size.rows, size.each

@@ -148,14 +148,15 @@ def tell(
         if filed.size > LARGE:
             return send_file(lambda file: file.write(release.to_bytes()), media, headers)
         return Response(stored or release.to_bytes(), media_type=media, headers=headers)
-    about = about_charge(filed, caller)
-    facts = {name: about[name] for name in ("id", "time", "analyst", "dataset")}
-    facts["charged"] = charged
+    order = filed.order
+    who = order.analyst if caller.role == "owner" else caller.name  # they see nobody else's name
+    facts: dict[str, Any] = {"id": filed.sequence, "time": filed.time, "analyst": who}
+    facts |= {"dataset": order.dataset, "charged": charged}
     if not isinstance(release, Release):
-        told = {"kind": filed.order.kind, "budget_share": share}
+        told = {"kind": order.kind, "budget_share": share}
         return JSONResponse({**facts, **told, **_order_facts(release)})
     release = replace(release, share=share)
-    facts["sql"] = about["sql"]
+    facts["sql"] = order.asked
     if release.table.nbytes > LARGE:
         return send_file(partial(write_json, release, facts), "application/json")
     return JSONResponse({**facts, **release.json_facts()})

@@ -10,10 +10,6 @@ from discreet.plan.bounding import (
     FULL,
     ContributionBounds,
     NoiseKind,
-    counts_whole,
-    group_count,
-    has_known_keys,
-    is_by_row,
     is_stated,
     largest_weight,
     limits_of,
@@ -85,13 +81,13 @@ def test_what_is_not_stated_counts_as_one(noise_kind):
 
 
 def test_groups_are_counted_where_keys_are_public_and_reckoned_with_where_not():
-    assert [has_known_keys(asked(text)) for text in (BY_CITY, BY_STREET, BY_BOTH)] == [
+    assert [asked(text).has_known_keys for text in (BY_CITY, BY_STREET, BY_BOTH)] == [
         True,
         False,
         False,
     ]
-    assert [group_count(asked(text)) for text in (BY_CITY, BY_STREET, BY_BOTH)] == [3, 100, 300]
-    assert group_count(asked("SELECT COUNT(*) FROM visits")) == 1
+    assert [asked(text).group_count for text in (BY_CITY, BY_STREET, BY_BOTH)] == [3, 100, 300]
+    assert asked("SELECT COUNT(*) FROM visits").group_count == 1
 
 
 def test_nobody_is_in_more_groups_than_there_are():
@@ -148,12 +144,12 @@ def test_several_tables_state_a_limit_if_all_of_them_do_and_the_widest_counts():
 def test_whoever_has_one_row_by_public_facts_has_one_row_in_one_group():
     once = asked(EACH_ONCE, Limits(7, 8))
     assert limits_of(once) == Limits(1, 1)
-    assert counts_whole(once)
-    assert not is_by_row(once)
+    assert once.counts_whole
+    assert not once.is_by_row
 
 
 def test_rows_that_are_protected_by_themselves_count_whole():
-    assert is_by_row(asked(BY_CITY, unit=EachRow()))
-    assert counts_whole(asked(BY_CITY, unit=EachRow()))
-    assert not is_by_row(asked(BY_CITY))
-    assert not counts_whole(asked(BY_CITY))
+    assert asked(BY_CITY, unit=EachRow()).is_by_row
+    assert asked(BY_CITY, unit=EachRow()).counts_whole
+    assert not asked(BY_CITY).is_by_row
+    assert not asked(BY_CITY).counts_whole

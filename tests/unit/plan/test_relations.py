@@ -22,7 +22,6 @@ from discreet.plan.relations import (
     Scan,
     Union,
     columns_of,
-    has_one_row_each,
     join_caps,
 )
 from discreet.plan.summaries import (
@@ -166,7 +165,7 @@ def renamed(relation, name):
     ],
 )
 def test_whether_nobody_has_more_than_one_row_follows_from_public_facts(relation, once):
-    assert has_one_row_each(relation) is once
+    assert relation.facts.one_row_each is once
 
 
 def test_what_both_sides_of_a_join_keep_of_a_person_multiplies_to_the_most_there_may_be():
@@ -200,9 +199,9 @@ def test_a_match_keeps_rows_and_columns_and_adds_whether_it_is_there():
 
 def test_whoever_has_one_row_has_one_after_a_match_or_a_window():
     one = PerPerson(Scan(VISITS), (Named("who", Column("person")),), ())
-    assert has_one_row_each(MatchPerson(one, OTHERS, (), "met"))
-    assert has_one_row_each(PersonWindow(one, (WindowColumn("n", Summary.COUNT),)))
-    assert not has_one_row_each(MatchPerson(Scan(VISITS), OTHERS, (), "met"))
+    assert MatchPerson(one, OTHERS, (), "met").facts.one_row_each
+    assert PersonWindow(one, (WindowColumn("n", Summary.COUNT),)).facts.one_row_each
+    assert not MatchPerson(Scan(VISITS), OTHERS, (), "met").facts.one_row_each
 
 
 def test_only_rows_that_are_looked_at_side_by_side_are_cut():

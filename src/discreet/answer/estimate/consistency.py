@@ -15,9 +15,9 @@ import numpy as np
 from discreet.answer.estimate.aggregates import Floats
 from discreet.answer.estimate.noisy_statistics import NoisyStatistics
 from discreet.answer.plan.measure import StatisticNoise
-from discreet.plan.bounding import ContributionBounds, NoiseKind, counts_whole, has_known_keys
+from discreet.plan.bounding import ContributionBounds, NoiseKind
 from discreet.plan.outside import incomplete_keys
-from discreet.plan.query import Query, key_types
+from discreet.plan.query import Query
 from discreet.plan.statistics import People, Rows, Statistic, Total
 
 _MOST = 1 << 13
@@ -144,9 +144,9 @@ def consistent_sets(
     """
     alike: dict[object, list[tuple[int, Query]]] = {}
     for i, (query, bounds) in enumerate(sets):
-        whole = counts_whole(query)
+        whole = query.counts_whole
         added = whole or (bounds is not None and bounds.noise_kind is NoiseKind.LAPLACE)
-        if added and bounds is not None and has_known_keys(query):
+        if added and bounds is not None and query.has_known_keys:
             kind = (frozenset(incomplete_keys(query)), None if whole else bounds.rows)
             alike.setdefault(kind, []).append((i, query))
     return [_joined(found) for found in alike.values() if _is_small([q for _, q in found])]
@@ -161,7 +161,7 @@ def _joined(found: Sequence[tuple[int, Query]]) -> ConsistentSets:
     sizes = {
         key.name: len(of.keys or ())
         for _, query in found
-        for key, of in zip(query.keys, key_types(query), strict=True)
+        for key, of in zip(query.keys, query.key_types, strict=True)
     }
     places = {name: place for place, name in enumerate(sizes)}
     axes = tuple(tuple(places[key.name] for key in query.keys) for _, query in found)
@@ -209,7 +209,7 @@ def _additive(
     each. Noises that statistics share stay shared where all sets have the same strategies.
     """
     for joint in consistent_sets(sets):
-        kinds = Rows | Total | People if counts_whole(sets[joint.members[0]][0]) else Rows | Total
+        kinds = Rows | Total | People if sets[joint.members[0]][0].counts_whole else Rows | Total
         for statistic in noises[joint.members[0]]:
             own = [noises[i][statistic] for i in joint.members if isinstance(statistic, kinds)]
             scales = [one.scale for one in own if 0 < one.scale < math.inf]

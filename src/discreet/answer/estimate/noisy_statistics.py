@@ -17,7 +17,7 @@ from discreet.answer.plan.measure import StatisticNoise
 from discreet.answer.plan.quantile_draws import sharing
 from discreet.answer.plan.set_plan import GROUPS, ROWS, SetPlan
 from discreet.answer.plan.thresholded_count import ThresholdedCount
-from discreet.plan.bounding import ContributionBounds, has_known_keys
+from discreet.plan.bounding import ContributionBounds
 from discreet.plan.query import Aggregate, Query
 from discreet.plan.relations import columns_of
 from discreet.plan.statistics import People, Ranks, Rows, Statistic, Total, statistics_of
@@ -47,7 +47,7 @@ class NoisyStatistics:
     @property
     def finds_groups(self) -> bool:
         """Whether groups had to be found."""
-        return not has_known_keys(self.query)
+        return not self.query.has_known_keys
 
     def sliced(self, first: int, count: int) -> "NoisyStatistics":
         """The same of some of the groups."""
@@ -80,7 +80,7 @@ def interpret(plan: SetPlan, drawn: NoisyMeasurements) -> NoisyStatistics:
         statistics.update({one: noises[one].values(own) for one in strategy.statistics})
     return NoisyStatistics(
         query,
-        known_keys(query)[0] if has_known_keys(query) else drawn.keys,
+        known_keys(query)[0] if query.has_known_keys else drawn.keys,
         drawn.groups,
         statistics,
         {name: _middles(query, name, cells) for name, cells in drawn.cells.items()},

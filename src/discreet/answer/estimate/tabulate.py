@@ -35,7 +35,6 @@ from discreet.plan.query import (
     Query,
     grouping_name,
     groupings,
-    key_types,
     released_columns,
     released_kind,
 )
@@ -51,7 +50,7 @@ def tabulate(query: Query, part: NoisyStatistics, draws: int = 1) -> pa.Table:
     """Keys and aggregates of one grouping set; `draws` simulated tables below each other."""
     columns: dict[str, pa.Array] = {}
     places = {key.name: f"k{i}" for i, key in enumerate(part.query.keys)}
-    for key, of in zip(query.keys, key_types(query), strict=True):
+    for key, of in zip(query.keys, query.key_types, strict=True):
         if key.name in places:
             columns[key.name] = pa.concat_arrays([part.keys[places[key.name]]] * draws)
         else:

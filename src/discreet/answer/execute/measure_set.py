@@ -39,10 +39,11 @@ from discreet.answer.plan.set_plan import (
 )
 from discreet.answer.plan.sql_statements import SetStatements
 from discreet.engines.engine import Deadline, Engine, Session
-from discreet.plan.bounding import ContributionBounds, NoiseKind, group_count
+from discreet.plan.bounding import ContributionBounds, NoiseKind
 from discreet.plan.query import AggregateFunction, level_of
 from discreet.plan.statistics import Distinct, Ranks, Statistic
 from discreet.privacy import Guarantee
+from discreet.sql.writer.compile import FEW_KEYS
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -62,7 +63,7 @@ def measure_set(
     asked = admission is not None
     statements = SetStatements.of(plan, engine.dialect, salt, participants=asked)
     with engine.snapshot(until) as session:
-        put_domains(plan.query, session)
+        put_domains(plan.query, session, FEW_KEYS)
         for kept in statements.people():
             session.keep(*kept)
         bounded = bound_contributions(plan, statements, session)
@@ -123,7 +124,7 @@ def bound_contributions(
     for (name, norm), people in zip(plan.norms.items(), split, strict=False):
         noisy = np.asarray(mechanism.release(people), dtype=np.float64)
         spread = ContributionHistogram(noisy, float(mechanism.scale), norm.steps, _top(norm))
-        limit = choose(spread, norm, unit_scale(plan, norm), group_count(plan.query))
+        limit = choose(spread, norm, unit_scale(plan, norm), plan.query.group_count)
         found[name] = min(limit, most if name == ROWS else plan.findable(most))
         told[name] = clipped(spread, norm, found[name])
     public = public_bounds(plan.query, plan.noise_kind)

@@ -20,7 +20,7 @@ from discreet.engines.engine import ARROW, Session
 from discreet.mechanisms import KeySelection
 from discreet.plan.bounding import ContributionBounds
 from discreet.plan.kinds import Kind, Value
-from discreet.plan.query import Query, key_types
+from discreet.plan.query import Query
 from discreet.plan.statistics import Distinct, Ranks
 
 SLICE = 1 << 17
@@ -42,10 +42,10 @@ def _counted(measurements: Sequence[Measurement]) -> list[Measurement]:
     return [one for one in measurements if not isinstance(one.strategy.statistics[0], apart)]
 
 
-def put_domains(query: Query, session: Session) -> None:
-    """Lend the engine the known values of each key and their places."""
-    for i, of in enumerate(key_types(query)):
-        if of.keys is not None:
+def put_domains(query: Query, session: Session, longer_than: int = -1) -> None:
+    """Lend the engine the known values of each key and their places, those of long lists alone."""
+    for i, of in enumerate(query.key_types):
+        if of.keys is not None and (len(of.keys) > longer_than or not of.keys):
             session.put(f"d{i}", _domain(of.keys, of.kind))
 
 
@@ -78,7 +78,7 @@ def _places(statements: SetStatements, measurement: Measurement) -> list[int]:
 
 def known_keys(query: Query) -> tuple[dict[str, pa.Array], int]:
     """Every combination of known keys, in their order, and how many there are."""
-    domains = [_domain(of.keys or (), of.kind).column("k") for of in key_types(query)]
+    domains = [_domain(of.keys or (), of.kind).column("k") for of in query.key_types]
     sizes = [len(domain) for domain in domains]
     groups = math.prod(sizes)
     return _combined(domains, sizes, groups), groups
@@ -153,7 +153,7 @@ def found_totals(
                 slices.append(one.release(_columns(batch, statements, one)))
     groups = sum(batch.num_rows for batch in batches)
     # A chunked array of no chunks still has a type: there may be no groups at all.
-    kinds = [ARROW[of.kind] for of in key_types(compiled.query)]
+    kinds = [ARROW[of.kind] for of in compiled.query.key_types]
     keys = {
         name: pa.chunked_array([batch.column(name) for batch in batches], kind).combine_chunks()
         for name, kind in zip(compiled.keys, kinds, strict=True)

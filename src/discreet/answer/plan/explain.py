@@ -16,7 +16,7 @@ from discreet.answer.plan.price import Price
 from discreet.answer.plan.public_facts import PublicFacts, facts_of
 from discreet.answer.plan.quantile_draws import BRACKETS, sharing
 from discreet.answer.plan.set_plan import ROWS, SetPlan, amount_for
-from discreet.answer.plan.sql_statements import SetStatements
+from discreet.answer.plan.sql_statements import example_statements, examples
 from discreet.answer.plan.thresholded_count import ThresholdedCount
 from discreet.answer.present.explanation_text import explanation_page, render_explanation
 from discreet.answer.present.number_text import cost, counted
@@ -24,24 +24,17 @@ from discreet.answer.present.release import Release
 from discreet.plan.bounding import (
     ContributionBounds,
     NoiseKind,
-    group_count,
-    has_known_keys,
-    is_by_row,
     is_stated,
     limits_of,
-    within_groups,
 )
 from discreet.plan.outside import missing_rows
 from discreet.plan.query import Aggregate, Query
-from discreet.plan.relations import columns_of, tables_of
+from discreet.plan.relations import columns_of
 from discreet.plan.schema import Limits, Person
 from discreet.plan.sensitivity import Strategy
 from discreet.plan.statistics import Ranks, Rows, Statistic, statistics_in
 from discreet.privacy import Neighbours
 from discreet.sql.writer.dialect import Dialect
-
-EXAMPLES = (1, 10, 100)
-"""Limits for which noise is told where they are to be chosen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,12 +172,12 @@ def _recalled(part: ExplainedSet, earlier: Sequence[Answered]) -> ExplainedSet:
 
 def _part(plan: SetPlan, shrunk: Noises, dialect: Dialect, price: Price) -> ExplainedSet:
     query, limits = plan.query, limits_of(plan.query)
-    all_contributions = _examples(plan)
+    all_contributions = examples(plan)
     return ExplainedSet(
         tuple(key.name for key in query.keys),
-        group_count(query) if has_known_keys(query) else None,
+        query.group_count if query.has_known_keys else None,
         _finding(plan, all_contributions[0]),
-        None if is_by_row(query) or plan.histograms else _findable(plan, limits),
+        None if query.is_by_row or plan.histograms else _findable(plan, limits),
         plan.choice,
         _options(plan, all_contributions, shrunk),
         example_statements(plan, dialect),
@@ -192,27 +185,6 @@ def _part(plan: SetPlan, shrunk: Noises, dialect: Dialect, price: Price) -> Expl
         tuple(_offers(plan, dialect, price)),
         learnt=plan.histograms,
     )
-
-
-def _examples(plan: SetPlan) -> list[ContributionBounds]:
-    """The bounds that hold, or examples of those that have yet to be chosen."""
-    if plan.contributions is not None:
-        return [plan.contributions]
-    return [
-        ContributionBounds(plan.noise_kind, limit, within_groups(limit, plan.query))
-        for limit in EXAMPLES
-    ]
-
-
-def example_statements(
-    plan: SetPlan, dialect: Dialect, *, participants: bool = False
-) -> tuple[str, ...]:
-    """The SQL of a grouping set, for the bounds that hold or for an example."""
-    examples, statements = (
-        _examples(plan),
-        SetStatements.of(plan, dialect, participants=participants),
-    )
-    return tuple(statements.all(examples[1 % len(examples)]))
 
 
 def _findable(plan: SetPlan, limits: Limits) -> Limits:
@@ -237,7 +209,7 @@ def _offers(plan: SetPlan, dialect: Dialect, price: Price) -> Iterator[str]:
             "how many people have rows in no group that is shown is told by"
             f" outside(question{shown}), {_offer(price, plan.noise_kind)}"
         )
-    tables = tables_of(plan.query.relation)
+    tables = plan.query.relation.facts.tables
     if plan.histograms or _clipped(plan) == 0 or len(tables) != 1:
         return
     if isinstance(tables[0].unit, Person):

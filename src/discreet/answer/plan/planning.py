@@ -32,15 +32,11 @@ from discreet.mechanisms.unknown_keys import read_delta
 from discreet.plan.bounding import (
     ContributionBounds,
     NoiseKind,
-    counts_whole,
-    group_count,
-    has_known_keys,
-    is_by_row,
     is_stated,
     limits_of,
 )
 from discreet.plan.expressions import Column
-from discreet.plan.query import AggregateFunction, Query, key_types, questions_in
+from discreet.plan.query import AggregateFunction, Query, questions_in
 from discreet.plan.remembered import remember
 from discreet.plan.schema import Limits
 from discreet.plan.sensitivity import Strategy, apart, together
@@ -126,11 +122,11 @@ def histograms_of(query: Query) -> tuple[str, ...]:
     about groups where there is one, or where nobody is counted and all groups are public.
     """
     limits = limits_of(query)
-    if is_by_row(query) or is_stated(limits):
+    if query.is_by_row or is_stated(limits):
         return ()
-    known = has_known_keys(query)
+    known = query.has_known_keys
     people = [isinstance(statistic, People) for statistic in needed(query)]
-    several = not known or group_count(query) > 1
+    several = not known or query.group_count > 1
     wanted = several and limits.max_groups is None and (any(people) or not known)
     return (*([] if all(people) else [ROWS]), *([GROUPS] if wanted else []))
 
@@ -156,7 +152,7 @@ def _sets_of(query: Query) -> list[Query]:
         for keys in (tuple(query.keys[i] for i in chosen) for chosen in query.sets)
     ]
     limits = [limits_of(one) for one in sets]
-    if len(sets) == 1 or counts_whole(query) or not all(map(is_stated, limits)):
+    if len(sets) == 1 or query.counts_whole or not all(map(is_stated, limits)):
         return sets
     groups = [one.max_groups or 1 for one in limits]
     most = max(count * (one.max_rows or 1) for count, one in zip(groups, limits, strict=True))
@@ -168,7 +164,7 @@ def _sets_of(query: Query) -> list[Query]:
 
 def check_groups(query: Query) -> None:
     """Refuse a question whose public groups are too many to answer."""
-    sizes = [1 if of.keys is None else len(of.keys) for of in key_types(query)]
+    sizes = [1 if of.keys is None else len(of.keys) for of in query.key_types]
     count = sum(math.prod(sizes[i] for i in chosen) for chosen in query.sets)
     if count > MOST_GROUPS:
         lists = ", ".join(
@@ -210,12 +206,12 @@ def bracketed(query: Query, shown: set[str], shared: Statistic | None) -> tuple[
 
 
 def _split(query: Query, price: Price, shown: set[str], neighbours: Neighbours) -> _Split:
-    find = not has_known_keys(query)
+    find = not query.has_known_keys
     shared = shared_count(query) if find else None
     if find:
         _check_findable(price, shared)
     histograms = histograms_of(query)
-    twice = 2 if group_count(query) < FEW else 1
+    twice = 2 if query.group_count < FEW else 1
     choice = price.epsilon * CHOICE * twice if histograms else Fraction(0)
     keys = Price(price.epsilon * KEYS, price.delta / 2) if find and shared is None else None
     plan = SetPlan(
@@ -328,7 +324,7 @@ def public_bounds(query: Query, noise_kind: NoiseKind) -> ContributionBounds:
     """Bounds as far as public facts have them; 1 for what no statistic depends on."""
     return (
         ContributionBounds(noise_kind, 1, 1)
-        if is_by_row(query)
+        if query.is_by_row
         else ContributionBounds.stated(limits_of(query), noise_kind)
     )
 
@@ -361,7 +357,7 @@ def _shares(
 
 def _expected(plan: SetPlan, on: tuple[Influence, ...]) -> float:
     """How far noise moves all aggregates, relative to what one row or person adds."""
-    contributions = plan.contributions or typical(plan.noise_kind, group_count(plan.query))
+    contributions = plan.contributions or typical(plan.noise_kind, plan.query.group_count)
     sizes = {one.strategy: one.typical() for one in plan.measurements(contributions)}
     return sum(one.weight * one.error(sizes) for one in on)
 

@@ -15,10 +15,9 @@ from discreet.plan.query import (
     groupings,
     level_of,
     questions_in,
-    tables_in,
 )
 from discreet.plan.reads import mentions, reads
-from discreet.plan.relations import JoinPerson, MatchPerson, join_caps, nodes_of, unit_of
+from discreet.plan.relations import JoinPerson, MatchPerson, join_caps, nodes_of
 from discreet.plan.released_tables import sources_of
 from discreet.plan.row_counts import held_counts
 from discreet.plan.schema import EachRow, KeyPath, Person, PersonPeriod, Table
@@ -40,14 +39,17 @@ class PublicFacts:
     remarks: tuple[str, ...] = ()
 
 
-def facts_of(query: Query) -> PublicFacts:
-    """The facts of a query; nothing but the query and its schema is read."""
+def facts_of(query: Query, missing: Sequence[str] | None = None) -> PublicFacts:
+    """The facts of a query; nothing but the query and its schema is read.
+
+    `missing` is what is `left_out` of it, where that is at hand.
+    """
     return PublicFacts(
-        _unit(tables_in(query)),
-        isinstance(unit_of(query.relation), EachRow),
+        _unit(query.tables),
+        query.is_by_row,
         tuple(_shown_keys(query)),
         tuple(_clamped(query)),
-        tuple(_remarks(query)),
+        tuple(_remarks(query, left_out(query) if missing is None else missing)),
     )
 
 
@@ -139,7 +141,7 @@ def _picks(query: Query) -> bool:
     return bool(sources_of(query.then, questions_in(query))[""])
 
 
-def _remarks(query: Query) -> list[str]:
+def _remarks(query: Query, missing: Sequence[str]) -> list[str]:
     extremes = [
         a
         for one in questions_in(query)
@@ -147,7 +149,7 @@ def _remarks(query: Query) -> list[str]:
         if a.measure in {AggregateFunction.MIN, AggregateFunction.MAX}
     ]
     picked = [REMARK] if _picks(query) else []
-    return [*left_out(query), *picked] + [
+    return [*missing, *picked] + [
         f"{a.name} is the {float(100 * level_of(a)):g} % quantile: the one person at the very "
         f"{'bottom' if a.measure is AggregateFunction.MIN else 'top'} cannot be shown"
         for a in extremes

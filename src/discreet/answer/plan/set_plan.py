@@ -17,9 +17,6 @@ from discreet.mechanisms import KeySelection, Laplace
 from discreet.plan.bounding import (
     ContributionBounds,
     NoiseKind,
-    counts_whole,
-    group_count,
-    has_known_keys,
 )
 from discreet.plan.query import Aggregate, AggregateFunction, Query, level_of
 from discreet.plan.sensitivity import Strategy
@@ -62,9 +59,13 @@ class SetPlan:
     """The quantiles that spend a share of their price on an interval in values."""
     whole: bool = field(init=False)
     """Whether nobody counts for less than one."""
+    _measured: dict[ContributionBounds, list[Measurement]] = field(
+        init=False, repr=False, compare=False, default_factory=dict
+    )
+    """What `measurements` has made: running and presenting an answer need the same."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "whole", counts_whole(self.query))
+        object.__setattr__(self, "whole", self.query.counts_whole)
 
     @property
     def finds_keys(self) -> bool:
@@ -81,10 +82,13 @@ class SetPlan:
 
     def measurements(self, contributions: ContributionBounds) -> list[Measurement]:
         """How each strategy is measured, once people are bounded."""
-        return [
-            Measurement(strategy, contributions, cost, self.neighbours, self.whole)
-            for strategy, cost in self.costs.items()
-        ]
+        found = self._measured.get(contributions)
+        if found is None:
+            found = self._measured[contributions] = [
+                Measurement(strategy, contributions, cost, self.neighbours, self.whole)
+                for strategy, cost in self.costs.items()
+            ]
+        return found
 
     def noises(self, contributions: ContributionBounds) -> dict[Statistic, StatisticNoise]:
         """The noise of each statistic, once people are bounded."""
@@ -142,7 +146,7 @@ class SetPlan:
     @property
     def norms(self) -> dict[str, Norm]:
         """The norms of people that histograms are made of."""
-        count, found = group_count(self.query), not has_known_keys(self.query)
+        count, found = self.query.group_count, not self.query.has_known_keys
         all_: dict[str, Norm]
         all_ = {
             ROWS: RowNorm(self.noise_kind, count),
@@ -237,7 +241,7 @@ class SetPlan:
         return (
             counted == Counter(needed(self.query))
             and shared
-            and ways == (not has_known_keys(self.query))
+            and ways == (not self.query.has_known_keys)
             and (self.contributions is None) is bool(self.histograms)
             and set(self.brackets) <= {a.name for a in self.query.aggregates if is_inner(a)}
         )

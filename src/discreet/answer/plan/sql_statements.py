@@ -8,10 +8,10 @@ import secrets
 from dataclasses import dataclass
 
 from discreet.answer.plan.set_plan import SetPlan
-from discreet.plan.bounding import ContributionBounds, NoiseKind
+from discreet.plan.bounding import ContributionBounds, NoiseKind, within_groups
 from discreet.plan.kinds import Kind
-from discreet.plan.query import Query, parts_in
-from discreet.plan.remembered import remember
+from discreet.plan.query import Query
+from discreet.plan.remembered import SIZE, remember
 from discreet.plan.statistics import Distinct, Ranks, needed
 from discreet.sql.writer.compile import SECRET, CompiledQuery, Kept
 from discreet.sql.writer.dialect import Dialect
@@ -19,6 +19,10 @@ from discreet.sql.writer.individual import MeasuredTotals, render_shares, with_a
 
 _SALT = secrets.token_hex(16)
 """Where the salt will stand in compiled texts; nobody knows it, so no question has it in it."""
+
+
+EXAMPLES = (1, 10, 100)
+"""Limits for which noise is told where they are to be chosen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +42,9 @@ class SetStatements:
 
     def people(self) -> list[Kept]:
         """One row for each person and group, and for each person."""
-        if self.compiled.by_row:
-            return []
+        return [] if self.compiled.query.is_by_row or self._alone else self._people()
+
+    def _people(self) -> list[Kept]:
         pairs = self._kept(self.compiled.pairs)
         return [pairs, self.compiled.norms] if self.compiled.keys else [pairs]
 
@@ -53,7 +58,7 @@ class SetStatements:
 
         Whom totals alone weigh less is written down there.
         """
-        if self.compiled.by_row:
+        if self.compiled.query.is_by_row:
             return []
         # First, so that nobody is weighed by groups that they do not count in.
         most = self.plan.findable(contributions.groups)
@@ -63,11 +68,24 @@ class SetStatements:
     def totals(self, contributions: ContributionBounds) -> str:
         """The weighted totals of each group: by place where keys are known, else by key."""
         compiled = self.compiled
-        text = self._salted(compiled.placed_totals if compiled.known else compiled.totals)
-        if compiled.by_row or self._ranked:
+        text = self._salted(
+            compiled.placed_totals if compiled.query.has_known_keys else compiled.totals
+        )
+        if compiled.query.is_by_row or self._ranked:
             return text
         weights = [f"{name} AS ({select})" for name, select in self._weights(contributions)]
+        if self._alone:
+            named, several = compiled.dialect.named, len(weights) > 1
+            people = [named(*one, once=one.name == "pairs" or several) for one in self._people()]
+            weights = [*people, *weights]
         return f"WITH {', '.join(weights)} {text}" if weights else text
+
+    @property
+    def _alone(self) -> bool:
+        """Whether one statement does all: nothing but the totals reads what would be kept."""
+        compiled, plan = self.compiled, self.plan
+        more = compiled.participants or plan.histograms or plan.finds_keys or self._ranked
+        return compiled.dialect.keeps_in_tables and not more
 
     def shares(self, contributions: ContributionBounds) -> str:
         """What each person adds to each measurement, group by group."""
@@ -136,6 +154,25 @@ class SetStatements:
         ]
 
 
-@remember(64, parts_in)
+@remember(64, SIZE)
 def _compile(query: Query, dialect: Dialect, participants: bool) -> CompiledQuery:  # noqa: FBT001 - by position: see `remember`
     return CompiledQuery(query, needed(query), dialect, _SALT, participants)
+
+
+def examples(plan: SetPlan) -> list[ContributionBounds]:
+    """The bounds that hold, or examples of those that have yet to be chosen."""
+    if plan.contributions is not None:
+        return [plan.contributions]
+    return [
+        ContributionBounds(plan.noise_kind, limit, within_groups(limit, plan.query))
+        for limit in EXAMPLES
+    ]
+
+
+def example_statements(
+    plan: SetPlan, dialect: Dialect, *, participants: bool = False
+) -> tuple[str, ...]:
+    """The SQL of a grouping set, for the bounds that hold or for an example."""
+    bounds = examples(plan)
+    statements = SetStatements.of(plan, dialect, participants=participants)
+    return tuple(statements.all(bounds[1 % len(bounds)]))

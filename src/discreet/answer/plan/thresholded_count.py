@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from discreet.answer.plan.measure import StatisticNoise
 from discreet.mechanisms import Laplace, laplace_tail
 from discreet.mechanisms.unknown_keys import delta_each, touched
-from discreet.plan.bounding import FULL, NoiseKind, is_by_row
+from discreet.plan.bounding import FULL, NoiseKind
 from discreet.plan.query import Query
 from discreet.plan.statistics import People, Rows, Statistic, needed
 from discreet.privacy import Approximate
@@ -38,7 +38,7 @@ def shared_count(query: Query) -> Statistic | None:
     A count of rows will do where each row is protected by itself, and not where one person may have
     many: the threshold would have to be far above all of them.
     """
-    counts = [Rows(None), People(None)] if is_by_row(query) else [People(None)]
+    counts = [Rows(None), People(None)] if query.is_by_row else [People(None)]
     return next((count for count in counts if count in needed(query)), None)
 
 

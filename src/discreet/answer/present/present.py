@@ -23,7 +23,6 @@ from discreet.answer.present.number_text import counted
 from discreet.answer.present.release import Release
 from discreet.plan.bounding import NoiseKind
 from discreet.plan.query import Query, released_columns
-from discreet.plan.relations import unit_of
 from discreet.plan.schema import EachRow, PersonPeriod
 from discreet.plan.statistics import People
 from discreet.privacy import compose
@@ -44,6 +43,7 @@ def present(
         if query.then
         else _rows(query, make_consistent(parts))
     )
+    missing = left_out(query)
     costs = tuple(Cost(*one) for noisy in drawn for one in noisy.spent)
     return Release(
         table=shown,
@@ -52,8 +52,8 @@ def present(
         price=price,
         guarantee=compose([cost.guarantee for cost in costs]),
         costs=costs,
-        notes=(*(_note(part) for part in parts), *_hidden(query, parts), *left_out(query)),
-        facts=facts_of(query),
+        notes=(*(_note(part) for part in parts), *_hidden(query, parts), *missing),
+        facts=facts_of(query, missing),
         parts=kept(parts),
     )
 
@@ -100,7 +100,7 @@ def _rows(query: Query, parts: Sequence[NoisyStatistics]) -> Shown:
 
 def _note(part: NoisyStatistics) -> str:
     contributions = part.contributions
-    unit = unit_of(part.query.relation)
+    unit = part.query.relation.facts.unit
     if isinstance(unit, EachRow):
         return f"{contributions.noise_kind.value} noise; one row is in one group{_shown(part)}"
     people = [isinstance(statistic, People) for statistic in part.measurements]

@@ -40,7 +40,6 @@ from discreet.plan.query import (
     Query,
     SortKey,
     questions_in,
-    tables_in,
 )
 from discreet.plan.relations import (
     FilterRows,
@@ -113,7 +112,7 @@ def read_plan(text: str, schema: Schema) -> Query:
         query = canonical.read(text, schema)
         _check(query, Query)
         _check_form(query, facts)
-        schema.check_same_people(table.name for table in tables_in(query))
+        schema.check_same_people(table.name for table in query.tables)
     except DiscreetError:
         raise
     except Exception:  # noqa: BLE001 - whatever odd parts make a reader stumble is a refusal

@@ -243,14 +243,20 @@ class Registry:
 
     def used(self, names: Iterable[str]) -> list[Registration]:
         """The tables that a question reads: those it names and those its key paths lead through."""
-        found: dict[str, Registration] = {}
-        for name in names:
-            found[name] = self.tables[name]
-            table = found[name].table
-            if isinstance(table, Table):
-                hops, _ = self.schema.path(table)
-                found |= {hop.table: self.tables[hop.table] for hop in hops}
-        return [found[name] for name in sorted(found)]
+        found = {one for name in names for one in self._reached.get(name) or self._reach(name)}
+        return [self.tables[name] for name in sorted(found)]
+
+    @functools.cached_property
+    def _reached(self) -> dict[str, tuple[str, ...]]:
+        """What `_reach` has found."""
+        return {}
+
+    def _reach(self, name: str) -> tuple[str, ...]:
+        """A table and those that its key path leads through."""
+        table = self.tables[name].table
+        hops = self.schema.path(table)[0] if isinstance(table, Table) else ()
+        self._reached[name] = name, *(hop.table for hop in hops)
+        return self._reached[name]
 
 
 def table_rows(rows: int) -> int:

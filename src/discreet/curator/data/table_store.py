@@ -19,7 +19,7 @@ from discreet.engines.engine import Engine, Parts
 from discreet.engines.remote_engine import RemoteEngine
 from discreet.engines.remote_tables import engine_at
 from discreet.errors import EngineError, InputError, LedgerError
-from discreet.plan.query import Query, tables_in
+from discreet.plan.query import Query
 from discreet.plan.schema import (
     Schema,
     Table,
@@ -171,9 +171,9 @@ class TableStore:
             with suppress(LedgerError, OSError):  # where nothing can be written, it is read again
                 self._folder.restamp(fresh)
 
-    def dialect(self, names: Iterable[str]) -> Dialect:
+    def dialect(self, used: Iterable[Registration]) -> Dialect:
         """How the engine of these tables writes SQL."""
-        address = place_of(self.tables.used(names))
+        address = place_of(used)
         if not address:
             return DefaultEngine.dialect
         return engine_at(address, self._sessions.get(address)).dialect
@@ -242,7 +242,7 @@ class TableStore:
 
     def bound_work(self, query: Query) -> Work:
         """What answering a question can take, by the public bounds on the rows of its tables."""
-        rows = max(self.max_table_rows(table.name) for table in tables_in(query))
+        rows = max(self.max_table_rows(table.name) for table in query.tables)
         return bound_work(query, rows)
 
     def _sources(

@@ -4,8 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from discreet.curator.ledger.account_tree import AccountTree
-from discreet.curator.ledger.accounts import COLUMNS, Account, analyst, dataset
-from discreet.curator.ledger.amounts import write_units
+from discreet.curator.ledger.accounts import COLUMNS, Account, analyst, dataset, write_units
 from discreet.curator.ledger.migrations import Statement
 from discreet.curator.ledger.orders import Order
 from discreet.curator.ledger.transaction import Transaction

@@ -5,10 +5,9 @@ from dataclasses import replace
 from typing import Any, Final
 
 from discreet.curator.confusables import skeletons
-from discreet.curator.ledger.accounts import COLUMNS, Account, Holder
+from discreet.curator.ledger.account_tree import ATTESTED, BY_ENTRY, after, read_attested
+from discreet.curator.ledger.accounts import COLUMNS, Account, Holder, cap_units
 from discreet.curator.ledger.accounts import dataset as dataset_holder
-from discreet.curator.ledger.amounts import cap_units
-from discreet.curator.ledger.attested import ATTESTED, BY_ENTRY, after, read_attested
 from discreet.curator.ledger.transaction import Transaction
 from discreet.errors import BudgetError, InputError
 from discreet.privacy.budgets.charges import Charge

@@ -8,6 +8,7 @@ the next charge.
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from discreet.curator.canonical_json import digest
@@ -173,3 +174,33 @@ def _after(sequence: int) -> "Statement":
 
 def _hash(parts: Iterable[bytes]) -> bytes:
     return hashlib.sha256(b"".join(parts)).digest()
+
+
+# --- single accounts ----------------------------------------------------------------------------
+# A total or cap is believed only if the entry that left it so says the same: such entries have the
+# digests of accounts under "after", and every account names the newest of them. Readers check that.
+
+ATTESTED: Final = f"{COLUMNS}, attest.hash, attest.body"
+"""What `read_attested` reads."""
+
+BY_ENTRY: Final = "LEFT JOIN entries attest ON attest.sequence = accounts.entry"
+
+
+def after(accounts: Iterable[Account]) -> dict[str, str]:
+    """What an entry says about accounts as it leaves them."""
+    return {one.holder.key: one.digest for one in accounts}
+
+
+def read_attested(row: Sequence[Any]) -> Account:
+    """An account, if its newest entry says the same; LedgerError if not."""
+    *values, hash_, body = row
+    account = Account.read(values)
+    said = None if body is None else _said(body)
+    if said is None or said[0] != hash_ or said[1].get(account.holder.key) != account.digest:
+        raise damaged(f"the total or cap of {account.holder} is not what its newest entry left")
+    return account
+
+
+@lru_cache(maxsize=256)
+def _said(body: str) -> tuple[str, Mapping[str, str]]:
+    return digest(body), Entry.read(body).facts.get("after", {})

@@ -17,7 +17,6 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 
 from discreet.answer.present.number_text import percent
 from discreet.curator.canonical_json import canonical, digest, named
-from discreet.curator.ledger.amounts import cap_units, read_units, write_units
 from discreet.errors import BudgetError, InputError, InvariantBroken
 from discreet.html_view import framed, note, share_bar
 from discreet.privacy.budgets.charges import (
@@ -330,3 +329,42 @@ def read_holder(value: object) -> Holder:
         why="an account belongs to a dataset, an analyst, a group or a link",
         fix="use dataset(name), analyst(name, within=), group(name, within=) or link(name)",
     )
+
+
+# --- stored amounts -----------------------------------------------------------------------------
+
+WIDTH: Final = 78
+"""Digits of stored amounts: leading zeros make texts compare as the numbers do, also in a CHECK."""
+
+MOST: Final = 10**WIDTH - 1
+
+
+def write_units(units: int) -> str:
+    """A number of units as text of fixed width.
+
+    Example:
+        >>> write_units(9) < write_units(10), read_units(write_units(42))
+        (True, 42)
+    """
+    if 0 <= units <= MOST:
+        return f"{units:0{WIDTH}d}"
+    raise InputError(
+        f"an amount of {units // UNITS:.3g}",
+        why=f"a ledger holds amounts from 0 to {MOST // UNITS:.3g}",
+        fix="use a budget that protects somebody",
+    )
+
+
+def read_units(text: str) -> int:
+    """The number that `write_units` wrote."""
+    return int(text)
+
+
+def cost_units(charge: Charge) -> tuple[int, int]:
+    """A cost in whole units, rounded up: amount, then delta."""
+    return charge.units, charge.delta_units
+
+
+def cap_units(cap: Charge) -> tuple[int, int]:
+    """A limit in whole units, rounded down: amount, then delta."""
+    return cap.amount * UNITS // 1, cap.delta * UNITS // 1

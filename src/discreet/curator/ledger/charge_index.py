@@ -41,15 +41,18 @@ class ChargedOrder:
     @staticmethod
     def read(row: Sequence[Any]) -> "ChargedOrder":
         """Read a row of charges beside the entries of the charge and of its answer."""
-        sequence, body, answer = row
-        entry = Entry.read(body)
+        _, body, answer = row
+        return ChargedOrder.of(Entry.read(body), None if answer is None else Entry.read(answer))
+
+    @staticmethod
+    def of(entry: Entry, outcome: Entry | None) -> "ChargedOrder":
+        """From the entries of a charge and of its answer or failure, None while there is none."""
         debits = {key: (int(u), int(d)) for key, (u, d) in entry.facts["debits"].items()}
-        outcome = None if answer is None else Entry.read(answer)
         failed = outcome is not None and outcome.kind == "failed"
         answered = None if outcome is None or failed else outcome.time
         order = Order.from_dict(entry.by, entry.facts)
         size = 0 if answered is None or outcome is None else int(outcome.facts["size"])
-        return ChargedOrder(sequence, entry.time, order, debits, answered, failed, size)
+        return ChargedOrder(entry.sequence, entry.time, order, debits, answered, failed, size)
 
 
 def find(execute: Execute, sequence: int) -> ChargedOrder | None:

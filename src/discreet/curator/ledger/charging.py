@@ -1,20 +1,25 @@
 """Charge first, answer once: the operations that a guarantee rests on."""
 
+import os
+import socket
+import sys
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
 from typing import Any, Final
 
 from discreet.curator.canonical_json import canonical, digest
 from discreet.curator.ledger.account_cache import FOUND, AccountCache, StoredCharge
-from discreet.curator.ledger.accounts import Account, analyst
-from discreet.curator.ledger.amounts import cost_units
-from discreet.curator.ledger.attested import after
+from discreet.curator.ledger.account_tree import after
+from discreet.curator.ledger.accounts import Account, analyst, cost_units
+from discreet.curator.ledger.charge_index import ChargedOrder
 from discreet.curator.ledger.entries import Entry
 from discreet.curator.ledger.migrations import Execute, Statement
 from discreet.curator.ledger.orders import Order, Receipt, State
 from discreet.curator.ledger.store import damaged
 from discreet.curator.ledger.transaction import Transaction
-from discreet.curator.ledger.workers import is_gone
 from discreet.errors import AccessError, EngineError, InputError, LedgerError
 
 MOST_FAILURES: Final = 5
@@ -44,7 +49,8 @@ def charge(transaction: Transaction, cache: AccountCache, order: Order, turn: Tu
     """
     found = _look_up(cache, order)
     if found is not None:
-        if not _failed(found):  # nobody pays for an error
+        outcome = None if found.outcome is None else Entry.read(found.outcome)
+        if outcome is None or outcome.kind != "failed":  # nobody pays for an error
             _share(transaction, cache, order, found)
         return _receive(transaction, found, turn)
     check_failures(transaction, order)
@@ -211,14 +217,15 @@ def find_told(execute: Execute, order: Order) -> tuple[Entry, Receipt] | None:
     found = next((one for one in each if _answers(one, order)), None)
     if found is None or found.outcome is None or order.request not in (None, found.request):
         return None
-    entry, mine = Entry.read(found.body), analyst(order.analyst, within=order.dataset).key
-    if entry.by != order.analyst:
+    receipt = _stands(found, State.PENDING)
+    if receipt.order.analyst != order.analyst:
+        mine = analyst(order.analyst, within=order.dataset).key
         groups = execute("SELECT account FROM members WHERE member = ?", (mine,))
         shares = execute("SELECT account FROM shares WHERE charge = ?", (found.sequence,))
-        paid = {*entry.facts["debits"], *(key for (key,) in shares)}
+        paid = {*Entry.read(found.body).facts["debits"], *(key for (key,) in shares)}
         if not {mine, *(key for (key,) in groups)} <= paid:
             return None
-    return Entry.read(found.outcome), _stands(found, State.PENDING)
+    return Entry.read(found.outcome), receipt
 
 
 def _look_up(cache: AccountCache, order: Order) -> StoredCharge | None:
@@ -283,21 +290,18 @@ def _receive(transaction: Transaction, found: StoredCharge, turn: Turn) -> Recei
     return _stands(found, State.CHARGED)
 
 
-def _failed(found: StoredCharge) -> bool:
-    return found.outcome is not None and Entry.read(found.outcome).kind == "failed"
-
-
 def _stands(found: StoredCharge, unfinished: State) -> Receipt:
     """Where a charge stands, with the stored bytes that go with it."""
     if digest(found.body) != found.hash:
         raise damaged(f"the text of entry {found.sequence} was changed")
-    entry = Entry.read(found.body)
-    order = Order.from_dict(entry.by, entry.facts)
-    if _failed(found):
+    outcome = None if found.outcome is None else Entry.read(found.outcome)
+    filed = ChargedOrder.of(Entry.read(found.body), outcome)
+    order = filed.order
+    if filed.failed:
         return Receipt(found.sequence, order, State.FAILED)
-    if found.outcome is not None:
-        release = told(found.release, found.outcome)
-        return Receipt(found.sequence, order, State.RELEASED, release)
+    if outcome is not None:
+        release = _genuine(found.release, outcome, "answer")
+        return Receipt(found.sequence, order, State.RELEASED, release, filed=filed)
     if found.measuring is None:
         return Receipt(found.sequence, order, unfinished)
     measured = _genuine(found.measured, Entry.read(found.measuring), "measurement")
@@ -338,3 +342,39 @@ def readmit(transaction: Transaction, analyst: str, dataset: str, *, by: str, re
         sql = "UPDATE charges SET failed = 2 WHERE failed = 1 AND analyst = ? AND dataset = ?"
         transaction.update(sql, (analyst, dataset), rows=failed)
     return int(failed)
+
+
+# --- workers ------------------------------------------------------------------------------------
+
+
+def name_worker(nonce: str) -> str:
+    """A name for this process: its machine, its number there, and something of its own."""
+    return f"{_machine()}:{os.getpid()}:{nonce}"
+
+
+def is_gone(worker: str) -> bool:
+    """Whether a worker of this machine has ended; one elsewhere is taken to live.
+
+    Edge cases: a number that was given to another process looks alive, and then its claim has to
+    lapse. Being wrong does no harm: of two who compute one answer the first to store it counts.
+    """
+    machine, number, nonce = [*worker.rsplit(":", 2), "", ""][:3]
+    here = bool(nonce) and machine == _machine() and number.isdecimal()
+    if not here or sys.platform == "win32":  # there is no signal that only asks there
+        return False
+    try:
+        os.kill(int(number), 0)
+    except ProcessLookupError:
+        return True
+    except (OSError, OverflowError):
+        return False
+    return False
+
+
+@cache
+def _machine() -> str:
+    """The machine, and the room on it in which numbers of processes mean something."""
+    room = ""
+    with suppress(OSError):
+        room = Path("/proc/self/ns/pid").readlink().name.strip("pid:[]")
+    return f"{socket.gethostname()}/{room}"

@@ -20,7 +20,7 @@ from typing import Any, Final, Self, TypeVar
 from discreet.curator.canonical_json import named
 from discreet.curator.ledger import account_changes, charging, create, stepping
 from discreet.curator.ledger.accounts import Account, Holder, read_holder
-from discreet.curator.ledger.charging import Turn
+from discreet.curator.ledger.charging import Turn, name_worker
 from discreet.curator.ledger.committer import Committer
 from discreet.curator.ledger.entries import Entry
 from discreet.curator.ledger.locate import believe, find_place, make_whole
@@ -39,7 +39,6 @@ from discreet.curator.ledger.store import LedgerStore
 from discreet.curator.ledger.transaction import Transaction
 from discreet.curator.ledger.verify import Report, verify
 from discreet.curator.ledger.witness import Witness
-from discreet.curator.ledger.workers import name_worker
 from discreet.errors import InputError, LedgerError
 from discreet.privacy.budgets.charges import Charge
 

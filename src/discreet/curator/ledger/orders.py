@@ -3,13 +3,16 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from discreet.curator.canonical_json import canonical, digest, named
 from discreet.curator.ledger.accounts import MEASURES
 from discreet.errors import InputError
 from discreet.privacy.budgets.charges import Charge, Measure
 from discreet.privacy.guarantees.neighbours import Neighbours
+
+if TYPE_CHECKING:
+    from discreet.curator.ledger.charge_index import ChargedOrder
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +155,7 @@ class Receipt:
 
     `sequence` is its entry. `order` is the order that was charged, by whoever asked first.
     `measured` are the noisy measurements, once they are stored and until there is an answer.
+    `filed` is all that the ledger says of a charge, where its answer was found with it.
     """
 
     sequence: int
@@ -159,3 +163,4 @@ class Receipt:
     state: State
     release: bytes | None = field(default=None, repr=False)
     measured: bytes | None = field(default=None, repr=False)
+    filed: "ChargedOrder | None" = field(default=None, repr=False, compare=False)

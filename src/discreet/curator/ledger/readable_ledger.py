@@ -1,7 +1,7 @@
 """Everything of a ledger that is read and not changed, each of one moment."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TextIO, TypeVar
+from typing import Any, Final, TextIO, TypeVar
 
 from discreet.curator.canonical_json import digest
 from discreet.curator.ledger import account_changes, charge_index, charging, stepping
@@ -45,16 +45,16 @@ class ReadableLedger:
 
     def touched(self, dataset: str, analyst: str) -> tuple[Account, ...]:
         """The accounts that an order would debit; it needs a price in the measure of each."""
+        return self._read(lambda page: _touched(page, dataset, analyst))
 
-        def work(page: Transaction) -> tuple[Account, ...]:
-            cache = AccountCache(page)
-            cache.read_accounts([(dataset, analyst)])
-            touched = tuple(cache.touched(dataset, analyst))
-            if not cache.knows(touched[-1]):
-                account_changes.check_unlike(page, [touched[-1].holder])
-            return touched
-
-        return self._read(work)
+    def standing(self, dataset: str, analyst: str) -> tuple[tuple[Account, ...], bool]:
+        """The accounts that an order would debit, and whether its dataset is retired."""
+        return self._read(
+            lambda page: (
+                _touched(page, dataset, analyst),
+                bool(_noted(page.read, _ABOUT, "retired", dataset)),
+            )
+        )
 
     def find(self, sequence: int, *, told: str | None = None) -> ChargedOrder | None:
         """One charge; with `told`, only if this analyst asked for it or was told its answer."""
@@ -132,29 +132,23 @@ class ReadableLedger:
         for entry in self.entries(after=at - 1, limit=1) if at else ():
             if entry.kind == "added" and entry.facts["table"] == table:
                 return entry
-        found = self._noted("WHERE n.kind = 'added' AND n.subject = ?", table)
+        found = self._noted(_ABOUT, "added", table)
         return found[-1] if found else None
 
     def appended(self, table: str) -> tuple[Entry, ...]:
         """The entries of all parts of a table, in order."""
-        return self._noted("WHERE n.kind = 'appended' AND n.subject = ?", table)
+        return self._noted(_ABOUT, "appended", table)
 
     def retired(self, dataset: str) -> bool:
         """Whether a dataset is asked nothing new, for ever."""
-        return bool(self._noted("WHERE n.kind = 'retired' AND n.subject = ?", dataset))
+        return bool(self._noted(_ABOUT, "retired", dataset))
 
     def noted(self, kind: str, *, after: int = 0) -> tuple[Entry, ...]:
         """Entries of a kind in `schema.NOTED`, in order, those that follow number `after`."""
         return self._noted("WHERE n.kind = ? AND n.sequence > ?", kind, after)
 
     def _noted(self, which: str, *values: str | int) -> tuple[Entry, ...]:
-        sql = f"""SELECT e.hash, e.body FROM subjects n JOIN entries e ON e.sequence = n.sequence
-        {which} ORDER BY n.sequence"""  # noqa: S608 - constants
-
-        def work(execute: Execute) -> tuple[Entry, ...]:
-            return tuple(_genuine(*row) for row in execute(sql, values))
-
-        return self._store.snapshot(work)
+        return self._store.snapshot(lambda execute: _noted(execute, which, *values))
 
     def tree_head(self) -> TreeHead:
         """The root of the Merkle tree over all entries, for a witness elsewhere to sign."""
@@ -199,6 +193,26 @@ class ReadableLedger:
 
     def _read(self, work: Callable[[Transaction], T]) -> T:
         return self._store.snapshot(lambda execute: work(Transaction(execute)))
+
+
+def _touched(page: Transaction, dataset: str, analyst: str) -> tuple[Account, ...]:
+    cache = AccountCache(page)
+    cache.read_accounts([(dataset, analyst)])
+    touched = tuple(cache.touched(dataset, analyst))
+    if not cache.knows(touched[-1]):
+        account_changes.check_unlike(page, [touched[-1].holder])
+    return touched
+
+
+_ABOUT: Final = "WHERE n.kind = ? AND n.subject = ?"
+
+
+def _noted(
+    read: Callable[..., list[tuple[Any, ...]]], which: str, *values: str | int
+) -> tuple[Entry, ...]:
+    sql = f"""SELECT e.hash, e.body FROM subjects n JOIN entries e ON e.sequence = n.sequence
+    {which} ORDER BY n.sequence"""  # noqa: S608 - constants
+    return tuple(_genuine(*row) for row in read(sql, values))
 
 
 def _genuine(hash_: str, body: str) -> Entry:

@@ -7,9 +7,8 @@ from typing import Any, Final
 
 from discreet.curator.ledger.account_changes import KINDS, carry
 from discreet.curator.ledger.account_tree import COMMITTED, ROOT, AccountTree
-from discreet.curator.ledger.accounts import MEASURES, Account, Holder
+from discreet.curator.ledger.accounts import MEASURES, Account, Holder, cap_units, cost_units
 from discreet.curator.ledger.accounts import dataset as dataset_holder
-from discreet.curator.ledger.amounts import cap_units, cost_units
 from discreet.curator.ledger.entries import Entry
 from discreet.curator.ledger.migrations import NOTED
 from discreet.privacy.budgets.charges import Charge, read_stated

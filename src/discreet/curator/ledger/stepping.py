@@ -5,11 +5,10 @@ of its bytes, and is durable before anybody is told of it.
 """
 
 from discreet.curator.canonical_json import digest
-from discreet.curator.ledger.charging import Turn
+from discreet.curator.ledger.charging import Turn, is_gone
 from discreet.curator.ledger.entries import Entry
 from discreet.curator.ledger.store import damaged
 from discreet.curator.ledger.transaction import Transaction
-from discreet.curator.ledger.workers import is_gone
 from discreet.errors import LedgerError
 
 

@@ -66,10 +66,10 @@ class ParticipationOrder(QueryOrder):
     again: int
     kind = "participation"
 
-    @property
-    def text(self) -> str:
-        """What is asked, as the ledger stores it and finds it again."""
-        return json.dumps({**json.loads(str(self.stored)), "again": self.again}, sort_keys=True)
+    def __post_init__(self) -> None:
+        QueryOrder.__post_init__(self)  # slots make another class of this one: no super()
+        counted = {**json.loads(self.text), "again": self.again}
+        object.__setattr__(self, "text", json.dumps(counted, sort_keys=True))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Questions, in SQL or Python: the first kind of order."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Final
 
@@ -19,7 +19,6 @@ from discreet.curator.client.plan_json import read_plan
 from discreet.curator.client.wire import read_terms
 from discreet.curator.ledger.accounts import Account
 from discreet.curator.ledger.orders import Order
-from discreet.curator.orders.fits.column_weights import weigh_columns
 from discreet.curator.orders.planned_orders import (
     OrderExplanation,
     OrderKind,
@@ -33,13 +32,14 @@ from discreet.engines.engine import Deadline, Engine
 from discreet.errors import DiscreetError, InputError
 from discreet.plan import canonical
 from discreet.plan.bounding import NoiseKind
-from discreet.plan.query import Query, parts_in, without_intervals
-from discreet.plan.remembered import remember
+from discreet.plan.query import Aggregate, Query, weighted, without_intervals
+from discreet.plan.reads import mentions
+from discreet.plan.remembered import SIZE, remember
 from discreet.plan.schema import Schema
 from discreet.plan.work import Work
 from discreet.privacy import Neighbours
 from discreet.privacy.budgets.charges import EPSILON, Charge, Measure
-from discreet.rationals import Real
+from discreet.rationals import Real, positive
 from discreet.sql.reader.read import read
 from discreet.sql.reader.versions import split_version
 from discreet.sql.writer.dialect import Dialect
@@ -62,6 +62,17 @@ class QueryOrder(PlannedOrder):
 
     plan: MeasurementPlan
     kind = "query"
+    tables: frozenset[str] = field(init=False, repr=False, compare=False)
+    """The names of all tables that it reads, public ones too."""
+    text: str = field(init=False, repr=False, compare=False)
+    """What is asked, as the ledger stores it and finds it again."""
+
+    def __post_init__(self) -> None:
+        plan, noise_kind = self.plan, self.plan.sets[0].noise_kind
+        query = canonical.write(plan.query)
+        stored = StoredOrder(query, plan.price, noise_kind, plan.neighbours)
+        object.__setattr__(self, "tables", stored.tables)
+        object.__setattr__(self, "text", str(stored))
 
     @property
     def guarantees(self) -> tuple[Charged, ...]:
@@ -76,23 +87,6 @@ class QueryOrder(PlannedOrder):
     def neighbours(self) -> Neighbours:
         """What its guarantees speak of."""
         return self.plan.neighbours
-
-    @property
-    def stored(self) -> StoredOrder:
-        """What is asked."""
-        plan = self.plan
-        text, noise_kind = canonical.write(plan.query), plan.sets[0].noise_kind
-        return StoredOrder(text, plan.price, noise_kind, plan.neighbours)
-
-    @property
-    def tables(self) -> frozenset[str]:
-        """The names of all tables that it reads, public ones too."""
-        return self.stored.tables
-
-    @property
-    def text(self) -> str:
-        """What is asked, as the ledger stores it and finds it again."""
-        return str(self.stored)
 
     def decisions(self) -> Mapping[str, Any]:
         """How it will be measured."""
@@ -215,7 +209,7 @@ def _read_terms(facts: Mapping[str, Any]) -> Terms:
         ) from None
 
 
-@remember(512, parts_in)
+@remember(512, SIZE)
 def _with_outputs(question: Query) -> Query:
     if question.outputs or question.then is not None:
         return question
@@ -250,7 +244,7 @@ def plan_query(question: Query, terms: Terms, at: QuoteContext) -> QueryOrder:
     return _planned(query, price, about, noise_kinds, measure, people, at.dialect)
 
 
-@remember(512, parts_in)
+@remember(512, SIZE)
 def _planned(
     query: Query,
     price: Price,
@@ -299,3 +293,51 @@ def noise_kinds_for(touched: Sequence[Account], delta: Fraction) -> tuple[NoiseK
     """The kinds of noise that all accounts can pay for: epsilon buys Laplace noise alone."""
     pure = any(account.measure == EPSILON for account in touched)
     return (NoiseKind.LAPLACE,) if pure or not delta else tuple(NoiseKind)
+
+
+# --- weights of columns -------------------------------------------------------------------------
+
+_LIGHTEST, _HEAVIEST = Fraction(1, 10**6), Fraction(10**6)
+
+
+def weigh_columns(query: Query, weights: Mapping[str, Real]) -> Query:
+    """The question with weights on what its shown columns are computed from.
+
+    Edge cases: a column that is computed from several aggregates weighs each of them; an aggregate
+    of several columns has the largest of their weights. Weights that are all 1 change nothing. An
+    aggregate that is not shown itself can be named too.
+    """
+    shown = _uses(query) if weights else {}
+    uses = {**{one.name: [one.name] for one in query.aggregates}, **shown}
+    found: dict[str, Fraction] = {}
+    for name, weight in weights.items():
+        if name not in uses:
+            raise InputError(
+                f"no column of numbers is called {name!r:.80}",
+                why=f"they are {', '.join(shown)}",
+                fix="weigh one of them",
+            )
+        for aggregate in uses[name]:
+            found[aggregate] = max(found.get(aggregate, Fraction(0)), positive(weight, "weight"))
+    weighed = weighted(query, found) if found else query  # the very same is planned once
+    for one in weighed.aggregates:
+        _check_weight(one)
+    return weighed
+
+
+def _check_weight(aggregate: Aggregate) -> None:
+    """Refuse weights that no split of a budget can follow, whoever wrote them."""
+    if not _LIGHTEST <= aggregate.weight <= _HEAVIEST:
+        raise InputError(
+            f"the weight of {aggregate.name} is out of reach",
+            why=f"weights are from {float(_LIGHTEST):g} to {float(_HEAVIEST):g}",
+            fix="pass a weight such as 4",
+        )
+
+
+def _uses(query: Query) -> dict[str, list[str]]:
+    """The aggregates that each shown column is computed from, for those that have any."""
+    names = [one.name for one in query.aggregates]
+    uses = {out.name: mentions(out.expression) for out in outputs_of(query)}
+    used = {name: [one for one in names if one in seen] for name, seen in uses.items()}
+    return {name: found for name, found in used.items() if found}

@@ -31,7 +31,7 @@ from discreet.curator.people.person_charges import ByAccount, class_costs
 from discreet.engines.engine import Session
 from discreet.plan import relations as rel
 from discreet.plan.kinds import Kind
-from discreet.plan.query import Query, key_types, measured_in
+from discreet.plan.query import Query, measured_in
 from discreet.plan.reads import mentions
 from discreet.plan.schema import PERSON
 from discreet.sql.writer.compile import WRITTEN_KEYS
@@ -82,7 +82,7 @@ class ReadCharge:
     @cached_property
     def batch(self) -> "Batch | None":
         """What charges of one batch have in common; None for one that is read by itself."""
-        private = {table.name for one in self.sets for table in rel.tables_of(_query(one).relation)}
+        private = {table.name for one in self.sets for table in _query(one).relation.facts.tables}
         nodes = [n for one in self.sets for n in rel.nodes_of(_query(one).relation)[0]]
         if len(private) > 1 or not all(isinstance(node, _OF_ROWS) for node in nodes):
             return None
@@ -93,7 +93,7 @@ class ReadCharge:
         if quoted or any(one.is_salted for one in self.sets):
             return None
         columns = {name for one in self.sets for name in _mentioned(_query(one))}
-        table = rel.tables_of(_query(self.sets[0]).relation)[0]
+        table = _query(self.sets[0]).relation.facts.tables[0]
         read = tuple(name for name in table.columns if name in columns)
         return Batch(self.tables, self.dataset, self.version, name, read)
 
@@ -221,7 +221,7 @@ def _form(one: SetStatements) -> tuple[Any, ...]:
     kinds = [(type(s), getattr(s, "where", None) is None) for s in one.compiled.statistics]
     keys = [
         (of.kind, of.keys if len(of.keys or ()) > WRITTEN_KEYS else None)
-        for of in key_types(_query(one))
+        for of in _query(one).key_types
     ]
     return bounds, tuple(one.measured(bounds)), tuple(kinds), tuple(keys)
 

@@ -391,7 +391,7 @@ class PersonAccounts:
         plan = MeasurementPlan.from_dict(order.decisions, query, asked.price, asked.neighbours)
         salt, dialect = (
             charge_salt(self._key, entry.sequence),
-            self._data_store.dialect(asked.tables),
+            self._data_store.dialect(used),
         )
         sets = [SetStatements.of(one, dialect, salt, participants=True) for one in plan.sets]
         return ReadCharge(entry, tuple(sets), asked.tables, order.data_version)

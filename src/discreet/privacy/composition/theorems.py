@@ -30,9 +30,10 @@ def counted_parts(parts: Guarantee | Iterable[Part]) -> list[tuple[Guarantee, in
     return [_counted(*one) if isinstance(one, tuple) else _counted(one) for one in listed]
 
 
-def _counted(part: Any, count: int = 1, *more: Any) -> tuple[Guarantee, int]:
+def _counted(part: Any, count: Any = 1, *more: Any) -> tuple[Guarantee, int]:
     if isinstance(part, Guarantee) and not more:
-        return part, whole(count, "count", at_least=1)
+        once = type(count) is int and count == 1  # as most are
+        return part, 1 if once else whole(count, "count", at_least=1)
     raise InputError(
         f"a {type(part).__name__} in a composition",
         why="only guarantees compose",

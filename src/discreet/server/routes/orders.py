@@ -98,4 +98,4 @@ def place_order(
         lambda: window.offer_order(order.kind, order.spec, caller.name), order.size
     )
     receipt = window.charge(offer, request_name(caller.name, key))
-    return place(window, receipt, request, caller, prefer, accept)
+    return place(window, offer, receipt, request, caller, prefer, accept)

@@ -13,6 +13,8 @@ from discreet.curator.client import wire
 from discreet.curator.client.explanation_json import write_explanation
 from discreet.curator.ledger.charge_index import NEWEST
 from discreet.curator.ledger.orders import Receipt, State, request_name
+from discreet.curator.orders.planned_orders import PlannedOrder
+from discreet.curator.pricing import Offer
 from discreet.curator.reports import json_views
 from discreet.server.app_state import app_state_of
 from discreet.server.error_replies import missing
@@ -90,11 +92,12 @@ def ask(
     if isinstance(offer, Release):
         return tell_public(offer, question.sql or "", caller, accept)
     receipt = window.charge(offer, request_name(caller.name, key))
-    return place(window, receipt, request, caller, prefer, accept)
+    return place(window, offer, receipt, request, caller, prefer, accept)
 
 
 def place(
     window: AsyncSession,
+    offer: Offer[PlannedOrder],
     receipt: Receipt,
     request: Request,
     caller: Caller,
@@ -108,7 +111,7 @@ def place(
         del receipt  # and the answer with it: it is read again when it is its turn
         return look(sequence, request, caller, accept)
     release = asking_of(request, caller).pursued(receipt, waits=waits)
-    return _told(window, receipt, release, caller, accept, stored=receipt.release)
+    return _told(window, receipt, release, caller, accept, offer.share, stored=receipt.release)
 
 
 @router.get("/queries/{charge}", responses=TELLS, response_class=Response)
@@ -138,7 +141,7 @@ def remeasure(
     receipt = window.charge(offer)
     fresh = asking.pursued(receipt, waits=True)
     merged = None if fresh is None else window.merged(receipt.order, as_table(fresh), caller.name)
-    return _told(window, receipt, merged, caller, accept)
+    return _told(window, receipt, merged, caller, accept, offer.share)
 
 
 @router.delete("/queries/{charge}", status_code=204, response_class=Response)
@@ -162,11 +165,12 @@ def _told(
     release: BaseRelease | None,
     caller: Caller,
     accept: str | None,
+    share: float | None,
     *,
     stored: bytes | None = None,
 ) -> Response:
-    filed = None if release is None else window.find(receipt.sequence)
+    filed = None if release is None else receipt.filed or window.find(receipt.sequence)
     if release is None or filed is None:  # and the ledger, which may be stuck, is not asked
         return pending(receipt.sequence)
-    new, share = receipt.state is State.CHARGED, window.share(filed)
+    new = receipt.state is State.CHARGED
     return tell(release, filed, caller, accept, charged=new, share=share, stored=stored)

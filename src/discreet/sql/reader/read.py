@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from discreet.errors import DiscreetError, InputError, QueryRefused
 from discreet.plan.answer_program import Program
-from discreet.plan.query import Query, tables_in
+from discreet.plan.query import Query
 from discreet.plan.relations import Relation
 from discreet.plan.released_tables import ReleasedTable
 from discreet.plan.schema import Schema
@@ -91,7 +91,7 @@ def _read(
     syntax.finish()
     check_words(syntax, tokens)
     try:
-        schema.check_same_people(table.name for table in tables_in(query))
+        schema.check_same_people(table.name for table in query.tables)
     except InputError as wrong:
         raise _refused(wrong, "people", text) from None
     work = bound_work(query, MOST_ROWS_EACH)

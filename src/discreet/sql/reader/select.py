@@ -16,7 +16,7 @@ from sqlglot import exp
 from discreet.errors import InputError
 from discreet.plan.answer_program import Program
 from discreet.plan.expressions import Column, Expression
-from discreet.plan.relations import FilterRows, Named, Project, Relation, columns_of, unit_of
+from discreet.plan.relations import FilterRows, Named, Project, Relation, columns_of
 from discreet.plan.schema import PersonPeriod
 from discreet.plan.spread_rows import SpreadRows
 from discreet.sql.reader.aggregated_select import AMBIGUOUS, LIMIT, ORDER, AggregatedSelect
@@ -79,7 +79,7 @@ class SelectReader:
         if whose and self.whole:
             raise self.syntax.refuse(whose[0][1], _PER_PERSON_OUTPUT)
         per_person = any(column.owns for column, _ in whose)
-        unit = unit_of(self.relation)
+        unit = self.relation.facts.unit
         apart = isinstance(unit, PersonPeriod) and Column(unit.column) in groups.keys
         found = AggregatedSelect(self, groups, per_person=per_person).read()
         if isinstance(found, Answer) and (whose or apart):

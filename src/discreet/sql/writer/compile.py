@@ -20,10 +20,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from discreet.plan.bounding import FULL, has_known_keys, is_by_row, largest_weight
+from discreet.plan.bounding import FULL, largest_weight
 from discreet.plan.expressions import Expression, Function
 from discreet.plan.kinds import INT64, Kind, Value
-from discreet.plan.query import Query, key_types
+from discreet.plan.query import Query
 from discreet.plan.relations import columns_of
 from discreet.plan.schema import PERSON
 from discreet.plan.statistics import Distinct, DistinctTotal, People, Ranks, Rows, Statistic, Total
@@ -37,6 +37,9 @@ SECRET = "<secret>"  # noqa: S105 - stands for the salt, which is drawn when the
 
 WRITTEN_KEYS = 1000
 """The longest list of keys that is written out; longer ones are tables of the session."""
+
+FEW_KEYS = 32
+"""The longest list of keys in which a group's place is written out, not joined."""
 
 _BY_ROWS = (Rows, Total, Ranks)
 """Statistics that a limit on rows weighs; one on groups weighs people."""
@@ -66,16 +69,6 @@ class CompiledQuery:
     salt: str = SECRET
     participants: bool = False
 
-    @cached_property
-    def by_row(self) -> bool:
-        """Whether each row is protected by itself."""
-        return is_by_row(self.query)
-
-    @cached_property
-    def known(self) -> bool:
-        """Whether all values of all keys are public."""
-        return has_known_keys(self.query)
-
     @property
     def keys(self) -> list[str]:
         """The names of the key columns in every statement."""
@@ -90,11 +83,11 @@ class CompiledQuery:
         for name, key in zip(self.keys, self.query.keys, strict=True):
             parts.append(f"{self.dialect.render(key.expression, scope)} AS {name}")
         text = f"SELECT {', '.join([*parts, *columns]) or '1'} FROM ({self._relation}) AS r"
-        if self.by_row and self.known:
+        if self.query.is_by_row and self.query.has_known_keys:
             return text  # what is no known key finds no place later, at no cost a row
         known = [
             self._listed(i, of.keys, of.kind)
-            for i, of in enumerate(key_types(self.query))
+            for i, of in enumerate(self.query.key_types)
             if of.keys is not None
         ]
         return f"SELECT * FROM ({text}) AS r WHERE {' AND '.join(known)}" if known else text
@@ -218,7 +211,7 @@ class CompiledQuery:
         return {name: saturated(name, self.dialect) for name in names}
 
     def _sums(self) -> str:
-        if self.by_row:
+        if self.query.is_by_row:
             parts = {i: f"{self._sum(i)} * {FULL}" for i in self._of(Rows, Total)}
             parts |= {i: f"COUNT(*) FILTER (WHERE p{i}) * {FULL}" for i in self._of(People)}
             source = f"({self.parts()}) AS r"
@@ -258,10 +251,10 @@ class CompiledQuery:
         columns = ", ".join([*self._owner, *self.keys, f"{place} AS cell"])
         source = f"(SELECT {columns} FROM ({rows}) AS r) AS r"
         weight = self.dialect.literal(FULL, Kind.INTEGER)
-        if not self.by_row and not self.known:
+        if not self.query.is_by_row and not self.query.has_known_keys:
             match = self._same("r", "p", [self._person, *self.keys])
             source = self.dialect.matching(source, "pairs AS p", match)
-        if not self.by_row:
+        if not self.query.is_by_row:
             source, weight = f"{source}{self._join('heavy', 'h')}", f"COALESCE(h.w, {weight})"
         summed = ["cell", f"{saturated(self.dialect.sum(weight), self.dialect)} AS weight"]
         grouped = self._grouped(summed, f"{source} WHERE cell IS NOT NULL", extra=1)
@@ -273,7 +266,7 @@ class CompiledQuery:
         """How many different values each released group has, or their sum, of `limit` a person."""
         value = self.dialect.render(statistic.value, columns_of(self.query.relation))
         rows = self.rows([f"{value} AS v", f"{self._holds(statistic.where)} AS counts"])
-        if self.by_row:
+        if self.query.is_by_row:
             source = f"({rows}) AS r WHERE counts"
         else:
             columns = ", ".join([self._person, *self.keys, "v"])
@@ -324,20 +317,32 @@ class CompiledQuery:
     def placed_totals(self) -> str:
         """The totals of groups whose keys are known, by the place of their combination, in order.
 
-        The known values of key i are the session's table `d{i}`, with columns `c` (place) and `k`.
-        Groups without rows are not among them; where there is nothing to group by, all rows are one
-        group.
+        More than `FEW_KEYS` values of key i are the session's table `d{i}`, with columns `c` (its
+        place) and `k`. Groups without rows are not among them; where there is nothing to group by,
+        all rows are one group.
         """
         zeros = [f"COALESCE({text}, 0) AS {name}" for name, text in self._saturated().items()]
         if not self.keys:
             shown = ", ".join([f"{self.dialect.literal(0, Kind.INTEGER)} AS place", *zeros])
             return f"SELECT {shown} FROM ({self._sums()}) AS t"
         place, joins = "", ""
-        for i, of in enumerate(key_types(self.query)):
-            place = f"({place} * {len(of.keys or ())} + d{i}.c)" if place else f"d{i}.c"
-            joins += f" JOIN d{i} ON {self.dialect.same(f't.k{i}', f'd{i}.k')}"
+        for i, of in enumerate(self.query.key_types):
+            own, keys = f"d{i}.c", of.keys or ()
+            if 0 < len(keys) <= FEW_KEYS:
+                own = self._written_place(f"t.k{i}", keys, of.kind)
+            else:
+                joins += f" JOIN d{i} ON {self.dialect.same(f't.k{i}', f'd{i}.k')}"
+            place = f"({place} * {len(keys)} + {own})" if place else own
         shown = ", ".join([f"{place} AS place", *zeros])
-        return f"SELECT {shown} FROM ({self._sums()}) AS t{joins} ORDER BY place"
+        rows = f"SELECT {shown} FROM ({self._sums()}) AS t{joins}"
+        return f"SELECT * FROM ({rows}) AS t WHERE place IS NOT NULL ORDER BY place"
+
+    def _written_place(self, name: str, keys: Sequence[Value], kind: Kind) -> str:
+        """The place of a key among a few, NULL for any other."""
+        return self.dialect.choose(
+            (self.dialect.is_one_of(name, [key], kind), self.dialect.literal(place, Kind.INTEGER))
+            for place, key in enumerate(keys)
+        )
 
     # --- texts ----------------------------------------------------------------------------------
 
@@ -347,7 +352,7 @@ class CompiledQuery:
 
     @property
     def _key_kinds(self) -> dict[str, Kind]:
-        kinds = [of.kind for of in key_types(self.query)]
+        kinds = [of.kind for of in self.query.key_types]
         return dict(zip(self.keys, kinds, strict=True))
 
     @property
@@ -357,7 +362,7 @@ class CompiledQuery:
     @property
     def _owner(self) -> list[str]:
         """The person's column, where rows have a person."""
-        return [] if self.by_row else [self._person]
+        return [] if self.query.is_by_row else [self._person]
 
     def _sum(self, place: int) -> str:
         """The sum over rows of a statistic, wide; 0 where no row counts."""

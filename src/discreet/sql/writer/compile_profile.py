@@ -58,7 +58,7 @@ class CompiledProfile:
     def weights(self, limit: int) -> list[Kept]:
         """The people over a limit on rows, and their weights."""
         compiled = self._compiled
-        return [] if compiled.by_row else compiled.weights(limit, 1, square=False)
+        return [] if compiled.query.is_by_row else compiled.weights(limit, 1, square=False)
 
     def block(self, names: Sequence[str]) -> str:
         """Weights and values of some columns, row by row."""
@@ -86,7 +86,7 @@ class CompiledProfile:
         """Rows with their weight `w` before these columns."""
         full = self.dialect.literal(FULL, Kind.INTEGER)
         weight, join = full, ""
-        if not self._compiled.by_row:
+        if not self._compiled.query.is_by_row:
             person = self.dialect.identifier(PERSON)
             weight, join = f"COALESCE(h.w, {full})", f" LEFT JOIN heavy AS h USING ({person})"
         rows = self._compiled.rows(columns)

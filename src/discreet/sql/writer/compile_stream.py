@@ -12,10 +12,10 @@ values of each key. Sums are integers, and nothing depends on the order of rows.
 from dataclasses import dataclass
 from functools import cached_property
 
-from discreet.plan.bounding import FULL, is_by_row, largest_weight
+from discreet.plan.bounding import FULL, largest_weight
 from discreet.plan.expressions import Column, Function, Truncate, Unit
 from discreet.plan.kinds import Kind
-from discreet.plan.query import Query, key_types
+from discreet.plan.query import Query
 from discreet.plan.relations import columns_of
 from discreet.plan.schema import PART, PERSON
 from discreet.plan.statistics import Statistic
@@ -42,7 +42,7 @@ class CompiledStream:
 
     @cached_property
     def _by_row(self) -> bool:
-        return is_by_row(self.query)
+        return self.query.is_by_row
 
     @property
     def _person(self) -> str:
@@ -95,7 +95,7 @@ class CompiledStream:
         names = ", ".join(["step", *keys])
         grouped = f"SELECT {names}, {total} FROM {source} GROUP BY {names}"
         place, joins = "", ""
-        for i, of in enumerate(key_types(self.query)):
+        for i, of in enumerate(self.query.key_types):
             place = f"({place} * {len(of.keys or ())} + d{i}.c)" if place else f"d{i}.c"
             joins += f" JOIN d{i} ON {self.dialect.same(f't.k{i}', f'd{i}.k')}"
         sums = ", ".join(f"{saturated(f't{i}', self.dialect)} AS t{i}" for i in places)

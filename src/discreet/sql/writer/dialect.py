@@ -26,6 +26,9 @@ class Dialect(ABC):
     longest: ClassVar[int]
     """Places and counts in texts are held to this, which no text reaches: engines fail beyond."""
 
+    keeps_in_tables: ClassVar[bool] = False
+    """Whether a session writes what it keeps to a table: more work than a small question is."""
+
     types: ClassVar[Mapping[Kind, str]] = {
         Kind.BOOLEAN: "BOOLEAN",
         Kind.INTEGER: "BIGINT",

@@ -66,7 +66,7 @@ def _render(relation: rel.Relation, sources: Sequence[str], dialect: Dialect, sa
 
 def _person(relation: rel.Relation, dialect: Dialect, prefix: str = "") -> list[str]:
     """The person's column, where rows have a person."""
-    if isinstance(rel.unit_of(relation), EachRow):
+    if isinstance(relation.facts.unit, EachRow):
         return []
     return [prefix + dialect.identifier(PERSON)]
 

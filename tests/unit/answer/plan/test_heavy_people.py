@@ -95,7 +95,7 @@ def test_the_same_statements_run_with_and_without_somebody_with_very_many_rows(t
         answer(query, engine(heavy), Price(1, 1e-6))
         ran.append(list(engine(heavy).ran))
     assert ran[0] == ran[1]
-    assert len(ran[0]) >= 2
+    assert ran[0]
 
 
 @pytest.mark.parametrize("text", QUESTIONS.values(), ids=QUESTIONS)

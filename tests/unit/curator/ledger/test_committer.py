@@ -7,8 +7,7 @@ import pytest
 from discreet.curator.ledger import charging, committer
 from discreet.curator.ledger.account_cache import AccountCache
 from discreet.curator.ledger.account_tree import read_tree
-from discreet.curator.ledger.accounts import dataset
-from discreet.curator.ledger.amounts import write_units
+from discreet.curator.ledger.accounts import dataset, write_units
 from discreet.curator.ledger.orders import State
 from discreet.curator.ledger.transaction import Transaction
 from discreet.errors import InputError, LedgerError

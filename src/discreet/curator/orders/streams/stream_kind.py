@@ -23,11 +23,10 @@ from discreet.curator.orders.streams.stream_orders import (
 from discreet.curator.orders.streams.stream_reading import COARSEST
 from discreet.errors import DiscreetError, InputError, QueryRefused
 from discreet.plan import canonical
-from discreet.plan.bounding import group_count, has_known_keys
 from discreet.plan.expressions import Column
 from discreet.plan.kinds import Kind
 from discreet.plan.query import AggregateFunction, Query
-from discreet.plan.relations import columns_of, tables_of
+from discreet.plan.relations import columns_of
 from discreet.plan.schema import PERIODS, KeyPath, PersonPeriod, Schema, distinct
 from discreet.plan.work import Work
 from discreet.privacy import Neighbours
@@ -159,7 +158,7 @@ def _read_stream(said: Mapping[str, Any], query: Query) -> UnpricedStream:
             why=f"{column} has no bounds whose lower end it could begin with",
             fix="pass since=date(2026, 1, 1)",
         )
-    stated = tables_of(query.relation)[0].limits
+    stated = query.relation.facts.tables[0].limits
     rows = said.get("max_rows", (stated.max_groups or 1) * (stated.max_rows or 1))
     order = StreamOrder(
         query,
@@ -181,7 +180,7 @@ def _check_counts(query: Query) -> None:
     """Refuse what continual counting does not answer, before anything is charged."""
     shown = {*(key.name for key in query.keys), *(one.name for one in query.aggregates)}
     plain = all(out.expression == Column(out.name) and out.name in shown for out in query.outputs)
-    unit = tables_of(query.relation)[0].unit
+    unit = query.relation.facts.tables[0].unit
     simple = query.aggregates and all(one.measure in _ADDED_UP for one in query.aggregates)
     more = query.having or query.order or query.limit is not None or query.offset
     if isinstance(unit, KeyPath):
@@ -189,7 +188,7 @@ def _check_counts(query: Query) -> None:
     elif not simple or not plain or more or len(query.sets) > 1:
         what = "of more than counts and sums"
         fix = "ask SELECT city, COUNT(*), SUM(x) FROM ... GROUP BY city"
-    elif not has_known_keys(query):
+    elif not query.has_known_keys:
         what, fix = "whose groups are not listed", "declare Keys([...]) for its columns"
     else:
         return
@@ -203,7 +202,7 @@ def _check_counts(query: Query) -> None:
 
 def _check_calendar(order: StreamOrder) -> None:
     periods = len(order.calendar) if order.since <= order.until else 0
-    numbers = periods * group_count(order.query) * len(order.query.aggregates)
+    numbers = periods * order.query.group_count * len(order.query.aggregates)
     if not 0 < periods <= MOST_PERIODS or numbers > MOST_NUMBERS:
         raise InputError(
             f"a standing question over {periods:,} periods and {numbers:,} numbers",
@@ -214,7 +213,7 @@ def _check_calendar(order: StreamOrder) -> None:
 
 def _date_column(query: Query, said: str | None) -> str:
     """The column that tells the period of a row: the one that is named, the unit's, or the only."""
-    scope, [table, *_] = columns_of(query.relation), tables_of(query.relation)
+    scope, [table, *_] = columns_of(query.relation), query.relation.facts.tables
     times = [name for name, of in scope.items() if of.kind.is_time]
     if said is None and isinstance(table.unit, PersonPeriod):
         said = table.unit.period

@@ -27,7 +27,7 @@ from discreet.mechanisms import Gaussian
 from discreet.mechanisms.continual import FactorizedCount
 from discreet.mechanisms.prefix_sums import BITS
 from discreet.plan import canonical
-from discreet.plan.bounding import FULL, group_count, is_by_row
+from discreet.plan.bounding import FULL
 from discreet.plan.calendar import beginnings
 from discreet.plan.expressions import Unit
 from discreet.plan.kinds import Kind
@@ -74,7 +74,7 @@ class StreamOrder(PlannedOrder):
     @cached_property
     def reading(self) -> StreamQuery:
         """How rows are read."""
-        by_row = is_by_row(self.query)
+        by_row = self.query.is_by_row
         bounds = (1, 1) if by_row else (self.max_periods, self.max_rows)
         return StreamQuery(self.query, self.column, self.every, *bounds, self.grid_bits)
 
@@ -174,7 +174,7 @@ class StreamOrder(PlannedOrder):
         [first, *more] = columns.values()
         facts = {
             "periods": periods,
-            "groups": group_count(self.query),
+            "groups": self.query.group_count,
             **first,
             "new_question_each_period_epsilon": float(self.asked_for.epsilon * periods),
             **({"columns": columns} if more else {}),

@@ -16,7 +16,7 @@ from discreet.engines.engine import ARROW, Session
 from discreet.errors import InputError
 from discreet.plan.bounding import FULL
 from discreet.plan.kinds import Kind, Range, Type
-from discreet.plan.query import AggregateFunction, Query, key_types
+from discreet.plan.query import AggregateFunction, Query
 from discreet.plan.relations import FilterRows, JoinPublic, Relation, Scan, columns_of
 from discreet.plan.schema import PART, Table
 from discreet.plan.statistics import Rows, Total, plain_total, present
@@ -124,7 +124,7 @@ class StreamQuery:
         compiled = CompiledStream(self._compiled_query, self.statistics, *bounds, dialect)
         for one in compiled.kept:
             session.keep(*one)
-        groups = prod(len(of.keys or ()) for of in key_types(self.query))
+        groups = prod(len(of.keys or ()) for of in self.query.key_types)
         found = np.zeros((len(calendar), len(self.scales), groups), dtype=object)
         for batch in session.stream(compiled.totals):
             step, place, *sums = (c.to_numpy(zero_copy_only=False) for c in batch.columns)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.curator.ledger.amounts import MOST, cap_units, cost_units, read_units, write_units
+from discreet.curator.ledger.accounts import MOST, cap_units, cost_units, read_units, write_units
 from discreet.errors import InputError
 from discreet.privacy.budgets.charges import EPSILON, UNITS, Charge
 
