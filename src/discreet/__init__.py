@@ -4,7 +4,7 @@
 >>> dp.Laplace(epsilon=0.5, sensitivity=1).error(0.95)
 6.0
 
-Names are imported from their rooms when they are first used, so that `import discreet` is quick.
+Names are imported from their packages when they are first used, so that `import discreet` is quick.
 """
 
 from importlib import import_module
@@ -125,7 +125,7 @@ _HOMES = {
         ),
     ],
 }
-_HOME = {name: room for room, names in _HOMES.items() for name in names}
+_HOME = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
     "GDP",
@@ -219,7 +219,7 @@ def __getattr__(name: str) -> object:
 
 
 def load_ipython_extension(shell: object) -> None:
-    """What `%load_ext discreet` calls: cells that begin with %%discreet hold SQL."""
+    """Register the %%discreet cell magic; called by `%load_ext discreet`."""
     from discreet.notebook import load  # noqa: PLC0415 - for notebooks
 
     load(shell)

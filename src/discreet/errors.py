@@ -87,11 +87,11 @@ class BudgetError(DiscreetError):
 
 
 class LedgerError(DiscreetError):
-    """What was spent cannot be read, written or believed, so nothing is answered."""
+    """The ledger cannot be read, written or trusted, so nothing is answered."""
 
 
 class AccessError(DiscreetError):
-    """Whoever asks has not been let in, or not this far; nothing was computed."""
+    """The caller is not authenticated or not allowed; nothing was computed."""
 
 
 class ServiceError(DiscreetError):

@@ -39,7 +39,7 @@ _LINE: Final = _options()
 
 
 def ask_cell(line: str, sql: str, names: Mapping[str, Any]) -> tuple[Any, str | None]:
-    """What a cell asks for, and the name under which it is to be kept."""
+    """The answer to a cell, and the variable to keep it in."""
     from discreet.answer.plan.accuracy import Accuracy  # noqa: PLC0415 - heavy room
 
     try:

@@ -1,4 +1,4 @@
-"""What a user typed, as the exact rational they meant.
+"""Read a number as the exact rational that its user typed.
 
 Privacy parameters are rationals. An int, a Fraction or a Decimal is one already; a float is read
 as the decimal it prints as, so 0.1 is 1/10 and not 3602879701896397/36028797018963968.

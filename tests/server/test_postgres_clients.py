@@ -1,4 +1,4 @@
-"""The clients that people have, unchanged, over the Postgres door: psql, psycopg, SQLAlchemy with
+"""The clients that people have, unchanged, over Postgres: psql, psycopg, SQLAlchemy with
 pandas, JDBC and dbt."""
 
 import os

@@ -36,7 +36,7 @@ _VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class MeasurementPlan:
-    """What will be measured for a question, and at what price: public facts alone.
+    """The measurements of a question and their price: public facts alone.
 
     Guarantee:
         `guarantees` bound what measuring gives away, whatever the data and whatever bounds a first
@@ -81,11 +81,11 @@ class MeasurementPlan:
     # --- before data is touched -------------------------------------------------------------------
 
     def charge(self, measure: Measure) -> Charge:
-        """What all of it costs in a measure."""
+        """The cost of the whole plan in one measure."""
         return price_sum(self.guarantee, measure)
 
     def explain(self, dialect: Dialect) -> Explanation:
-        """What it will cost and how well it will be answered."""
+        """Cost and expected error, before anything is charged."""
         told = explain(self.query, self.price, self.neighbours, self.sets, dialect)
         if not self.participants:
             return told
@@ -149,7 +149,7 @@ class MeasurementPlan:
     # --- as text ----------------------------------------------------------------------------------
 
     def to_dict(self) -> dict[str, Any]:
-        """What was decided beside the question, as plain JSON with tags that never change."""
+        """The decisions of the plan as plain JSON, with tags that never change."""
         people = {"participants": True} if self.participants else {}
         return {"version": _VERSION, "sets": [one.to_dict() for one in self.sets], **people}
 
@@ -157,7 +157,7 @@ class MeasurementPlan:
     def from_dict(
         stored: Mapping[str, Any], query: Query, price: Price, neighbours: Neighbours
     ) -> "MeasurementPlan":
-        """What `to_dict` wrote for a question; InputError for all else."""
+        """Read what `to_dict` wrote for a question; InputError for anything else."""
         if not isinstance(stored, Mapping) or stored.get("version") != _VERSION:
             raise _unreadable("another version of this package wrote it")
         try:

@@ -169,7 +169,7 @@ class Untrained:
 
     @staticmethod
     def on(train: Examples) -> "Untrained":
-        """For these training examples."""
+        """The classifier trained on these examples."""
         return Untrained(frozenset(row.tobytes() for row in train.features))
 
     def __call__(self, features: Signs, labels: Signs) -> Reals:

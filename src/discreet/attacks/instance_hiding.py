@@ -106,7 +106,7 @@ def _shares(mixture: Reals, members: NDArray[np.bool_], images: Reals) -> Reals:
 
 
 def _alike(pixels: Reals) -> NDArray[np.bool_]:
-    """Which mixtures share an image: those whose correlation is nearer to the high ones."""
+    """Pairs of mixtures that share an image, by correlation."""
     sizes = np.abs(pixels) - np.abs(pixels).mean(axis=0)
     sizes -= sizes.mean(axis=1, keepdims=True)
     sizes /= np.linalg.norm(sizes, axis=1, keepdims=True) + 1e-12
@@ -122,7 +122,7 @@ def _alike(pixels: Reals) -> NDArray[np.bool_]:
 
 
 def _cliques(alike: NDArray[np.bool_], many: int) -> NDArray[np.bool_]:
-    """Which of `many` images are in which mixture (a row each): the two most in common with it."""
+    """For each mixture, the two of `many` images that it most likely contains."""
     found = np.zeros((len(alike), many), dtype=np.bool_)
     for column in range(many):
         found[:, column] = _largest(alike, found)
@@ -147,12 +147,12 @@ def _largest(alike: NDArray[np.bool_], found: NDArray[np.bool_]) -> NDArray[np.b
 
 
 def _texture(images: Reals, pattern: Bits) -> Reals:
-    """What is left of images without the pattern."""
+    """Images without the shared pattern."""
     return np.asarray(images - pattern * (images * pattern).mean(axis=1, keepdims=True))
 
 
 def _aligned(found: Reals, images: Reals) -> Bits:
-    """For every image the recovered one that is most like it."""
+    """For every image, the recovered one that is most like it."""
     return np.asarray((images @ found.T / (1e-9 + np.linalg.norm(found, axis=1))).argmax(axis=1))
 
 

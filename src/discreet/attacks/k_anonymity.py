@@ -29,7 +29,7 @@ def classes(
 
 
 def _value(row: Row, name: str) -> Hashable:
-    """What a row says; NaN is None, as it would differ from itself and count again every time."""
+    """A comparable value of a cell; NaN becomes None, since NaN differs from itself."""
     if name not in row:
         raise InputError(f"a row without {name}", why="all are compared by it", fix="name a column")
     value = row[name]
@@ -55,7 +55,7 @@ def homogeneous(
 
 
 def candidates(*releases: Iterable[Hashable]) -> set[Hashable]:
-    """What somebody can have who is in all of these classes, one from each release."""
+    """Sensitive values possible for somebody who is in all of these classes."""
     return set.intersection(*(set(values) for values in releases))
 
 

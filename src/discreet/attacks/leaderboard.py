@@ -41,7 +41,7 @@ class Leaderboard:
         return Outcome(learnt, 0.5, self.promise.of_bit(), self.examples)
 
     def submissions(self, effort: int) -> Bits:
-        """What is submitted, a row each; it waits for no score."""
+        """All submissions, a row each; none depends on a score."""
         return np.stack(list(self._submitted(effort)))
 
     def _submitted(self, effort: int) -> Iterator[Bits]:

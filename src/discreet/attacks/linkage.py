@@ -16,7 +16,7 @@ STARS = 5
 
 @dataclass(frozen=True, slots=True)
 class Ratings:
-    """Who rated which film with how many stars on which day, one position a rating."""
+    """Ratings as arrays: person, film, stars and day."""
 
     person: Bits
     film: Bits
@@ -52,7 +52,7 @@ class Ratings:
 
 @dataclass(frozen=True, slots=True)
 class Suspicion:
-    """What an attacker heard of a target, `right` of it true at least, and a rating to be learnt.
+    """What the attacker heard about a target, at least `right` of it true, and a rating to learn.
 
     Days may be off by `days`.
     """
@@ -138,7 +138,7 @@ class Linkage:
         return Outcome(inside / effort, outside / effort, bound, effort)
 
     def _suspicion(self, theirs: Ratings, draws: SplitMix64) -> Suspicion:
-        """What the attacker knows of a target, and a rating that they do not know."""
+        """What the attacker knows about a target, and a rating that they do not know."""
         order = draws.order(theirs.film.size)
         known = theirs.where(order[1 : 1 + self.known])
         off = draws.below(2 * self.days + 1, known.film.size) - self.days
@@ -151,7 +151,7 @@ class Linkage:
         return Suspicion(heard, right, self.days, *learnt)
 
     def _confirmed(self, answers: Ratings | Counts, suspicions: list[Suspicion]) -> list[bool]:
-        """Which of the suspicions the records, or the answers, confirm."""
+        """The suspicions that the records, or the answers, confirm."""
         if not isinstance(answers, Ratings):
             return [count > 0.5 for count in numbers(answers(suspicions), len(suspicions))]
         board = Scoreboard(answers, self.films)

@@ -50,14 +50,14 @@ class LowBits:
         return Outcome(zeros / effort, ones / effort, bound, effort)
 
     def proves_zero(self, answers: Reals) -> NDArray[np.bool_]:
-        """Which answers have low-order bits such as come from 0 alone, or are 0 themselves."""
+        """Answers whose low-order bits only a count of 0 can have, or that are 0."""
         seen = np.asarray(answers, dtype=np.float64)
         low = seen * _COARSE != np.rint(seen * _COARSE)
         porous = low & self._reachable(seen, 0) & ~self._reachable(seen, 1)
         return np.asarray(porous | (seen == 0))
 
     def _reachable(self, answers: Reals, count: int) -> NDArray[np.bool_]:
-        """Which answers are count + noise for some uniform double, by trying those next to it."""
+        """Answers that are count + noise for some uniform double, by trying its neighbours."""
         gap = (answers - count)[:, None]
         nearest = np.rint(np.exp(-np.abs(gap) / self.scale) * 2.0**53)
         uniform = np.clip(nearest + _NEAR, 1, 2.0**53) * 2.0**-53

@@ -1,4 +1,4 @@
-"""What a target answers, what an attack found out, and what chance and a promise let anybody."""
+"""Targets, outcomes of attacks, and the success that chance and a guarantee allow."""
 
 import math
 from collections.abc import Iterable
@@ -53,7 +53,7 @@ class Outcome:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Where the rate of many more guesses lies, 95 times in 100 (Wilson 1927).
+        """The 95 % Wilson interval of the success rate (Wilson 1927).
 
         Example:
             >>> low, high = Outcome(success=0.624, baseline=0.5, bound=0.622, n=100_000).interval
@@ -79,7 +79,7 @@ class Outcome:
 
     @property
     def verdict(self) -> str:
-        """What the run says about the promise, in words that fit."""
+        """The verdict on the guarantee, in words."""
         if self.refutes:
             return "above the bound"
         return "within the bound" if self.success <= self.bound else "at the bound, within chance"

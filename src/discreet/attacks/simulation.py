@@ -33,7 +33,7 @@ class SplitMix64:
         self._count = 0
 
     def words(self, count: int) -> NDArray[np.uint64]:
-        """So many 64-bit words."""
+        """Draw `count` 64-bit words."""
         steps = np.arange(self._count + 1, self._count + count + 1, dtype=np.uint64)
         self._count += count
         steps *= _GOLDEN

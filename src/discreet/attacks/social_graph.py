@@ -116,7 +116,7 @@ class SocialGraph:
         return float(np.clip(release.mean() - usual, 1 / size**2, 0.45))
 
     def _targets(self, plan: Bits, release: Bits, accounts: Bits) -> Bits:
-        """For every target the node whose links to the accounts are most like theirs."""
+        """For every target, the node whose links to the accounts are most like theirs."""
         seen, wanted = release[accounts], plan[:, self.planted :]
         wrong: Reals = (seen[:, None, :] != wanted[:, :, None]).sum(axis=0).astype(np.float64)
         wrong[:, accounts] = np.inf
@@ -124,7 +124,7 @@ class SocialGraph:
 
 
 def _log_odds(wrong: float, density: float) -> tuple[float, float]:
-    """What a link in the release speaks for, beside none: where one was planned, and where not."""
+    """Log-odds of a link in the release: where one was planned, and where not."""
     usual = np.log(max(density, 1e-9) / max(1 - density, 1e-9))
     right = np.log((1 - wrong) / wrong)
     return float(right - usual), float(-right - usual)

@@ -1,4 +1,4 @@
-"""Who was in the study? Membership from many published means."""
+"""Membership inference from many published means."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field

@@ -106,7 +106,7 @@ def _draw(claim: Claim, side: Any) -> Any:
 
 
 def check_release(mechanism: Mechanism) -> None:
-    """What is audited is what is released: `release` and the claim's `draw` have one law.
+    """`release` and the claim's `draw` have the same distribution.
 
     A sound mechanism fails with probability at most 1e-6.
     """
@@ -235,12 +235,12 @@ def _planted(value: Any, where: int, strange: Any) -> Any:
 
 
 def _ending(mechanism: Mechanism, value: Any) -> Exception | None:
-    """What a release of this value raises; None where it answers."""
+    """The exception that a release of this value raises; None if it answers."""
     return _tried(mechanism, value)[1]
 
 
 def _tried(mechanism: Mechanism, value: Any) -> tuple[Any, Exception | None]:
-    """What a release of this value answers, or what it raises."""
+    """The answer or the exception of a release of this value."""
     try:
         return mechanism.release(value), None
     except Exception as error:  # noqa: BLE001 - whatever it is must not quote
@@ -248,7 +248,7 @@ def _tried(mechanism: Mechanism, value: Any) -> tuple[Any, Exception | None]:
 
 
 def check_replay(mechanism: Mechanism) -> None:
-    """With randomness frozen, a release on neighbours differs in released numbers alone."""
+    """With frozen randomness, releases on neighbours differ only in released numbers."""
     for pair in several(mechanism, mechanism.claim.pairs, NEAR):
         found = replay(mechanism.release, pair.left, pair.right)
         _require(not found, mechanism, f"leaks beside its noise: {found}")

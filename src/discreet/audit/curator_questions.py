@@ -74,7 +74,7 @@ Ask: TypeAlias = Callable[[Any, Price], Any]
 
 @dataclass(frozen=True, slots=True)
 class CuratorQuestion:
-    """What is asked about visits and bills of people, one of whom has far more than the others.
+    """A question about visits and bills of people, one of whom has far more than the others.
 
     Several asks are replayed one by one, each for the whole price: what one of them spends too much
     would not show beside others that spend less than they may.
@@ -88,7 +88,7 @@ class CuratorQuestion:
     neighbours: Neighbours = Neighbours.ADD_REMOVE
 
     def ask(self, tables: Tables) -> Any:
-        """What a curator of these tables answers."""
+        """A curator's answer about these tables."""
         budget = (Budget.per_person if self.per_person else Budget)(
             epsilon=_BUDGET, delta=2 * self.delta
         )
@@ -125,7 +125,7 @@ class CuratorQuestion:
 
     @property
     def promised(self) -> Approximate:
-        """What one person gives away at most: by one order, or by all of their budget."""
+        """The most that one person gives away: by one order, or by all of their budget."""
         whole = (_BUDGET, 2 * self.delta) if self.per_person else (self.epsilon, self.delta)
         return Approximate(*whole, neighbours=self.neighbours)
 
@@ -135,7 +135,7 @@ class HistogramQuestion(CuratorQuestion):
     """The same without a curator: what is asked of the histogram of the visits itself."""
 
     def ask(self, tables: Tables) -> Any:
-        """What is answered about visits of people who weigh two rows at most."""
+        """A curator's answer about these tables."""
         visits = _table(tables[0])
         value = Attribute.of("value", Type(Kind.INTEGER, range=Range(0, 10)), bins=11)
         first = (_FIRST - dt.date(1970, 1, 1)).days
@@ -379,7 +379,7 @@ def audit_question(name: str, question: CuratorQuestion) -> Audit:
 
 
 def _wrong(question: CuratorQuestion, pair: Pair) -> Iterator[str]:
-    """What tells two neighbours apart, or costs more than was promised."""
+    """Differences between neighbours beyond released numbers, or a cost above the promise."""
     found, first, second = replayed(question.ask, pair.left, pair.right)
     if found or first.raised is not None:
         yield str(found) if found else f"it is not answered: {first.raised}"
@@ -399,7 +399,7 @@ def _wrong(question: CuratorQuestion, pair: Pair) -> Iterator[str]:
 
 
 def _cost(one: RecordedRelease, other: RecordedRelease) -> Guarantee:
-    """What a release costs the one person: Gaussian noise by how far they move its input."""
+    """The cost of a release for one person: Gaussian noise against how far they move its input."""
     mechanism = one.mechanism
     if not isinstance(mechanism, RoundedGaussian):
         return mechanism.guarantee

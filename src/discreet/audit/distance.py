@@ -17,7 +17,7 @@ Metric: TypeAlias = Callable[[Any, Any, Any], str]
 
 
 def too_far(mechanism: Mechanism, left: tuple[Any, ...], right: tuple[Any, ...]) -> Iterator[str]:
-    """What about two inputs goes beyond the mechanism's declared sensitivity.
+    """How two inputs differ by more than the declared sensitivity.
 
     The first input is the private one and is measured; all others are public and must be equal.
     A mechanism of another kind with a `sensitivity` is measured in l1, the strictest norm.

@@ -178,7 +178,7 @@ def check_law(claim: Claim, *, samples: int | None = None, alpha: float = 0.01) 
 def _disagreement(
     law: dict[Hashable, tuple[float, float]], counts: dict[Hashable, int], runs: int, alpha: float
 ) -> str:
-    """Which counts do not have their stated probability; `alpha` is for each of two tests."""
+    """Counts that do not have their stated probability; `alpha` is for each of two tests."""
     for outcome, count in counts.items():
         low, high = law.get(outcome, _NEVER)
         if unlikely(count, runs, low, high, alpha / (2 * len(counts))):

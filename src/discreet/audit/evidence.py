@@ -1,4 +1,4 @@
-"""What an attempt to refute a claim has shown."""
+"""The evidence of one attempt to refute a claim."""
 
 import math
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class Point:
         return max(self.epsilon - math.log1p(-min(self.delta, 0.999)), 1e-9)
 
     def reach(self, bound: float) -> float:
-        """By how much a certified epsilon exceeds the claimed one, in units of `room`."""
+        """Excess of a certified epsilon over the claimed one, in units of `room`."""
         return (bound - self.epsilon) / self.room
 
 

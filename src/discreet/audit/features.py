@@ -1,4 +1,4 @@
-"""What an attacker may look at: one number for each output, larger where `left` is likelier.
+"""Statistics of outputs that an attacker looks at: larger where `left` is likelier.
 
 A feature is learned on training outputs and then fixed. Any function of an output is
 post-processing, so a badly chosen feature costs power and never validity.

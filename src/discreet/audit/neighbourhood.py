@@ -130,7 +130,7 @@ def _count(value: Any) -> int:
 
 
 def _lists(value: Any, path: tuple[int, ...] = ()) -> Iterator[tuple[int, ...]]:
-    """Where a nest has lists."""
+    """Positions of lists inside a nested value."""
     if isinstance(value, (list, tuple)):
         yield path
         for i, part in enumerate(value):

@@ -71,7 +71,7 @@ def _path(points: Iterable[tuple[float, float]]) -> str:
 
 
 def _place(x: float, y: float) -> tuple[float, float]:
-    """From errors in [0, 1] to the drawing, where y points down."""
+    """Map errors in [0, 1] to the drawing, whose y axis points down."""
     return _MARGIN + _SIDE * x, _MARGIN + _SIDE * (1 - y)
 
 

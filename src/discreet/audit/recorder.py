@@ -135,7 +135,7 @@ class Recorder:
         return _frozen(taped.steps[step] if taped and step < len(taped.steps) else None, outcome)
 
     def _conversation(self, interaction: Interaction) -> tuple[int, Conversation]:
-        """Where an interaction is written down; at the end, if it is heard for the first time."""
+        """Position of an interaction in the record; the end if it is new."""
         for at, one in enumerate(self.releases):
             if isinstance(one, Conversation) and one.interaction is interaction:
                 return at, one
@@ -173,7 +173,7 @@ class Recorder:
 
 
 def _frozen(taped: RecordedRelease | Step | None, outcome: Any) -> Any:
-    """What the tape says, unless it says nothing or tells of a failure."""
+    """The recorded answer, unless there is none or it is a failure."""
     return outcome if taped is None or taped.raised is not None else taped.outcome
 
 

@@ -1,4 +1,4 @@
-"""What is audited is what is released: `release` itself, call by call, beside a claim's `draw`."""
+"""Compare `release` itself, call by call, with a claim's `draw`."""
 
 from dataclasses import replace
 from operator import itemgetter
@@ -38,7 +38,7 @@ def released(mechanism: Mechanism) -> Claim:
 
 
 def _answers(mechanism: Mechanism, release: Call, value: Any, runs: int) -> Outputs:
-    """So many answers of `release`, as the rows that `draw` has for them."""
+    """Answers of `release` as rows in the form that `draw` has."""
     answers = [release(value) for _ in range(runs)]
     try:
         code = mechanism.claim.code

@@ -63,7 +63,7 @@ class Differences:
 
 @dataclass(slots=True)
 class ReplayedRun:
-    """What one run showed."""
+    """The record of one run."""
 
     recorder: Recorder
     outcome: Any = None
@@ -91,7 +91,7 @@ def replay(call: Call, left: Any, right: Any) -> Differences:
 
 
 def replayed(call: Call, left: Any, right: Any) -> tuple[Differences, ReplayedRun, ReplayedRun]:
-    """What differs, and both runs."""
+    """The differences between two runs, and both runs."""
     first = observe(call, left, Recorder())
     second = observe(call, right, Recorder(tape=first.recorder.finished()))
     return Differences((*_of_releases(first, second), *_of_surface(first, second))), first, second
@@ -217,7 +217,7 @@ def _of_surface(first: ReplayedRun, second: ReplayedRun) -> Iterator[Difference]
 
 
 def step_by_step(mechanism: Mechanism) -> Callable[[Any], Any] | None:
-    """What takes and gives what `release` does, question by question; None where nothing is asked.
+    """A function like `release` that asks question by question; None for one-shot mechanisms.
 
     A `Thresholdout` is not here: its release goes question by question as it is.
 

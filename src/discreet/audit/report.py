@@ -44,7 +44,7 @@ class Audit:
 
     @property
     def measured(self) -> Evidence:
-        """What came closest or, of a false claim, the most that anything certified.
+        """The largest certified epsilon, or the one that came closest.
 
         What refutes a claim need not come with a number of its own.
         """
@@ -58,12 +58,12 @@ class Audit:
 
     @property
     def why(self) -> str:
-        """What refutes the claim or, if nothing does, the event that came closest."""
+        """The event that refutes the claim or, if none does, the one that came closest."""
         return self.strongest.reason or self.strongest.event
 
     @property
     def verdict(self) -> str:
-        """In a word."""
+        """The verdict in one word."""
         return "REFUTED" if self.refuted else "stands"
 
 

@@ -36,7 +36,7 @@ INTERRUPTED = 130
 
 
 class CommandError(click.ClickException):
-    """What went wrong, as a message."""
+    """An error message for the terminal."""
 
     exit_code = 2
 
@@ -57,7 +57,7 @@ _PLAIN = {"±": "+-", "─": "-", "█": "#", "░": ".", "…": ".."}
 
 
 def _plainly(error: UnicodeError) -> tuple[str, int]:
-    """What stands for characters that a terminal has not."""
+    """A replacement for characters that the terminal cannot show."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     missing = error.object[error.start : error.end]

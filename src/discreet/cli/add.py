@@ -35,7 +35,7 @@ KINDS = ("boolean", "integer", "real", "text", "date", "timestamp")
 
 
 def table_options(command: F) -> F:
-    """What an owner says about a table."""
+    """Options that declare a table."""
     options: tuple[Callable[[F], F], ...] = (
         click.option(
             "--copy", is_flag=True, help="Copy a Parquet file too; other files always are."
@@ -262,7 +262,7 @@ def read_unit(
     *,
     each_row: bool,
 ) -> "str | Unit":
-    """Who is protected: exactly one way to say it."""
+    """The privacy unit, given in exactly one way."""
     from discreet.plan.schema import EachRow, KeyPath, PersonPeriod  # noqa: PLC0415 - heavy room
 
     path = KeyPath(*key_path) if key_path else None
@@ -293,7 +293,7 @@ def read_columns(
     keys: tuple[tuple[str, str], ...],
     kinds: "Mapping[str, Kind]",
 ) -> "dict[str, Bounds | Keys]":
-    """What is known of columns."""
+    """Declared columns."""
     from discreet.plan.schema import Bounds, Keys  # noqa: PLC0415 - heavy room
 
     columns: dict[str, Bounds | Keys] = {name: Bounds(low, high) for name, low, high in bounds}

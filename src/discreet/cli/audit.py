@@ -82,7 +82,7 @@ def audit(
 def _claims(
     names: tuple[str, ...],
 ) -> "tuple[dict[str, Mechanism], dict[str, LocalProtocol], dict[str, CuratorQuestion]]":
-    """What is named, of mechanisms, local protocols and a curator's questions; else everything."""
+    """The named claims of mechanisms, local protocols and curator questions; all by default."""
     from discreet.audit.catalogue import CATALOGUE  # noqa: PLC0415 - heavy room
     from discreet.audit.curator_questions import QUESTIONS  # noqa: PLC0415 - the same
     from discreet.audit.local_protocols import PROTOCOLS  # noqa: PLC0415 - the same

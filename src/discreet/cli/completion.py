@@ -1,4 +1,4 @@
-"""What a shell offers after Tab: the names that the curator's owner gave."""
+"""Shell completion of names that the curator's owner gave."""
 
 import os
 from pathlib import Path
@@ -34,7 +34,7 @@ def tables_and_files(
 
 
 def _registry(ctx: click.Context) -> "Registry | None":
-    """What is said of tables, without opening the ledger; nothing where it cannot be read."""
+    """Declared tables, read without opening the ledger; empty if unreadable."""
     from discreet.curator.data.folder import Folder  # noqa: PLC0415 - heavy room
 
     said = ctx.params.get("folder") or os.environ.get("DISCREET_CURATOR") or FOLDER

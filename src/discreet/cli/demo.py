@@ -39,8 +39,8 @@ def demo() -> None:
 
     Example: discreet demo
     """
-    from discreet.curator import demo_clinic  # noqa: PLC0415 - heavy room
-    from discreet.curator.curator import Curator  # noqa: PLC0415 - heavy room
+    from discreet.curator import demo_clinic  # noqa: PLC0415 - heavy package
+    from discreet.curator.curator import Curator  # noqa: PLC0415 - heavy package
 
     console = Console(quiet=shape() != "text")
     console.print("[bold]discreet[/]: answers about people that give none of them away\n")

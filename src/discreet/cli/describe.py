@@ -127,7 +127,7 @@ def _print_dummy(folder: Path, what: str | None) -> None:
 
 
 def facts(table: "Private | PublicTable") -> dict[str, Any]:
-    """What is said about a table, as plain JSON."""
+    """The declaration of a table as plain JSON."""
     from discreet.plan.schema import PublicTable  # noqa: PLC0415 - heavy room
     from discreet.plan.schema_text import range_words  # noqa: PLC0415 - heavy room
 
@@ -147,7 +147,7 @@ def facts(table: "Private | PublicTable") -> dict[str, Any]:
 
 
 def _rows(name: str, table: "Private | PublicTable") -> Iterator[dict[str, Any]]:
-    """What is said about a table, a row for each column."""
+    """The declaration of a table, a row for each column."""
     said = facts(table)
     for column, of in said["columns"].items():
         keys = None if of["keys"] is None else json.dumps(of["keys"], ensure_ascii=False)
@@ -156,7 +156,7 @@ def _rows(name: str, table: "Private | PublicTable") -> Iterator[dict[str, Any]]
 
 
 def unit_words(table: "Private") -> str:
-    """Who is protected, in words."""
+    """The privacy unit in words."""
     from discreet.plan.schema import EachRow, KeyPath, Person, PersonPeriod  # noqa: PLC0415 - heavy room
 
     match table.unit:

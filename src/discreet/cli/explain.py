@@ -51,7 +51,7 @@ def explain(*, sql: str, folder: Path, price: dict[str, Any], analyst: str | Non
 
 
 def charges(bill: "dict[Account, Charge]") -> str:
-    """What each budget pays, in words."""
+    """The charge to each budget, in words."""
     lines = ["Charged, unless the same was asked before"]
     for account, cost in bill.items():
         left = "" if account.left is None else f" of {float(account.left.amount):.4g} left"

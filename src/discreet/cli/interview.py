@@ -1,4 +1,4 @@
-"""What `discreet init` shows and asks in a terminal: one table, changed line by line, confirmed."""
+"""The terminal form of `discreet init`: one table to edit line by line and confirm."""
 
 import csv
 import re
@@ -42,7 +42,7 @@ _PERSON = re.compile(
 
 @dataclass(frozen=True)
 class Draft:
-    """What would be said about a file."""
+    """The proposed declaration of a file."""
 
     source: Path
     name: str
@@ -59,7 +59,7 @@ class Draft:
     max_groups: int | None = None
 
     def report(self) -> "LoadReport":
-        """What the file holds, read like this."""
+        """The load report of the file, read with these settings."""
         from discreet.curator.data.intake import describe  # noqa: PLC0415 - heavy room
 
         return describe(

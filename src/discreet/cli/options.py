@@ -167,7 +167,7 @@ def budget_options(command: F) -> F:
 
 
 def price_options(command: F) -> F:
-    """What a question is asked for: the command gets a `price`, as the curator takes it."""
+    """Price options; the command gets a `price` as the curator takes it."""
 
     @wraps(command)
     def read(

@@ -41,7 +41,7 @@ class OrderPlacement:
     statement: bool
 
     def place(self, kind: str, spec: Mapping[str, Any]) -> Any:
-        """What was made; with --explain nothing is: price and quality are told instead."""
+        """Place an order and return its release; with --explain, only price and quality."""
         with open_curator(self.folder) as curator, Console(stderr=True).status("asking"):
             if self.explain:
                 told = curator.explain_order(kind, spec, analyst=self.analyst)

@@ -1,4 +1,4 @@
-"""Where an order is paid for and answered: the one path from a price to a release.
+"""Charge an order and answer it: the one path from a price to a release.
 
 offer (public facts) -> charge (durable) -> measure (noisy, stored) -> present -> release (stored)
 """
@@ -255,7 +255,7 @@ class AnswerService:
         self._unfinished.add(receipt.sequence)
 
     def finish(self, receipt: Receipt, pace: ReleaseSchedule = AT_ONCE) -> BaseRelease:
-        """Whatever a charge still lacks: measure, store, present, store; the answer that counts."""
+        """Do what a charge still lacks (measure, store, present, store) and return its answer."""
         try:
             release = self._finish(receipt, pace)
         except BaseException as wrong:
@@ -364,7 +364,7 @@ class AnswerService:
             until.cancel()
 
     def bound_seconds(self, receipt: Receipt) -> float:
-        """What computing a charge may take, by public bounds."""
+        """Upper bound on the time to compute a charge, from public bounds."""
         return self._planned(receipt).seconds(self._data_store.bound_work)
 
     def _give_up(self, receipt: Receipt) -> Receipt:

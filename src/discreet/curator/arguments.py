@@ -1,4 +1,4 @@
-"""What callers pass, refused in a sentence where it is something else."""
+"""Check arguments of callers, with a clear sentence for wrong ones."""
 
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping

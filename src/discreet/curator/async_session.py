@@ -130,7 +130,7 @@ class AsyncSession:
         return self._epochs.ask(sequence, wheres, confidence=confidence)
 
     def online_state(self, sequence: int) -> OnlineState:
-        """Everything public about an epoch, whose charge has to be `find`able."""
+        """The public state of an epoch, whose charge has to be `find`able."""
         return self._epochs.state(sequence)
 
     def stream_release(self, sequence: int) -> Release:
@@ -170,7 +170,7 @@ class AsyncSession:
             raise
 
     def _again(self, receipt: Receipt) -> Receipt:
-        """Where a charge stands now; a claim of a worker that is gone passes to this one."""
+        """The current state of a charge; takes over the claim of a worker that is gone."""
         return self._ledger.charge(receipt.order)
 
     # --- looking --------------------------------------------------------------------------------
@@ -189,7 +189,7 @@ class AsyncSession:
         return budget_share(self._ledger.touched(order.dataset, order.analyst), order.prices)
 
     def newest(self, *, before: int = NEWEST, limit: int = 100) -> tuple[ChargedOrder, ...]:
-        """What was asked, newest first."""
+        """Past questions, newest first."""
         return self._ledger.asked(
             self.curator.datasets(), analyst=self.caller, before=before, limit=limit
         )

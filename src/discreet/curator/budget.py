@@ -1,4 +1,4 @@
-"""What an owner allows to be given away, in the words of owners."""
+"""Budgets as owners state them."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -139,7 +139,7 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What a budget buys by each measure: 95 % half-widths of one count, by number of questions.
+    """95 % half-widths of one count for each measure and number of questions.
 
     `few` is up to how many questions adding epsilons is best; None where there is no choice.
     """
@@ -168,7 +168,7 @@ class Comparison:
 
 
 def _half_width(cap: Charge, questions: int) -> float:
-    """Of one count with the quieter noise that an equal share of a cap pays for."""
+    """Half-width of one count with the quieter noise that an equal share of a cap pays for."""
     noise = buys(cap.measure, cap.amount / questions)
     widths = [math.log(20) / float(noise.epsilon)] if noise.epsilon else []
     if noise.mu_squared:

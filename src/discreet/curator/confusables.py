@@ -1,4 +1,4 @@
-"""Which names people cannot tell apart: Unicode's table of confusable characters."""
+"""Names that people cannot tell apart, by Unicode's table of confusable characters."""
 
 import re
 import unicodedata

@@ -176,7 +176,7 @@ class Curator(OwnerInterface, QuestionInterface):
 
     @property
     def _people(self) -> PeopleAdmin:
-        """What an owner can do about people who have budgets of their own."""
+        """The owner's operations on people who have budgets of their own."""
         people, known = self._answer_service.people, self._tables.datasets()
         return PeopleAdmin(self._ledger, self._data_store, people, known, self._by)
 
@@ -229,7 +229,7 @@ class Curator(OwnerInterface, QuestionInterface):
         window.cancel(charge, by=self._by if analyst is None else analyst, for_all=for_all)
 
     def dossier(self, *, audit: object = None) -> Dossier:
-        """What can be shown to an authority: datasets, units, budgets, charges, and by which law.
+        """A report for authorities: datasets, units, budgets and charges, by law.
 
         `audit` is what `discreet audit --json` wrote. Reads the ledger through, and no data.
         """
@@ -242,14 +242,14 @@ class Curator(OwnerInterface, QuestionInterface):
         return view
 
     def as_analyst(self, name: str, datasets: Collection[str] | None = None) -> AnalystView:
-        """What one analyst can do: ask, and see what is left; about some datasets, or all.
+        """One analyst's view: ask, and see what is left; about some datasets, or all.
 
         A dataset that is not among them does not exist for this analyst.
         """
         return AnalystView(self._within(datasets), name)
 
     def window(self, caller: str | None, datasets: Collection[str] | None = None) -> AsyncSession:
-        """What a server needs for one caller: to ask now and be answered later.
+        """The session of one caller on a server: ask now, be answered later.
 
         `caller` None sees what everybody asked.
         """
@@ -260,7 +260,7 @@ class Curator(OwnerInterface, QuestionInterface):
         return AsyncSession(view, caller, asked.scope, *parts)
 
     def as_auditor(self) -> Auditor:
-        """What an auditor can do: read and check the ledger; answers are not in it."""
+        """An auditor's view: read and check the ledger; answers are not in it."""
         read = self._ledger
         return Auditor(read.entries, read.accounts, read.verify, read.export)
 
@@ -284,7 +284,7 @@ class Curator(OwnerInterface, QuestionInterface):
 
     @property
     def neighbours(self) -> Neighbours:
-        """What every guarantee here speaks of."""
+        """Neighbour relation of all guarantees."""
         return self._neighbours
 
     def datasets(self) -> dict[str, list[str]]:
@@ -312,7 +312,7 @@ class Curator(OwnerInterface, QuestionInterface):
         return made
 
     def budget(self, dataset: str | None = None, *, analyst: str | None = None) -> Account:
-        """What a dataset, or an analyst within it, may spend, has spent, and has left.
+        """Cap, spent and remaining budget of a dataset, or of an analyst within it.
 
         Where there is one dataset, it need not be named.
         """
@@ -326,7 +326,7 @@ class Curator(OwnerInterface, QuestionInterface):
         return html_view.framed(html_view.table(["dataset", "tables", "budget"], rows))
 
     def _left(self, dataset: str) -> str:
-        """What is said of a budget, where whoever looks may know it."""
+        """The remaining budget in words, for whoever may know it."""
         try:
             return repr(self.budget(dataset)).partition(": ")[2]
         except DiscreetError:

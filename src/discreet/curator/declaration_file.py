@@ -1,4 +1,4 @@
-"""What an owner says about data, in a YAML file that can be reviewed and versioned."""
+"""Declarations in a YAML file that can be reviewed and versioned."""
 
 import datetime as dt
 from collections.abc import Mapping

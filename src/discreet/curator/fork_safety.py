@@ -1,4 +1,4 @@
-"""What a fork does not carry over: locks, threads, and open files of the ledger.
+"""Renew what a fork does not carry over: locks, threads, and open files of the ledger.
 
 POSIX locks are not inherited by a child, but what SQLite remembers of them is. A child with an
 inherited connection, or a new one beside it, believes in locks that nobody holds: when the parent
@@ -22,21 +22,21 @@ PATIENCE: Final = 30.0
 
 
 class Closable(Protocol):
-    """What keeps a file open between uses."""
+    """An object that keeps a file open between uses."""
 
     def close(self) -> None:
         """Let go of the file."""
 
 
 class Renewable(Protocol):
-    """What has locks, threads or connections, which a forked child needs of its own."""
+    """An object whose locks, threads or connections a forked child has to renew."""
 
     def renew(self) -> None:
         """Begin anew, without touching what the parent has."""
 
 
 class Forks:
-    """Who uses files of ledgers in this process, and whether it may use them at all.
+    """The users of ledger files in this process, and whether it may use them at all.
 
     Edge cases:
         A child that was forked in the middle of a use, by the thread that uses or after PATIENCE,

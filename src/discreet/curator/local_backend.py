@@ -62,7 +62,7 @@ class LocalBackend(QuestionBackend):
 
     @property
     def schema(self) -> Schema:
-        """What is said about all tables in sight."""
+        """The schema of all visible tables."""
         return self.tables.schema
 
     # --- answers --------------------------------------------------------------------------------
@@ -99,7 +99,7 @@ class LocalBackend(QuestionBackend):
         return replace(merged, paid_before=known)
 
     def quote(self, asked: OrderRequest) -> Quote:
-        """What an order would come to; no data is touched."""
+        """The price of an order; no data is touched."""
         offer = self.priced(asked)
         explain: Callable[[], Any] = partial(getattr, offer, "explanation")
         if asked.terms is not None:
@@ -123,7 +123,7 @@ class LocalBackend(QuestionBackend):
         return self.epochs.ask(charge, wheres, confidence=confidence)
 
     def online_state(self, charge: int) -> OnlineState:
-        """Everything public about an epoch."""
+        """The public state of an epoch."""
         return self.epochs.state(charge)
 
     def stream_release(self, charge: int) -> Release:

@@ -1,4 +1,4 @@
-"""What callers pass by name, and the JSON of the order that it makes."""
+"""Keyword arguments of orders, and the order's JSON that they make."""
 
 import datetime as dt
 from collections.abc import Callable, Mapping, Sequence
@@ -13,14 +13,14 @@ from discreet.rationals import Real, rational
 
 
 class CallerArguments(TypedDict, total=False):
-    """Who asks: `analyst`; and `request`, an idempotency key: the same one is charged once."""
+    """The caller: `analyst`; and `request`, an idempotency key that is charged once."""
 
     analyst: str | None
     request: str | None
 
 
 class QuestionArguments(CallerArguments, total=False):
-    """What a question is asked for: `epsilon`, or the `accuracy` that decides it, and more.
+    """The price of a question: `epsilon`, or the `accuracy` that decides it, and more.
 
     `weights` are the weights of columns in the total error (default 1). `as_of` is a version of the
     dataset (default the newest). A quantile spends a share of its price on an interval in values,
@@ -36,7 +36,7 @@ class QuestionArguments(CallerArguments, total=False):
 
 
 class PriceArguments(CallerArguments, total=False):
-    """What an order costs, where nothing but its `epsilon` and `delta` decides it."""
+    """The price of an order that only `epsilon` and `delta` decide."""
 
     epsilon: Required[Real]
     delta: Real | None
@@ -101,7 +101,7 @@ class StreamArguments(PriceArguments, total=False):
 
 
 class AppendArguments(TypedDict, total=False):
-    """What is said about rows that are appended.
+    """Declarations about appended rows.
 
     `through` says that rows up to that day, and the day itself, are complete: standing questions go
     on. Rows that were appended before are refused unless they are to count `again`. Texts are read

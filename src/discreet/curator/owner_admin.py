@@ -1,4 +1,4 @@
-"""What an owner does to tables and accounts, each step proved by the ledger."""
+"""The owner's changes to tables and accounts, each recorded in the ledger."""
 
 from contextlib import suppress
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What an owner can do with a curator, whether it is in this process or behind a server."""
+"""The owner's operations, on a local curator or a server."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Mapping
@@ -226,7 +226,7 @@ class OwnerInterface(ABC):
         self._people.close(unit, dataset)
 
     def statement_for(self, unit: object, *, dataset: str | None = None) -> PersonStatement:
-        """What was computed with one person in it, and what it can have told: for that person.
+        """The statement of one person: what was computed with them, and what it can have told.
 
         It is computed from the data. Hand it to nobody else, and to no analyst.
         """

@@ -22,7 +22,7 @@ from discreet.rationals import Real, whole
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What a question is asked for: an epsilon, or an accuracy that decides it; and a delta.
+    """An epsilon, or an accuracy that decides it; and a delta.
 
     `weights` says how much the error of shown columns matters; 1 for those that it does not name.
     `as_of` is a version of the dataset, None for the newest. Without `intervals`, quantiles spend
@@ -90,11 +90,11 @@ class Offer(Generic[P_co]):
         return budget_share(self.at.touched, self.order().prices)
 
     def bill(self) -> dict[Account, Charge]:
-        """What each account pays."""
+        """The charge to each account."""
         return {account: self.planned.charge(account.measure) for account in self.at.touched}
 
     def order(self, request: str | None = None) -> Order:
-        """What the ledger is asked to charge."""
+        """The order that the ledger is asked to charge."""
         measures = tuple(dict.fromkeys(account.measure for account in self.at.touched))
         about = self.at.analyst, self.at.dataset, self.at.version
         order = _order(self.planned, about, measures, self.asked)

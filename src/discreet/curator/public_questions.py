@@ -72,7 +72,7 @@ def _bound(table: ReleasedTable, leaves: Mapping[str, _Size]) -> _Size:
 
 
 def _bound_join(table: JoinedTables, left: _Size, right: _Size) -> _Size:
-    """Where the key of one side is equal to something of the other, each row there meets one."""
+    """Bound on a join by a key: each row of the other side meets at most one."""
     met = set[str]()
     for one in [] if table.on is None else conjuncts(table.on):
         if isinstance(one, Call) and one.function is Function.EQUAL:

@@ -1,4 +1,4 @@
-"""Who answers what is asked through a `QuestionInterface`: this process, or a server."""
+"""The backend of a `QuestionInterface`: this process, or a server."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -30,7 +30,7 @@ class OrderRequest:
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """What is known before an order is charged, each part told when it is asked for."""
+    """Facts about an order before it is charged, each computed when it is asked for."""
 
     explain: Callable[[], Any]
     """How good its release would be: an `Explanation`, or that of another kind of order."""
@@ -46,7 +46,7 @@ class QuestionBackend(ABC):
     @property
     @abstractmethod
     def schema(self) -> Schema:
-        """What is said about all tables in sight."""
+        """The schema of all visible tables."""
 
     @abstractmethod
     def public(self, text: str, *, priced: bool) -> Release | None:
@@ -62,7 +62,7 @@ class QuestionBackend(ABC):
 
     @abstractmethod
     def quote(self, asked: OrderRequest) -> Quote:
-        """What an order would come to; no data is touched."""
+        """The price of an order; no data is touched."""
 
     def hold(
         self, relation: Relation, make: Callable[[Relation], Query], analyst: str | None
@@ -78,7 +78,7 @@ class QuestionBackend(ABC):
 
     @abstractmethod
     def online_state(self, charge: int) -> OnlineState:
-        """Everything public about an epoch."""
+        """The public state of an epoch."""
 
     @abstractmethod
     def stream_release(self, charge: int) -> Release:

@@ -1,4 +1,4 @@
-"""What can be asked of a curator, whether it is in this process or behind a server."""
+"""The analyst's operations, on a local curator or a server."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
@@ -98,7 +98,7 @@ class QuestionInterface:
 
     @spelled_out
     def explain(self, question: Asked, **said: Unpack[QuestionArguments]) -> Explanation:
-        """What a question would cost and how wrong its answer would be; touches no data."""
+        """Cost and expected error of a question; touches no data."""
         told: Explanation = self._backend.quote(self._question(question, said)).explain()
         return told
 
@@ -123,7 +123,7 @@ class QuestionInterface:
 
     @spelled_out
     def cost(self, question: Asked, **said: Unpack[QuestionArguments]) -> dict[Account, Charge]:
-        """What each account would be charged for a question not asked before; touches no data."""
+        """The charge to each account for a new question; touches no data."""
         return self._backend.quote(self._question(question, said)).bill()
 
     # --- orders of other kinds ------------------------------------------------------------------
@@ -255,7 +255,7 @@ class QuestionInterface:
     def explain_order(
         self, kind: str, spec: Mapping[str, Any], **said: Unpack[CallerArguments]
     ) -> OrderExplanation:
-        """What an order would cost and how good its release would be; touches no data."""
+        """Cost and expected quality of an order; touches no data."""
         told: OrderExplanation = self._backend.quote(self._request(kind, spec, said)).explain()
         return told
 
@@ -263,12 +263,12 @@ class QuestionInterface:
     def cost_order(
         self, kind: str, spec: Mapping[str, Any], **said: Unpack[CallerArguments]
     ) -> dict[Account, Charge]:
-        """What each account would be charged for an order not placed before; touches no data."""
+        """The charge to each account for a new order; touches no data."""
         return self._backend.quote(self._request(kind, spec, said)).bill()
 
     @property
     def schema(self) -> Schema:
-        """What is said about all tables."""
+        """The schema of all tables."""
         return self._backend.schema
 
     # --- requests -------------------------------------------------------------------------------
@@ -285,7 +285,7 @@ class QuestionInterface:
         return OrderRequest(spec, kind=kind, **self._caller(said))
 
     def _caller(self, said: Mapping[str, Any]) -> dict[str, Any]:
-        """Who asks; the view of an analyst asks for nobody else."""
+        """The caller's name; an analyst's view asks for nobody else."""
         name = said.get("analyst")
         if self._analyst is not None and name not in (None, self._analyst):
             raise InputError(

@@ -34,7 +34,7 @@ _APART: Final = "not merged with earlier answers: what was measured for them was
 
 
 def told_before(ledger: Ledger, order: Order) -> list[Release]:
-    """What the same analyst was told for the same question at other prices, newest first.
+    """Earlier answers to the same question for the same analyst at other prices, newest first.
 
     Edge cases: of very many answers those that cost most are taken; the rest would add little.
     """
@@ -53,7 +53,7 @@ def explain_offer(ledger: Ledger, offer: Offer[QueryOrder]) -> Explanation:
 
 
 def _share(bill: Mapping[Account, Charge]) -> str | None:
-    """What an order takes of the budget that it takes most of."""
+    """The largest share of any budget that an order takes."""
     capped = [(account.share(cost), account) for account, cost in bill.items() if account.cap]
     if not capped:
         return None
@@ -62,7 +62,7 @@ def _share(bill: Mapping[Account, Charge]) -> str | None:
 
 
 def _told_lately(ledger: Ledger, order: Order) -> list[Release]:
-    """What the same analyst was told for the same question at any price, of late."""
+    """Recent answers to the same question for the same analyst at any price."""
     asked = StoredOrder.parse(order.plan).unweighted
     lately = ledger.asked([order.dataset], analyst=order.analyst, limit=_PAGE)
     same = (one for one in lately if _is_about_same(one, order))
@@ -76,7 +76,7 @@ def _epsilon(filed: ChargedOrder) -> Fraction:
 
 
 def _charges(ledger: Ledger, order: Order) -> Iterator[ChargedOrder]:
-    """Everything that an analyst asked about a dataset, a page at a time."""
+    """All charges of an analyst about a dataset, a page at a time."""
     before = NEWEST
     while page := ledger.asked([order.dataset], analyst=order.analyst, before=before, limit=_PAGE):
         yield from page

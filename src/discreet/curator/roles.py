@@ -1,4 +1,4 @@
-"""What each role can do: the owner holds the curator; analysts ask; auditors read the ledger.
+"""Roles: the owner holds the curator; analysts ask; auditors read the ledger.
 
 These are views for programs that share a process. Between people who do not trust each other, a
 server has to stand: whoever holds the curator object holds the data.
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class AnalystView(QuestionInterface):
-    """What an analyst can do: ask, explain, and see what is left."""
+    """An analyst's operations: ask, explain, and see what is left."""
 
     def __init__(self, curator: "Curator", analyst: str) -> None:
         self.curator = curator
@@ -40,7 +40,7 @@ class AnalystView(QuestionInterface):
 
     @property
     def neighbours(self) -> "Neighbours":
-        """What every guarantee here speaks of."""
+        """Neighbour relation of all guarantees."""
         return self.curator.neighbours
 
     def cancel(self, charge: int) -> None:
@@ -52,7 +52,7 @@ class AnalystView(QuestionInterface):
         return self.curator.dummy(rows)
 
     def budget(self, dataset: str | None = None) -> Account:
-        """What this analyst may spend, has spent, and has left."""
+        """Cap, spent and remaining budget of this analyst."""
         return self.curator.budget(dataset, analyst=self.analyst)
 
     def workbook(self, dataset: str, *, share: "Real", questions: int) -> "Workbook":
@@ -63,7 +63,7 @@ class AnalystView(QuestionInterface):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Auditor:
-    """What an auditor can read of a ledger: every charge and every budget, and no answer."""
+    """An auditor's view of a ledger: every charge and every budget, and no answer."""
 
     entries: Callable[..., tuple[Entry, ...]]
     """Entries in order, those that follow number `after`, `limit` at most."""

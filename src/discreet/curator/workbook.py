@@ -161,7 +161,7 @@ class Workbook:
             return answer
 
     def explain(self, text: str, *, epsilon: Real | None = None) -> "Explanation":
-        """What a question would cost here and how wrong its answer would be; charges nothing."""
+        """Cost and expected error of a question at this workbook's price; charges nothing."""
         with self._lock:
             price = self._price(text, epsilon)
         return self._curator.explain(text, analyst=self._analyst, **price)
@@ -273,7 +273,7 @@ class Workbook:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Nothing is given back: what was not spent was never taken."""
+        """Nothing is given back: unspent budget was never taken."""
 
 
 def _part(left: Charge, part: Fraction) -> Charge:

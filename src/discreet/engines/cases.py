@@ -1,4 +1,4 @@
-"""What `check_engine` asks an engine, and what has to come back: tables, poison, stored answers.
+"""The cases of `check_engine` and their expected answers: tables, poison values, stored answers.
 
 The answers in `cases.json` were computed by the reference interpreter of the tests, which knows no
 SQL; a test computes them again. No text holds the character 0, which some engines lack.

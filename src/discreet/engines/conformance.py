@@ -1,4 +1,4 @@
-"""What every engine has to do, as checks that the author of one can run.
+"""The contract of engines, as checks that an engine's author can run.
 
 `check_engine(load)` raises `InvariantBroken` at the first promise that is not kept. An engine that
 passes gives the integers that the reference interpreter of this package gives, on poison, in any
@@ -90,7 +90,7 @@ def check_empty(engine: Engine, thinned: int = 1) -> None:
 
 
 def check_sessions(engine: Engine) -> None:
-    """What a session keeps is its own, can be replaced by what reads it, and ends with it."""
+    """A session's tables are its own, can be replaced by what reads them, and end with it."""
     one = view_name("cells", engine.dialect)
     with engine.snapshot() as first, engine.snapshot() as second:
         first.keep("kept", f"SELECT id FROM {one}")
@@ -119,7 +119,7 @@ def _check_loans(engine: Engine) -> None:
 
 
 def check_failures(engine: Engine) -> None:
-    """What cannot run is an `EngineError` that quotes nothing; time that is over is one too."""
+    """Failures and timeouts are an `EngineError` that quotes nothing."""
     with engine.snapshot() as session:
         _fails(lambda: _rows(session, "SELECT canary_77777 FROM canary"), "nonsense runs")
     with engine.snapshot(Deadline(time.monotonic() - 1)) as session:
@@ -168,7 +168,7 @@ def batched(texts: Iterable[str], size: int) -> Iterator[list[str]]:
 
 
 def values_of(texts: Sequence[str], session: Session, engine: Engine) -> list[list[list[Any]]]:
-    """For each expression the number of each row of `cells`, and its value there."""
+    """For each expression, the row number and value of each row of `cells`."""
     listed = ", ".join(f"{text} AS v{i}" for i, text in enumerate(texts))
     query = read(f"SELECT COUNT(*) FROM (SELECT id, {listed} FROM cells)", SCHEMA)
     select = render_relation(query.relation, engine.dialect, SALT)

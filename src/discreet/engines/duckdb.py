@@ -170,7 +170,7 @@ class DuckDBEngine:
             raise InputError(
                 f"{table.name} holds a value that cannot be read ({', '.join(odd)})",
                 why="a question about it would fail or not, depending on one row",
-                fix="mend the file, or leave the column out",
+                fix="repair the file, or leave the column out",
             )
         run = self._database.execute
         check_lengths(
@@ -287,7 +287,7 @@ class DuckDBSession:
         self._kept: set[str] = set()
 
     def keep(self, name: str, select: str) -> None:
-        """In a temporary table."""
+        """Keep a select in a temporary table."""
         run, fresh = self._connection.execute, f"fresh_{name}" if name in self._kept else name
         with self._in_time():
             run(f"CREATE TEMP TABLE {fresh} AS {select}").fetchall()
@@ -297,7 +297,7 @@ class DuckDBSession:
         self._kept.add(name)
 
     def stream(self, select: str, most: int | None = None) -> Iterator[pa.RecordBatch]:
-        """In batches of Arrow, for which a SELECT is planned twice; few rows do without."""
+        """Stream Arrow batches (a SELECT is then planned twice); fetch few rows directly."""
         with self._in_time():
             if most is None or most > _FEW:
                 yield from self._connection.sql(select).to_arrow_reader(_BATCH)
@@ -310,7 +310,7 @@ class DuckDBSession:
             yield
 
     def put(self, name: str, table: pa.Table) -> None:
-        """By reference."""
+        """Register Arrow data by reference."""
         with _quiet(self._doubt):
             self._connection.register(name, table)
 

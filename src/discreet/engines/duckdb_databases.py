@@ -48,7 +48,7 @@ def _scratchpad(
 
 
 def _keep_for_ever() -> None:
-    """In a child: one reference more than anybody will give back, so that nothing is let go of."""
+    """In a forked child: leak one reference, so that nothing is closed."""
     for database in _opened.values():
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(database))
     _opened.clear()

@@ -59,11 +59,11 @@ class DuckDBDialect(Dialect):
         return f"trunc({text})"
 
     def remainder(self, x: str, y: str, *, wide: bool) -> str:
-        """In 128 bits where 64 overflow."""
+        """The remainder, in 128 bits where 64 overflow."""
         return f"CAST(CAST({x} AS HUGEINT) % {y} AS BIGINT)" if wide else f"({x} % {y})"
 
     def whole_quotient(self, x: str, y: str, *, wide: bool) -> str:
-        """In 128 bits where 64 overflow; what does not fit is NULL."""
+        """The quotient, in 128 bits where 64 overflow; NULL if it does not fit."""
         return f"TRY_CAST(CAST({x} AS HUGEINT) // {y} AS BIGINT)" if wide else f"({x} // {y})"
 
     def matching(self, rows: str, others: str, condition: str, *, some: bool = True) -> str:
@@ -84,17 +84,17 @@ class DuckDBDialect(Dialect):
         return f"SELECT * FROM ({found}) AS b WHERE people > 0"
 
     def wide(self, text: str, kind: Kind = Kind.INTEGER) -> str:
-        """In 128 bits, of either kind."""
+        """A 128-bit integer, of either kind."""
         del kind
         return f"CAST({text} AS HUGEINT)"
 
     def sum(self, text: str, where: str = "", *, wide: bool = False) -> str:
-        """In 128 bits already."""
+        """A sum, in 128 bits already."""
         del wide
         return f"SUM({text}){where}"
 
     def bits(self, text: str) -> str:
-        """By way of a string of bits."""
+        """A bit string."""
         return f"CAST(CAST({text} AS BIT) AS BIGINT)"
 
     def microseconds(self, text: str) -> str:
@@ -123,19 +123,19 @@ class DuckDBDialect(Dialect):
         return f"{function.value}({text}, ' ')"
 
     def length(self, text: str) -> str:
-        """In code points."""
+        """The length in code points."""
         return f"length({text})"
 
     def bytes(self, text: str) -> str:
-        """In UTF-8, known without looking at the text."""
+        """The length in UTF-8 bytes, known without reading the text."""
         return f"strlen({text})"
 
     def position(self, text: str, part: str) -> str:
-        """In code points; the empty text is at 1."""
+        """The position in code points; the empty text is at 1."""
         return f"strpos({text}, {part})"
 
     def ends_with(self, text: str, end: str) -> str:
-        """By code point."""
+        """A suffix test by code point."""
         return f"ends_with({text}, {end})"
 
     def like(self, text: str, pattern: Sequence[str | Wildcard]) -> str:
@@ -167,7 +167,7 @@ class DuckDBDialect(Dialect):
         return self.cast(f"({time} + to_months(CAST({months} AS INTEGER)))", kind)
 
     def seconds_later(self, time: str, seconds: str) -> str:
-        """As an interval."""
+        """A timestamp plus an interval."""
         return f"({time} + to_seconds({seconds}))"
 
     def days_between(self, later: str, earlier: str) -> str:

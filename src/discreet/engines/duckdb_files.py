@@ -50,7 +50,7 @@ def describe_source(source: Any) -> Description:
 
 
 def reader(path: Path, verb: str) -> str:
-    """What reads a file, with the types of its own header; `verb` is for the refusal."""
+    """The function that reads a file, with its header's types; `verb` is for the refusal."""
     name = DIALECT.text(str(path.resolve()))
     # A CSV file has no types: guessing them from values would tell something about values.
     plain = f"read_csv({name}, all_varchar = true, header = true)"
@@ -71,7 +71,7 @@ def list_tables(path: Path) -> list[str]:
 
 
 def sniff_delimiter(sample: Path) -> str:
-    """What parts the fields of a CSV file in UTF-8, as DuckDB sees it; "" where it cannot tell."""
+    """DuckDB's guess of a CSV file's separator; "" if it cannot tell."""
     with suppress(EngineError), connected() as connection:
         asked = f"SELECT Delimiter FROM sniff_csv({DIALECT.text(str(sample))}, all_varchar = true)"
         return str(connection.execute(asked).fetchall()[0][0])

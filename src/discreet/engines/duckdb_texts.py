@@ -25,7 +25,7 @@ _BLOCK = 8
 
 @dataclass(frozen=True, slots=True)
 class ColumnCounts:
-    """What a column holds: `values` are no NULL, of which some are `unreadable` or `outside`.
+    """Counts of a column: `values` are not NULL; some are `unreadable` or `outside`.
 
     `absent` are words among its texts that often stand for NULL, and `codes` counts numbers that
     begin with a 0, which is lost.
@@ -227,7 +227,7 @@ def _plain_number(it: str, reading: Reading) -> str:
 
 
 def _from(connection: Any, rows: Any) -> str:
-    """What stands in FROM for rows: a Parquet file, or whatever the engine takes for a table."""
+    """The FROM item for rows: a Parquet file, or anything the engine takes for a table."""
     if isinstance(rows, str | Path):
         return reader(Path(rows), "read")
     connection.register("incoming", rows)

@@ -1,4 +1,4 @@
-"""What the rest of the package asks of an engine: keep rows, and select exact integers from them.
+"""The engine interface: keep rows, and select exact integers from them.
 
 An engine holds the tables of one schema. A question runs in one snapshot of them, in a session that
 can keep the rows of a SELECT under a name. All SQL is written by this package, in the engine's

@@ -60,13 +60,13 @@ class IbisEngine(RemoteEngine):
 
     @property
     def untested(self) -> str:
-        """What nobody has checked of this connection."""
+        """What has not been tested of this connection."""
         tested = self.name == "duckdb"
         every = "" if tested else f"everything on {self.name}: run check_engine; "
         return f"{every}changes while a question runs; stopping a statement"
 
     def columns_of(self, source: str) -> list[tuple[str, str]]:
-        """As the warehouse describes an empty answer."""
+        """Column types, as the warehouse describes an empty answer."""
         with _quiet(), self._one_at_a_time:
             found = self._connection.raw_sql(f"SELECT * FROM {source} LIMIT 0").description
             return [(str(one[0]), str(one[1])) for one in found]
@@ -122,13 +122,13 @@ class IbisSession(InlineSession):
             yield pa.RecordBatch.from_arrays([pa.array(one) for one in columns], names)
 
     def numbers(self, select: str) -> list[int]:
-        """Of the first row."""
+        """The first row's numbers."""
         with in_time(self._until):
             rows = self._engine.rows_of(self.whole(select))[1]
         return read_numbers(rows[0] if rows else None)
 
     def constants(self, table: pa.Table) -> str:
-        """By way of VALUES; the first row says the types, and is none."""
+        """A VALUES relation; a first row that is filtered out gives the types."""
         dialect, kinds = self._engine.dialect, {arrow: kind for kind, arrow in ARROW.items()}
         of = [kinds[field.type] for field in table.schema]
         rows = [tuple(f"CAST(NULL AS {dialect.types[kind]})" for kind in of)]

@@ -1,4 +1,4 @@
-"""What the owner has to know before anybody asks: keys repeat, texts are too long, rows changed."""
+"""Checks for the owner before anybody asks: repeated keys, long texts, changed rows."""
 
 from collections.abc import Callable
 from typing import Final

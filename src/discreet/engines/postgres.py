@@ -82,7 +82,7 @@ class PostgresEngine(RemoteEngine):
         super().__init__(check_address(address))
 
     def columns_of(self, source: str) -> list[tuple[str, str]]:
-        """From the catalogue."""
+        """Column types from the catalogue."""
         with self._connected() as connection:
             found = connection.execute(_COLUMNS, (_located(connection, source),)).fetchall()
         return [(str(name), str(of)) for name, of in found]
@@ -93,7 +93,7 @@ class PostgresEngine(RemoteEngine):
             return _located(connection, source)
 
     def open(self, schema: Schema, sources: Mapping[str, str] = MappingProxyType({})) -> None:
-        """By full names: sessions look for tables nowhere."""
+        """Open tables by full names: sessions have no search path."""
         super().open(schema, {name: self.locate(source) for name, source in sources.items()})
 
     @contextmanager
@@ -142,7 +142,7 @@ class PostgresSnapshot(InlineSession):
         self._connection = connection
 
     def constants(self, table: pa.Table) -> str:
-        """By way of arrays."""
+        """A relation made from arrays."""
         dialect, kinds = PostgresEngine.dialect, {arrow: kind for kind, arrow in ARROW.items()}
         names, values, shown = [], [], []
         for field, column in zip(table.schema, table.columns, strict=True):
@@ -155,7 +155,7 @@ class PostgresSnapshot(InlineSession):
         return f"SELECT {', '.join(shown)} FROM {rows}"
 
     def stream(self, select: str, most: int | None = None) -> Iterator[pa.RecordBatch]:
-        """By a cursor of the server; few rows do without."""
+        """Stream by a server-side cursor; few rows are fetched directly."""
         with self._in_time():
             if most is not None and most <= _FEW:
                 found = self._connection.execute(self.whole(select))

@@ -174,7 +174,7 @@ _RULES: Final[dict[Function, Callable[..., str]]] = {
 
 
 def out_of_reach(digits: str, exponent: str) -> str:
-    """Of digits with a point and an exponent: 1 where they are infinite, 0 where 0, else NULL.
+    """For decimal digits with an exponent: 1 if infinite, 0 if 0, else NULL.
 
     The first digit that is not 0 stands at a power of ten. Near the ends of the doubles the digits
     decide, compared as texts with those of the ends: half of the least double, and half a step

@@ -53,7 +53,7 @@ class PostgresDialect(Dialect):
         return f'(CAST({super().text(without_zero(value))} AS TEXT) COLLATE "C")'
 
     def double(self, value: float) -> str:
-        """By way of its shortest decimal."""
+        """A double from its shortest decimal."""
         return double(value)
 
     def cast(self, text: str, kind: Kind, source: Kind | None = None) -> str:
@@ -87,7 +87,7 @@ class PostgresDialect(Dialect):
         return f"ARRAY[{x}] = ARRAY[{y}]"
 
     def histogram(self, column: str, limits: Sequence[int], table: str) -> str:
-        """By a search in an array."""
+        """The bucket, by a search in an array."""
         above = ",".join(str(n + 1) for n in limits if n < INT64[1])  # which nothing is above
         bucket = f"CAST(width_bucket({column}, CAST('{{{above}}}' AS BIGINT[])) AS BIGINT)"
         return f"SELECT {bucket} AS bucket, COUNT(*) AS people FROM {table} GROUP BY 1"
@@ -118,7 +118,7 @@ class PostgresDialect(Dialect):
         return super().extreme(which, text, kind, where)
 
     def bits(self, text: str) -> str:
-        """By way of hexadecimal digits."""
+        """Bits by way of hexadecimal digits."""
         return f"CAST(CAST('x' || encode(float8send({text}), 'hex') AS BIT(64)) AS BIGINT)"
 
     def microseconds(self, text: str) -> str:
@@ -175,7 +175,7 @@ class PostgresDialect(Dialect):
         return f"trunc({text})"
 
     def remainder(self, x: str, y: str, *, wide: bool) -> str:
-        """By -1 it is 0 without dividing."""
+        """The remainder; by -1 it is 0 without dividing."""
         del wide
         return f"({x} % {y})"
 
@@ -191,19 +191,19 @@ class PostgresDialect(Dialect):
     # --- texts ------------------------------------------------------------------------------------
 
     def recase(self, function: Function, text: str) -> str:
-        """In the collation C, letters are A-Z."""
+        """Change case in the collation C, where letters are A-Z."""
         return f'{function.value}({text} COLLATE "C")'
 
     def trim(self, function: Function, text: str) -> str:
-        """Of spaces."""
+        """Trim spaces."""
         return f"{'btrim' if function is Function.TRIM else function.value}({text}, ' ')"
 
     def position(self, text: str, part: str) -> str:
-        """In code points; the empty text is at 1."""
+        """The position in code points; the empty text is at 1."""
         return f"CAST(strpos({text}, {part}) AS BIGINT)"
 
     def ends_with(self, text: str, end: str) -> str:
-        """By code point."""
+        """A suffix test by code point."""
         return self.let([end], lambda it: f"(right({text}, char_length({it})) = {it})")
 
     # --- times ------------------------------------------------------------------------------------
@@ -214,7 +214,7 @@ class PostgresDialect(Dialect):
         return f"CAST(floor(extract({name} FROM CAST({text} AS TIMESTAMP))) AS BIGINT)"
 
     def truncate(self, unit: Unit, text: str, kind: Kind) -> str:
-        """As a TIMESTAMP: of a DATE it would be a moment in the time zone of the session."""
+        """A TIMESTAMP: truncating a DATE would use the session's time zone."""
         return self.cast(f"date_trunc('{unit.value}', CAST({text} AS TIMESTAMP))", kind)
 
     def days_later(self, time: str, operator: str, days: str, kind: Kind) -> str:

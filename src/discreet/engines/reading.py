@@ -94,7 +94,7 @@ class Reading:
         return (self.nulls or ()) if kind is Kind.TEXT else (*(self.nulls or ()), "", *ABSENT)
 
     def to_dict(self) -> dict[str, Any]:
-        """What is not as it would be anyway, as plain JSON."""
+        """The settings that differ from the defaults, as plain JSON."""
         fields = dataclasses.fields(self)
         said = {one.name: getattr(self, one.name) for one in fields}
         plain = {name: list(v) if isinstance(v, tuple) else v for name, v in said.items()}

@@ -1,4 +1,4 @@
-"""What engines over tables of others have in common: tables are read where they are.
+"""Engines over tables on a server, which are read in place.
 
 A statement that may create nothing says what it reads in parts of WITH (`InlineSession`).
 """
@@ -121,12 +121,12 @@ class RemoteEngine(ABC):
         return hashlib.sha256(said.encode()).hexdigest()[:32]
 
     def close(self) -> object:
-        """Nothing is kept open, and what was given stays open."""
+        """Does nothing: a given connection stays open."""
         return None
 
 
 class InlineSession:
-    """What a session keeps is a part of WITH of the statements that read it.
+    """A session whose kept selects become WITH clauses of the statements that read them.
 
     Its SELECT is computed again in each of them, from the same rows and the same secret.
     """
@@ -137,7 +137,7 @@ class InlineSession:
         self._newest: dict[str, str] = {}
 
     def keep(self, name: str, select: str) -> None:
-        """As a part of WITH; what had the name keeps its rows, and gets another."""
+        """Keep a select as a WITH clause; a replaced one is renamed."""
         with in_time(self._until):
             text = self._renamed(select)
             few = any(self._kept_in(self._parts[one]) for one in self._kept_in(text))
@@ -152,7 +152,7 @@ class InlineSession:
         return set(_WORD.findall(text)) & set(self._newest.values())
 
     def put(self, name: str, table: pa.Table) -> None:
-        """As constants, which are a part of WITH."""
+        """Put constants into a WITH clause."""
         self.keep(name, self.constants(table))
 
     def constants(self, table: pa.Table) -> str:
@@ -191,7 +191,7 @@ def read_numbers(row: Iterable[object] | None) -> list[int]:
 
 
 def lost(server: str) -> ServiceError:
-    """What is said where a server broke off: it quotes nothing."""
+    """The error for a lost connection: it quotes nothing."""
     return ServiceError(
         f"{server} cannot be reached, or broke off",
         why="it is down, restarting, or does not let this program in",

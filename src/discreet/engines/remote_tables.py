@@ -14,7 +14,7 @@ _SCHEMES |= {"ibis": "ibis"}
 
 @dataclass(frozen=True, slots=True)
 class RemoteTable:
-    """Where a table is: the address of a server, without secrets, and its full name there.
+    """A table on a server: the address without secrets, and its full name there.
 
     `session` is an open one to use, where it was given in place of an address.
     """

@@ -69,7 +69,7 @@ class SparkEngine(RemoteEngine):
         self._given = session
 
     def columns_of(self, source: str) -> list[tuple[str, str]]:
-        """From the catalogue."""
+        """Column types from the catalogue."""
         with _quiet():
             return list(self._session().table(source).dtypes)
 
@@ -138,7 +138,7 @@ class SparkEngine(RemoteEngine):
                 raise InputError(
                     f"{table.name} holds a text that is no UTF-8",
                     why="a question about it would fail or not, depending on one row",
-                    fix="mend the table, or leave the column out",
+                    fix="repair the table, or leave the column out",
                 )
         super().check_readable(table)
 
@@ -181,12 +181,12 @@ class SparkSnapshot:
             self._kept.append((name, rows))
 
     def put(self, name: str, table: pa.Table) -> None:
-        """By way of Arrow."""
+        """Register Arrow data."""
         with self._in_time():
             self._session.createDataFrame(table).createOrReplaceTempView(name)
 
     def stream(self, select: str, most: int | None = None) -> Iterator[pa.RecordBatch]:
-        """As one table of Arrow."""
+        """Stream the answer as one Arrow table."""
         del most
         with self._in_time():
             found = self._ask(select).toArrow()

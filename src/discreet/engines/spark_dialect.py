@@ -37,11 +37,11 @@ class SparkDialect(Dialect):
     }
 
     def identifier(self, name: str) -> str:
-        """In backticks."""
+        """An identifier in backticks."""
         return "`" + name.replace("`", "``") + "`"
 
     def text(self, value: str) -> str:
-        """What could end a text, begin an escape or name a variable is written as an escape."""
+        """A text literal; characters that could end it, escape or name a variable are escaped."""
         return "'" + "".join(_ESCAPES.get(c, c) for c in value) + "'"
 
     def double(self, value: float) -> str:
@@ -72,7 +72,7 @@ class SparkDialect(Dialect):
         return f"{place}_{hashlib.sha256(table.encode()).hexdigest()[:32]}"
 
     def same(self, x: str, y: str) -> str:
-        """Which is joined by hash."""
+        """A null-safe equality that Spark joins by hash."""
         return f"{x} <=> {y}"
 
     def matching(self, rows: str, others: str, condition: str, *, some: bool = True) -> str:
@@ -99,7 +99,7 @@ class SparkDialect(Dialect):
         return self.let([text], body)
 
     def sum(self, text: str, where: str = "", *, wide: bool = False) -> str:
-        """Of 64 bits in three parts, each of which holds 2^41 rows; decimals are slow."""
+        """A sum of 64-bit integers in three parts, each good for 2^41 rows; decimals are slow."""
         if wide:
             return f"SUM({self.wide(text)}){where}"
 
@@ -114,7 +114,7 @@ class SparkDialect(Dialect):
         return body(text)
 
     def bits(self, text: str) -> str:
-        """From the exponent, which a logarithm tells but for its neighbours, and the mantissa."""
+        """Bits from the exponent (found by a logarithm and its neighbours) and the mantissa."""
 
         def scaled(it: str, e: str) -> str:
             mantissa = f"CAST({it} * pow(2D, -{e}) * {_WHOLE} AS BIGINT)"
@@ -145,7 +145,7 @@ class SparkDialect(Dialect):
         return f"unix_micros(CAST({text} AS TIMESTAMP))"
 
     def hash(self, texts: Sequence[str]) -> str:
-        """Of a concatenation."""
+        """The hash of a concatenation."""
         return f"md5(concat({', '.join(texts)}))"
 
     # --- doubles ----------------------------------------------------------------------------------
@@ -182,7 +182,7 @@ class SparkDialect(Dialect):
         return self.let([text], body)
 
     def remainder(self, x: str, y: str, *, wide: bool) -> str:
-        """Of -2^63 by -1 it is 0."""
+        """The remainder; of -2^63 by -1 it is 0."""
         del wide
         return f"({x} % {y})"
 
@@ -204,25 +204,25 @@ class SparkDialect(Dialect):
         return f"translate({text}, '{source}', '{target}')"
 
     def trim(self, function: Function, text: str) -> str:
-        """Of spaces alone."""
+        """Trim spaces alone."""
         return f"{function.value}({text})"
 
     def position(self, text: str, part: str) -> str:
-        """In code points; the empty text is at 1."""
+        """The position in code points; the empty text is at 1."""
         return f"CAST(instr({text}, {part}) AS BIGINT)"
 
     def starts_with(self, text: str, beginning: str) -> str:
-        """By code point."""
+        """A prefix test by code point."""
         return f"startswith({text}, {beginning})"
 
     def ends_with(self, text: str, end: str) -> str:
-        """By code point."""
+        """A suffix test by code point."""
         return f"endswith({text}, {end})"
 
     # --- times ------------------------------------------------------------------------------------
 
     def part(self, function: Function, text: str) -> str:
-        """Of a DATE as of its midnight."""
+        """A part of a date; of a DATE as of its midnight."""
         name = _PARTS.get(function, function.value)
         return f"CAST(floor(extract({name} FROM CAST({text} AS TIMESTAMP_NTZ))) AS BIGINT)"
 
@@ -231,18 +231,18 @@ class SparkDialect(Dialect):
         return self.cast(f"date_trunc('{unit.value}', CAST({text} AS TIMESTAMP_NTZ))", kind)
 
     def days_later(self, time: str, operator: str, days: str, kind: Kind) -> str:
-        """By an interval."""
+        """A date plus an interval."""
         count = f"CAST({days} AS INT)"
         if kind is Kind.DATE:
             return f"{'date_add' if operator == '+' else 'date_sub'}({time}, {count})"
         return f"({time} {operator} make_dt_interval({count}))"
 
     def months_later(self, time: str, months: str, kind: Kind) -> str:
-        """By an interval."""
+        """A date plus an interval."""
         return self.cast(f"({time} + make_ym_interval(0, CAST({months} AS INT)))", kind)
 
     def seconds_later(self, time: str, seconds: str) -> str:
-        """By an interval."""
+        """A timestamp plus an interval."""
 
         def body(it: str) -> str:
             days, rest = f"CAST({it} div 86400L AS INT)", f"{it} % 86400L"

@@ -1,4 +1,4 @@
-"""What runs past its time is interrupted, on any engine."""
+"""Interrupt statements at their deadline, on any engine."""
 
 import threading
 import time
@@ -60,7 +60,7 @@ def _check_time(until: Deadline | None) -> None:
 
 
 def unfinished() -> EngineError:
-    """What every failure of an engine is told as: it quotes nothing."""
+    """The one error for every failure of an engine: it quotes nothing."""
     return EngineError(
         "the engine could not finish",
         why="it ran out of time, memory or disk, or its files changed while they were read",

@@ -51,7 +51,7 @@ class Coins:
 
     @property
     def epsilon(self) -> float:
-        """What one answer gives away, rounded up."""
+        """The epsilon of one answer, rounded up."""
         return self.survey.guarantee.epsilon(0).upper
 
     @property
@@ -64,7 +64,7 @@ class Coins:
 
     @property
     def after(self) -> tuple[int, int]:
-        """Of a hundred like `BEFORE`, who is held for a yes after a no, and after a yes.
+        """Posterior chances in 100 for a prior of `BEFORE`: after a no, and after a yes.
 
         Odds are multiplied by truth/lie or divided by it, exactly; people are rounded outwards.
         """

@@ -1,4 +1,4 @@
-"""What noise does to one count, and what it leaves every attacker: exact, to be drawn.
+"""The effect of noise on one count and on every attacker, computed exactly for drawing.
 
 A count is released with the noise of this package. Its law is written down twice: for the data
 without a person and for the data with them. Who looks at the answer and says "in" or "not in" makes
@@ -128,5 +128,5 @@ def _from(law: Law, answer: int) -> float:
 
 
 def _up(share: Interval) -> int:
-    """So many in a hundred, rounded up."""
+    """A percentage, rounded up."""
     return min(100, math.ceil((share * 100).upper))

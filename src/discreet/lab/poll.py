@@ -38,7 +38,7 @@ class PollRow:
 
 @dataclass(frozen=True, slots=True)
 class Poll:
-    """What a poll ended with; `first` is the first person's value and report, for all to see."""
+    """The result of a poll; `first` is the first person's value and report, for all to see."""
 
     rows: tuple[PollRow, ...]
     report_bytes: int

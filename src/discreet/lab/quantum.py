@@ -137,7 +137,7 @@ class NoisyWeight:
 
     @property
     def least_damage(self) -> float:
-        """What some product state suffers at least from any such measurement of this epsilon."""
+        """Lower bound on the damage to some product state by measurements of this epsilon."""
         return math.tanh(self.epsilon / 4)
 
 

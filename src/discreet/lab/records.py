@@ -34,7 +34,7 @@ def definitions(setting: Setting) -> Outcome:
 
 
 def social_graph(setting: Setting, people: int = 250) -> Outcome:
-    """Who is friends with whom, in a network without names?"""
+    """Re-identify friends in a network without names."""
     attack = SocialGraph(people, promise=setting.pure, seed=setting.seed)
     match setting.against:
         case "raw":
@@ -70,7 +70,7 @@ def _moved(draws: SplitMix64) -> Release:
 
 
 def instance_hiding(setting: Setting) -> Outcome:
-    """Which images are bright? Mixtures as they are, masked ones, or noisy ones."""
+    """Recover images from their mixtures: plain, masked, or noisy."""
     attack = InstanceHiding(promise=setting.approximate, seed=setting.seed)
     match setting.against:
         case "raw":

@@ -23,7 +23,7 @@ BLOCKS = 60
 
 
 def tracing(setting: Setting, attributes: int = 1000) -> Outcome:
-    """Who was in the study?"""
+    """Membership in a study."""
     attack = Tracing(attributes=attributes, promise=setting.approximate, seed=setting.seed)
     match setting.against:
         case "raw":
@@ -37,7 +37,7 @@ def tracing(setting: Setting, attributes: int = 1000) -> Outcome:
 def _private_means(setting: Setting) -> Means:
     def means(rows: Bits) -> Reals:
         people, many = rows.shape
-        desk = Curated.of(
+        curated = Curated.of(
             "study",
             {
                 "id": np.repeat(np.arange(people), many),
@@ -50,13 +50,13 @@ def _private_means(setting: Setting) -> Means:
             gaussian=True,
         )
         question = "SELECT attribute, SUM(number) AS s FROM study GROUP BY attribute"
-        return np.asarray(desk.cells(question, (many,)) / people)
+        return np.asarray(curated.cells(question, (many,)) / people)
 
     return means
 
 
 def linkage(setting: Setting, people: int = 1000, films: int = 500) -> Outcome:
-    """Whose ratings are these?"""
+    """Re-identify people by their ratings."""
     attack = Linkage(people=people, films=films, promise=setting.pure, seed=setting.seed)
     match setting.against:
         case "raw":
@@ -80,7 +80,7 @@ def _viewers(ratings: Ratings, setting: Setting) -> Counts:
 
     def count(suspicions: Sequence[Suspicion]) -> Reals:
         fits = [one.fits(ratings) for one in suspicions]
-        desk = Curated.of(
+        curated = Curated.of(
             "viewers",
             {
                 "id": np.concatenate(fits),
@@ -90,13 +90,13 @@ def _viewers(ratings: Ratings, setting: Setting) -> Counts:
             epsilon=setting.epsilon,
         )
         question = "SELECT target, COUNT(*) AS n FROM viewers GROUP BY target"
-        return np.asarray(desk.cells(question, (len(fits),)))
+        return np.asarray(curated.cells(question, (len(fits),)))
 
     return count
 
 
 def intersection(setting: Setting, patients: int = 5000, cell: int = CLASS) -> Outcome:
-    """What do patients of two hospitals have? Private counts are in cells of `cell` or so."""
+    """Diagnoses of patients of two hospitals; private counts are in cells of about `cell`."""
     attack = Intersection(patients=patients, promise=setting.pure, seed=setting.seed)
     match setting.against:
         case "raw":
@@ -112,14 +112,14 @@ def _histogram(setting: Setting, cell: int) -> Hospital:
 
     def publish(places: Reals, conditions: Bits, values: int) -> Cells:
         side = max(1, math.isqrt(len(places) // cell))
-        desk = Curated.of(
+        curated = Curated.of(
             "patients",
             {"id": np.arange(len(places)), "cell": _cell(places, side), "condition": conditions},
             {"cell": Keys(list(range(side * side))), "condition": Keys(list(range(values)))},
             epsilon=setting.epsilon / 2,
         )
         question = "SELECT cell, condition, COUNT(*) AS n FROM patients GROUP BY cell, condition"
-        counts = desk.cells(question, (side * side, values))
+        counts = curated.cells(question, (side * side, values))
         return lambda wanted: np.asarray(counts[_cell(wanted, side)])
 
     return publish
@@ -131,7 +131,7 @@ def _cell(places: Reals, side: int) -> Bits:
 
 
 def census(setting: Setting) -> Outcome:
-    """Who lives in the block? Private counts are released for `BLOCKS` of them, all alike."""
+    """Reconstruct the people of a block; private counts are released for `BLOCKS` alike."""
     attack, office = Census(promise=setting.pure), tabulate(BLOCK)
     match setting.against:
         case "raw":
@@ -159,7 +159,7 @@ def fitness_map(setting: Setting) -> Outcome:
 def _private_heat(tracks: Tracks, setting: Setting) -> Reals:
     """A curator's count of runners in every cell; how long a run is at most is public."""
     shape = {"area": tracks.areas, "cell": CELLS}
-    desk = Curated.of(
+    curated = Curated.of(
         "runs",
         {"id": tracks.person, "area": tracks.area, "cell": tracks.cell},
         {name: Keys(list(range(many))) for name, many in shape.items()},
@@ -168,7 +168,7 @@ def _private_heat(tracks: Tracks, setting: Setting) -> Reals:
         gaussian=True,
     )
     question = "SELECT area, cell, COUNT(*) AS n FROM runs GROUP BY area, cell"
-    return np.asarray(desk.cells(question, tuple(shape.values())))
+    return np.asarray(curated.cells(question, tuple(shape.values())))
 
 
 def _whole(one: Statistic) -> Statistic:
@@ -188,7 +188,7 @@ def _private_counts(setting: Setting) -> Callable[[], Reals]:
     }
     shape = {"block": BLOCKS, "age": OLDEST + 1, "kind": len(KINDS)}
     keys = {name: Keys(list(range(many))) for name, many in shape.items()}
-    desk = Curated.of("people", rows, {**keys, "one": Bounds(0, 1)}, epsilon=setting.epsilon)
+    curated = Curated.of("people", rows, {**keys, "one": Bounds(0, 1)}, epsilon=setting.epsilon)
     question = "SELECT block, age, kind, SUM(one) AS n FROM people GROUP BY block, age, kind"
-    blocks = iter(desk.cells(question, tuple(shape.values())))
+    blocks = iter(curated.cells(question, tuple(shape.values())))
     return lambda: np.asarray(next(blocks))

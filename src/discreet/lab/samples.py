@@ -85,7 +85,7 @@ def _curated(labels: Bits, submitted: Bits, setting: Setting) -> Board:
     others' votes for 0 and this sum, and an example is seen through its label alone.
     """
     many, examples = submitted.shape
-    desk = Curated.of(
+    curated = Curated.of(
         "examples",
         {
             "id": np.tile(np.arange(examples), many),
@@ -99,7 +99,7 @@ def _curated(labels: Bits, submitted: Bits, setting: Setting) -> Board:
         gaussian=True,
     )
     question = "SELECT submission, SUM(vote) AS s FROM examples WHERE label = 1 GROUP BY submission"
-    right = desk.cells(question, (many,)) + (submitted == 0).sum(axis=1)
+    right = curated.cells(question, (many,)) + (submitted == 0).sum(axis=1)
     said = {
         guess.tobytes(): float(count) / examples
         for guess, count in zip(submitted, right, strict=True)

@@ -1,4 +1,4 @@
-"""What every play in the lab has in common: who is attacked, how hard, what was promised."""
+"""Shared settings of the lab's attacks: targets, effort and guarantee."""
 
 import math
 from collections.abc import Mapping, Sequence

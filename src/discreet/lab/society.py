@@ -93,12 +93,12 @@ def publish(epsilon: Real) -> TownRelease:
 
 
 def _found(epsilon: float) -> float:
-    """Of 100 people who joined, how many who points at `ALARMS` others finds at most."""
+    """Of 100 people who joined, the most that an attacker with `ALARMS` false alarms finds."""
     return 100 * Promise(epsilon).of_event(ALARMS / 100)
 
 
 def _misplaced(truth: Bits, published: Bits) -> float:
-    """Of 100 coins handed out by published heads, how many land in the wrong block."""
+    """Of 100 coins handed out by published heads, those that land in the wrong block."""
     heads = np.maximum(published, 0)
     if not heads.sum():
         return 100.0

@@ -43,14 +43,14 @@ class Story:
     proved: bool = True
 
     def sentence(self, outcome: Outcome) -> str:
-        """What came of it, in whole people."""
+        """The outcome in whole people."""
         hits = round(outcome.success * outcome.n)
         return self.told.format(hits=f"{hits:,}", n=f"{outcome.n:,}")
 
 
 @dataclass(frozen=True, slots=True)
 class KnownCase:
-    """Something that happened: what, when, and who wrote it down."""
+    """A published case: what happened, when, and the source."""
 
     title: str
     year: str

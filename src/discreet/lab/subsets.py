@@ -39,7 +39,7 @@ def _curated(attack: Reconstruction, setting: Setting) -> SubsetSum:
     """
     subsets = attack.questions(setting.effort)
     asked, people = np.nonzero(subsets)
-    desk = Curated.of(
+    curated = Curated.of(
         "people",
         {"id": people, "subset": asked, "secret": attack.secret[people]},
         {"subset": Keys(list(range(len(subsets)))), "secret": Bounds(0, 1)},
@@ -48,7 +48,7 @@ def _curated(attack: Reconstruction, setting: Setting) -> SubsetSum:
         gaussian=True,
     )
     question = "SELECT subset, COUNT(*) AS n FROM people WHERE secret = 1 GROUP BY subset"
-    sums = desk.cells(question, (len(subsets),))
+    sums = curated.cells(question, (len(subsets),))
     said = {subset.tobytes(): float(n) for subset, n in zip(subsets, sums, strict=True)}
     return lambda wanted: said[wanted.tobytes()]
 

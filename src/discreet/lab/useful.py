@@ -1,4 +1,4 @@
-"""What an analyst still learns: one honest question about the people whom an attacker is after.
+"""What an analyst still learns: one honest question about the attacked people.
 
 The same promise that stops the attacker buys one count of the same people, from a real curator. A
 defence that answers nothing would stop every attacker, and nobody would need it.
@@ -47,7 +47,7 @@ class _SeenError(Exception):
 
 
 def _shown(attack: Any, setting: Setting) -> tuple[Any, ...]:
-    """What an attack lets its target see, which are the people it attacks."""
+    """The people whom an attack is about."""
 
     def target(*data: Any) -> None:
         raise _SeenError(*data)
@@ -154,14 +154,14 @@ def learn(name: str, setting: Setting, **size: int) -> Learnt:
     """
     question, who = USEFUL[name]
     yes = who(setting, **size).astype(np.int64)
-    desk = Curated.of(
+    curated = Curated.of(
         "people",
         {"id": np.arange(yes.size), "yes": yes},
         {"yes": Bounds(0, 1)},
         epsilon=setting.epsilon,
     )
     text = "SELECT COUNT(*) AS n FROM people WHERE yes = 1"
-    release = desk.curator.sql(text, epsilon=desk.epsilon)
+    release = curated.curator.sql(text, epsilon=curated.epsilon)
     asked = question.format(n=f"{yes.size:,}")
     return Learnt(
         asked[0].upper() + asked[1:],

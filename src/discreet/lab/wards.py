@@ -64,7 +64,7 @@ def _unrefused(attack: Refusals, setting: Setting) -> WardSums:
     wards, each = secret.shape
     question, person = np.nonzero(asked)
     people = np.arange(wards)[:, None] * each + person
-    desk = Curated.of(
+    curated = Curated.of(
         "people",
         {
             "id": people.ravel(),
@@ -81,7 +81,7 @@ def _unrefused(attack: Refusals, setting: Setting) -> WardSums:
         limits=Limits(int(asked.sum(axis=0).max()), 1),
     )
     sums = "SELECT ward, question, SUM(secret) AS n FROM people GROUP BY ward, question"
-    answers = desk.cells(sums, (wards, len(asked)))
+    answers = curated.cells(sums, (wards, len(asked)))
     said = {who.tobytes(): column for who, column in zip(asked, answers.T, strict=True)}
     return lambda who: np.asarray(said[who[0].tobytes()])
 
@@ -93,7 +93,7 @@ def exact(secret: Bits) -> WardSums:
 
 def _curated(secret: Bits, epsilon: Fraction, questions: int) -> WardSums:
     wards, each = secret.shape
-    desk = Curated.of(
+    curated = Curated.of(
         "people",
         {
             "id": np.arange(secret.size),
@@ -110,7 +110,7 @@ def _curated(secret: Bits, epsilon: Fraction, questions: int) -> WardSums:
         others = f" AND NOT id IN ({left_out})" if left_out else ""
         where = f"WHERE secret = 1{others}"
         question = f"SELECT ward, COUNT(*) AS n FROM people {where} GROUP BY ward"  # noqa: S608
-        return np.asarray(desk.cells(question, (wards,)))
+        return np.asarray(curated.cells(question, (wards,)))
 
     return answer
 
@@ -144,7 +144,7 @@ def _curated_numbers(epsilon: Fraction, count: int, runs: int, questions: int) -
     They are worded differently, or all would get the answer of the first; one budget pays for all.
     """
     wards = np.arange(runs // questions)
-    desk = Curated.of(
+    curated = Curated.of(
         "people",
         {"id": wards, "ward": wards, "number": np.full(wards.size, float(count))},
         {"ward": Keys(list(range(wards.size))), "number": Bounds(-1, 1)},
@@ -152,5 +152,5 @@ def _curated_numbers(epsilon: Fraction, count: int, runs: int, questions: int) -
         questions=questions,
     )
     sums = "SELECT ward, SUM(number) AS s FROM people WHERE id > -{} GROUP BY ward"
-    answers = [desk.cells(sums.format(1 + again), wards.shape) for again in range(questions)]
+    answers = [curated.cells(sums.format(1 + again), wards.shape) for again in range(questions)]
     return np.stack(answers, axis=1).ravel()

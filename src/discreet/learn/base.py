@@ -1,4 +1,4 @@
-"""What all estimators share: how they read rows, spend, and say what was spent."""
+"""Shared parts of estimators: reading rows, spending, and reporting what was spent."""
 
 import warnings
 from abc import abstractmethod
@@ -24,11 +24,11 @@ _COUNTS = frozenset({"max_depth", "max_iter", "n_clusters", "n_estimators"})
 
 
 class PrivacyWarning(UserWarning):
-    """Something was spent again, or is protected less than it may seem."""
+    """Budget was spent again, or less is protected than it may seem."""
 
 
 class Spending:
-    """What an estimator and all its clones have spent together."""
+    """The total spent by an estimator and all its clones."""
 
     def __init__(self) -> None:
         self.guarantees: list[Guarantee] = []
@@ -93,7 +93,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc] # ships no types
 
     @property
     def spent_(self) -> Guarantee:
-        """What all fits of this estimator and its clones gave away together."""
+        """The composed guarantee of all fits of this estimator and its clones."""
         check_is_fitted(self, "guarantee_")
         if self._spending.guarantees:
             return compose(self._spending.guarantees)

@@ -25,7 +25,7 @@ _FEW = 16
 
 @dataclass(frozen=True)
 class FeatureBins:
-    """For each feature the inner edges of its bins; a last bin more is for NaN.
+    """The inner edges of each feature's bins; one more bin at the end is for NaN.
 
     Codes come from comparisons alone, so they are a row's own. `ends` are those of all bins of a
     feature together, where they are equally wide.
@@ -41,7 +41,7 @@ class FeatureBins:
 
     @property
     def starts(self) -> NDArray[np.int64]:
-        """Where each feature's bins begin in a flat list."""
+        """Start of each feature's bins in a flat list."""
         return np.concatenate([[0], np.cumsum(self.sizes)[:-1]]).astype(np.int64)
 
     def even(self, feature: int) -> tuple[float, float] | None:

@@ -13,7 +13,7 @@ from discreet.learn.rows import Chunk, Floats, exact_product
 
 @dataclass(frozen=True)
 class ClassTotals(RowStatistic):
-    """For each label the count, the sums and the sums of squares of features on [-1, 1].
+    """For each label the count, sums and sums of squares of features on [-1, 1].
 
     Guarantee:
         A row has one label, under which it adds 1 to the count, and at most 1 and 1 a feature.
@@ -29,7 +29,7 @@ class ClassTotals(RowStatistic):
         return self.labels * (1 + 2 * len(self.low)), (1 + 2 * len(self.low)) * GRID**2
 
     def sums(self, chunk: Chunk) -> Any:
-        """By label; rows without a known one count nowhere."""
+        """Sums by label; rows without a known one count nowhere."""
         known = np.isfinite(chunk.y)
         label = np.where(known, chunk.y, 0).astype(np.int64)
         here = np.eye(self.labels)[label] * (chunk.weight * known)[:, None]

@@ -165,7 +165,7 @@ class LogisticRegression(LinearClassifier):
         return normal_intervals(self.coef_, self.standard_errors_, confidence)
 
     def predict_interval(self, X: Any, confidence: float = 0.95) -> Floats:  # noqa: N803
-        """For each row an interval (low, high) of its probability of the second class.
+        """An interval (low, high) of each row's probability of the second class.
 
         Of more than two classes, of each one's log odds against the others.
         """

@@ -20,7 +20,7 @@ _TRIES = 64
 
 @dataclass(frozen=True)
 class ClusterTotals(RowStatistic):
-    """Of each cluster the count and the sum of its rows: whole numbers of norm at most `radius`.
+    """Count and sum of each cluster's rows: integers of norm at most `radius`.
 
     Rows belong to the centre that is nearest along `axes`; distances are whole numbers.
 

@@ -25,7 +25,7 @@ _LARGEST = 64.0
 
 
 class Link(Enum):
-    """What a margin says of a label, as the residual that its loss has as slope."""
+    """The residual of a margin and a label, which is the slope of its loss."""
 
     LOGISTIC = "logistic"
     HINGE = "hinge"
@@ -91,7 +91,7 @@ class LinkGradient(RowStatistic):
         return exact_product(r * chunk.weight[:, None], chunk.x, most)
 
     def residuals(self, chunk: Chunk) -> Floats:
-        """What a model at theta says of each label, less what it is; 0 where there is no label."""
+        """Predicted minus observed label of each row at theta; 0 where there is no label."""
         coefficients = np.rint(np.clip(self.theta, -_LARGEST, _LARGEST) * GRID)
         margin = np.floor(chunk.x @ coefficients.T * (CELLS / GRID**2))
         known = np.isfinite(chunk.y)

@@ -27,7 +27,7 @@ _FREE = 3
 
 @dataclass(frozen=True)
 class GridColumns:
-    """For each feature (x - start) times factor, rounded (halves to even), between two numbers.
+    """Each feature as (x - start) times factor, rounded half to even and clamped.
 
     NaN is 0. It is IEEE arithmetic in this order, which engines repeat to the last digit.
     """
@@ -39,7 +39,7 @@ class GridColumns:
 
     @classmethod
     def between(cls, low: Floats, high: Floats, start: Floats, factor: Floats, widest: Any) -> Self:
-        """Those of values cut at low and high first; products grow with values, so it is one."""
+        """The columns with values clamped to low and high first."""
         ends = (np.clip(np.rint((end - start) * factor), -widest, widest) for end in (low, high))
         return cls(start, factor, *ends)
 
@@ -108,7 +108,7 @@ class Scaling:
 
     @property
     def constant(self) -> int:
-        """What `one` is in steps."""
+        """The number `one` in steps."""
         return int(self.one * GRID)
 
     @property

@@ -83,7 +83,7 @@ class FitPlan:
 
     @property
     def mu_squared(self) -> Fraction:
-        """What a run gives away."""
+        """The mu^2 of a run."""
         return sum((one._mu_squared for one in self._made), Fraction(0))  # noqa: SLF001 - own
 
     @property

@@ -268,7 +268,7 @@ class ProportionTest(_OfCounts):
 
     @property
     def probabilities(self) -> list[float]:
-        """Of 0 and 1."""
+        """The probabilities of 0 and 1."""
         return [1 - float(self.probability), float(self.probability)]
 
 
@@ -294,7 +294,7 @@ def test_named(name: str) -> type[HypothesisTest]:
 
 
 def benjamini_hochberg(pvalues: Any, level: float = 0.05) -> Any:
-    """Which hypotheses are rejected with a false discovery rate of at most `level`.
+    """Hypotheses rejected with a false discovery rate of at most `level`.
 
     That rate holds for p-values that are independent, or depend on each other positively. P-values
     of private tests are released already, and right with their noise, so this is post-processing:

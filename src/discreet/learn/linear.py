@@ -103,7 +103,7 @@ class LinearRegression(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         return normal_intervals(self.coef_, self.standard_errors_, confidence)
 
     def predict_interval(self, X: Any, confidence: float = 0.95) -> Floats:  # noqa: N803
-        """For each row an interval (low, high) that holds its target, if residuals are normal.
+        """An interval (low, high) for each row's target, if residuals are normal.
 
         It covers sampling and privacy noise of the coefficients, and the spread of residuals.
         """

@@ -83,7 +83,7 @@ class LogisticCurvature(RowStatistic):
 
     @property
     def unit(self) -> float:
-        """What one step of a number is."""
+        """The size of one step."""
         return 1 / (_FINE * GRID**2)
 
     def sums(self, chunk: Chunk) -> Any:

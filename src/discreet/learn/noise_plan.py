@@ -93,7 +93,7 @@ class NoisePlan:
         return float(1 / self.mu)
 
     def guarantee(self, steps: int) -> Composed:
-        """What so many steps give away."""
+        """The guarantee of `steps` steps."""
         releases = -(-steps // self.band)
         return compose([(self._release(self.mu), releases)] if releases else [])
 

@@ -1,4 +1,4 @@
-"""The one door to the data: a sum over rows, in whole numbers, with exact Gaussian noise."""
+"""The only access to the data: integer sums over rows, with exact Gaussian noise."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -113,7 +113,7 @@ class NoisySums:
 
     @property
     def guarantee(self) -> GDP:
-        """What all answers so far give away."""
+        """The composed guarantee of all answers so far."""
         return GDP.of_square(self.spent, neighbours=self.neighbours)
 
     def _spend(self, square: Fraction, batch: tuple[object, int] | None) -> None:

@@ -169,7 +169,7 @@ def items_of(values: Any) -> NDArray[Any]:
 
 
 def name_of(item: Any) -> Any:
-    """What tells a person from others: equal names are one; what equals nothing is its text."""
+    """A hashable name of a person: equal names are one person; NaN becomes its text."""
     plain = item.item() if isinstance(item, np.generic) else item
     try:
         hash(plain)

@@ -168,7 +168,7 @@ class StatisticalQueries:
 
     @property
     def guarantee(self) -> GDP:
-        """What all answers so far give away; of a curator's table its ledger knows."""
+        """The composed guarantee of all answers so far; a curator's ledger keeps its own."""
         if self._source is not None or self._online is not None:
             raise InputError(
                 "a guarantee of queries to a curator",

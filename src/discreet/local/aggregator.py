@@ -58,7 +58,7 @@ class Aggregator:
         return kept
 
     def _sift(self, part: Frames | Unreadable) -> Frames | None:
-        """What counts of some frames."""
+        """The valid reports of some frames."""
         if isinstance(part, Unreadable):
             self.rejected[part.reason] += part.reports
             return None
@@ -75,7 +75,7 @@ class Aggregator:
         return Frames(names, rows, part.is_single) if len(rows) else None
 
     def _new(self, names: list[bytes]) -> NDArray[np.bool_]:
-        """Which frames were not added before; from now on they were."""
+        """The frames that were not added before, which are now marked as added."""
         fresh = set(names)
         if len(fresh) == len(names) and self._seen.isdisjoint(fresh):
             self._seen |= fresh
@@ -105,7 +105,7 @@ class Aggregator:
         return both
 
     def estimate(self, values: Any = None) -> Any:
-        """What the reports so far say, with errors; sketches take the values to look up."""
+        """Estimates from the reports so far, with errors; sketches take the values to look up."""
         return self.protocol.estimate(self._sums, self.n, values)
 
     def heavy_hitters(self, threshold: Any, values: Any = None, confidence: Any = 0.95) -> Any:
@@ -113,7 +113,7 @@ class Aggregator:
         return self.estimate(values).heavy_hitters(threshold, confidence)
 
     def to_bytes(self) -> bytes:
-        """For another machine, or a later day: a line of JSON, the sums, the frames' names."""
+        """The stored form: a line of JSON, the sums, the frames' names."""
         head = {
             "form": _FORM,
             "protocol": self.protocol.to_dict(),

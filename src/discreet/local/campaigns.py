@@ -90,7 +90,7 @@ class Campaign:
             )
 
     def to_dict(self) -> dict[str, Any]:
-        """For devices, which make their protocol object of it."""
+        """The public form, from which devices make their protocol object."""
         listed = {"values": list(self.values)} if self.values else {}
         return {
             "name": self.name,

@@ -69,7 +69,7 @@ class Sketch(protocol.LocalProtocol):
     @property
     @abstractmethod
     def cell_variance(self) -> tuple[Fraction, Fraction, Fraction]:
-        """Of one report about a column: of another value, of the own, and the step."""
+        """Variance of one report about a column: another value's, its own, and the step."""
 
     @abstractmethod
     def cells(self, statistic: protocol.Statistic) -> NDArray[np.float64]:

@@ -98,7 +98,7 @@ class DeviceLedger:
 
     @property
     def left(self) -> Fraction:
-        """What may still be told."""
+        """The epsilon that may still be spent."""
         return max(Fraction(0), self._limit - self._spent)
 
     def remember(self, protocol: "LocalProtocol", value: bytes, draw: Callable[[], bytes]) -> bytes:
@@ -131,7 +131,7 @@ class DeviceLedger:
             )
 
     def once(self, protocol: "LocalProtocol", draw: Callable[[], bytes]) -> bytes:
-        """What a protocol draws once for the device's life, without looking at any value."""
+        """A draw that the protocol makes once for the device's life, independent of any value."""
         name = hmac.digest(self._key, b"once" + protocol.digest, "sha256").hex()
         with self._lock:
             if name not in self._told:

@@ -68,7 +68,7 @@ class ValueDomain:
         return range(self.size) if self.labels is None else self.labels
 
     def described(self) -> int | list[str]:
-        """For JSON."""
+        """The domain as JSON."""
         return self.size if self.labels is None else list(self.labels)
 
     @cached_property

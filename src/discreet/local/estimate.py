@@ -53,7 +53,7 @@ class Estimate:
 
     @property
     def standard_error(self) -> Floats:
-        """Of each count, with the estimated count in the place of the true one."""
+        """Standard error of each count, with the estimate in place of the true count."""
         return np.sqrt(self._variance(self.counts))
 
     def interval(

@@ -140,7 +140,7 @@ class SpanProof:
 
     @property
     def size(self) -> int:
-        """In bytes."""
+        """Size in bytes."""
         each = (len(one) if isinstance(one, bytes) else BITS // 8 + 8 for one in self.answers)
         return len(self.challenge) + sum(each)
 

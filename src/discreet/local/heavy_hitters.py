@@ -73,7 +73,7 @@ class HeavyHitters(LocalProtocol):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """For each length a table, and how many reported; the last is for whole texts."""
+        """For each length a table and a count of reports; the last is for whole texts."""
         return (self.length + 1, _BUCKETS + 1)
 
     @property
@@ -82,7 +82,7 @@ class HeavyHitters(LocalProtocol):
         return (Pair("a", "b"),)
 
     def standard_error(self, n: int) -> float:
-        """Of a prefix's share, among n people."""
+        """Standard error of a prefix's share, among n people."""
         people = n * float(1 - _CHECKING) / self.length
         return math.sqrt(self.oracle.variance(max(1, int(people)))) / max(people, 1.0)
 
@@ -111,7 +111,7 @@ class HeavyHitters(LocalProtocol):
         return found & self.oracle.is_valid(np.ascontiguousarray(rows[:, 1:]))
 
     def tally(self, rows: Octets, sums: Statistic) -> None:
-        """As the oracle does, in the table of each report's length."""
+        """Add the oracle's tally in the table of each report's length."""
         level = rows[:, 0].astype(np.int64)
         words = self.oracle.words(np.ascontiguousarray(rows[:, 1:])).astype(np.int64)
         sums[:, -1] += np.bincount(level, minlength=self.length + 1)

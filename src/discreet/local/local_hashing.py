@@ -96,7 +96,7 @@ class HashedProtocol(FrequencyProtocol):
         return np.asarray(found.all(axis=1))
 
     def tally(self, rows: Octets, sums: Statistic) -> None:
-        """For each combination of the rows of M: its character, with the sign of its answer."""
+        """For each combination of rows of M, its character with the sign of its answer."""
         words = self.words(rows)
         combined = np.zeros(len(words), dtype=words.dtype)
         sums[0] += len(words)
@@ -165,7 +165,7 @@ class LocalHashing(HashedProtocol):
 
     @property
     def bits(self) -> int:
-        """As chosen."""
+        """The number of bits, as chosen."""
         return int(self.hash_bits or 0)
 
 

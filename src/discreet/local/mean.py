@@ -53,7 +53,7 @@ class MeanProtocol(protocol.LocalProtocol):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """For each kind of report: how many, their sum, and their squares' sum in two halves."""
+        """For each kind of report: count, sum, and sum of squares in two halves."""
         return (self.kinds, 4)
 
     @property
@@ -87,7 +87,7 @@ class MeanProtocol(protocol.LocalProtocol):
 
     @property
     def step(self) -> float:
-        """By how much two reports that are next to each other differ, on the grid."""
+        """Difference of adjacent reports, on the grid."""
         return float(1 / self.debias(0)[1])
 
     @abstractmethod
@@ -200,7 +200,7 @@ class Mean1Bit(MeanProtocol):
         return p * (1 - p) / scale**2
 
     def law(self, value: Any) -> Law:
-        """Of the bit."""
+        """The distribution of the bit."""
         offset, scale = self.debias(0)
         p = offset + scale * int(self.read(value)[0])
         return small_law({1: p, 0: 1 - p})
@@ -272,7 +272,7 @@ class PiecewiseMean(MeanProtocol):
         return np.zeros(len(rows), dtype=np.int64), protocol.as_numbers(rows)
 
     def debias(self, kind: int) -> tuple[Fraction, Fraction]:
-        """From the window's mean, and the mean of all points."""
+        """Unbiased estimate from the window's mean and the mean of all points."""
         high, low = self._chances
         everywhere = low * Fraction(self.points * (self.points - 1), 2)
         own = (high - low) * self.window
@@ -280,7 +280,7 @@ class PiecewiseMean(MeanProtocol):
 
     @property
     def _chances(self) -> tuple[Fraction, Fraction]:
-        """Of a point inside and of one outside."""
+        """Probabilities of a point inside and of one outside."""
         out = self.points - self.window
         return self.inside / self.window, (1 - self.inside) / out
 

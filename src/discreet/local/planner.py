@@ -1,4 +1,4 @@
-"""Which frequency protocol for which domain and epsilon, and why."""
+"""Choose a frequency protocol by domain and epsilon, and say why."""
 
 from dataclasses import dataclass
 from typing import Any

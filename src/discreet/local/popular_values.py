@@ -62,7 +62,7 @@ _SUBTRACTION: Final = Fraction(1, 20)
 
 @dataclass(frozen=True, slots=True)
 class ComputationalGuarantee:
-    """What holds against a server that keeps to the protocol, and against one that does not."""
+    """The guarantee against an honest-but-curious server and a malicious one."""
 
     kept: Pure
     """Against a server that keeps to the protocol, in the random-oracle model."""
@@ -104,7 +104,7 @@ class PopularValues:
 
     @property
     def ones(self) -> int:
-        """Those of them that flip."""
+        """The positions that flip."""
         return _flips(self.epsilon)[1]
 
     @property
@@ -114,12 +114,12 @@ class PopularValues:
 
     @property
     def largest_subtraction(self) -> Fraction:
-        """By how many votes a device can lower a count, on average, at most."""
+        """The most votes by which a device can lower a count, on average."""
         return subtraction(self.length, self.ones) / (1 - 2 * self.flip)
 
     @property
     def guarantee(self) -> ComputationalGuarantee:
-        """Of one device's value, against the server."""
+        """The guarantee for one device's value, against the server."""
         exact = Interval.of((1 - self.flip) / self.flip).log().upper
         return ComputationalGuarantee(
             Pure(Fraction(exact), neighbours=Neighbours.CHANGE_ONE), Fraction(1, TABLES), 1

@@ -90,7 +90,7 @@ class LocalProtocol(ABC):
 
     @property
     def guarantee(self) -> Guarantee:
-        """What one report gives away about its value."""
+        """The guarantee of one report."""
         return Pure(self.epsilon, neighbours=Neighbours.CHANGE_ONE)
 
     @property
@@ -113,7 +113,7 @@ class LocalProtocol(ABC):
 
     @abstractmethod
     def is_valid(self, rows: Octets) -> NDArray[np.bool_]:
-        """Which rows an honest device can have sent."""
+        """Rows that an honest device can have sent."""
 
     @abstractmethod
     def tally(self, rows: Octets, sums: Statistic) -> None:
@@ -121,14 +121,14 @@ class LocalProtocol(ABC):
 
     @abstractmethod
     def estimate(self, statistic: Statistic, n: int, values: Any = None) -> Any:
-        """What the sums of n reports say about the people, or about these values."""
+        """Estimates from the sums of n reports, of all values or of these."""
 
     def settle(self, codes: NDArray[Any], once: Callable[[Callable[[], bytes]], bytes]) -> Any:
         """The code under which a device with a ledger keeps its answer; `once` draws for life."""
         return codes
 
     def send(self, rows: Octets) -> Octets:
-        """What leaves the device of a report that is kept; the report itself, usually."""
+        """The message for a stored report; usually the report itself."""
         return rows
 
     def to_dict(self) -> dict[str, Any]:
@@ -156,11 +156,11 @@ class LocalProtocol(ABC):
         return hashlib.sha256(text.encode()).digest()[:8]
 
     def reporter(self, ledger: "DeviceLedger | None" = None) -> "Reporter":
-        """What runs on the device; with its ledger, within the limit of its owner's life."""
+        """The device's side; with a ledger, within the lifetime limit of its owner."""
         return Reporter(self, ledger)
 
     def aggregator(self) -> "Aggregator":
-        """What runs on a server, or on many."""
+        """The server's side; aggregators can be merged."""
         from discreet.local.aggregator import Aggregator  # noqa: PLC0415 - the other half
 
         return Aggregator(self)
@@ -176,7 +176,7 @@ class LocalProtocol(ABC):
 
     @property
     def claim(self) -> Claim:
-        """What the auditor tries to refute."""
+        """The claim for the auditor."""
         has_law = self.law(self.pairs[0].left) is not None
         law: Any = self.law if has_law else None
         return Claim(type(self).__name__, self.guarantee, self.pairs, self._draw, law)

@@ -47,7 +47,7 @@ class DecodedValues:
         return np.clip(self.counts - width, 0, self.n), np.clip(self.counts + width, 0, self.n)
 
     def to_arrow(self, confidence: Real = 0.95) -> pa.Table:
-        """As of other estimates, and the p-values."""
+        """The estimates with p-values."""
         ends = self.interval(confidence)
         found = estimate_table(self.values, self.counts, self.standard_error, *ends)
         return found.append_column("p_value", pa.array(self.p_values))
@@ -121,18 +121,18 @@ class Rappor(LocalProtocol):
 
     @property
     def one_report_epsilon(self) -> Fraction:
-        """For a single report."""
+        """The epsilon of a single report."""
         p, q = self.set_chances
         return _log_up((q * (1 - p) / (p * (1 - q))) ** self.hashes)
 
     @property
     def guarantee(self) -> Guarantee:
-        """Of one report."""
+        """The guarantee of one report."""
         return Pure(self.one_report_epsilon, neighbours=Neighbours.CHANGE_ONE)
 
     @property
     def lifetime(self) -> Guarantee:
-        """Of all reports of one value."""
+        """The guarantee of all reports of one value."""
         return Pure(self.epsilon, neighbours=Neighbours.CHANGE_ONE)
 
     @property
@@ -247,7 +247,7 @@ def _log_up(ratio: Fraction) -> Fraction:
 
 
 def _less(rows: Floats, column: Floats) -> Floats:
-    """What a regression on the column leaves."""
+    """The residual of a regression on the column."""
     length = max(float(column @ column), _LOST)
     return np.asarray(rows - np.multiply.outer(column, column @ rows / length))
 

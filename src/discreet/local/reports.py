@@ -49,14 +49,14 @@ class Frames:
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """So many reports that cannot be read, and why."""
+    """The number of unreadable reports, and why."""
 
     reason: str
     reports: int
 
 
 def read_frames(data: bytes, digest: bytes, width: int) -> Iterator[Frames | Unreadable]:
-    """What is in the bytes; the first broken frame ends it, for nobody knows where the next is."""
+    """Read frames until the first broken one: the position of the next is unknown."""
     if single := _singles(data, digest, width):
         yield single
         return

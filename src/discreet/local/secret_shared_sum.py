@@ -40,7 +40,7 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class ProofShare:
-    """What one server tells the other about a proof: two numbers hidden by the triple."""
+    """A server's message about a proof: two numbers hidden by the triple."""
 
     first: int
     second: int
@@ -95,7 +95,7 @@ class SecretSharedSum:
 
     @property
     def scale(self) -> Fraction:
-        """Of each server's noise."""
+        """Scale of each server's noise."""
         return ((1 << self.bits) - 1) / self.epsilon
 
     def share(self, number: int) -> tuple[Share, Share]:

@@ -61,7 +61,7 @@ class Shuffle:
 
     @property
     def guarantee(self) -> Guarantee:
-        """What a forwarded batch gives away about one of its people."""
+        """The guarantee of a forwarded batch for one of its people."""
         match self.protocol:
             case KRandomizedResponse(epsilon=epsilon, domain=domain) if domain.size > 1:
                 return ShuffledRandomizedResponse(epsilon, self.batch, domain.size)

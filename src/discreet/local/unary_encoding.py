@@ -186,7 +186,7 @@ class SubsetSelection(BitmapProtocol):
         return bits
 
     def is_valid(self, rows: Octets) -> NDArray[np.bool_]:
-        """As many members as everybody reports, none beyond the domain."""
+        """Rows with the right number of members, none beyond the domain."""
         members = np.bitwise_count(rows).sum(axis=1, dtype=np.int64)
         return np.asarray(BitmapProtocol.is_valid(self, rows) & (members == self.members))
 

@@ -86,7 +86,7 @@ class UnitVectorMean(LocalProtocol):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """For each coordinate a sum, and a sum of squares."""
+        """A sum and a sum of squares for each coordinate."""
         return (2, self.dimension)
 
     @property
@@ -145,7 +145,7 @@ class UnitVectorMean(LocalProtocol):
         return MeanEstimate(totals / max(n, 1) / self.length, np.array(errors) / self.length, n)
 
     def coded(self, rows: Octets) -> NDArray[Any]:
-        """Which direction, among its fellows in order of their first coordinate."""
+        """Index of the direction among its group, ordered by first coordinate."""
         ranks = np.empty(len(rows), dtype=np.int64)
         for i, (seed, which) in enumerate(
             zip(as_numbers(rows[:, :8]).tolist(), rows[:, 8].tolist(), strict=True)

@@ -1,4 +1,4 @@
-"""What all mechanisms share that add exact noise to numbers on a grid."""
+"""Shared parts of mechanisms that add exact noise to numbers on a grid."""
 
 from abc import abstractmethod
 from dataclasses import dataclass
@@ -186,7 +186,7 @@ class Additive(Mechanism):
 
 
 def _start(distance: Fraction, step: Fraction) -> Fraction:
-    """From where a move over `distance` crosses one more half step than it has steps."""
+    """A start from which a move over `distance` crosses one more half step than it has steps."""
     rest = distance % step
     return (step - rest) / 2 if rest else Fraction(0)
 

@@ -206,7 +206,7 @@ class AutomaticBounds(RowMechanism):
 
 
 def _last(hits: list[Interval], first: int) -> Iterator[tuple[int, Interval]]:
-    """Where the last occupied bin is, given the first one, and how likely."""
+    """The last occupied bin given the first one, and its probability."""
     after = Interval.of(1)
     for last in range(len(hits) - 1, first, -1):
         yield last, after * hits[last]

@@ -169,7 +169,7 @@ def places(centre: int, low: int, high: int, scale: Fraction) -> dict[int, Inter
 
 
 def place_of(answers: NDArray[Any], low: float, high: float) -> NDArray[np.int64]:
-    """Where answers lie: 1, 2 or 3, as for `places`."""
+    """Position of answers: 1, 2 or 3, as for `places`."""
     return 1 + (answers > low).astype(np.int64) + (answers >= high)
 
 

@@ -103,7 +103,7 @@ class Stream(Interaction):
 
 @dataclass(frozen=True, slots=True, init=False)
 class ContinualCount(Mechanism):
-    """What both mechanisms share; `sensitivity` is the most that one event adds to an increment."""
+    """Base of both counters; `sensitivity` is the most that one event adds to an increment."""
 
     horizon: int
     sensitivity: int

@@ -155,7 +155,7 @@ class Gaussian(Additive):
 
 @dataclass(frozen=True, slots=True)
 class GaussianTarget:
-    """What a user asked for: rho, or (epsilon, delta), or the variance, or its root."""
+    """The requested guarantee: rho, (epsilon, delta), a variance or a standard deviation."""
 
     rho: Fraction | None
     epsilon: Fraction

@@ -65,7 +65,7 @@ class Interaction(ABC):
 
     @abstractmethod
     def asked(self, values: Sequence[Any]) -> Any:
-        """What `rule.release` would take to answer the same questions at once; private."""
+        """The argument with which `rule.release` answers the same questions at once; private."""
 
     def __reduce__(self) -> Any:
         raise _copied()

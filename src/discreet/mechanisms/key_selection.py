@@ -1,4 +1,4 @@
-"""Which of the keys that nobody listed may be shown."""
+"""Selection of unlisted keys that may be shown."""
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
@@ -63,7 +63,7 @@ class KeySelection(KeyMechanism):
         return [counted.keys[i] for i in np.flatnonzero(self.keeps(counted.counts))]
 
     def keeps(self, counts: Any) -> NDArray[np.bool_]:
-        """For each of many keys, given by their counts, whether it is shown."""
+        """Whether each key is shown, given the keys' counts."""
         table = self._table()
         place = np.minimum(read_counts(counts), len(table) - 1).astype(np.int64)
         bars = np.array([divmod(p, 1 << HALF_BITS) for p in table], dtype=np.int64)
@@ -83,7 +83,7 @@ class KeySelection(KeyMechanism):
 
     @property
     def claim(self) -> Claim:
-        """Which of the keys of one person are shown: 1 or 0 for each."""
+        """The shown keys of one person: 1 or 0 for each."""
         middle = int(self.error(Fraction(1, 2)))
         few = Audited.of(self.max_groups_per_unit, self.neighbours, middle)
         return Claim(

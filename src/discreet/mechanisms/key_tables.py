@@ -137,7 +137,7 @@ class _Steps:
     def of(
         order: Fraction, share: Fraction, epsilon: Fraction, delta: Fraction, keys: int
     ) -> "_Steps | None":
-        """So that `keys` of them cost (epsilon, delta), of which `share` is for certain steps."""
+        """The table for which `keys` cost (epsilon, delta); `share` is for certain steps."""
         rest = Interval.of(order - 1)
         log = (rest * (delta * (1 - share))).log() - Interval.of(-1 / order).log1p() * order
         room = Fraction((log + rest * epsilon).lower) / keys  # (alpha - 1) t

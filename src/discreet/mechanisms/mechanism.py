@@ -44,7 +44,7 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What a mechanism promises, for an auditor that tries to refute it.
+    """A mechanism's claim, which the auditor tries to refute.
 
     `pairs` are neighbouring inputs, as `release` takes them, on which the promise is hardest to
     keep. `draw(input, n)` runs the mechanism's own release path n times on fresh randomness and
@@ -79,7 +79,7 @@ class Mechanism(ABC):
     @property
     @abstractmethod
     def guarantee(self) -> Guarantee:
-        """What one release gives away about one person at most."""
+        """The guarantee of one release."""
 
     @abstractmethod
     def release(self, value: Any) -> Any:
@@ -92,7 +92,7 @@ class Mechanism(ABC):
     @property
     @abstractmethod
     def claim(self) -> Claim:
-        """What the auditor tests."""
+        """The claim that the auditor tests."""
 
 
 class RowMechanism(Mechanism):

@@ -1,4 +1,4 @@
-"""What one answer gave away about one pair of neighbours, once it is known."""
+"""The privacy loss of a known output for one pair of neighbours."""
 
 from typing import Any
 

@@ -53,7 +53,7 @@ class PermuteAndFlipQuantile(Quantile):
         return Pure(self.epsilon, neighbours=self.neighbours)
 
     def error(self, confidence: Real = 0.95) -> float:
-        """By how many ranks the answer misses at most: (ln((size - 1)/2) + b) scale."""
+        """Largest rank error at this confidence: (ln((size - 1)/2) + b) scale."""
         others = self.range.size - 1
         return max(0.0, utility_gap(others, 2 * failure(confidence), self.scale).upper)
 

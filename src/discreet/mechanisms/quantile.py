@@ -101,7 +101,7 @@ class Quantile(RowMechanism):
         return self.range.point(int(self.cells(CellCounts.read(value, self.range), 1)[0]))
 
     def error(self, confidence: Real = 0.95) -> float:
-        """By how many ranks the answer misses being the quantile at most: (ln size + b) scale."""
+        """Largest rank error at this confidence: (ln size + b) scale."""
         return utility_gap(self.range.size, failure(confidence), self.scale).upper
 
     def cells(self, ranks: CellCounts, runs: int) -> NDArray[np.int64]:
@@ -204,7 +204,7 @@ class Quantiles(RowMechanism):
 
     @property
     def round_epsilon(self) -> Fraction:
-        """What one exponential mechanism costs under add-remove."""
+        """The cost of one exponential mechanism under add-remove."""
         share = self.epsilon / self.levels
         return share if self.neighbours is Neighbours.ADD_REMOVE else share / 2
 
@@ -220,7 +220,7 @@ class Quantiles(RowMechanism):
         return [self.range.point(int(cell)) for cell in cells]
 
     def error(self, confidence: Real = 0.95) -> float:
-        """By how many ranks any of the answers misses its quantile at most.
+        """Largest rank error at this confidence: (ln size + b) scale.
 
         Why: on each level an answer misses by at most (ln size + ln(m/beta)) 2/epsilon' ranks, and
         a part that is off by so many people moves the targets inside it by no more than that. A
@@ -266,7 +266,7 @@ class Quantiles(RowMechanism):
         return Claim("Quantiles", self.guarantee, pairs, self._draw, law)
 
     def _between(self) -> Pair:
-        """Somebody comes to the middle, between others: where parts of the data meet."""
+        """Worst-case pairs in the middle: somebody comes between two parts of the data."""
         last = self.range.size - 1
         cells = [max(0, last // 2 - 1), max(0, last // 2 - 1), min(last, last // 2 + 2)]
         people = tuple(map(self.range.point, cells))
@@ -341,7 +341,7 @@ def law_of_cells(
 
 
 def rank_sensitivity(quantile: Fraction, neighbours: Neighbours) -> Fraction:
-    """By how many ranks one person moves how far a grid point misses the quantile."""
+    """The most ranks by which one person moves a grid point's distance from the quantile."""
     if neighbours is Neighbours.CHANGE_ONE:
         return Fraction(1)
     return max(quantile, 1 - quantile)
@@ -355,7 +355,7 @@ def rank_range(quantile: Fraction, neighbours: Neighbours) -> Fraction:
 
 
 def end_pairs(public: GridRange, target: Fraction, neighbours: Neighbours) -> tuple[Pair, ...]:
-    """Somebody next to one end of the range, others at the far end, and one who comes to that end.
+    """Worst-case pairs at an end: one next to it, others far, and one who comes to the end.
 
     So few that the end itself misses the quantile by what one person can mend, while nearly all of
     the range, where nobody is, does not: one person turns the two round.

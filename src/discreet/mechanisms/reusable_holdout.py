@@ -99,7 +99,7 @@ class Thresholdout(Mechanism):
 
     @property
     def guarantee(self) -> Pure:
-        """What all answers together give away about one holdout example at most."""
+        """The composed guarantee of all answers for one holdout example."""
         total = self.guard.epsilon + self.guard.hits * self.answers.epsilon
         return Pure(total, neighbours=Neighbours.CHANGE_ONE)
 
@@ -261,7 +261,7 @@ class ReusableHoldout(Interaction):
 
     @property
     def guarantee(self) -> Pure:
-        """What all answers together give away about one holdout example at most."""
+        """The composed guarantee of all answers for one holdout example."""
         return self.rule.guarantee
 
     @property
@@ -344,7 +344,7 @@ def _mean(query: Query, examples: Any, size: int, default: Fraction) -> Fraction
 
 
 def _values(query: Query, examples: Any) -> NDArray[np.float64]:
-    """What a query says of examples, as floats; whatever goes wrong is told in fixed words."""
+    """A query's values on examples, as floats; failures are told in fixed words."""
     try:
         answers = np.asarray(query(examples))
         numbers = None if np.iscomplexobj(answers) else answers.astype(np.float64)

@@ -1,4 +1,4 @@
-"""What the mechanisms that pick one output by its score have in common."""
+"""Shared parts of mechanisms that choose one output by its score."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Hashable, Sequence

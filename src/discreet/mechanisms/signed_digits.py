@@ -24,7 +24,7 @@ class SignedDigits:
 
     @staticmethod
     def of(horizon: int) -> "SignedDigits":
-        """Those of the least mean square error, of noise that grows with the number of levels."""
+        """The tree of least mean square error, for noise that grows with the number of levels."""
         shapes = [SignedDigits(1, 1)]
         for levels in range(2, horizon.bit_length() + 1):
             about = round((2 * horizon) ** (1 / levels))
@@ -46,7 +46,7 @@ class SignedDigits:
         return self.arity // 2
 
     def places(self, time: Any) -> list[Any]:
-        """For each length the number of blocks up to the end of one that is nearest to `time`."""
+        """For each length, the number of blocks up to the block end nearest to `time`."""
         places = [time]
         while len(places) < self.levels:
             places.append((places[-1] + self.half) // self.arity)

@@ -101,7 +101,7 @@ class SmoothSensitivity(Mechanism):
 
     @property
     def decay(self) -> Fraction:
-        """By how much the smooth sensitivity may fall from one neighbour to the next."""
+        """The rate at which the smooth sensitivity may fall from one neighbour to the next."""
         return self.law.decay
 
     def release(self, value: tuple[int, Sequence[int]]) -> Any:

@@ -262,7 +262,7 @@ class SparseVector(Mechanism):
         return noise.discrete_laplace(self.threshold_scale, size=(runs, 1))
 
     def _reached(self, bars: NDArray[Any], bent: NDArray[Any]) -> NDArray[np.bool_]:
-        """Which values reach the noisy threshold; noise is symmetric, so its sign is free."""
+        """Values that reach the noisy threshold; noise is symmetric, so its sign is free."""
         fresh = noise.discrete_laplace(self.query_scale, size=(bent.size, bars.size))
         return np.asarray(add(fresh, bent) >= bars, dtype=np.bool_)
 
@@ -383,7 +383,7 @@ class AboveThreshold(SparseVector):
 
 
 def _place(marks: Any) -> int:
-    """Where the hit is in a row of marks; -1 where there is none."""
+    """Position of the hit in a row of marks; -1 if there is none."""
     return int(marks.index(1)) if 1 in marks else _UNASKED
 
 

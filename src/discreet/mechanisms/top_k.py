@@ -125,14 +125,14 @@ class TopK(Mechanism):
 
     @property
     def guarantee(self) -> Guarantee:
-        """As many rounds of epsilon/k as there are outputs to choose."""
+        """`k` rounds of epsilon/k."""
         if self.peel is Peel.PERMUTE_AND_FLIP:
             return Pure(self.epsilon, neighbours=self.neighbours)
         one = BoundedRange(self.epsilon / self.k, neighbours=self.neighbours)
         return one if self.k == 1 else compose([(one, self.k)])
 
     def release(self, value: Any) -> list[Hashable]:
-        """As many outputs as asked for, the first chosen first."""
+        """`k` outputs, in the order in which they were chosen."""
         scores = read_scores(value, len(self.outputs))
         return [self.outputs[int(i)] for i in self.select(scores, 1)[0]]
 

@@ -21,7 +21,7 @@ Key = TypeVar("Key", bound=Hashable)
 
 @dataclass(frozen=True, slots=True, init=False)
 class KeyMechanism(Mechanism):
-    """What answers about keys that are private themselves; a person is under so many of them."""
+    """A mechanism about private keys; a person is under at most a given number of them."""
 
     epsilon: Fraction
     delta: Fraction
@@ -137,7 +137,7 @@ class Audited:
 
     @staticmethod
     def of(max_groups_per_unit: int, neighbours: Neighbours, middle: int = 5) -> "Audited":
-        """Of all the keys that one person can touch, at most four.
+        """Of the keys that one person can touch, at most four.
 
         `middle` is a number of people at which a key is shown about half of the time.
         """
@@ -165,7 +165,7 @@ class Audited:
     def draw(
         self, value: Mapping[Hashable, int], runs: int, show: Callable[[NDArray[Any]], NDArray[Any]]
     ) -> NDArray[Any]:
-        """What `show` makes of the counts of each key, a row a run; 0 for a key without anyone."""
+        """The output of `show` for each key, a row a run; 0 for a key without anyone."""
         counted = KeyCounts.read(value)
         shown = show(np.tile(counted.counts, runs)).reshape(runs, len(counted.keys))
         table = np.zeros((runs, len(self.keys)), dtype=shown.dtype)

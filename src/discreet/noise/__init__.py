@@ -1,4 +1,4 @@
-"""Random bits become exact integer noise and exact choices. This room knows no privacy.
+"""Random bits become exact integer noise and exact choices. This package knows no privacy.
 
 *Exact* means: given ideal random bits, the law of every draw is the law in its docstring, with
 total variation distance zero. Parameters are integers, fractions, decimals or floats; a float is

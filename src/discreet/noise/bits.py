@@ -3,7 +3,7 @@
 No state outlives a request, so there is nothing for a forked child, a thread or a restored
 machine image to repeat, and nothing for an intruder to run backwards.
 
-Tests and the auditor replace the source through one private door, `replaced`. It is a context
+Tests and the auditor replace the source through one private function, `replaced`. It is a context
 variable: other threads and new processes keep the real source.
 """
 

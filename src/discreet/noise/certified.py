@@ -6,7 +6,7 @@ decision, the cell is halved 64 times more (fresh bits, independent of everythin
 precision grows with it. Each decision is therefore exactly the one that the infinite expansion
 of U would give: total variation zero, for ideal bits.
 
-The fast paths of this room decide in float64, accept the decision only outside a certified error
+The fast paths of this package decide in float64, accept the decision only outside a certified error
 band, and hand the rest to this file.
 
 Python's operators on `mpfr` numbers (the unary minus, int() and gmpy2.floor too) round to the 53

@@ -266,7 +266,7 @@ def _add_low_bits(values: NDArray[np.int64], seconds: Words, low_bits: Column) -
 def _needs_care(
     values: NDArray[np.int64], seconds: Words, low_bits: Column, *, two_sided: bool
 ) -> NDArray[np.bool_]:
-    """Which large-scale lanes may be refused."""
+    """Large-scale lanes that may be rejected."""
     ones = np.uint64(_ONES)
     care: NDArray[np.bool_] = (seconds & ones) == ones
     if two_sided:

@@ -78,7 +78,7 @@ _LAW = remembered(lambda value: law(read_variance(value)))
 def fast(
     draws: NDArray[np.int64], words: Words, centre: Any, rate: Any
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Which proposals are kept in float64, and which of these decisions must not be trusted."""
+    """Proposals accepted in float64, and the decisions among them that must be certified."""
     z = np.abs(draws).astype(np.float64)
     z -= centre
     z *= z

@@ -103,7 +103,7 @@ def one(law: Law, source: BitSource) -> int:
 def fast(
     draws: NDArray[np.int64], parts: Words, words: Words, centre: Any, rate: Any, tilt: Any
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Which proposals are kept in float64, and which of these decisions must not be trusted."""
+    """Proposals accepted in float64, and the decisions among them that must be certified."""
     w = _unit(parts)
     z = np.abs(draws).astype(np.float64)
     z -= centre

@@ -1,4 +1,4 @@
-"""What is asked: schema, the closed set of nodes and expressions, bounding and sensitivity.
+"""Questions: schema, the closed set of nodes and expressions, bounding and sensitivity.
 
 Everything here reads public metadata alone.
 """

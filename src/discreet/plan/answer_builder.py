@@ -144,7 +144,7 @@ class AnswerFrame:
         return asker_of(self.ask).release(self.query(), **price)
 
     def explain(self, **price: Any) -> Any:
-        """What it would cost and how wrong its answer would be; touches no data."""
+        """Cost and expected error; touches no data."""
         return asker_of(self.ask).explain(self.query(), **price)
 
     @property

@@ -28,7 +28,7 @@ class NoiseKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ContributionBounds:
-    """What one person adds to an answer at most, over all groups, in the norm of the noise.
+    """The largest contribution of one person over all groups, in the norm of the noise.
 
     Guarantee:
         With n_g rows of a person in group g and the person's weight w, the norm of (w n_g) over all
@@ -69,7 +69,7 @@ class ContributionBounds:
 
 
 def largest_weight(limit: int, *, squared: bool) -> float:
-    """What a person's weight is computed from: this over their norm, rounded down.
+    """The numerator of a person's weight: this over their norm, rounded down.
 
     `limit` is one on a squared norm if `squared`.
 

@@ -124,7 +124,7 @@ class Expr:
         )
 
     def cast(self, kind: Kind | str) -> "Expr":
-        """As another kind; NULL where it has no such value."""
+        """Convert to another kind; NULL where there is no such value."""
         return Expr(ex.Cast(self.expression, member(Kind, kind)))
 
     def truncate(self, unit: ex.Unit | str) -> "Expr":
@@ -132,7 +132,7 @@ class Expr:
         return Expr(ex.Truncate(self.expression, member(ex.Unit, unit)))
 
     def bucket(self, low: Real, high: Real, count: int) -> "Expr":
-        """Which of `count` equal bins between `low` and `high` it falls into, from 1."""
+        """The number, from 1, of the equal bin between `low` and `high`."""
         limits = (number(low), number(high), ex.Literal(count, Kind.INTEGER))
         return Expr(ex.Call(ex.Function.BUCKET, (self.expression, *limits)))
 
@@ -282,7 +282,7 @@ _SQUARED = {AggregateFunction.STDDEV: AggregateFunction.VARIANCE}
 
 
 def descending(of: Expr | str) -> RowOrder:
-    """From the greatest to the least, in an order of rows."""
+    """Sort in descending order."""
     return RowOrder(expression_of(of), descending=True)
 
 
@@ -340,7 +340,7 @@ OTHER = "other."
 
 @dataclass(frozen=True, slots=True)
 class Asker:
-    """What a curator does with a whole question: answer it for a price, or explain it.
+    """The curator's side of a question: answer it for a price, or explain it.
 
     `hold` makes a question that lacks bounds, if the curator knows of any.
     """
@@ -359,7 +359,7 @@ _NAMES = {
 
 
 def _name(agg: object) -> str:
-    """What an aggregate without a name is called: mean_age."""
+    """The default name of an aggregate: mean_age."""
     if not isinstance(agg, Agg):
         raise odd("an aggregate", agg, "one of those here, as in n=count()")
     function = _NAMES.get(agg.measure, agg.measure.value)
@@ -467,7 +467,7 @@ class From:
         return self.agg(count())
 
     def agg(self, *unnamed: Agg, **named: Agg) -> "Question":
-        """What is asked of each group; what has no name is called mean_age and so on."""
+        """Aggregates of each group; unnamed ones are called mean_age and so on."""
         aggregates = {**{_name(agg): agg for agg in unnamed}, **named}
         for agg in aggregates.values():
             if not isinstance(agg, Agg):
@@ -542,7 +542,7 @@ class Question:
         return asker_of(self.ask).release(self.plan, **price)
 
     def explain(self, **price: Any) -> Any:
-        """What it would cost and how wrong its answer would be; touches no data."""
+        """Cost and expected error; touches no data."""
         return asker_of(self.ask).explain(self.plan, **price)
 
     def table(self) -> "AnswerFrame":

@@ -92,7 +92,7 @@ _LONGEST = {  # no period of the unit is longer
 
 
 def beginnings(low: dt.date, high: dt.date, unit: Unit) -> Iterator[dt.date]:
-    """What truncating the values from `low` to `high` can give, in order.
+    """The truncations of values from `low` to `high`, in order.
 
     Example:
         >>> [str(day) for day in beginnings(dt.date(2023, 12, 5), dt.date(2024, 2, 1), Unit.MONTH)]

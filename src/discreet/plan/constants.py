@@ -1,4 +1,4 @@
-"""What users of Python pass where a constant, or a name from a closed list, belongs."""
+"""Constants and names from closed lists, checked when they are passed from Python."""
 
 from enum import Enum
 from typing import TypeVar
@@ -49,6 +49,6 @@ def member(names: type[_Name], name: object) -> _Name:
 
 
 def odd(what: str, value: object, fix: str) -> InputError:
-    """What is said where something of another type was passed."""
+    """The error for a value of another type."""
     why = f"a {type(value).__name__} cannot be read as one"
     return InputError(f"{what} is of another kind", why=why, fix=f"pass {fix}")

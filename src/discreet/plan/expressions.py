@@ -101,7 +101,7 @@ class Function(Enum):
 
 
 class Unit(Enum):
-    """What a date or timestamp can be truncated to; the kind stays. Weeks begin on Monday."""
+    """Units that a date or timestamp can be truncated to; the kind stays. Weeks begin on Monday."""
 
     YEAR = "year"
     QUARTER = "quarter"

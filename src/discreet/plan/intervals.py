@@ -121,7 +121,7 @@ def as_real(x: Range) -> Range:
 
 
 def meet(x: Range, y: Range) -> Range | None:
-    """What lies in both."""
+    """The intersection."""
     low, high = max(x.low, y.low), min(x.high, y.high)
     return Range(low, high) if low <= high else None
 

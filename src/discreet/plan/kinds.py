@@ -1,4 +1,4 @@
-"""What a value can be: six kinds, NULL, and the range that public facts allow.
+"""Kinds of values: six kinds, NULL, and the range that public facts allow.
 
 The meaning is ours and the same on every engine:
 

@@ -54,7 +54,7 @@ class ResultType(NamedTuple):
 
 
 def declared(of: Type) -> Range:
-    """What public facts say about a value."""
+    """The declared range of a value."""
     return EVERYTHING if of.range is None else of.range
 
 
@@ -255,7 +255,7 @@ def _months(times: Range, months: Range, kind: Kind) -> Range:
 
 
 def _shifted(place: float, months: float, kind: Kind) -> float:
-    """Where some months lead from a place: infinitely far where that is outside the calendar."""
+    """A time some months later; infinite outside the calendar."""
     if math.isinf(place) or math.isinf(months):
         return place if math.isinf(place) else months
     reached = months_on(moment(place, kind), int(months))

@@ -20,7 +20,7 @@ OUTSIDE = "outside"
 
 
 def missing_rows(query: Query) -> list[str]:
-    """Which rows are in no group by public facts: keys that are NULL, or none of those listed."""
+    """Rows that public facts leave in no group: NULL keys, or unlisted ones."""
     said = [f"where {name} is {words}" for name, words in incomplete_keys(query).items()]
     return [f"Rows are in no group {', or '.join(said)}"] if said else []
 

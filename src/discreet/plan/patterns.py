@@ -10,7 +10,7 @@ LONGEST_PATTERN = 1 << 8
 
 
 class Wildcard(Enum):
-    """What stands for other text in a pattern."""
+    """Wildcards of a pattern."""
 
     ANY = "%"  # any text, also none
     ONE = "_"  # one code point

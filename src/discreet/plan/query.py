@@ -33,7 +33,7 @@ _TYPICAL_GROUPS = 100
 
 
 class AggregateFunction(Enum):
-    """What is asked of each group. NULL values are passed over, as in SQL."""
+    """Aggregates of a group. NULL values are skipped, as in SQL."""
 
     COUNT = "count"  # rows; with an argument, values that are not NULL
     COUNT_PEOPLE = "count distinct people"
@@ -286,7 +286,7 @@ def without_intervals(query: Query) -> Query:
 
 
 def released_columns(query: Query) -> Mapping[str, Type]:
-    """What post-processing can see: keys and aggregates, under their names."""
+    """The columns that post-processing can see: keys and aggregates, by name."""
     left_out = groupings(query)
     keys = {
         key.name: kind.may_be_null() if left_out else kind
@@ -426,7 +426,7 @@ def _check_level(aggregate: Aggregate) -> None:
 
 
 def summary_of(measure: AggregateFunction | Summary, *, sample: bool) -> Summary | None:
-    """What an aggregate is called where it is about one person's rows; None where it is nothing."""
+    """The per-person summary of an aggregate; None if there is none."""
     if isinstance(measure, Summary):
         return measure
     if measure is AggregateFunction.QUANTILE:

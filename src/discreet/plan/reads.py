@@ -1,4 +1,4 @@
-"""Which stored columns a question reads: what it touches, and nothing that it leaves alone."""
+"""The stored columns that a question reads."""
 
 from collections.abc import Iterable
 from typing import TypeAlias, assert_never
@@ -73,7 +73,7 @@ def _reads(query: Query, wanted: dict[int, set[str]]) -> list[Read]:
 
 
 def _wants(relation: rel.Relation, names: set[str]) -> list[tuple[rel.Relation, set[str]]]:
-    """What a relation reads of each of its inputs for these columns of its own."""
+    """The columns that a relation reads of each input to compute these columns."""
     match relation:
         case rel.Scan():
             return []

@@ -46,7 +46,7 @@ have beyond is left out, chosen by a keyed hash.
 
 @dataclass(frozen=True, slots=True)
 class RelationFacts:
-    """What is known of a relation from its birth on, so that nobody has to walk it again."""
+    """Facts of a relation, computed once when it is built."""
 
     columns: Mapping[str, Type]
     unit: object
@@ -58,7 +58,7 @@ class RelationFacts:
 
 @dataclass(frozen=True, slots=True)
 class _Node:
-    """What every relation has; it is no part of the question's text, and no two differ by it."""
+    """The base of relations; it is no part of the question's text or of equality."""
 
     facts: RelationFacts = field(init=False, repr=False, compare=False)
 
@@ -106,7 +106,7 @@ class Project(_Node):
 
 
 class Keep(Enum):
-    """What a join does with a row on the left that has no match on the right."""
+    """What a join does with a left row that has no match."""
 
     MATCHED = "inner"
     ALL = "left"

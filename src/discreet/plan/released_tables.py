@@ -1,4 +1,4 @@
-"""What is computed from released numbers: tables of answers, and ordinary SQL over them.
+"""Tables computed from released numbers by ordinary SQL.
 
     AnswerTable      the released rows of one grouped question: its keys and aggregates
     PublicRows       the rows of a public table
@@ -44,7 +44,7 @@ TRUTH = Type(Kind.BOOLEAN)
 
 
 class AnswerWindowFunction(Enum):
-    """What a window tells about a row; aggregates of a window are `AggregateFunction`."""
+    """Window functions over released rows; window aggregates are `AggregateFunction`."""
 
     ROW_NUMBER = "row_number"
     RANK = "rank"
@@ -271,7 +271,7 @@ class RegroupedTable(_Table):
 
 
 class JoinKind(Enum):
-    """Which rows a join keeps that have no match."""
+    """The unmatched rows that a join keeps."""
 
     INNER = "inner"
     LEFT = "left"

@@ -59,7 +59,7 @@ class _SumRange(Range):
 def _range(
     one: PersonAggregate | WindowColumn, below: rel.Relation, rows: int | None
 ) -> Range | None:
-    """What so many rows can add up to."""
+    """The range of a sum over this many rows."""
     summary = one.summary if isinstance(one, PersonAggregate) else one.function
     if rows is None or summary is not Summary.SUM or one.argument is None:
         return None if rows is None else Range(0, rows)

@@ -1,4 +1,4 @@
-"""What the owner says about the data. Nothing here is ever read off private values.
+"""The owner's declarations about the data. Nothing here is ever read off private values.
 
 A dataset is one or more tables. A private table says whose rows it holds: a column that names the
 person, a path of keys to a table that does, or, spelled out, each row by itself. A public table has
@@ -138,7 +138,7 @@ class PersonPeriod:
         return f"one person in one {self.every}"
 
     def words(self, table: str) -> str:
-        """Who is protected."""
+        """The privacy unit in words."""
         return (
             f"{self.who}, with all of their rows of that {self.every}, as "
             f"{table}.{self.column} and {table}.{self.period} tell"

@@ -1,4 +1,4 @@
-"""What the owner said about tables and columns, in words and as HTML."""
+"""Declarations of tables and columns, in words and as HTML."""
 
 from discreet.html_view import framed, table
 from discreet.plan.calendar import moment
@@ -34,7 +34,7 @@ def whose(one: Table | PublicTable) -> str:
 
 
 def declared(of: Type) -> str:
-    """What the owner says about a column, in a few words."""
+    """A column's declaration in a few words."""
     if of.keys is not None and of.kind is not Kind.BOOLEAN:
         shown = ", ".join("NULL" if key is None else str(key) for key in of.keys[:_SHOWN])
         return shown + (f" and {len(of.keys) - _SHOWN:,} more" if len(of.keys) > _SHOWN else "")

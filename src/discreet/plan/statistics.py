@@ -1,4 +1,4 @@
-"""Which integers of each group have to be measured to answer a query, each of them once.
+"""The integers of each group that a query needs, each measured once.
 
 COUNT, AVG and SUM of one column share the count of its values; AVG, SUM and VARIANCE share its
 centred total. What a row adds is bounded by public facts:

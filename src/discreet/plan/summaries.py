@@ -1,4 +1,4 @@
-"""What is computed of one person's rows: summaries of them, and windows beside each of them.
+"""Summaries and windows over one person's rows.
 
 Every value here is a function of the rows of one person (and of a value of their keys) as a set
 with repetitions: whichever order an engine reads them in, it is the same. Rows that a window has to
@@ -27,7 +27,7 @@ MOST_ROWS_AWAY = 1 << 16
 
 
 class Summary(Enum):
-    """What can be said of one person's rows; NULL values are passed over, as in SQL."""
+    """Summaries of one person's rows; NULL values are skipped, as in SQL."""
 
     COUNT = "count"  # rows, or values that are not NULL
     COUNT_DISTINCT = "count distinct"
@@ -66,7 +66,7 @@ class PersonAggregate:
 
 
 class WindowFunction(Enum):
-    """What a window tells of the place of a row among others."""
+    """Window functions over one person's rows."""
 
     ROW_NUMBER = "row_number"
     RANK = "rank"
@@ -110,13 +110,13 @@ class WindowColumn:
         return self.frame is not None and self.frame != (None, None)
 
     def expressions(self) -> Iterator[Expression]:
-        """Everything that is computed for a row."""
+        """All row expressions."""
         parts = (self.argument, *self.partition, *(o.expression for o in self.order), self.where)
         yield from (part for part in parts if part is not None)
 
 
 def expressions_in(aggregate: PersonAggregate) -> Iterator[Expression]:
-    """Everything that a summary computes for a row."""
+    """All row expressions of a summary."""
     parts = (aggregate.argument, aggregate.where, *(one.expression for one in aggregate.by))
     yield from (part for part in parts if part is not None)
 
@@ -247,7 +247,7 @@ def _check_window(column: WindowColumn) -> None:
 
 
 def _sum_range(of: Type) -> Range | None:
-    """What is known of a sum of any number of values: the sign, where they all have one."""
+    """The range of a sum of any number of values: its sign, where they share one."""
     if of.range is None or of.range.low < 0 < of.range.high:
         return None
     most = _SOME.high if of.kind is Kind.INTEGER else math.inf
@@ -269,7 +269,7 @@ def squares(of: Type) -> float:
 
 
 def variance_range(of: Type, summary: Summary) -> Range:
-    """From 0 to half the square of the width, or a quarter of it for all of a population.
+    """The range 0 to half the squared width, or a quarter of it for a population.
 
     Why: values in [a, b] deviate from their mean by the square root of (b - a)^2 / 4 at most, and a
     sample of n >= 2 by n / (n - 1) <= 2 times that square.

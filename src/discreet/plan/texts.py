@@ -138,7 +138,7 @@ def split_limits(call: Call) -> tuple[str, int]:
 
 
 def replacement(call: Call) -> tuple[str, str]:
-    """What REPLACE looks for, and what it puts there."""
+    """The text that REPLACE looks for, and its replacement."""
     what, by = (literal(part) for part in call.arguments[1:])
     if isinstance(what, str) and isinstance(by, str) and what:
         return what, by

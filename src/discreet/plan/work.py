@@ -52,7 +52,7 @@ _TYPICAL_TEXT: Final = 32
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What answering a question can take.
+    """Upper bound on the work of a question.
 
     `steps` is what one row of every relation of the question can cause at most, and `rows_each` how
     many rows one person can have where they are counted. `seconds` is an estimate of everything:
@@ -240,7 +240,7 @@ class _Plan:
     # --- costs ------------------------------------------------------------------------------------
 
     def costs(self) -> Iterator[_Cost]:
-        """What each relation, key and aggregate of the question costs."""
+        """The cost of each relation, key and aggregate of the question."""
         passes = self._passes() * len(self.query.sets)
         for node in self.order:
             yield from self._of_relation(node, passes)

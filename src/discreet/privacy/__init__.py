@@ -1,4 +1,4 @@
-"""What a guarantee is, how guarantees compose, and the budgets that guard them; knows no data."""
+"""Guarantees, their composition, and the budgets that guard them; knows no data."""
 
 from discreet.privacy.budgets.charges import EPSILON, MU_SQUARED, RHO, Charge, Measure, renyi
 from discreet.privacy.budgets.filters import Filter

@@ -1,4 +1,4 @@
-"""Where tokens and sessions are kept: a small database beside the ledger, shared by all workers."""
+"""The store of tokens and sessions: a small database beside the ledger, shared by all workers."""
 
 import sqlite3
 import threading

@@ -1,6 +1,6 @@
 """The application: routers behind the layers that each request passes.
 
-logs -> shield (host) -> door (who) -> bodies (size) -> waits -> ticks (time) -> handler
+logs -> host check -> authentication -> body limits -> waits -> ticks (time) -> handler
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""What every handler needs, in one place."""
+"""The state that handlers share."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -48,5 +48,5 @@ class AppState:
 
 
 def app_state_of(request: Request) -> AppState:
-    """The house that a request came to."""
+    """The application state of a request."""
     return cast("AppState", request.app.state.app_state)

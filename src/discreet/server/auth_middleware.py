@@ -1,4 +1,4 @@
-"""The door: finds the handler of a request and who sent it, before anything of its body is read."""
+"""Authentication: finds the handler and the caller of a request before its body is read."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -25,7 +25,7 @@ _THREADS: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class RouteAccess:
-    """One handler as the door sees it; `guard` None lets everybody through."""
+    """One handler and its permission; `guard` None allows everybody."""
 
     template: str
     methods: frozenset[str]
@@ -44,7 +44,7 @@ def _route_access(prefix: str, route: object) -> RouteAccess:
     if not isinstance(route, APIRoute):
         raise InputError(
             f"a {type(route).__name__} in a router",
-            why="the door reads who is allowed from handlers",
+            why="permissions are declared by handlers",
             fix="write it as a handler",
         )
     pattern, template, _ = compile_path(prefix + route.path)

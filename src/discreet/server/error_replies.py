@@ -114,7 +114,7 @@ def refusal(error: DiscreetError) -> HttpError:
 
 
 def broken() -> HttpError:
-    """Something was raised that nobody meant to raise; what it says stays here."""
+    """The reply to an unexpected exception; its text stays on the server."""
     return HttpError(
         500,
         InvariantBroken(
@@ -146,7 +146,7 @@ def handle_errors(app: FastAPI) -> None:
 
 
 def unreadable(error: RequestValidationError) -> InputError:
-    """What is wrong with a request, by the names of its parts; what was sent is not quoted."""
+    """Validation errors by the names of a request's parts; what was sent is not quoted."""
     first = error.errors()[0]
     where = ".".join(str(part)[:60] for part in first["loc"][:6])
     return InputError(

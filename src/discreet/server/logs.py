@@ -79,7 +79,7 @@ class Logs:
 
 
 def place(error: BaseException) -> dict[str, str]:
-    """Which class of error was raised where; its text is left out."""
+    """Class and location of an error; its text is left out."""
     frames = traceback.extract_tb(error.__traceback__)
     last = frames[-1] if frames else None
     where = "-" if last is None else f"{last.name}:{last.lineno}"

@@ -11,7 +11,7 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class Metrics:
-    """What one worker has answered.
+    """Counters of one worker's answers.
 
     Example:
         >>> metrics = Metrics(worker=7)

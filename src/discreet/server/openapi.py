@@ -1,4 +1,4 @@
-"""The description of the interface: who may call what is in it, read from the door's own table."""
+"""The OpenAPI description, with permissions read from the middleware's own table."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,8 +1,8 @@
-"""Who is asking, and whether they may: written beside each handler, enforced before it.
+"""Authentication and permissions: declared beside each handler, enforced before it.
 
 A handler says who is allowed with `caller: Owner` (or Asker, Reader, Member), or that everybody is
-with `dependencies=[Depends(anyone)]`. The door reads that from the handler, before the body of the
-request is read; a handler that says nothing is not served at all.
+with `dependencies=[Depends(anyone)]`. The middleware reads that before the body of
+the request; a handler that says nothing is not served at all.
 """
 
 import hmac
@@ -30,7 +30,7 @@ _LONGEST: Final = 300
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Somebody who was let in.
+    """An authenticated caller.
 
     `datasets` None means all of them; `session` whether they came by a cookie of the page.
     """
@@ -67,7 +67,7 @@ class Allowed:
     roles: frozenset[Role]
 
     async def __call__(self, request: Request) -> Caller:
-        """The caller; the door has let them in, and this looks again."""
+        """The caller; the middleware has authenticated them, and this checks again."""
         caller: Caller | None = getattr(request.state, "caller", None)
         if caller is None:
             raise unknown()
@@ -107,7 +107,7 @@ async def anyone() -> None:
 
 
 def guard_of(dependant: Dependant) -> Allowed | None:
-    """What a handler says about who is allowed, None for everybody; InputError if nothing."""
+    """The permission that a handler declares, None for everybody; InputError if it has none."""
     found = [
         None if one.call is anyone else one.call
         for one in dependant.dependencies
@@ -128,7 +128,7 @@ def guard_of(dependant: Dependant) -> Allowed | None:
 
 
 def identify(headers: Headers, method: str, store: AccessStore, settings: Settings) -> Caller:
-    """Whoever sent these headers; Refusal 401 for nobody, 403 for a forged request of the page."""
+    """The caller of a request; Refusal 401 without a token, 403 for a forged request."""
     sent = headers.getlist("authorization")
     if sent:
         token = _by_header(sent, store)
@@ -145,7 +145,7 @@ def identify(headers: Headers, method: str, store: AccessStore, settings: Settin
 
 
 def caller_of(token: Token, cookie: str = "") -> Caller:
-    """Whoever has a token."""
+    """The caller with this token."""
     return Caller(
         token.name, token.role, token.datasets, bool(cookie), token.id, token.expires, cookie
     )

@@ -92,7 +92,7 @@ class ReleasedColumn(BaseModel):
 
 
 class PriceReply(BaseModel):
-    """What was paid."""
+    """The price that was paid."""
 
     epsilon: float
     delta: float

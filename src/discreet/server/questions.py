@@ -78,7 +78,7 @@ class Asking:
             return offered()
 
     def pursued(self, receipt: Receipt, *, waits: bool) -> BaseRelease | None:
-        """What was charged, if it is there within the patience that is left."""
+        """The answer to a charge, if it comes within the remaining patience."""
         limit = (1 - SPARE) * self.app_state.settings.patience
         left = max(0.0, limit - (time.monotonic() - self.arrived)) if waits else 0.0
         return self.session.pursue(receipt, patience=left, pace=self.schedule)
@@ -100,7 +100,7 @@ _PLANNING: Final = 1 / 4096
 
 
 def _forever(app_state: AppState) -> float:
-    """What is charged waits for its turn as long as anybody may wait for it."""
+    """Wait for a charged question's turn as long as anybody may wait for it."""
     return max(600.0, 20 * app_state.settings.patience)
 
 

@@ -1,4 +1,4 @@
-"""Which tokens the ledger says were revoked: an old file of tokens does not bring one back."""
+"""Revoked tokens according to the ledger: an old token file does not bring one back."""
 
 import threading
 import time

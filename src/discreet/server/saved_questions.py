@@ -27,7 +27,7 @@ class SavedQuestion:
 
 
 def listed(store: AccessStore, caller: Caller) -> list[SavedQuestion]:
-    """What a caller saved, oldest first."""
+    """The caller's saved questions, oldest first."""
     sql = "SELECT id, title, facts, time, scope FROM saved WHERE owner = ? ORDER BY id"
     return [
         SavedQuestion(number, title, json.loads(facts), time)

@@ -1,4 +1,4 @@
-"""What every reply tells a browser not to do, and the names that the server answers to."""
+"""Security headers of every reply, and the allowed host names."""
 
 from collections.abc import Mapping
 from typing import Final

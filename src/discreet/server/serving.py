@@ -1,4 +1,4 @@
-"""From a curator's folder to a server that listens, in one process or several."""
+"""Serve a curator's folder, in one process or several."""
 
 import math
 import os

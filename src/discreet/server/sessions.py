@@ -65,7 +65,7 @@ def end(store: AccessStore, cookie: str) -> None:
 
 
 def csrf(cookie: str) -> str:
-    """What the page has to send with everything that changes something."""
+    """The CSRF token that the page sends with every change."""
     return hmac.new(cookie.encode(), b"csrf", hashlib.sha256).hexdigest()
 
 

@@ -1,4 +1,4 @@
-"""What whoever runs a server decides; none of it touches a guarantee."""
+"""Settings of a server; none of them touches a guarantee."""
 
 import dataclasses
 import json

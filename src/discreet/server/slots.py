@@ -1,4 +1,4 @@
-"""What is computed at a time, fairly between callers."""
+"""Slots for computing, shared fairly between callers."""
 
 import math
 import threading

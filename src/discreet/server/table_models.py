@@ -1,4 +1,4 @@
-"""What an owner says about a table, as it comes over the wire."""
+"""Table declarations over the wire."""
 
 import datetime as dt
 from collections.abc import Callable, Mapping
@@ -121,7 +121,7 @@ class ReadingBody(StrictBody):
 
 
 class Columns(StrictBody):
-    """What is known of the columns of a file."""
+    """Declarations of a file's columns."""
 
     columns: dict[Name, ColumnBody] = Field(default={}, max_length=2000)
     kinds: dict[Name, KindName] = Field(default={}, max_length=2000)
@@ -139,7 +139,7 @@ class Columns(StrictBody):
         return self.reading.read()
 
     def stated(self, kinds: Mapping[str, Kind]) -> Stated:
-        """What is said of columns; `kinds` are those that keys are read as."""
+        """Declarations of columns; `kinds` are those that keys are read as."""
         known = self.read_columns(kinds) if kinds else {}
         spelled = {name: Kind(kind) for name, kind in self.kinds.items()}
         return Stated(known, spelled, tuple(self.confirm))
@@ -150,7 +150,7 @@ class Columns(StrictBody):
 
 
 class ReportBody(Columns):
-    """What is said so far about a file that was uploaded."""
+    """The declarations so far about an uploaded file."""
 
     unit: UnitBody | None = None
 
@@ -184,7 +184,7 @@ class TableBody(UploadedTable):
         }
 
     def read_unit(self) -> str | Unit:
-        """Who is protected."""
+        """The privacy unit."""
         unit = self.unit if isinstance(self.unit, str) else self.unit.model_dump()
         return declarations.read_unit(unit)
 

@@ -1,4 +1,4 @@
-"""At which moments a question may be known to be computed, whatever it was computed from."""
+"""The public moments at which the answer to a question may leave, whatever the data."""
 
 import threading
 import time

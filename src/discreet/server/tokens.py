@@ -1,4 +1,4 @@
-"""Who is let in, as what, to which datasets, and until when.
+"""Tokens: names, roles, datasets and expiry.
 
 A token is dpt_<id>_<secret>: the id finds its row, the secret has 256 random bits. What is stored
 is the secret's SHA-256; there is nothing to guess in 256 bits, so a slow hash would protect
@@ -42,7 +42,7 @@ _COLUMNS: Final = "id, name, role, datasets, made, expires, revoked"
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """What is known of a token; its secret is not.
+    """A token's public facts, without its secret.
 
     `datasets` None allows all of them. Times are seconds since 1970.
     """
@@ -57,7 +57,7 @@ class Token:
 
     @property
     def said(self) -> dict[str, Any]:
-        """What the ledger is told about it."""
+        """The ledger's entry about the token."""
         scope = None if self.datasets is None else sorted(self.datasets)
         facts = {"token": self.id, "name": self.name, "role": self.role, "datasets": scope}
         return {**facts, "made": self.made, "expires": self.expires}
@@ -146,7 +146,7 @@ def scram_keys(store: AccessStore, name: str) -> list[tuple[str, ScramKeys]]:
 
 
 def default_epsilon(store: AccessStore, identity: str) -> str | None:
-    """What questions of a token are asked for over Postgres where nothing else is set."""
+    """The epsilon of a token's questions over Postgres where nothing else is set."""
     rows = store.read("SELECT epsilon FROM scram WHERE token = ?", (identity,))
     return rows[0][0] if rows else None
 
@@ -160,7 +160,7 @@ def _keep_keys(
 
 
 def by_id(store: AccessStore, identity: str) -> Token | None:
-    """What is known of the token with this id."""
+    """The token with this id."""
     rows = store.read(f"SELECT {_COLUMNS} FROM tokens WHERE id = ?", (identity,))  # noqa: S608 - a constant
     return _read(store, rows[0]) if rows else None
 

@@ -60,7 +60,7 @@ class Uploads:
 
     @contextmanager
     def arriving(self, path: Path) -> Iterator[Path]:
-        """Where a file is written until it is whole; it is removed if it never is."""
+        """The path of a file until it is whole; it is removed if it never is."""
         part = path.with_name(path.name + _PART)
         try:
             yield part

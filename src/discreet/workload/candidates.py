@@ -55,7 +55,7 @@ class Candidate:
 
 
 def coarsen(attribute: Attribute, counts: Floats, levels: int = LEVELS) -> Codes | None:
-    """Which of a few groups each cell is in; None where a column has few cells.
+    """The coarse group of each cell; None for a column with few cells.
 
     Neighbouring cells of ordered columns are put together so that groups are about equally large;
     of others the largest cells stay alone and the rest is one group. NULL stays alone.
@@ -99,7 +99,7 @@ class Resolutions:
         }
 
     def tie(self, coarse: str) -> tuple[Clique, NDArray[np.bool_]]:
-        """Which cells of a column and its coarse copy belong together."""
+        """Cells of a column that belong to a cell of its coarse copy."""
         name = coarse.removesuffix(COARSE)
         groups = self.groups[name]
         allowed = np.zeros((groups.size, int(groups.max()) + 1), dtype=bool)

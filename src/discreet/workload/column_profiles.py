@@ -1,4 +1,4 @@
-"""What noisy counts of a profile say about a column: post-processing, with intervals."""
+"""Describe a column from the noisy counts of a profile: post-processing, with intervals."""
 
 import datetime as dt
 import math

@@ -88,7 +88,7 @@ class CountingQuery:
 
 
 def plain_where(where: Mapping[str, Any]) -> dict[str, Any]:
-    """What `CountingQuery.of` takes, as the JSON that `from_dict` reads.
+    """The arguments of `CountingQuery.of` as the JSON that `from_dict` reads.
 
     Example:
         >>> plain_where({"age": Bounds(30, 39), "sex": "male"})
@@ -128,7 +128,7 @@ def _cells(attribute: Attribute, what: Any) -> tuple[int, ...]:
 
 
 def _between(values: tuple[Any, ...], low: int, high: int) -> tuple[int, ...]:
-    """Which of some listed values, in whatever order, are from one of them to another."""
+    """The listed values, in whatever order, from one of them to another."""
     return tuple(i for i, one in enumerate(values) if values[low] <= one <= values[high])
 
 
@@ -146,7 +146,7 @@ def _cell(attribute: Attribute, value: Any) -> int:
 
 
 def _plain(attribute: Attribute, what: Any) -> Any:
-    """What JSON says about a column, dates read."""
+    """A column's condition from JSON, with dates read."""
     if isinstance(what, Bounds):
         return what
     if isinstance(what, Mapping):

@@ -319,7 +319,7 @@ class Domain:
         return {one.name: one.size for one in self.attributes}
 
     def place(self, name: str) -> int:
-        """Where a column stands; InputError if there is none of the name."""
+        """Index of a column; InputError if there is none of the name."""
         if name in self.names:
             return self.names.index(name)
         raise InputError(

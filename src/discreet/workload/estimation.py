@@ -23,7 +23,7 @@ _DAMPING, _MOST_DAMPING = 30.0, 1e6
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What is known of a clique: a weighted mean of its measurements and the variance of that."""
+    """The estimate of a clique: a weighted mean of its measurements and its variance."""
 
     counts: Floats
     variance: float

@@ -149,7 +149,7 @@ _Factor = tuple[Clique, Floats]
 
 @dataclass(frozen=True)
 class Schedule:
-    """What calibration computes for one set of cliques: the tree, and where each table belongs.
+    """The calibration schedule of one set of cliques: the tree, and each table's place.
 
     Potentials whose columns are all in another's are added into it first, on small tables, and
     marginals are read off the smallest table that holds them.

@@ -64,12 +64,12 @@ class Hierarchy:
         return tuple(len(one) for one in self.first)
 
     def children(self, level: int) -> Integers:
-        """Of each unit of a level, the place of its first child among the units of the next."""
+        """For each unit of a level, the index of its first child in the next level."""
         return np.searchsorted(self.first[level + 1], self.first[level])
 
     @cached_property
     def leaf_ends(self) -> Integers:
-        """Where the leaves of each unit above the leaves end."""
+        """The end of each unit's leaves."""
         return np.append(self.first[max(self.depth - 1, 0)][1:], self.sizes[-1])
 
     def chunks(self, most: int) -> Iterator[tuple[int, int]]:

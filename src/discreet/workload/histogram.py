@@ -163,7 +163,7 @@ def mixed_radix(codes: NDArray[Any], shape: Sequence[int]) -> list[Codes]:
 
 
 def digit_groups(shape: Sequence[int]) -> list[tuple[int, int]]:
-    """Which columns share a whole number: from one place up to before another."""
+    """Columns that share an integer: from one position up to before another."""
     groups, first, room = [], 0, 1
     for place, size in enumerate(shape):
         if room * size > 1 << 62:

@@ -1,4 +1,4 @@
-"""What an online session believes about a table: public, and a function of what was measured.
+"""The hypothesis of an online session: public, and a function of what was measured.
 
 A graphical model: the distribution of largest entropy that agrees with the measurements. Small
 universes become one table of all cells where queries ask for it; large ones stay factored.

@@ -134,7 +134,7 @@ def _eliminate(sizes: Mapping[str, int], cliques: Iterable[Clique]) -> list[froz
 
 
 def _maximal(cliques: list[frozenset[str]]) -> list[frozenset[str]]:
-    """Those that no other holds, in order."""
+    """The sets that no other contains, in order."""
     kept: list[frozenset[str]] = []
     for one in sorted(cliques, key=len, reverse=True):
         if not any(one <= other for other in kept):

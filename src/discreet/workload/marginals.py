@@ -50,7 +50,7 @@ class NoisyMarginal:
         return math.sqrt(self.variance) / self.row_weight
 
     def to_dict(self) -> dict[str, Any]:
-        """What is public of it but for its numbers."""
+        """The public facts without the numbers."""
         return {
             "clique": list(self.clique),
             "row_weight": self.row_weight,

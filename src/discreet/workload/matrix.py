@@ -119,7 +119,7 @@ class MatrixMechanism:
 
     @cached_property
     def covariance(self) -> Floats:
-        """Of the estimates of all counts, in squared rows."""
+        """Covariance of the estimates of all counts, in squared rows."""
         return np.asarray(np.linalg.inv(self.information))
 
     def query_variance(self, workload: NDArray[Any]) -> Floats:

@@ -64,7 +64,7 @@ class MWEM:
 
     @property
     def start_mu_squared(self) -> Fraction:
-        """What each of the first marginals costs."""
+        """The mu^2 of each of the first marginals."""
         return 2 * _START * self.budget.limit.amount / len(self.domain) * (1 - Fraction(1, 10**9))
 
     @property
@@ -75,7 +75,7 @@ class MWEM:
 
     @property
     def round_mu_squared(self) -> Fraction:
-        """What the marginal of one round costs."""
+        """The mu^2 of the marginal of one round."""
         share = (1 - _START - _CHOICE) * self.budget.limit.amount / self.rounds
         return 2 * share * (1 - Fraction(1, 10**9))
 

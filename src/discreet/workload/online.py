@@ -30,7 +30,7 @@ MOST_CELLS: Final = 10**6
 
 
 class Journal:
-    """Where the steps of a session are stored, each before anybody is told of it.
+    """The store of a session's steps, each written before anybody is told of it.
 
     This one stores nothing: for a session that ends with its process.
     """
@@ -44,7 +44,7 @@ class Journal:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OnlineState:
-    """Everything public about a session: what was measured, and how many runs were begun."""
+    """The public state of a session: its measurements, and the number of runs begun."""
 
     plan: OnlinePlan
     measurements: tuple[NoisyMarginal, ...]
@@ -74,7 +74,7 @@ class OnlineState:
 
     @property
     def hypothesis(self) -> Hypothesis:
-        """What the measurements say: free to query."""
+        """The hypothesis that the measurements give: public, free to query."""
         return _hypothesis(self)
 
     def answer(self, where: Mapping[str, Any], *, confidence: float = 0.95) -> OnlineAnswer:
@@ -84,7 +84,7 @@ class OnlineState:
         return interval_of(query, self.hypothesis, confidence)
 
     def to_bytes(self) -> bytes:
-        """Everything in it; `from_bytes` reads it back."""
+        """The stored form, which `from_bytes` reads."""
         head = {"online": 1, "plan": self.plan.to_dict(), "runs_begun": self.runs_begun}
         text = json.dumps(head, sort_keys=True, separators=(",", ":")).encode()
         return text + b"\n" + pack(self.measurements)
@@ -176,12 +176,12 @@ class OnlineSession:
 
     @property
     def state(self) -> OnlineState:
-        """What is public of it."""
+        """The public state."""
         return self._state
 
     @property
     def hypothesis(self) -> Hypothesis:
-        """What it believes: public, free to query."""
+        """The hypothesis that the measurements give: public, free to query."""
         return self._hypothesis
 
     def ask(self, query: CountingQuery, *, confidence: float = 0.95) -> OnlineAnswer:

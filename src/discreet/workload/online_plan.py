@@ -39,7 +39,7 @@ MOST_ROWS: Final = 10**15
 
 @dataclass(frozen=True)
 class OnlinePlan:
-    """What an online session may do, and for how much.
+    """The plan of an online session and its price.
 
     It measures one marginal a column; it finds hard queries with at most `runs` runs of sparse
     vector, one hit each; and it measures the marginals of `updates` of them. A crash, or another
@@ -181,12 +181,12 @@ class OnlinePlan:
 
     @cached_property
     def start_mu_squared(self) -> Fraction:
-        """What each of the first marginals costs."""
+        """The mu^2 of each of the first marginals."""
         return self._mu_squared(_START * self.amount / len(self.domain))
 
     @cached_property
     def update_mu_squared(self) -> Fraction:
-        """What the marginal of a hard query costs."""
+        """The mu^2 of the marginal of a hard query."""
         return self._mu_squared((1 - _START - _GATE) * self.amount / self.updates)
 
     def _mu_squared(self, share: Fraction) -> Fraction:
@@ -196,7 +196,7 @@ class OnlinePlan:
 
     @property
     def guarantees(self) -> tuple[Pure | GDP, ...]:
-        """What all parts give away."""
+        """The guarantees of all parts."""
         about = self.neighbours
         first = GDP.of_square(self.start_mu_squared, neighbours=about)
         update = GDP.of_square(self.update_mu_squared, neighbours=about)

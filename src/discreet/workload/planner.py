@@ -30,7 +30,7 @@ _MOST_BLOCKED: Final = 1 << 18
 
 @dataclass(frozen=True, slots=True)
 class WorkloadAnswers:
-    """What a workload is answered by: one number of rows a query, and how far off it may be.
+    """Answers to a workload: one number of rows a query, with its error.
 
     `deviations` are the standard deviations of the answers, which err like Gaussian noise.
     """
@@ -50,7 +50,7 @@ class WorkloadStrategy(Protocol):
 
     @property
     def name(self) -> str:
-        """What people call it."""
+        """The usual name of the strategy."""
 
     def deviations(self) -> Floats:
         """The standard deviation of every answer, in rows."""
@@ -61,7 +61,7 @@ class WorkloadStrategy(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class StrategyChoice:
-    """What every strategy's error would be, and which one is taken.
+    """The predicted error of every strategy, and the chosen one.
 
     `errors` are root mean squared errors in rows; None where it cannot be told from public facts,
     or the strategy is too large, as `notes` say.

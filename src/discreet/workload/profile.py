@@ -68,7 +68,7 @@ class ProfileNoise:
         )
 
     def half_width(self, probability: Fraction) -> int:
-        """What noise exceeds, on either side, with at most this probability."""
+        """A bound that noise exceeds, on either side, with at most this probability."""
         return round(self._mechanism(1).error(1 - probability))
 
     @property
@@ -113,7 +113,7 @@ class ProfileNoise:
 
 @dataclass(frozen=True, slots=True)
 class NoisyColumn:
-    """What was measured of one column, in weights.
+    """The noisy counts of one column, in weights.
 
     `levels` has the starts of cells and their noisy counts, each level finer than the one before;
     `values` has keys that were found, `counts` those of keys. `rest` counts texts that are too long
@@ -133,7 +133,7 @@ class NoisyColumn:
 
 @dataclass(frozen=True, slots=True)
 class NoisyProfile:
-    """What was measured of a table: `people` by how many rows they have, `rows`, and columns."""
+    """The noisy counts of a table: `people` by number of rows, `rows`, and columns."""
 
     limit: int
     rows: int

@@ -78,7 +78,7 @@ class RangeBlocks:
 
     @property
     def mu_squared(self) -> Fraction:
-        """What both levels give away together."""
+        """The mu^2 of both levels together."""
         return self.blocks.mu_squared + self.within.mu_squared
 
     @property
@@ -88,7 +88,7 @@ class RangeBlocks:
 
     @property
     def neighbours(self) -> Neighbours:
-        """Those of both levels."""
+        """Neighbour relation of both levels."""
         return self.blocks.neighbours
 
     def measure(self, counts: NDArray[np.integer[Any]]) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -133,19 +133,19 @@ class RangeBlocks:
 
     @cached_property
     def _regression(self) -> Floats:
-        """What each cell gains where the total of its block is one higher than the cells say."""
+        """The gain of each cell when the total of its block is one higher than its cells say."""
         return np.asarray(self.within.covariance.sum(axis=1) / self._spread)
 
     @cached_property
     def _covariance(self) -> Floats:
-        """Of the errors of all totals."""
+        """Covariance of the errors of all totals."""
         return np.asarray(
             np.linalg.inv(self.blocks.information + np.eye(self._count) / self._spread)
         )
 
     @cached_property
     def _prefixes(self) -> tuple[Floats, Floats]:
-        """Of the first k cells: their share of a total's error, and covariances at known totals."""
+        """For the first k cells: share of a total's error, and covariances at known totals."""
         steps = np.tril(np.ones((self._length + 1, self._length)), -1)
         shares = steps @ self._regression
         inner = steps @ self.within.covariance @ steps.T

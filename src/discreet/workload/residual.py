@@ -196,7 +196,7 @@ class ResidualAnswers:
 
 
 def _residual(rows: NDArray[Any], *, whole: bool = False) -> NDArray[Any]:
-    """What is left when the mean over each axis is taken away; times all sizes, if `whole`."""
+    """The residual after the mean over each axis is removed; times all sizes, if `whole`."""
     for axis, size in enumerate(rows.shape):
         sums = rows.sum(axis=axis, keepdims=True)
         rows = rows * size - sums if whole else rows - sums / size

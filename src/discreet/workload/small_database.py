@@ -102,9 +102,9 @@ class SmallDatabase:
         return self.databases[int(self.mechanism.release(self.scores(histogram)))]
 
     def answers(self, database: Sequence[int]) -> NDArray[np.int64]:
-        """What a small database says to every query, in rows."""
+        """A small database's answers to every query, in rows."""
         return np.asarray(self._vectors[:, list(database)].sum(axis=1) * self.rows_each)
 
     def error(self, confidence: Real = Fraction(95, 100)) -> float:
-        """By how many rows the largest error may exceed that of the best small database."""
+        """Bound on the excess of the largest error over the best small database's, in rows."""
         return self.mechanism.error(confidence) / self.row_weight

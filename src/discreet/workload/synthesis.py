@@ -95,7 +95,7 @@ class Synthesis:
     def to_pandas(
         self, rows: int | None = None, *, given: Mapping[str, Condition] | None = None
     ) -> "pd.DataFrame":
-        """As `table`, for pandas."""
+        """Like `table`, for pandas."""
         return self.table(rows, given=given).to_pandas()
 
     def _given(self, given: Mapping[str, Condition] | None) -> GraphicalModel:
@@ -180,7 +180,7 @@ class Synthesis:
     # --- storage --------------------------------------------------------------------------------
 
     def to_bytes(self) -> bytes:
-        """Everything in it; the same synthesis gives the same bytes."""
+        """The stored form; the same synthesis gives the same bytes."""
         model, result = self.model, self.result
         arrays: list[tuple[str, NDArray[Any]]] = [
             *(("<i8", one.steps) for one in result.measured),

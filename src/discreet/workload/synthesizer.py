@@ -138,7 +138,7 @@ class SynthesisPlan:
 
     @property
     def guarantee(self) -> GDP:
-        """What all of it gives away."""
+        """The composed guarantee of the synthesis."""
         return GDP.of_square(self.mu_squared, neighbours=self.neighbours)
 
     @property
@@ -156,7 +156,7 @@ class SynthesisPlan:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SynthesisResult:
-    """What was measured, the model that was fitted, and how wrong it is.
+    """The measurements, the fitted model, and its error.
 
     `distances` are noisy l1 distances between model and data on pairs of columns, in rows, each
     with noise of deviation `distance_sigma`. `spent` is the mu^2 of everything.
@@ -242,7 +242,7 @@ class _Run:
         return left - 1
 
     def _worth(self, one: Candidate, sigma: float) -> float:
-        """What measuring a candidate is expected to mend: its distance less what noise leaves."""
+        """The expected gain of measuring a candidate: its distance less what noise leaves."""
         mended = self.scores[one.clique] - _NOISE_LEFT * sigma * one.cells
         return self.plan.weight(one.pair) * mended
 

@@ -61,7 +61,7 @@ class ValueCells:
 
     @property
     def origin(self) -> int:
-        """What positions are counted from."""
+        """The origin of positions."""
         return {Kind.DATE: _DAYS, Kind.TIMESTAMP: _DAYS * _MICROSECONDS}.get(self.kind, 0)
 
     def place(self, positions: NDArray[np.generic]) -> Integers:
@@ -75,7 +75,7 @@ class ValueCells:
 
     @cached_property
     def edges(self) -> Floats:
-        """Where each cell begins, and where the last one ends; positions since 2020 for times."""
+        """The edges of all cells; positions since 2020 for times."""
         steps = np.arange(self.side + 1)
         sizes = np.ldexp(1 + (steps & ((1 << self.bits) - 1)) / 2**self.bits, steps >> self.bits)
         sizes = np.ldexp(sizes, self.first)

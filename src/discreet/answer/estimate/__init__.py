@@ -1,1 +1,1 @@
-"""From noisy measurements to aggregates and their intervals."""
+"""Aggregates and their intervals, computed from noisy measurements."""

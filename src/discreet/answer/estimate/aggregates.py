@@ -1,4 +1,4 @@
-"""From noisy statistics to what was asked, for whole arrays of groups at once.
+"""Aggregates from noisy statistics, for whole arrays of groups at once.
 
 Everything here reads released numbers. The same functions serve answers and simulated answers,
 whose spread is the error bar.
@@ -29,7 +29,7 @@ def estimate(
 
 
 def confine(aggregate: Aggregate, computed: Floats, scope: Mapping[str, Type]) -> Floats:
-    """What was computed, brought to where the truth must be; it grows with it."""
+    """An estimate clamped to the range that the truth can have; monotone in the estimate."""
     match aggregate.measure:
         case AggregateFunction.MEAN:
             grid = _grid(statistics_of(aggregate, scope)[1])
@@ -87,7 +87,7 @@ def compute(
 
 
 def centre_of(aggregate: Aggregate, scope: Mapping[str, Type]) -> float:
-    """What values are measured from, for a sum or a mean."""
+    """The value that a sum or a mean is measured relative to."""
     return _grid(statistics_of(aggregate, scope)[1]).centre
 
 

@@ -67,7 +67,7 @@ class AnswerTables:
         return AnswerTables(query, each, {name: placed_rows(r) for name, r in public.items()})
 
     def table(self) -> pa.Table:
-        """What is computed from what was released, and nothing else."""
+        """A table computed from released numbers alone."""
         return compute_table(self._then, self._tables())
 
     def half_widths(self, shown: int) -> tuple[dict[str, Floats], dict[str, str]]:

@@ -81,7 +81,7 @@ def lay_out(
     showing: ThresholdedCount | None = None,
     lost: Mapping[Statistic, Floats] = NOTHING,
 ) -> dict[Statistic, Floats]:
-    """As `simulate`, with the same noise for all groups: evenly over its law, a row a point."""
+    """Like `simulate`, with the same noise for all groups: evenly spaced quantiles, a row each."""
     noises = {statistic: measurements[statistic] for statistic in statistics}
     return {
         statistic: statistics[statistic]

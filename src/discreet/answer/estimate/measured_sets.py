@@ -1,4 +1,4 @@
-"""What was measured, kept with a release: noisy statistics of each group, and their noise.
+"""Noisy statistics of each group and their noise, stored with a release.
 
 They came out of the same mechanisms as the numbers that are shown, so they are as private and cost
 nothing more. With them the same question, asked again, can be merged with what was told before.
@@ -59,7 +59,7 @@ class NoisyStatistic:
 
     @property
     def variance(self) -> float:
-        """Of the noise on each group."""
+        """Variance of the noise on each group."""
         terms = sum(map(abs, self.signs))
         return terms * self.scale**2 * (2 if self.noise_kind is NoiseKind.LAPLACE else 1)
 
@@ -84,7 +84,7 @@ class NoisyQuantile:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MeasuredSet:
-    """What was measured of one grouping set.
+    """The stored measurements of one grouping set.
 
     `keys` are called k0, k1 and so on, `statistics` by `called`, `quantiles` as the aggregates are.
     `beyond` is about the share of people with more rows than count in full, where that was bought;
@@ -139,7 +139,7 @@ def kept(measured: Sequence[NoisyStatistics]) -> tuple[MeasuredSet, ...]:
 
 
 def part_of(measured: NoisyStatistics) -> MeasuredSet:
-    """What is kept of a measurement."""
+    """The part of a measurement that is stored."""
     noisy = {
         called(statistic): _noisy(statistic, values, measured)
         for statistic, values in measured.statistics.items()

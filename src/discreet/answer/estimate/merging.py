@@ -161,7 +161,7 @@ class Average:
         )
 
     def _plain(self, confidence: float) -> Floats:
-        """What noise alone does; groups that the same answers have are alike."""
+        """Error from noise alone; groups that come from the same answers share it."""
         patterns, which = np.unique(self.weights, axis=1, return_inverse=True)
         if self.is_normal:
             variances = np.array([one.variance for one in self.noises])
@@ -260,7 +260,7 @@ def _keys(part: MeasuredSet) -> Iterator[tuple[Any, ...]]:
 
 
 def _surest(quantiles: Sequence[NoisyQuantile], places: Places) -> NoisyQuantile:
-    """Of each group the quantile that is off by the fewest rows."""
+    """For each group, the quantile with the smallest rank error."""
     order = sorted(range(len(quantiles)), key=lambda i: quantiles[i].off, reverse=True)
     found, widths = np.zeros(places.shape[1]), np.full(places.shape[1], np.nan)
     off = 0.0

@@ -25,7 +25,7 @@ from discreet.plan.statistics import People, Ranks, Rows, Statistic, Total, stat
 
 @dataclass(frozen=True, slots=True)
 class NoisyStatistics:
-    """What measuring gave: the groups, noisy statistics in their own units, and what it cost.
+    """Groups, noisy statistics in their own units, and the guarantees spent on them.
 
     `clipped` is what the limits on rows and on groups cut off, where the system chose them, from
     what was `learnt` about people.
@@ -71,7 +71,7 @@ class NoisyStatistics:
 
 
 def interpret(plan: SetPlan, drawn: NoisyMeasurements) -> NoisyStatistics:
-    """What was drawn for a grouping set, with the units and the noise of each number."""
+    """The noisy integers of a grouping set, with the unit and noise of each."""
     query, noises = plan.query, plan.noises(drawn.contributions)
     selection = plan.selection(drawn.contributions)
     statistics, numbers = {}, iter(drawn.numbers)
@@ -130,7 +130,7 @@ _MOST = 0.9
 
 
 def cut_off(part: NoisyStatistics) -> dict[Statistic, Floats]:
-    """What clipping takes from each statistic of each group at most; none where limits are stated.
+    """Upper bound on what clipping removed from each statistic and group; none for stated limits.
 
     Why: with a share b of all rows cut off, what is left is (1 - b)/b times as much. A total of
     values around their middle loses no more than the lost rows with the largest value each, a total
@@ -160,7 +160,7 @@ def _lost(statistic: Statistic, part: NoisyStatistics) -> Floats:
 
 
 def _rate(part: NoisyStatistics, what: str) -> float:
-    """What is cut off, beside what is left."""
+    """Ratio of what clipping removed to what is left."""
     share = min(_share(part, what), _MOST)
     return share / (1 - share)
 

@@ -43,7 +43,7 @@ def shows_all(query: Query) -> bool:
 
 
 def arrange(table: pa.Table, query: Query) -> pa.Array:
-    """Which rows are shown, in which order, as places."""
+    """Indices of the rows to show, in order."""
     if shows_all(query):
         return pa.array(np.arange(table.num_rows, dtype=np.int64))
     dialect, columns = DefaultEngine.dialect, released_columns(query)

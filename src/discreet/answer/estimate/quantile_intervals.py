@@ -36,7 +36,7 @@ class QuantileInterval:
 
     @staticmethod
     def of(aggregate: Aggregate, part: NoisyStatistics) -> "QuantileInterval | None":
-        """What stands beside a quantile; None where nobody counted, or none stands there.
+        """The interval of a quantile; None where there is none.
 
         The most frequent value may be on either side of any quantile, so a mode tells nothing.
         """

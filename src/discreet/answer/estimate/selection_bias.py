@@ -80,7 +80,7 @@ def _widest(query: Query, shown: Expression) -> float:
 
 
 def _picking(query: Query) -> list[Expression]:
-    """What decides which rows are shown."""
+    """The expressions that decide which rows are shown."""
     having = [] if query.having is None else [query.having]
     cut = query.limit is not None or query.offset > 0
     return having + ([order.expression for order in query.order] if cut else [])

@@ -1,1 +1,1 @@
-"""From the engine's exact integers to noisy measurements."""
+"""Noisy measurements of the engine's exact integers."""

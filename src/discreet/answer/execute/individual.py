@@ -1,4 +1,4 @@
-"""Who takes part in a question, where every person has a budget of their own.
+"""Participation in a question where every person has a budget of their own.
 
 The engine tells what each person would add (`Shares`); whoever keeps the balances decides, before
 any total is computed, who is left out (`Admission`).

@@ -190,7 +190,7 @@ def _cells(
 
 
 def _paid(one: Measurement, chosen: Mapping[Statistic, Guarantee]) -> Spent:
-    """What a measurement gave away, as the mechanism that was used says."""
+    """The guarantee of the mechanism that made a measurement."""
     first = one.strategy.statistics[0]
     paid = chosen.get(first) or one.mechanism.guarantee
     return Spent(words(one.strategy), one.noise_kind.value, paid)

@@ -35,7 +35,7 @@ class Spent(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NoisyMeasurements:
-    """What was measured of one grouping set, as noisy integers.
+    """The noisy integers measured for one grouping set.
 
     `keys` are called k0, k1 and so on. `numbers` has an array for each number of each strategy that
     noise is added to, in the order of `SetPlan.added`; `cells` the chosen cell of each quantile by

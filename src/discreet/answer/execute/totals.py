@@ -37,7 +37,7 @@ class Totals:
 
 
 def _counted(measurements: Sequence[Measurement]) -> list[Measurement]:
-    """Those that are made of totals of rows or people, in their order."""
+    """The statistics that are totals over rows or people, in order."""
     apart = Ranks | Distinct
     return [one for one in measurements if not isinstance(one.strategy.statistics[0], apart)]
 
@@ -72,7 +72,7 @@ def known_totals(
 
 
 def _places(statements: SetStatements, measurement: Measurement) -> list[int]:
-    """Where the totals of a strategy stand among those of the question."""
+    """Positions of a strategy's totals among the totals of the question."""
     return [statements.compiled.statistics.index(one) for one in measurement.strategy.statistics]
 
 

@@ -1,1 +1,1 @@
-"""What will be measured, how people are bounded, and what it costs: public facts alone."""
+"""Planning: what is measured, how people are bounded, what it costs; public facts alone."""

@@ -43,7 +43,7 @@ def choose(spread: ContributionHistogram, norm: Norm, noise: float, groups: int)
 
 
 def clipped(spread: ContributionHistogram, norm: Norm, limit: int) -> ClippedShare | None:
-    """What a limit cuts off; None where the histogram shows nothing.
+    """The share that a limit clips; None where the histogram shows nothing.
 
     Guarantee:
         Post-processing of the released histogram: it costs nothing more.
@@ -89,7 +89,7 @@ def unit_scale(plan: SetPlan, norm: Norm) -> float:
 
 
 def typical(noise_kind: NoiseKind, groups: int) -> ContributionBounds:
-    """What a person may weigh, as far as nothing is known: four rows in each of four groups."""
+    """A guess of one person's contribution before anything is known: four rows in four groups."""
     return ContributionBounds.stated(Limits(min(groups, 4), 4), noise_kind)
 
 

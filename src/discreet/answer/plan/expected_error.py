@@ -55,7 +55,7 @@ def expect(
     sharing: Fraction | int = 1,
     confidence: float = 0.95,
 ) -> ExpectedError:
-    """What to expect of one aggregate that needs these statistics.
+    """Expected error of one aggregate that needs these statistics.
 
     `sharing` quantiles share its measurement.
     """

@@ -1,4 +1,4 @@
-"""What a question will cost and how well it will be answered, told before it is asked.
+"""Cost and expected error of a question, told before it is charged.
 
 The query, the schema and the price are read, and nothing else: there is no way from here to a row.
 """

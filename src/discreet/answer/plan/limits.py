@@ -32,7 +32,7 @@ class RowNorm:
 
     @property
     def name(self) -> str:
-        """As the engine calls it."""
+        """Column name in the engine."""
         return "l1" if self.noise_kind is NoiseKind.LAPLACE else "l2"
 
     @property
@@ -78,7 +78,7 @@ class GroupNorm:
 
     @property
     def name(self) -> str:
-        """As the engine calls it."""
+        """Column name in the engine."""
         return "l0"
 
     @property
@@ -113,7 +113,7 @@ Norm = RowNorm | GroupNorm
 
 @dataclass(frozen=True, slots=True)
 class ClippedShare:
-    """What a limit that the system chose cuts off, as the released histogram has it.
+    """The share clipped by a limit that the system chose, estimated from the released histogram.
 
     About a `share` of people is over the limit, give or take `error` (95 times in 100). At most a
     share `lost` of all rows (or of people in groups) is cut off, if the tail goes on as far out as
@@ -126,4 +126,11 @@ class ClippedShare:
     most: int
 
     def __str__(self) -> str:
-        return f"{100 * self.share:.1f} % \N{PLUS-MINUS SIGN} {100 * self.error:.1f} %"
+        return share_text(self.share, self.error)
+
+
+def share_text(share: float, error: float) -> str:
+    """A share with its error; one that may be nearly anything is called unknown."""
+    if error >= 0.5:
+        return "an unknown share"
+    return f"{100 * share:.1f} % \N{PLUS-MINUS SIGN} {100 * error:.1f} %"

@@ -29,7 +29,7 @@ _FINEST = 32
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """What a strategy measures in all groups: the law of its noise, its sensitivity and its cost.
+    """One strategy measured in all groups: noise, sensitivity and cost.
 
     `cost` is epsilon for Laplace noise and rho for Gaussian noise. `whole` says that all
     weights are full, so that all numbers are multiples of FULL and noise is too.
@@ -162,7 +162,7 @@ class StatisticNoise:
 
     @property
     def scale(self) -> float:
-        """Of each noise in rows, people or values: b of Laplace, sigma of Gaussian noise."""
+        """Scale of the noise in rows, people or values: b of Laplace, sigma of Gaussian noise."""
         moved = float(self.measurement.sensitivity) / self.measurement.step / self.unit
         moved *= self.shrunk
         cost = float(self.measurement.cost)
@@ -170,7 +170,7 @@ class StatisticNoise:
 
     @property
     def variance(self) -> float:
-        """Of all noise in it."""
+        """Variance of all noise in it."""
         return self.terms * self.scale**2 * (2 if self.noise_kind is NoiseKind.LAPLACE else 1)
 
     def values(self, numbers: Sequence[NDArray[Any]]) -> NDArray[np.float64]:
@@ -236,7 +236,7 @@ def quantile_scale(measurement: Measurement, level: Fraction, levels: Fraction |
 def quantile_guarantee(
     measurement: Measurement, levels: Sequence[tuple[Fraction, Fraction]]
 ) -> Guarantee:
-    """What quantiles at these levels, drawn at these scales, give away together."""
+    """The joint guarantee of quantiles at these levels and scales."""
     moved, about = measurement.sensitivity, Neighbours.ADD_REMOVE
     parts = [rank_range(level, about) * moved / scale for level, scale in levels]
     if measurement.noise_kind is NoiseKind.LAPLACE:

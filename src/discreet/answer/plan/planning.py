@@ -1,4 +1,4 @@
-"""From a question and a price to the plan of its measurements: public facts alone.
+"""Build the measurement plan of a question and a price from public facts.
 
 A price is split three ways by basic composition: bounds that have to be chosen, groups that have to
 be found, and all statistics of all grouping sets, which are one vector.
@@ -116,7 +116,7 @@ def plan_sets(
 
 
 def histograms_of(query: Query) -> tuple[str, ...]:
-    """What has to be learnt about people before limits can be chosen: by public facts alone.
+    """The histograms of people that are needed before limits can be chosen.
 
     Nothing where limits are stated; nothing about rows where people alone are counted; nothing
     about groups where there is one, or where nobody is counted and all groups are public.
@@ -190,7 +190,7 @@ def shown_quantiles(query: Query) -> set[str]:
 
 
 def bracketed(query: Query, shown: set[str], shared: Statistic | None) -> tuple[str, ...]:
-    """Those of a grouping set whose neighbours and a count do not give an interval for nothing."""
+    """Quantiles of a grouping set that need a paid interval."""
     needs = statistics_in(query)
     found = []
     for aggregate, (first, *_) in needs.items():

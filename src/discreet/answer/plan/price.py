@@ -1,4 +1,4 @@
-"""What a question may cost."""
+"""The price of a question."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -9,7 +9,7 @@ from discreet.rationals import Real, non_negative, positive
 
 @dataclass(frozen=True, slots=True, init=False)
 class Price:
-    """What a question may cost: (epsilon, delta)-differential privacy in all."""
+    """The (epsilon, delta) that a question may cost in all."""
 
     epsilon: Fraction
     delta: Fraction

@@ -26,7 +26,7 @@ from discreet.plan.schema_text import range_words
 
 @dataclass(frozen=True, slots=True)
 class PublicFacts:
-    """What readers of an answer have to know about its question.
+    """Facts about a question that readers of its answer need.
 
     `unit` says in words whom one unit of protection is, `keys` which shown columns are keys,
     `clamped` which columns were held to which range, `remarks` what else was done.
@@ -93,7 +93,7 @@ def _clamped(query: Query) -> list[str]:
 
 
 def left_out(query: Query) -> list[str]:
-    """Which rows do not count, so that the answer is not quite what was asked."""
+    """Rows that do not count, told where the answer differs from the question for it."""
     parts = questions_in(query)
     said = (
         one

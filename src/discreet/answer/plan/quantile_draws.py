@@ -1,4 +1,4 @@
-"""Which cells are chosen for quantiles, and for the ends of the intervals that some of them buy."""
+"""Cells drawn for quantiles and for the ends of paid intervals."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -73,7 +73,7 @@ class QuantileDraw:
     def ranks(
         self, cells: NDArray[np.int64], weights: NDArray[np.int64], size: int, scale: Fraction
     ) -> RankCounts:
-        """What is ranked: the values, and for an end of an interval the public weight."""
+        """The values to rank and, for an end of an interval, the public weight."""
         occupied = weights > 0
         cells, weights = cells[occupied], weights[occupied]
         if not self.side:

@@ -37,7 +37,7 @@ Charged: TypeAlias = Pure | Approximate | GDP | Ranges
 
 @dataclass(frozen=True, slots=True)
 class SetPlan:
-    """What is measured of one grouping set, how people are bounded, and what each part costs.
+    """The measurements, contribution bounds and costs of one grouping set.
 
     `costs` are epsilon for Laplace and rho for Gaussian noise. `contributions` bounds people; None
     where a first stage chooses the bounds: it pays `choice` of epsilon, in equal parts, for
@@ -158,7 +158,7 @@ class SetPlan:
 
     @property
     def guarantees(self) -> tuple[tuple[str, Charged], ...]:
-        """What each part gives away, in words and as a guarantee, whatever bounds are chosen."""
+        """Each part's description and guarantee, whatever bounds are chosen."""
         about = self.neighbours
         found: list[tuple[str, Charged]] = []
         if self.histograms:
@@ -175,7 +175,7 @@ class SetPlan:
         return tuple(found)
 
     def _paid(self, strategy: Strategy, cost: Fraction) -> Charged:
-        """What a strategy gives away for its cost."""
+        """The guarantee that a strategy has for its cost."""
         if self.noise_kind is NoiseKind.LAPLACE:
             return Pure(cost, neighbours=self.neighbours)
         if is_ranked(strategy):
@@ -205,7 +205,7 @@ class SetPlan:
 
     @staticmethod
     def from_dict(stored: Mapping[str, Any], query: Query, neighbours: Neighbours) -> "SetPlan":
-        """What `to_dict` wrote of a question; ValueError where it does not suit the question."""
+        """Read what `to_dict` wrote; ValueError if it does not fit the question."""
         statistics = needed(query)
         noise_kind = {name: one for one, name in _NOISES.items()}[stored["noise"]]
         bounds, keys, shared = stored["bounds"], stored["keys"], stored["count"]
@@ -257,7 +257,7 @@ _BELOW_PI = Fraction(113, 355)
 def amount_for(
     epsilon: Fraction, delta: Fraction, noise_kind: NoiseKind, measure: Measure | None = None
 ) -> Fraction:
-    """What a price buys of noise of a kind: epsilon, or the largest mu^2; 0 where it buys none.
+    """The noise budget that a price buys: epsilon, or the largest mu^2; 0 if none.
 
     An account that counts in a `measure` pays as much for either kind; without one, the price is
     (epsilon, delta)-privacy itself.
@@ -278,7 +278,7 @@ def cost_of(strategy: Strategy, amount: Fraction, noise_kind: NoiseKind) -> Frac
 
 
 def histogram_of(name: str) -> str:
-    """What a histogram is called where costs are told."""
+    """The name of a histogram in a list of costs."""
     return f"people by {name}"
 
 
@@ -292,7 +292,7 @@ def is_inner(aggregate: Aggregate) -> bool:
 
 
 def words(strategy: Strategy) -> str:
-    """What is measured, in words."""
+    """The measurement in words."""
     return " and ".join(type(one).__name__ for one in strategy.statistics)
 
 

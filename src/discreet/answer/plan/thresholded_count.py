@@ -70,7 +70,7 @@ class ThresholdedCount:
 
     @property
     def guarantee(self) -> Approximate:
-        """What showing costs beside the measurement."""
+        """The guarantee of showing groups, beside the measurement's own."""
         return Approximate(0, self.delta, neighbours=self.count.measurement.neighbours)
 
     @property
@@ -90,7 +90,7 @@ class ThresholdedCount:
         return self.threshold / self._one
 
     def shows(self, noisy: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Which groups are shown, by their noisy counts as they were released."""
+        """The groups to show, decided by their released noisy counts."""
         return np.asarray(noisy >= self.threshold, dtype=np.bool_)
 
     def certain_people(self, confidence: Fraction) -> int:

@@ -1,4 +1,4 @@
-"""What every order gives back, whatever its kind."""
+"""The base class of releases, one for every kind of order."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ class Cost:
 
 
 class BaseRelease(ABC):
-    """What was bought, what it cost and what it gives away; reading it again never changes it.
+    """A release with its price and guarantee; reading it again never changes it.
 
     `repr` is for people. The same release gives the same bytes, which are stored with the charge.
     """
@@ -34,7 +34,7 @@ class BaseRelease(ABC):
 
     @abstractmethod
     def statement(self) -> str:
-        """What was protected, how well, and what the release does not say."""
+        """The privacy statement: protection, and what the release does not say."""
 
     def on_version(self, dataset: str, version: int) -> "BaseRelease":
         """The release with the version of the dataset that it was answered on, where it says so."""
@@ -43,8 +43,8 @@ class BaseRelease(ABC):
 
     @abstractmethod
     def to_bytes(self) -> bytes:
-        """Everything in it, as its kind of order reads it back."""
+        """The stored form, which its kind of order reads back."""
 
     @abstractmethod
     def json_facts(self) -> dict[str, Any]:
-        """What it says as plain JSON, rounded for reading."""
+        """The content as plain JSON, rounded for reading."""

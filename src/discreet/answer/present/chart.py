@@ -25,7 +25,7 @@ Panel: TypeAlias = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """What the numbers are drawn over, and what tells lines or bars at one place apart.
+    """The x axis of a chart and the column that tells series apart.
 
     `kind` is Vega-Lite's: nominal makes bars, temporal makes lines, quantitative a histogram, or
     lines where several would stand at one place. `order` has the rows as they are drawn: by date or

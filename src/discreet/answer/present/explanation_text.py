@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from discreet import html_view
 from discreet.answer.plan.expected_error import GROUP, ExpectedError
+from discreet.answer.plan.limits import share_text
 from discreet.answer.present.number_text import columns, cost, counted, half, pad, plain
 from discreet.plan.bounding import NoiseKind
 
@@ -140,11 +141,11 @@ def _limits(part: "ExplainedSet", unit: str) -> list[str]:
 
 
 def _share(part: "ExplainedSet") -> str:
-    """What share of people is clipped, with its error where an answer told it."""
-    share = 100 * (part.clipped or 0.0)
+    """The clipped share of people, with its error where an answer told it."""
+    share = part.clipped or 0.0
     if part.clipped_error is None:
-        return f"about {share:.1f} %"
-    return f"{share:.1f} % {_SIGN} {100 * part.clipped_error:.1f} %"
+        return f"about {100 * share:.1f} %"
+    return share_text(share, part.clipped_error)
 
 
 def _noise(part: "ExplainedSet") -> list[str]:
@@ -169,7 +170,7 @@ def _measured(part: "ExplainedSet") -> list[str]:
 
 
 def _columns(part: "ExplainedSet") -> list[str]:
-    """What noise does to each column, for each option."""
+    """The effect of noise on each column, for each option."""
     options = part.options
     heads = [_head(option) if len(options) > 1 else "noise, 95 times in 100" for option in options]
     rows = [["column", *heads]] + [

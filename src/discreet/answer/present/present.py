@@ -65,7 +65,7 @@ Shown: TypeAlias = tuple[pa.Table, dict[str, pa.Array], dict[str, str]]
 def _tables(
     query: Query, parts: Sequence[NoisyStatistics], public: Mapping[str, pa.Table]
 ) -> Shown:
-    """What is computed from the released rows of all questions."""
+    """Tables computed from the released rows of all questions."""
     tables = AnswerTables.of(query, parts, public)
     shown = tables.table()
     widths, how = tables.half_widths(shown.num_rows)
@@ -135,7 +135,7 @@ def _over(part: NoisyStatistics, what: str, more: str) -> str:
 
 
 def _about(part: NoisyStatistics) -> str:
-    """What intervals allow for, and what no private interval can."""
+    """What the intervals cover, and what no private interval can."""
     if not part.clipped:
         return ""
     most = " and ".join(
@@ -148,7 +148,7 @@ def _about(part: NoisyStatistics) -> str:
 
 
 def _shown(part: NoisyStatistics) -> str:
-    """From which noisy count on groups are shown."""
+    """The noisy count from which on groups are shown."""
     if part.showing is None:
         return ""
     return f"; groups are shown from a noisy count of {math.ceil(part.showing.people):,} on"

@@ -39,7 +39,7 @@ _WIDER = (
 
 
 def statement(release: "Release") -> str:
-    """What was protected, how well, what was clamped, what the intervals are about: paragraphs."""
+    """The privacy statement, in paragraphs: protection, clamping, and what the intervals cover."""
     if release.price.is_free:
         return "These numbers are computed from public tables alone: exact, about nobody, and free."
     parts = (
@@ -91,7 +91,7 @@ def _clamped(release: "Release") -> list[str]:
 
 
 def _less(note: str) -> str:
-    """What becomes of those over the limits, beside the note that states them."""
+    """What happens to people over the limits, beside the note that states them."""
     return "; whoever has more counts for less" if " weighs at most " in note else ""
 
 

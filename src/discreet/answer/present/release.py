@@ -1,4 +1,4 @@
-"""What comes back: a table of private numbers, their error bars, and what they cost."""
+"""The release of a query: a table of private numbers, error bars and cost."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -66,23 +66,23 @@ class Release(BaseRelease):
         return frames.with_intervals(self.table, self.half_widths) if intervals else self.table
 
     def to_pandas(self, *, intervals: bool = True) -> "pd.DataFrame":
-        """As `to_arrow`, for pandas."""
+        """Like `to_arrow`, for pandas."""
         return self.to_arrow(intervals=intervals).to_pandas()
 
     def to_polars(self, *, intervals: bool = True) -> "pl.DataFrame":
-        """As `to_arrow`, for polars."""
+        """Like `to_arrow`, for polars."""
         import polars as pl  # noqa: PLC0415 - for those who use it
 
         return pl.DataFrame(self.to_arrow(intervals=intervals))
 
     def to_csv(self, path: str | Path | None = None, *, intervals: bool = True) -> str:
-        """As `to_arrow`, as the text of a CSV file; written to `path` where there is one."""
+        """Like `to_arrow`, as CSV text; written to `path` if given."""
         return frames.to_csv(self, path, intervals=intervals)
 
     # --- for people -----------------------------------------------------------------------------
 
     def statement(self) -> str:
-        """What was protected, how well, and what the numbers do not say: a paragraph to sign."""
+        """The privacy statement: protection, and what the numbers do not say."""
         return statement(self)
 
     def chart(self) -> "alt.TopLevelMixin":

@@ -28,7 +28,7 @@ def render_text(release: "Release") -> str:
 
 
 def footer(release: "Release", rows: int) -> list[str]:
-    """What belongs under every table of released numbers."""
+    """The lines under every printed table."""
     lines = [f"{release.table.num_rows:,} row{'s' if release.table.num_rows != 1 else ''}"]
     if release.table.num_rows > rows:
         lines[0] += f", the first {rows} shown"

@@ -1,4 +1,4 @@
-"""What an owner says about data, as plain JSON; reading trusts nothing."""
+"""Declarations of data as plain JSON; reading trusts nothing."""
 
 import datetime as dt
 from collections.abc import Mapping
@@ -26,15 +26,15 @@ _DAY: Final = len("2024-12-31")
 
 
 class Seen(Protocol):
-    """What has a schema, datasets and neighbours: a curator or an analyst's view."""
+    """Anything with a schema, datasets and neighbours: a curator or an analyst's view."""
 
     @property
     def schema(self) -> Schema:
-        """What may be asked about."""
+        """The tables that can be queried."""
 
     @property
     def neighbours(self) -> Neighbours:
-        """What guarantees speak of."""
+        """Neighbour relation of all guarantees."""
 
     def datasets(self) -> dict[str, list[str]]:
         """The tables of each dataset."""
@@ -64,7 +64,7 @@ def read_schema(facts: Mapping[str, Any]) -> tuple[Schema, dict[str, list[str]],
 
 
 def write_unit(unit: str | Unit) -> Any:
-    """Who is protected."""
+    """The privacy unit as JSON."""
     match unit:
         case str() | Person():
             return unit if isinstance(unit, str) else unit.column
@@ -127,7 +127,7 @@ def read_budget(facts: Mapping[str, Any]) -> Budget:
 
 
 def write_columns(columns: Mapping[str, Bounds | Keys]) -> dict[str, Any]:
-    """What is said about columns."""
+    """Column declarations as JSON."""
     return {name: _write_column(said) for name, said in columns.items()}
 
 

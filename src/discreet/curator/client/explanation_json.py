@@ -41,7 +41,7 @@ _ENUMS: Final[dict[str, type[Enum]]] = {"NoiseKind": NoiseKind, "Neighbours": Ne
 
 
 def write_explanation(told: Explanation) -> dict[str, Any]:
-    """Everything in an explanation."""
+    """An explanation as JSON."""
     written: dict[str, Any] = _write(told)
     return written
 

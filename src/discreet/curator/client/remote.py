@@ -65,14 +65,14 @@ class Remote(Curator, schemes=("http", "https")):
         return self
 
     def as_analyst(self, name: str, datasets: Collection[str] | None = None) -> AnalystView:
-        """What the analyst can do whose token this is."""
+        """The view of the analyst whose token this is."""
         self._remote.check_name(name)
         if datasets is not None:
             refuse("a view of some datasets", "a token for these datasets from the owner")
         return AnalystView(self, name)
 
     def as_auditor(self) -> Auditor:
-        """What an auditor can do, if the token is one's: read and check the ledger."""
+        """The auditor's view: read and check the ledger."""
         read = RemoteLedger(self._link)
         return Auditor(read.entries, read.accounts, read.verify, read.export)
 
@@ -98,7 +98,7 @@ class Remote(Curator, schemes=("http", "https")):
 
     @property
     def neighbours(self) -> Neighbours:
-        """What every guarantee here speaks of."""
+        """Neighbour relation of all guarantees."""
         return self._facts()[2]
 
     def datasets(self) -> dict[str, list[str]]:
@@ -106,7 +106,7 @@ class Remote(Curator, schemes=("http", "https")):
         return self._facts()[1]
 
     def budget(self, dataset: str | None = None, *, analyst: str | None = None) -> Account:
-        """What a dataset, or an analyst within it, may spend, has spent, and has left."""
+        """Cap, spent and remaining budget of a dataset, or of an analyst within it."""
         known = self.datasets()
         dataset = the_one("dataset", known) if dataset is None else dataset
         if dataset not in known:

@@ -42,11 +42,11 @@ class RemoteBackend(QuestionBackend):
 
     @property
     def schema(self) -> Schema:
-        """What is said about all tables in sight."""
+        """The schema of all visible tables."""
         return read_reply(self.link.get("/v1/schema"), declarations.read_schema)[0]
 
     def public(self, text: str, *, priced: bool) -> Release | None:
-        """What is asked for nothing, if the server finds that it is free."""
+        """Answer a question that the server finds to be free."""
         free = OrderRequest(text)
         return None if priced else as_table(self._asked("/v1/queries", {"sql": text}, free))
 
@@ -59,7 +59,7 @@ class RemoteBackend(QuestionBackend):
         return as_table(self._asked(_REMEASURE, self._body(asked), replace(asked, request=None)))
 
     def quote(self, asked: OrderRequest) -> Quote:
-        """What an order would come to."""
+        """The price of an order."""
         question = asked.terms is not None
         path = "/v1/explain" if question else "/v1/orders/explain"
         told = self.link.post(path, self._body(asked), safe=True)
@@ -79,7 +79,7 @@ class RemoteBackend(QuestionBackend):
         return read_reply(told, OnlineReply.from_dict)
 
     def online_state(self, charge: int) -> OnlineState:
-        """Everything public about an epoch."""
+        """The public state of an epoch."""
         return OnlineState.from_bytes(self.link.get(f"/v1/online/{charge}").content)
 
     def stream_release(self, charge: int) -> Release:

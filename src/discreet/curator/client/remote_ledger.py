@@ -61,7 +61,7 @@ class RemoteLedger:
 
 
 def read_reply(reply: "Response", read: Callable[[Any], T]) -> T:
-    """What a reply says; ServiceError if it says something else."""
+    """The content of a reply; ServiceError if it is malformed."""
     try:
         return read(reply.json())
     except DiscreetError as wrong:

@@ -1,4 +1,4 @@
-"""What an owner does with a curator behind a server: tables are uploaded, words are JSON."""
+"""Owner operations on a curator behind a server: tables are uploaded, declarations are JSON."""
 
 import secrets
 import tempfile

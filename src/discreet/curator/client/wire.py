@@ -1,4 +1,4 @@
-"""What travels between a server and its clients, as plain JSON: written and read here alone.
+"""JSON forms shared by server and clients, written and read here alone.
 
 Numbers that a price or a budget rests on travel as texts ("0.1", "1/3"), so that both ends mean the
 same rational; a JSON number is read as the decimal it prints as. Reading trusts nothing.
@@ -77,7 +77,7 @@ def _perhaps(value: object, read: Callable[[Any], T]) -> T | None:
 
 
 def write_terms(terms: Terms) -> dict[str, Any]:
-    """What a question is asked for."""
+    """The price or accuracy of a question as JSON."""
     accuracy = None if terms.accuracy is None else _write_accuracy(terms.accuracy)
     facts = {
         "epsilon": write_number(terms.epsilon, "epsilon"),
@@ -173,7 +173,7 @@ def _read_accuracy(facts: Mapping[str, Any]) -> Accuracy:
 
 
 def _sizes(release: Release) -> dict[str, float]:
-    """Of an earlier release, the smallest size of each column is all that an accuracy asks for."""
+    """The smallest size of each column of an earlier release: all that an accuracy needs."""
     found = {}
     for name in release.table.column_names:
         values = release.table.column(name).to_pylist()
@@ -260,7 +260,7 @@ def read_account(facts: Mapping[str, Any]) -> Account:
 
 
 def write_bill(bill: Mapping[Account, Charge]) -> list[dict[str, Any]]:
-    """What each account would be charged."""
+    """The charge to each account as JSON."""
     return [{"account": write_account(a), "cost": cost.to_dict()} for a, cost in bill.items()]
 
 
@@ -288,7 +288,7 @@ def read_entry(facts: Mapping[str, Any]) -> Entry:
 
 
 def write_report(report: Report) -> dict[str, Any]:
-    """What `verify` found."""
+    """The result of `verify` as JSON."""
     problem = report.problem
     told = None if problem is None else {"sequence": problem.sequence, "what": problem.what}
     return {

@@ -1,4 +1,4 @@
-"""What an owner says about the columns of a table that is added."""
+"""Column declarations of a table that is added."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from discreet.plan.schema import Bounds, Keys, column_type
 
 @dataclass(frozen=True, slots=True)
 class ColumnDeclarations:
-    """What an owner says about the columns of a table."""
+    """The owner's declarations about the columns of a table."""
 
     columns: Mapping[str, Bounds | Keys] = field(default_factory=dict)
     kinds: Mapping[str, Kind | str] = field(default_factory=dict)

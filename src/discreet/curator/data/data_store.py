@@ -188,7 +188,7 @@ class DataStore(TableStore):
         return found.table
 
     def _place_part(self, one: Registration, incoming: intake.Incoming) -> tuple[Part, Any]:
-        """Where the rows are kept from now on, and what an engine reads them from."""
+        """Store the rows of a part; returns where an engine reads them."""
         salt, path = secrets.token_hex(16), incoming.reference
         if self._folder is None:
             rows = as_arrow(incoming.rows if path is None else path, list(one.table.columns))

@@ -1,4 +1,4 @@
-"""What makes a folder a curator's, and nobody else's.
+"""Recognise and lock a curator's folder.
 
 curator.json     what was settled when the folder was made
 tables.json      what the owner said about data
@@ -60,7 +60,7 @@ class Folder:
 
     @property
     def data(self) -> Path:
-        """Where tables are copied to."""
+        """The folder that tables are copied to."""
         made = self.path / _DATA
         made.mkdir(exist_ok=True)
         return made
@@ -129,7 +129,7 @@ class Folder:
         return file.read_text(encoding="ascii")
 
     def tables(self) -> Registry:
-        """What the owner said about data, as it stands now."""
+        """The current declarations of the owner."""
         stored = registry.load(self.path / "tables.json")
         return _located(stored, self._found)
 
@@ -186,7 +186,7 @@ class Folder:
         return f"{_DATA}/{name}" if Path(source).parent == inside else source
 
     def _found(self, source: str) -> str:
-        """Where a source is now: one that was copied in may have moved with the folder."""
+        """The current path of a source; copied files may have moved with the folder."""
         here = (self.path / _DATA / Path(source).name).resolve()
         if source == f"{_DATA}/{Path(source).name}":
             return str(here)
@@ -215,7 +215,7 @@ def _located(tables: Registry, where: Callable[[str], str]) -> Registry:
 
 
 def _unstamped(one: Registration) -> Registration:
-    """What is said of a table, but for when its files were looked at."""
+    """A table's declaration without the times of its files."""
     return replace(one, stamp="", parts=tuple(replace(part, stamp="") for part in one.parts))
 
 

@@ -106,7 +106,7 @@ def describe(
     source_table: str | None = None,
     confirm: str | Collection[str] = (),
 ) -> LoadReport:
-    """What adding a source would keep, lose and ask: for its owner alone; nothing is kept.
+    """The load report of a source, for its owner alone; nothing is kept.
 
     Example:
         >>> import pyarrow as pa

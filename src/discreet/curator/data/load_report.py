@@ -1,4 +1,4 @@
-"""What loading a source would keep, lose and ask: for the owner alone, before anything is kept.
+"""Load reports: what loading would keep, lose and ask; for the owner alone.
 
 Kinds, bounds and keys that are taken from the data are marked as such: analysts would see them, so
 they are used only where the owner confirms that they are public knowledge. Bounds that nobody knows
@@ -66,7 +66,7 @@ class ColumnReport:
 
     @property
     def known_words(self) -> str:
-        """What is known of it, in words."""
+        """The source of a column's facts, in words."""
         if isinstance(self.known, Keys):
             listed = ", ".join(map(str, self.known.values[:_SHOWN]))
             more = len(self.known.values) - _SHOWN
@@ -78,7 +78,7 @@ class ColumnReport:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class LoadReport:
-    """What a source holds and how it would be read; `questions` are to be answered first.
+    """The content of a source and how it would be read; `questions` have to be answered first.
 
     `unconfirmed` names the columns whose kind is taken from the data and not confirmed, `left_out`
     those that hold lists, bytes or other values that no question can be about.
@@ -175,7 +175,7 @@ class LoadReport:
 
 @dataclass(frozen=True, slots=True)
 class Stated:
-    """What an owner says about the columns of a source, and confirms as public knowledge."""
+    """The owner's declarations about a source and what they confirm as public knowledge."""
 
     columns: Mapping[str, Bounds | Keys] = field(default_factory=dict)
     kinds: Mapping[str, Kind] = field(default_factory=dict)
@@ -187,7 +187,7 @@ class Stated:
 
 
 def confirmed(said: str | Collection[str]) -> tuple[str, ...]:
-    """What is confirmed, as a list: "kinds", names of columns, or "all"."""
+    """Confirmed items as a list: "kinds", names of columns, or "all"."""
     return (said,) if isinstance(said, str) else tuple(said)
 
 

@@ -1,4 +1,4 @@
-"""What the data itself proposes to say of columns, for the owner to confirm as public knowledge."""
+"""Bounds and keys proposed from the data, for the owner to confirm as public knowledge."""
 
 import datetime as dt
 import math

@@ -1,4 +1,4 @@
-"""What the owner said about data, kept as one JSON file in the curator's folder.
+"""The owner's declarations, kept as one JSON file in the curator's folder.
 
 A dataset is a private table and whatever shares its people and its budget. Public tables belong to
 nobody and serve all datasets. Sources are files, by reference or copied in, and named with a
@@ -53,7 +53,7 @@ class Part:
 
     @property
     def digest(self) -> str:
-        """What the ledger knows the rows by."""
+        """The digest by which the ledger knows the rows."""
         return salted(self.salt, self.fingerprint) if self.salt else self.fingerprint
 
     def check(self, table: str) -> "Part":
@@ -127,7 +127,7 @@ class Registration:
         return dataclasses.replace(self, stamp=first, parts=tuple(parts))
 
     def part_said(self, part: Part) -> dict[str, Any]:
-        """What the ledger is told about rows that are appended."""
+        """The ledger's entry about appended rows."""
         named = {"table": self.table.name, "dataset": self.dataset, "version": part.version}
         return {**named, "data": part.digest, "max_table_rows": part.max_table_rows}
 
@@ -138,7 +138,7 @@ class Registration:
 
     @property
     def said(self) -> dict[str, Any]:
-        """What the ledger is told about it, to prove it later."""
+        """The ledger's entry about the table, which proves it later."""
         about = canonical.table_digest(self.table)
         named = {"table": self.table.name, "dataset": self.dataset}
         rows = {"max_table_rows": self.max_table_rows} if self.max_table_rows else {}
@@ -158,7 +158,7 @@ class Registry:
 
     @functools.cached_property
     def schema(self) -> Schema:
-        """What questions are read against."""
+        """The schema that questions are read against."""
         return Schema({name: one.table for name, one in self.tables.items()})
 
     @functools.cached_property
@@ -295,7 +295,7 @@ def fingerprint(path: Path) -> str:
 
 
 def stamp(path: Path) -> str:
-    """Which file it is, its size and times of change: while they stay, it is taken to be the same.
+    """Identity, size and times of a file: while they stay, its content is taken to be the same.
 
     Programs set the first time (st_mtime) as they like; the second (st_ctime) is the system's own.
     """
@@ -407,7 +407,7 @@ def _facts(one: Registration) -> dict[str, Any]:
 
 
 def table_facts(table: Table | PublicTable, dataset: str | None) -> dict[str, Any]:
-    """What is said about a table as plain JSON; nothing about where its rows are."""
+    """The declaration of a table as plain JSON, without the location of its rows."""
     columns = [
         {
             "name": name,

@@ -1,4 +1,4 @@
-"""What texts look like: encoding, marks, kinds and formats of dates; doubts become questions.
+"""Guess encoding, separators, kinds and date formats of text; doubts become questions.
 
 It looks at values, so it runs on the owner's side alone, and nothing it finds is told to analysts
 unless the owner confirms it.
@@ -36,7 +36,7 @@ _STYLES: Final = tuple(
 
 @dataclass(frozen=True, slots=True)
 class OwnerQuestion:
-    """What the owner has to decide; each answer is what it adds to the reading."""
+    """A decision for the owner; each answer is an addition to the reading."""
 
     about: str
     text: str
@@ -52,7 +52,7 @@ class OwnerQuestion:
 
 @dataclass(slots=True)
 class Guess:
-    """What the columns of a file look like, and how their texts are then read."""
+    """Guessed columns of a file and how their texts are read."""
 
     reading: Reading
     kinds: dict[str, Kind] = field(default_factory=dict)

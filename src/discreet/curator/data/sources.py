@@ -1,4 +1,4 @@
-"""Where rows come from: files of many formats, frames, relations; opened, and not yet read.
+"""Sources of rows (files, frames, relations), opened but not yet read.
 
 Files without types (CSV, JSON, Excel, SQLite) are columns of text until the owner, or what they
 look like and the owner's word for it, says what they are.
@@ -138,7 +138,7 @@ def _texts(name: str, rows: pa.Table, reading: Reading) -> Source:
 
 
 def _as_rows(source: Any) -> Any:
-    """What an engine can look at more than once."""
+    """A source that an engine can read more than once."""
     if isinstance(source, pa.RecordBatchReader):
         return source.read_all()
     if type(source).__name__ == "LazyFrame" and hasattr(source, "collect"):
@@ -313,7 +313,7 @@ def _head(path: Path, encoding: str) -> str:
 
 
 def _delimiter(head: str, path: Path) -> str:
-    """What parts fields; a comma where that is not to be seen in the first line."""
+    """The field separator; a comma if the first line does not show it."""
     if path.name.lower().removesuffix(".gz").endswith(".tsv"):
         return "\t"
     with tempfile.NamedTemporaryFile("w", suffix=".csv", encoding="utf-8", newline="") as sample:

@@ -1,4 +1,4 @@
-"""What is refused about tables: people of others, engines apart, bounds that do not hold."""
+"""Checks of tables: other people's units, several engines, bounds that do not hold."""
 
 from collections.abc import Iterable
 

@@ -68,7 +68,7 @@ class TableStore:
 
     @property
     def schema(self) -> Schema:
-        """What questions are read against."""
+        """The schema that questions are read against."""
         return self.tables.schema
 
     @property
@@ -241,7 +241,7 @@ class TableStore:
         return stated or registry.table_rows(self.open([name]).row_count(name))
 
     def bound_work(self, query: Query) -> Work:
-        """What answering a question can take, by the public bounds on the rows of its tables."""
+        """Upper bound on the work of a question, from public bounds on the rows of its tables."""
         rows = max(self.max_table_rows(table.name) for table in query.tables)
         return bound_work(query, rows)
 

@@ -1,4 +1,4 @@
-"""What the orders of one transaction need to know, read at once and written back at once."""
+"""Accounts that one transaction needs, read in one statement and written back in one."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
@@ -137,7 +137,7 @@ class AccountCache:
 
 
 def needed(orders: Sequence[Order]) -> list[Statement]:
-    """What `AccountCache.read` will ask."""
+    """The keys that `AccountCache.read` will ask for."""
     return [_ask_charges(orders), _ask_accounts(_askers(orders))] if orders else []
 
 

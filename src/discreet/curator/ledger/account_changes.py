@@ -94,7 +94,7 @@ _TAKEN: dict[str, tuple[tuple[int, int], set[str], dict[Any, str]]] = {}
 
 
 def _taken_names(transaction: Transaction) -> tuple[set[str], dict[Any, str]]:
-    """Who is known, and who has each name as it is read.
+    """Known names, by the form in which look-alikes are equal.
 
     Why: accounts and members only grow, so they are counted first; reading ten thousand names
     takes a tenth of a second, and whoever is new makes us do it.

@@ -32,7 +32,7 @@ _MOST: Final = 10_000
 
 
 class AccountTree:
-    """What the chain of entries says of every account: its digest, newest entry and memberships.
+    """Digest, newest entry and memberships of every account, as the entries state them.
 
     Guarantee:
         Two trees with one root say the same of every account, up to collisions of SHA-256.
@@ -103,7 +103,7 @@ class FollowedAccounts:
         self._known: tuple[Head, AccountTree] | None = None
 
     def ahead(self) -> "list[Statement]":
-        """What `borrow` will read."""
+        """The keys that `borrow` will read."""
         return [] if self._known is None else [_after(self._known[0].sequence)]
 
     def borrow(self, transaction: "Transaction") -> AccountTree:

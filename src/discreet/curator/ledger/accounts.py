@@ -1,4 +1,4 @@
-"""Whose budget an account is, what it allows and what is gone.
+"""Accounts: holder, cap and amount spent.
 
     dataset            the hard cap, against all analysts together
     analyst            one analyst within a dataset
@@ -45,7 +45,7 @@ COLUMNS: Final = "key, measure, neighbours, cap, cap_delta, spent, spent_delta, 
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """Who an account belongs to; build it with `dataset`, `analyst`, `group` or `link`."""
+    """The owner of an account; build it with `dataset`, `analyst`, `group` or `link`."""
 
     kind: Kind
     name: str
@@ -174,7 +174,7 @@ class Account:
 
     @property
     def each(self) -> Charge | None:
-        """What each person may lose, where people have budgets of their own."""
+        """The cap of each person, where people have budgets of their own."""
         if self.cap is not None or self.stated is None:
             return None
         return Filter.within(*self.stated, neighbours=self.neighbours).limit
@@ -197,12 +197,12 @@ class Account:
 
     @property
     def total(self) -> Charge:
-        """What was spent as an amount."""
+        """The amount spent."""
         return self._charge(*self.spent)
 
     @property
     def left(self) -> Charge | None:
-        """What may still be spent, None where there is no cap."""
+        """The amount left; None without a cap."""
         return None if self.filter is None else self.filter.left
 
     def share(self, cost: Charge) -> float:
@@ -212,7 +212,7 @@ class Account:
 
     @property
     def largest_epsilon(self) -> float:
-        """What still fits as one question, at the delta that the owner typed or a smaller one."""
+        """The largest epsilon that still fits, at the delta the owner typed or a smaller one."""
         if self.left is None:
             return float("inf")
         rest, delta = self.left.amount, self.stated[1] if self.stated else Fraction(0)
@@ -257,7 +257,7 @@ class Account:
 
     @property
     def digest(self) -> str:
-        """What the entry that left the account so says of it."""
+        """The digest of the account in the entry that last changed it."""
         return digest(canonical(self.row()[:-1]))
 
     def row(self) -> tuple[str | int | None, ...]:
@@ -305,7 +305,7 @@ class Account:
 
 
 def budget_share(touched: Iterable[Account], prices: Iterable[Charge]) -> float | None:
-    """What an order takes of the budget that it takes most of; None where none has a cap."""
+    """The largest share of any capped budget that an order takes; None without a cap."""
     costs = list(prices)
     found = [
         one.share(cost) for one in touched if one.cap for cost in costs if one.counts_like(cost)

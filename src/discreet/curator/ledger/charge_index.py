@@ -1,4 +1,4 @@
-"""What was asked, found again by who asked and about what, without reading the rest.
+"""An index of charges by analyst and question.
 
 Charges stand in a table with an index on the analyst and on the dataset; an analyst to whom an
 earlier answer was told again is found by the share that their own account paid.

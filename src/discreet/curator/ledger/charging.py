@@ -28,7 +28,7 @@ MOST_FAILURES: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """Who computes: a worker that claims a charge, and when.
+    """A worker's claim to compute a charge, and its time.
 
     Claims stand that were made after `lapsed` and up to `ahead`: one from later on was made by a
     clock that has been set back since.
@@ -141,7 +141,7 @@ def _charged(transaction: Transaction, receipt: Receipt) -> StoredCharge:
 
 
 def charge_of(receipt: Receipt) -> Statement:
-    """What `keep`, `fail` and `complete` have to read."""
+    """The keys that `keep`, `fail` and `complete` read."""
     return f"{FOUND} c.sequence = ?", (receipt.sequence,)
 
 
@@ -291,7 +291,7 @@ def _receive(transaction: Transaction, found: StoredCharge, turn: Turn) -> Recei
 
 
 def _stands(found: StoredCharge, unfinished: State) -> Receipt:
-    """Where a charge stands, with the stored bytes that go with it."""
+    """The state of a charge, with its stored bytes."""
     if digest(found.body) != found.hash:
         raise damaged(f"the text of entry {found.sequence} was changed")
     outcome = None if found.outcome is None else Entry.read(found.outcome)
@@ -312,7 +312,7 @@ def _stands(found: StoredCharge, unfinished: State) -> Receipt:
 
 
 def failures_of(order: Order) -> Statement:
-    """What `charge` reads about an analyst whose questions may have failed."""
+    """The keys that `charge` reads about an analyst's failed questions."""
     sql = "SELECT count(*) FROM charges WHERE failed = 1 AND analyst = ? AND dataset = ?"
     return sql, (order.analyst, order.dataset)
 

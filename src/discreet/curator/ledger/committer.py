@@ -73,7 +73,7 @@ class _Job(Generic[T]):
             self.called.set()
 
     def result(self) -> T:
-        """What came of it."""
+        """The result of the transaction."""
         if self._error is not None:
             raise self._error
         return self._answer
@@ -193,7 +193,7 @@ class Committer:
             raise
 
     def _gather(self, jobs: list[_Job[Any]]) -> None:
-        """Who goes together: wait a moment for as many as last time, who may be coming again.
+        """Collect a group commit: wait briefly for as many writers as last time.
 
         Why: otherwise the first to return goes alone and the others wait for a sync of their own.
         """

@@ -26,7 +26,7 @@ MOST_LEDGERS: Final = 10_000
 
 
 class Cosigner:
-    """What a witness remembers, and its key, in a folder of its own.
+    """A witness's memory and signing key, in a folder of its own.
 
     Guarantee:
         Of each ledger it signs heads of one history alone: each continues all that it has signed
@@ -45,7 +45,7 @@ class Cosigner:
 
     @property
     def public_key(self) -> str:
-        """What `is_signed` needs, in hexadecimal."""
+        """The public key for `is_signed`, in hexadecimal."""
         return self._key.public_key().public_bytes_raw().hex()
 
     def newest(self, ledger: str) -> TreeHead | None:

@@ -1,4 +1,4 @@
-"""Where a ledger begins: made whole or not at all, and never over something else."""
+"""Create a ledger: whole or not at all, and never over another file."""
 
 import glob
 import os

@@ -248,7 +248,7 @@ class Ledger(ReadableLedger):
         return receipt
 
     def _find_told(self, order: Order) -> Receipt | None:
-        """What a charge would only read, without waiting for those who write."""
+        """Look up a stored answer without waiting for writers."""
         found = self._store.snapshot(lambda execute: charging.find_told(execute, order))
         return None if found is None or not self._committer.has_signed(found[0]) else found[1]
 

@@ -1,4 +1,4 @@
-"""From an address to a ledger that is whole, or a reason why not."""
+"""Find and check the ledger at an address, or say why it cannot be used."""
 
 import os
 from pathlib import Path

@@ -55,12 +55,12 @@ class MerkleTree:
         return self._hash(0, len(self) if size is None else size)
 
     def prove_consistency(self, old: int, new: int) -> list[bytes]:
-        """What shows that the first `new` leaves continue the first `old`."""
+        """Proof that the first `new` leaves extend the first `old`."""
         _check(0 < old <= new <= len(self), "an older tree has some of the leaves")
         return self._subproof(old, 0, new, whole=True)
 
     def prove_inclusion(self, index: int, size: int) -> list[bytes]:
-        """What leads from one leaf to the root of the first `size`."""
+        """Proof that a leaf is under the root of the first `size`."""
         _check(0 <= index < size <= len(self), "there is no such leaf")
         return self._path(index, 0, size)
 

@@ -124,7 +124,7 @@ _FACTS: Final[dict[Dialect, dict[str, str]]] = {
 
 
 def _second(dialect: Dialect) -> tuple[str, ...]:
-    """Who asked about what stands beside each charge, and is found without reading them all."""
+    """Store analyst and question beside each charge, with an index."""
     kind, facts = _WORDS[dialect]["text"], _FACTS[dialect]
     own = "FROM entries WHERE entries.sequence = charges.sequence"
     filled = ", ".join(f"{name} = (SELECT {fact} {own})" for name, fact in facts.items())

@@ -1,4 +1,4 @@
-"""What is bought, and the receipt."""
+"""Orders as the ledger stores them, and receipts."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -135,7 +135,7 @@ def _ways(price: Charge) -> tuple[str, str]:
 
 
 class State(Enum):
-    """Where a charge stands, for the one who asked.
+    """The state of a charge.
 
     CHARGED: the charge is durable and computing the answer is this caller's turn.
     PENDING: the charge is durable and somebody else is computing; wait.

@@ -163,7 +163,7 @@ class PostgresStore:
         return connection
 
     def _connect_timeout(self) -> int:
-        """What the address says, if it is less than we would wait."""
+        """The address's own connect timeout, if it is shorter than ours."""
         stated = _psycopg().conninfo.conninfo_to_dict(self._url).get("connect_timeout")
         return min(CONNECT, int(stated or CONNECT))
 

@@ -1,4 +1,4 @@
-"""Everything of a ledger that is read and not changed, each of one moment."""
+"""The ledger's read-only operations, each on one consistent snapshot."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, TextIO, TypeVar
@@ -38,7 +38,7 @@ class ReadableLedger:
         return self._read(lambda page: tuple(Account.read(row) for row in page.read(sql)))
 
     def members(self, holder: Holder) -> tuple[Holder, ...]:
-        """Who is in a group or a link."""
+        """Members of a group or a link."""
         sql = "SELECT member FROM members WHERE account = ? ORDER BY member"
         key = read_holder(holder).key
         return self._read(lambda page: tuple(Holder.read(one) for (one,) in page.read(sql, (key,))))
@@ -161,11 +161,11 @@ class ReadableLedger:
         return self._store.snapshot(work)
 
     def prove_consistency(self, old: int, new: int) -> tuple[str, ...]:
-        """What shows that the first `new` entries continue the first `old`."""
+        """Proof that the first `new` entries extend the first `old`."""
         return tuple(step.hex() for step in self._tree().prove_consistency(old, new))
 
     def prove_inclusion(self, sequence: int, size: int) -> tuple[str, ...]:
-        """What shows that an entry is among the first `size`."""
+        """Proof that an entry is among the first `size`."""
         return tuple(step.hex() for step in self._tree().prove_inclusion(sequence - 1, size))
 
     def _tree(self) -> MerkleTree:
@@ -176,7 +176,7 @@ class ReadableLedger:
         return self._store.snapshot(lambda execute: write_lines(execute, file))
 
     def failed(self, sequences: Sequence[int]) -> tuple[int, ...]:
-        """Those of some charges that failed or were cancelled."""
+        """The charges among these that failed or were cancelled."""
         marks = ", ".join("?" * len(sequences))
         sql = f"SELECT sequence FROM charges WHERE failed <> 0 AND sequence IN ({marks})"  # noqa: S608 - marks
         if not sequences:

@@ -33,7 +33,7 @@ _BYTES: Final = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class WitnessAddress:
-    """Where a witness is, the key it signs with, and the secret that only this ledger knows."""
+    """A witness's address and signing key, and the secret that only this ledger knows."""
 
     url: str
     key: str
@@ -56,7 +56,7 @@ class WitnessAddress:
 
 
 class RemoteWitness:
-    """What a process knows of the witness of its ledger.
+    """This process's view of its ledger's witness.
 
     Guarantee:
         After `advance(store, head)` the witness has signed a head with this entry in it, which
@@ -119,7 +119,7 @@ class RemoteWitness:
             raise _put_back(self._ledger, len(self._tree), head.sequence)
 
     def _continued(self, store: LedgerStore, signed: TreeHead | None) -> TreeHead | None:
-        """What was signed, if the ledger continues it."""
+        """The signed head, if the ledger extends it."""
         if signed is None:
             return None
         if signed.size > len(self._tree):
@@ -129,7 +129,7 @@ class RemoteWitness:
         return signed
 
     def _newest(self, patience: float) -> TreeHead | None:
-        """What the witness signed last."""
+        """The newest head that the witness signed."""
         nonce = secrets.token_hex(16)
         path = f"/ledgers/{self._ledger}?nonce={nonce}"
         status, told = self._ask("GET", path, None, patience)

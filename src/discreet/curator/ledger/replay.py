@@ -59,7 +59,7 @@ class Replay:
             self._attest(entry)
 
     def _attest(self, entry: Entry) -> None:
-        """What an entry says it leaves of accounts has to be what the rules leave of them."""
+        """Check that the accounts an entry attests are those that the rules give."""
         for key, said in entry.facts["after"].items():
             self.accounts[key] = replace(self.accounts[key], entry=entry.sequence)
             if self.accounts[key].digest != said:

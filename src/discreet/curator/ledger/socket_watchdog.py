@@ -23,7 +23,7 @@ IDLE: Final = 50
 
 
 class SocketConnection(Protocol):
-    """What has a socket."""
+    """A connection that has a socket."""
 
     def fileno(self) -> int:
         """The number of its socket."""

@@ -260,7 +260,7 @@ def _undo(connection: Connection) -> None:
 
 
 def identity(path: Path) -> tuple[int, int]:
-    """Which file has this name."""
+    """Device and inode of the file with this name."""
     try:
         found = path.stat()
     except OSError as wrong:
@@ -284,7 +284,7 @@ def _code(wrong: sqlite3.Error) -> int:
 
 
 def failure(wrong: sqlite3.Error) -> LedgerError:
-    """What SQLite says, as an error of the ledger; it speaks of files, never of data."""
+    """An SQLite error as a LedgerError; it mentions files, never data."""
     match _code(wrong):
         case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB:
             return damaged(f"SQLite says: {wrong}")

@@ -1,4 +1,4 @@
-"""What the ledger needs from a database."""
+"""The database interface of the ledger."""
 
 import threading
 import time

@@ -38,12 +38,12 @@ class Transaction:
 
     @property
     def sighting(self) -> Sighting:
-        """What a witness may remember once this is durable."""
+        """The head that a witness may remember once this is durable."""
         return Sighting(self.ledger, self.head)
 
     @property
     def tree(self) -> AccountTree | None:
-        """What the chain says of all accounts; None in a transaction that only reads."""
+        """The Merkle tree of all accounts; None in a read-only transaction."""
         if self._tree is None and self.accounts is not None:
             self._tree = self.accounts.borrow(self)
         return self._tree
@@ -119,7 +119,7 @@ class Transaction:
 
 
 def entry_seen(seen: Sighting) -> Statement:
-    """What `check` has to read if the ledger has moved on since."""
+    """The key that `check` reads if the ledger has moved on."""
     return "SELECT hash FROM entries WHERE sequence = ?", (seen.head.sequence,)
 
 

@@ -27,7 +27,7 @@ LEFT JOIN measurements m ON m.charge = f.sequence"""
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What is wrong first, and in which entry; 0 where no one entry is to blame."""
+    """The first problem found and its entry; 0 if it belongs to no single entry."""
 
     sequence: int
     what: str
@@ -38,7 +38,7 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What `verify` found."""
+    """The result of `verify`."""
 
     entries: int
     head: Head

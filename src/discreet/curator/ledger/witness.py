@@ -77,7 +77,7 @@ BLOCK: Final = 4096
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """Which ledger was seen, and up to where."""
+    """A ledger and the newest head that was seen of it."""
 
     ledger: str
     head: Head

@@ -1,4 +1,4 @@
-"""What orders about the cells of one table share: reading a table, its columns and a price."""
+"""Shared parts of orders about one table's cells: reading the table, its columns and a price."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction

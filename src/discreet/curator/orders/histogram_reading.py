@@ -52,12 +52,12 @@ class HistogramQuery:
 
     @property
     def person_weight(self) -> int:
-        """What all rows of one person weigh at most."""
+        """The largest weight of one person's rows together."""
         return FULL if self.by_row else FULL * self.max_rows
 
     @property
     def note(self) -> str:
-        """What people are bounded by."""
+        """The contribution bounds in words."""
         if self.by_row:
             return BY_ROW
         rows = f"{self.max_rows} row{'s' if self.max_rows > 1 else ''}"
@@ -93,7 +93,7 @@ class HistogramQuery:
         return number
 
     def statements(self, dialect: Dialect, salt: str = SECRET) -> tuple[list[Kept], str]:
-        """What the engine keeps, and the SELECT that is streamed."""
+        """The kept selects, and the SELECT that is streamed."""
         compiled = CompiledQuery(self.query, (Rows(None),), dialect, salt)
         if self.by_row:
             return [], compiled.totals

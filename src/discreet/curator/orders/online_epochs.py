@@ -90,7 +90,7 @@ class LedgerJournal(Journal):
 
 @dataclass
 class _Epoch:
-    """What this process holds of an epoch."""
+    """This process's state of an epoch."""
 
     lock: threading.RLock = field(default_factory=threading.RLock)
     session: OnlineSession | None = None
@@ -125,7 +125,7 @@ class OnlineEpochs:
         self._guard = threading.Lock()
 
     def state(self, charge: int) -> OnlineState:
-        """Everything public about an epoch, as it is stored now."""
+        """The public state of an epoch, as it is stored now."""
         epoch = self._epoch(charge)
         with epoch.lock:
             return self._known(charge, epoch)
@@ -143,7 +143,7 @@ class OnlineEpochs:
             return self._epochs.setdefault(charge, _Epoch())
 
     def _known(self, charge: int, epoch: _Epoch) -> OnlineState:
-        """What is stored: what was read before, and the steps since."""
+        """The stored steps: those read before, and the newer ones."""
         if epoch.known is None:
             found, stored = self._ledger.find(charge), self._ledger.release(charge)
             if stored is None or found is None or found.order.kind != "online":
@@ -282,5 +282,5 @@ class OnlineQueries:
 
     @property
     def state(self) -> OnlineState:
-        """Everything public about the epoch: its measurements, its hypothesis, what is left."""
+        """The public state of an epoch, as it is stored now."""
         return self._state(self.charge)

@@ -68,7 +68,7 @@ class OnlineOrder(PlannedOrder):
 
     @property
     def guarantees(self) -> tuple[Charged, ...]:
-        """What all parts of the epoch give away."""
+        """The guarantees of all parts of the epoch."""
         return self.plan.guarantees
 
     def charge(self, measure: Measure) -> Charge:
@@ -87,7 +87,7 @@ class OnlineOrder(PlannedOrder):
 
     @property
     def neighbours(self) -> Neighbours:
-        """What its guarantees speak of."""
+        """Neighbour relation of the guarantees."""
         return self.plan.neighbours
 
     @property
@@ -97,7 +97,7 @@ class OnlineOrder(PlannedOrder):
 
     @property
     def text(self) -> str:
-        """What is asked, as the ledger stores it."""
+        """The order as the ledger stores it."""
         said = {"table": self.table.name, "max_rows": self.max_rows, "epoch": self.epoch}
         return json.dumps({**said, "plan": self.plan.to_dict()}, sort_keys=True)
 
@@ -106,7 +106,7 @@ class OnlineOrder(PlannedOrder):
         return {"version": 1, "gate_epsilon": str(self.plan.gate_epsilon)}
 
     def explain(self, dialect: Dialect) -> OrderExplanation:
-        """What it will cost, and from which error on a query is measured."""
+        """Cost, and the error from which on a query is measured."""
         del dialect
         plan, weight = self.plan, self.plan.person_weight / self.plan.row_weight
         sigma = weight / float(plan.update_mu_squared) ** 0.5
@@ -153,13 +153,13 @@ class OnlineOrder(PlannedOrder):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class OnlineRelease(BaseRelease):
-    """What an epoch begins with; what it has learnt since is in the steps of its charge."""
+    """The start of an epoch; later steps are stored with its charge."""
 
     state: OnlineState
 
     @property
     def price(self) -> Price:  # type: ignore[override]
-        """What the whole epoch costs."""
+        """The price of the whole epoch."""
         return Price(self.state.plan.epsilon, self.state.plan.delta)
 
     @property
@@ -179,7 +179,7 @@ class OnlineRelease(BaseRelease):
         )
 
     def statement(self) -> str:
-        """What is protected by all answers of the epoch together."""
+        """The privacy statement for all answers of the epoch together."""
         plan = self.state.plan
         text = (
             "Any number of counting queries is answered from a public hypothesis. All answers "
@@ -192,11 +192,11 @@ class OnlineRelease(BaseRelease):
         return textwrap.fill(text, 100)
 
     def to_bytes(self) -> bytes:
-        """Everything in it."""
+        """The stored form."""
         return self.state.to_bytes()
 
     def json_facts(self) -> dict[str, Any]:
-        """What is public of it, as plain JSON."""
+        """The public state as plain JSON."""
         plan = self.state.plan
         return {
             "columns": list(plan.domain.names),
@@ -231,7 +231,7 @@ class UnpricedOnline(UnpricedOrder[OnlineOrder]):
         return frozenset({self.table.name})
 
     def work(self, bound: Callable[[Query], Work]) -> Work:
-        """What reading all rows can take."""
+        """Upper bound on the work of reading all rows."""
         return bound(HistogramQuery(self.table, self.domain, self.max_rows).query)
 
     def plan(self, at: QuoteContext) -> OnlineOrder:
@@ -262,7 +262,7 @@ class OnlineKind(OrderKind):
     name = "online"
 
     def parse(self, spec: Mapping[str, Any], schema: Schema) -> UnpricedOnline:
-        """Which table and columns, for which price."""
+        """Read table, columns and price."""
         needed = ("table", "columns", "epsilon")
         said = read_fields(spec, "an online session", needed=needed, allowed=_FIELDS)
         with readable("an online session", _FIX):
@@ -295,7 +295,7 @@ class OnlineKind(OrderKind):
         return OnlineOrder(table, stored["max_rows"], stored["epoch"], plan)
 
     def price(self, order: Order) -> Price:
-        """What was typed."""
+        """The price of the whole epoch."""
         plan = json.loads(order.plan)["plan"]
         return Price(Fraction(plan["epsilon"]), Fraction(plan["delta"]))
 

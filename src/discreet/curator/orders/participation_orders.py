@@ -109,7 +109,7 @@ class ParticipationKind(OrderKind):
         return ParticipationOrder(QueryKind().read(order, schema).plan, again)
 
     def price(self, order: Order) -> Price:
-        """What was typed."""
+        """The price as it was typed."""
         return QueryKind().price(order)
 
     def release(self, stored: bytes) -> Release:

@@ -1,4 +1,4 @@
-"""What an order is, whatever its kind: read, planned, charged, measured, presented.
+"""Orders of any kind: read, planned, charged, measured, presented.
 
     spec (JSON) ──parse──> UnpricedOrder ──plan──> PlannedOrder ──measure, present──> release
 
@@ -30,7 +30,7 @@ OWNER: Final = "owner"
 
 @dataclass(frozen=True, slots=True)
 class QuoteContext:
-    """Where an order is placed: who asks, about which version of what, and who pays."""
+    """The context of an order: analyst, data version, and the accounts that pay."""
 
     analyst: str
     dataset: str
@@ -43,7 +43,7 @@ class QuoteContext:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class OrderExplanation:
-    """What an order will cost and how good its release will be, in public facts alone.
+    """Cost and expected quality of an order, from public facts alone.
 
     `text` is for people; `facts` says the same as plain JSON.
     """
@@ -58,7 +58,7 @@ class OrderExplanation:
 
 
 class PlannedOrder(ABC):
-    """Something to charge and execute, planned from public facts alone.
+    """A priced order, planned from public facts alone.
 
     Guarantee:
         `guarantees` bound what `measure` gives away. `present` is a function of its argument: no
@@ -70,16 +70,16 @@ class PlannedOrder(ABC):
     @property
     @abstractmethod
     def guarantees(self) -> tuple[Guarantee, ...]:
-        """What each part gives away."""
+        """The guarantee of each part."""
 
     def charge(self, measure: Measure) -> Charge:
-        """What all of it costs in a measure: its parts composed, unless a kind knows better."""
+        """The cost in a measure: the parts composed, unless a kind knows better."""
         return price_sum(compose(list(self.guarantees)), measure)
 
     @property
     @abstractmethod
     def neighbours(self) -> Neighbours:
-        """What its guarantees speak of."""
+        """Neighbour relation of the guarantees."""
 
     @property
     @abstractmethod
@@ -89,7 +89,7 @@ class PlannedOrder(ABC):
     @property
     @abstractmethod
     def text(self) -> str:
-        """What is asked, as the ledger stores it and finds it again."""
+        """The order as the ledger stores and finds it."""
 
     @abstractmethod
     def decisions(self) -> Mapping[str, Any]:
@@ -97,7 +97,7 @@ class PlannedOrder(ABC):
 
     @abstractmethod
     def explain(self, dialect: Dialect) -> OrderExplanation:
-        """What it will cost and how good its release will be."""
+        """Cost and expected quality."""
 
     @abstractmethod
     def seconds(self, bound: Callable[[Query], Work]) -> float:
@@ -135,7 +135,7 @@ class UnpricedOrder(ABC, Generic[P_co]):
 
     @abstractmethod
     def work(self, bound: Callable[[Query], Work]) -> Work:
-        """What measuring can take, by public numbers; orders that take too long are refused."""
+        """Upper bound on the work of measuring; orders above the limit are refused."""
 
     @abstractmethod
     def plan(self, at: QuoteContext) -> P_co:
@@ -164,4 +164,4 @@ class OrderKind(ABC):
 
     @abstractmethod
     def release(self, stored: bytes) -> BaseRelease:
-        """What a stored answer of this kind is; InputError for other bytes."""
+        """Read a stored release of this kind; InputError for other bytes."""

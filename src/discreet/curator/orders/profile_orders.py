@@ -141,7 +141,7 @@ class ProfileOrder(PlannedOrder):
 
     @property
     def neighbours(self) -> Neighbours:
-        """What its guarantee speaks of."""
+        """Neighbour relation of the guarantee."""
         return self.about
 
     @property
@@ -151,7 +151,7 @@ class ProfileOrder(PlannedOrder):
 
     @property
     def text(self) -> str:
-        """What is asked, as the ledger stores it."""
+        """The order as the ledger stores it."""
         asked = {
             "table": self.table.name,
             "columns": {name: of.kind.value for name, of in profiled(self.table).items()},
@@ -168,7 +168,7 @@ class ProfileOrder(PlannedOrder):
         return {"version": 1, **spent, "parts": self.parts}
 
     def explain(self, dialect: Dialect) -> OrderExplanation:
-        """What it will cost, and how much noise each count has."""
+        """Cost, and the noise of each count."""
         limit = self.stated or 1
         sigma = self.noise(limit).sigma / FULL
         compiled = CompiledProfile(self.table, dialect)
@@ -287,7 +287,7 @@ class UnpricedProfile(UnpricedOrder[ProfileOrder]):
         return frozenset({self.table.name})
 
     def work(self, bound: Callable[[Query], Work]) -> Work:
-        """What reading all columns can take."""
+        """Upper bound on the work of reading all columns."""
         placeholder = ProfileOrder(self.table, Price(1), Neighbours.ADD_REMOVE, Fraction(1))
         return placeholder._work(bound)  # noqa: SLF001 - of the same module
 
@@ -304,7 +304,7 @@ class ProfileKind(OrderKind):
     name = "profile"
 
     def parse(self, spec: Mapping[str, Any], schema: Schema) -> UnpricedProfile:
-        """Which table, for which price."""
+        """Read table and price."""
         said = read_fields(spec, "a profile", needed=("table", "epsilon"), allowed=_FIELDS)
         with readable("a profile", 'pass {"table": "visits", "epsilon": "1", "delta": "1e-6"}'):
             table, delta = _table(said["table"], schema), said.get("delta")
@@ -324,7 +324,7 @@ class ProfileKind(OrderKind):
         return ProfileOrder(table, self.price(order), about, spent, pure)
 
     def price(self, order: Order) -> Price:
-        """What was typed."""
+        """The price as it was typed."""
         stored = json.loads(order.plan)
         return Price(Fraction(stored["epsilon"]), Fraction(stored["delta"]))
 

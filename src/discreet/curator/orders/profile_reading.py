@@ -45,7 +45,7 @@ class BinnedCounts:
 
     @staticmethod
     def of(kind: Kind) -> "BinnedCounts":
-        """Nothing counted yet."""
+        """Empty counts."""
         cells = ValueCells.of(kind)
         exact, buckets = (np.zeros(size, dtype=np.int64) for size in (cells.size, BUCKETS))
         return BinnedCounts(cells, exact, buckets)
@@ -79,7 +79,7 @@ class ListedCounts:
 
     @staticmethod
     def of(of: Type) -> "ListedCounts":
-        """Nothing counted yet."""
+        """Empty counts."""
         keys = pa.array([key for key in of.keys or () if key is not None], ARROW[of.kind])
         return ListedCounts(keys, np.zeros(len(keys) + 2, dtype=np.int64))
 

@@ -1,4 +1,4 @@
-"""What a profile gives back: each column in a line, and bounds and keys that it makes public."""
+"""The release of a profile: a line a column, with proposed bounds and keys."""
 
 import datetime as dt
 import json
@@ -46,7 +46,7 @@ class ProfileRelease(BaseRelease):
 
     @property
     def guarantee(self) -> Guarantee:  # type: ignore[override]
-        """What all of it gives away."""
+        """The composed guarantee of the profile."""
         return self.guarantees[0] if len(self.guarantees) == 1 else compose(list(self.guarantees))
 
     @property
@@ -96,7 +96,7 @@ class ProfileRelease(BaseRelease):
     # --- in words -------------------------------------------------------------------------------
 
     def notes(self) -> list[str]:
-        """What belongs under the table."""
+        """The notes under the table."""
         who = "each row is protected by itself"
         if self.people is not None:
             rows = f"{self.limit:,} row{'s' if self.limit > 1 else ''}"
@@ -108,7 +108,7 @@ class ProfileRelease(BaseRelease):
         ]
 
     def statement(self) -> str:
-        """What was protected, how well, and what the profile does not say."""
+        """The privacy statement, with what the profile does not say."""
         who = "one row" if self.people is None else "one person, with all their rows"
         text = (
             f"This profile of {self.table} was measured with differential privacy. What is "
@@ -164,7 +164,7 @@ class ProfileRelease(BaseRelease):
         return pa.table({name: [row.get(name) for row in rows] for name in names})
 
     def json_facts(self) -> dict[str, Any]:
-        """Everything but its guarantee, as plain JSON."""
+        """The content without its guarantee, as plain JSON."""
         proposals = {
             name: {"keys": list(one.values)}
             if isinstance(one, Keys)
@@ -183,7 +183,7 @@ class ProfileRelease(BaseRelease):
     # --- storage --------------------------------------------------------------------------------
 
     def to_bytes(self) -> bytes:
-        """Everything in it."""
+        """The stored form."""
         facts = self.json_facts()
         del facts["proposals"]
         noise, *keys = self.guarantees

@@ -76,16 +76,16 @@ class QueryOrder(PlannedOrder):
 
     @property
     def guarantees(self) -> tuple[Charged, ...]:
-        """What each part gives away."""
+        """The guarantee of each part."""
         return self.plan.guarantees
 
     def charge(self, measure: Measure) -> Charge:
-        """What all of it costs in a measure."""
+        """The cost of the whole question in a measure."""
         return self.plan.charge(measure)
 
     @property
     def neighbours(self) -> Neighbours:
-        """What its guarantees speak of."""
+        """Neighbour relation of the guarantees."""
         return self.plan.neighbours
 
     def decisions(self) -> Mapping[str, Any]:
@@ -93,7 +93,7 @@ class QueryOrder(PlannedOrder):
         return self.plan.to_dict()
 
     def explain(self, dialect: Dialect) -> OrderExplanation:
-        """What it will cost and how well it will be answered."""
+        """Cost and expected error."""
         told = self.plan.explain(dialect)
         columns = {name for part in told.parts for one in part.options for name in one.expected}
         facts = {
@@ -145,7 +145,7 @@ class UnpricedQuery(UnpricedOrder[QueryOrder]):
         return self.terms.as_of
 
     def work(self, bound: Callable[[Query], Work]) -> Work:
-        """What answering can take."""
+        """Upper bound on the work of answering."""
         return bound(self.query)
 
     def plan(self, at: QuoteContext) -> QueryOrder:
@@ -183,7 +183,7 @@ class QueryKind(OrderKind):
         return QueryOrder(MeasurementPlan.of(query, asked.price, about, (asked.noise_kind,)))
 
     def price(self, order: Order) -> Price:
-        """What was typed, or what an accuracy came to."""
+        """The price as it was typed, or as an accuracy decided it."""
         return StoredOrder.parse(order.plan).price
 
     def release(self, stored: bytes) -> Release:
@@ -192,7 +192,7 @@ class QueryKind(OrderKind):
 
 
 def _read_terms(facts: Mapping[str, Any]) -> Terms:
-    """What a question of a stranger is asked for."""
+    """Read the price or accuracy of an untrusted request."""
     if facts.get("accuracy") is not None:
         read_fields(facts["accuracy"], "an accuracy", needed=("within",), allowed=_ACCURACY)
     if facts.get("weights") is not None:

@@ -1,4 +1,4 @@
-"""What an order asked, read from the text that the ledger stores: the one place that reads it.
+"""Read the stored text of an order: the only place that does.
 
 The text is JSON with tags that never change. It says what is asked and for how much; what was
 decided about measuring it stands beside it, and is no part of the question's name.

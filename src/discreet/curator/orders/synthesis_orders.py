@@ -62,7 +62,7 @@ _SECONDS_A_CELL = 3e-5
 
 @dataclass(frozen=True)
 class SynthesisFacts:
-    """What is asked for, but for its price: a table, its columns and their cells, and constraints.
+    """The content of a synthesis without its price: table, columns, cells and constraints.
 
     `grids` are the numbers without bounds, on a logarithmic grid; their bins are chosen privately.
     The domain holds bins for them that stand for those.
@@ -161,7 +161,7 @@ class SynthesisOrder(PlannedOrder):
 
     @property
     def neighbours(self) -> Neighbours:
-        """What its guarantee speaks of."""
+        """Neighbour relation of the guarantee."""
         return self.about
 
     @property
@@ -171,7 +171,7 @@ class SynthesisOrder(PlannedOrder):
 
     @property
     def text(self) -> str:
-        """What is asked, as the ledger stores it."""
+        """The order as the ledger stores it."""
         asked = {
             **self.facts.to_dict(),
             "epsilon": str(self.price.epsilon),
@@ -185,7 +185,7 @@ class SynthesisOrder(PlannedOrder):
         return {"version": 1, "mu_squared": str(self.mu_squared), "rounds": self.plan.rounds}
 
     def explain(self, dialect: Dialect) -> OrderExplanation:
-        """What it will cost, what it needs, and how well marginals will be measured."""
+        """Cost, memory, and the expected error of marginals."""
         query = self.facts.histogram(self.facts.domain, self.about)
         per_round = self.plan.mu_squared * Fraction(7, 10) / max(self.plan.rounds, 1)
         weight = query.person_weight / 1024
@@ -209,7 +209,7 @@ class SynthesisOrder(PlannedOrder):
         return OrderExplanation(self.price, self.about, text, facts)
 
     def notes(self) -> tuple[str, ...]:
-        """What people are bounded by."""
+        """The contribution bounds in words."""
         return (self.facts.histogram(self.facts.domain, self.about).note,)
 
     def seconds(self, bound: Callable[[Query], Work]) -> float:
@@ -279,7 +279,7 @@ class UnpricedSynthesis(UnpricedOrder[SynthesisOrder]):
         return frozenset({self.facts.table.name})
 
     def work(self, bound: Callable[[Query], Work]) -> Work:
-        """What reading rows and fitting can take."""
+        """Upper bound on the work of reading rows and fitting."""
         placeholder = SynthesisOrder(self.facts, Price(1), _ANY, Fraction(1))
         return placeholder._work(bound)  # noqa: SLF001 - of the same module
 
@@ -300,7 +300,7 @@ class SynthesisKind(OrderKind):
     name = "synthesis"
 
     def parse(self, spec: Mapping[str, Any], schema: Schema) -> UnpricedSynthesis:
-        """Which table, which columns and cells, which constraints, for which price."""
+        """Read table, columns, cells, constraints and price."""
         said = read_fields(spec, "a synthesis", needed=("table", "epsilon"), allowed=_FIELDS)
         with readable("a synthesis", 'pass {"table": "visits", "epsilon": "1", "delta": "1e-6"}'):
             table = read_table(said["table"], schema, "a synthesis")
@@ -328,7 +328,7 @@ class SynthesisKind(OrderKind):
         return SynthesisOrder(facts, self.price(order), about, Fraction(decided["mu_squared"]))
 
     def price(self, order: Order) -> Price:
-        """What was typed."""
+        """The price as it was typed."""
         stored = json.loads(order.plan)
         return Price(Fraction(stored["epsilon"]), Fraction(stored["delta"]))
 
@@ -365,7 +365,7 @@ def _check_public(impossible: Iterable[Mapping[str, Any]], grids: Iterable[Attri
 
 
 def _stand_in(name: str, kind: Kind, *, nullable: bool) -> Attribute:
-    """As many bins as will be chosen at most."""
+    """A stand-in with the largest number of bins that can be chosen."""
     return Attribute(name, kind, edges=tuple(range(BINS + 1)), nullable=nullable)
 
 

@@ -1,4 +1,4 @@
-"""What a synthesis gives back: synthetic rows, the model behind them, and a report."""
+"""The release of a synthesis: synthetic rows, their model, and a report."""
 
 import json
 import textwrap
@@ -53,7 +53,7 @@ class SynthesisRelease(BaseRelease):
 
     @cached_property
     def table(self) -> pa.Table:
-        """As many synthetic rows as there are estimated to be; always the same ones."""
+        """Synthetic rows, as many as the estimated number; always the same ones."""
         return self.synthesis.table()
 
     def rows(
@@ -71,7 +71,7 @@ class SynthesisRelease(BaseRelease):
         return self.table.to_pandas()
 
     def report(self) -> pa.Table:
-        """What was measured and how wrong the model is on each pair of columns."""
+        """What was measured, and the model's error on each pair of columns."""
         return self.synthesis.report()
 
     def chart(self) -> "alt.TopLevelMixin":
@@ -84,7 +84,7 @@ class SynthesisRelease(BaseRelease):
     # --- in words -------------------------------------------------------------------------------
 
     def statement(self) -> str:
-        """What was protected, how well, and what the rows do not say."""
+        """The privacy statement, with what the rows do not say."""
         change, price = _CHANGE[self.guarantee.neighbours], self.price
         parts = [
             "These rows are synthetic: they were drawn from a model of marginals that were",
@@ -133,7 +133,7 @@ class SynthesisRelease(BaseRelease):
     # --- storage --------------------------------------------------------------------------------
 
     def to_bytes(self) -> bytes:
-        """Everything in it."""
+        """The stored form."""
         about = {
             "synthesis": 1,
             "price": [str(self.price.epsilon), str(self.price.delta)],

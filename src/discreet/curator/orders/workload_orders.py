@@ -94,7 +94,7 @@ class WorkloadOrder(PlannedOrder):
 
     @property
     def neighbours(self) -> Neighbours:
-        """What its guarantee speaks of."""
+        """Neighbour relation of the guarantee."""
         return self.about
 
     @property
@@ -104,7 +104,7 @@ class WorkloadOrder(PlannedOrder):
 
     @property
     def text(self) -> str:
-        """What is asked, as the ledger stores it: cells of queries as runs of them."""
+        """The order as the ledger stores it; cells of queries are stored as runs."""
         asked = {
             "table": self.table.name,
             "domain": self.domain.to_dict(),
@@ -121,7 +121,7 @@ class WorkloadOrder(PlannedOrder):
         return {"version": 1, "strategy": self.planned[1].chosen}
 
     def explain(self, dialect: Dialect) -> OrderExplanation:
-        """What it will cost, and the error of every strategy."""
+        """Cost, and the error of every strategy."""
         strategy, choice = self.planned
         width = 1.96 * strategy.deviations()
         facts = {
@@ -144,7 +144,7 @@ class WorkloadOrder(PlannedOrder):
         return self.work(bound).seconds
 
     def work(self, bound: Callable[[Query], Work]) -> Work:
-        """What reading rows, planning and answering can take, on a slow machine."""
+        """Upper bound on the work of reading rows, planning and answering."""
         reading, cells = bound(self.histogram.query), math.prod(self.domain.shape())
         plan = 5e-9 * min(cells, MOST_CELLS) ** 3 + 1e-7 * min(cells, 10**8)
         return replace(reading, seconds=reading.seconds + plan + 5e-5 * len(self.queries))
@@ -209,7 +209,7 @@ class WorkloadRelease(BaseRelease):
         return self.to_arrow().to_pandas()
 
     def statement(self) -> str:
-        """What is protected by all answers together."""
+        """The privacy statement for all answers together."""
         one = "one row" if self.notes[-1] == BY_ROW else "one person"
         text = (
             "These counts have coordinated noise. All answers together keep "
@@ -232,7 +232,7 @@ class WorkloadRelease(BaseRelease):
         return f"{len(self.queries):,} counting queries\n{self.notes[0]}\n{self.to_arrow()[:5]}"
 
     def to_bytes(self) -> bytes:
-        """Everything in it."""
+        """The stored form."""
         about = {
             "workload": 1,
             "queries": list(self.queries),
@@ -286,7 +286,7 @@ class UnpricedWorkload(UnpricedOrder[WorkloadOrder]):
         return self.order.tables
 
     def work(self, bound: Callable[[Query], Work]) -> Work:
-        """What reading rows and answering can take."""
+        """Upper bound on the work of reading rows, planning and answering."""
         return self.order.work(bound)
 
     def plan(self, at: QuoteContext) -> WorkloadOrder:
@@ -301,7 +301,7 @@ class WorkloadKind(OrderKind):
     name = "workload"
 
     def parse(self, spec: Mapping[str, Any], schema: Schema) -> UnpricedWorkload:
-        """Which queries about which table, for which price."""
+        """Read queries, table and price."""
         needed = ("table", "queries", "epsilon")
         said = read_fields(spec, "a workload", needed=needed, allowed=_FIELDS)
         with readable("a workload", _FIX):
@@ -339,7 +339,7 @@ class WorkloadKind(OrderKind):
         )
 
     def price(self, order: Order) -> Price:
-        """What was typed."""
+        """The price as it was typed."""
         stored = json.loads(order.plan)
         return Price(Fraction(stored["epsilon"]), Fraction(stored["delta"]))
 

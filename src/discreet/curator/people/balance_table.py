@@ -29,7 +29,7 @@ _STATED: Final = b"balances"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StoredBalances:
-    """What accounts have spent at an entry of the ledger; by keyed hashes, and without names.
+    """Spent amounts at an entry of the ledger; by keyed hashes, without names.
 
     `owners` are the hashes of the people that accounts are of, which are the same unless each
     person has an account for every period.

@@ -94,7 +94,7 @@ class PersonCharge:
 
 @dataclass(slots=True)
 class _Watch:
-    """What became of one person, by the hash of their name."""
+    """The record of one person, by the hash of their name."""
 
     hash: str
     found: list[PersonCharge] = field(default_factory=list)
@@ -198,7 +198,7 @@ class PersonAccounts:
         return again, again._watch.found
 
     def hash_of(self, unit: object, engine: Engine) -> str:
-        """What stands for a person here, whether they are in the data or not."""
+        """The keyed hash of a person, whether or not they are in the data."""
         return hash_person(engine, unit, self.name_kind, self._key, written=self.every is not None)
 
     def _entries(self, until: int) -> list[Entry]:
@@ -336,13 +336,13 @@ class PersonAccounts:
     # --- one question ---------------------------------------------------------------------------
 
     def admission(self, sequence: int, engine: Engine, until: Deadline | None) -> "ChargeAdmission":
-        """Who takes part in a charge, to be asked once data is read for it."""
+        """The admission of a charge, decided once data is read for it."""
         return ChargeAdmission(self, sequence, charge_salt(self._key, sequence), engine, until)
 
     def left_out(
         self, asked: "ChargeAdmission", statements: SetStatements, session: Session
     ) -> pa.Table:
-        """Who is left out of a charge; the session has its people bounded."""
+        """The people left out of a charge; the session has its people bounded."""
         sequence = asked.sequence
         with self._lock:
             self.catch_up(sequence - 1, asked.engine, asked.until)
@@ -525,7 +525,7 @@ class Populations:
 
 @dataclass(slots=True)
 class ChargeAdmission:
-    """Who takes part in one charge: the same for all its grouping sets."""
+    """The participants of one charge, the same for all its grouping sets."""
 
     accounts: PersonAccounts
     sequence: int

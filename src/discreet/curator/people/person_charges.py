@@ -1,4 +1,4 @@
-"""What a charge says of the people in it: its secret, its sets, their prices and their shares."""
+"""A charge's effect on people: its secret, grouping sets, prices and contributions."""
 
 import hashlib
 import hmac
@@ -21,18 +21,18 @@ ByAccount: TypeAlias = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 
 def charge_salt(key: str, sequence: int) -> str:
-    """Which rows of a person count in a charge: secret, and the same whenever it is folded in."""
+    """The secret that decides which rows of a person count; the same at every replay."""
     return hmac.new(key.encode(), f"salt {sequence}".encode(), hashlib.sha256).hexdigest()[:32]
 
 
 def charged_sets(entry: Entry) -> Sequence[Mapping[str, Any]]:
-    """What was decided about each grouping set of a charge."""
+    """The plans of a charge's grouping sets."""
     decided: Sequence[Mapping[str, Any]] = entry.facts["decisions"]["sets"]
     return decided
 
 
 def set_prices(entry: Entry) -> list[list[int]]:
-    """What each measurement of each set costs whoever adds the most to it, in units."""
+    """The cost in units of each measurement of each set, for the largest contribution."""
     return [
         [price_units(Fraction(cost)) for _, cost in one["measured"]] for one in charged_sets(entry)
     ]
@@ -67,7 +67,7 @@ def class_costs(entry: Entry, shares: Iterable[ByAccount], classes: int) -> NDAr
 
 
 def bounding_of(statements: SetStatements) -> Iterator[tuple[str, str]]:
-    """What a session keeps so that the people of a set are bounded."""
+    """The kept selects that bound the people of a set."""
     contributions = statements.plan.contributions
     assert contributions is not None  # noqa: S101 - narrowing: see check_individual
     yield from statements.people()

@@ -1,4 +1,4 @@
-"""Who shares accounts, and how much each person may lose: what the ledger says of it."""
+"""Shared accounts and each person's limit, as the ledger states them."""
 
 import datetime as dt
 from contextlib import suppress

@@ -1,4 +1,4 @@
-"""What an owner does about people who have budgets of their own, and what each of them is told."""
+"""The owner's operations on people with budgets of their own, and each person's statement."""
 
 import textwrap
 from collections import Counter
@@ -70,7 +70,7 @@ class PersonStatement:
 
     @property
     def odds(self) -> str:
-        """What it can have told, in odds: of all that may ever be asked, so of this too."""
+        """The odds that all answers together allow, now and ever."""
         if not self.releases:
             return "Nothing was computed with you in it, so nothing about you can have been told."
         told = read(ZCDP(self.rho, neighbours=Neighbours.ADD_REMOVE), delta=self.delta)

@@ -1,1 +1,1 @@
-"""What a curator tells people: JSON views, caps in words, deployment records."""
+"""Reports for people: JSON views, caps in words, deployment records."""

@@ -39,7 +39,7 @@ _ADJACENT = {
 
 @dataclass(frozen=True, slots=True)
 class Purpose:
-    """What only people know about a deployment; `authors` have filled in the record."""
+    """Facts about a deployment that only people know; `authors` have filled in the record."""
 
     name: str = ""
     organisation: str = ""
@@ -253,7 +253,7 @@ def _administrative(said: Purpose) -> dict[str, Any]:
 
 
 def limit_words(limits: Limits) -> str:
-    """What one person may add to an answer."""
+    """One person's contribution limits in words."""
     if limits.max_groups is None or limits.max_rows is None:
         return "limits on one person's rows and groups are chosen privately for each question"
     return f"one person counts in {limits.max_groups} groups with {limits.max_rows} rows each"

@@ -75,7 +75,7 @@ class Dossier:
 
     @staticmethod
     def of_dict(facts: Mapping[str, Any]) -> "Dossier":
-        """From what `to_dict` wrote, or JSON made of it."""
+        """Read what `to_dict` wrote, or JSON made of it."""
         sections = (
             Section(one["title"], one["text"], tuple(one["head"]), tuple(map(tuple, one["rows"])))
             for one in facts["sections"]
@@ -83,7 +83,7 @@ class Dossier:
         return Dossier(facts["title"], facts["made"], tuple(sections))
 
     def to_markdown(self) -> str:
-        """As Markdown."""
+        """The dossier as Markdown."""
         lines = [f"# {_inline(self.title)}", "", self.made, ""]
         for one in self.sections:
             lines += [f"## {_inline(one.title)}", "", _inline(one.text), ""]
@@ -92,7 +92,7 @@ class Dossier:
         return "\n".join(lines)
 
     def to_html(self) -> str:
-        """As a page of its own that prints well and loads nothing."""
+        """The dossier as a printable page that loads nothing."""
         body = "".join(
             f"<h2>{escape(one.title)}</h2><p>{escape(one.text)}</p>{_table(one)}"
             for one in self.sections

@@ -28,7 +28,7 @@ BEFORE: Final = Fraction(1, 10)
 
 @lru_cache(maxsize=512)
 def chances(guarantee: Guarantee) -> int:
-    """Something that happens without somebody's data 10 times in 100: how often with it, at most.
+    """For an event of chance 10 in 100 without somebody's data: its largest chance with it.
 
     Example:
         >>> chances(Pure(1)), chances(Pure(Fraction(1, 10)))
@@ -43,7 +43,7 @@ def _reading(guarantee: Guarantee) -> str:
 
 
 def write_odds(epsilon: Fraction, delta: Fraction, neighbours: Neighbours) -> dict[str, Any]:
-    """What a price means for one person."""
+    """The meaning of a price for one person, as JSON."""
     guarantee = _paid(epsilon, delta, neighbours)
     return {"text": _reading(guarantee), "before": int(100 * BEFORE), "after": chances(guarantee)}
 
@@ -125,7 +125,7 @@ def explanation_facts(told: Explanation, bill: Mapping[Account, Charge]) -> dict
 
 
 def charge_facts(account: Account, cost: Charge) -> dict[str, Any]:
-    """What an account would be charged."""
+    """A charge to an account as JSON."""
     holder, cap, left = account.holder, account.limit, account.left
     return {
         "account": str(holder),

@@ -1,4 +1,4 @@
-"""What is promised to the people in a dataset, in words to print."""
+"""The promise to the people in a dataset, in words to print."""
 
 from fractions import Fraction
 from functools import lru_cache
@@ -16,7 +16,7 @@ _USUAL = Fraction(1, 10**6)
 
 
 def promise(curator: "Curator", dataset: str) -> str:
-    """Who is protected, by how much at most, and what that does not cover."""
+    """The privacy unit, the bound on its loss, and what that does not cover."""
     tables = [curator.schema.tables[name] for name in curator.datasets()[dataset]]
     units = [unit_words(one.unit) for one in tables if isinstance(one, Table)]
     account = curator.budget(dataset)
@@ -39,7 +39,7 @@ def promise(curator: "Curator", dataset: str) -> str:
 
 
 def unit_words(unit: Unit) -> str:
-    """Who is protected.
+    """The privacy unit in words.
 
     Example:
         >>> unit_words(Person("patient"))

@@ -1,4 +1,4 @@
-"""What an account's cap promises, in the words in which owners state budgets."""
+"""An account's cap in the words in which owners state budgets."""
 
 from decimal import ROUND_CEILING, Context
 from functools import lru_cache

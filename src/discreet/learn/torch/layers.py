@@ -172,19 +172,19 @@ def _product(left: Tensor, right: Tensor) -> Tensor:
 
 
 def _aligned(one: Tensor) -> Tensor:
-    """With as many columns as the matrix units of a GPU want: five times faster for odd ones."""
+    """Pad columns to a multiple that GPU matrix units want: five times faster for odd ones."""
     missing = -one.shape[-1] % _ALIGNED
     low = one.dtype in (torch.float16, torch.bfloat16)
     return functional.pad(one, (0, missing)) if one.is_cuda and low and missing else one
 
 
 def _trace(products: Tensor) -> Tensor:
-    """Of inner products of positions: the sum of all squares."""
+    """Sum of all squares, from inner products of positions."""
     return products.diagonal(dim1=1, dim2=2).sum(1, dtype=torch.float64)
 
 
 def _bound(one: Tensor) -> Tensor:
-    """At least the sum of a person's squares, also where squares vanish in float32."""
+    """Upper bound on a person's sum of squares, also where squares vanish in float32."""
     flat = one.flatten(1)
     return torch.linalg.vector_norm(flat, torch.inf, dim=1).double().square() * flat.shape[1]
 

@@ -34,7 +34,7 @@ class _Joined(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *slopes: Any) -> Any:
-        """Nothing further back."""
+        """Stop the gradient here."""
         del ctx, slopes
         return None, None
 
@@ -295,7 +295,7 @@ class PersonGradients:
         return {name: PersonMatrix(one) for name, one in grads.items()}
 
     def _moving(self, number: int, call: LayerCall) -> list[Any]:
-        """Which inputs have rows first."""
+        """The inputs whose first dimension is rows."""
         tensors = [at for at, one in call.inputs.items() if torch.is_tensor(one)]
         if self.batched is None:
             return [at for at in tensors if call.inputs[at].shape[:1] == (self._rows,)]

@@ -1,4 +1,4 @@
-"""Which people take part in a step, and their rows in batches of one shape.
+"""Sample the people of a step, and batch their rows in one shape.
 
 Every person tosses a coin of their own each step (Poisson sampling). A batch has room for a fixed
 number of people with a fixed number of rows each; what is free is filled with rows of the same

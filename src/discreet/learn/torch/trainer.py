@@ -135,7 +135,7 @@ class Trainer:
 
     @property
     def guarantee_(self) -> Guarantee:
-        """What all steps that were begun give away."""
+        """The composed guarantee of all steps that were begun."""
         return self.plan.guarantee(self._ledger.spent)
 
     def fit(self, X: Any, y: Any = None, *, groups: Any = None) -> Self:  # noqa: N803 - sklearn's
@@ -273,7 +273,7 @@ class Trainer:
     def _add_halves(
         self, batch: PeopleBatch, gradients: PersonGradients, total: Tensor, *, drop: bool
     ) -> Tensor:
-        """Whoever makes the model fail adds nothing, and the others do not notice."""
+        """Add two halves separately: a person who makes the model fail adds nothing."""
         there = batch.weights.view(batch.people, batch.rows).sum(1) > 0
         some = there.nonzero().flatten()
         lost = torch.zeros((), dtype=torch.bool, device=self.device)
@@ -335,14 +335,14 @@ class Trainer:
     # --- a run that goes on -------------------------------------------------------------------
 
     def facts(self) -> dict[str, Any]:
-        """What a run is: how it was planned, and the shapes of what it trains."""
+        """The identity of a run: its plan and the shapes of its parameters."""
         shapes = [list(p.shape) for p in self.model.parameters() if p.requires_grad]
         names = [name for name in self.plan.__dataclass_fields__ if name != "settled"]
         told = {name: str(getattr(self.plan, name)) for name in names}
         return {**told, "clip": str(self.grid.clip), "shapes": shapes, "rows": self.rows}
 
     def words(self) -> list[str]:
-        """What else makes a run another one, in words that are the same in every process."""
+        """Further parts of a run's identity, in words that are the same in every process."""
         said = [one.items() for one in self.optimizer.param_groups]
         groups = [[(k, v) for k, v in one if k != "params" and v] for one in said]
         loss = self.loss if isinstance(self.loss, nn.Module) else _named(self.loss)

@@ -1,4 +1,4 @@
-"""What an amount of an account buys: noise of either kind, for the same price."""
+"""The noise of either kind that an amount of an account buys."""
 
 import math
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What a question costs when questions are chosen from earlier answers.
+"""The cost of adaptively chosen questions.
 
 Four measures add up then, by theorems that allow parameters to depend on what was seen:
 
@@ -225,7 +225,7 @@ def _relink(charges: Iterable[Charge]) -> ChargeHistory:
 
 
 def price(guarantee: Chargeable, measure: Measure, *, tail: Real = 0) -> Charge:
-    """What a mechanism with this guarantee costs in a measure, exactly or rounded up.
+    """The cost of a mechanism with this guarantee in a measure, exactly or rounded up.
 
     `tail` is a delta that MU_SQUARED may charge beside mu^2, for losses without a bound.
 
@@ -249,7 +249,7 @@ def _cost(
 
 
 def price_sum(whole: Composed, measure: Measure, *, tail: Real = 0) -> Charge:
-    """What mechanisms with parameters fixed in advance cost together: the sum of their prices.
+    """The joint cost of mechanisms with parameters fixed in advance: the sum of their prices.
 
     Guarantee:
         No more than what charging the parts one by one costs, which every measure allows. In

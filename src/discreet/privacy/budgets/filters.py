@@ -138,7 +138,7 @@ class Filter:
 
     @property
     def guarantee(self) -> "Pure | Approximate | ZCDP | RDP | GDP | Composed":
-        """What holds for the whole interaction."""
+        """The guarantee of the whole interaction."""
         about, most = self.limit.neighbours, self.limit.amount
         match self.limit.measure.name:
             case "epsilon" if self.limit.delta == 0:
@@ -162,15 +162,15 @@ class Filter:
 
     @property
     def left(self) -> Charge:
-        """What is left of the limit."""
+        """The amount left of the limit."""
         return self._charge(self._left, self._left_delta)
 
     def price(self, guarantee: Chargeable, *, tail: Real = 0) -> Charge:
-        """What a mechanism with this guarantee costs here; see `charges.price`."""
+        """The cost of a mechanism with this guarantee here; see `charges.price`."""
         return price(guarantee, self.limit.measure, tail=tail)
 
     def price_sum(self, whole: Composed, *, tail: Real = 0) -> Charge:
-        """What a composition fixed in advance costs here; see `charges.price_sum`."""
+        """The cost of a composition fixed in advance; see `charges.price_sum`."""
         return price_sum(whole, self.limit.measure, tail=tail)
 
     def fits(self, charge: Charge | Chargeable) -> bool:

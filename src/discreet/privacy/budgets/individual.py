@@ -23,7 +23,7 @@ exact."""
 
 @dataclass(frozen=True, slots=True, eq=False)
 class IndividualFilter:
-    """Whose data may still be used, when every person has the same budget rho and pays alone.
+    """An individual filter: every person has the same budget rho and pays alone.
 
     Guarantee:
         The whole interaction is `budget`-zCDP, for any sequence of queries chosen from earlier
@@ -72,11 +72,11 @@ class IndividualFilter:
 
     @property
     def guarantee(self) -> ZCDP:
-        """What holds for every person, whatever was asked."""
+        """The guarantee for every person, whatever was asked."""
         return ZCDP(self.budget, neighbours=Neighbours.ADD_REMOVE)
 
     def admits(self, rho: Real, weights: ArrayLike | None = None) -> Mask:
-        """Who could take part in a query that costs person i rho x weights[i]; nothing changes."""
+        """The people who can pay rho x weights[i] for a query; changes nothing."""
         return self._fits(self._cost(rho, weights))
 
     def charge(

@@ -1,4 +1,4 @@
-"""What each of many people has spent of a limit of their own, kept up question by question.
+"""The spent amounts of many people with limits of their own, updated question by question.
 
 The arithmetic of `IndividualFilter` for people who come one by one, with limits of their own: whole
 units of rho, exact sums, costs rounded up.
@@ -40,7 +40,7 @@ def units_as_rho(units: int) -> Fraction:
 
 
 def share_costs(shares: NDArray[np.int64], prices: Sequence[int], whole: int) -> NDArray[np.int64]:
-    """What each row of shares costs: the sum over columns of price * share / whole, rounded up.
+    """The cost of each row of shares: the sum of price * share / whole, rounded up.
 
     Guarantee:
         At least the exact sum, for shares of 0 to `whole`, a power of two of at most 2^50, and
@@ -101,7 +101,7 @@ class IndividualBalances:
 
     @property
     def spent(self) -> NDArray[np.int64]:
-        """What each has spent, in units."""
+        """The spent amounts, in units."""
         return self._spent[: self.people]
 
     @property
@@ -110,7 +110,7 @@ class IndividualBalances:
         return self._limits[: self.people]
 
     def join(self, count: int) -> None:
-        """So many new people, at the next places, who have spent nothing."""
+        """Add new people at the next positions, with nothing spent."""
         first, last = self.people, self.people + count
         if last > self._spent.size:
             room = max(last, 2 * self._spent.size)

@@ -39,7 +39,7 @@ _ORDERS: Final = 2.0 ** (np.arange(-12, 81) / 4)
 
 @dataclass(frozen=True, slots=True)
 class Odometer:
-    """What has been given away so far, at any moment, with no budget named in advance.
+    """A privacy odometer: the loss so far, at any moment, with no budget named in advance.
 
     Guarantee:
         Fix delta before the first answer. For every way of choosing mechanisms, parameters and the

@@ -1,1 +1,1 @@
-"""What many guarantees add up to when they are fixed in advance."""
+"""Composition of guarantees that are fixed in advance."""

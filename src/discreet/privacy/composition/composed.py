@@ -42,7 +42,7 @@ _PATIENCE = 400
 
 
 def compose(guarantees: Iterable[Part]) -> "Composed":
-    """What mechanisms with these guarantees, run on the same data, guarantee together.
+    """The guarantee of mechanisms with these guarantees, run on the same data.
 
     Guarantee:
         Every bound holds when each mechanism may be chosen from earlier answers but its parameters

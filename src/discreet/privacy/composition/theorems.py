@@ -193,7 +193,7 @@ class _Law:
         return (self.above[i] - Interval.of(epsilon).exp() * self.below[i]).join(Interval.of(0))
 
     def epsilon(self, delta: Interval) -> Interval:
-        """Where delta is crossed; at least 0."""
+        """The epsilon at which delta is reached; at least 0."""
         zero = Interval.of(0)
         if self.own == 0:
             return zero

@@ -49,7 +49,7 @@ class Capped(Guarantee):
         return Interval.between(min(above, below), above)
 
     def log_mgf(self, order: Number, direction: Direction = Direction.REMOVE) -> Interval:
-        """At the nearest doubles, between which it is convex."""
+        """The log moment generating function at the nearest doubles, between which it is convex."""
         ends = [
             self.moments(OrderLine(near, 1.0, 1), direction)
             for near in (Interval.of(order).lower, Interval.of(order).upper)
@@ -58,7 +58,7 @@ class Capped(Guarantee):
         return Interval.between(low, max(end.log_scale + end.log_error for end in ends))
 
     def moments(self, line: OrderLine, direction: Direction = Direction.REMOVE) -> Moments:
-        """By nodes."""
+        """The moments, by quadrature nodes."""
         removed = direction is Direction.REMOVE
         way = (line.lam + 1, 1.0) if removed else (-line.lam, -1.0)
         found = quadrature.moments(self.pair, line, way)
@@ -68,7 +68,7 @@ class Capped(Guarantee):
         return self.guarantee.delta(min(epsilon, Fraction(self.cap) * (1 - _NEAR)))
 
     def _bracket(self, line: OrderLine, direction: Direction) -> Moments:
-        """What the range of the loss says; E_Q g^w is at least (E_Q g)^w by convexity."""
+        """A bracket from the range of the loss; E_Q g^w is at least (E_Q g)^w by convexity."""
         lost = Interval.of(-self.infinity(direction)).log1p() * (line.lam + 1)
         removed = direction is Direction.REMOVE
         top = line.lam * (self.cap if removed else -log1p(-self.rate)) * (1 + 2.0**-30)

@@ -1,4 +1,4 @@
-"""Where delta of a line falls to a given value: Newton's method, confirmed at every end."""
+"""Find the epsilon at which delta falls to a value: Newton's method, confirmed at every end."""
 
 import math
 from typing import Final

@@ -92,7 +92,7 @@ class Expansion:
         return self._fourth * square * square / 24 + 2 * away * self.slack <= share * self._value
 
     def phantom_cost(self, room: float) -> float:
-        """At most what the phantom has added to delta at epsilon; its sum is off by `room`.
+        """Upper bound on what the phantom adds to delta at epsilon; its sum is off by `room`.
 
         Why:
             The phantom Y, N(v/2, v), raises D to D_v = E D(epsilon - Y). As v grows D_v grows at

@@ -21,7 +21,7 @@ _LIST: list[float] = ORDERS.tolist()
 
 @dataclass(frozen=True, slots=True)
 class Folding:
-    """What folding the tails of a list in at `cap` may have added to delta; see `Capped`.
+    """Upper bound on what folding the tails at `cap` adds to delta; see `Capped`.
 
     Why:
         Replace the laws one by one. Up to epsilon = cap a law and its capped one have the same
@@ -39,7 +39,7 @@ class Folding:
     count: int
 
     def doubt(self, epsilon: float) -> float:
-        """At most what folding has added to delta at epsilon."""
+        """Upper bound on what folding adds to delta at epsilon."""
         room = self.cap * (1 - 1e-9) + (-epsilon if self._removing() else epsilon)
         if room <= 0:
             return self.mass

@@ -1,4 +1,4 @@
-"""Where a line of orders should lie, how far it should reach, and where on it to look first.
+"""Choose a line of orders: its position, its length, and the first point to look at.
 
 Nothing here can make an answer wrong: a poor choice costs time or a looser bound.
 """

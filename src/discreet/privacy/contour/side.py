@@ -439,7 +439,7 @@ class Side:
     def _aliases(
         self, spectrum: Spectrum, j: int, epsilon: float, ghost: float, enough: float
     ) -> float:
-        """At most the sum over m != 0 of e^(lam m W) D(epsilon + m W); close enough if `enough`.
+        """Upper bound on the sum over m != 0 of e^(lam m W) D(epsilon + m W).
 
         D is at most 1 on the left; on the right Chernoff's bound at a higher order is summed.
         """
@@ -454,7 +454,7 @@ class Side:
 
 
 def _beyond(spectrum: Spectrum, order: float, scale: float, epsilon: float, ghost: float) -> float:
-    """At most the sum over m > 0 of e^(lam m W) D(epsilon + m W), from the moment at one order."""
+    """Upper bound on the sum over m > 0 of e^(lam m W) D(epsilon + m W), from one moment."""
     lam, width, _ = spectrum.ends
     push, pull = order * epsilon, (order - lam) * width
     log = scale + 0.5 * order * (order + 1) * ghost
@@ -473,14 +473,14 @@ def _settled(bound: Bound) -> bool:
 
 @lru_cache(maxsize=256)
 def _offsets(log_left: float) -> FloatArray:
-    """What the conversion at each order adds to epsilon."""
+    """The terms that the conversion at each order adds to epsilon."""
     offsets: FloatArray = (PEAKS - log_left) * _INVERSE
     offsets.setflags(write=False)
     return offsets
 
 
 def _rest(delta: Fraction | float, lost: float) -> tuple[float, float]:
-    """What an infinite loss leaves of delta, and the log of it, both from below."""
+    """The delta that an infinite loss leaves, and its log, both from below."""
     left = (Interval.of(delta) - lost).lower
     return left, math.log(left) * (1 + ELEMENTARY) - ELEMENTARY if left > 0 else -math.inf
 

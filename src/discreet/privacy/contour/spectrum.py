@@ -36,7 +36,7 @@ _TRUSTED: Final = 2.0**20
 
 
 class Rest(NamedTuple):
-    """What the closed sums know beside the moments on a line.
+    """Facts of the closed sums beside the moments on a line.
 
     `square` is the sum of mu^2 of the Gaussian parts, within a relative `square_error`; they are
     not in the moments. `log_finite` is the log of the probability that the closed forms leave to a
@@ -54,7 +54,7 @@ NOTHING = Rest(0.0, 0.0, 0.0, 0.0, 0)
 
 
 class _Comb:
-    """What belongs to the frequencies of a line alone: their heights and their weights.
+    """The frequencies of a line: heights and weights.
 
     Why: |s (s + 1)|^2 = (lam^2 + t^2)((lam + 1)^2 + t^2) has no cancellation, and neither part of
     s (s + 1) is off by more than 6 units of it, so each weight is within 16 units.
@@ -188,7 +188,7 @@ class Spectrum:
         self._faded, self._fourth = (0.0, _PLAIN), (-1.0, math.inf)
 
     def settle(self, rest: Rest) -> None:
-        """Everything has been multiplied in; `rest` is what is known beside it."""
+        """Finish after everything was multiplied in; `rest` holds the facts beside it."""
         self.rest, self._ready = rest, None
         self.level = self.log_scale + self._curve * rest.square
 
@@ -232,7 +232,7 @@ class Spectrum:
         )
 
     def phantom_cost(self, reading: Expansion) -> float:
-        """At most what the phantom has added to delta at the epsilon of a reading.
+        """Upper bound on what the phantom adds to delta at the epsilon of a reading.
 
         The density's terms are |s (s + 1)| times those of delta. What is uniform in the slack meets
         weights step/pi e^(-v t^2/2), which sum to less than step/2 pi + 1/sqrt(2 pi v). What was
@@ -297,7 +297,7 @@ class Spectrum:
         )
 
     def _bend(self, fade: FloatArray) -> float:
-        """At least the sum of |term| t^4, now and whatever is composed in later.
+        """Lower bound on the sum of |term| t^4, now and after further composition.
 
         The Gaussian's square is known to far less than 2^-30, so where its fall counts it is off by
         less than 2^-20.
@@ -308,7 +308,7 @@ class Spectrum:
         return sum_ * (1 + 2.0**-20) + 1e-280
 
     def _slack(self, ghost: float, tail: float) -> tuple[float, float]:
-        """What the finite, rounded sum may be off by besides `error`: a constant, and per epsilon.
+        """Error bound of the finite, rounded sum besides `error`: a constant, and per epsilon.
 
         A relative error r of the Gaussian's square turns a term by r x reach x the shift of
         epsilon, and shrinks it by at most r/e. Turning a term costs `phase_error`, linear in the

@@ -1,4 +1,4 @@
-"""Everything about an append-only list of guarantees that costs O(1) to keep up to date."""
+"""Running totals of an append-only list of guarantees, each O(1) to update."""
 
 import math
 from dataclasses import dataclass
@@ -132,7 +132,7 @@ class Tally:
 
     @property
     def rest(self) -> Rest:
-        """What is known beside the moments on a line; each sum is rounded once a step."""
+        """Facts beside the moments on a line; each sum is rounded once a step."""
         error = (2 * self.length + 8) * UNIT
         return Rest(self._square, error, self.log_finite, error, self.length)
 
@@ -182,7 +182,7 @@ class Tally:
         return twin
 
     def moved(self, cap: float) -> float:
-        """At least the mass that folding in moves: that which becomes infinite, or any."""
+        """Lower bound on the mass that folding moves: that which becomes infinite, or any."""
         if self.direction is Direction.ADD or math.isinf(cap):
             return float(sum(self.heavy().values()))
         caps = ((one.capped(cap), n) for one, n in self.heavy().items())

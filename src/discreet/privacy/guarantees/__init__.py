@@ -1,1 +1,1 @@
-"""What a mechanism promises: the families of guarantees, and what each can say."""
+"""Families of guarantees and what each can compute."""

@@ -194,7 +194,7 @@ class DiscreteGaussianNoise(Guarantee):
         return (s * (s + 1) * self._rho() + share).join(Interval.of(0))
 
     def moments(self, line: OrderLine, direction: Direction = Direction.REMOVE) -> Moments:
-        """By summing outcomes or frequencies, whichever are fewer."""
+        """Moments by summing outcomes or frequencies, whichever are fewer."""
         scale = self.log_mgf(line.lam, direction)
         phi, error = lattice_shape(self.sensitivity, float(self.variance), line)
         middle = (scale.lower + scale.upper) / 2

@@ -1,4 +1,4 @@
-"""What every guarantee can say, and what an accountant may ask of it.
+"""The interface of guarantees for users and for the accountant.
 
 The public face is `Guarantee`: epsilon(delta), delta(epsilon), rdp(alpha), rho(), tradeoff(alpha),
 group(k), under(neighbours) and a dictionary that survives storage. Below it are six hooks that a
@@ -36,7 +36,7 @@ from discreet.rationals import Real, non_negative, rational, whole
 
 @dataclass(frozen=True, slots=True)
 class Guarantee(ABC):
-    """What one mechanism, or many together, gives away about one person at most.
+    """An upper bound on what one mechanism, or many together, reveals about one person.
 
     Guarantee:
         Every number answered is on the safe side of the truth for the worst mechanism and the worst

@@ -1,4 +1,4 @@
-"""What a guarantee means: in words, and as the errors that every attacker must make."""
+"""The meaning of a guarantee: in words, and as the errors that every attacker must make."""
 
 import math
 from dataclasses import dataclass
@@ -180,7 +180,7 @@ class Region:
 
 
 def _epsilons(guarantee: Guarantee) -> list[float]:
-    """Where to draw lines: from 0 to where the guarantee has said nearly all."""
+    """Epsilons to draw lines at: from 0 to where little is left to say."""
     rest = Fraction(guarantee.delta(Fraction(_CERTAIN)).upper)
     deltas = (Fraction(0), min(rest + Fraction(1, 10**9), _ALMOST_ONE))
     tops = (guarantee.epsilon(delta).upper for delta in deltas)

@@ -140,7 +140,7 @@ class DiscreteLaplaceNoise(Guarantee):
         )
 
     def log_mgf(self, order: Number, direction: Direction = Direction.REMOVE) -> Interval:
-        """In closed form."""
+        """The log moment generating function in closed form."""
         s, e = Interval.of(order), Interval.of(self.epsilon0)
         twice, step = s * 2 + 1, e / self.sensitivity
         # e^(-u epsilon) (2 cosh + ...): q^n = e^(-2 n h).
@@ -153,7 +153,7 @@ class DiscreteLaplaceNoise(Guarantee):
         return (shapes.TWO_POINT, float(self.epsilon0)) if self.sensitivity == 1 else None
 
     def moments(self, line: OrderLine, direction: Direction = Direction.REMOVE) -> Moments:
-        """In closed form."""
+        """The moments in closed form."""
         e = float(self.epsilon0)
         if self.sensitivity == 1:
             return shapes.single(shapes.TWO_POINT, e, line)

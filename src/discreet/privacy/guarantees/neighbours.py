@@ -1,4 +1,4 @@
-"""Which two datasets a guarantee cannot tell apart."""
+"""Neighbour relations: the pairs of datasets that a guarantee is about."""
 
 from enum import Enum
 

@@ -152,7 +152,7 @@ class Approximate(Guarantee):
         return shapes.TWO_POINT, float(self.epsilon0)
 
     def moments(self, line: OrderLine, direction: Direction = Direction.REMOVE) -> Moments | None:
-        """Those of randomized response, times 1 - delta."""
+        """The moments of randomized response, times 1 - delta."""
         if self.delta0 == 1:
             return None
         bare = shapes.single(shapes.TWO_POINT, float(self.epsilon0), line)

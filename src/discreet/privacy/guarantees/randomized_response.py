@@ -67,7 +67,7 @@ class RandomizedResponseNoise(Guarantee):
         return Pure(people(k) * self.epsilon0, neighbours=self.neighbours)
 
     def log_mgf(self, order: Number, direction: Direction = Direction.REMOVE) -> Interval:
-        """In closed form."""
+        """The log moment generating function in closed form."""
         s, e = Interval.of(order), Interval.of(self.epsilon0)
         rest = (-(s * 2 + 1) * e).exp() + (-(s + 1) * e).exp() * (self.k - 2)
         return s * e + rest.log1p() - ((-e).exp() * (self.k - 1)).log1p()
@@ -77,7 +77,7 @@ class RandomizedResponseNoise(Guarantee):
         return (shapes.TWO_POINT, float(self.epsilon0)) if self.k == 2 else None
 
     def moments(self, line: OrderLine, direction: Direction = Direction.REMOVE) -> Moments:
-        """In closed form."""
+        """The moments in closed form."""
         e = float(self.epsilon0)
         if self.k == 2:
             return shapes.single(shapes.TWO_POINT, e, line)

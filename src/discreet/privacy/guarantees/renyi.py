@@ -64,7 +64,7 @@ class RDP(Guarantee):
         return RDP(kept, neighbours=self.neighbours)
 
     def log_mgf(self, order: Number, direction: Direction = Direction.REMOVE) -> Interval:
-        """From above: the straight line between the listed orders around this one."""
+        """Upper bound: the straight line between the listed orders around this one."""
         s = Interval.of(order)
         top = Fraction(*(int(part) for part in s.hi.as_integer_ratio()))
         at = bisect_left(self.curve, (top + 1, Fraction(0)))

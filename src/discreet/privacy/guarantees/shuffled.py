@@ -72,11 +72,11 @@ class Shuffled(Guarantee):
         return self if people(k) == 1 else GroupPrivacy(self, k)
 
     def rho(self) -> Bound:
-        """At most that of the report itself."""
+        """Upper bound: the rho of the report itself."""
         return Bound(0.0, Pure(self.epsilon0).rho().upper, "pure to zcdp")
 
     def log_mgf(self, order: Number, direction: Direction = Direction.REMOVE) -> Interval:
-        """From above: that of the clones, or of the report itself."""
+        """Upper bound: that of the clones, or of the report itself."""
         own = two_point_log_mgf(self.epsilon0, order)
         return Interval.between(0, min(own.upper, self._log_moment(Interval.of(order).upper)))
 

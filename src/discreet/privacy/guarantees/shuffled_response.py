@@ -76,11 +76,11 @@ class ShuffledRandomizedResponse(Guarantee):
         return self if people(k) == 1 else self._any_report.group(k)
 
     def rho(self) -> Bound:
-        """At most that of the report itself."""
+        """Upper bound: the rho of the report itself."""
         return self._any_report.rho()
 
     def log_mgf(self, order: Number, direction: Direction = Direction.REMOVE) -> Interval:
-        """From above: that of the clones, or of the report itself."""
+        """Upper bound: that of the clones, or of the report itself."""
         return self._any_report.log_mgf(order, direction)
 
     @property

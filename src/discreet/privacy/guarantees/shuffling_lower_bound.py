@@ -1,4 +1,4 @@
-"""What an attacker surely learns from shuffled reports: the case of binary randomized response.
+"""A lower bound on the loss of shuffled reports: binary randomized response.
 
 An amplification theorem bounds the truth from above. This bounds it from below, with one local
 randomizer and one attack, so that a reader sees how far the theorem can be from the best possible.

@@ -115,7 +115,7 @@ class Subsampled(Guarantee):
         return self if people(k) == 1 else GroupPrivacy(self, k)
 
     def rho(self) -> Bound:
-        """At most that of the mechanism without sampling."""
+        """Upper bound: the rho of the mechanism without sampling."""
         return Bound(0.0, self.guarantee.rho().upper, "without sampling")
 
     def infinity(self, direction: Direction = Direction.REMOVE) -> Interval:
@@ -125,7 +125,7 @@ class Subsampled(Guarantee):
         return self.guarantee.infinity(direction) * self.rate
 
     def log_mgf(self, order: Number, direction: Direction = Direction.REMOVE) -> Interval:
-        """By nodes where the mechanism's law is known, else from above."""
+        """By quadrature where the mechanism's loss is known, else an upper bound."""
         exact = Interval.of(order)
         if self.rate == 1:
             return self.guarantee.log_mgf(order, direction)
@@ -140,7 +140,7 @@ class Subsampled(Guarantee):
         return found if known is not None else Interval.between(0, found.meet(above))
 
     def moments(self, line: OrderLine, direction: Direction = Direction.REMOVE) -> Moments | None:
-        """By nodes, where the mechanism's law is known and both neighbours are worst at once."""
+        """By quadrature, where the loss is known and both directions are worst at once."""
         if self.rate == 1:
             return self.guarantee.moments(line, direction)
         pair = _pair(self.guarantee, float(self.rate))
@@ -180,7 +180,7 @@ class Subsampled(Guarantee):
         return Bound(max(0.0, lower), upper, f"sampled {base.method}")
 
     def _bracket(self, line: OrderLine, direction: Direction) -> Moments:
-        """What is known without nodes: log M in [0, bound], and a shape in the unit disc."""
+        """Bounds without quadrature: log M in [0, bound], and a shape in the unit disc."""
         half = self._convex(Interval.of(line.lam), direction).upper / 2 * (1 + 4 * UNIT)
         shape = np.zeros(line.size, dtype=np.complex128)
         shape[0] = 1

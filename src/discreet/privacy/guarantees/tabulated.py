@@ -60,11 +60,11 @@ class Tabulated(Guarantee):
         fill(self, losses=z, probabilities=p, add=other, neighbours=neighbours)
 
     def group(self, k: int) -> Guarantee:
-        """From the profile."""
+        """Group privacy from the privacy profile."""
         return self if people(k) == 1 else GroupPrivacy(self, k)
 
     def infinity(self, direction: Direction = Direction.REMOVE) -> Interval:
-        """What the probabilities leave."""
+        """The probability of an infinite loss."""
         return Interval.of(1 - sum(self._table(direction)[1], Fraction(0)))
 
     def log_mgf(self, order: Number, direction: Direction = Direction.REMOVE) -> Interval:

@@ -1,4 +1,4 @@
-"""From delta(epsilon) to epsilon(delta) and to the trade-off curve, keeping the safe side."""
+"""Invert delta(epsilon) to epsilon(delta) and the trade-off curve, rounding to the safe side."""
 
 import math
 from collections.abc import Callable
@@ -74,7 +74,7 @@ def _narrow(excess: Callable[[float], float], low: float, high: float) -> float:
 
 
 def _share(a: tuple[float, float], b: tuple[float, float], c: tuple[float, float]) -> float:
-    """Where to look next: by inverse quadratic interpolation if safe, else halfway."""
+    """The next point: by inverse quadratic interpolation if safe, else halfway."""
     (xa, fa), (xb, fb), (xc, fc) = a, b, c
     if fc in (fa, fb) or fa == fb or xc in (xa, xb):
         return 0.5

@@ -23,7 +23,7 @@ PRODUCT = 4 * UNIT
 
 
 class Direction(Enum):
-    """Which of the two neighbouring datasets the output is drawn from.
+    """The one of two neighbouring datasets that the output is drawn from.
 
     REMOVE: P is the law with the person, Q without. ADD: the other way round. A symmetric pair
     has one law of the loss for both.

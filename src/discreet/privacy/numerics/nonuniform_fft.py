@@ -94,7 +94,7 @@ def _slowly(weights: FloatArray, angles: FloatArray, size: int) -> tuple[Complex
 
 
 def _gridded(weights: FloatArray, angles: FloatArray, size: int) -> tuple[ComplexArray, float]:
-    """By a grid.
+    """The transform by a grid.
 
     Why:
         Frequencies are counted from the middle, where e^(tau k^2) <= e^(54/64) < 2.4. A kernel is

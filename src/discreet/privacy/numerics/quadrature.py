@@ -256,7 +256,7 @@ class SampledGaussian:
         return Nodes(logs, spread, ratios, errors, remainder)
 
     def _left_of(self, power: float, first: float, ratio: float, known: float) -> float:
-        """What lies left of all nodes, against log F = `known`; doubled, for a sum over nodes."""
+        """The mass left of all nodes, against log F = `known`; doubled, for a sum over nodes."""
         floor = power < 0 and first > self.mu * power
         log = power * (math.log1p(-self.rate) if floor else ratio) - first * first / 2
         return math.exp(min(log - known, 0.0))
@@ -295,7 +295,7 @@ class SampledGaussian:
         return float(np.min(5.2 * np.exp(np.minimum(log_cost, 500.0)) / room[where]))
 
     def _atom(self, power: float, whole: float) -> float:
-        """At most the share of F(power) = e^whole, about, that lies beyond the end."""
+        """Upper bound on the share of F(power), about e^whole, beyond the end."""
         if math.isinf(self.end):
             return 0.0
         log = float(Interval.of(self.end).normal_tail().log().hi) - whole
@@ -314,7 +314,7 @@ class SampledGaussian:
         return 2 * math.pi / float(np.min((growth + _TARGET) / strip))
 
     def ends(self, power: float) -> tuple[float, float]:
-        """Where the integrand is over: it lives around 0 and, for Re w > 0, around mu Re w."""
+        """The ends of the integrand: it lives around 0 and, for Re w > 0, around mu Re w."""
         if power > 0:
             return -_REACH, self.mu * power + _REACH
         limit = math.sqrt(2 * -power * -math.log1p(-self.rate))

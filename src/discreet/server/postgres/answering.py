@@ -76,14 +76,14 @@ class WireQuestion:
     probe: bool = False
 
     def columns(self, asking: Asking, settings: SessionSettings) -> tuple[ResultColumn, ...]:
-        """What the answer will look like; nothing is charged."""
+        """Column types of the answer; nothing is charged."""
         if (free := self._free(asking)) is not None:
             return columns_of(free)
         offer = self._offered(asking, settings, any_price=True)
         return tuple(one.column for one in _shown(offer.planned, self.intervals))
 
     def explain(self, asking: Asking, settings: SessionSettings) -> list[str]:
-        """What it would cost and how wrong the answer would be; nothing is charged."""
+        """Cost and expected error; nothing is charged."""
         if self._free(asking) is not None:
             return ["public tables alone: exact, and free"]
         offer = self._offered(asking, settings)
@@ -225,7 +225,7 @@ def _numbered(columns: Sequence[Any]) -> pa.Table:
 def _notice(
     asking: Asking, offer: Offer[QueryOrder], release: Release, *, charged: bool
 ) -> dict[str, str]:
-    """What the answer cost, what is left, and what is to be known of it."""
+    """Cost, remaining budget and notes of an answer."""
     if not charged:
         said = "free: this was answered before"
     else:

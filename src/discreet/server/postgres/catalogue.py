@@ -1,4 +1,4 @@
-"""What `pg_catalog` and `information_schema` tell: the declared tables, from a closed database.
+"""`pg_catalog` and `information_schema` of the declared tables, from a closed database.
 
 Clients ask about the catalogue in SQL. Such a query is translated and run on a DuckDB in memory
 that holds names, types and what was declared of them, and nothing else: no file can be read, no
@@ -103,7 +103,7 @@ def _about(table: Table | PublicTable) -> str:
 
 
 def _declared(of: Type) -> str | None:
-    """What was declared of a column, for people who look."""
+    """A column's declaration, as its comment."""
     if of.keys is not None:
         return f"one of {len(of.keys)} declared keys"
     known = of.range is not None and of.kind.is_number

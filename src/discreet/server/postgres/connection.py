@@ -64,7 +64,7 @@ class PostgresConnection:
 
     @property
     def peer(self) -> tuple[str, int] | None:
-        """Where the client is."""
+        """The client's address."""
         found: tuple[str, int] | None = self._writer.get_extra_info("peername")
         return found
 
@@ -106,7 +106,7 @@ class PostgresConnection:
     # --- login ----------------------------------------------------------------------------------
 
     async def _let_in(self) -> Caller | None:
-        """Whoever proves that they have a token, in time; None for a request to cancel."""
+        """Authenticate the client in time; None for a cancel request."""
         try:
             async with asyncio.timeout(self._settings.header_timeout):
                 sent = await self._start()
@@ -396,7 +396,7 @@ class PostgresConnection:
     async def _tell(
         self, outcome: StatementResult, *, formats: tuple[int, ...], described: bool, count: int = 0
     ) -> None:
-        """What came of a statement: rows, as many as were asked for, and its tag."""
+        """Send the result of a statement: rows, as many as were asked for, and its tag."""
         for one in outcome.told:
             self._out += one
         outcome.told.clear()

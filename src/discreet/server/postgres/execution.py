@@ -86,7 +86,7 @@ class StatementRunner:
     async def run(
         self, statement: Statement, values: Sequence[str], *, intervals: bool
     ) -> StatementResult:
-        """What comes of a statement; PostgresError where it is refused."""
+        """The result of a statement; PostgresError if it is refused."""
         named = declared(statement)
         if named is not None:
             self._session.check_room(self._session.cursors, named[0])
@@ -236,7 +236,7 @@ class StatementRunner:
 
 
 def _explained(statement: Statement) -> Statement:
-    """What EXPLAIN is about, whatever options stand before it."""
+    """The statement after EXPLAIN and its options."""
     words = [one.text.lower() for one in statement.tokens]
     return statement.after(next((at for at, word in enumerate(words) if word in _READS - {"("}), 1))
 

@@ -1,4 +1,4 @@
-"""Where Postgres clients connect: beside HTTP, in the same process and event loop."""
+"""The listener for Postgres clients: beside HTTP, in the same process and event loop."""
 
 import asyncio
 import json
@@ -31,7 +31,7 @@ MOST: Final = 500
 
 @dataclass(frozen=True, slots=True)
 class PostgresAddress:
-    """Where to listen; `shared` with other processes, which listen there too.
+    """The address to listen on; `shared` with other processes.
 
     With a certificate every connection is encrypted; without one none is.
     """
@@ -43,7 +43,7 @@ class PostgresAddress:
     shared: bool = False
 
     def write(self) -> str:
-        """As JSON, for other processes."""
+        """The address as JSON, for other processes."""
         return json.dumps(asdict(self))
 
     @staticmethod
@@ -73,7 +73,7 @@ class PostgresListener:
 
     @property
     def port(self) -> int:
-        """Where it listens."""
+        """The port it listens on."""
         assert self._server is not None  # noqa: S101 - narrowing: it was started
         return int(self._server.sockets[0].getsockname()[1])
 

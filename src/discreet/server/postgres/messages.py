@@ -74,7 +74,7 @@ class Fields:
         self._body, self._place = body, 0
 
     def raw(self, count: int) -> bytes:
-        """So many bytes."""
+        """Read `count` bytes."""
         part = self._body[self._place : self._place + count]
         if count < 0 or len(part) < count:
             raise Malformed
@@ -111,7 +111,7 @@ class Fields:
         return None if length == -1 else self.raw(length)
 
     def end(self) -> None:
-        """Nothing is left."""
+        """Check that nothing is left."""
         if self._place != len(self._body):
             raise Malformed
 

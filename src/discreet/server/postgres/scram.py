@@ -30,12 +30,12 @@ _FINAL: Final = re.compile(r"(c=([A-Za-z0-9+/=]+),r=([^,]+)),p=([A-Za-z0-9+/=]+)
 
 
 class LoginRefused(Exception):  # noqa: N818 - one word for all reasons
-    """Nobody was let in."""
+    """Authentication failed."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScramKeys:
-    """What proves that somebody has a token, and that the server knows it."""
+    """Keys that prove a client's token, and the server's knowledge of it."""
 
     stored: bytes
     server: bytes
@@ -85,7 +85,7 @@ class ScramExchange:
 
     @property
     def mechanisms(self) -> tuple[str, ...]:
-        """What is offered, the best first."""
+        """The offered mechanisms, the best first."""
         return (PLAIN,) if self._binding is None else (BOUND, PLAIN)
 
     def challenge(self, mechanism: str, sent: bytes) -> bytes:

@@ -1,4 +1,4 @@
-"""What one connection has set, prepared and opened, and the statements that are about that."""
+"""Settings, prepared statements and cursors of one connection."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -42,7 +42,7 @@ class ResultRows:
 
 @dataclass(slots=True)
 class StatementResult:
-    """What came of a statement: its tag, its rows if it has some, and messages beside them."""
+    """The result of a statement: tag, rows if any, and notices."""
 
     tag: str
     rows: ResultRows | None = None

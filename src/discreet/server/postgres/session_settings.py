@@ -64,7 +64,7 @@ _STARTUP: Final = {"user", "database", "options", "replication"}
 
 
 class SessionSettings:
-    """What was set, over what holds where nothing was: a default of the token, or of the server."""
+    """Settings of a session over the defaults of its token and of the server."""
 
     def __init__(self, user: str, sent: Mapping[str, str], epsilon: str | None) -> None:
         own = {"session_authorization": user, "discreet.epsilon": epsilon or ""}
@@ -109,7 +109,7 @@ class SessionSettings:
         return [_REPORTED[key] for key in done if key in _REPORTED]
 
     def changes(self) -> dict[str, str]:
-        """What was set."""
+        """The settings that were changed."""
         return dict(self._changed)
 
     def restore(self, changes: Mapping[str, str]) -> list[str]:
@@ -120,7 +120,7 @@ class SessionSettings:
         return [_REPORTED[key] for key in changed if key in _REPORTED]
 
     def reported(self) -> dict[str, str]:
-        """What clients are told when they connect."""
+        """The settings that clients are told when they connect."""
         return {said: self[key] for key, said in _REPORTED.items()}
 
     @property

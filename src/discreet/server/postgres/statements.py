@@ -37,7 +37,7 @@ class SqlToken:
 
     @property
     def name(self) -> str:
-        """As an identifier: a word in lower case, what is quoted as it is; "" for others."""
+        """An identifier: unquoted words in lower case, quoted ones as they are; "" for others."""
         if self.kind == "word":
             return self.text.lower()
         return self.text[1:-1].replace('""', '"') if self.kind == "quoted" else ""
@@ -125,7 +125,7 @@ def _tokens(text: str) -> list[SqlToken]:
 
 
 def _comment_end(text: str, place: int) -> int:
-    """Where a comment ends; comments are nested."""
+    """The end of a comment; comments are nested."""
     depth = 0
     for one in re.compile(r"/\*|\*/").finditer(text, place):
         depth += 1 if one[0] == "/*" else -1

@@ -1,4 +1,4 @@
-"""Who is let in: tokens, and the page's sessions."""
+"""Tokens and sessions of the page."""
 
 from datetime import UTC, datetime
 from typing import Literal
@@ -32,7 +32,7 @@ class Login(StrictBody):
 
 
 class Me(BaseModel):
-    """Who the caller is; `csrf` goes into X-CSRF-Token of whatever the page sends."""
+    """The caller; `csrf` goes into X-CSRF-Token of every request that the page sends."""
 
     name: str
     role: Role
@@ -54,7 +54,7 @@ class TokenBody(StrictBody):
 
 
 class Known(BaseModel):
-    """What is known of a token."""
+    """Public facts of a token."""
 
     id: str
     name: str

@@ -1,4 +1,4 @@
-"""What may be spent, what is gone, and on what: in amounts, and in chances out of a hundred."""
+"""Caps, amounts spent and charges: in amounts, and in chances out of a hundred."""
 
 from typing import Annotated, Any, Literal
 
@@ -20,7 +20,7 @@ router = APIRouter(tags=["budgets"])
 
 
 class HolderReply(BaseModel):
-    """Who an account belongs to."""
+    """The owner of an account."""
 
     kind: Literal["dataset", "analyst", "group", "link"]
     name: str

@@ -45,7 +45,7 @@ class CampaignTableBody(StrictBody):
 
 
 class CampaignReply(BaseModel):
-    """What a device has to know to report."""
+    """The parameters that a device needs to report."""
 
     name: str
     protocol: dict[str, Any]
@@ -80,7 +80,7 @@ class EstimateRow(BaseModel):
 
 
 class EstimateReply(BaseModel):
-    """What the reports so far say; only the most frequent values of a large domain."""
+    """Estimates from the reports so far; only the most frequent values of a large domain."""
 
     n: int
     rejected: dict[str, int]

@@ -47,7 +47,7 @@ class Added(BaseModel):
 
 
 class DemoBody(StrictBody):
-    """Which demo; there is one."""
+    """The demo to add; there is one."""
 
     name: Literal["clinic"]
 

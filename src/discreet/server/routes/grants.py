@@ -1,4 +1,4 @@
-"""Who may spend how much: caps of analysts, of groups, over datasets, and their raises."""
+"""Caps of analysts and groups, over datasets, and their raises."""
 
 from typing import Any
 

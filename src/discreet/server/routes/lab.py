@@ -107,14 +107,14 @@ class PollBody(LabBody):
 
 
 class FirstReport(BaseModel):
-    """What the first person drinks, and what their device sent, in hexadecimal."""
+    """The first person's value and their device's report, in hexadecimal."""
 
     value: str
     report: str
 
 
 class PollReply(BaseModel):
-    """What the reports say beside what is true."""
+    """Estimates beside the truth."""
 
     rows: tuple[PollRow, ...] = Field(description="95 of 100 intervals hold the truth.")
     report_bytes: int
@@ -145,7 +145,7 @@ class ClassroomBody(LabBody):
 
 
 class ClassroomReply(BaseModel):
-    """What the class said, a digit a pupil (1 is yes), and what the coins give away."""
+    """The class's answers, a digit a pupil (1 is yes), and what the coins reveal."""
 
     truth: Share = Field(description="How often a report is the true answer.")
     lie: Share
@@ -225,7 +225,7 @@ class AttackBody(LabBody):
 
 
 class AttackReply(BaseModel):
-    """What an attacker found out, beside what was to be had without answers and the bound."""
+    """An attacker's success, beside the baseline without answers and the bound."""
 
     name: str
     against: Against

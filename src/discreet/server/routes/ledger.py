@@ -52,14 +52,14 @@ class Entries(BaseModel):
 
 
 class ProblemReply(BaseModel):
-    """What is wrong first, and in which entry; 0 where no one entry is to blame."""
+    """The first problem and its entry; 0 if it belongs to no single entry."""
 
     sequence: int
     what: str
 
 
 class Verified(BaseModel):
-    """What reading everything has shown."""
+    """The result of a verification."""
 
     ok: bool
     entries: int
@@ -104,7 +104,7 @@ def verify(request: Request, caller: Reader) -> Verified:
 
 
 def _beside(app_state: AppState) -> Problem | None:
-    """What is wrong with tables, their data or tokens, which are beside the ledger."""
+    """Problems of tables, their data or tokens, which are stored beside the ledger."""
     try:
         app_state.curator.check_tables()
         check_tokens(app_state.access, app_state.curator.ledger)

@@ -64,6 +64,6 @@ def ask_online(charge: Charge, body: OnlineBody, request: Request, caller: Asker
     responses={200: {"content": {"application/octet-stream": {}}}},
 )
 def online_state(charge: Charge, request: Request, caller: Asker) -> Response:
-    """Everything public about an epoch: its measurements, free to query anywhere."""
+    """The public state of an epoch: its measurements, free to query anywhere."""
     stored = _window(charge, request, caller).online_state(charge).to_bytes()
     return Response(stored, media_type="application/octet-stream")

@@ -50,7 +50,7 @@ class ExactPrice(BaseModel):
 
 
 class OrderExplained(BaseModel):
-    """What an order would cost and how good its release would be; nothing was charged."""
+    """Cost and expected quality of an order; nothing was charged."""
 
     price: ExactPrice
     neighbours: str

@@ -66,7 +66,7 @@ class Asset:
 
 @cache
 def assets() -> dict[str, Asset]:
-    """Everything that may be served, by its path below /static."""
+    """All files that may be served, by their path below /static."""
     found = (path for path in sorted(_FOLDER.rglob("*")) if path.suffix in _TYPES)
     return {
         path.relative_to(_FOLDER).as_posix(): Asset.of(_TYPES[path.suffix], path.read_bytes())
@@ -120,7 +120,7 @@ for _path in _PAGES:
 
 @router.get("/favicon.ico")
 def icon(request: Request) -> Response:
-    """What browsers ask for unbidden."""
+    """The favicon."""
     return _sent(request, assets()["icon.svg"])
 
 

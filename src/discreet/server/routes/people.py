@@ -1,4 +1,4 @@
-"""What an owner does for one person who has a budget of their own; names travel in bodies alone."""
+"""Operations for one person with a budget of their own; names travel in bodies alone."""
 
 from typing import Annotated, Any
 
@@ -27,7 +27,7 @@ class PersonBody(StrictBody):
 
 
 class LimitBody(PersonBody):
-    """What one person may lose from now on; 0 is to opt out."""
+    """The limit of one person from now on; 0 is to opt out."""
 
     epsilon: Annotated[str, Field(max_length=100)]
 
@@ -47,7 +47,7 @@ class StatementReply(BaseModel):
 
 @router.post("/people/statement")
 def statement(said: PersonBody, request: Request, caller: Owner) -> StatementReply:
-    """What was computed with one person in it, and what it can have told anyone."""
+    """The statement of one person: what was computed with them, and what it can have told."""
     app_state = app_state_of(request)
     with app_state.work.taken(patience=app_state.settings.patience):
         curator, who = said.find(request, caller)

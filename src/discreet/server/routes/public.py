@@ -1,4 +1,4 @@
-"""What may be asked about: tables and columns as their owner described them, and made-up rows."""
+"""Declared tables and columns, and made-up rows."""
 
 from typing import Annotated, Any, Literal
 
@@ -109,8 +109,8 @@ plain = (str, bool, int, float)
 
 
 def _described(app_state: AppState, caller: Caller) -> dict[str, Any]:
-    desk = app_state.curator.as_analyst(caller.name, datasets=caller.datasets)
-    return declarations.write_schema(desk)
+    view = app_state.curator.as_analyst(caller.name, datasets=caller.datasets)
+    return declarations.write_schema(view)
 
 
 def _dataset(app_state: AppState, said: dict[str, Any], name: str) -> Dataset:

@@ -41,7 +41,7 @@ Charge = Annotated[int, Path(gt=0, lt=NEWEST)]
 
 
 class Explained(BaseModel):
-    """What a question would cost and how wrong its answer would be; nothing was charged."""
+    """Cost and expected error of a question; nothing was charged."""
 
     facts: dict[str, Any]
     text: str

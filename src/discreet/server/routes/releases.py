@@ -1,4 +1,4 @@
-"""What was answered: free to read again, in whatever form suits."""
+"""Stored answers: free to read again, in any form."""
 
 from collections.abc import Callable
 from fractions import Fraction

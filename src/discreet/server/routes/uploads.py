@@ -120,7 +120,7 @@ class QuestionAnswer(BaseModel):
 
 
 class OpenQuestion(BaseModel):
-    """What the owner has to decide before the file is loaded."""
+    """A decision that the owner has to make before the file is loaded."""
 
     about: Literal["header", "encoding", "dates", "numbers", "nulls", "unreadable", "table"]
     column: str | None
@@ -129,7 +129,7 @@ class OpenQuestion(BaseModel):
 
 
 class LoadReportReply(BaseModel):
-    """What loading a file would keep, lose and ask; for its owner alone."""
+    """The load report of a file; for its owner alone."""
 
     rows: int
     people: int | None

@@ -199,7 +199,7 @@ class AggregatedSelect:
     def _finer(
         self, node: Node, kind: type[Node], of: Expression, where: Expression | None
     ) -> list[tuple[str, Expression]]:
-        """What is computed from counts of each value in each group, beside the groups."""
+        """Aggregates computed from counts of each value in each group."""
         if len(self.groups.sets) > 1:
             raise self.syntax.refuse(node, _FINER_SETS)
         known = (kind, of, where)
@@ -232,7 +232,7 @@ class AggregatedSelect:
         return self.valued[known]
 
     def _look(self, node: Node) -> Expression:
-        """What a key asks about rows of a person; beside keys nothing has a value for each row."""
+        """A key's lookup among a person's rows; beside keys nothing has a value for each row."""
         look = self.outer.rows.look
         assert look is not None  # noqa: S101 - narrowing: see `_reader`
         found = look(node)
@@ -367,7 +367,7 @@ class AggregatedSelect:
         return Query(bare.relation, bare.keys, aggregates, self.groups.sets, values, having)
 
     def _over(self, shown: Shown, names: dict[Expression, str], lift: Lift) -> Answer:
-        """What is computed from groups: of private rows once they are released, or of released."""
+        """A SELECT over groups: of private rows once they are released, or of released ones."""
         windows = {
             replace(
                 window,
@@ -410,7 +410,7 @@ class AggregatedSelect:
         return replace(program, table=ComputedTable(program.table, outputs))
 
     def _finished(self, query: Query, order: tuple[SortKey, ...]) -> Answer:
-        """With ORDER BY, LIMIT and OFFSET."""
+        """Add ORDER BY, LIMIT and OFFSET."""
         limit, offset = read_limits(self.syntax, self.select)
         try:
             query = replace(query, order=order, limit=limit, offset=offset)

@@ -124,7 +124,7 @@ class Aggregates(CallReader):
         return made.time(asked.measure, asked.arguments[0], asked.level)
 
     def _made(self, node: Node) -> ComposedAggregates:
-        """What an aggregate is made of, with the condition of FILTER."""
+        """The parts of an aggregate, with the condition of FILTER."""
         where = None
         if isinstance(node, exp.Filter):
             self._syntax.part(node, "this")

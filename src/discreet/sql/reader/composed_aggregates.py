@@ -100,7 +100,7 @@ SPELLINGS: dict[str, type[exp.Expression]] = {
 
 @dataclass(frozen=True, slots=True)
 class ComposedAggregates:
-    """What functions of other aggregates are made of, over rows with columns of these types."""
+    """Aggregates that are functions of others, over rows with columns of these types."""
 
     ask: AskOne
     types: Mapping[str, Type]

@@ -76,7 +76,7 @@ def _identify(here: Visible | None, there: Visible) -> bool | None:
 def _split(
     rows: "Lookups", select: Node, columns: "Sequence[Visible]"
 ) -> tuple[list[tuple[Node, Node]], list[Node]]:
-    """What the subquery equates with the row around it, and its other conditions."""
+    """The equalities of a subquery with the outer row, and its other conditions."""
     where = select.args.get("where")
     pairs, rest = list[tuple[Node, Node]](), list[Node]()
     for one in (

@@ -42,7 +42,7 @@ class FinerGroups:
     """What values are called."""
 
     def entropy(self, name: str) -> Program:
-        """Of the shares of values, in bits: log2(all) less the mean of log2(each).
+        """Entropy of the shares of values in bits: log2(all) less the mean of log2(each).
 
         Counts that are no further above 0 than the least is below it are taken for noise: else
         many values that nobody has would weigh more than those that are there.

@@ -34,7 +34,7 @@ class Public:
 
     @property
     def source(self) -> str:
-        """What it is called."""
+        """The name of the source."""
         return self.columns[0].source
 
 

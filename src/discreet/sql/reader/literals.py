@@ -92,7 +92,7 @@ def read_moment(syntax: Syntax, text: object, kind: Kind, node: Node | None) -> 
 
 
 def _padded(text: str) -> str:
-    """With all six digits of the microseconds, which Python 3.11 and older readers agree on."""
+    """Pad to six digits of microseconds, which Python 3.11 and older readers agree on."""
     whole, point, part = text.partition(".")
     return whole + point + part.ljust(6, "0") if point else text
 

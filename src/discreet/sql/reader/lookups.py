@@ -1,4 +1,4 @@
-"""What a SELECT asks about other rows: EXISTS, IN, values of subqueries and windows, each a column.
+"""Lookups in other rows (EXISTS, IN, scalar subqueries, windows), each as a column.
 
 The rows of the SELECT get a column for each of them (`MatchPerson`, `MatchPublic`,
 `PersonWindow`), and the expression names that column. So they can stand wherever a condition or a
@@ -105,7 +105,7 @@ class Lookups:
         raise self.syntax.refuse(node, NODES["Subquery"])
 
     def _once(self, node: Node, read: Callable[[], Expression]) -> Expression:
-        """What a node means; a key that is selected too, or written again, is one column."""
+        """The meaning of a node; a key that is selected or written again is one column."""
         if id(node) not in self._found:
             before = self.relation, dict(self.types)
             known = next((e for other, e in self._found.values() if other == node), None)
@@ -166,7 +166,7 @@ class Lookups:
         return list(conjuncts(self.syntax, self.syntax.part(where, "this"), exp.And))
 
     def _check_items(self, select: Node, columns: Sequence[Visible]) -> None:
-        """What EXISTS selects means nothing; constants, * and columns that are there are fine."""
+        """Check the items of EXISTS, which mean nothing: constants, * and known columns."""
         for item in self.syntax.parts(select, "expressions"):
             if not isinstance(item, exp.Star | exp.Literal | exp.Column | exp.Boolean | exp.Null):
                 raise self.syntax.refuse(item, _EXISTS_SHAPE)

@@ -57,7 +57,7 @@ class NamedRelation:
 
     @property
     def source(self) -> str:
-        """What they are called."""
+        """The name of the source."""
         return self.columns[0].source
 
     def known_as(self, source: str) -> "NamedRelation":
@@ -67,7 +67,7 @@ class NamedRelation:
 
 
 def identities(schema: Schema, table: Table, column: str) -> frozenset[Identity]:
-    """Who the values of a stored column identify."""
+    """The units that the values of a stored column identify."""
     found: set[Identity] = set()
     match table.unit:
         case Person(name) if name == column:

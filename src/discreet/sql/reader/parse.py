@@ -163,7 +163,7 @@ def _place(error: ParseError, text: str, tokens: list[Token]) -> Place:
 
 
 def _open_quote(text: str) -> Place:
-    """Where the quote or comment begins that never ends."""
+    """The start of a quote or comment that never ends."""
     closed = r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|--[^\n]*|/\*.*?\*/|\$\$.*?\$\$"
     rest = re.sub(closed, lambda found: " " * len(found[0]), text, flags=re.DOTALL)
     start = min((at for at in map(rest.find, ("'", '"', "/*", "$")) if at >= 0), default=0)

@@ -1,4 +1,4 @@
-"""The door of the reader: an analyst's SQL to a question of the plan.
+"""Entry point of the reader: an analyst's SQL becomes a question of the plan.
 
 Guarantee: the query that comes back means what the text means, in full; everything that is not
 understood to the last word is refused (`QueryRefused`) with a code, the place in the text and what
@@ -47,7 +47,7 @@ def read(
 
 
 def read_public(text: str, schema: Schema, now: dt.datetime | None = None) -> ReleasedTable | None:
-    """What a text about public tables alone computes from them; None where it names another."""
+    """The table that a text about public tables computes; None if it names another."""
     return _guarded(text, lambda: _read_public(text, schema, now))
 
 

@@ -1,4 +1,4 @@
-"""What is not answered, why, and the nearest question that is.
+"""Refusals: what is not answered, why, and the nearest question that is.
 
 Tables of words only: by first word of a statement, by node of the syntax tree, by clause, by
 function.

@@ -227,7 +227,7 @@ _AGGREGATES: dict[type[Node], AggregateFunction] = {
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What a SELECT does with its rows, in the order in which it is done."""
+    """The steps of a SELECT over its rows, in order."""
 
     outputs: Sequence[tuple[str, Expression]]
     having: Expression | None = None

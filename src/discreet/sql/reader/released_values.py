@@ -1,4 +1,4 @@
-"""What is done with released numbers: values over keys and aggregates, HAVING, ORDER BY, LIMIT.
+"""Expressions over released numbers: keys and aggregates, HAVING, ORDER BY, LIMIT.
 
 Nothing here costs privacy: it reads names that are released. A question over an aggregated subquery
 is the same, with that subquery's values in place of names.

@@ -124,7 +124,7 @@ class Syntax:
         return QueryRefused(error.what, **said, start=start, end=end)
 
     def place(self, node: Node | None) -> Place:
-        """Where a node stands in the text; nodes without a mark of their own take their parts'."""
+        """The position of a node in the text; nodes without one take their parts'."""
         spots = self._spots.get(_UNMARKED.get(type(node).__name__, ""), [])
         if spots:
             return spots[0]

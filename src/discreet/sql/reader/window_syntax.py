@@ -89,7 +89,7 @@ class WindowSyntax:
         return self.syntax.part(node, "this"), where
 
     def argument(self, reader: ExpressionReader, node: Node) -> Expression | None:
-        """What an aggregate is asked of; None for rows."""
+        """The argument of an aggregate; None for rows."""
         self.syntax.part(node, "big_int")
         inner = self.syntax.part(node, "this")
         if isinstance(inner, exp.Distinct):

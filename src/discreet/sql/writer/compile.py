@@ -143,7 +143,7 @@ class CompiledQuery:
 
     @cached_property
     def _norms(self) -> str:
-        """Where norms are read from: kept, or from the only row that each person has."""
+        """The source of norms: kept, or the only row that each person has."""
         if self.keys:
             return "norms"
         l2 = self._at_most(f"{self.dialect.wide('n')} * n")

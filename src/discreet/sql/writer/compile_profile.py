@@ -66,7 +66,7 @@ class CompiledProfile:
         return self._weighed(shown, [f"c{i}" for i in range(len(names))])
 
     def texts(self, name: str, least: int) -> tuple[Kept, str, str]:
-        """What is kept; the texts of a `least` weight, NULL and long ones; how many there are."""
+        """The kept selects; the texts of a `least` weight, NULL and long ones; their number."""
         value, length = self._value(name), self.dialect.length(self._value(name))
         short = self.dialect.only_if(f"{length} <= {LONGEST}", value)
         long = f"COALESCE({length} > {LONGEST}, FALSE)"

@@ -50,7 +50,7 @@ class CompiledStream:
 
     @property
     def kept(self) -> list[Kept]:
-        """What the session keeps."""
+        """The selects that the session keeps."""
         return [self._cells] if self._by_row else [self._cells, self._turns]
 
     @property

@@ -1,4 +1,4 @@
-"""What an engine's SQL has to say: one short text for each thing the meaning needs.
+"""The dialect interface: an engine's SQL for each operation of the plan.
 
 A dialect knows how its engine writes things, and nothing about types or ranges:
 `discreet.sql.writer.render` decides what is needed where. Every text it is given and returns can
@@ -118,7 +118,7 @@ class Dialect(ABC):
     # --- rows -------------------------------------------------------------------------------------
 
     def located(self, place: str, table: str) -> str:
-        """What the engine calls a table at a place: as it is stored, or as questions read it."""
+        """The engine's name of a table at a place: as it is stored, or as questions read it."""
         return f"{place}.{self.identifier(table)}"
 
     def same(self, x: str, y: str) -> str:
@@ -143,7 +143,7 @@ class Dialect(ABC):
         return f"({select})"
 
     def first(self, each: str, columns: Sequence[str], of: str, order: str, most: int) -> str:
-        """So many rows of each value of the column `of`, the first ones in an order."""
+        """The first `count` rows of each value of the column `of`, in an order."""
         turn = "turn" + "_" * max(map(len, columns))  # longer than every other name
         turned = f"ROW_NUMBER() OVER (PARTITION BY {of} ORDER BY {order}) AS {turn}"
         rows = f"(SELECT *, {turned} FROM ({each}) AS e) AS e"
@@ -309,7 +309,7 @@ class Dialect(ABC):
 
     @abstractmethod
     def position(self, text: str, part: str) -> str:
-        """Where a text first holds another, in code points from 1; 0 where it does not."""
+        """The first position of one text in another, in code points from 1; 0 if absent."""
 
     def starts_with(self, text: str, beginning: str) -> str:
         """Whether a text begins with another."""

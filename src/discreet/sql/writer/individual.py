@@ -1,4 +1,4 @@
-"""What each person adds to what is measured, as an engine's SQL: the share of the most one may add.
+"""SQL for each person's contribution, as a share of the largest one.
 
 A share is a whole number of 0 to `WHOLE_SHARE`: the squared l2 norm of all that one person adds to
 the numbers of a measurement, relative to the square of its sensitivity.

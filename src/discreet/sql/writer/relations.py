@@ -151,7 +151,7 @@ def _marked(
 def _match_person(
     match: rel.MatchPerson, sources: Sequence[str], dialect: Dialect, salt: str
 ) -> str:
-    """As with a public table; under a condition, the rows that meet one and those that do not."""
+    """A join by person; under a condition, matched and unmatched rows."""
     left, right, name = rel.columns_of(match.left), rel.columns_of(match.right), dialect.identifier
     person = name(PERSON)
     one, other = _sides(match, sources, dialect, salt)
@@ -174,7 +174,7 @@ def _match_person(
 
 
 def _capped(source: str, relation: rel.Relation, most: int, dialect: Dialect, salt: str) -> str:
-    """At most so many rows a person; only the rows of the few who have more are ordered.
+    """At most `count` rows a person; only the rows of people with more are ordered.
 
     Why: rows that are equal can stand for one another, so that the rows which are kept depend on
     the person's rows and the secret, and on nothing else.
@@ -213,7 +213,7 @@ def first_rows(
     salt: str,
     others: Sequence[str] = (),
 ) -> str:
-    """So many rows a person: those whose keyed hash is least, whatever order they come in.
+    """The `count` rows of each person with the least keyed hash, whatever their order.
 
     `kinds` are those of the columns besides the person, by their names as the engine writes them.
     `others` are columns that come along. The hash covers the person and the row and is keyed by a

@@ -40,7 +40,7 @@ def _modulo(renderer: "Renderer", _: Call, parts: list[SqlText], outcome: Result
 
 
 def _quotient(renderer: "Renderer", _: Call, parts: list[SqlText], outcome: ResultType) -> SqlText:
-    """In 128 bits where 64 overflow, which is NULL."""
+    """The quotient in 128 bits where 64 overflow, which is NULL."""
     x, y = parts
     dialect, integer = renderer.dialect, Kind.INTEGER
     low, high = ends(reach(y.type))

@@ -106,7 +106,7 @@ def _concat(renderer: "Renderer", _: Call, parts: list[SqlText], outcome: Result
 def _replace(
     renderer: "Renderer", call: Call, parts: list[SqlText], outcome: ResultType
 ) -> SqlText:
-    """As for CONCAT, texts that grow too long are NULL."""
+    """REPLACE; as for CONCAT, texts that grow too long are NULL."""
     dialect = renderer.dialect
     sql = dialect.replace(parts[0].sql, *replacement(call))
     if outcome.strays:

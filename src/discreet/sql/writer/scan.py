@@ -63,7 +63,7 @@ _STAYS = {"<": ">=", ">": "<="}
 
 
 def nearest_to_zero(of: Type) -> Value:
-    """What a NULL reads as in a column that is declared to have none."""
+    """The value of a NULL in a column that is declared to have none."""
     match of.kind:
         case Kind.BOOLEAN:
             return False

@@ -97,12 +97,12 @@ What a question makes for itself lies elsewhere, so that no table's name is take
 
 
 def stored_name(table: str, dialect: Dialect) -> str:
-    """What the engine calls the stored rows behind a table."""
+    """The engine's name of the stored rows behind a table."""
     return dialect.located(SCHEMAS[0], table)
 
 
 def view_name(table: str, dialect: Dialect) -> str:
-    """What the engine calls a table that questions read."""
+    """The engine's name of a table that questions read."""
     return dialect.located(SCHEMAS[1], table)
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from clinic import CLINIC
 from discreet.errors import InputError, InvariantBroken, QueryRefused
-from discreet.sql.reader import read as door
+from discreet.sql.reader import read as reader
 from discreet.sql.reader.read import read
 from golden_pairs import GOLDEN
 
@@ -134,7 +134,7 @@ def test_a_fault_of_the_reader_is_a_refusal(monkeypatch, fault):
     def fail(*_):
         raise fault
 
-    monkeypatch.setattr(door, "_read", fail)
+    monkeypatch.setattr(reader, "_read", fail)
     error = refusal("SELECT COUNT(*) FROM visits")
     assert error.code in {"unreadable", "too_deep"}
     assert error.__context__ is None
@@ -144,7 +144,7 @@ def test_a_broken_invariant_is_not_masked(monkeypatch):
     def fail(*_):
         raise InvariantBroken("x", why="y", fix="z")
 
-    monkeypatch.setattr(door, "_read", fail)
+    monkeypatch.setattr(reader, "_read", fail)
     with pytest.raises(InvariantBroken):
         read("SELECT COUNT(*) FROM visits", CLINIC)
 

@@ -1,4 +1,4 @@
-"""What a release is of: tables of a private table, at each level of a public geography."""
+"""Content of a census release: tables of a private table at levels of a public geography."""
 
 import math
 from collections.abc import Mapping
@@ -29,7 +29,7 @@ _NAMES: Final = "names are letters, digits, _ and spaces, 100 bytes at most"
 
 @dataclass(frozen=True)
 class CensusFacts:
-    """What is released: tables of a private table, at each level of a public geography.
+    """The content of a release: tables of a private table at each level of a public geography.
 
     `levels` are columns of the geography from the top down, the last one its key and a column of
     the private table; level 0, `top`, is everybody. `tables` are names and columns to group by.
@@ -102,7 +102,7 @@ class CensusFacts:
 
 
 def read_facts(said: Mapping[str, Any], schema: Schema) -> CensusFacts:
-    """What a stranger asks for, against the tables as they are described."""
+    """Read an untrusted request against the schema."""
     table, place = _find(said["table"], schema, Table), said.get("geography")
     geography = None if place is None else _find(place, schema, PublicTable)
     levels = tuple(several(said.get("levels") or (), "levels"))

@@ -120,7 +120,7 @@ class CensusOrder(PlannedOrder):
 
     @property
     def neighbours(self) -> Neighbours:
-        """What its guarantee speaks of."""
+        """Neighbour relation of the guarantee."""
         return self.about
 
     @property
@@ -130,7 +130,7 @@ class CensusOrder(PlannedOrder):
 
     @property
     def text(self) -> str:
-        """What is asked, as the ledger stores it."""
+        """The order as the ledger stores it."""
         price = {"epsilon": str(self.price.epsilon), "delta": str(self.price.delta)}
         asked = {**self.facts.to_dict(), **price, "neighbours": self.about.value}
         return json.dumps(asked, sort_keys=True)
@@ -148,7 +148,7 @@ class CensusOrder(PlannedOrder):
         return dict(zip(self.facts.level_names, (one.variance**0.5 for one in views), strict=True))
 
     def explain(self, dialect: Dialect) -> OrderExplanation:
-        """What it will cost, and the noise of each level before anything is made consistent."""
+        """Cost, and the noise of each level before consistency."""
         noise = {name: round(one, 2) for name, one in self.deviations().items()}
         cells = {name: self.facts.cells(by) for name, by in self.facts.tables}
         kept, _ = self.facts.query.statements(dialect)
@@ -162,7 +162,7 @@ class CensusOrder(PlannedOrder):
         return OrderExplanation(self.price, self.about, text, facts)
 
     def notes(self) -> tuple[str, ...]:
-        """What people are bounded by, and what is public."""
+        """Contribution bounds and public totals, in words."""
         many = f"{self.facts.max_rows} row{'s' if self.facts.max_rows > 1 else ''}"
         bound = f"one person weighs at most {many}; whoever has more counts for less"
         found = ["each row is protected by itself" if self.facts.query.by_row else bound]
@@ -186,7 +186,7 @@ class CensusOrder(PlannedOrder):
         return json.dumps(list(tree.sizes)).encode()
 
     def present(self, measured: bytes) -> "CensusRelease":
-        """What was bought; its numbers are drawn by `census_runs`, under this charge."""
+        """The release; its numbers are drawn by `census_runs`, under this charge."""
         plan = json.dumps([json.loads(self.text), dict(self.decisions())], sort_keys=True)
         return CensusRelease(
             plan, tuple(json.loads(measured)), self.price, self.guarantees[0], self.notes()
@@ -195,7 +195,7 @@ class CensusOrder(PlannedOrder):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class CensusRelease(BaseRelease):
-    """What a release is of and what it costs; the tables themselves are files.
+    """The content and cost of a release; the tables themselves are files.
 
     `sizes` is how many units each level has.
     """
@@ -226,7 +226,7 @@ class CensusRelease(BaseRelease):
         return sum(each) * sum(self.sizes)
 
     def statement(self) -> str:
-        """What is protected, how well, and what is outside of the guarantee."""
+        """The privacy statement, with what is outside of the guarantee."""
         said, price = self._said, self.price
         levels = ", ".join([*said["levels"][::-1], said["top"]])
         parts = [
@@ -241,7 +241,7 @@ class CensusRelease(BaseRelease):
         return textwrap.fill(" ".join(parts), 100, break_long_words=False)
 
     def to_bytes(self) -> bytes:
-        """Everything in it."""
+        """The stored form."""
         price = [str(self.price.epsilon), str(self.price.delta)]
         facts = [1, self.plan, list(self.sizes), price, self.guarantee.to_dict(), list(self.notes)]
         return json.dumps(facts).encode()
@@ -260,7 +260,7 @@ class CensusRelease(BaseRelease):
         raise InputError("no release of tables", why="these are other bytes", fix="use its own")
 
     def json_facts(self) -> dict[str, Any]:
-        """What is released."""
+        """The content as plain JSON."""
         said = self._said
         levels = dict(zip([said["top"], *said["levels"]], self.sizes, strict=True))
         names = [name for name, _ in said["tables"]]
@@ -287,7 +287,7 @@ class UnpricedCensus(UnpricedOrder[CensusOrder]):
         return self.facts.read_tables
 
     def work(self, bound: Callable[[Query], Work]) -> Work:
-        """What reading the rows once can take."""
+        """Upper bound on the work of reading the rows once."""
         return bound(self.facts.query.query)
 
     def plan(self, at: QuoteContext) -> CensusOrder:
@@ -314,7 +314,7 @@ class CensusKind(OrderKind):
     name = "release"
 
     def parse(self, spec: Mapping[str, Any], schema: Schema) -> UnpricedCensus:
-        """Which tables by which columns and levels, for which price."""
+        """Read tables, columns, levels and price."""
         needed = ("table", "tables", "epsilon")
         said = read_fields(spec, "a release", needed=needed, allowed=_FIELDS)
         with readable("a release", _FIX):
@@ -340,10 +340,10 @@ class CensusKind(OrderKind):
         )
 
     def price(self, order: Order) -> Price:
-        """What was typed."""
+        """The price as it was typed."""
         stored = json.loads(order.plan)
         return Price(Fraction(stored["epsilon"]), Fraction(stored["delta"]))
 
     def release(self, stored: bytes) -> CensusRelease:
-        """What was bought."""
+        """Read a stored release."""
         return CensusRelease.from_bytes(stored)

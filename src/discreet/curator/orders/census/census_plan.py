@@ -11,7 +11,7 @@ from discreet.rationals import Real, rational
 
 @dataclass(frozen=True, slots=True)
 class CensusPlan:
-    """Which tables are released, at which levels, for which price: `spec` is plain JSON."""
+    """Tables, levels and price of a release: `spec` is plain JSON."""
 
     spec: Mapping[str, Any]
 

@@ -71,7 +71,7 @@ class CensusQuery:
         return Query(relation, named, (rows,), limits=Limits(1, self.max_rows))
 
     def statements(self, dialect: Dialect) -> tuple[list[Kept], str]:
-        """What the engine keeps, and its name for the weights by leaf and cells, `joint`.
+        """The kept selects, and the name of the weights by leaf and cells, `joint`.
 
         The places of leaves are the session's table `leaves`, with columns `c` (place) and `k`.
         """

@@ -73,13 +73,13 @@ class PublishedTables:
         )
 
     def statement(self) -> str:
-        """What was protected, and how well."""
+        """The privacy statement."""
         return self.release.statement()
 
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """Where the noisy counts of a table are: parts of leaves, and one of all levels above."""
+    """Positions of a table's noisy counts: parts of leaves, and one of all levels above."""
 
     name: str
     by: tuple[str, ...]
@@ -350,7 +350,7 @@ def _started(order: CensusOrder, engine: Engine) -> CensusRun:
 
 @contextmanager
 def _own_words() -> Iterator[None]:
-    """What fails while data is read fails in our own words: an engine's may quote data."""
+    """Raise our own error for failures while data is read: an engine's may quote data."""
     try:
         yield
     except (InvariantBroken, LedgerError):

@@ -78,7 +78,7 @@ class FittedModel(BaseRelease):
         return fits
 
     def statement(self) -> str:
-        """What was protected, and how well."""
+        """The privacy statement."""
         names = " and ".join(name for name, _ in self.spec["steps"])
         who = "row by itself" if self.spec["full"] == 1 else "person with all their rows"
         return (
@@ -137,15 +137,15 @@ class FitOrder(PlannedOrder):
 
     @property
     def text(self) -> str:
-        """What is asked, as the ledger stores it and finds it again."""
+        """The order as the ledger stores and finds it."""
         return canonical([dict(self.spec), self.neighbours.value])
 
     def decisions(self) -> Mapping[str, Any]:
-        """Everything is in the text."""
+        """Empty: the text holds everything."""
         return {"version": 1}
 
     def explain(self, dialect: Dialect) -> OrderExplanation:
-        """What it costs."""
+        """Cost of the fit."""
         names = " and ".join(name for name, _ in self.spec["steps"])
         paid, mu = self.terms, float(self.guarantees[0].mu)
         text = (
@@ -184,7 +184,7 @@ class UnpricedFit(UnpricedOrder[FitOrder]):
         return frozenset({self.table.name})
 
     def work(self, bound: Callable[[Query], Work]) -> Work:
-        """What one pass takes."""
+        """Upper bound on the work of one pass."""
         return bound(one_pass(self.table))
 
     def plan(self, at: QuoteContext) -> FitOrder:
@@ -398,7 +398,7 @@ def _rows_module() -> Any:
 
 
 def _price(spec: Mapping[str, Any]) -> Price:
-    """What was typed, added up over the steps."""
+    """The price as it was typed, summed over the steps."""
     paid = [params for _, params in spec["steps"]]
     read_amount = import_module("discreet.learn.fit_plan").read_amount
     epsilon, delta = (

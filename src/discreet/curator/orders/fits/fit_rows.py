@@ -135,7 +135,7 @@ def _number(name: str, of: Type, dialect: Dialect) -> str:
 
 
 def _range(of: Type) -> tuple[float, float] | None:
-    """What every value that is read as a number lies between."""
+    """Bounds of every value that is read as a number."""
     if of.kind is Kind.BOOLEAN or is_coded(of):
         return 0.0, float(max(len(values_of(of)) - 1, 1))
     return None if of.range is None else (float(of.range.low), float(of.range.high))
@@ -183,7 +183,7 @@ def _targets(column: pa.Array, of: Type, classes: Any) -> NDArray[np.float64]:
 
 
 def _places(column: pa.Array, values: Sequence[Any]) -> pa.Array:
-    """Where among listed ones each value is; 0 and -0 are one, as in an engine."""
+    """Index of each value in the listed ones; 0 and -0 are equal, as in an engine."""
     listed = pa.array(values, type=column.type)
     if pa.types.is_floating(column.type):
         column, listed = pc.add(column, 0.0), pc.add(listed, 0.0)

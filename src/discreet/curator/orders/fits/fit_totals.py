@@ -268,7 +268,7 @@ class FitTotals:
     def _codes(
         self, bins: FeatureBins, columns: Sequence[str] | None = None
     ) -> list[tuple[str, str]]:
-        """For each feature the code of its bin, and the rows that it is about."""
+        """The bin code of each feature, with the rows that it is about."""
         found = []
         for j, edges in enumerate(bins.edges):
             named = [f"{self.features[j]} AS c{j}"] if columns is None else columns

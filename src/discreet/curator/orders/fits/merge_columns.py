@@ -50,7 +50,7 @@ def merge_columns(query: Query, fresh: Release, earlier: Sequence[Release]) -> M
 
 
 def _key_columns(query: Query, keys: list[str]) -> list[str]:
-    """What the keys are called in the answer."""
+    """Names of the keys in the answer."""
     return [
         out.name
         for out in outputs_of(query)

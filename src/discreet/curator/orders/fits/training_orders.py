@@ -91,7 +91,7 @@ class TrainingOrder(PlannedOrder):
 
     @cached_property
     def whole(self) -> Composed:
-        """What all steps give away."""
+        """The guarantee of all steps."""
         return self.noise.guarantee(self.noise.steps)
 
     @property
@@ -101,7 +101,7 @@ class TrainingOrder(PlannedOrder):
 
     @property
     def price(self) -> Price:
-        """What was typed."""
+        """The price as it was typed."""
         return Price(Fraction(self.spec["epsilon"]), Fraction(self.spec["delta"]))
 
     def charge(self, measure: Measure) -> Charge:
@@ -114,7 +114,7 @@ class TrainingOrder(PlannedOrder):
 
     @property
     def neighbours(self) -> Neighbours:
-        """Somebody more or less."""
+        """One person more or less."""
         return Neighbours.ADD_REMOVE
 
     @property
@@ -124,7 +124,7 @@ class TrainingOrder(PlannedOrder):
 
     @property
     def text(self) -> str:
-        """What is asked, as the ledger stores it and finds it again."""
+        """The order as the ledger stores and finds it."""
         return canonical(dict(self.spec))
 
     def decisions(self) -> Mapping[str, Any]:
@@ -132,7 +132,7 @@ class TrainingOrder(PlannedOrder):
         return {"version": 1, "mu": str(self.noise.mu)}
 
     def explain(self, dialect: Dialect) -> OrderExplanation:
-        """What it costs."""
+        """Cost of the training run."""
         del dialect
         steps, sigma = self.noise.steps, self.noise.multiplier
         text = (
@@ -150,12 +150,12 @@ class TrainingOrder(PlannedOrder):
         return 1.0
 
     def measure(self, engine: Engine, until: Deadline | None) -> bytes:
-        """Nothing yet: the charge comes before the run."""
+        """Empty: the charge comes before the run."""
         del engine, until
         return b"{}"
 
     def present(self, measured: bytes) -> "TrainingRelease":
-        """What was paid for."""
+        """The paid training run."""
         del measured
         return TrainingRelease(self.spec, self.price, self.whole)
 
@@ -197,7 +197,7 @@ class TrainingOrder(PlannedOrder):
 
 @dataclass(frozen=True, slots=True)
 class TrainingRelease(BaseRelease):
-    """What a training run costs; the model itself stays with whoever trains it."""
+    """The cost of a training run; the model stays with whoever trains it."""
 
     spec: Mapping[str, Any]
     price: Price
@@ -210,7 +210,7 @@ class TrainingRelease(BaseRelease):
         return (Cost("all steps", "Gaussian, sampled", self.guarantee),)
 
     def statement(self) -> str:
-        """What is protected by all steps together."""
+        """The privacy statement for all steps together."""
         return (
             f"A model is trained on {self.spec['table']} with (epsilon "
             f"{float(self.price.epsilon):g}, delta {float(self.price.delta):g})-differential "
@@ -242,7 +242,7 @@ class UnpricedTraining(UnpricedOrder[TrainingOrder]):
         return self.order.tables
 
     def work(self, bound: Callable[[Query], Work]) -> Work:
-        """What one pass takes."""
+        """Upper bound on the work of one pass."""
         return bound(one_pass(self.order.table))
 
     def plan(self, at: QuoteContext) -> TrainingOrder:
@@ -269,7 +269,7 @@ class TrainingKind(OrderKind):
     name = "training"
 
     def parse(self, spec: Mapping[str, Any], schema: Schema) -> UnpricedTraining:
-        """Which rows, and how much noise."""
+        """Read rows and noise."""
         needed = ("table", "features", *_PLAN, "model")
         said = read_fields(spec, "a training run", needed=needed, allowed=_FIELDS)
         table = table_named(said["table"], schema)
@@ -301,12 +301,12 @@ class TrainingKind(OrderKind):
         return TrainingOrder(table_named(spec["table"], schema), spec, mu)
 
     def price(self, order: Order) -> Price:
-        """What was typed."""
+        """The price as it was typed."""
         spec = json.loads(order.plan)
         return Price(Fraction(spec["epsilon"]), Fraction(spec["delta"]))
 
     def release(self, stored: bytes) -> TrainingRelease:
-        """What was paid for."""
+        """Read a stored release."""
         _, spec, guarantee = json.loads(stored)
         paid = Price(Fraction(spec["epsilon"]), Fraction(spec["delta"]))
         return TrainingRelease(spec, paid, Guarantee.from_dict(guarantee))

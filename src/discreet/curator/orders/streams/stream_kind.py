@@ -64,7 +64,7 @@ class UnpricedStream(UnpricedOrder[StreamOrder]):
         return 1
 
     def work(self, bound: Callable[[Query], Work]) -> Work:
-        """What reading all rows can take."""
+        """Upper bound on the work of reading all rows."""
         return bound(self.order.query)
 
     def plan(self, at: QuoteContext) -> StreamOrder:
@@ -93,7 +93,7 @@ class StreamKind(OrderKind):
     name = "stream"
 
     def parse(self, spec: Mapping[str, Any], schema: Schema) -> UnpricedStream:
-        """Which counts, how often and until when, for which price."""
+        """Read counts, periods and price."""
         needed = ("sql", "every", "until", "epsilon")
         said = read_fields(spec, "a standing question", needed=needed, allowed=_FIELDS)
         expect(said["sql"], str, "sql", fix=_FIX)
@@ -126,7 +126,7 @@ class StreamKind(OrderKind):
         )
 
     def price(self, order: Order) -> Price:
-        """What was typed."""
+        """The price as it was typed."""
         return _price(json.loads(order.plan))
 
     def release(self, stored: bytes) -> Release:

@@ -128,7 +128,7 @@ class StreamOrder(PlannedOrder):
         return self if same else finer
 
     def charge(self, measure: Measure) -> Charge:
-        """What all periods cost; an account that counts epsilons pays the (epsilon, delta)."""
+        """The cost of all periods; an account that counts epsilons pays the (epsilon, delta)."""
         if measure == EPSILON:
             epsilon, delta = self.asked_for.epsilon, self.asked_for.delta
             return Charge(epsilon, delta, measure=measure, neighbours=self.about)
@@ -136,7 +136,7 @@ class StreamOrder(PlannedOrder):
 
     @property
     def neighbours(self) -> Neighbours:
-        """What its guarantee speaks of."""
+        """Neighbour relation of the guarantee."""
         return self.about
 
     @property
@@ -146,7 +146,7 @@ class StreamOrder(PlannedOrder):
 
     @property
     def text(self) -> str:
-        """What is asked, as the ledger stores it."""
+        """The order as the ledger stores it."""
         said = {
             "query": canonical.write(self.query),
             "column": self.column,
@@ -167,7 +167,7 @@ class StreamOrder(PlannedOrder):
         return {"version": 1, "variance": str(self.counter.variance)}
 
     def explain(self, dialect: Dialect) -> OrderExplanation:
-        """What it will cost, how wrong its numbers will be, and what others would cost."""
+        """Cost, expected error, and the cost of the alternatives."""
         del dialect
         periods, reading, every = len(self.calendar), self.reading, self.every
         columns = {one.name: self._errors(i) for i, one in enumerate(self.query.aggregates)}
@@ -221,7 +221,7 @@ class StreamOrder(PlannedOrder):
         return bound(self.query).seconds
 
     def measure(self, engine: Engine, until: Deadline | None) -> bytes:
-        """Nothing yet: each period is a step of the charge."""
+        """Empty: each period is a step of the charge."""
         del engine, until
         return b"{}"
 
@@ -231,7 +231,7 @@ class StreamOrder(PlannedOrder):
         return self.release([])
 
     def release(self, measured: list[list[int]]) -> Release:
-        """What the noisy numbers of the periods so far say; counts to whole rows.
+        """The release of the periods so far; counts are rounded to whole rows.
 
         Running totals are post-processing of all of them, and what a period adds is the difference
         of two running totals: one adds up to the other.

@@ -32,7 +32,7 @@ COARSEST, FINEST = 16, 20
 
 @dataclass(frozen=True)
 class StreamQuery:
-    """What each period adds to the count or sum of each group, as integers.
+    """Each period's increment to the count or sum of each group, as integers.
 
     A row counts in the first period by which its part has arrived and its own period has come:
     whatever is late counts when it arrives. A person counts in the first `max_periods` periods in
@@ -68,7 +68,7 @@ class StreamQuery:
 
     @cached_property
     def statistics(self) -> tuple[Rows | Total, ...]:
-        """What is summed for each aggregate: rows that count, or values around 0 on a grid."""
+        """The summand of each aggregate: rows that count, or values around 0 on a grid."""
         scope = columns_of(self.query.relation)
         return tuple(
             _coarser(plain_total(one, scope), self.grid_bits)
@@ -93,7 +93,7 @@ class StreamQuery:
 
     @property
     def units(self) -> list[float]:
-        """What one step of each statistic's numbers is worth, in the unit of its aggregate."""
+        """The size of one step of each statistic, in the unit of its aggregate."""
         scaled = zip(self.statistics, self.scales, strict=True)
         return [_step(one) / (FULL * scale) for one, scale in scaled]
 
@@ -108,7 +108,7 @@ class StreamQuery:
         calendar: Sequence[dt.date],
         arrivals: Mapping[int, int],
     ) -> NDArray[Any]:
-        """What each period of the calendar adds to each group, aggregate by aggregate: private.
+        """Exact increments of each period, group and aggregate: private.
 
         `arrivals` has the period in which each part that has arrived counts, from 1.
         """

@@ -107,7 +107,7 @@ class Streams:
                 self.release(charge)
 
     def told(self, charge: int) -> Release:
-        """What is stored so far; no data is read."""
+        """The release of the stored periods; no data is read."""
         return self._told(charge, self._find(charge)[0])
 
     def _find(self, charge: int) -> tuple[StreamOrder, str]:
@@ -153,7 +153,7 @@ class Streams:
             self._ledger.step(charge, step + 1, json.dumps(told).encode(), by=by)
 
     def _read(self, planned: StreamOrder, due: list[int]) -> NDArray[Any]:
-        """What each complete period adds to each group: private."""
+        """Exact increments of each complete period and group: private."""
         table = planned.reading.table
         self._check_data(sorted(planned.tables))
         parts = self._data_store.tables.tables[table.name].files

@@ -1,4 +1,4 @@
-"""The Postgres door is as narrow as the other one: who is let in, to what, how often and when."""
+"""Postgres clients have the same permissions, limits and ticks as HTTP clients."""
 
 import contextlib
 import dataclasses
