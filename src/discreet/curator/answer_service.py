@@ -22,8 +22,6 @@ from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.orders import Order, Receipt, State
 from discreet.curator.orders.order_kinds import kind_of
 from discreet.curator.orders.planned_orders import PlannedOrder, QuoteContext, UnpricedOrder
-from discreet.curator.orders.query_orders import QueryOrder, UnpricedQuery
-from discreet.curator.orders.streams.stream_kind import UnpricedStream
 from discreet.curator.people.person_accounts import PersonAccounts, Populations
 from discreet.curator.pricing import Offer
 from discreet.curator.release_schedule import AT_ONCE, ReleaseSchedule
@@ -113,7 +111,7 @@ def _check_individual(
             fix="add the rows as a file, or give the dataset one budget for all",
             code="per-person",
         )
-    if not isinstance(unpriced, UnpricedQuery):
+    if not unpriced.by_person:
         raise QueryRefused(
             "an order that is no question, where every person has a budget of their own",
             why="what it costs is reckoned for all people together, not for each by what they add",
@@ -162,13 +160,8 @@ class AnswerService:
         touched, retired = self._ledger.standing(dataset, analyst)  # retired: files may be gone
         number = _version_asked(unpriced.as_of, tables.data_version(dataset), dataset)
         used = self._data_store.check(names, number, files=not retired)
-        if isinstance(unpriced, UnpricedStream) and any(one.address for one in used):
-            raise QueryRefused(
-                "a standing question about a table on a server",
-                why="periods end with rows that are appended, and a server is only read",
-                fix="add the rows as a file and append to it, or ask once",
-                code="stream",
-            )
+        if any(one.address for one in used):
+            unpriced.check_remote()
         if any(one.is_per_person for one in touched):
             _check_individual(unpriced, used)
             self.people.check(dataset)
@@ -296,7 +289,7 @@ class AnswerService:
         engine = self._open(receipt, planned)
         seconds = planned.seconds(self._data_store.bound_work)
         admitted: PersonAccounts | None = None
-        if isinstance(planned, QueryOrder) and planned.plan.participants:
+        if planned.participants:
             admitted = self.people.of(receipt.order.dataset)
             # Others' charges that come first are folded in within these steps: a public number.
             seconds *= 1 + admitted.behind(receipt.sequence)
@@ -332,9 +325,9 @@ class AnswerService:
         until: "Deadline | None",
         people: PersonAccounts | None,
     ) -> bytes:
-        if people is None or not isinstance(planned, QueryOrder):
+        if people is None:
             return planned.measure(engine, until)
-        return planned.measure(engine, until, people.admission(sequence, engine, until))
+        return planned.measure_admitted(engine, until, people.admission(sequence, engine, until))
 
     def cancel(self, receipt: Receipt, *, by: str, for_all: bool = True) -> None:
         """Give up a charge whose measurements are not stored, for ever; the charge stays.

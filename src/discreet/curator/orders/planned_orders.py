@@ -8,14 +8,16 @@ A kind is one `OrderKind` and a line in `discreet.curator.orders.order_kinds.KIN
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, ClassVar, Final, Generic, TypeVar
 
+from discreet.answer.execute.individual import Admission
 from discreet.answer.plan.price import Price
 from discreet.answer.present.base_release import BaseRelease
 from discreet.curator.ledger.accounts import Account
 from discreet.curator.ledger.orders import Order
 from discreet.engines.default import DefaultEngine
 from discreet.engines.engine import Deadline, Engine
+from discreet.errors import InvariantBroken
 from discreet.plan.query import Query
 from discreet.plan.schema import Schema
 from discreet.plan.work import Work
@@ -107,6 +109,21 @@ class PlannedOrder(ABC):
     def measure(self, engine: Engine, until: Deadline | None) -> bytes:
         """Noisy measurements, to be stored before anything is computed from them."""
 
+    @property
+    def participants(self) -> bool:
+        """Whether people pay from budgets of their own, and `measure_admitted` measures it."""
+        return False
+
+    def measure_admitted(
+        self, engine: Engine, until: Deadline | None, admission: Admission
+    ) -> bytes:
+        """Noisy measurements of those who are admitted; only where there are `participants`."""
+        raise InvariantBroken(
+            f"an order of kind {self.kind} is measured for some people alone",
+            why="its cost is not known for each person",
+            fix="report this as a fault",
+        )
+
     @abstractmethod
     def present(self, measured: bytes) -> BaseRelease:
         """The release that stored measurements make."""
@@ -122,6 +139,12 @@ class UnpricedOrder(ABC, Generic[P_co]):
     @abstractmethod
     def tables(self) -> frozenset[str]:
         """The names of all tables that it reads, public ones too."""
+
+    by_person: ClassVar[bool] = False
+    """Whether its cost is known for each person, who may then have a budget of their own."""
+
+    def check_remote(self) -> None:
+        """QueryRefused where this kind cannot read a table on a server."""
 
     @property
     def asked(self) -> str | None:

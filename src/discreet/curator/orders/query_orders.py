@@ -106,10 +106,19 @@ class QueryOrder(PlannedOrder):
         """How long measuring takes at most."""
         return bound(self.plan.query).seconds
 
-    def measure(
-        self, engine: Engine, until: Deadline | None, admission: Admission | None = None
+    @property
+    def participants(self) -> bool:
+        """Whether people pay from budgets of their own."""
+        return self.plan.participants
+
+    def measure(self, engine: Engine, until: Deadline | None) -> bytes:
+        """Noisy measurements of all grouping sets."""
+        return pack(self.plan.measure(engine, until))
+
+    def measure_admitted(
+        self, engine: Engine, until: Deadline | None, admission: Admission
     ) -> bytes:
-        """Noisy measurements of all grouping sets, of those who take part."""
+        """Noisy measurements of all grouping sets, of those who are admitted."""
         return pack(self.plan.measure(engine, until, admission))
 
     def present(self, measured: bytes) -> Release:
@@ -124,6 +133,7 @@ class UnpricedQuery(UnpricedOrder[QueryOrder]):
     query: Query
     terms: Terms
     text: str | None = None
+    by_person = True
 
     def __post_init__(self) -> None:
         """One in SQL and one in Python that mean the same become the same."""

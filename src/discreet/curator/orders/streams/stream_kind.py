@@ -53,6 +53,15 @@ class UnpricedStream(UnpricedOrder[StreamOrder]):
         """The names of all tables that it reads, public ones too."""
         return self.order.tables
 
+    def check_remote(self) -> None:
+        """Refuse it: nothing is appended to a table on a server."""
+        raise QueryRefused(
+            "a standing question about a table on a server",
+            why="periods end with rows that are appended, and a server is only read",
+            fix="add the rows as a file and append to it, or ask once",
+            code="stream",
+        )
+
     @property
     def asked(self) -> str:
         """The SQL as it was written."""
