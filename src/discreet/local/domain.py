@@ -28,10 +28,12 @@ class ValueDomain:
     labels: tuple[str, ...] | None = None
 
     @staticmethod
-    def of(given: "int | Sequence[str] | ValueDomain") -> "ValueDomain":
-        """Read a number of values, or their names."""
+    def of(given: "int | range | Sequence[str] | ValueDomain") -> "ValueDomain":
+        """Read a number of values (100 or range(100)), or their names."""
         if isinstance(given, ValueDomain):
             return given
+        if isinstance(given, range) and given == range(len(given)):
+            given = len(given)
         if isinstance(given, list | tuple):
             labels = tuple(given)
             if not all(isinstance(one, str) for one in labels) or len(set(labels)) < len(labels):

@@ -114,3 +114,11 @@ def test_the_planner_picks_by_domain_and_epsilon_and_says_why():
     assert isinstance(private.protocol, local.HadamardResponse)
     assert isinstance(short.protocol, local.HadamardResponse)
     assert len(large.considered) == 5
+
+
+def test_a_range_from_zero_is_a_domain_and_no_other_range_is() -> None:
+    protocol = local.HadamardResponse(epsilon=1, domain=range(100))
+    assert protocol.domain == local.HadamardResponse(epsilon=1, domain=100).domain
+    for other in (range(1, 100), range(0, 100, 2)):
+        with pytest.raises(InputError, match="domain is of type range"):
+            local.HadamardResponse(epsilon=1, domain=other)
