@@ -178,7 +178,7 @@ class Promise:
         kept = 1 - math.exp(-self.epsilon) * max(0.0, 1 - without - self.delta)
         if self.mu is None or not 0 < without < 1:
             return min(1.0, grown, kept)
-        return min(grown, kept, _NORMAL.cdf(_NORMAL.inv_cdf(without) + self.mu))
+        return min(grown, kept, max(without, _NORMAL.cdf(_NORMAL.inv_cdf(without) + self.mu)))
 
     def of_measured(self, hits: int, n: int) -> float:
         """`of_event` where the rate without was measured, by `n` trials.

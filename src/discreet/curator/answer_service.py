@@ -152,11 +152,12 @@ class AnswerService:
         """Price an order, from public facts."""
         names = sorted(unpriced.tables)
         dataset, tables = self._dataset_of(names), self._data_store.tables
-        if self._sound[0] is not tables:
-            self._sound = tables, set()
-        for name in set(names) - self._sound[1]:  # it may have been added before this was refused
+        sound = self._sound
+        if sound[0] is not tables:
+            sound = self._sound = tables, set()
+        for name in set(names) - sound[1]:  # it may have been added before this was refused
             check_people(tables, tables.tables[name])
-            self._sound[1].add(name)
+            sound[1].add(name)
         touched, retired = self._ledger.standing(dataset, analyst)  # retired: files may be gone
         number = _version_asked(unpriced.as_of, tables.data_version(dataset), dataset)
         used = self._data_store.check(names, number, files=not retired)

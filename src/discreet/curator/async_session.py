@@ -181,18 +181,28 @@ class AsyncSession:
             return None
         found = self._ledger.find(sequence, told=self.caller)
         inside = self.curator.datasets()
-        return found if found is not None and found.order.dataset in inside else None
+        return self.seen(found) if found is not None and found.order.dataset in inside else None
+
+    def seen(self, filed: ChargedOrder, text: str | None = None) -> ChargedOrder:
+        """A charge as the caller may see it: of one that others asked first, with their own text.
+
+        Why: texts that mean the same may differ in comments and names, which are nobody else's.
+        """
+        if self.caller is None or filed.order.analyst == self.caller:
+            return filed
+        return replace(filed, order=replace(filed.order, asked=text))
 
     def share(self, filed: ChargedOrder) -> float | None:
-        """The share of a budget that a charge takes; None where no account has a cap."""
-        order = filed.order
-        return budget_share(self._ledger.touched(order.dataset, order.analyst), order.prices)
+        """The share of the caller's budget that a charge takes; None where no account has a cap."""
+        order, analyst = filed.order, self.caller or filed.order.analyst
+        return budget_share(self._ledger.touched(order.dataset, analyst), order.prices)
 
     def newest(self, *, before: int = NEWEST, limit: int = 100) -> tuple[ChargedOrder, ...]:
         """Past questions, newest first."""
-        return self._ledger.asked(
+        found = self._ledger.asked(
             self.curator.datasets(), analyst=self.caller, before=before, limit=limit
         )
+        return tuple(map(self.seen, found))
 
     def release(self, sequence: int) -> BaseRelease | None:
         """The stored answer of a charge; of a standing question what is stored so far."""

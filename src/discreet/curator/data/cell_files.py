@@ -21,8 +21,10 @@ _PLACE: Final = re.compile(rb"\br\s*=\s*[\"']([A-Za-z]{0,9})([0-9]{1,18})[\"']")
 Choose = Callable[[Path, Sequence[str]], str]
 
 
-def read_workbook(path: Path, choose: Choose) -> tuple[list[str], list[list[str | None]]]:
-    """The names of all sheets, and the cells of the one that is chosen."""
+def read_workbook(
+    path: Path, choose: Choose, *, titled: bool
+) -> tuple[list[str], list[list[str | None]]]:
+    """Names of all sheets, and the cells of the chosen one; `titled` skips lines above names."""
     try:
         from python_calamine import CalamineError, CalamineWorkbook  # noqa: PLC0415 - an extra
     except ImportError:
@@ -38,6 +40,8 @@ def read_workbook(path: Path, choose: Choose) -> tuple[list[str], list[list[str 
         rows = book.get_sheet_by_name(choose(path, names)).to_python(skip_empty_area=True)
     except CalamineError:
         raise ValueError from None
+    while titled and len(rows) > 1 and sum(one != "" for one in rows[0]) == 1 < len(rows[0]):
+        rows = rows[1:]
     timed = {i for row in rows for i, cell in enumerate(row) if isinstance(cell, dt.datetime)}
     cells = [[_cell(cell, timed=i in timed) for i, cell in enumerate(row)] for row in rows]
     return names, cells

@@ -374,9 +374,8 @@ def _batches(
 
 def _workbook(path: Path, reading: Reading, choose: Choice) -> Source:
     """A sheet of an Excel file."""
-    names, cells = read_workbook(path, choose)
-    while len(cells) > 1 and sum(cell is not None for cell in cells[0]) == 1 < len(cells[0]):
-        cells = cells[1:]  # a title above the table
+    titled = reading.header is not False and reading.names is None
+    names, cells = read_workbook(path, choose, titled=titled)
     first = [cell or "" for cell in cells[0]] if cells else []
 
     def table(columns: list[str], now: Reading, _: list[int]) -> pa.Table:

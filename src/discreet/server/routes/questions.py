@@ -111,7 +111,7 @@ def place(
         del receipt  # and the answer with it: it is read again when it is its turn
         return look(sequence, request, caller, accept)
     release = asking_of(request, caller).pursued(receipt, waits=waits)
-    return _told(window, receipt, release, caller, accept, offer.share, stored=receipt.release)
+    return _told(window, receipt, release, caller, accept, offer, stored=receipt.release)
 
 
 @router.get("/queries/{charge}", responses=TELLS, response_class=Response)
@@ -141,7 +141,7 @@ def remeasure(
     receipt = window.charge(offer)
     fresh = asking.pursued(receipt, waits=True)
     merged = None if fresh is None else window.merged(receipt.order, as_table(fresh), caller.name)
-    return _told(window, receipt, merged, caller, accept, offer.share)
+    return _told(window, receipt, merged, caller, accept, offer)
 
 
 @router.delete("/queries/{charge}", status_code=204, response_class=Response)
@@ -165,12 +165,12 @@ def _told(
     release: BaseRelease | None,
     caller: Caller,
     accept: str | None,
-    share: float | None,
+    offer: Offer[PlannedOrder],
     *,
     stored: bytes | None = None,
 ) -> Response:
     filed = None if release is None else receipt.filed or window.find(receipt.sequence)
     if release is None or filed is None:  # and the ledger, which may be stuck, is not asked
         return pending(receipt.sequence)
-    new = receipt.state is State.CHARGED
-    return tell(release, filed, caller, accept, charged=new, share=share, stored=stored)
+    new, filed = receipt.state is State.CHARGED, window.seen(filed, offer.asked)
+    return tell(release, filed, caller, accept, charged=new, share=offer.share, stored=stored)
