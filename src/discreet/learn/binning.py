@@ -47,8 +47,8 @@ class FeatureBins:
     def even(self, feature: int) -> tuple[float, float] | None:
         """Where the bins of a feature begin and how wide each is, where arithmetic finds them.
 
-        None where edges are few or not exactly equidistant, or so near each other for their size
-        that a quotient could be more than one bin off.
+        None where edges are few or not exactly equidistant, so near each other for their size
+        that a quotient could be more than one bin off, or where a quotient could overflow.
         """
         edges = self.edges[feature]
         many = len(edges) + 1
@@ -56,7 +56,7 @@ class FeatureBins:
             return None
         low, high = self.ends[feature]
         step = (high - low) / many
-        fine = step >= max(abs(low), abs(high)) * 2.0**-40
+        fine = 2.0**-900 < step < 2.0**900 and step >= max(abs(low), abs(high)) * 2.0**-40
         found = fine and np.array_equal(edges, np.arange(1, many) * step + low)
         return (low, step) if found else None
 

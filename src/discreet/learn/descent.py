@@ -156,4 +156,4 @@ class Descent:
             theta = np.clip(theta + speed, -_LARGEST, _LARGEST)
             if 2 * step >= self.steps:
                 late.append(theta)
-        return np.asarray(np.mean(late, axis=0))
+        return np.asarray(np.mean(late or [theta], axis=0))

@@ -291,4 +291,8 @@ def read_bounds(bounds: Any, features: int, name: str = "bounds") -> tuple[Float
     low, high = np.array(exact, dtype=np.float64).reshape(features, 2).T
     if not np.all(low < high):
         raise InputError(f"{name} are out of order", why="low < high", fix="swap them")
+    if np.any(high / 2 - low / 2 > np.finfo(np.float64).max / 2):
+        raise InputError(
+            f"{name} are too wide", why="their distance overflows", fix="pass narrower ones"
+        )
     return low.copy(), high.copy()

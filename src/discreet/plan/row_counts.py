@@ -32,8 +32,9 @@ def row_counts(relation: rel.Relation) -> Mapping[str, Range | None]:
             rows = _stated(below)
             ranges = ((one.name, one.summary, _range(one, below, rows)) for one in aggregates)
             return {name: of for name, summary, of in ranges if summary in _COUNTS}
-        case rel.JoinPerson(left, right):  # values beside rows, whatever rows meet
-            return {**row_counts(left), **row_counts(right)}
+        case rel.JoinPerson(left, right):  # values beside rows, or NULL where no rows meet
+            both = {**row_counts(left), **row_counts(right)}
+            return {name: of and _NullableRange(of.low, of.high) for name, of in both.items()}
         case rel.PersonWindow(below, columns):
             rows = _stated(below)
             added = (one for one in columns if one.function in _COUNTS)
@@ -52,8 +53,8 @@ def row_counts(relation: rel.Relation) -> Mapping[str, Range | None]:
 
 
 @dataclass(frozen=True, slots=True)
-class _SumRange(Range):
-    """The range of a sum, which may be NULL too."""
+class _NullableRange(Range):
+    """The range of a value that may be NULL too: a sum, or a count beside rows without a match."""
 
 
 def _range(
@@ -68,7 +69,7 @@ def _range(
         return None
     ends = [min(0, rows * of.range.low), max(0, rows * of.range.high)]
     low, high = (float(end) if of.kind is Kind.REAL else int(end) for end in ends)
-    return _SumRange(low, high) if max(-low, high) < LARGEST_SUM else None
+    return _NullableRange(low, high) if max(-low, high) < LARGEST_SUM else None
 
 
 def _stated(relation: rel.Relation) -> int | None:
@@ -106,13 +107,13 @@ def hold_counts(aggregate: Aggregate, counts: Mapping[str, Range | None]) -> Agg
 
 
 def _held(argument: Expression, counts: Mapping[str, Range | None]) -> Expression:
-    """LEAST passes over NULL, which a sum of no values stays."""
+    """LEAST passes over NULL, which has to stay NULL."""
     of = counts.get(counted_column(argument) or "")
     if of is None:
         return argument
     kind = Kind.INTEGER if isinstance(of.high, int) and isinstance(of.low, int) else Kind.REAL
     least: Expression = Call(Function.LEAST, (argument, Literal(of.high, kind)))
-    if not isinstance(of, _SumRange):
+    if not isinstance(of, _NullableRange):
         return least
     least = Call(Function.GREATEST, (least, Literal(of.low, kind)))
     return Case(((Call(Function.IS_NULL, (argument,)), Literal(None, kind)),), least)

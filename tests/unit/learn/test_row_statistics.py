@@ -11,7 +11,7 @@ from discreet.learn.binning import BinCounts, equal_bins, fine_cells, private_bi
 from discreet.learn.class_totals import ClassTotals
 from discreet.learn.cluster import ClusterTotals
 from discreet.learn.descent import Link, LinkGradient
-from discreet.learn.design import FeatureTotals, NormCounts, RowTotals, Scaling
+from discreet.learn.design import FeatureTotals, NormCounts, RowTotals, Scaling, read_bounds
 from discreet.learn.moments import LogisticCurvature, SecondMoments
 from discreet.learn.noisy_sums import NoisySums
 from discreet.learn.rows import FULL, Chunk, exact_dot, exact_product, rows_of, weights_of
@@ -255,3 +255,21 @@ def test_batches_cost_what_the_one_asked_most_costs():
     ]:
         sums.sums(statistic, tenth, batch)
         assert sums.spent == spent * tenth
+
+
+@pytest.mark.parametrize("ends", [(0.0, 1e-307), (0.0, 5e-324), (0.0, 1e308), (-1.0, 1.0)])
+def test_every_value_has_a_bin_however_narrow_or_wide_the_bounds_are(ends):
+    """A quotient that overflowed raised for some values: a fit failed because of one person."""
+    low, high = (np.array([end]) for end in ends)
+    values = [0.0, *ends, np.nan, np.inf, -np.inf, 1e308, -1e308, 40.0, 1e-308, sum(ends) / 2]
+    bins = equal_bins(low, high, [256])
+    found = bins.places(np.array(values)[:, None]).ravel()
+    expected = np.searchsorted(bins.edges[0], values, side="right")
+    expected[3] = 256
+
+    assert found.tolist() == expected.tolist()
+
+
+def test_bounds_whose_distance_overflows_are_refused():
+    with pytest.raises(InputError, match="too wide"):
+        read_bounds((-1e308, 1e308), 1)

@@ -144,6 +144,22 @@ def test_the_answer_says_what_a_sum_of_one_person_is_held_to():
     assert "t of one person is held to 0 .. 10, as the limits state" in answer.notes
 
 
+def test_a_count_beside_people_without_rows_is_null_and_not_the_limit():
+    """LEAST(NULL, 5) is 5: people who had no visits were averaged as if they had five."""
+    people = pa.table({"who": range(400)})
+    visits = pa.table({"who": range(100)})
+    curator = dp.Curator.in_memory()
+    budget = dp.Budget(epsilon=100, delta=1e-6)
+    curator.add("patients", people, unit="who", budget=budget, limits=dp.Limits(1, 1))
+    curator.add("visits", visits, unit="who", dataset="patients", limits=dp.Limits(1, 5))
+    counts = "(SELECT who, COUNT(*) AS c FROM visits GROUP BY who)"
+    text = f"SELECT AVG(c) AS m, SUM(c) AS s FROM patients LEFT JOIN {counts} USING (who)"  # noqa: S608 - ours
+    answer = curator.sql(text, epsilon=30)
+
+    assert answer.table["m"].to_pylist() == [pytest.approx(1, abs=0.2)]
+    assert answer.table["s"].to_pylist() == [pytest.approx(100, abs=20)]
+
+
 # --- without limits -------------------------------------------------------------------------------
 
 BY_ROWS = {
