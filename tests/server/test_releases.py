@@ -180,3 +180,23 @@ def test_a_question_that_failed_is_told_as_that_wherever_its_answer_is_looked_fo
     assert (listed["failed"], listed["released"]) == (True, False)
     assert [(one.status, one.error) for one in again] == [(503, first.error)] * 2
     assert "Bob" not in str(first.error)
+
+
+def test_who_shares_an_answer_sees_neither_the_comments_nor_the_share_of_who_asked_first(app_state):
+    curator, server, *_ = app_state
+    curator.grant("dora", "visits", dp.Budget(epsilon=1, delta=1e-6))
+    text = f"{COUNT} WHERE amount < 77"
+    first = f"{text} -- before the layoffs"
+    curator.as_analyst("dora").sql(first, epsilon=0.1)
+    token = server.token("emil", "analyst")
+    asked = {"sql": f"{text}  /* mine */", "epsilon": 0.1}
+    told = server.post("/v1/queries", json=asked, token=token).json()
+    again = server.get(f"/v1/queries/{told['id']}", token=token).json()
+    listed = server.get("/v1/releases", token=token).json()
+    python = server.get(f"/v1/releases/{told['id']}?format=python", token=token)
+
+    assert not told["charged"]
+    assert told["sql"] == asked["sql"]
+    assert {again["sql"], listed[0]["sql"]} == {text}
+    assert b"layoffs" not in python.body
+    assert again["budget_share"] == told["budget_share"] < 0.02

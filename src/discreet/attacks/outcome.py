@@ -134,6 +134,10 @@ class Promise:
             )
         if self.mu is not None and not 0 <= self.mu < math.inf:
             raise InputError(f"mu is {self.mu}", why="it bounds a loss", fix="pass mu >= 0")
+        if self.mu is not None and self.epsilon is None:
+            raise InputError(
+                "mu without epsilon", why="mu sharpens a bound", fix="pass epsilon and delta too"
+            )
         if not 0 <= self.delta <= 1:
             raise InputError(
                 f"delta is {self.delta}", why="it is a probability", fix="keep it in [0, 1]"

@@ -30,6 +30,7 @@ from discreet.curator.pricing import Offer, Terms
 from discreet.curator.release_schedule import AT_ONCE, ReleaseSchedule
 from discreet.curator.remeasure import explain_offer, merge, told_before
 from discreet.plan.query import Query
+from discreet.sql.reader.parse import without_comments
 from discreet.workload.online import OnlineState
 
 if TYPE_CHECKING:
@@ -184,13 +185,14 @@ class AsyncSession:
         return self.seen(found) if found is not None and found.order.dataset in inside else None
 
     def seen(self, filed: ChargedOrder, text: str | None = None) -> ChargedOrder:
-        """A charge as the caller may see it: of one that others asked first, with their own text.
+        """A charge as the caller may see it: without comments of others who asked it first.
 
-        Why: texts that mean the same may differ in comments and names, which are nobody else's.
+        `text` is the caller's own, where it is known.
         """
-        if self.caller is None or filed.order.analyst == self.caller:
+        asked = filed.order.asked
+        if self.caller is None or asked is None or filed.order.analyst == self.caller:
             return filed
-        return replace(filed, order=replace(filed.order, asked=text))
+        return replace(filed, order=replace(filed.order, asked=text or without_comments(asked)))
 
     def share(self, filed: ChargedOrder) -> float | None:
         """The share of the caller's budget that a charge takes; None where no account has a cap."""

@@ -48,7 +48,7 @@ def present(
     return Release(
         table=shown,
         half_widths=half_widths,
-        how=how,
+        how=dict(sorted(how.items())),
         price=price,
         guarantee=compose([cost.guarantee for cost in costs]),
         costs=costs,

@@ -91,6 +91,16 @@ def _tokens(text: str) -> list[Token]:
         ) from None
 
 
+def without_comments(text: str) -> str:
+    """A question as it was written, but for its comments."""
+    tokens, kept, end = _tokens(text), [], 0
+    for token in tokens:
+        gap = text[end : token.start]
+        kept += [gap if not gap.strip() else " ", text[token.start : token.end + 1]]
+        end = token.end + 1
+    return "".join(kept).strip()
+
+
 def _check_tokens(text: str, tokens: list[Token]) -> None:
     if not tokens:
         what = Refusal("syntax", "the question is empty", "there is nothing to answer", _EXAMPLE)
