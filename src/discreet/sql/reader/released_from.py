@@ -45,13 +45,14 @@ def pivoted_select(
     syntax.part(node, "pivot_column_naming")
     subject, group = syntax.part(listed[0], "this"), syntax.part(node, "group")
     named = {c.name.lower() for one in (subject, *asked) for c in one.find_all(exp.Column)}
-    keys = [
+    keys: list[Node] = [
         exp.column(exp.to_identifier(n, quoted=True)) for n in columns if n.lower() not in named
     ]
     keys = syntax.parts(group, "expressions") if group is not None else keys
-    if group is not None and not all(isinstance(key, exp.Column) for key in keys or [None]):
+    listing = group is None or (bool(keys) and group.args.get("all") is None)  # DISTINCT is False
+    if not listing or not all(isinstance(key, exp.Column) for key in keys):
         raise syntax.refuse(group, _PIVOT_GROUP)
-    selected = [key.copy() for key in keys]
+    selected: list[Node] = [key.copy() for key in keys]
     for value in values:
         literal = value.this if isinstance(value, exp.PivotAlias) else value
         negative = isinstance(literal, exp.Neg)
@@ -122,6 +123,8 @@ def join_answers(
 ) -> tuple[Program, list[Visible]]:
     """JOIN of two answers: on any condition over both."""
     side, kind = (str(syntax.part(node, part) or "").upper() for part in ("side", "kind"))
+    if str(node.args.get("method") or "").upper() == "NATURAL":
+        raise syntax.refuse(node, _NATURAL)
     if kind not in {"", "INNER", "OUTER", "CROSS"} or side not in {"", "LEFT", "RIGHT", "FULL"}:
         raise syntax.refuse(node, _JOIN)
     (first, ours), (second, theirs) = left, right
@@ -219,6 +222,12 @@ _JOIN = Refusal(
     "a join of answers that is not INNER, LEFT, RIGHT, FULL ... ON, or CROSS",
     "answers are joined on conditions",
     "write JOIN ... ON a.city = b.city",
+)
+_NATURAL = Refusal(
+    "join",
+    "a NATURAL join of answers",
+    "which columns of answers are equal has to be written out",
+    "write JOIN ... USING (city)",
 )
 _UNION_ORDER = Refusal(
     "clause",
