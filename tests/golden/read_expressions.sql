@@ -223,7 +223,7 @@ GROUP BY 1, 2
 
 SELECT COUNT(*) FROM visits WHERE seen - day > INTERVAL '2 hours' AND INTERVAL 3 MONTH >= seen - day
 -- scan visits
--- filter ((seen::TIMESTAMP > ADD_SECONDS(day::TIMESTAMP, 7200)) and (seen::TIMESTAMP <= ADD_SECONDS(day::TIMESTAMP, 7776000)))
+-- filter (COALESCE((seen::TIMESTAMP > ADD_SECONDS(day::TIMESTAMP, 7200)), case[(IS_NULL(seen::TIMESTAMP) or IS_NULL(day::TIMESTAMP)) -> None:BOOLEAN; else (0 > 7200)]) and COALESCE((seen::TIMESTAMP <= ADD_SECONDS(day::TIMESTAMP, 7776000)), case[(IS_NULL(seen::TIMESTAMP) or IS_NULL(day::TIMESTAMP)) -> None:BOOLEAN; else (0 <= 7776000)]))
 -- aggregate count := COUNT(*)
 -- output count
 
@@ -235,7 +235,7 @@ SELECT COUNT(*) FROM visits WHERE EXTRACT(YEAR FROM AGE(DATE '2025-01-01', day))
 
 SELECT COUNT(*) FROM visits WHERE DATE_DIFF('minute', day, seen) > 5 AND EPOCH(seen - day) > 7
 -- scan visits
--- filter (((((((seen::DATE - day::DATE) * 24) + (HOUR(seen) - HOUR(day))) * 60) + (MINUTE(seen) - MINUTE(day))) > 5) and (((((((((seen::TIMESTAMP::DATE - datetime.date(1970, 1, 1)) * 24) + HOUR(seen::TIMESTAMP)) * 60) + MINUTE(seen::TIMESTAMP)) * 60) + SECOND(seen::TIMESTAMP)) - (((((((day::TIMESTAMP::DATE - datetime.date(1970, 1, 1)) * 24) + HOUR(day::TIMESTAMP)) * 60) + MINUTE(day::TIMESTAMP)) * 60) + SECOND(day::TIMESTAMP))) > 7))
+-- filter (((((((seen::DATE - day::DATE) * 24) + (HOUR(seen) - HOUR(day))) * 60) + (MINUTE(seen) - MINUTE(day))) > 5) and ((((((((((seen::TIMESTAMP::DATE - datetime.date(1970, 1, 1)) * 24) + HOUR(seen::TIMESTAMP)) * 60) + MINUTE(seen::TIMESTAMP)) * 60) + SECOND(seen::TIMESTAMP)) - (((((((day::TIMESTAMP::DATE - datetime.date(1970, 1, 1)) * 24) + HOUR(day::TIMESTAMP)) * 60) + MINUTE(day::TIMESTAMP)) * 60) + SECOND(day::TIMESTAMP))) + (((MICROSECOND(seen::TIMESTAMP) % 1000000) - (MICROSECOND(day::TIMESTAMP) % 1000000)) / 1000000)) > 7))
 -- aggregate count := COUNT(*)
 -- output count
 

@@ -304,6 +304,34 @@ SELECT * FROM visits PIVOT (COUNT(*) AS n FOR city IN ('Haifa' AS h, 'Austin') G
 -- output h_n
 -- output Austin_n
 
+SELECT * FROM (SELECT urgent, age > 9 AS old FROM visits) AS t(old, urgent) PIVOT (COUNT(*) FOR urgent IN (TRUE))
+-- scan visits
+-- project urgent, old := (age > 9)
+-- key old := urgent
+-- aggregate true := COUNT(*) where (old = True)
+-- output old
+-- output true
+
+SELECT p.x, p.Haifa, Austin FROM visits PIVOT (AVG(cost) FOR city IN ('Austin', 'Haifa') GROUP BY urgent) AS p(x, Haifa, Austin)
+-- scan visits
+-- key urgent
+-- aggregate Austin := MEAN(cost) where (city = 'Austin')
+-- aggregate Haifa := MEAN(cost) where (city = 'Haifa')
+-- output x := urgent
+-- output Haifa := Austin
+-- output Austin := Haifa
+
+SELECT * FROM visits PIVOT (COUNT(*) FOR cost IN (-3, -4 AS four, 3) GROUP BY urgent)
+-- scan visits
+-- key urgent
+-- aggregate -3 := COUNT(*) where (cost = -3)
+-- aggregate four := COUNT(*) where (cost = -4)
+-- aggregate 3 := COUNT(*) where (cost = 3)
+-- output urgent
+-- output -3
+-- output four
+-- output 3
+
 SELECT region, COUNT(*) FROM (SELECT city AS name FROM visits) NATURAL JOIN cities GROUP BY region
 -- scan visits
 -- project name := city

@@ -281,6 +281,9 @@ FUNCTIONS = {
     Function.HOUR: clock("hour"),
     Function.MINUTE: clock("minute"),
     Function.SECOND: clock("second"),
+    Function.MICROSECOND: lambda _, x: (
+        x.second * 1_000_000 + x.microsecond if isinstance(x, dt.datetime) else 0
+    ),
     Function.WEEK: lambda _, x: x.isocalendar().week,
     Function.WEEKDAY: lambda _, x: x.isoweekday(),
     Function.YEARDAY: lambda _, x: x.timetuple().tm_yday,

@@ -223,6 +223,8 @@ class SparkDialect(Dialect):
 
     def part(self, function: Function, text: str) -> str:
         """A part of a date; of a DATE as of its midnight."""
+        if function is Function.MICROSECOND:
+            return f"CAST(extract(SECOND FROM CAST({text} AS TIMESTAMP_NTZ)) * 1000000 AS BIGINT)"
         name = _PARTS.get(function, function.value)
         return f"CAST(floor(extract({name} FROM CAST({text} AS TIMESTAMP_NTZ))) AS BIGINT)"
 

@@ -117,6 +117,7 @@ PARTS: dict[Function, Range] = {
     Function.HOUR: Range(0, 23),
     Function.MINUTE: Range(0, 59),
     Function.SECOND: Range(0, 59),
+    Function.MICROSECOND: Range(0, 59_999_999),
     Function.WEEK: Range(1, 53),
     Function.WEEKDAY: Range(1, 7),
     Function.YEARDAY: Range(1, 366),

@@ -86,6 +86,7 @@ class Function(Enum):
     HOUR = "hour"
     MINUTE = "minute"
     SECOND = "second"  # whole ones
+    MICROSECOND = "microsecond"  # since the beginning of the minute
     WEEK = "week"  # of ISO 8601: 1 to 53; week 1 holds the first Thursday of the year
     WEEKDAY = "isodow"  # Monday is 1, Sunday is 7
     YEARDAY = "doy"

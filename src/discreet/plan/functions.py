@@ -198,7 +198,7 @@ def _part(call: Call, operands: Sequence[Type]) -> ResultType:
     return ResultType(Type(Kind.INTEGER, of.nullable, years, keys))
 
 
-_CLOCK = {Function.HOUR, Function.MINUTE, Function.SECOND}
+_CLOCK = {Function.HOUR, Function.MINUTE, Function.SECOND, Function.MICROSECOND}
 
 
 def _bucket(call: Call, operands: Sequence[Type]) -> ResultType:
@@ -311,6 +311,7 @@ RULES: dict[Function, Rule] = {
     Function.HOUR: _part,
     Function.MINUTE: _part,
     Function.SECOND: _part,
+    Function.MICROSECOND: _part,
     Function.WEEK: _part,
     Function.WEEKDAY: _part,
     Function.YEARDAY: _part,

@@ -294,15 +294,18 @@ class Aggregates(CallReader):
         measured = node.this if isinstance(node, exp.Filter) else node
         columns, read = measured.find_all(exp.Column, exp.Subquery), self._reader.checked
         column = next(c for c in columns if counted_column(read(c)) in self._counts)
-        of = self._reader.types[counted_column(read(column)) or ""]
+        value = read(column)
+        of = self._reader.types[counted_column(value) or ""]
         select, text = measured.find_ancestor(exp.Select) or measured, self._syntax.text
         alike = (c for one in select.expressions for c in one.find_all(type(column)) if c == column)
-        count = isinstance(column, exp.Subquery) or not of.nullable
+        count = not isinstance(value, Column) or not of.nullable  # COALESCE(n, 0), or never NULL
         for start, end in sorted({self._syntax.place(one) for one in alike}, reverse=True):
             at = text.rfind("(", 0, start) if isinstance(column, exp.Subquery) else start
             last = text.find(")", end) + 1 if at < start else end
             most = f"LEAST({text[at:last]}, {50 if count else 1000})"
             most = f"GREATEST({most}, -1000)" if of.range is None and not count else most
+            if not count:  # LEAST and GREATEST leave NULL out, and a sum of no rows is NULL
+                most = f"CASE WHEN {text[at:last]} IS NOT NULL THEN {most} END"
             text = text[:at] + most + text[last:]
         return Refusal(
             "unbounded_count",

@@ -197,10 +197,14 @@ def _matches(*, whole: bool) -> Rule:
             texts = (found[2] or found[3]).split("|")
         elif _ALTERNATIVES.fullmatch(pattern):
             texts = pattern.split("|")
-        elif (at_places := _by_place(pattern, operand, whole=whole)) is not None:
-            return at_places
         else:
-            raise syntax.refuse(node, _REGULAR)
+            try:
+                at_places = _by_place(pattern, operand, whole=whole)
+            except re.error:
+                raise syntax.refuse(node, _RANGE) from None
+            if at_places is None:
+                raise syntax.refuse(node, _REGULAR)
+            return at_places
         tests = [Like(operand, _like(one, start=start, end=end), "!") for one in texts]
         return tests[0] if len(tests) == 1 else Call(Function.OR, tuple(tests))
 
@@ -208,7 +212,7 @@ def _matches(*, whole: bool) -> Rule:
 
 
 _ONE = r"\[(?:[A-Za-z0-9]-[A-Za-z0-9]|[A-Za-z0-9_ ])+\]|\\d|[A-Za-z0-9_ -]|\\[^A-Za-z0-9]"
-_PLACES = re.compile(rf"(\^?)((?:(?:{_ONE})(?:\{{[1-9]\}})?)+)(\+?)(\$?)")
+_PLACES = re.compile(rf"(\^?)((?:(?:{_ONE})(?:\{{[1-9]\}})?)+)((?<!\{{[1-9]\}})\+)?(\$?)")
 _PLACE = re.compile(rf"({_ONE})(?:\{{(\d)\}})?")
 
 
@@ -264,6 +268,12 @@ _REGULAR = Refusal(
     "a regular expression that is more than texts, alternatives, anchors and single characters",
     "one row could take long to match, and engines disagree on classes and repetitions",
     "use LIKE, where % is any text and _ any character, or '^(flu|cold)', or '^[A-C][0-9]{2}'",
+)
+_RANGE = Refusal(
+    "pattern",
+    "a range of characters in a regular expression ends before it begins",
+    "no character is in it",
+    "write the smaller character first, as in '^[A-Z]'",
 )
 COMPOSED: dict[type[Node], Rule] = {
     exp.TimeToStr: _formatted(_STRFTIME, r"[^%]"),

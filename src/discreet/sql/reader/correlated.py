@@ -28,7 +28,9 @@ _COUNTS = (exp.Count, exp.CountIf)
 
 def correlated_value(rows: "Lookups", node: Node) -> Expression:
     """The value of a subquery for each row, as a column of the rows."""
-    select = node.unnest()
+    select = node
+    while isinstance(select, exp.Subquery):
+        select = rows.syntax.part(select, "this")
     if not isinstance(select, exp.Select) or len(select.expressions) != 1:
         raise rows.syntax.refuse(node, _SHAPE)
     if any(select.args.get(part) for part in _PARTS) or not has_aggregate(select.expressions[0]):
@@ -44,7 +46,7 @@ def correlated_value(rows: "Lookups", node: Node) -> Expression:
     found = rows.tables.rows(inner, _PERSON)
     reader = rows.reader("a subquery")
     outer = [reader.checked(there) for _, there in pairs]
-    rows.syntax.read_as(node, inner)
+    rows.syntax.read_as([select], inner)
     visible = {Column(one.column): one for one in rows.columns}
     sides = zip(outer, found.columns, strict=False)  # the value is last, and equal to nothing
     whose = [

@@ -306,35 +306,34 @@ class RelationReader:
         raise self.syntax.refuse(node, what)
 
     def _source(self, node: Node, number: int) -> NamedRelation | Public | Answer:
-        """A table, a name from WITH, or a subquery, under its alias."""
+        """A table, a name from WITH, or a subquery, under its alias; PIVOT comes after that."""
         alias, renamed = self._alias(node)
         found: NamedRelation | Public | Answer
         match node:
             case exp.Table():
-                found = self._pivoted(node, self._table(self._table_word(node), alias))
-                return _renamed(self.syntax, found, renamed)
+                found = self._table(self._table_word(node), alias)
             case exp.Subquery():
-                found = self._pivoted(node, self.read(node))
-                name = alias.text if alias else f"(subquery {number})"
-                return _renamed(self.syntax, _known_as(found, name), renamed)
-        raise self.syntax.refuse(node, NODES.get(type(node).__name__, NODES["Values"]))
+                found = _known_as(self.read(node), alias.text if alias else f"(subquery {number})")
+            case _:
+                raise self.syntax.refuse(node, NODES.get(type(node).__name__, NODES["Values"]))
+        found = _renamed(self.syntax, found, renamed)
+        return self._pivoted(node, found, number) if node.args.get("pivots") else found
 
-    def _pivoted(self, node: Node, found: Source) -> Source | NamedRelation | Answer:
-        """A source of rows, and PIVOT after it: the same as a grouped SELECT from it."""
-        pivots = node.args.get("pivots") or []
-        if not pivots:
-            return found
+    def _pivoted(self, node: Node, found: Source, number: int) -> NamedRelation | Answer:
+        """PIVOT of a source of rows: a grouped SELECT from it, under the alias after it."""
+        pivots = self.syntax.parts(node, "pivots")
         if len(pivots) > 1 or isinstance(found, Public):
             raise self.syntax.refuse_clause(node, "pivots")
         if isinstance(found, Answer):
             self._impersonal(found, node)
         names = found.names if isinstance(found, Answer) else [c.name for c in found.columns]
-        select = pivoted_select(self.syntax, pivots[0], _PIVOTED, names)
-        self.syntax.part(node, "pivots")
+        select, used = pivoted_select(self.syntax, pivots[0], _PIVOTED, names)
         inner = replace(self, named=(*self.named, (_PIVOTED, found)))
         answer = inner.read(select)
-        self.syntax.read_as(pivots[0], select)
-        return answer
+        self.syntax.read_as(used, select)
+        alias, renamed = self._alias(pivots[0])
+        answer = _known_as(answer, alias.text if alias else f"(pivot {number})")
+        return _renamed(self.syntax, answer, renamed)
 
     def _alias(self, node: Node) -> tuple[Word | None, list[Word]]:
         alias = self.syntax.part(node, "alias")

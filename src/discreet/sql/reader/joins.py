@@ -91,6 +91,8 @@ def _kind(syntax: Syntax, node: Node, *, loose: bool) -> str:
     natural = str(syntax.part(node, "method") or "").upper()
     if natural not in {"", "NATURAL"}:
         raise syntax.refuse_clause(node, "method")
+    if natural and (node.args.get("on") or node.args.get("using")):
+        raise syntax.refuse(node, _NATURAL)
     if not (natural or node.args.get("on") or node.args.get("using") or loose):
         raise syntax.refuse(node, _CROSS)
     if side == "" and kind in {"", "INNER", "CROSS"}:
@@ -106,6 +108,14 @@ def is_loose(node: Node) -> bool:
     """Whether tables stand side by side, and WHERE says which rows meet."""
     bare = not any(node.args.get(part) for part in ("on", "using", "method", "side"))
     return bare and str(node.args.get("kind") or "").upper() in {"", "CROSS"}
+
+
+_NATURAL = Refusal(
+    "join",
+    "NATURAL JOIN with ON or USING",
+    "NATURAL says already which columns are equal: those of the same name",
+    "leave out NATURAL, or ON and USING",
+)
 
 
 class RowJoin:

@@ -29,29 +29,37 @@ from discreet.sql.reader.syntax import Node, Syntax, order_parts
 # --- PIVOT ----------------------------------------------------------------------------------------
 
 
-def pivoted_select(syntax: Syntax, node: Node, table: str, columns: Sequence[str]) -> exp.Select:
+def pivoted_select(
+    syntax: Syntax, node: Node, table: str, columns: Sequence[str]
+) -> tuple[exp.Select, list[Node]]:
     """PIVOT (AVG(cost) FOR city IN ('Austin', 'Haifa')) as SELECT: a column for each listed value.
 
     Each is the aggregate FILTER (WHERE city = 'Austin'). Rows are grouped by GROUP BY, or by the
-    columns that PIVOT does not name.
+    columns that PIVOT does not name. Also the parts of PIVOT that are copied into it.
     """
-    asked, listed = node.expressions, node.args.get("fields") or []
-    values = listed[0].expressions if len(listed) == 1 else []
-    known = (exp.Literal, exp.Boolean, exp.Neg)
-    if node.args.get("unpivot") or not asked or not values:
+    asked, listed = syntax.parts(node, "expressions"), syntax.parts(node, "fields")
+    values = syntax.parts(listed[0], "expressions") if len(listed) == 1 else []
+    if syntax.part(node, "unpivot") or not asked or not values:
         raise syntax.refuse(node, _PIVOT)
-    subject, group = listed[0].this, node.args.get("group")
+    derived = syntax.parts(node, "columns")  # names, by the parser, of the rest
+    syntax.part(node, "pivot_column_naming")
+    subject, group = syntax.part(listed[0], "this"), syntax.part(node, "group")
     named = {c.name.lower() for one in (subject, *asked) for c in one.find_all(exp.Column)}
-    keys = [
+    keys: list[Node] = [
         exp.column(exp.to_identifier(n, quoted=True)) for n in columns if n.lower() not in named
     ]
-    keys = group.expressions if group is not None else keys
-    selected = [key.copy() for key in keys]
+    keys = syntax.parts(group, "expressions") if group is not None else keys
+    listing = group is None or (bool(keys) and group.args.get("all") is None)  # DISTINCT is False
+    if not listing or not all(isinstance(key, exp.Column) for key in keys):
+        raise syntax.refuse(group, _PIVOT_GROUP)
+    selected: list[Node] = [key.copy() for key in keys]
     for value in values:
         literal = value.this if isinstance(value, exp.PivotAlias) else value
-        if not isinstance(literal, known):
+        negative = isinstance(literal, exp.Neg)
+        if not isinstance(literal.this if negative else literal, exp.Literal | exp.Boolean):
             raise syntax.refuse(value, _PIVOT)
         label = value.alias or (literal.name or literal.sql().lower())
+        label = f"-{label}" if negative and not value.alias else label
         where = exp.Where(this=exp.EQ(this=subject.copy(), expression=literal.copy()))
         for one in asked:
             call = exp.Filter(this=one.unalias().copy(), expression=where.copy())
@@ -59,7 +67,8 @@ def pivoted_select(syntax: Syntax, node: Node, table: str, columns: Sequence[str
             selected.append(exp.alias_(call, name, quoted=True))
     source = exp.From(this=exp.Table(this=exp.to_identifier(table, quoted=True)))
     by = exp.Group(expressions=[key.copy() for key in keys]) if keys else None
-    return exp.Select(expressions=selected, from_=source, group=by)
+    select = exp.Select(expressions=selected, from_=source, group=by)
+    return select, [subject, *asked, *values, *keys, *derived]
 
 
 # --- UNION ----------------------------------------------------------------------------------------
@@ -114,6 +123,8 @@ def join_answers(
 ) -> tuple[Program, list[Visible]]:
     """JOIN of two answers: on any condition over both."""
     side, kind = (str(syntax.part(node, part) or "").upper() for part in ("side", "kind"))
+    if str(node.args.get("method") or "").upper() == "NATURAL":
+        raise syntax.refuse(node, _NATURAL)
     if kind not in {"", "INNER", "OUTER", "CROSS"} or side not in {"", "LEFT", "RIGHT", "FULL"}:
         raise syntax.refuse(node, _JOIN)
     (first, ours), (second, theirs) = left, right
@@ -194,6 +205,12 @@ _PIVOT = Refusal(
     "the columns of an answer have to be known before it is priced",
     "write PIVOT (SUM(n) FOR city IN ('Austin', 'Haifa')) after a subquery",
 )
+_PIVOT_GROUP = Refusal(
+    "pivot",
+    "GROUP BY inside PIVOT that does not list columns",
+    "each row of the answer has to stand for values of columns",
+    "list them, or leave GROUP BY out for all columns that PIVOT does not name",
+)
 _CROSS = Refusal(
     "join",
     "three answers stand beside each other without columns that are equal",
@@ -205,6 +222,12 @@ _JOIN = Refusal(
     "a join of answers that is not INNER, LEFT, RIGHT, FULL ... ON, or CROSS",
     "answers are joined on conditions",
     "write JOIN ... ON a.city = b.city",
+)
+_NATURAL = Refusal(
+    "join",
+    "a NATURAL join of answers",
+    "which columns of answers are equal has to be written out",
+    "write JOIN ... USING (city)",
 )
 _UNION_ORDER = Refusal(
     "clause",

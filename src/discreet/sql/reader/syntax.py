@@ -11,7 +11,7 @@ answer another question.
 """
 
 import datetime as dt
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 from sqlglot import exp
@@ -83,11 +83,11 @@ class Syntax:
                 if value not in (None, False, []) and (id(node), name) not in self._read:
                     raise self.refuse_clause(node, name)
 
-    def read_as(self, node: Node, other: Node) -> None:
-        """Take a node as read by what was read in its place: the same parts, in another order."""
+    def read_as(self, nodes: Iterable[Node], other: Node) -> None:
+        """Take nodes as read by what was read in their place, which holds a copy of each."""
         self.finish(other)
         self._kept.append(other)  # so that no other node gets its id
-        for part in node.walk():
+        for part in (part for node in nodes for part in node.walk()):
             self._read.update((id(part), name) for name in part.args)
 
     def refuse_clause(self, node: Node, name: str) -> QueryRefused:

@@ -145,10 +145,19 @@ def read_longer(
         months = Call(Function.MULTIPLY, (months, Literal(30, Kind.INTEGER)))
         age = reader.call(between, Function.ADD, months, rest)
         return Call(function, (age, _amount(reader, length, days)))
-    later, earlier = _ends(reader, between, length)
-    seconds = _SECONDS[unit] if days is None else days * 86_400
-    moved = reader.call(length, Function.ADD_SECONDS, earlier, _amount(reader, length, seconds))
-    return Call(function, (later, moved))
+    if not isinstance(between, exp.Sub):
+        raise reader.syntax.refuse(length, ALONE)
+    ends = _ends(reader, between, length)
+    if len(ends) == 1:
+        raise reader.syntax.refuse(length, _OF_DATES)
+    later, earlier = ends
+    amount = _amount(reader, length, _SECONDS[unit] if days is None else days * 86_400)
+    moved = reader.call(length, Function.ADD_SECONDS, earlier, amount)
+    # A moment outside the calendar is further away than the two can be from each other.
+    further = Call(function, (Literal(0, Kind.INTEGER), amount))
+    unknown = Call(Function.OR, tuple(Call(Function.IS_NULL, (end,)) for end in ends))
+    missing = (unknown, Literal(None, Kind.BOOLEAN))
+    return Call(Function.COALESCE, (Call(function, (later, moved)), Case((missing,), further)))
 
 
 def _bare(reader: "ExpressionReader", node: Node) -> Node:
@@ -157,17 +166,19 @@ def _bare(reader: "ExpressionReader", node: Node) -> Node:
     return node
 
 
-def _ends(reader: "ExpressionReader", node: Node, at: Node) -> tuple[Expression, Expression]:
-    """The two timestamps of a difference; of two dates it is a number of days, and no interval."""
-    if not isinstance(node, exp.Sub):
-        raise reader.syntax.refuse(at, ALONE)
+def _ends(reader: "ExpressionReader", node: Node, at: Node) -> tuple[Expression, ...]:
+    """The two timestamps of a difference; the difference itself where it is not one of times.
+
+    Of two dates it is a number of days, and no interval.
+    """
     sides = [reader.syntax.part(node, part) for part in ("this", "expression")]
     ends = [reader.read(side) for side in sides]
     kinds = {reader.check(end, side).kind for end, side in zip(ends, sides, strict=True)}
-    if not kinds <= {Kind.DATE, Kind.TIMESTAMP} or kinds == {Kind.DATE}:
+    if not all(kind.is_time for kind in kinds):
+        return (reader.call(node, Function.SUBTRACT, *ends),)
+    if kinds == {Kind.DATE}:
         raise reader.syntax.refuse(at, _OF_DATES)
-    later, earlier = (reader.syntax.remember(Cast(end, Kind.TIMESTAMP), node) for end in ends)
-    return later, earlier
+    return tuple(reader.syntax.remember(Cast(end, Kind.TIMESTAMP), node) for end in ends)
 
 
 def read_age(reader: "ExpressionReader", node: Node) -> tuple[Expression, Expression]:
@@ -215,18 +226,39 @@ def read_age(reader: "ExpressionReader", node: Node) -> tuple[Expression, Expres
     return months, days
 
 
-def _interval_part(reader: "ExpressionReader", node: Node, unit: str, of: Node) -> Expression:
-    """A part of AGE(a, b), or of the difference of two timestamps."""
-    if isinstance(of, exp.Anonymous):
-        months, days = read_age(reader, of)
+def _operand(
+    reader: "ExpressionReader", node: Node, unit: str, of: Node
+) -> tuple[Expression, bool]:
+    """A part of AGE(a, b) or of the difference of two times, and True; else `of`, and False.
+
+    Each operand is read once, so that nested differences take linear time.
+    """
+    inner = of.unnest()
+    if isinstance(inner, exp.Anonymous) and str(inner.this).upper() == "AGE":
+        months, days = read_age(reader, _bare(reader, of))
         divide = {"YEAR": Function.QUOTIENT, "MONTH": Function.MODULO}
         if unit not in {*divide, "DAY"}:
             raise reader.syntax.refuse(node, _AGE)
-        return days if unit == "DAY" else Call(divide[unit], (months, Literal(12, Kind.INTEGER)))
-    later, earlier = _ends(reader, of, node)
+        year = Literal(12, Kind.INTEGER)
+        return (days if unit == "DAY" else Call(divide[unit], (months, year))), True
+    if not isinstance(inner, exp.Sub) or is_interval(inner.expression):
+        return reader.read(of), False
+    ends = _ends(reader, _bare(reader, of), node)
+    return (ends[0], False) if len(ends) == 1 else (_between(reader, node, unit, *ends), True)
+
+
+def _between(
+    reader: "ExpressionReader", node: Node, unit: str, later: Expression, earlier: Expression
+) -> Expression:
+    """Seconds or whole days between two timestamps."""
     if unit == "EPOCH":
-        ends = (seconds_since_1970(end, Kind.TIMESTAMP) for end in (later, earlier))
-        return Call(Function.SUBTRACT, tuple(ends))
+        million = Literal(1_000_000, Kind.INTEGER)
+        ends = (later, earlier)
+        micros = (Call(Function.MICROSECOND, (end,)) for end in ends)
+        beyond = tuple(Call(Function.MODULO, (one, million)) for one in micros)
+        fraction = Call(Function.DIVIDE, (Call(Function.SUBTRACT, beyond), million))
+        seconds = tuple(seconds_since_1970(end, Kind.TIMESTAMP) for end in ends)
+        return Call(Function.ADD, (Call(Function.SUBTRACT, seconds), fraction))
     if unit != "DAY":
         raise reader.syntax.refuse(node, _OF_DATES)
     one = Literal(1, Kind.INTEGER)
@@ -240,22 +272,9 @@ def _interval_part(reader: "ExpressionReader", node: Node, unit: str, of: Node) 
 
 
 def epoch(reader: "ExpressionReader", node: Node) -> Expression:
-    """Seconds since 1970, whole ones: of its day, and of the time of the day."""
-    if _is_length(reader, node):
-        return _interval_part(reader, node, "EPOCH", _bare(reader, node))
-    value = reader.read(node)
-    return seconds_since_1970(value, reader.check(value, node).kind)
-
-
-def _is_length(reader: "ExpressionReader", node: Node) -> bool:
-    """Whether a node is AGE, or the difference of two times."""
-    node = node.unnest()
-    if not isinstance(node, exp.Sub):
-        return isinstance(node, exp.Anonymous) and str(node.this).upper() == "AGE"
-    if is_interval(node.expression):
-        return False
-    sides = (node.this, node.expression)
-    return all(reader.check(reader.read(one), one).kind.is_time for one in sides)
+    """Seconds since 1970, whole ones; of a difference of timestamps with their fraction."""
+    value, is_part = _operand(reader, node, "EPOCH", node)
+    return value if is_part else seconds_since_1970(value, reader.check(value, node).kind)
 
 
 def seconds_since_1970(value: Expression, kind: Kind) -> Expression:
@@ -294,9 +313,9 @@ def read_part(reader: "ExpressionReader", node: Node, unit: str, of: Node) -> Ex
     """A part of a date, or of a length of time, by its name."""
     if unit == "EPOCH":
         return epoch(reader, of)
-    if _is_length(reader, of):
-        return _interval_part(reader, node, unit, _bare(reader, of))
-    value = reader.read(of)
+    value, is_part = _operand(reader, node, unit, of)
+    if is_part:
+        return value
     if unit in _SUNDAY_FIRST:  # Sunday is 0, Saturday is 6
         weekday = reader.call(node, Function.WEEKDAY, value)
         return Call(Function.MODULO, (weekday, Literal(7, Kind.INTEGER)))

@@ -96,6 +96,7 @@ CALLS: dict[Function, Rule] = {
     Function.HOUR: _part,
     Function.MINUTE: _part,
     Function.SECOND: _part,
+    Function.MICROSECOND: _part,
     Function.WEEK: _part,
     Function.WEEKDAY: _part,
     Function.YEARDAY: _part,

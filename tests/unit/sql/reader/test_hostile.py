@@ -12,6 +12,7 @@ from clinic import CLINIC
 from discreet.errors import InputError, InvariantBroken, QueryRefused
 from discreet.sql.reader import read as reader
 from discreet.sql.reader.read import read
+from discreet.sql.reader.syntax import Syntax
 from golden_pairs import GOLDEN
 
 LINES = (GOLDEN / "refused.txt").read_text(encoding="utf-8").splitlines()
@@ -147,6 +148,39 @@ def test_a_broken_invariant_is_not_masked(monkeypatch):
     monkeypatch.setattr(reader, "_read", fail)
     with pytest.raises(InvariantBroken):
         read("SELECT COUNT(*) FROM visits", CLINIC)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("SELECT COUNT(*) FROM visits WHERE REGEXP_MATCHES(city, '^[Z-A]')", "ends before it"),
+        ("SELECT * FROM cities a NATURAL JOIN cities b", "NATURAL join of answers"),
+        (
+            "SELECT AVG((SELECT SUM(cost) FROM visits v WHERE patient_id = p.id)) FROM patients p",
+            "a sum of one person's rows",
+        ),
+    ],
+)
+def test_a_refusal_gives_the_true_reason(text, said):
+    assert said in refusal(text).what
+
+
+def test_what_is_suggested_for_a_correlated_sum_keeps_null_and_is_answered():
+    value = "(SELECT SUM(cost) FROM visits v WHERE v.patient_id = p.id)"
+    hint = refusal(f"SELECT AVG({value}) FROM patients p").fix
+    instead = f"SELECT AVG(CASE WHEN {value} IS NOT NULL THEN LEAST({value}, 1000) END)"
+    assert hint.endswith(f"{instead} FROM patients p")
+    assert read(f"{instead} FROM patients p", CLINIC)
+
+
+def test_differences_of_differences_are_read_once(monkeypatch):
+    looked = []
+    monkeypatch.setattr(Syntax, "look_at", lambda _, parts, __: looked.append(parts))
+    for nested in (7, 14):
+        read(f"{ASK}{'YEAR(day - ' * nested}1{')' * nested}", CLINIC)
+        looked.append(0)
+    once = looked.index(0)
+    assert len(looked) - once < 4 * once
 
 
 @pytest.mark.parametrize("text", [None, 3, b"SELECT COUNT(*) FROM visits", ["SELECT"]])

@@ -3,6 +3,7 @@
 # ruff: noqa: S608 - the questions are made here, of fixed parts
 
 import datetime as dt
+import itertools
 import random
 
 import duckdb
@@ -65,6 +66,38 @@ def rendered(text):
 def test_a_condition_holds_for_the_rows_for_which_it_does_in_duckdb(rows, text):
     ours = rows.execute(f"SELECT {rendered(text)} FROM v ORDER BY p").fetchall()
     assert ours == rows.execute(f"SELECT {text} FROM v ORDER BY p").fetchall()
+
+
+FAR = ["9999-12-31 23:59:59.999999", "0001-01-01 00:00:00", None, "2020-01-01 14:00:00"]
+FAR += ["2020-01-01 12:00:00.5", "1969-12-31 23:59:59.999999", "5000-06-07 08:09:10.000011"]
+
+
+@pytest.fixture(scope="module")
+def far():
+    found = duckdb.connect()
+    found.execute("CREATE TABLE v (p BIGINT, s TIMESTAMP, t TIMESTAMP)")
+    pairs = [(p, *pair) for p, pair in enumerate(itertools.product(FAR, FAR))]
+    found.executemany("INSERT INTO v VALUES (?, ?, ?)", pairs)
+    return found
+
+
+@pytest.mark.parametrize("sign", SIGNS)
+@pytest.mark.parametrize("n", ["1 month", "9000 years", "-9000 years", "12000 years", "-1 second"])
+def test_a_length_that_leads_out_of_the_calendar_is_compared_as_in_duckdb(far, sign, n):
+    text = f"s - t {sign} INTERVAL '{n}'"
+    assert (
+        far.execute(f"SELECT p FROM v WHERE {rendered(text)} IS DISTINCT FROM ({text})").fetchall()
+        == []
+    )
+
+
+def test_seconds_between_two_moments_have_their_fraction(far):
+    asked = read("SELECT COUNT(*) FROM v WHERE EXTRACT(EPOCH FROM s - t) > 0", SCHEMA)
+    relation = questions_in(asked)[0].relation
+    value = DuckDBDialect().render(relation.predicate.arguments[0], columns_of(relation.input))
+    assert (
+        far.execute(f"SELECT p FROM v WHERE {value} IS DISTINCT FROM EPOCH(s - t)").fetchall() == []
+    )
 
 
 @pytest.mark.parametrize("text", VALUES)
