@@ -15,7 +15,7 @@ import numpy as np
 
 from discreet.answer.execute import measure_set as production
 from discreet.answer.execute.totals import known_keys
-from discreet.answer.plan.measure import Measurement
+from discreet.answer.plan.measure import Measurement, weighed
 from discreet.answer.plan.price import Price
 from discreet.answer.plan.quantile_draws import QuantileDraw
 from discreet.answer.plan.set_plan import SetPlan
@@ -67,7 +67,7 @@ def record(plan, engine):
     running = []
 
     def release(self, exact):
-        combined = [self._combined(row, exact) for row in self.strategy.combinations]
+        combined = [weighed(row, exact) for row in self.strategy.combinations]
         for statistic, one in zip(self.strategy.statistics, exact, strict=True):
             totals[statistic].extend(one.tolist())
         numbers[self.strategy].append(combined)
