@@ -199,10 +199,12 @@ class Workbook:
                 gone = self._spent.get(Holder.read(key), (0, 0))
                 self._spent[Holder.read(key)] = gone[0] + took[0], gone[1] + took[1]
             text = one.order.asked
-            if one.order.kind == "query" and text is not None and text not in self._prices:
+            if one.order.kind == "query" and text is not None and text not in self._charges:
                 price = StoredOrder.parse(one.order.plan).price
-                self._prices[text] = {"epsilon": price.epsilon, "delta": price.delta}
-                if one.answered is not None:
+                known = self._prices.setdefault(
+                    text, {"epsilon": price.epsilon, "delta": price.delta}
+                )
+                if one.answered is not None and known["epsilon"] == price.epsilon:
                     self._charges[text] = one.sequence
         self._spent[account.holder] = account.spent
 
