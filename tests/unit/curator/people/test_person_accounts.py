@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discreet as dp
-from discreet.answer.plan.measure import Measurement
+from discreet.answer.plan.measure import Measurement, weighed
 from discreet.audit.replay import replay
 from discreet.curator.client.remote import Remote
 from discreet.curator.ledger.ledger import Ledger
@@ -150,7 +150,7 @@ def test_one_person_alone_pays_for_the_very_numbers_that_meet_noise(text, monkey
     loss, release = [], Measurement.release
 
     def record(self, totals):
-        rows = [self._combined(row, totals) for row in self.strategy.combinations]
+        rows = [weighed(row, totals) for row in self.strategy.combinations]
         square = sum(int(one) ** 2 for row in rows for one in row)
         loss.append(self.cost * square / self.sensitivity**2)
         return release(self, totals)
