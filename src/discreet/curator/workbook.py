@@ -7,11 +7,15 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from discreet.answer.present.number_text import percent
-from discreet.curator.ledger.accounts import Account, Holder
+from discreet.answer.present.release import Release
+from discreet.curator.canonical_json import named
+from discreet.curator.ledger.accounts import Account, Holder, cost_units
 from discreet.curator.ledger.accounts import analyst as holder_of_analyst
 from discreet.curator.ledger.accounts import dataset as holder_of
+from discreet.curator.ledger.charge_index import NEWEST, ChargedOrder
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.orders.planned_orders import OWNER
+from discreet.curator.orders.stored_orders import StoredOrder
 from discreet.errors import BudgetError, InputError, QueryRefused
 from discreet.plan.builder import count
 from discreet.privacy.budgets.charges import EPSILON, UNITS, Charge
@@ -19,7 +23,6 @@ from discreet.rationals import Real, positive, whole
 
 if TYPE_CHECKING:
     from discreet.answer.plan.explain import Explanation
-    from discreet.answer.present.release import Release
     from discreet.curator.curator import Curator
 
 Units = tuple[int, int]
@@ -28,6 +31,11 @@ Units = tuple[int, int]
 _TRIES: Final = 12
 _AIM, _CLOSE = Fraction(99, 100), Fraction(95, 100)
 """How much of its part a question is to use, and when that is near enough."""
+
+WORKBOOK: Final = "workbook opened"
+"""The kind of entry that says which shares a named workbook has."""
+
+_PAGE: Final = 1000
 
 _HOPELESS: Final = Fraction(10**30)
 
@@ -41,13 +49,13 @@ class Workbook:
     Guarantee:
         The charges of its questions together take at most `share` of what every account had left
         when it was opened. Each is charged to the ledger like any other, which keeps the caps
-        whatever else is asked meanwhile. With a `name` the share is an account of its own in the
-        ledger, and outlives the process: opened again, it goes on with what is left.
+        whatever else is asked meanwhile. With a `name` the ledger keeps the shares, and an account
+        under the smallest of them: opened again, it goes on with what is left.
     Edge cases:
         The same question again is the same answer, for nothing, and is not counted, also where
-        rows were appended since. A question with
-        an epsilon of its own may be dearer or cheaper: the rest is split anew. Threads wait for
-        each other; two workbooks know nothing of each other, and each keeps its own share.
+        rows were appended since. A question with an epsilon of its own may be dearer or cheaper:
+        the rest is split anew. Threads wait for each other. Two workbooks know nothing of each
+        other, unless they have one name: then they share what is left, and the questions.
 
     Example:
         >>> import pyarrow as pa
@@ -85,7 +93,9 @@ class Workbook:
         self._lock = threading.RLock()
         self._prices: dict[str, Mapping[str, Any]] = {}
         self._told: dict[str, Release] = {}
+        self._charges: dict[str, int] = {}
         self._spent: dict[Holder, Units] = {}
+        self._ledger = self._owned(name)
         shares = {
             one.holder: _part(left, part)
             for one in self._touched()
@@ -93,27 +103,110 @@ class Workbook:
         }
         if not shares:
             raise self._uncapped()
-        if name is not None:
-            shares = self._kept(name, shares[holder_of(dataset)])
-        self._allowed = {one: (cap.units, cap.delta_units) for one, cap in shares.items()}
+        self._allowed = {one: cost_units(cap) for one, cap in shares.items()}
+        if self._ledger is not None:
+            self._kept(self._ledger, part, shares)
 
-    def _kept(self, name: str, share: Charge) -> dict[Holder, Charge]:
-        """The share as the cap of an account in the ledger, which may be there already."""
-        if self._analyst is not None or not isinstance(self._curator.ledger, Ledger):
+    def _owned(self, name: str | None) -> Ledger | None:
+        """The ledger that keeps a named workbook, under an analyst of its own; else None."""
+        if name is None:
+            return None
+        ledger = self._curator.ledger
+        if self._analyst is not None or not isinstance(ledger, Ledger):
             raise InputError(
                 "a workbook with a name, of an analyst or over HTTP",
                 why="its share is an account of its own, which the owner opens",
                 fix=f"leave the name out, or open it as the owner; there grant({name!r}, ...) too",
             )
-        self._analyst, ledger = f"workbook {name}", self._curator.ledger
-        holder = holder_of_analyst(self._analyst, within=self.dataset)
-        known = (one for one in ledger.accounts() if one.holder == holder)
-        account = next(known, None) or ledger.open_account(holder, share, by=OWNER)
-        self._spent[holder] = account.spent
-        told = ledger.asked([self.dataset], analyst=self._analyst, limit=self.questions)
-        self.asked = len(told)
-        assert account.limit is not None  # noqa: S101 - narrowing: it was opened with one
-        return {holder: account.limit}
+        self._analyst = f"workbook {named(name, 'the name of a workbook')}"
+        return ledger
+
+    def _kept(self, ledger: Ledger, part: Fraction, shares: Mapping[Holder, Charge]) -> None:
+        """Note the shares of a new workbook and open its account, or find those of an old one.
+
+        Noted first: whoever opens it after a crash between the two opens the account.
+        """
+        opened = self._noted(ledger)
+        if not opened and self._account(ledger) is not None:
+            raise InputError(
+                f"{self._analyst} is an analyst of {self.dataset} already",
+                why="the account of a workbook holds its own questions alone",
+                fix="pass another name",
+            )
+        if not opened:
+            caps = {one.key: [str(n) for n in cost_units(cap)] for one, cap in shares.items()}
+            facts = {"share": str(part), "shares": caps}
+            ledger.record(WORKBOOK, by=OWNER, facts={**self._about, **facts})
+            opened = self._noted(ledger)
+        first = opened[0]
+        if first["share"] != str(part):
+            raise InputError(
+                f"{self._analyst} with a share of {float(part):g}",
+                why=f"it was opened with {float(Fraction(first['share'])):g}, which stays",
+                fix="pass that share, or another name",
+            )
+        self._allowed = {Holder.read(k): (int(u), int(d)) for k, (u, d) in first["shares"].items()}
+        account = self._account(ledger)
+        if account is None or account.limit is None:
+            self._open(ledger, shares)
+        self._look(ledger)
+
+    def _open(self, ledger: Ledger, shares: Mapping[Holder, Charge]) -> None:
+        """Open the account under the smallest share of all accounts that count like the dataset's.
+
+        Why: the ledger keeps these shares then, also where two processes ask at once.
+        """
+        like = shares[holder_of(self.dataset)]
+        about = like.measure, like.neighbours
+        alike = [one for one, cap in shares.items() if (cap.measure, cap.neighbours) == about]
+        caps = zip(*(self._allowed[one] for one in alike if one in self._allowed), strict=True)
+        amounts = (Fraction(min(units), UNITS) for units in caps)
+        cap = Charge(*amounts, measure=like.measure, neighbours=like.neighbours)
+        try:
+            ledger.open_account(self._holder, cap, by=OWNER)
+        except InputError:
+            if self._account(ledger) is None:  # else another process has opened it
+                raise
+
+    def _noted(self, ledger: Ledger) -> list[Mapping[str, Any]]:
+        found = [one.facts for one in ledger.noted(WORKBOOK)]
+        return [one for one in found if all(one.get(k) == v for k, v in self._about.items())]
+
+    @property
+    def _about(self) -> dict[str, str]:
+        return {"dataset": self.dataset, "workbook": str(self._analyst)}
+
+    @property
+    def _holder(self) -> Holder:
+        return holder_of_analyst(str(self._analyst), within=self.dataset)
+
+    def _account(self, ledger: Ledger) -> Account | None:
+        return next((one for one in ledger.accounts() if one.holder == self._holder), None)
+
+    def _look(self, ledger: Ledger) -> None:
+        """Read from the ledger what was asked, by whomever, and what that took."""
+        account = self._account(ledger)
+        assert account is not None  # noqa: S101 - narrowing: it was opened
+        if account.cap is not None:
+            self._allowed[account.holder] = account.cap
+        told, before = list[ChargedOrder](), NEWEST
+        names, who = [self.dataset], self._analyst
+        while page := ledger.asked(names, analyst=who, before=before, limit=_PAGE):
+            told, before = [*told, *page], page[-1].sequence
+        self.asked, self._spent = len(told), {}
+        for one in told:
+            for key, took in one.debits.items() if one.order.analyst == self._analyst else ():
+                gone = self._spent.get(Holder.read(key), (0, 0))
+                self._spent[Holder.read(key)] = gone[0] + took[0], gone[1] + took[1]
+            text = one.order.asked
+            if one.order.kind == "query" and text is not None and text not in self._charges:
+                price = StoredOrder.parse(one.order.plan).price
+                known = self._prices.setdefault(
+                    text, {"epsilon": price.epsilon, "delta": price.delta}
+                )
+                if one.answered is not None and known["epsilon"] == price.epsilon:
+                    self._charges[text] = one.sequence
+        self._spent[account.holder] = account.spent
 
     def _touched(self) -> list[Account]:
         """The accounts that a question is charged to, by the price of one."""
@@ -147,9 +240,12 @@ class Workbook:
     def sql(self, text: str, *, epsilon: Real | None = None) -> "Release":
         """Answer a question for an equal part of what is left, or for an epsilon of its own."""
         with self._lock:
+            if self._ledger is not None:
+                self._look(self._ledger)
             price = self._price(text, epsilon)
-            if self._prices.get(text) == price:  # asked anew it would be charged on newer data
-                return self._told[text]
+            told = self._repeated(text, price)
+            if told is not None:
+                return told
             bill = self._bill(text, price)
             self._check(bill)
             before = {one.holder: one.spent for one in bill}
@@ -159,6 +255,16 @@ class Workbook:
                 self._count(before, bill)
             self._prices[text], self._told[text] = price, answer
             return answer
+
+    def _repeated(self, text: str, price: Mapping[str, Any]) -> "Release | None":
+        """The answer to a question that was asked; asked anew it would be charged on newer data."""
+        if self._prices.get(text, {}).get("epsilon") != price["epsilon"]:
+            return None
+        if text not in self._told and text in self._charges and self._ledger is not None:
+            stored = self._ledger.release(self._charges[text])
+            if stored is not None:
+                self._told[text] = Release.from_bytes(stored)
+        return self._told.get(text)
 
     def explain(self, text: str, *, epsilon: Real | None = None) -> "Explanation":
         """Cost and expected error of a question at this workbook's price; charges nothing."""
@@ -183,6 +289,9 @@ class Workbook:
         Why: what others are charged meanwhile may be taken for this question's, up to its price;
         so the share is never exceeded.
         """
+        if self._ledger is not None:
+            self._look(self._ledger)
+            return
         after, moved = {one.holder: one.spent for one in self._touched()}, False
         for account, cost in bill.items():
             was, old = before[account.holder], self._spent.get(account.holder, (0, 0))

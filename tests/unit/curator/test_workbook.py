@@ -182,15 +182,21 @@ def test_a_named_workbook_is_kept_by_the_ledger_and_opened_again(tmp_path, budge
         curator.add("visits", ROWS, unit="id", budget=budget, columns={"age": dp.Bounds(0, 90)})
         before = curator.budget()
         with curator.workbook("visits", share=0.2, questions=4, name="thesis") as book:
-            book.sql(question(1))
+            first = book.sql(question(1))
             left = book.left
     with dp.Curator(tmp_path / "clinic") as curator:
-        again = curator.workbook("visits", share=0.9, questions=4, name="thesis")
+        with pytest.raises(InputError, match=r"a share of 0\.9: it was opened with 0\.2"):
+            curator.workbook("visits", share=0.9, questions=4, name="thesis")
+        again = curator.workbook("visits", share=0.2, questions=4, name="thesis")
+        assert (again.asked, again.left) == (1, left)
+        assert again.sql(question(1)).to_bytes() == first.to_bytes()
         assert (again.asked, again.left) == (1, left)
         for number in (2, 3, 4):
             again.sql(question(number))
         with pytest.raises(BudgetError):
             again.sql(question(5))
+        assert again.sql(question(1)).to_bytes() == first.to_bytes()
+        assert again.sql(question(1), epsilon=first.price.epsilon).to_bytes() == first.to_bytes()
         with pytest.raises(BudgetError, match="workbook thesis"):  # the ledger refuses it too
             curator.sql(question(6), epsilon=0.2, analyst="workbook thesis")
         assert Fraction(17, 100) < gone(curator, before) <= Fraction(1, 5)
@@ -199,3 +205,59 @@ def test_a_named_workbook_is_kept_by_the_ledger_and_opened_again(tmp_path, budge
 def test_a_name_is_the_owners_to_give():
     with opened(BUDGETS["epsilon"]) as curator, pytest.raises(InputError, match="owner opens"):
         curator.workbook("visits", share=0.2, questions=4, analyst="ada", name="thesis")
+
+
+@pytest.mark.parametrize("over", [dp.Budget(epsilon=1), dp.Budget(epsilon=1, delta=1e-6)])
+def test_a_named_workbook_keeps_its_share_of_links(over):
+    with dp.Curator.in_memory() as curator:
+        for name in ("visits", "more"):
+            curator.add(name, ROWS, unit="id", budget=dp.Budget(epsilon=3))
+        curator.link("all", ["visits", "more"], budget=over)
+        for number in range(3):  # opened again and again
+            book = curator.workbook("visits", share=0.5, questions=2, name="thesis")
+            if number < 2:
+                book.sql(question(number))
+        [link] = [one for one in curator.ledger.accounts() if one.holder.kind == "link"]
+        assert Fraction(1, 3) < Fraction(link.spent[0], link.cap[0]) <= Fraction(1, 2)
+        assert book.left < Fraction(1, 3)
+
+
+def test_two_handles_of_one_workbook_share_its_questions():
+    with opened(BUDGETS["epsilon"]) as curator:
+        books = [
+            curator.workbook("visits", share=0.5, questions=2, name="thesis") for _ in range(2)
+        ]
+        told = [books[i].sql(question(i), epsilon=0.01) for i in range(2)]
+        for i in range(2):
+            with pytest.raises(BudgetError, match="2 questions are asked"):
+                books[i].sql(question(2), epsilon=0.01)
+            assert books[i].sql(question(1 - i)).to_bytes() == told[1 - i].to_bytes()
+
+
+@pytest.mark.parametrize("granted", [True, False])
+def test_a_workbook_takes_no_name_of_an_analyst(granted):
+    with opened(BUDGETS["epsilon"]) as curator:
+        if granted:
+            curator.grant("workbook thesis", "visits", dp.Budget(epsilon=0.9))
+        else:
+            curator.sql(question(1), epsilon=0.1, analyst="workbook thesis")
+        with pytest.raises(InputError, match="workbook thesis is an analyst of visits already"):
+            curator.workbook("visits", share=0.1, questions=4, name="thesis")
+
+
+@pytest.mark.parametrize("name", ["", 5])
+def test_what_is_no_name_is_refused(name):
+    with opened(BUDGETS["epsilon"]) as curator, pytest.raises(InputError, match="is not a name"):
+        curator.workbook("visits", share=0.1, questions=4, name=name)
+
+
+def test_a_crash_before_the_account_is_opened_is_made_good(monkeypatch):
+    with opened(BUDGETS["epsilon"]) as curator:
+        with monkeypatch.context() as context:
+            context.setattr(type(curator.ledger), "open_account", lambda *_, **__: 1 / 0)
+            with pytest.raises(ZeroDivisionError):
+                curator.workbook("visits", share=0.5, questions=2, name="thesis")
+        curator.sql(question(1), epsilon=0.1)
+        book = curator.workbook("visits", share=0.5, questions=2, name="thesis")
+        assert (book.left, book.asked) == (1, 0)
+        assert curator.ledger.verify().ok

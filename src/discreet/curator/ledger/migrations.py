@@ -163,6 +163,7 @@ NOTED: Final = {
     "token revoked": "token",
     "people budget": "dataset",
     "person limit": "dataset",
+    "workbook opened": "dataset",
 }
 """The kinds of entry that are found again by what they are about, and the fact that says so."""
 

@@ -13,7 +13,7 @@ Why:
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
@@ -87,10 +87,7 @@ class ReadCharge:
         if len(private) > 1 or not all(isinstance(node, _OF_ROWS) for node in nodes):
             return None
         [name] = private
-        view = view_name(name, self.sets[0].compiled.dialect)
-        # The name of the view is replaced, which must not be part of a literal.
-        quoted = view in str(self.entry.facts["plan"]).replace("\\", "")
-        if quoted or any(one.is_salted for one in self.sets):
+        if any(one.is_salted for one in self.sets):
             return None
         columns = {name for one in self.sets for name in _mentioned(_query(one))}
         table = _query(self.sets[0]).relation.facts.tables[0]
@@ -159,12 +156,15 @@ def _row_codes(rows: int, columns: Sequence[pa.ChunkedArray]) -> NDArray[np.int6
     """A number for each row, the same for rows that are the same bit by bit."""
     codes = np.zeros(rows, dtype=np.int64)
     for column in columns:
-        values = column.combine_chunks()
-        if pa.types.is_floating(values.type):
-            bits = pa.array(values.fill_null(0).to_numpy().view(np.int64))
-            values = pc.if_else(values.is_valid(), bits, pa.scalar(None, pa.int64()))
-        found = values.dictionary_encode(null_encoding="encode")
-        codes = _dense(codes * max(len(found.dictionary), 1) + found.indices.to_numpy())
+        values = column
+        if pa.types.is_floating(column.type):
+            bits = pa.array(column.fill_null(0).to_numpy().view(np.int64))
+            values = pc.if_else(column.is_valid(), bits, pa.scalar(None, pa.int64()))
+        elif pa.types.is_string(column.type):  # all texts of a column may take more than 2 GiB
+            values = column.cast(pa.large_string())
+        found = values.dictionary_encode(null_encoding="encode").chunks  # of one dictionary
+        indices = np.concatenate([np.zeros(0, np.int64), *(one.indices for one in found)])
+        codes = _dense(codes * max([1, *(len(one.dictionary) for one in found)]) + indices)
     return codes
 
 
@@ -238,7 +238,7 @@ def _read(
     for k, one in enumerate(sets):
         shifted = f"{dialect.literal(k << _SHIFT, Kind.INTEGER)} + {person} AS {person}"
         source = f"(SELECT {', '.join([shifted, *read])} FROM {_REPRESENTATIVES}) AS v"  # noqa: S608 - identifiers
-        texts.append(one.compiled.parts().replace(view_name(batch.table, dialect), source))
+        texts.append(replace(one.compiled, scanned=source).parts())
     session.keep(*compiled.pairs_of(" UNION ALL ".join(texts)))
     if compiled.keys:
         session.keep(*compiled.norms)

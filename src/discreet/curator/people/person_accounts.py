@@ -9,7 +9,8 @@ measured side by side; whose turn is first is the order of their charges.
 """
 
 import threading
-from collections import OrderedDict, defaultdict
+import time
+from collections import Counter, OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -174,14 +175,11 @@ class PersonAccounts:
         """Fold in all entries up to a number: very many in batches, few one by one."""
         with self._lock:
             entries = self._entries(until)
-            while len(entries) >= _MANY:
-                entries = entries[self._fold(self._batched(entries[:_WINDOW], deadline)) :]
-            for entry in entries:
-                if entry.kind == "charged":
-                    self._take(entry, self._shares_of(self._read(entry), deadline))
-                else:
-                    self._limit(entry)
-                self.sequence = entry.sequence
+            while entries:
+                some = entries[:_WINDOW]
+                batch = self._try_batched(some, deadline) if len(entries) >= _MANY else None
+                done = self._fold_each(some, deadline) if batch is None else self._fold(batch)
+                entries = entries[done:]
             self.sequence = max(self.sequence, until)
             if self._unsaved >= _SAVED_EVERY:
                 self.save()
@@ -240,7 +238,28 @@ class PersonAccounts:
             told = (int(places[at]), int(costs[at]), bool(admitted[at]))
             watch.found.append(PersonCharge(sequence, *told))
 
+    def _fold_each(self, entries: Sequence[Entry], until: Deadline | None) -> int:
+        """Fold in entries one by one; how many."""
+        for entry in entries:
+            if entry.kind == "charged":
+                self._take(entry, self._shares_of(self._read(entry), until))
+            else:
+                self._limit(entry)
+            self.sequence = entry.sequence
+        return len(entries)
+
     # --- many charges ---------------------------------------------------------------------------
+
+    def _try_batched(
+        self, entries: Sequence[Entry], until: Deadline | None
+    ) -> list[tuple[Entry, ClassCosts | None]] | None:
+        """The costs of the first of some entries; None where they cannot be read in batches."""
+        try:
+            return self._batched(entries, until)
+        except Exception:
+            if until is not None and time.monotonic() >= until.moment:
+                raise
+            return None
 
     def _fold(self, batch: Sequence[tuple[Entry, ClassCosts | None]]) -> int:
         """Fold in entries whose costs are known, limits between them in their turn; how many."""
@@ -271,37 +290,37 @@ class PersonAccounts:
 
         Nothing is folded in yet, so that an engine may break off.
         """
-        batches = defaultdict[Batch | None, list[ReadCharge]](list)
+        reads = {one.sequence: self._read(one) for one in entries if one.kind == "charged"}
+        often = Counter(read.batch for read in reads.values())
+        batches: dict[Batch, tuple[PersonClasses, list[ReadCharge]]] = {
+            batch: (found, [])
+            for batch, count in often.items()
+            if batch is not None and count >= _WORTH_CLASSES
+            if (found := self._classes_of(batch, until)) is not None
+        }
+        costs: dict[int, ClassCosts | None] = {}
+        held = 0
         for entry in entries:
-            if entry.kind == "charged":
-                read = self._read(entry)
-                batches[read.batch].append(read)
-        classes = {
-            batch: self._classes_of(batch, until)
-            for batch, charges in batches.items()
-            if batch is not None and len(charges) >= _WORTH_CLASSES
-        }
-        sizes = {
-            read.entry.sequence: 12 * self.balances.people
-            if (found := classes.get(batch)) is None  # type: ignore[arg-type]
-            else 8 * len(found.members)
-            for batch, charges in batches.items()
-            for read in charges
-        }
-        held = np.cumsum([sizes.get(one.sequence, 0) for one in entries])
-        some = entries[: max(1, int(np.searchsorted(held, _MOST_KEPT, side="right")))]
-        costs: dict[int, ClassCosts | None] = {one.sequence: None for one in some}
-        for batch, charges in batches.items():
-            now = [read for read in charges if read.entry.sequence in costs]
-            found = classes.get(batch)  # type: ignore[arg-type]
-            if batch is None or found is None:
-                costs |= {one.entry.sequence: self._alone(one, until) for one in now}
-            elif now:
-                with self._engine_of(batch).snapshot(until) as session:
-                    names = self._named(found.members).column(0)
-                    for read, costs_ in read_costs(now, batch, names, session):
-                        costs[read.entry.sequence] = ClassCosts(found.of, costs_)
-        return [(one, costs[one.sequence]) for one in some]
+            costs[entry.sequence] = None
+            if (read := reads.get(entry.sequence)) is None:
+                continue
+            if read.batch is not None and read.batch in batches:
+                found, charges = batches[read.batch]
+                charges.append(read)
+                held += 8 * len(found.members)
+            else:
+                costs[entry.sequence] = alone = self._alone(read, until)
+                held += alone.of.nbytes + alone.costs.nbytes
+            if held > _MOST_KEPT:
+                break
+        for batch, (found, charges) in batches.items():
+            if not charges:
+                continue
+            with self._engine_of(batch).snapshot(until) as session:
+                names = self._named(found.members).column(0)
+                for read, costs_ in read_costs(charges, batch, names, session):
+                    costs[read.entry.sequence] = ClassCosts(found.of, costs_)
+        return [(one, costs[one.sequence]) for one in entries[: len(costs)]]
 
     def _alone(self, read: ReadCharge, until: Deadline | None) -> ClassCosts:
         """A charge that is read by itself: everybody in it is a class of their own."""

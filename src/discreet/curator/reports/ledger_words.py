@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any, Final
 
-from discreet.answer.present.number_text import cost, counted
+from discreet.answer.present.number_text import cost, counted, percent
 from discreet.curator.ledger.accounts import Holder
 from discreet.curator.ledger.entries import Entry
 from discreet.curator.ledger.orders import Order
@@ -199,6 +199,10 @@ _SENTENCES: Final[Mapping[str, Callable[[Facts], str]]] = {
     "person limit": lambda facts: (
         f"One person in {facts['dataset']} "
         + ("was removed for ever." if facts.get("final") else "got a lower limit.")
+    ),
+    "workbook opened": lambda facts: (
+        f"{facts['workbook']} got {percent(float(Fraction(facts['share'])))} "
+        f"of what is left to {facts['dataset']}."
     ),
     "token made": lambda facts: _token(facts, "made"),
     "token revoked": lambda facts: _token(facts, "revoked"),

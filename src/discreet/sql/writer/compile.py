@@ -60,7 +60,8 @@ class CompiledQuery:
     """The statements that answer one query on one engine.
 
     `salt` is the question's secret: it chooses which rows and groups of a person count. With
-    `participants` the totals leave out whoever is in the session's table `left_out`.
+    `participants` the totals leave out whoever is in the session's table `left_out`. `scanned` is
+    read in place of the private table of a query that scans only one.
     """
 
     query: Query
@@ -68,6 +69,7 @@ class CompiledQuery:
     dialect: Dialect
     salt: str = SECRET
     participants: bool = False
+    scanned: str | None = None
 
     @property
     def keys(self) -> list[str]:
@@ -348,7 +350,7 @@ class CompiledQuery:
 
     @cached_property
     def _relation(self) -> str:
-        return render_relation(self.query.relation, self.dialect, self.salt)
+        return render_relation(self.query.relation, self.dialect, self.salt, self.scanned)
 
     @property
     def _key_kinds(self) -> dict[str, Kind]:

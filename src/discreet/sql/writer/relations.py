@@ -18,13 +18,20 @@ from discreet.sql.writer.stored_view import view_name
 from discreet.sql.writer.summaries import render_per_person, render_windows
 
 
-def render_relation(relation: rel.Relation, dialect: Dialect, salt: str) -> str:
-    """The SELECT of a relation; `salt` is the secret that says which rows of a person are kept."""
+def render_relation(
+    relation: rel.Relation, dialect: Dialect, salt: str, scanned: str | None = None
+) -> str:
+    """The SELECT of a relation; `salt` is the secret that says which rows of a person are kept.
+
+    `scanned` is read in place of the private table of a relation that scans only one.
+    """
     order, shared = rel.nodes_of(relation)
     sources: dict[int, str] = {}
     parts: list[str] = []
     for node in order:
-        text = _render(node, [sources[id(below)] for below in rel.inputs_of(node)], dialect, salt)
+        below = [sources[id(one)] for one in rel.inputs_of(node)]
+        replaced = scanned is not None and isinstance(node, rel.Scan)
+        text = f"SELECT * FROM {scanned}" if replaced else _render(node, below, dialect, salt)
         if id(node) in shared and not isinstance(node, rel.Scan):
             sources[id(node)] = f"shared{len(parts)}"
             parts.append(f"shared{len(parts)} AS ({text})")

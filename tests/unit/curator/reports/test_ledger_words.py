@@ -66,6 +66,10 @@ def test_a_question_is_told_with_rounded_numbers():
             entry("person limit", dataset="visits", final=True),
             "One person in visits was removed for ever.",
         ),
+        (
+            entry("workbook opened", dataset="visits", workbook="workbook q", share="1/5"),
+            "workbook q got 20 % of what is left to visits.",
+        ),
     ],
 )
 def test_entries_are_sentences(made, sentence):

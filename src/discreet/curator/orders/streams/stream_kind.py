@@ -119,8 +119,10 @@ class StreamKind(OrderKind):
             ) from None
 
     def read(self, order: Order, schema: Schema) -> StreamOrder:
-        """The plan that was stored."""
+        """The plan that was stored; its grid is a decision, and was once a part of the text."""
         stored = json.loads(order.plan)
+        decided = {**stored, **(order.decisions or {})}
+        rho = decided.get("rho")
         return StreamOrder(
             canonical.read(stored["query"], schema),
             stored["column"],
@@ -131,7 +133,8 @@ class StreamKind(OrderKind):
             stored["max_rows"],
             _price(stored),
             Neighbours(stored["neighbours"]),
-            stored.get("grid_bits", COARSEST),
+            decided.get("grid_bits", COARSEST),
+            None if rho is None else Fraction(rho),
         )
 
     def price(self, order: Order) -> Price:

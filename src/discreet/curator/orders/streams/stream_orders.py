@@ -5,6 +5,7 @@ import json
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 from itertools import islice
 from typing import Any, Final
@@ -69,6 +70,8 @@ class StreamOrder(PlannedOrder):
     asked_for: Price
     about: Neighbours
     grid_bits: int = COARSEST
+    rho: Fraction | None = None
+    """The price on the coarsest grid, for a finer one: so the grid does not change the price."""
     kind = "stream"
 
     @cached_property
@@ -99,11 +102,11 @@ class StreamOrder(PlannedOrder):
     @cached_property
     def counter(self) -> FactorizedCount:
         """The mechanism: one stream of vectors, one number a group and aggregate."""
-        weight = self.reading.sensitivity
+        weight, cost = self.reading.sensitivity, self.asked_for
+        price = {"epsilon": cost.epsilon, "delta": cost.delta}
         return FactorizedCount(
+            **(price if self.rho is None else {"rho": self.rho}),
             horizon=len(self.calendar),
-            epsilon=self.asked_for.epsilon,
-            delta=self.asked_for.delta,
             sensitivity=weight if self.about is Neighbours.ADD_REMOVE else 2 * weight,
             steps_per_unit=self.reading.max_periods,
             neighbours=self.about,
@@ -123,7 +126,8 @@ class StreamOrder(PlannedOrder):
         """
         deviation = math.sqrt(self.counter.variance)
         room = _MOST_DEVIATION_BITS - math.ceil(math.log2(deviation))
-        finer = replace(self, grid_bits=min(FINEST, COARSEST + max(0, room)))
+        bits = min(FINEST, COARSEST + max(0, room))
+        finer = replace(self, grid_bits=bits, rho=self.counter.guarantee.mu**2 / 2)
         same = finer.reading.statistics == self.reading.statistics
         return self if same else finer
 
@@ -146,7 +150,7 @@ class StreamOrder(PlannedOrder):
 
     @property
     def text(self) -> str:
-        """The order as the ledger stores it."""
+        """The order as the ledger stores it; its grid is a decision, and no part of its name."""
         said = {
             "query": canonical.write(self.query),
             "column": self.column,
@@ -158,13 +162,13 @@ class StreamOrder(PlannedOrder):
             "epsilon": str(self.asked_for.epsilon),
             "delta": str(self.asked_for.delta),
             "neighbours": self.about.value,
-            **({} if self.grid_bits == COARSEST else {"grid_bits": self.grid_bits}),
         }
         return json.dumps(said, sort_keys=True)
 
     def decisions(self) -> Mapping[str, Any]:
-        """How it is measured: by the square-root factorization."""
-        return {"version": 1, "variance": str(self.counter.variance)}
+        """How it is measured: by the square-root factorization, of sums on a grid."""
+        finer = {} if self.rho is None else {"grid_bits": self.grid_bits, "rho": str(self.rho)}
+        return {"version": 1, "variance": str(self.counter.variance), **finer}
 
     def explain(self, dialect: Dialect) -> OrderExplanation:
         """Cost, expected error, and the cost of the alternatives."""

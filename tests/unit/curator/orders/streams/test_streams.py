@@ -567,10 +567,29 @@ def test_sums_have_a_grid_whose_rounding_is_far_below_their_noise(periods, bound
     [note] = [one for one in order.release([]).notes if "rounds" in one]
     assert f"{million_rows:g} at most" in note
     assert StreamKind().read(stored, schema) == order
-    # What was stored before there was a choice has the coarsest grid.
-    old = {name: said for name, said in json.loads(order.text).items() if name != "grid_bits"}
-    before = StreamKind().read(replace(stored, plan=json.dumps(old)), schema)
-    assert before.reading.statistics[0].grid.step == total.grid.step * 2 ** (bits - 16)
+    # What was stored before there was a choice has the coarsest grid; for a while the text told it.
+    before = replace(stored, decisions={"version": 1})
+    coarse = StreamKind().read(before, schema)
+    assert coarse.reading.statistics[0].grid.step == total.grid.step * 2 ** (bits - 16)
+    assert coarse.text == order.text
+    told = replace(before, plan=json.dumps({**json.loads(order.text), "grid_bits": bits}))
+    assert StreamKind().read(told, schema) == replace(order, rho=None)
+    assert coarse.guarantees == order.guarantees
+
+
+def test_a_standing_question_is_not_charged_again_where_its_grid_is_chosen_otherwise(monkeypatch):
+    rows = visits([(1, 1, "Haifa")]).append_column("x", pa.array([0.3]))
+    asked, terms = "SELECT SUM(x) AS s FROM visits", {**TERMS, "epsilon": 2, "since": FIRST}
+    with dp.Curator.in_memory() as curator:
+        budget = dp.Budget(epsilon=10, delta=1e-5)
+        curator.add("visits", rows, unit="user", budget=budget, columns={"x": dp.Bounds(0.0, 9.0)})
+        with monkeypatch.context() as context:
+            context.setattr(StreamOrder, "on_finest_grid", lambda order: order)
+            before = curator.watch(asked, **terms)
+        spent, coarse = curator.budget().spent, before.release().notes
+        again = curator.watch(asked, **terms)
+        assert (again.charge, curator.budget().spent) == (before.charge, spent)
+        assert again.release().notes == coarse
 
 
 def test_changing_a_person_costs_twice_the_noise():
