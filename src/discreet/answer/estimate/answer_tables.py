@@ -40,6 +40,8 @@ from discreet.plan.released_tables import (
     RegroupedTable,
     ReleasedTable,
     SortedTable,
+    StackedTables,
+    WindowedTable,
     sources_of,
 )
 from discreet.plan.statistics import People, Rows
@@ -127,7 +129,8 @@ class AnswerTables:
                     noise = values - part.statistics[of]
                     sizes += ((noise / np.maximum(noise.std(axis=0), 1e-300)) ** 2).sum(axis=1)
         each, truths = max(pairs // _TRUTHS, 1), 0
-        if _sums_bent(self._then, questions_in(self.query)):
+        levels = _summed_bent(self._then, questions_in(self.query))
+        if any(levels[name] > 1 for name in wanted):
             truths = _TRUTHS
             many = [
                 [_from_plausible(*one, each) for one in zip(parts, drawn, strict=True)]
@@ -137,7 +140,7 @@ class AnswerTables:
         sampled, found = slice(0, 2 * pairs), {}
         for name in wanted:
             found[name] = furthest_of_pairs(moved[name][sampled], known[sampled], sizes)
-            for block in np.split(moved[name][2 * pairs :], truths) if truths else []:
+            for block in np.split(moved[name][2 * pairs :], truths) if levels[name] > 1 else []:
                 around = _quantile(np.abs(block[1:] - block[0]))
                 found[name] = np.fmax(found[name], np.fmax(np.abs(block[0]), around))
         return found
@@ -321,15 +324,41 @@ def _quantile(away: Floats) -> NDArray[np.float64]:
     return np.asarray(np.quantile(np.where(np.isnan(away), 0.0, away), 0.97, axis=0))
 
 
-def _sums_bent(table: ReleasedTable, questions: Sequence[Query], *, inside: bool = False) -> bool:
-    """Whether groups are put together after a function of noisy numbers that is not straight."""
-    inside = inside or isinstance(table, RegroupedTable)
-    if inside:
-        below = [sources_of(one, questions) for one in table.inputs]
-        noisy = {name for one in below for name, of in one.items() if of}
-        if any(_is_bent(one, noisy) for one in table.reads):
-            return True
-    return any(_sums_bent(one, questions, inside=inside) for one in table.inputs)
+def _summed_bent(table: ReleasedTable, questions: Sequence[Query]) -> dict[str, int]:
+    """Columns that are not straight in noisy numbers: 1 row by row, 2 once rows are put together.
+
+    Under "" is what decides which rows there are.
+    """
+    below = [_summed_bent(one, questions) for one in table.inputs]
+    sources = [sources_of(one, questions) for one in table.inputs]
+    noisy = {name for one in sources for name, of in one.items() if of}
+    known = {name: level for one in below for name, level in one.items()}
+    rows = max((one[""] for one in below), default=0)
+
+    def level(*reads: Expression) -> int:
+        own = max((int(_is_bent(one, noisy)) for one in reads), default=0)
+        return max([own, *(known[name] for one in reads for name in mentions(one))])
+
+    match table:
+        case ComputedTable(_, outputs):
+            return {"": rows} | {one.name: level(one.expression) for one in outputs}
+        case WindowedTable(_, windows):
+            return known | {"": rows} | {one.name: level(*one.reads) for one in windows}
+        case RegroupedTable(_, keys, aggregates):
+            rows = max(rows, *(level(one.expression) for one in keys), 0)
+            found = {one.name: level(one.expression) for one in keys}
+            for one in aggregates:
+                reads = (*one.arguments, *([] if one.where is None else [one.where]))
+                found[one.name] = 2 if max(rows, level(*reads)) else 0
+            return {"": rows} | found
+        case StackedTables(above, other):
+            pairs = zip(above.columns, other.columns, strict=True)
+            return {"": rows} | {a: max(below[0][a], below[1][b]) for a, b in pairs}
+        case FilteredTable() | JoinedTables():
+            return known | {"": max(rows, level(*table.reads))}
+        case SortedTable():
+            return known
+    return dict.fromkeys(("", *table.columns), 0)
 
 
 def _is_bent(expression: Expression, noisy: set[str]) -> bool:

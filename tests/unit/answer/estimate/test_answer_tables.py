@@ -6,7 +6,7 @@ from discreet.answer.estimate.answer_tables import (
     _TRUTHS,
     _opposites,
     _plausible,
-    _sums_bent,
+    _summed_bent,
 )
 from discreet.answer.estimate.noisy_statistics import interpret
 from discreet.answer.execute.noisy_measurements import pack, unpack
@@ -170,9 +170,22 @@ def test_only_bent_functions_of_noisy_numbers_are_simulated_around_other_truths(
         ("COUNT(CASE WHEN n > 3 THEN 1 END)", True),
     ):
         query = read(f"SELECT {aggregate} AS a {grouped}", schema())
-        assert _sums_bent(query.then, questions_in(query)) is bent, aggregate
+        assert _summed_bent(query.then, questions_in(query))["a"] == 2 * bent, aggregate
     deep = read(f"SELECT SUM(r) AS a FROM (SELECT SQRT(n) AS r {grouped}) u", schema())
-    assert _sums_bent(deep.then, questions_in(deep))
+    assert _summed_bent(deep.then, questions_in(deep))["a"] == 2
+    outer = read(f"SELECT GREATEST(SUM(n), 0) AS a, SUM(ABS(n)) AS b {grouped}", schema())
+    assert _summed_bent(outer.then, questions_in(outer)) == {"": 0, "a": 1, "b": 2}
+
+
+def test_a_straight_number_has_the_same_interval_beside_a_bent_one(engine):
+    grouped = "FROM (SELECT city, COUNT(*) AS n FROM visits GROUP BY city) t"
+    plans = [
+        MeasurementPlan.of(read(f"SELECT SUM(n) AS a{more} {grouped}", schema()), Price(1, 1e-6))
+        for more in ("", ", SUM(ABS(n - 90)) AS b")
+    ]
+    drawn = plans[0].measure(engine)
+    first, second = (one.present(drawn).half_widths["a"][0].as_py() for one in plans)
+    assert first == second
 
 
 def test_plausible_truths_leave_far_groups_where_they_are():
