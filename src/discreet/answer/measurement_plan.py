@@ -5,6 +5,7 @@
 Pricing, explaining, running, recovering and auditing read this one value.
 """
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -123,7 +124,10 @@ class MeasurementPlan:
                 why="nobody would be charged for it, or somebody twice",
                 fix="report this as a fault",
             )
-        drawn = [measure_set(one, engine, until, admission) for one in self.sets]
+        # One secret for all sets, so that joins keep the same rows of a person and totals add up.
+        # Each set's sensitivity holds for any secret, and noise is drawn apart from it.
+        salt = os.urandom(16).hex() if admission is None else admission.salt
+        drawn = [measure_set(one, engine, salt, until, admission) for one in self.sets]
         if self.query.then is not None and (public := public_tables(self.query.then)):
             drawn[0] = replace(drawn[0], public=read_public_rows(engine, public))
         self.check_spent(drawn)

@@ -28,8 +28,9 @@ from discreet.answer.estimate.selection_bias import selection_factor
 from discreet.answer.estimate.tabulate import tabulate
 from discreet.engines.default import DefaultEngine, compute
 from discreet.engines.engine import ARROW
-from discreet.plan.expressions import Call, Expression, Function
+from discreet.plan.expressions import Call, Expression, Function, IsIn
 from discreet.plan.query import Query, questions_in
+from discreet.plan.reads import mentions
 from discreet.plan.released_tables import (
     AnswerTable,
     ComputedTable,
@@ -39,8 +40,11 @@ from discreet.plan.released_tables import (
     RegroupedTable,
     ReleasedTable,
     SortedTable,
+    StackedTables,
+    WindowedTable,
     sources_of,
 )
+from discreet.plan.statistics import People, Rows
 from discreet.plan.typing import parts_of
 
 Parts: TypeAlias = Sequence[Sequence[NoisyStatistics]]
@@ -118,20 +122,27 @@ class AnswerTables:
         """How far likely noise moves each number; wider noise where noise has picked the rows."""
         times = self._times(shown) if picked else 1.0
         many = [[_opposites(part, pairs, times) for part in parts] for parts in self.parts]
-        sizes = np.zeros(2 * pairs + 1)
+        sizes = np.zeros(2 * pairs)
         for parts, drawn in zip(self.parts, many, strict=True):
             for part, more in zip(parts, drawn, strict=True):
                 for of, values in more.statistics.items():
                     noise = values - part.statistics[of]
                     sizes += ((noise / np.maximum(noise.std(axis=0), 1e-300)) ** 2).sum(axis=1)
-        moved, known = self._moved(wanted, many, shown, 2 * pairs + 1)
-        sampled, bent = slice(0, 2 * pairs), _sums_bent(self._then)
-        found = {}
+        each, truths = max(pairs // _TRUTHS, 1), 0
+        levels = _summed_bent(self._then, questions_in(self.query))
+        if any(levels[name] > 1 for name in wanted):
+            truths = _TRUTHS
+            many = [
+                [_from_plausible(*one, each) for one in zip(parts, drawn, strict=True)]
+                for parts, drawn in zip(self.parts, many, strict=True)
+            ]
+        moved, known = self._moved(wanted, many, shown, 2 * pairs + truths * (1 + 2 * each))
+        sampled, found = slice(0, 2 * pairs), {}
         for name in wanted:
-            found[name] = furthest_of_pairs(moved[name][sampled], known[sampled], sizes[sampled])
-            if bent:
-                alike = np.where(known[-1], np.abs(moved[name][-1]), 0.0)
-                found[name] = np.fmax(found[name], alike)
+            found[name] = furthest_of_pairs(moved[name][sampled], known[sampled], sizes)
+            for block in np.split(moved[name][2 * pairs :], truths) if levels[name] > 1 else []:
+                around = _quantile(np.abs(block[1:] - block[0]))
+                found[name] = np.fmax(found[name], np.fmax(np.abs(block[0]), around))
         return found
 
     def _times(self, shown: int) -> float:
@@ -219,22 +230,79 @@ def _opposites(part: NoisyStatistics, pairs: int, times: float) -> NoisyStatisti
     for of, values in drawn.items():
         middle = part.statistics[of]
         noise = times * (values - middle)
-        alike = _alike(middle, noise, _siblings(part))
-        both[of] = np.concatenate([middle + noise, middle - noise, alike[None]])
+        both[of] = np.concatenate([middle + noise, middle - noise])
     return replace(part, statistics=both)
 
 
-def _alike(values: Floats, noise: Floats, sibling: NDArray[np.int64]) -> Floats:
-    """The values, moved together among siblings as far as noise may have driven them apart.
+def _from_plausible(part: NoisyStatistics, drawn: NoisyStatistics, each: int) -> NoisyStatistics:
+    """The same draws, and for each plausible truth: itself, and `each` pairs of noise around it."""
+    both = {}
+    for of, draws in drawn.statistics.items():
+        middle = part.statistics[of]
+        pairs, blocks = len(draws) // 2, [draws]
+        noise = draws - middle
+        few = np.concatenate([np.zeros((1, middle.size)), noise[:each], noise[pairs:][:each]])
+        counts = isinstance(of, Rows | People)
+        blocks += [one + few for one in _plausible(middle, noise, _siblings(part), counts=counts)]
+        both[of] = np.concatenate(blocks)
+    return replace(drawn, statistics=both)
+
+
+_TRUTHS = 10
+
+
+def _plausible(
+    values: Floats, noise: Floats, sibling: NDArray[np.int64], *, counts: bool
+) -> list[Floats]:
+    """Truths that what was released is like, `_TRUTHS` of them.
 
     Why: noise makes values more different than they are. A sum of a bent function of many (the
-    entropy of shares) is off by that in one way, and drawing noise once more moves it further the
-    same way and never back. Where values differ no more than 99 in 100 noises would make them,
-    they may all be alike; where they differ more, that part of their squared differences is noise.
+    entropy of shares, LN or ABS of each) is off by that in one way, and drawing noise once more
+    moves it further the same way and never back: its error has to be simulated around something
+    that is as alike as the truth may be. Siblings are pulled together as a whole, as far as 99 in
+    100 noises may have driven them apart. Or all that are near a centre go there, or to what the
+    centre may be, and the others stay: near are 2 deviations, or what any noise may reach. Counts
+    are not below 0. Of those whose truth is 0 about half come out below, so twice as many may be 0.
     """
     scale = np.maximum(noise.std(axis=0), 1e-300)
-    members = np.bincount(sibling)
-    away = values - (np.bincount(sibling, values) / members)[sibling]
+    alike = _alike(values, noise, scale, sibling)
+    found = [alike, alike + 2 * scale / np.sqrt(np.bincount(sibling)[sibling])]
+    for reach in (2.0, np.quantile(np.abs(noise / scale).max(axis=1, initial=0.0), 0.99)):
+        near = np.ones(values.size, dtype=np.bool_)
+        for _ in range(3):
+            centre = _medians(values, near, sibling)[sibling]
+            near = np.abs(values - centre) <= reach * scale
+        members = np.bincount(sibling, near)[sibling]
+        unsure = 2 * 1.25 * scale / np.sqrt(np.maximum(members, 1))  # of a median
+        found += [np.where(near, centre + way * unsure, values) for way in (-1, 0, 1)]
+    none = found[-2]
+    if counts:
+        below = np.bincount(sibling, (values < 0) + (values == 0) / 2)[sibling]
+        order = np.lexsort((values, sibling))
+        rank = np.empty(values.size)
+        rank[order] = np.arange(values.size) - np.searchsorted(sibling[order], sibling[order])
+        few = rank < 2 * below + 2 * np.sqrt(2 * below)
+        none = np.where(few & (values <= reach * scale), 0.0, values)
+    found += [values, none]
+    return [np.maximum(one, 0.0) for one in found] if counts else found
+
+
+def _medians(
+    values: Floats, among: NDArray[np.bool_], sibling: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """The median of some values of each family; of any one where it has none of these."""
+    order = np.lexsort((values, ~among, sibling))
+    first = np.searchsorted(sibling[order], np.arange(sibling.max(initial=-1) + 1))
+    last = np.maximum(np.bincount(sibling, among).astype(np.int64), 1) - 1
+    ranked = values[order]
+    return np.asarray((ranked[first + last // 2] + ranked[first + (last + 1) // 2]) / 2)
+
+
+def _alike(
+    values: Floats, noise: Floats, scale: Floats, sibling: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """The values, pulled to their mean as far as noise may have driven all of them apart."""
+    away = values - (np.bincount(sibling, values) / np.bincount(sibling))[sibling]
     sizes = np.stack([np.bincount(sibling, row) for row in (noise / scale) ** 2])
     likely = np.quantile(sizes, 0.99, axis=0)
     size = np.maximum(np.bincount(sibling, (away / scale) ** 2), 1e-300)
@@ -251,16 +319,60 @@ def _siblings(part: NoisyStatistics) -> NDArray[np.int64]:
     return np.array([rows.setdefault(row, len(rows)) for row in told], dtype=np.int64)
 
 
-def _sums_bent(table: ReleasedTable) -> bool:
-    """Whether groups are added up by a function of them that is not straight."""
-    asked = table.aggregates if isinstance(table, RegroupedTable) else ()
-    own = any(_is_bent(argument) for one in asked for argument in one.arguments)
-    return own or any(map(_sums_bent, table.inputs))
+def _quantile(away: Floats) -> NDArray[np.float64]:
+    """The distance that 97 in 100 draws keep within: few are drawn, and 95 is what is told."""
+    return np.asarray(np.quantile(np.where(np.isnan(away), 0.0, away), 0.97, axis=0))
 
 
-def _is_bent(expression: Expression) -> bool:
-    own = isinstance(expression, Call) and expression.function in _BENT
-    return own or any(map(_is_bent, parts_of(expression)))
+def _summed_bent(table: ReleasedTable, questions: Sequence[Query]) -> dict[str, int]:
+    """Columns that are not straight in noisy numbers: 1 row by row, 2 once rows are put together.
+
+    Under "" is what decides which rows there are.
+    """
+    below = [_summed_bent(one, questions) for one in table.inputs]
+    sources = [sources_of(one, questions) for one in table.inputs]
+    noisy = {name for one in sources for name, of in one.items() if of}
+    known = {name: level for one in below for name, level in one.items()}
+    rows = max((one[""] for one in below), default=0)
+
+    def level(*reads: Expression) -> int:
+        own = max((int(_is_bent(one, noisy)) for one in reads), default=0)
+        return max([own, *(known[name] for one in reads for name in mentions(one))])
+
+    match table:
+        case ComputedTable(_, outputs):
+            return {"": rows} | {one.name: level(one.expression) for one in outputs}
+        case WindowedTable(_, windows):
+            return known | {"": rows} | {one.name: level(*one.reads) for one in windows}
+        case RegroupedTable(_, keys, aggregates):
+            rows = max(rows, *(level(one.expression) for one in keys), 0)
+            found = {one.name: level(one.expression) for one in keys}
+            for one in aggregates:
+                reads = (*one.arguments, *([] if one.where is None else [one.where]))
+                found[one.name] = 2 if max(rows, level(*reads)) else 0
+            return {"": rows} | found
+        case StackedTables(above, other):
+            pairs = zip(above.columns, other.columns, strict=True)
+            return {"": rows} | {a: max(below[0][a], below[1][b]) for a, b in pairs}
+        case FilteredTable() | JoinedTables():
+            return known | {"": max(rows, level(*table.reads))}
+        case SortedTable():
+            return known
+    return dict.fromkeys(("", *table.columns), 0)
 
 
-_BENT = {Function.LOG2, Function.LN, Function.LOG10, Function.SQRT, Function.EXP}
+def _is_bent(expression: Expression, noisy: set[str]) -> bool:
+    own = isinstance(expression, IsIn) or (
+        isinstance(expression, Call) and expression.function in _BENT
+    )
+    return (own and not noisy.isdisjoint(mentions(expression))) or any(
+        _is_bent(part, noisy) for part in parts_of(expression)
+    )
+
+
+_BENT = {
+    *(Function.LOG2, Function.LN, Function.LOG10, Function.SQRT, Function.EXP),
+    *(Function.GREATEST, Function.LEAST, Function.ABS, Function.SIGN, Function.NULL_IF),
+    *(Function.EQUAL, Function.NOT_EQUAL, Function.LESS, Function.LESS_EQUAL),
+    *(Function.GREATER, Function.GREATER_EQUAL),
+}

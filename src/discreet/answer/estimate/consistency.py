@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, combinations
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -20,8 +20,9 @@ from discreet.plan.outside import incomplete_keys
 from discreet.plan.query import Query
 from discreet.plan.statistics import People, Rows, Statistic, Total
 
-_MOST = 1 << 13
-"""Sets with more margins are left as measured; a CUBE over eight keys has 6,561."""
+_MOST, _MOST_CELLS = 1 << 13, 1 << 25
+"""Sets with more margins, or more groups that all margins of all aggregates read, are left as
+measured. A CUBE over eight keys has 6,561 margins; to read 10^8 groups takes about a second."""
 
 Margin: TypeAlias = frozenset[int]
 """Keys, by their places: those that a sum over all others is left with."""
@@ -69,6 +70,12 @@ class ConsistentSets:
     members: tuple[int, ...]
     axes: tuple[tuple[int, ...], ...]
     sizes: tuple[int, ...]
+
+    @property
+    def cells(self) -> int:
+        """How many groups `solve` reads, for all margins together."""
+        holders = chain.from_iterable(_shared(self.axes).values())
+        return sum(self._rest(i, frozenset()) for i in holders)
 
     def solve(self, values: Sequence[Floats], variances: Sequence[float]) -> list[Floats]:
         """The least-squares estimate of all groups of all members."""
@@ -140,7 +147,8 @@ def consistent_sets(
     rows may be outside of have to be the same. Groups that were found are not all groups. All
     weights are FULL where people have one row; under Laplace noise a weight depends on how many
     rows a person has in all, and on the bound. Under Gaussian noise it depends on how the rows fall
-    into groups, and bounds that are chosen differ: such sets are left as they were measured.
+    into groups, and bounds that are chosen differ: such sets are left as they were measured. Joins
+    keep the same rows of a person in all sets, because these share one secret.
     """
     alike: dict[object, list[tuple[int, Query]]] = {}
     for i, (query, bounds) in enumerate(sets):
@@ -149,12 +157,12 @@ def consistent_sets(
         if added and bounds is not None and query.has_known_keys:
             kind = (frozenset(incomplete_keys(query)), None if whole else bounds.rows)
             alike.setdefault(kind, []).append((i, query))
-    return [_joined(found) for found in alike.values() if _is_small([q for _, q in found])]
-
-
-def _is_small(queries: Sequence[Query]) -> bool:
-    """Whether there is something to make consistent, and little enough of it."""
-    return len(queries) > 1 and sum(1 << len(query.keys) for query in queries) <= _MOST
+    return [
+        joint
+        for found in alike.values()
+        if len(found) > 1 and sum(1 << len(query.keys) for _, query in found) <= _MOST
+        if (joint := _joined(found)).cells * len(found[0][1].aggregates) <= _MOST_CELLS
+    ]
 
 
 def _joined(found: Sequence[tuple[int, Query]]) -> ConsistentSets:
@@ -168,15 +176,21 @@ def _joined(found: Sequence[tuple[int, Query]]) -> ConsistentSets:
     return ConsistentSets(tuple(i for i, _ in found), axes, tuple(sizes.values()))
 
 
+Sets: TypeAlias = Sequence[tuple[Query, ContributionBounds | None]]
 Noises: TypeAlias = Mapping[Statistic, StatisticNoise]
 
 
-def shrunk_noises(
-    sets: Sequence[tuple[Query, ContributionBounds | None]], noises: Sequence[Noises]
-) -> list[Noises]:
+class Spread(NamedTuple):
+    """Noise of a statistic: its standard deviation, and the strategy that it is measured by."""
+
+    deviation: float
+    strategy: object
+
+
+def shrunk_noises(sets: Sets, noises: Sequence[Noises]) -> list[Noises]:
     """The noise of each statistic of each set once sets are made consistent: public facts alone."""
     found = [dict(one) for one in noises]
-    for joint, statistic, variances in _additive(sets, noises):
+    for joint, statistic, variances in _additive(sets, list(map(_spreads, noises))):
         ratios = joint.variance_ratios(variances)
         for i, ratio in zip(joint.members, ratios, strict=True):
             found[i][statistic] = replace(noises[i][statistic], shrunk=math.sqrt(ratio))
@@ -185,40 +199,68 @@ def shrunk_noises(
 
 def make_consistent(parts: Sequence[NoisyStatistics]) -> list[NoisyStatistics]:
     """Noisy statistics of all grouping sets, made consistent where their exact totals are."""
-    if len(parts) == 1:
-        return [*parts]
     sets = [(part.query, None if part.learnt else part.contributions) for part in parts]
-    noises, values = [part.measurements for part in parts], [dict(p.statistics) for p in parts]
-    for joint, statistic, variances in _additive(sets, noises):
-        unit = noises[joint.members[0]][statistic].scale  # sums of 1e300 would leave the doubles
+    found = consistent_values(
+        sets, [part.statistics for part in parts], [_spreads(part.measurements) for part in parts]
+    )
+    consistent = []
+    for part, solved in zip(parts, found, strict=True):
+        less = {of: replace(part.measurements[of], shrunk=by) for of, (_, by) in solved.items()}
+        own = {of: values for of, (values, _) in solved.items()}
+        consistent.append(
+            replace(
+                part,
+                statistics={**part.statistics, **own},
+                measurements={**part.measurements, **less},
+            )
+        )
+    return consistent
+
+
+def consistent_values(
+    sets: Sets,
+    values: Sequence[Mapping[Statistic, Floats]],
+    spreads: Sequence[Mapping[Statistic, Spread]],
+) -> list[dict[Statistic, tuple[Floats, float]]]:
+    """The statistics of each set that are moved: new values, and how many times the deviation.
+
+    A statistic that is infinite in one group, where it left the doubles, is left as measured.
+    """
+    found: list[dict[Statistic, tuple[Floats, float]]] = [{} for _ in sets]
+    for joint, statistic, variances in _additive(sets, spreads):
+        unit = spreads[joint.members[0]][statistic].deviation  # sums of 1e300 leave the doubles
         steps = [values[i][statistic] / unit for i in joint.members]
-        for i, one in zip(joint.members, joint.solve(steps, variances), strict=True):
-            values[i][statistic] = unit * one
-    shrunk = zip(parts, values, shrunk_noises(sets, noises), strict=True)
-    return [replace(part, statistics=own, measurements=less) for part, own, less in shrunk]
+        if all(np.isfinite(one).all() for one in steps):
+            solved = zip(
+                joint.solve(steps, variances), joint.variance_ratios(variances), strict=True
+            )
+            for i, (one, ratio) in zip(joint.members, solved, strict=True):
+                found[i][statistic] = unit * one, math.sqrt(ratio)
+    return found
+
+
+def _spreads(noises: Noises) -> dict[Statistic, Spread]:
+    spreads = {}
+    for of, one in noises.items():
+        terms = one.terms * (2 if one.noise_kind is NoiseKind.LAPLACE else 1)
+        spreads[of] = Spread(one.scale * math.sqrt(terms), one.measurement.strategy)
+    return spreads
 
 
 def _additive(
-    sets: Sequence[tuple[Query, ContributionBounds | None]], noises: Sequence[Noises]
+    sets: Sets, spreads: Sequence[Mapping[Statistic, Spread]]
 ) -> Iterator[tuple[ConsistentSets, Statistic, list[float]]]:
     """Statistics of which the parts of a group add up to it, and their variances in each set.
 
-    Variances are relative to the scale of the first, whose square may be no double.
+    Variances are relative to that of the first, which may be no double.
 
     Why: a person who is in one group counts there and in what it is a part of; others count once in
     each. Noises that statistics share stay shared where all sets have the same strategies.
     """
-    for joint in consistent_sets(sets):
+    for joint in consistent_sets(sets) if len(sets) > 1 else []:
         kinds = Rows | Total | People if sets[joint.members[0]][0].counts_whole else Rows | Total
-        for statistic in noises[joint.members[0]]:
-            own = [noises[i][statistic] for i in joint.members if isinstance(statistic, kinds)]
-            scales = [one.scale for one in own if 0 < one.scale < math.inf]
-            if len(scales) == len(joint.members) and _is_alike(own):
-                laws = [2 if one.noise_kind is NoiseKind.LAPLACE else 1 for one in own]
-                squares = [(scale / scales[0]) ** 2 for scale in scales]
-                yield joint, statistic, [a * b for a, b in zip(laws, squares, strict=True)]
-
-
-def _is_alike(noises: Sequence[StatisticNoise]) -> bool:
-    """Whether a statistic is measured by one strategy in all sets."""
-    return len({one.measurement.strategy for one in noises}) == 1
+        for statistic in spreads[joint.members[0]]:
+            own = [spreads[i][statistic] for i in joint.members if isinstance(statistic, kinds)]
+            sizes = [one.deviation for one in own if 0 < one.deviation < math.inf]
+            if len(sizes) == len(joint.members) and len({one.strategy for one in own}) == 1:
+                yield joint, statistic, [(size / sizes[0]) ** 2 for size in sizes]

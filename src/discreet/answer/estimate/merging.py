@@ -16,6 +16,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from discreet.answer.estimate.aggregates import Floats, estimate
+from discreet.answer.estimate.consistency import Spread, consistent_values
 from discreet.answer.estimate.error_bars import CONFIDENCE, RANKED, half_width, spread
 from discreet.answer.estimate.measured_sets import (
     MeasuredSet,
@@ -30,9 +31,9 @@ from discreet.answer.estimate.tabulate import Simulation, tabulate
 from discreet.answer.plan.expected_error import simulated_noise
 from discreet.answer.plan.planning import single_sets
 from discreet.answer.present.number_text import counted
-from discreet.plan.bounding import NoiseKind
+from discreet.plan.bounding import ContributionBounds, NoiseKind, is_stated, limits_of
 from discreet.plan.query import Aggregate, AggregateFunction, Query, released_columns
-from discreet.plan.relations import columns_of
+from discreet.plan.relations import JoinPerson, MatchPerson, columns_of, join_caps, nodes_of
 from discreet.plan.statistics import Ranks, Statistic, needed, statistics_of
 from discreet.rationals import Real
 
@@ -69,8 +70,8 @@ def merge_parts(query: Query, answers: Sequence[Sequence[MeasuredSet]]) -> Merge
         whose noise has no variance, the one whose ranks are surest is taken. The same parts give
         the same numbers: error bars are laid out by a fixed stream, not drawn.
     """
-    sets = zip(single_sets(query), zip(*answers, strict=True), strict=True)
-    blends = [Blend.of(single, parts) for single, parts in sets]
+    sets = list(zip(single_sets(query), zip(*answers, strict=True), strict=True))
+    blends = _consistent([(one, _bounds(one, parts), Blend.of(one, parts)) for one, parts in sets])
     measured = [blend.measured for blend in blends]
     central = pa.concat_tables([tabulate(query, one) for one in measured])
     rows = arrange(central, query)
@@ -82,6 +83,38 @@ def merge_parts(query: Query, answers: Sequence[Sequence[MeasuredSet]]) -> Merge
     return MergedColumns(
         shown, {name: pa.array(one).take(rows) for name, one in wider.items()}, how
     )
+
+
+def _consistent(sets: Sequence[tuple[Query, ContributionBounds | None, "Blend"]]) -> "list[Blend]":
+    """Averages of all grouping sets, made consistent where the exact totals of all answers are."""
+    blends = [blend for _, _, blend in sets]
+    found = consistent_values(
+        [(query, bounds) for query, bounds, _ in sets],
+        [blend.measured.statistics for blend in blends],
+        [{of: one.spread for of, one in blend.averages.items()} for blend in blends],
+    )
+    return [blend.moved(solved) for blend, solved in zip(blends, found, strict=True)]
+
+
+def _bounds(query: Query, parts: Sequence[MeasuredSet]) -> ContributionBounds | None:
+    """The bounds of all answers; None where their exact totals, or their groups, may differ.
+
+    Why: bounds may be chosen anew for each answer, and a join keeps rows of a person by a secret of
+    each. Averages of different totals add up only where all sets weigh the answers alike.
+    """
+    first, whole = parts[0], query.counts_whole
+    joins = [
+        one for one in nodes_of(query.relation)[0] if isinstance(one, JoinPerson | MatchPerson)
+    ]
+    capped = any(most is not None for join in joins for most in join_caps(join))
+    stated = whole or is_stated(limits_of(query))
+    same = all(
+        (whole or one.contributions == first.contributions)
+        and one.groups == first.groups == query.group_count
+        and all(one.keys[name].equals(keys) for name, keys in first.keys.items())
+        for one in parts
+    )
+    return first.contributions if stated and same and not capped else None
 
 
 def fits(query: Query, answers: Sequence[Sequence[MeasuredSet]]) -> bool:
@@ -113,6 +146,8 @@ class Average:
     weights: Floats
     noises: tuple[NoisyStatistic, ...]
     excess: Floats
+    shrunk: float = 1.0
+    """The deviation beside that of the average; less once grouping sets are consistent."""
 
     @staticmethod
     def of(noises: Sequence[NoisyStatistic], places: Places) -> "Average":
@@ -138,7 +173,20 @@ class Average:
     def noise(self, points: int) -> Floats:
         """Noise as it might have been, a row a point: the same for the same statistic."""
         each = np.stack([_laid_out(i, one, points) for i, one in enumerate(self.noises)], axis=1)
-        return np.asarray(each @ self.weights, dtype=np.float64)
+        return np.asarray(self.shrunk * (each @ self.weights), dtype=np.float64)
+
+    @property
+    def spread(self) -> Spread:
+        """The deviation in groups that all answers have, and how each of them measured it."""
+        deviations = self._deviations(self.weights)
+        return Spread(
+            float(deviations.max(initial=0.0)),
+            tuple((one.signs, one.source) for one in self.noises),
+        )
+
+    def _deviations(self, weights: Floats) -> Floats:
+        variances = np.array([one.variance for one in self.noises])
+        return np.asarray(self.shrunk * np.sqrt((weights**2 * variances[:, None]).sum(axis=0)))
 
     def error(self, confidence: Real = CONFIDENCE) -> Floats:
         """Half-widths: what noise does, and more where being shown tells of high noise."""
@@ -164,9 +212,7 @@ class Average:
         """Error from noise alone; groups that come from the same answers share it."""
         patterns, which = np.unique(self.weights, axis=1, return_inverse=True)
         if self.is_normal:
-            variances = np.array([one.variance for one in self.noises])
-            sizes = np.sqrt((patterns**2 * variances[:, None]).sum(axis=0))
-            widths = NormalDist().inv_cdf((1 + confidence) / 2) * sizes
+            widths = NormalDist().inv_cdf((1 + confidence) / 2) * self._deviations(patterns)
         else:
             noise = replace(self, weights=patterns).noise(_MANY)
             widths = np.quantile(np.abs(noise), confidence, axis=0)
@@ -226,6 +272,16 @@ class Blend:
         averages = {name: one.sliced(first, size) for name, one in self.averages.items()}
         ranked = {name: one.sliced(first, size) for name, one in self.ranked.items()}
         return Blend(averages, ranked, self.measured.sliced(first, size))
+
+    def moved(self, solved: Mapping[Statistic, tuple[Floats, float]]) -> "Blend":
+        """The same with other values of some statistics, and so many times their deviation."""
+        averages = {
+            of: replace(self.averages[of], values=values, shrunk=shrunk)
+            for of, (values, shrunk) in solved.items()
+        }
+        own = {of: values for of, (values, _) in solved.items()}
+        measured = replace(self.measured, statistics={**self.measured.statistics, **own})
+        return replace(self, averages={**self.averages, **averages}, measured=measured)
 
     def simulated(self, points: int) -> NoisyStatistics:
         """The measurement as it might have come out."""

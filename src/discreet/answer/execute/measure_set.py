@@ -4,7 +4,6 @@ Nothing flows backwards: everything was decided before data is touched, and what
 goes through a mechanism before anything else sees it.
 """
 
-import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -52,14 +51,15 @@ if TYPE_CHECKING:
 def measure_set(
     plan: SetPlan,
     engine: Engine,
+    salt: str,
     until: Deadline | None = None,
     admission: Admission | None = None,
 ) -> NoisyMeasurements:
     """Measure one grouping set; at `until` the engine is stopped.
 
-    With an `admission`, only those whom it lets take part are in the totals.
+    `salt` is the question's secret. With an `admission`, only those whom it lets take part are in
+    the totals.
     """
-    salt = os.urandom(16).hex() if admission is None else admission.salt
     asked = admission is not None
     statements = SetStatements.of(plan, engine.dialect, salt, participants=asked)
     with engine.snapshot(until) as session:

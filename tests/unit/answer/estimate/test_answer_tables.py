@@ -2,7 +2,12 @@
 import numpy as np
 import pytest
 
-from discreet.answer.estimate.answer_tables import _opposites
+from discreet.answer.estimate.answer_tables import (
+    _TRUTHS,
+    _opposites,
+    _plausible,
+    _summed_bent,
+)
 from discreet.answer.estimate.noisy_statistics import interpret
 from discreet.answer.execute.noisy_measurements import pack, unpack
 from discreet.answer.measurement_plan import MeasurementPlan
@@ -151,3 +156,46 @@ def test_draws_of_noise_come_in_opposite_pairs(engine):
     for of, draws in _opposites(part, 5, 1.0).statistics.items():
         middle = part.statistics[of]
         assert np.allclose(draws[:5] - middle, middle - draws[5:])
+
+
+def test_only_bent_functions_of_noisy_numbers_are_simulated_around_other_truths():
+    grouped = "FROM (SELECT city, COUNT(*) AS n FROM visits GROUP BY city) t"
+    for aggregate, bent in (
+        ("SUM(n)", False),
+        ("AVG(2 * n - 1)", False),
+        ("SUM(n) FILTER (WHERE city = 'Haifa')", False),
+        ("SUM(CASE WHEN city = 'Haifa' THEN n ELSE 0 END)", False),
+        ("SUM(n) FILTER (WHERE n > 0)", True),
+        ("SUM(ABS(n))", True),
+        ("COUNT(CASE WHEN n > 3 THEN 1 END)", True),
+    ):
+        query = read(f"SELECT {aggregate} AS a {grouped}", schema())
+        assert _summed_bent(query.then, questions_in(query))["a"] == 2 * bent, aggregate
+    deep = read(f"SELECT SUM(r) AS a FROM (SELECT SQRT(n) AS r {grouped}) u", schema())
+    assert _summed_bent(deep.then, questions_in(deep))["a"] == 2
+    outer = read(f"SELECT GREATEST(SUM(n), 0) AS a, SUM(ABS(n)) AS b {grouped}", schema())
+    assert _summed_bent(outer.then, questions_in(outer)) == {"": 0, "a": 1, "b": 2}
+
+
+def test_a_straight_number_has_the_same_interval_beside_a_bent_one(engine):
+    grouped = "FROM (SELECT city, COUNT(*) AS n FROM visits GROUP BY city) t"
+    plans = [
+        MeasurementPlan.of(read(f"SELECT SUM(n) AS a{more} {grouped}", schema()), Price(1, 1e-6))
+        for more in ("", ", SUM(ABS(n - 90)) AS b")
+    ]
+    drawn = plans[0].measure(engine)
+    first, second = (one.present(drawn).half_widths["a"][0].as_py() for one in plans)
+    assert first == second
+
+
+def test_plausible_truths_leave_far_groups_where_they_are():
+    noise = np.random.default_rng(0).laplace(0, 3, (200, 40))
+    values = np.concatenate([[300.0], noise[0, 1:]])
+    family = np.zeros(40, dtype=np.int64)
+    truths = _plausible(values, noise, family, counts=True)
+    assert len(truths) == _TRUTHS
+    assert all(one.min() >= 0 and one[0] > 250 for one in truths)
+    assert min(one[1:].sum() for one in truths) == 0
+    both = np.concatenate([values, values + 50])  # of two families each has its own centre
+    twice = _plausible(both, np.tile(noise, 2), np.repeat([0, 1], 40), counts=False)
+    assert np.allclose(twice[3][:40] + 50, twice[3][40:])

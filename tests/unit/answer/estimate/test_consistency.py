@@ -1,5 +1,6 @@
 """Grouping sets made consistent: least squares, and only where exact totals add up."""
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -20,7 +21,7 @@ from discreet.noise.bits import Keystream, replaced
 from discreet.plan.bounding import ContributionBounds, NoiseKind
 from discreet.plan.kinds import Kind
 from discreet.plan.schema import Bounds, EachRow, Keys, Limits, Person, Schema, Table, column_type
-from discreet.plan.statistics import Distinct, People, Rows
+from discreet.plan.statistics import Distinct, People, Rows, Total
 from discreet.sql.reader.read import read
 
 SIZES = (2, 3, 2)
@@ -140,6 +141,16 @@ def test_sets_of_very_many_keys_are_left_as_measured():
     assert joined(text + f"(({fewer}), ({fewest}), ({names[12]}))") == [(0, 1, 2)]
 
 
+def test_sets_whose_margins_read_very_many_groups_are_left_as_measured():
+    """12 truth values that may be NULL have 3^12 groups, each read for 2^11 shared margins."""
+    names = [f"k{i}" for i in range(12)]
+    keys = ", ".join(f"NULLIF(sick, cost > {i}) AS {name}" for i, name in enumerate(names))
+    text = COUNTED.replace("COUNT", keys + ", COUNT", 1) + "GROUP BY GROUPING SETS "
+    all_, fewer = (", ".join(names[:count]) for count in (12, 11))
+    assert joined(text + f"(({all_}), ({fewer}))") == []
+    assert joined(text + f"(({all_}), ())") == [(0, 1)]
+
+
 # --- answers --------------------------------------------------------------------------------------
 
 
@@ -219,3 +230,45 @@ def test_noise_is_shrunk_by_public_facts_alone():
     # One variance v in all sets: see the closed form in ConsistentSets.
     joint = ConsistentSets((0, 1, 2), ((0, 1), (0,), ()), (2, 3))
     assert shrunk == pytest.approx(np.sqrt(joint.variance_ratios([1, 1, 1])).tolist())
+
+
+def test_a_statistic_that_leaves_the_doubles_in_one_group_is_left_as_measured():
+    plan = MeasurementPlan.of(read(MANY, schema()), Price(1, 1e-6))
+    engine = engine_of(schema(), 60)
+    parts = [interpret(*one) for one in zip(plan.sets, plan.measure(engine), strict=True)]
+    engine.close()
+    total = next(of for of in parts[0].statistics if isinstance(of, Total))
+    parts[2] = replace(parts[2], statistics={**parts[2].statistics, total: np.array([np.inf])})
+    after = make_consistent(parts)
+    for one, before in zip(after, parts, strict=True):
+        assert one.statistics[total].tolist() == before.statistics[total].tolist()
+        assert one.measurements[total].shrunk == 1
+    assert all(one.measurements[Rows(None)].shrunk < 1 for one in after)
+
+
+def test_joins_keep_the_same_rows_of_a_person_in_all_sets():
+    """Each has 2,560 rows, of which 256 chosen by the secret enter the join, and few count."""
+    columns = {name: COLUMNS[name] for name in ("person", "old")}
+    columns["x"] = column_type("x", Kind.INTEGER, Bounds(0, 9999), nullable=False)
+    about = Schema({n: Table(n, columns, Person("person"), Limits(2, 3)) for n in ("a", "b")})
+    people, rows = 50, 2560
+    x = np.tile(np.arange(rows), people)
+    engine = DuckDBEngine()
+    engine.store(
+        "a", pa.table({"person": np.repeat(np.arange(people), rows), "old": x % 2, "x": x})
+    )
+    engine.store(
+        "b", pa.table({"person": np.arange(people), "old": [0] * people, "x": [0] * people})
+    )
+    engine.open(about)
+    text = "SELECT COUNT(*) AS n FROM a JOIN b ON a.person = b.person WHERE a.x < 10 "
+    query = read(text + "GROUP BY ROLLUP (a.old)", about)
+    plan = MeasurementPlan.of(query, Price(900), noise_kinds=(NoiseKind.LAPLACE,))
+    drawn = [plan.measure(engine) for _ in range(3)]
+    engine.close()
+    for one in drawn:
+        fine, all_ = (
+            interpret(*part).statistics[Rows(None)] for part in zip(plan.sets, one, strict=True)
+        )
+        assert fine.sum() == pytest.approx(all_[0], abs=0.5)
+    assert len({int(one[1].numbers[0][0]) for one in drawn}) > 1  # another secret a question

@@ -21,9 +21,12 @@ from discreet.answer.estimate.measured_sets import (
 )
 from discreet.answer.estimate.merging import Average, fits, merge_parts
 from discreet.answer.estimate.noisy_statistics import NoisyStatistics
+from discreet.answer.execute.totals import known_keys
 from discreet.answer.plan.measure import Measurement
+from discreet.answer.plan.planning import single_sets
 from discreet.answer.plan.thresholded_count import ThresholdedCount
 from discreet.plan.bounding import ContributionBounds, NoiseKind
+from discreet.plan.schema import EachRow, Limits
 from discreet.plan.sensitivity import Strategy
 from discreet.plan.statistics import People, Ranks, Rows, Total, needed
 from discreet.privacy import Neighbours
@@ -301,3 +304,59 @@ def test_noise_that_is_laid_out_once_for_all_is_laid_out_finely(signs, scales):
             even = even + weight * merging._laid_out(place, noise, merging._POINTS)
     width = np.quantile(np.abs(even), 0.95)
     assert 0.942 < np.mean(np.abs(drawn) <= width) < 0.958
+
+
+# --- grouping sets --------------------------------------------------------------------------------
+
+CUBE = (
+    "SELECT amount > 1 AS a, amount > 2 AS b, amount > 3 AS c, COUNT(*) AS n FROM visits"
+    " GROUP BY CUBE (a, b, c)"
+)
+
+
+def answered(text, about, law, scale, seed, rows=2):
+    """Parts of an answer to a question about counts, each cell of all keys with 50 rows."""
+    bits = np.random.default_rng(seed)
+    parts = []
+    for one in single_sets(read(text, about)):
+        keys = dict(known_keys(one)[0])
+        exact = np.full(one.group_count, 8 * 50.0 / one.group_count)
+        found = {called(Rows(None)): noisy(exact, law, scale, bits)}
+        bounds = ContributionBounds(law, rows, 1)
+        parts.append(MeasuredSet(keys, one.group_count, found, {}, bounds))
+    return parts
+
+
+def test_merged_grouping_sets_add_up_with_narrower_intervals_that_hold():
+    about = schema(unit=EachRow())
+    query, held, widths = read(CUBE, about), [], []
+    for seed in range(20):
+        answers = [answered(CUBE, about, GAUSSIAN, s, (seed, i)) for i, s in enumerate((8.0, 6.0))]
+        made = merge_parts(query, answers)
+        shown = made.table.column("n").to_numpy()
+        assert abs(shown[:8].sum() - shown[-1]) <= 4.5  # each is rounded by itself
+        sizes = [part.groups for part in answers[0]]
+        truth = np.concatenate([np.full(size, 8 * 50.0 / size) for size in sizes])
+        held.append(np.abs(shown - truth) <= made.half_widths["n"].to_numpy())
+        widths.append(made.half_widths["n"].to_numpy().max())
+    assert 0.93 <= np.mean(held) <= 0.98  # of 540 intervals, not independent
+    assert max(widths) < 0.9 * 1.96 * (1 / (1 / 8**2 + 1 / 6**2)) ** 0.5 + 0.5
+
+
+def test_answers_whose_exact_totals_may_differ_are_averaged_set_by_set():
+    stated = schema(limits=Limits(2, 3))
+    by_person = [answered(CUBE, stated, LAPLACE, 3.0, i) for i in range(2)]
+    other = [*by_person[:1], answered(CUBE, stated, LAPLACE, 3.0, 1, rows=3)]
+    gaussian = [answered(CUBE, stated, GAUSSIAN, 3.0, i) for i in range(2)]
+    widths = [
+        merge_parts(read(CUBE, about), answers).half_widths["n"].to_numpy().max()
+        for about, answers in (
+            (stated, by_person),
+            (stated, other),
+            (stated, gaussian),
+            (schema(limits=Limits()), by_person),
+        )
+    ]
+    alone = 1.96 * 3 / 2**0.5 + 0.5
+    assert widths[2] == pytest.approx(alone, rel=0.01)
+    assert widths[0] < 0.95 * widths[1] == pytest.approx(0.95 * widths[3])

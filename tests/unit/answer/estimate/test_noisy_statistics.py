@@ -37,7 +37,7 @@ def measured():
     engine = engine_of(clinic(people=2000), FREE)
     query = read(ALL, FREE)
     plan = plan_set(query, Price(2, 1e-6))
-    drawn = measure_set(plan, engine)
+    drawn = measure_set(plan, engine, "5a" * 16)
     engine.close()
     return query, interpret(plan, drawn)
 
@@ -154,7 +154,7 @@ def test_quantiles_allow_for_what_is_cut_off():
         FREE,
     )
     engine, plan = engine_of(clinic(people=5000), FREE), plan_set(query, Price(50))
-    part = interpret(plan, measure_set(plan, engine))
+    part = interpret(plan, measure_set(plan, engine, "5a" * 16))
     engine.close()
     widths, how = [], []
     for lost in (0.0, 0.1, 0.25):

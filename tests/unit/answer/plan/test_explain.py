@@ -129,7 +129,7 @@ def test_stated_limits_give_the_law_and_noise_that_are_used(engine, price):
     (part,) = explain(query, engine, price).parts
     (option,) = part.options
     plan = plan_set(query, price)
-    real = interpret(plan, measure_set(plan, engine))
+    real = interpret(plan, measure_set(plan, engine, "5a" * 16))
     assert option.contributions == real.contributions
     costs = [one.measurement.cost for one in real.measurements.values()]
     paid = []

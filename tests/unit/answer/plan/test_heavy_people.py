@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import discreet.sql.writer.relations as room
-from discreet.answer.execute import measure_set
+from discreet.answer import measurement_plan
 from discreet.answer.measurement_plan import answer
 from discreet.answer.plan.price import Price
 from discreet.engines.duckdb import DuckDBEngine
@@ -88,7 +88,7 @@ def counted(query, heavy):
 
 @pytest.mark.parametrize("text", QUESTIONS.values(), ids=QUESTIONS)
 def test_the_same_statements_run_with_and_without_somebody_with_very_many_rows(text, monkeypatch):
-    monkeypatch.setattr(measure_set.os, "urandom", lambda count: b"s" * count)
+    monkeypatch.setattr(measurement_plan.os, "urandom", lambda count: b"s" * count)
     query, ran = read(text, SCHEMA), []
     for heavy in (0, ROWS):
         engine(heavy).ran.clear()
