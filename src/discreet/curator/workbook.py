@@ -126,8 +126,9 @@ class Workbook:
 
         Noted first: whoever opens it after a crash between the two opens the account.
         """
-        opened = self._noted(ledger)
-        if not opened and self._account(ledger) is not None:
+        account = self._account(ledger)
+        opened = self._noted(ledger)  # read second: another process may open it just now
+        if not opened and account is not None:
             raise InputError(
                 f"{self._analyst} is an analyst of {self.dataset} already",
                 why="the account of a workbook holds its own questions alone",

@@ -251,6 +251,13 @@ def test_what_is_no_name_is_refused(name):
         curator.workbook("visits", share=0.1, questions=4, name=name)
 
 
+def test_threads_open_one_named_workbook():
+    with opened(BUDGETS["epsilon"]) as curator, ThreadPoolExecutor(4) as pool:
+        about = {"share": 0.5, "questions": 2, "name": "thesis"}
+        books = list(pool.map(lambda _: curator.workbook("visits", **about), range(8)))
+        assert {(one.left, one.asked) for one in books} == {(1, 0)}
+
+
 def test_a_crash_before_the_account_is_opened_is_made_good(monkeypatch):
     with opened(BUDGETS["epsilon"]) as curator:
         with monkeypatch.context() as context:
