@@ -47,8 +47,9 @@ class FrequencyProtocol(LocalProtocol):
 
     @property
     def pairs(self) -> tuple[Pair, ...]:
-        """The first value and the last."""
-        return (Pair(self.domain.values[0], self.domain.values[-1]),)
+        """The first value beside the second and the last."""
+        values = self.domain.values
+        return tuple(Pair(values[0], values[at]) for at in {1: None, self.domain.size - 1: None})
 
     def read(self, values: Any) -> NDArray[np.int64]:
         """Values as their numbers."""
