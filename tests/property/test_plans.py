@@ -85,8 +85,8 @@ def test_the_engine_agrees_with_the_reference_on_many_questions(table, seed):
 def test_a_union_that_loses_duplicates_is_caught(monkeypatch):
     import discreet.sql.writer.compile as room
 
-    def lossy(relation, dialect, salt):
-        return render_relation(relation, dialect, salt).replace("UNION ALL", "UNION")
+    def lossy(relation, dialect, salt, *more):
+        return render_relation(relation, dialect, salt, *more).replace("UNION ALL", "UNION")
 
     monkeypatch.setattr(room, "render_relation", lossy)
     choose = Seeded("planted")
