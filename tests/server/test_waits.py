@@ -27,7 +27,7 @@ def curator():
 
 
 @pytest.mark.parametrize(
-    ("hangs", "status"), [("touched", 503), ("charge", 503), ("keep", 202), ("complete", 202)]
+    ("hangs", "status"), [("standing", 503), ("charge", 503), ("keep", 202), ("complete", 202)]
 )
 def test_a_question_is_replied_to_when_the_ledger_hangs(curator, monkeypatch, hangs, status):
     ends = threading.Event()
