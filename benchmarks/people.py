@@ -114,9 +114,9 @@ def rebuild(budget: dp.Budget, charges: int = 10**4) -> list[float]:
             text = f"SELECT {keys[0]}{what} AS n FROM visits WHERE {where}{keys[1]}"
             terms = Terms(epsilon=0.01 + k * 2e-6, delta=1e-8)
             curator.ledger.charge(curator._local.offer(text, terms, None).order())  # noqa: SLF001 - charged, not asked
-        people, engine = _people(curator), curator._data_store.open(())  # noqa: SLF001 - see _people
+        people = _people(curator)
         began, start = time.monotonic(), time.process_time()
-        people.catch_up(curator.ledger.head().sequence, engine)
+        people.catch_up(curator.ledger.head().sequence)
         return [time.process_time() - start, time.monotonic() - began, _peak()]
 
 

@@ -48,7 +48,7 @@ def clinic(rows, **facts):
 def spent(curator, dataset="visits"):
     """What each person has spent, by name: as rho, exactly."""
     people = curator._answer_service.people.of(dataset)
-    people.catch_up(curator.ledger.head().sequence, curator._data_store.open_for([dataset]))
+    people.catch_up(curator.ledger.head().sequence)
     names = people._names.to_pylist()
     units = [units_as_rho(int(one)) for one in people.balances.spent[people._places]]
     return {name: one for name, one in zip(names, units, strict=True) if one}

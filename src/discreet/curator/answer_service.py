@@ -22,7 +22,8 @@ from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.orders import Order, Receipt, State
 from discreet.curator.orders.order_kinds import kind_of
 from discreet.curator.orders.planned_orders import PlannedOrder, QuoteContext, UnpricedOrder
-from discreet.curator.people.person_accounts import PersonAccounts, Populations
+from discreet.curator.people.person_accounts import PersonAccounts
+from discreet.curator.people.populations import Populations
 from discreet.curator.pricing import Offer
 from discreet.curator.release_schedule import AT_ONCE, ReleaseSchedule
 from discreet.errors import (

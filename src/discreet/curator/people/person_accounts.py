@@ -28,7 +28,6 @@ from discreet.answer.plan.sql_statements import SetStatements
 from discreet.curator.data import registry
 from discreet.curator.data.data_store import DataStore
 from discreet.curator.data.table_checks import unit_kind
-from discreet.curator.fork_safety import FORKS
 from discreet.curator.ledger.entries import Entry
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.orders import Order
@@ -50,11 +49,9 @@ from discreet.curator.people.person_charges import (
     share_signature,
 )
 from discreet.curator.people.person_limits import (
-    BUDGET,
     Population,
     hash_person,
     limits_after,
-    population_of,
 )
 from discreet.engines.engine import ARROW, Deadline, Engine, Session
 from discreet.errors import LedgerError
@@ -171,7 +168,7 @@ class PersonAccounts:
 
     # --- the fold -------------------------------------------------------------------------------
 
-    def catch_up(self, until: int, engine: Engine, deadline: Deadline | None = None) -> None:
+    def catch_up(self, until: int, deadline: Deadline | None = None) -> None:
         """Fold in all entries up to a number: very many in batches, few one by one."""
         with self._lock:
             entries = self._entries(until)
@@ -188,11 +185,11 @@ class PersonAccounts:
         """How many charges are not folded in yet; a public number."""
         return len(self._ledger.charges(self.population.datasets, after=self.sequence, until=until))
 
-    def history(self, hash_: str, engine: Engine) -> tuple["PersonAccounts", list[PersonCharge]]:
+    def history(self, hash_: str) -> tuple["PersonAccounts", list[PersonCharge]]:
         """The balances from the beginning up to now, and what became of one person."""
         again = PersonAccounts(self._ledger, self._data_store, self.population, self._key)
         again._watch = _Watch(hash_)
-        again.catch_up(self._ledger.head().sequence, engine)
+        again.catch_up(self._ledger.head().sequence)
         return again, again._watch.found
 
     def hash_of(self, unit: object, engine: Engine) -> str:
@@ -364,14 +361,14 @@ class PersonAccounts:
         """The people left out of a charge; the session has its people bounded."""
         sequence = asked.sequence
         with self._lock:
-            self.catch_up(sequence - 1, asked.engine, asked.until)
+            self.catch_up(sequence - 1, asked.until)
             if self.sequence < sequence:
                 self._admit_now(asked, statements, session)
             if sequence in self._left:
                 return self._named(self._left[sequence])
         again = PersonAccounts(self._ledger, self._data_store, self.population, self._key)
         for upto in (sequence - 1, sequence):  # the charge itself in no batch
-            again.catch_up(upto, asked.engine, asked.until)
+            again.catch_up(upto, asked.until)
         return again._named(again._left[sequence])
 
     def _admit_now(
@@ -496,50 +493,6 @@ class PersonAccounts:
             at = batch.column(0).to_numpy()
             found[at] = [one.encode() for one in batch.column(1).to_pylist()]
         return found
-
-
-class Populations:
-    """The accounts of people of all datasets that have such, folded as far as anybody asked."""
-
-    def __init__(self, ledger: Ledger, data_store: DataStore) -> None:
-        self._ledger, self._data_store = ledger, data_store
-        self.renew()
-        FORKS.renew_in_child(self)
-
-    def renew(self) -> None:
-        """Begin anew: everything is computed from the ledger again."""
-        self._lock = threading.Lock()
-        self._known: dict[Population, PersonAccounts] = {}
-
-    def of(self, dataset: str) -> PersonAccounts:
-        """The accounts of a dataset's people, with those of all linked datasets."""
-        key = self._data_store.person_key()
-        population = population_of(self._ledger, dataset, key)
-        with self._lock:
-            if population not in self._known:
-                folder = self._data_store.place
-                table = None if folder is None else BalanceTable(folder, population, key)
-                made = PersonAccounts(self._ledger, self._data_store, population, key, table)
-                self._known[population] = made
-            return self._known[population]
-
-    def save(self) -> None:
-        """Write all balances down, for whoever opens the folder next."""
-        for one in tuple(self._known.values()):
-            one.save()
-
-    def check(self, dataset: str) -> None:
-        """Refuse to ask where balances could not be told: by public facts, before any charge."""
-        datasets = self.of(dataset).population.datasets
-        tables = self._data_store.tables.tables.values()
-        self._data_store.check([one.table.name for one in tables if one.dataset in datasets])
-        self._data_store.check_parts(datasets, self._ledger.appended)
-
-    def catch_up(self) -> None:
-        """Fold in everything that was charged so far, so that the next question need not."""
-        now = self._ledger.head().sequence
-        for dataset in {str(one.facts["dataset"]) for one in self._ledger.noted(BUDGET)}:
-            self.of(dataset).catch_up(now, self._data_store.open_for([dataset]))
 
 
 @dataclass(slots=True)

@@ -18,7 +18,7 @@ from discreet.curator.ledger.charge_index import ChargedOrder
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.orders.planned_orders import PlannedOrder
 from discreet.curator.orders.query_orders import QueryOrder
-from discreet.curator.people.person_accounts import PersonAccounts, PersonCharge, Populations
+from discreet.curator.people.person_accounts import PersonAccounts, PersonCharge
 from discreet.curator.people.person_limits import (
     limits_after,
     links_of,
@@ -26,6 +26,7 @@ from discreet.curator.people.person_limits import (
     record_default,
     record_limit,
 )
+from discreet.curator.people.populations import Populations
 from discreet.errors import InputError, QueryRefused
 from discreet.plan.schema import EachRow, Table, Unit
 from discreet.privacy import ZCDP, Neighbours
@@ -169,7 +170,7 @@ class PeopleAdmin:
     def statement(self, unit: object, dataset: str | None) -> PersonStatement:
         """The whole history of one person, folded again from the beginning."""
         name, population, hash_ = self._find(unit, dataset)
-        _, found = population.history(hash_, self.data_store.open_for([name]))
+        _, found = population.history(hash_)
         taken = [one for one in found if one.took_part and one.units]
         spent = Counter[int]()
         for one in taken:

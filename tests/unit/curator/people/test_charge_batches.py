@@ -57,7 +57,7 @@ def history(curator, monkeypatch, many, dataset="visits"):
         context.setattr(person_accounts, "_MANY", many)
         if many == 1:  # a batch that fails must not hide behind the fold charge by charge
             context.delattr(PersonAccounts, "_fold_each")
-        told = [known.history(known.hash_of(one, engine), engine) for one in (5, 99)]
+        told = [known.history(known.hash_of(one, engine)) for one in (5, 99)]
     people = told[0][0]
     found = zip(people._hashes.tolist(), people.balances.spent.tolist(), strict=True)
     # Accounts have other numbers where people were met in another order.
@@ -105,7 +105,7 @@ def test_most_charges_are_read_in_few_statements(charged, monkeypatch):
 def test_an_engine_that_breaks_off_leaves_balances_as_they_were(charged, monkeypatch):
     monkeypatch.setattr(person_accounts, "_MANY", 1)
     people = fresh(charged)
-    engine, head = charged._data_store.open_for(["visits"]), charged.ledger.head().sequence
+    head = charged.ledger.head().sequence
 
     def fail(*_):
         raise EngineError("no", why="no", fix="no")
@@ -114,10 +114,10 @@ def test_an_engine_that_breaks_off_leaves_balances_as_they_were(charged, monkeyp
     with monkeypatch.context() as context:
         context.setattr(person_accounts, "read_costs", fail)
         with pytest.raises(EngineError):
-            people.catch_up(head, engine, Deadline(0.0))
+            people.catch_up(head, Deadline(0.0))
         assert people.sequence == 0
         assert not people.balances.spent.any()
-    people.catch_up(head, engine)
+    people.catch_up(head)
     found = dict(zip(people._hashes.tolist(), people.balances.spent.tolist(), strict=True))
     assert {k: v for k, v in found.items() if v} == history(charged, monkeypatch, 10**9)[0]
 
