@@ -174,9 +174,9 @@ def still(monkeypatch, fixed_bits):
 def test_raw_answers_break_the_promise_and_private_ones_keep_it(server, name):
     sides, times = {}, []
     for against in ("raw", "private"):
-        began = time.monotonic()
+        began = time.process_time()  # the server runs in a thread of this process
         sides[against] = attack(server, name, against=against).json()
-        times.append(time.monotonic() - began)
+        times.append(time.process_time() - began)
 
     assert sides["raw"]["refutes"]
     kept = sides["private"]
@@ -184,7 +184,7 @@ def test_raw_answers_break_the_promise_and_private_ones_keep_it(server, name):
     assert not kept["refutes"]
     assert sides["raw"]["success"] > kept["success"]
     assert kept["sentence"] != sides["raw"]["sentence"]
-    assert max(times) < 15  # a second or two alone on a machine
+    assert max(times) < 15  # a second or two of computing, however busy the machine
 
 
 def test_a_run_is_told_again_as_it_was(server):
