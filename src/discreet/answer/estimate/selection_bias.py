@@ -15,19 +15,10 @@ from discreet.answer.estimate.error_bars import CONFIDENCE
 from discreet.answer.estimate.postprocessing import outputs_of
 from discreet.plan.bounding import NoiseKind
 from discreet.plan.expressions import Column, Expression
+from discreet.plan.public_facts import picking, picks
 from discreet.plan.query import Query
 from discreet.plan.relations import columns_of
 from discreet.plan.statistics import behind
-
-REMARK = (
-    "Rows are picked by noisy numbers: the fewer are shown, the wider their intervals, so that in"
-    " an average answer no more than 5 in 100 of them miss"
-)
-
-
-def picks(query: Query) -> bool:
-    """Whether which rows are shown depends on noise."""
-    return bool(behind(query, _picking(query)))
 
 
 def wider_by(query: Query, shown: int, rows: int, noise_kinds: Sequence[NoiseKind]) -> float:
@@ -68,7 +59,7 @@ def widened(query: Query, widths: Mapping[str, Floats], times: float) -> dict[st
 
 def is_picked(query: Query, shown: Expression) -> bool:
     """Whether a number shares noise with what decides which rows are shown."""
-    return bool(set(behind(query, _picking(query))).intersection(behind(query, [shown])))
+    return bool(set(behind(query, picking(query))).intersection(behind(query, [shown])))
 
 
 def _widest(query: Query, shown: Expression) -> float:
@@ -77,13 +68,6 @@ def _widest(query: Query, shown: Expression) -> float:
     ends = np.array([-np.inf, np.inf])
     low, high = confine(of[0], ends, columns_of(query.relation)) if of else ends
     return float(high - low)
-
-
-def _picking(query: Query) -> list[Expression]:
-    """The expressions that decide which rows are shown."""
-    having = [] if query.having is None else [query.having]
-    cut = query.limit is not None or query.offset > 0
-    return having + ([order.expression for order in query.order] if cut else [])
 
 
 def _factor(share: float, noise_kinds: Sequence[NoiseKind]) -> float:

@@ -262,7 +262,8 @@ def _drawn(query: Query, part: NoisyStatistics, draws: int) -> dict[Statistic, F
     plain = {a.name for a in query.aggregates if a.measure in same}
     shown = (output.expression for output in outputs_of(query))
     bent = [one for one in shown if not (isinstance(one, Column) and one.name in plain)]
-    used = {of: part.statistics[of] for of in behind(query, bent) if of in part.statistics}
+    needed = behind(query, bent) if bent else ()
+    used = {of: part.statistics[of] for of in needed if of in part.statistics}
     as_they_are = {of: values[None] for of, values in part.statistics.items()}
     return as_they_are | simulate(used, part.measurements, draws, part.showing, cut_off(part))
 

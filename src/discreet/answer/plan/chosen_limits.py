@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping
+from functools import lru_cache
 
 import numpy as np
 
@@ -88,6 +89,7 @@ def unit_scale(plan: SetPlan, norm: Norm) -> float:
     return 1 / max(costs) if plan.noise_kind is NoiseKind.LAPLACE else 1 / math.sqrt(2 * max(costs))
 
 
+@lru_cache(maxsize=256)
 def typical(noise_kind: NoiseKind, groups: int) -> ContributionBounds:
     """A guess of one person's contribution before anything is known: four rows in four groups."""
     return ContributionBounds.stated(Limits(min(groups, 4), 4), noise_kind)

@@ -13,7 +13,6 @@ from discreet.answer.estimate.measured_sets import MeasuredSet as Answered
 from discreet.answer.plan.expected_error import ExpectedError, expect
 from discreet.answer.plan.measure import Measurement, StatisticNoise
 from discreet.answer.plan.price import Price
-from discreet.answer.plan.public_facts import PublicFacts, facts_of
 from discreet.answer.plan.quantile_draws import BRACKETS, sharing
 from discreet.answer.plan.set_plan import ROWS, SetPlan, amount_for
 from discreet.answer.plan.sql_statements import example_statements, examples
@@ -28,6 +27,7 @@ from discreet.plan.bounding import (
     limits_of,
 )
 from discreet.plan.outside import missing_rows
+from discreet.plan.public_facts import PublicFacts, facts_of
 from discreet.plan.query import Aggregate, Query
 from discreet.plan.relations import columns_of
 from discreet.plan.schema import Limits, Person

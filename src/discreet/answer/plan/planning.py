@@ -151,8 +151,10 @@ def _sets_of(query: Query) -> list[Query]:
         Query(query.relation, keys, query.aggregates, limits=query.limits)
         for keys in (tuple(query.keys[i] for i in chosen) for chosen in query.sets)
     ]
+    if len(sets) == 1 or query.counts_whole:
+        return sets
     limits = [limits_of(one) for one in sets]
-    if len(sets) == 1 or query.counts_whole or not all(map(is_stated, limits)):
+    if not all(map(is_stated, limits)):
         return sets
     groups = [one.max_groups or 1 for one in limits]
     most = max(count * (one.max_rows or 1) for count, one in zip(groups, limits, strict=True))
@@ -191,7 +193,7 @@ def shown_quantiles(query: Query) -> set[str]:
 
 def bracketed(query: Query, shown: set[str], shared: Statistic | None) -> tuple[str, ...]:
     """Quantiles of a grouping set that need a paid interval."""
-    needs = statistics_in(query)
+    needs = statistics_in(query) if shown else {}
     found = []
     for aggregate, (first, *_) in needs.items():
         if aggregate.name in shown and isinstance(first, Ranks):

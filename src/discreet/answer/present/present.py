@@ -16,12 +16,12 @@ from discreet.answer.estimate.tabulate import Simulation, tabulate
 from discreet.answer.execute.noisy_measurements import NoisyMeasurements
 from discreet.answer.plan.limits import ALLOWED
 from discreet.answer.plan.price import Price
-from discreet.answer.plan.public_facts import facts_of, left_out
 from discreet.answer.plan.set_plan import GROUPS, ROWS, SetPlan
 from discreet.answer.present.base_release import Cost
 from discreet.answer.present.number_text import counted
 from discreet.answer.present.release import Release
 from discreet.plan.bounding import NoiseKind
+from discreet.plan.public_facts import facts_of, left_out
 from discreet.plan.query import Query, released_columns
 from discreet.plan.schema import EachRow, PersonPeriod
 from discreet.plan.statistics import People
@@ -84,10 +84,10 @@ def _rows(query: Query, parts: Sequence[NoisyStatistics]) -> Shown:
     """The released rows of one question, or some of them, and what is computed from each."""
     central = pa.concat_tables([tabulate(query, part) for part in parts])
     rows = None if shows_all(query) else arrange(central, query)
-    shown_rows = central.num_rows if rows is None else len(rows)
-    times = wider_by(
-        query, shown_rows, central.num_rows, [part.contributions.noise_kind for part in parts]
-    )
+    times = 1.0
+    if rows is not None:
+        kinds = [part.contributions.noise_kind for part in parts]
+        times = wider_by(query, len(rows), central.num_rows, kinds)
     widths, how = Simulation.of(query, parts, times).half_widths(central)
     shown = evaluate(central, outputs_of(query), released_columns(query))
     half_widths = {name: pa.array(width) for name, width in widths.items()}

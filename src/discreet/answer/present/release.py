@@ -10,7 +10,6 @@ import pyarrow as pa
 
 from discreet.answer.estimate.measured_sets import MeasuredSet
 from discreet.answer.plan.price import Price
-from discreet.answer.plan.public_facts import PublicFacts
 from discreet.answer.present import frames, release_bytes, release_json
 from discreet.answer.present.base_release import BaseRelease, Cost
 from discreet.answer.present.chart import draw
@@ -18,6 +17,7 @@ from discreet.answer.present.privacy_statement import statement
 from discreet.answer.present.release_html import render_page
 from discreet.answer.present.release_text import render_text
 from discreet.errors import InputError
+from discreet.plan.public_facts import PublicFacts
 from discreet.privacy import Guarantee
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ import pyarrow as pa
 
 from discreet.answer.estimate import measured_sets
 from discreet.answer.plan.price import Price
-from discreet.answer.plan.public_facts import PublicFacts
 from discreet.errors import InputError
+from discreet.plan.public_facts import PublicFacts
 from discreet.privacy import Guarantee
 
 if TYPE_CHECKING:

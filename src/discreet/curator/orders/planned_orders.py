@@ -79,6 +79,11 @@ class PlannedOrder(ABC):
         return price_sum(compose(list(self.guarantees)), measure)
 
     @property
+    def has_epsilon(self) -> bool:
+        """Whether `charge` has a price in epsilon; InputError may still say that it has none."""
+        return True
+
+    @property
     @abstractmethod
     def neighbours(self) -> Neighbours:
         """Neighbour relation of the guarantees."""

@@ -16,8 +16,8 @@ from discreet.answer.plan.set_plan import Charged
 from discreet.answer.present.base_release import BaseRelease, Cost
 from discreet.answer.present.number_text import cost, number, pad, plain
 from discreet.errors import InputError
-from discreet.plan.clamping import clamp
 from discreet.plan.expressions import Column
+from discreet.plan.public_facts import clamp
 from discreet.plan.relations import Named, Project, Relation, Scan
 from discreet.plan.schema import Bounds, Keys, Table
 from discreet.privacy import GDP, Approximate, Guarantee, Neighbours, Pure, compose

@@ -38,7 +38,7 @@ from discreet.plan.remembered import SIZE, remember
 from discreet.plan.schema import Schema
 from discreet.plan.work import Work
 from discreet.privacy import Neighbours
-from discreet.privacy.budgets.charges import EPSILON, Charge, Measure
+from discreet.privacy.budgets.charges import EPSILON, UNITS, Charge, Measure
 from discreet.rationals import Real, positive
 from discreet.sql.reader.read import read
 from discreet.sql.reader.versions import split_version
@@ -82,6 +82,11 @@ class QueryOrder(PlannedOrder):
     def charge(self, measure: Measure) -> Charge:
         """The cost of the whole question in a measure."""
         return self.plan.charge(measure)
+
+    @property
+    def has_epsilon(self) -> bool:
+        """Whether all noise is Laplace."""
+        return all(one.noise_kind is NoiseKind.LAPLACE for one in self.plan.sets)
 
     @property
     def neighbours(self) -> Neighbours:
@@ -294,7 +299,7 @@ def delta_for(asked: Real | None, touched: Sequence[Account]) -> Fraction:
             )
         return delta
     owned = [one for one in touched if one.holder.kind == "dataset"]
-    caps = [one.limit.delta for one in owned if one.limit is not None]
+    caps = [Fraction(one.cap[1], UNITS) for one in owned if one.cap is not None]
     each = [one.stated[1] for one in owned if one.is_per_person and one.stated is not None]
     return min((delta / SHARE for delta in (*caps, *each)), default=Fraction(0))
 

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from discreet.answer.execute.totals import known_keys
 from discreet.answer.plan.price import Price
-from discreet.answer.plan.public_facts import facts_of
 from discreet.answer.plan.set_plan import Charged
 from discreet.answer.present.base_release import Cost
 from discreet.answer.present.number_text import counted
@@ -32,6 +31,7 @@ from discreet.plan.bounding import FULL
 from discreet.plan.calendar import beginnings
 from discreet.plan.expressions import Unit
 from discreet.plan.kinds import Kind
+from discreet.plan.public_facts import facts_of
 from discreet.plan.query import Aggregate, AggregateFunction, Query
 from discreet.plan.relations import JoinPublic, Scan, columns_of, nodes_of
 from discreet.plan.schema import PersonPeriod
