@@ -14,7 +14,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from discreet.answer.estimate.aggregates import Floats
-from discreet.answer.estimate.error_bars import IN_ROWS, RANKED, draws_for, simulate
+from discreet.answer.estimate.error_bars import (
+    IN_ROWS,
+    RANKED,
+    draws_for,
+    selection_factor,
+    simulate,
+)
 from discreet.answer.estimate.noisy_statistics import NoisyStatistics, cut_off
 from discreet.answer.estimate.nonlinear_error import furthest_of_pairs
 from discreet.answer.estimate.released_sql import (
@@ -24,7 +30,6 @@ from discreet.answer.estimate.released_sql import (
     public_name,
     render_table,
 )
-from discreet.answer.estimate.selection_bias import selection_factor
 from discreet.answer.estimate.tabulate import tabulate
 from discreet.engines.default import DefaultEngine, compute
 from discreet.engines.engine import ARROW

@@ -15,9 +15,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from discreet.answer.estimate.error_bars import CONFIDENCE
+from discreet.answer.estimate.error_bars import CONFIDENCE, quantile_widths
 from discreet.answer.estimate.noisy_statistics import NoisyStatistics, cut_off
-from discreet.answer.estimate.quantile_intervals import quantile_widths
 from discreet.answer.plan.limits import ClippedShare
 from discreet.answer.plan.set_plan import ROWS
 from discreet.answer.present.frames import blanked, streamed

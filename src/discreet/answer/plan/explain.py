@@ -26,8 +26,7 @@ from discreet.plan.bounding import (
     is_stated,
     limits_of,
 )
-from discreet.plan.outside import missing_rows
-from discreet.plan.public_facts import PublicFacts, facts_of
+from discreet.plan.public_facts import PublicFacts, facts_of, missing_rows
 from discreet.plan.query import Aggregate, Query
 from discreet.plan.relations import columns_of
 from discreet.plan.schema import Limits, Person

@@ -11,7 +11,7 @@ from fractions import Fraction
 from operator import itemgetter
 from typing import NamedTuple
 
-from discreet.answer.estimate.postprocessing import outputs_of
+from discreet.answer.estimate.aggregates import outputs_of
 from discreet.answer.plan.chosen_limits import typical
 from discreet.answer.plan.influence import Influence, best_shares, influences
 from discreet.answer.plan.limits import BLIND, LADDER

@@ -6,12 +6,12 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
+from discreet.answer.estimate.aggregates import arrange, evaluate, outputs_of, shows_all
 from discreet.answer.estimate.answer_tables import AnswerTables
 from discreet.answer.estimate.consistency import make_consistent
+from discreet.answer.estimate.error_bars import widened, wider_by
 from discreet.answer.estimate.measured_sets import kept
 from discreet.answer.estimate.noisy_statistics import NoisyStatistics, interpret
-from discreet.answer.estimate.postprocessing import arrange, evaluate, outputs_of, shows_all
-from discreet.answer.estimate.selection_bias import widened, wider_by
 from discreet.answer.estimate.tabulate import Simulation, tabulate
 from discreet.answer.execute.noisy_measurements import NoisyMeasurements
 from discreet.answer.plan.limits import ALLOWED

@@ -16,13 +16,13 @@ from discreet.curator.client.wire import read_number
 from discreet.curator.ledger.orders import Order
 from discreet.curator.orders.histogram_orders import (
     Asked,
+    HistogramQuery,
     gaussian_price,
     read_asked,
     read_columns,
     read_max_rows,
     read_table,
 )
-from discreet.curator.orders.histogram_reading import HistogramQuery
 from discreet.curator.orders.planned_orders import (
     OrderExplanation,
     OrderKind,

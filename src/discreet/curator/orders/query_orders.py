@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Final
 
-from discreet.answer.estimate.postprocessing import outputs_of
+from discreet.answer.estimate.aggregates import outputs_of
 from discreet.answer.execute.individual import Admission
 from discreet.answer.execute.noisy_measurements import pack, unpack
 from discreet.answer.measurement_plan import MeasurementPlan

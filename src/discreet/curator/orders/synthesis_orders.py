@@ -14,6 +14,7 @@ from discreet.curator.arguments import read_fields, readable, several
 from discreet.curator.ledger.orders import Order
 from discreet.curator.orders.histogram_orders import (
     Asked,
+    HistogramQuery,
     columns_of,
     gaussian_price,
     read_asked,
@@ -21,7 +22,6 @@ from discreet.curator.orders.histogram_orders import (
     read_max_rows,
     read_table,
 )
-from discreet.curator.orders.histogram_reading import HistogramQuery
 from discreet.curator.orders.planned_orders import (
     OrderExplanation,
     OrderKind,

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     import altair as alt
     import pandas as pd
 
+import pyarrow.compute as pc
+
+from discreet.answer.present.chart import altair
+
 _CHANGE = {
     Neighbours.ADD_REMOVE: "adding or removing that one",
     Neighbours.CHANGE_ONE: "replacing that one by any other",
@@ -76,7 +80,7 @@ class SynthesisRelease(BaseRelease):
 
     def chart(self) -> "alt.TopLevelMixin":
         """The estimated error of each pair of columns, with its 95 % interval."""
-        from discreet.curator.orders.synthesis_chart import draw_errors  # noqa: PLC0415 - an extra
+        from discreet.curator.orders.synthesis_release import draw_errors  # noqa: PLC0415 - an extra
 
         chart: alt.TopLevelMixin = draw_errors(self.synthesis)
         return chart
@@ -167,3 +171,26 @@ class SynthesisRelease(BaseRelease):
 
 def _plain(value: Any) -> Any:
     return value.isoformat() if hasattr(value, "isoformat") else value
+
+
+_BARS = 40
+"""The worst pairs are drawn."""
+
+
+def draw_errors(synthesis: Synthesis) -> Any:
+    """The estimated error of the worst pairs of columns, with its 95 % interval."""
+    alt, report = altair(), synthesis.report()
+    checked = report.filter(pc.is_valid(report["error"])).sort_by([("error", "descending")])
+    data = alt.Data(values=checked.slice(0, _BARS).to_pylist())
+    place = alt.Y("columns:N", sort=None, title=None)
+    bars = (
+        alt.Chart(data)
+        .mark_bar()
+        .encode(
+            x=alt.X("error:Q", title="total variation distance to the data"),
+            y=place,
+            color=alt.Color("measured:N", title="measured"),
+        )
+    )
+    ends = alt.Chart(data).mark_rule().encode(x="error_low:Q", x2="error_high:Q", y=place)
+    return (bars + ends).properties(title="Error of the model, with its 95 % interval")

@@ -19,14 +19,15 @@ from discreet.answer.present.base_release import BaseRelease, Cost
 from discreet.curator.arguments import read_fields, readable
 from discreet.curator.ledger.orders import Order
 from discreet.curator.orders.histogram_orders import (
+    BY_ROW,
     Asked,
+    HistogramQuery,
     gaussian_price,
     read_asked,
     read_columns,
     read_max_rows,
     read_table,
 )
-from discreet.curator.orders.histogram_reading import BY_ROW, HistogramQuery
 from discreet.curator.orders.planned_orders import (
     OrderExplanation,
     OrderKind,
