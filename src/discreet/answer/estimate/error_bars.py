@@ -190,8 +190,8 @@ _FAILURE = (1 - CONFIDENCE) / 3
 
 
 # --- intervals of quantiles in values -------------------------------------------------------------
-# A quantile's own error is in ranks. Of several quantiles of the same values, those to its sides are
-# far enough away in ranks, once there are enough rows, to lie on their sides of the true one too.
+# A quantile has its own error in ranks. Of several quantiles of the same values, those to its sides
+# are far enough away in ranks, once there are enough rows, to lie on their sides of the true one.
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,16 +3,14 @@
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
 
 from discreet.answer.plan.price import Price
-from discreet.curator.client.wire import read_number
 from discreet.curator.orders.planned_orders import QuoteContext
-from discreet.curator.orders.query_orders import delta_for, within_reason
+from discreet.curator.orders.query_orders import Asked, price_at
 from discreet.engines.engine import Session
 from discreet.errors import InputError, QueryRefused
 from discreet.plan.bounding import FULL
@@ -28,9 +26,6 @@ from discreet.sql.writer.compile import SECRET, CompiledQuery, Kept
 from discreet.sql.writer.dialect import Dialect
 from discreet.workload.domain import BINS, Domain
 from discreet.workload.histogram import JointHistogram, digit_groups, from_digits
-
-Asked = tuple[Fraction, Fraction | None]
-"""An epsilon, and a delta where one is named."""
 
 
 def read_table(name: Any, schema: Schema, what: str) -> Table:
@@ -73,19 +68,9 @@ def read_max_rows(said: Mapping[str, Any], table: Table) -> int:
     return whole(said.get("max_rows") or stated, "max_rows", at_least=1)
 
 
-def read_asked(said: Mapping[str, Any]) -> Asked:
-    """The price that is asked for."""
-    delta = said.get("delta")
-    return (
-        read_number(said["epsilon"], "epsilon"),
-        None if delta is None else read_number(delta, "delta"),
-    )
-
-
 def gaussian_price(asked: Asked, at: QuoteContext, what: str) -> Price:
     """The price of an order with Gaussian noise; refused where there is no delta."""
-    epsilon, delta = asked
-    price = within_reason(Price(epsilon, delta_for(delta, at.touched)))
+    price = price_at(asked, at)
     if price.delta:
         return price
     raise QueryRefused(

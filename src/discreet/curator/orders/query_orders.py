@@ -16,7 +16,7 @@ from discreet.answer.present.release import Release
 from discreet.answer.present.release_json import plain
 from discreet.curator.arguments import read_fields
 from discreet.curator.client.plan_json import read_plan
-from discreet.curator.client.wire import read_terms
+from discreet.curator.client.wire import read_number, read_terms
 from discreet.curator.ledger.accounts import Account
 from discreet.curator.ledger.orders import Order
 from discreet.curator.orders.planned_orders import (
@@ -43,6 +43,9 @@ from discreet.rationals import Real, positive
 from discreet.sql.reader.read import read
 from discreet.sql.reader.versions import split_version
 from discreet.sql.writer.dialect import Dialect
+
+Asked = tuple[Fraction, Fraction | None]
+"""An epsilon, and a delta where one is named."""
 
 SHARE = 50
 """A question takes this part of a dataset's delta unless it says otherwise."""
@@ -89,7 +92,7 @@ class QueryOrder(PlannedOrder):
         return all(one.noise_kind is NoiseKind.LAPLACE for one in self.plan.sets)
 
     @property
-    def neighbours(self) -> Neighbours:
+    def neighbours(self) -> Neighbours:  # type: ignore[override]
         """Neighbour relation of the guarantees."""
         return self.plan.neighbours
 
@@ -107,9 +110,9 @@ class QueryOrder(PlannedOrder):
         }
         return OrderExplanation(told.price, told.neighbours, repr(told), facts)
 
-    def seconds(self, bound: Callable[[Query], Work]) -> float:
-        """How long measuring takes at most."""
-        return bound(self.plan.query).seconds
+    def work(self, bound: Callable[[Query], Work]) -> Work:
+        """Upper bound on the work of answering."""
+        return bound(self.plan.query)
 
     @property
     def participants(self) -> bool:
@@ -197,10 +200,6 @@ class QueryKind(OrderKind):
             return QueryOrder(MeasurementPlan.from_dict(order.decisions, query, asked.price, about))
         return QueryOrder(MeasurementPlan.of(query, asked.price, about, (asked.noise_kind,)))
 
-    def price(self, order: Order) -> Price:
-        """The price as it was typed, or as an accuracy decided it."""
-        return StoredOrder.parse(order.plan).price
-
     def release(self, stored: bytes) -> Release:
         """A table."""
         return Release.from_bytes(stored)
@@ -285,6 +284,21 @@ def within_reason(price: Price) -> Price:
         why=f"questions are asked for {float(LEAST):g} to {float(MOST):g}",
         fix="pass an epsilon that protects somebody and lets something be learnt",
     )
+
+
+def read_asked(said: Mapping[str, Any]) -> Asked:
+    """The epsilon that an order asks for, and the delta where it names one."""
+    delta = said.get("delta")
+    return (
+        read_number(said["epsilon"], "epsilon"),
+        None if delta is None else read_number(delta, "delta"),
+    )
+
+
+def price_at(asked: Asked, at: QuoteContext) -> Price:
+    """The price that is asked for; without a delta, a part of the dataset's."""
+    epsilon, delta = asked
+    return within_reason(Price(epsilon, delta_for(delta, at.touched)))
 
 
 def delta_for(asked: Real | None, touched: Sequence[Account]) -> Fraction:

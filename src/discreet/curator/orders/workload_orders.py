@@ -20,21 +20,21 @@ from discreet.curator.arguments import read_fields, readable
 from discreet.curator.ledger.orders import Order
 from discreet.curator.orders.histogram_orders import (
     BY_ROW,
-    Asked,
     HistogramQuery,
     gaussian_price,
-    read_asked,
     read_columns,
     read_max_rows,
     read_table,
 )
 from discreet.curator.orders.planned_orders import (
+    DraftOrder,
     OrderExplanation,
     OrderKind,
     PlannedOrder,
     QuoteContext,
-    UnpricedOrder,
+    price_facts,
 )
+from discreet.curator.orders.query_orders import Asked, read_asked
 from discreet.engines.engine import Deadline, Engine
 from discreet.errors import InputError
 from discreet.mechanisms.gaussian import largest_mu
@@ -68,7 +68,7 @@ class WorkloadOrder(PlannedOrder):
     queries: tuple[CountingQuery, ...]
     max_rows: int
     price: Price
-    about: Neighbours
+    neighbours: Neighbours
     strategy_name: str = ""
     kind = "workload"
 
@@ -80,7 +80,7 @@ class WorkloadOrder(PlannedOrder):
     @cached_property
     def histogram(self) -> HistogramQuery:
         """How rows are read."""
-        return HistogramQuery(self.table, self.domain, self.max_rows, self.about)
+        return HistogramQuery(self.table, self.domain, self.max_rows, self.neighbours)
 
     @cached_property
     def planned(self) -> tuple[WorkloadStrategy, StrategyChoice]:
@@ -91,17 +91,7 @@ class WorkloadOrder(PlannedOrder):
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
         """One: all of it is Gaussian."""
-        return (GDP.of_square(self.mu_squared, neighbours=self.about),)
-
-    @property
-    def neighbours(self) -> Neighbours:
-        """Neighbour relation of the guarantee."""
-        return self.about
-
-    @property
-    def tables(self) -> frozenset[str]:
-        """The table."""
-        return frozenset({self.table.name})
+        return (GDP.of_square(self.mu_squared, neighbours=self.neighbours),)
 
     @property
     def text(self) -> str:
@@ -111,9 +101,7 @@ class WorkloadOrder(PlannedOrder):
             "domain": self.domain.to_dict(),
             "queries": [_written(query, self.domain) for query in self.queries],
             "max_rows": self.max_rows,
-            "epsilon": str(self.price.epsilon),
-            "delta": str(self.price.delta),
-            "neighbours": self.about.value,
+            **price_facts(self.price, self.neighbours),
         }
         return json.dumps(asked, sort_keys=True, separators=(",", ":"))
 
@@ -138,11 +126,7 @@ class WorkloadOrder(PlannedOrder):
             f"{len(self.queries):,} counting queries about {self.table.name}, each within about "
             f"{float(width.mean()):,.0f} rows\n{choice}\n{self.histogram.note}"
         )
-        return OrderExplanation(self.price, self.about, text, facts)
-
-    def seconds(self, bound: Callable[[Query], Work]) -> float:
-        """How long reading rows and answering may take."""
-        return self.work(bound).seconds
+        return OrderExplanation(self.price, self.neighbours, text, facts)
 
     def work(self, bound: Callable[[Query], Work]) -> Work:
         """Upper bound on the work of reading rows, planning and answering."""
@@ -275,25 +259,15 @@ class WorkloadRelease(BaseRelease):
 
 
 @dataclass(frozen=True)
-class UnpricedWorkload(UnpricedOrder[WorkloadOrder]):
-    """Queries and what is asked for them; their own price stands in."""
+class UnpricedWorkload(DraftOrder[WorkloadOrder]):
+    """Queries and what is asked for them."""
 
-    order: WorkloadOrder
     asked_price: Asked
-
-    @property
-    def tables(self) -> frozenset[str]:
-        """The table."""
-        return self.order.tables
-
-    def work(self, bound: Callable[[Query], Work]) -> Work:
-        """Upper bound on the work of reading rows, planning and answering."""
-        return self.order.work(bound)
 
     def plan(self, at: QuoteContext) -> WorkloadOrder:
         """Choose a strategy; refused where there is no delta."""
         price = gaussian_price(self.asked_price, at, "a workload")
-        return replace(self.order, price=price, about=at.neighbours)
+        return replace(self.order, price=price, neighbours=at.neighbours)
 
 
 class WorkloadKind(OrderKind):
@@ -338,11 +312,6 @@ class WorkloadKind(OrderKind):
             Neighbours(stored["neighbours"]),
             (order.decisions or {})["strategy"],
         )
-
-    def price(self, order: Order) -> Price:
-        """The price as it was typed."""
-        stored = json.loads(order.plan)
-        return Price(Fraction(stored["epsilon"]), Fraction(stored["delta"]))
 
     def release(self, stored: bytes) -> WorkloadRelease:
         """Answers to a workload."""

@@ -131,11 +131,6 @@ class FitOrder(PlannedOrder):
         return price(self.guarantees[0], measure)
 
     @property
-    def tables(self) -> frozenset[str]:
-        """The one table."""
-        return frozenset({self.table.name})
-
-    @property
     def text(self) -> str:
         """The order as the ledger stores and finds it."""
         return canonical([dict(self.spec), self.neighbours.value])
@@ -155,9 +150,13 @@ class FitOrder(PlannedOrder):
         facts = {"mu": mu, "sql": select_rows(self.table, self.spec, dialect)}
         return OrderExplanation(paid, self.neighbours, text, facts)
 
+    def work(self, bound: Callable[[Query], Work]) -> Work:
+        """Upper bound on the work of one pass."""
+        return bound(one_pass(self.table))
+
     def seconds(self, bound: Callable[[Query], Work]) -> float:
         """How long it takes at most, by public numbers."""
-        return bound(one_pass(self.table)).seconds * _PASSES * (1 + len(self.spec["features"]))
+        return self.work(bound).seconds * _PASSES * (1 + len(self.spec["features"]))
 
     def measure(self, engine: Engine, until: Deadline | None) -> bytes:
         """All noisy sums, in their order: the engine's own totals, or sums of streamed rows."""
