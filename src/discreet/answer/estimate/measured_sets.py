@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from discreet.answer.estimate.error_bars import CONFIDENCE, quantile_widths
 from discreet.answer.estimate.noisy_statistics import NoisyStatistics, cut_off
-from discreet.answer.plan.limits import ClippedShare
-from discreet.answer.plan.set_plan import ROWS
+from discreet.answer.plan.contribution_histogram import ROWS, ClippedShare
 from discreet.answer.present.frames import blanked, streamed
 from discreet.plan import canonical
 from discreet.plan.bounding import ContributionBounds, NoiseKind

@@ -14,9 +14,9 @@ from discreet.answer.estimate.measured_sets import kept
 from discreet.answer.estimate.noisy_statistics import NoisyStatistics, interpret
 from discreet.answer.estimate.tabulate import Simulation, tabulate
 from discreet.answer.execute.noisy_measurements import NoisyMeasurements
-from discreet.answer.plan.limits import ALLOWED
+from discreet.answer.plan.contribution_histogram import ALLOWED, GROUPS, ROWS
 from discreet.answer.plan.price import Price
-from discreet.answer.plan.set_plan import GROUPS, ROWS, SetPlan
+from discreet.answer.plan.set_plan import SetPlan
 from discreet.answer.present.base_release import Cost
 from discreet.answer.present.number_text import counted
 from discreet.answer.present.release import Release

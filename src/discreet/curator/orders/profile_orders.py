@@ -16,9 +16,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from discreet.answer.plan.chosen_limits import choose
-from discreet.answer.plan.contribution_histogram import ContributionHistogram
-from discreet.answer.plan.limits import LADDER, RowNorm
+from discreet.answer.plan.contribution_histogram import (
+    LADDER,
+    ContributionHistogram,
+    RowNorm,
+    choose,
+)
 from discreet.answer.plan.price import Price
 from discreet.answer.plan.set_plan import Charged
 from discreet.curator.arguments import read_fields, readable, unknown

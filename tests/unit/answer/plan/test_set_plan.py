@@ -6,12 +6,11 @@ from fractions import Fraction
 
 import pytest
 
+from discreet.answer.plan.contribution_histogram import GROUPS, ROWS
 from discreet.answer.plan.price import Price
 from discreet.answer.plan.set_plan import (
     EXACT,
     FINDING,
-    GROUPS,
-    ROWS,
     SetPlan,
     amount_for,
     cost_of,
