@@ -128,7 +128,7 @@ def left_out(query: Query) -> list[str]:
 
 
 def _held(query: Query) -> list[str]:
-    """That columns are held between bounds which the owner did not state."""
+    """Notes on columns clamped to bounds which the owner did not state."""
     held = list(clamped_columns(query.relation))
     used = {column for _, column in reads(query)} if held else set()
     return [
@@ -139,7 +139,7 @@ def _held(query: Query) -> list[str]:
 
 
 def _counted_rows(query: Query) -> list[str]:
-    """That counts and sums of one person's rows are held to the limits."""
+    """Notes on counts and sums of one person's rows that the limits clamp."""
     return [
         f"{name} counts at most {int(of.high):,} {'row' if of.high == 1 else 'rows'} of one person,"
         " as the limits state"
@@ -150,7 +150,7 @@ def _counted_rows(query: Query) -> list[str]:
 
 
 def _join_caps(query: Query) -> list[str]:
-    """That joins keep a public number of rows a person, where the question has one."""
+    """A note that joins keep a public number of rows a person, for questions with joins."""
     nodes, _ = nodes_of(query.relation)
     joins = [node for node in nodes if isinstance(node, JoinPerson | MatchPerson)]
     caps = [cap for node in joins for cap in join_caps(node) if cap]

@@ -37,7 +37,7 @@ from discreet.plan.remembered import SIZE, remember
 from discreet.plan.texts import tokens
 
 DEEPEST = 128
-"""What is nested deeper is refused, before Python or an engine gives up on it."""
+"""Deepest nesting; deeper expressions are refused, before Python or an engine fails."""
 
 
 def infer(expression: Expression, columns: Mapping[str, Type]) -> Type:

@@ -50,7 +50,7 @@ def confine(aggregate: Aggregate, computed: Floats, scope: Mapping[str, Type]) -
 def compute(
     aggregate: Aggregate, statistics: Mapping[Statistic, Floats], scope: Mapping[str, Type]
 ) -> Floats:
-    """One aggregate, wherever noise has led it; of a deviation the square."""
+    """One aggregate, not confined to its range; for a standard deviation, the variance."""
     if (
         aggregate.measure is AggregateFunction.SUM
         and (plain := plain_total(aggregate, scope)) in statistics

@@ -47,7 +47,7 @@ SLICE = 1 << 10
 """Groups whose error bars are computed at once, where there are many."""
 
 NOTHING: Mapping[Statistic, Floats] = MappingProxyType({})
-"""What limits cut off where they are stated: the owner's business."""
+"""Shares cut off by stated limits: none, since intervals do not cover them."""
 
 EXACT = {one for one in AggregateFunction if one.is_whole}
 RANKED = {AggregateFunction.QUANTILE, AggregateFunction.MIN, AggregateFunction.MAX}

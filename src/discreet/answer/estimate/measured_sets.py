@@ -107,7 +107,7 @@ _TAGS: Final[Mapping[type, str]] = {
     DistinctTotal: "distinct total",
     Ranks: "ranks",
 }
-"""What each kind of statistic is called where it is stored; never changed."""
+"""Stored names of the kinds of statistics; never changed."""
 
 
 def called(statistic: Statistic) -> str:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from discreet.plan.bounding import NoiseKind
 
 ROWS, GROUPS = "rows", "groups"
-"""What histograms count people by."""
+"""Quantities whose histograms of people limits are chosen by."""
 
 Floats = NDArray[np.float64]
 

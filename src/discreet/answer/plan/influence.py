@@ -19,7 +19,7 @@ from discreet.plan.statistics import Ranks, Statistic, Total
 _ROUNDS = 24
 
 _LEAST = 1 / 64
-"""What has to be measured counts for something, even where it hardly matters."""
+"""Least influence of a measured statistic, so that each has a share above 0."""
 
 _MOMENTS = {
     AggregateFunction.VARIANCE: (2.0, 4.0, 2.0),

@@ -75,7 +75,7 @@ That is an epsilon of about 16 at delta = 1e-6, and every single count up to one
 
 
 class _Split(NamedTuple):
-    """One grouping set before its statistics have a price, and what is left for these."""
+    """One grouping set without costs of statistics, and the price that is left for these."""
 
     plan: SetPlan
     epsilon: Fraction

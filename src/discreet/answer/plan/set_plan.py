@@ -59,7 +59,7 @@ class SetPlan:
     _measured: dict[ContributionBounds, list[Measurement]] = field(
         init=False, repr=False, compare=False, default_factory=dict
     )
-    """What `measurements` has made: running and presenting an answer need the same."""
+    """Cache of `measurements`: measuring and presenting an answer need the same."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "whole", self.query.counts_whole)

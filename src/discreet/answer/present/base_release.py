@@ -26,7 +26,7 @@ class BaseRelease(ABC):
     __slots__ = ()
 
     media_type: ClassVar[str] = "application/octet-stream"
-    """What its bytes are, where they travel."""
+    """Media type of its bytes in HTTP replies."""
 
     price: Price
     guarantee: Guarantee

@@ -73,7 +73,7 @@ def _tables(
 
 
 def _hidden(query: Query, parts: Sequence[NoisyStatistics]) -> list[str]:
-    """That groups are withheld, where which groups there are is not public."""
+    """A note that small groups are withheld, for questions whose groups are not public."""
     if not any(part.finds_groups for part in parts):
         return []
     over = ", and numbers over groups are over those that were found" if query.then else ""

@@ -159,7 +159,7 @@ class OnlineRelease(BaseRelease):
 
     @property
     def guarantee(self) -> Guarantee:  # type: ignore[override]
-        """That of everything the epoch will ever tell."""
+        """The guarantee of all answers of the epoch together."""
         return self.state.plan.filter.guarantee
 
     @property

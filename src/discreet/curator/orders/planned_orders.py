@@ -73,7 +73,7 @@ class PlannedOrder(ABC):
     neighbours: Neighbours
     """Neighbour relation of the guarantees."""
     table: Table
-    """What it is about; kinds that read more than that say which `tables`."""
+    """The one table that it reads; kinds that read more override `tables`."""
 
     @property
     @abstractmethod
@@ -177,7 +177,7 @@ class UnpricedOrder(ABC, Generic[P_co]):
 
 @dataclass(frozen=True)
 class DraftOrder(UnpricedOrder[P_co]):
-    """An order that lacks its price alone: in `order` another one stands for it."""
+    """An order whose price is not decided yet: that of `order` is a placeholder."""
 
     order: P_co
 
@@ -192,7 +192,7 @@ class DraftOrder(UnpricedOrder[P_co]):
 
 
 def price_facts(price: Price, neighbours: Neighbours) -> dict[str, str]:
-    """A price as the text of an order says it, and whom its guarantee protects."""
+    """The price and the neighbour relation, as the text of an order has them."""
     paid = {"epsilon": str(price.epsilon), "delta": str(price.delta)}
     return {**paid, "neighbours": neighbours.value}
 

@@ -68,7 +68,7 @@ class QueryOrder(PlannedOrder):
     tables: frozenset[str] = field(init=False, repr=False, compare=False)
     """The names of all tables that it reads, public ones too."""
     text: str = field(init=False, repr=False, compare=False)
-    """What is asked, as the ledger stores it and finds it again."""
+    """The order as the ledger stores and finds it."""
 
     def __post_init__(self) -> None:
         plan, noise_kind = self.plan, self.plan.sets[0].noise_kind
@@ -144,7 +144,7 @@ class UnpricedQuery(UnpricedOrder[QueryOrder]):
     by_person = True
 
     def __post_init__(self) -> None:
-        """One in SQL and one in Python that mean the same become the same."""
+        """List all outputs, so that SQL and Python that mean the same have the same text."""
         object.__setattr__(self, "query", _with_outputs(self.query))
 
     @property

@@ -75,7 +75,7 @@ class SynthesisRelease(BaseRelease):
         return self.table.to_pandas()
 
     def report(self) -> pa.Table:
-        """What was measured, and the model's error on each pair of columns."""
+        """Measured marginals, and the model's error on each pair of columns."""
         return self.synthesis.report()
 
     def chart(self) -> "alt.TopLevelMixin":

@@ -114,7 +114,7 @@ class StreamOrder(PlannedOrder):
 
     @property
     def guarantees(self) -> tuple[Charged, ...]:
-        """That of all periods together."""
+        """The guarantee of all periods together."""
         return (self.counter.guarantee,)
 
     def on_finest_grid(self) -> "StreamOrder":
