@@ -11,7 +11,7 @@ import pyarrow as pa
 from discreet.answer.estimate.measured_sets import MeasuredSet
 from discreet.answer.plan.price import Price
 from discreet.answer.present import frames, release_json
-from discreet.answer.present.base_release import BaseRelease, Cost
+from discreet.answer.present.base_release import BaseRelease, Cost, reading_stored
 from discreet.answer.present.chart import draw
 from discreet.answer.present.privacy_statement import statement
 from discreet.answer.present.release_html import render_page
@@ -139,12 +139,6 @@ class Release(BaseRelease):
         costs = tuple(Cost(*parts) for parts in fields.pop("costs"))
         return Release(**fields, costs=costs)
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Release) and self.to_bytes() == other.to_bytes()
-
-    def __hash__(self) -> int:
-        return hash(self.to_bytes())
-
 
 def as_table(release: BaseRelease) -> Release:
     """The table that a question gives; InputError for a release of another kind."""
@@ -196,19 +190,11 @@ def _pack(release: "Release") -> bytes:
 
 def _unpack(stored: bytes) -> dict[str, Any]:
     """The fields of the release that `pack` wrote."""
-    try:
+    with reading_stored("a release"):
         table = pa.ipc.open_stream(stored).read_all()
         metadata = table.schema.metadata or {}
         measured = measured_sets.unpack(metadata[_PARTS]) if _PARTS in metadata else ()
         return {**_fields(table, json.loads(metadata[_PLACE])), "parts": measured}
-    except InputError:
-        raise
-    except (pa.ArrowException, OSError, KeyError, TypeError, ValueError, IndexError) as wrong:
-        raise InputError(
-            "stored bytes cannot be read as a release",
-            why="they are damaged, or something else",
-            fix="restore them from an intact copy",
-        ) from wrong
 
 
 def _about(release: "Release", names: list[str]) -> dict[str, Any]:

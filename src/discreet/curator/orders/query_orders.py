@@ -14,7 +14,7 @@ from discreet.answer.plan.price import Price
 from discreet.answer.plan.set_plan import Charged
 from discreet.answer.present.release import Release
 from discreet.answer.present.release_json import plain
-from discreet.curator.arguments import read_fields
+from discreet.curator.arguments import read_fields, readable
 from discreet.curator.client.plan_json import read_plan
 from discreet.curator.client.wire import read_number, read_terms
 from discreet.curator.ledger.accounts import Account
@@ -29,7 +29,7 @@ from discreet.curator.orders.planned_orders import (
 from discreet.curator.orders.stored_orders import StoredOrder, names_of
 from discreet.curator.pricing import Terms
 from discreet.engines.engine import Deadline, Engine
-from discreet.errors import DiscreetError, InputError
+from discreet.errors import InputError
 from discreet.plan import canonical
 from discreet.plan.bounding import NoiseKind
 from discreet.plan.query import Aggregate, Query, weighted, without_intervals
@@ -211,16 +211,9 @@ def _read_terms(facts: Mapping[str, Any]) -> Terms:
         read_fields(facts["accuracy"], "an accuracy", needed=("within",), allowed=_ACCURACY)
     if facts.get("weights") is not None:
         read_fields(facts["weights"], "weights")
-    try:
+    fix = 'pass {"epsilon": "0.1"} or {"accuracy": {"within": "50"}}'
+    with readable("the price of a query", fix):
         return read_terms(facts)
-    except DiscreetError:
-        raise
-    except (TypeError, ValueError, LookupError, ArithmeticError):
-        raise InputError(
-            "what a query is asked for cannot be read",
-            why="a part of it is not of the right kind",
-            fix='pass {"epsilon": "0.1"} or {"accuracy": {"within": "50"}}',
-        ) from None
 
 
 @remember(512, SIZE)

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from discreet.answer.plan.price import Price
-from discreet.answer.present.base_release import BaseRelease, Cost
+from discreet.answer.present.base_release import BaseRelease, Cost, reading_stored
 from discreet.answer.present.number_text import cost
-from discreet.errors import InputError
 from discreet.privacy import Guarantee, Neighbours
 from discreet.privacy.guarantees.interpretation import read
 from discreet.workload.synthesis import Condition, Synthesis
@@ -150,23 +149,11 @@ class SynthesisRelease(BaseRelease):
     def from_bytes(stored: bytes) -> "SynthesisRelease":
         """The release that `to_bytes` wrote."""
         head, _, rest = stored.partition(b"\n")
-        try:
+        with reading_stored("a synthesis"):
             about = json.loads(head)
             price = Price(*(Fraction(part) for part in about["price"]))
             unit, notes = str(about["unit"]), tuple(about["notes"])
-        except (LookupError, TypeError, ValueError) as wrong:
-            raise InputError(
-                "stored bytes cannot be read as a synthesis",
-                why="they are damaged, or something else",
-                fix="restore them from an intact copy",
-            ) from wrong
         return SynthesisRelease(Synthesis.from_bytes(rest), price, unit, notes)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, SynthesisRelease) and self.to_bytes() == other.to_bytes()
-
-    def __hash__(self) -> int:
-        return hash(self.to_bytes())
 
 
 def _plain(value: Any) -> Any:

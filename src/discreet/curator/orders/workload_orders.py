@@ -15,7 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from discreet.answer.plan.price import Price
-from discreet.answer.present.base_release import BaseRelease, Cost
+from discreet.answer.present.base_release import BaseRelease, Cost, reading_stored
 from discreet.curator.arguments import read_fields, readable
 from discreet.curator.ledger.orders import Order
 from discreet.curator.orders.histogram_orders import (
@@ -232,7 +232,7 @@ class WorkloadRelease(BaseRelease):
     def from_bytes(stored: bytes) -> "WorkloadRelease":
         """The release that `to_bytes` wrote."""
         head, _, body = stored.partition(b"\n")
-        try:
+        with reading_stored("answers to a workload"):
             about = json.loads(head)
             values, deviations = np.frombuffer(body, dtype="<f8").reshape(2, -1)
             price = Price(*(Fraction(part) for part in about["price"]))
@@ -244,18 +244,6 @@ class WorkloadRelease(BaseRelease):
                 Guarantee.from_dict(about["guarantee"]),
                 tuple(about["notes"]),
             )
-        except (LookupError, TypeError, ValueError) as wrong:
-            raise InputError(
-                "stored bytes cannot be read as answers to a workload",
-                why="they are damaged, or something else",
-                fix="restore them from an intact copy",
-            ) from wrong
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, WorkloadRelease) and self.to_bytes() == other.to_bytes()
-
-    def __hash__(self) -> int:
-        return hash(self.to_bytes())
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from typing import Any, Final
 from discreet.answer.plan.measure import Measurement
 from discreet.answer.plan.price import Price
 from discreet.answer.plan.set_plan import Charged, amount_for
-from discreet.answer.present.base_release import BaseRelease, Cost
+from discreet.answer.present.base_release import BaseRelease, Cost, reading_stored
 from discreet.answer.present.number_text import cost
 from discreet.curator.arguments import read_fields, readable
 from discreet.curator.ledger.orders import Order
@@ -35,7 +35,7 @@ from discreet.curator.orders.planned_orders import (
 )
 from discreet.curator.orders.query_orders import Asked, noise_kinds_for, price_at, read_asked
 from discreet.engines.engine import Deadline, Engine
-from discreet.errors import InputError, InvariantBroken, QueryRefused
+from discreet.errors import InvariantBroken, QueryRefused
 from discreet.plan.bounding import ContributionBounds, NoiseKind
 from discreet.plan.query import Query
 from discreet.plan.schema import Schema
@@ -243,15 +243,12 @@ class CensusRelease(BaseRelease):
     @staticmethod
     def from_bytes(stored: bytes) -> "CensusRelease":
         """Read what `to_bytes` wrote."""
-        try:
+        with reading_stored("a release of tables"):
             version, plan, sizes, price, guarantee, notes = json.loads(stored)
-            paid = Guarantee.from_dict(guarantee)
-            if version == 1:
-                bought = Price(*map(Fraction, price))
-                return CensusRelease(plan, tuple(sizes), bought, paid, tuple(notes))
-        except (ValueError, TypeError, LookupError):
-            pass
-        raise InputError("no release of tables", why="these are other bytes", fix="use its own")
+            bought, paid = Price(*map(Fraction, price)), Guarantee.from_dict(guarantee)
+            if version != 1:
+                raise ValueError(version)
+            return CensusRelease(plan, tuple(sizes), bought, paid, tuple(notes))
 
     def json_facts(self) -> dict[str, Any]:
         """The content as plain JSON."""

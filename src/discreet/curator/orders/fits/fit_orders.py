@@ -17,7 +17,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from discreet.answer.plan.price import Price
-from discreet.answer.present.base_release import BaseRelease, Cost
+from discreet.answer.present.base_release import BaseRelease, Cost, reading_stored
 from discreet.curator.arguments import read_fields, readable, several, unknown
 from discreet.curator.canonical_json import canonical
 from discreet.curator.ledger.orders import Order
@@ -216,13 +216,11 @@ class FitKind(OrderKind):
 
     def release(self, stored: bytes) -> FittedModel:
         """A fitted estimator."""
-        try:
+        with reading_stored("a fitted model"):
             version, spec, tape, about = json.loads(stored)
-            if version == 1:
-                return _model(spec, tape, Neighbours(about))
-        except (ValueError, TypeError, LookupError):
-            pass
-        raise InputError("no fitted model", why="these are other bytes", fix="use its own")
+            if version != 1:
+                raise ValueError(version)
+            return _model(spec, tape, Neighbours(about))
 
 
 # --- what users call ----------------------------------------------------------------------------

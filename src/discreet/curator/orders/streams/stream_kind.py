@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from discreet.answer.plan.price import Price
 from discreet.answer.present.release import Release
-from discreet.curator.arguments import expect, read_fields
+from discreet.curator.arguments import expect, read_fields, readable
 from discreet.curator.ledger.orders import Order
 from discreet.curator.orders.histogram_orders import gaussian_price
 from discreet.curator.orders.planned_orders import DraftOrder, OrderKind, QuoteContext
@@ -21,7 +21,7 @@ from discreet.curator.orders.streams.stream_orders import (
     date_kind,
 )
 from discreet.curator.orders.streams.stream_reading import COARSEST
-from discreet.errors import DiscreetError, InputError, QueryRefused
+from discreet.errors import InputError, QueryRefused
 from discreet.plan import canonical
 from discreet.plan.expressions import Column
 from discreet.plan.kinds import Kind
@@ -88,16 +88,8 @@ class StreamKind(OrderKind):
         said = read_fields(spec, "a standing question", needed=needed, allowed=_FIELDS)
         expect(said["sql"], str, "sql", fix=_FIX)
         query = read(said["sql"], schema)
-        try:
+        with readable("a standing question", _FIX):
             return _read_stream(said, query)
-        except DiscreetError:
-            raise
-        except (TypeError, ValueError, LookupError, ArithmeticError, AttributeError):
-            raise InputError(
-                "a standing question that cannot be read",
-                why="a part of it is not of the right kind",
-                fix=_FIX,
-            ) from None
 
     def read(self, order: Order, schema: Schema) -> StreamOrder:
         """The plan that was stored; its grid is a decision, and was once a part of the text."""
