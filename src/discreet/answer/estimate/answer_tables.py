@@ -33,7 +33,7 @@ from discreet.answer.estimate.released_sql import (
 from discreet.answer.estimate.tabulate import tabulate
 from discreet.engines.default import DefaultEngine, compute
 from discreet.engines.engine import ARROW
-from discreet.plan.expressions import Call, Expression, Function, IsIn
+from discreet.plan.expressions import COMPARISONS, Call, Expression, Function, IsIn
 from discreet.plan.query import Query, questions_in
 from discreet.plan.reads import mentions
 from discreet.plan.released_tables import (
@@ -378,6 +378,5 @@ def _is_bent(expression: Expression, noisy: set[str]) -> bool:
 _BENT = {
     *(Function.LOG2, Function.LN, Function.LOG10, Function.SQRT, Function.EXP),
     *(Function.GREATEST, Function.LEAST, Function.ABS, Function.SIGN, Function.NULL_IF),
-    *(Function.EQUAL, Function.NOT_EQUAL, Function.LESS, Function.LESS_EQUAL),
-    *(Function.GREATER, Function.GREATER_EQUAL),
+    *COMPARISONS,
 }
