@@ -18,9 +18,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 import discreet as dp
-from discreet.answer.plan.chosen_limits import choose, clipped
-from discreet.answer.plan.contribution_histogram import ContributionHistogram
-from discreet.answer.plan.limits import LADDER, RowNorm
+from discreet.answer.plan.contribution_histogram import (
+    LADDER,
+    ContributionHistogram,
+    RowNorm,
+    choose,
+    clipped,
+)
 from discreet.answer.plan.planning import CHOICE, FEW
 from discreet.plan.bounding import NoiseKind
 

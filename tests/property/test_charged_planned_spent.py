@@ -39,15 +39,15 @@ def engine():
 def grow(choose):
     """A question, with grouping sets at times, and a plan for it."""
     while True:
-        query = grow_query(choose, choose.one([POISON, POISON, SINGLE]))
-        places = tuple(range(len(query.keys)))
-        if places and choose.one([False, True]):
-            query = replace(query, sets=(places, places[:-1]))
-        query = replace(query, limits=choose.one([Limits(), Limits(2, 3), Limits(1, 1)]))
-        about = choose.one(list(Neighbours))
-        laws = choose.one([tuple(NoiseKind), (NoiseKind.LAPLACE,), (NoiseKind.GAUSSIAN,)])
-        measure = choose.one([None, EPSILON, RHO, MU_SQUARED])
         try:
+            query = grow_query(choose, choose.one([POISON, POISON, SINGLE]))
+            places = tuple(range(len(query.keys)))
+            if places and choose.one([False, True]):
+                query = replace(query, sets=(places, places[:-1]))
+            query = replace(query, limits=choose.one([Limits(), Limits(2, 3), Limits(1, 1)]))
+            about = choose.one(list(Neighbours))
+            laws = choose.one([tuple(NoiseKind), (NoiseKind.LAPLACE,), (NoiseKind.GAUSSIAN,)])
+            measure = choose.one([None, EPSILON, RHO, MU_SQUARED])
             return MeasurementPlan.of(query, choose.one(PRICES), about, laws, measure)
         except InputError:  # a question that is refused is charged nothing
             continue

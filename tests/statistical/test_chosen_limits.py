@@ -13,9 +13,13 @@ import pytest
 from discreet.answer.estimate.aggregates import estimate
 from discreet.answer.estimate.error_bars import half_width, simulate
 from discreet.answer.measurement_plan import answer
-from discreet.answer.plan.chosen_limits import choose, clipped
-from discreet.answer.plan.contribution_histogram import ContributionHistogram
-from discreet.answer.plan.limits import LADDER, RowNorm
+from discreet.answer.plan.contribution_histogram import (
+    LADDER,
+    ContributionHistogram,
+    RowNorm,
+    choose,
+    clipped,
+)
 from discreet.answer.plan.price import Price
 from discreet.engines.duckdb import DuckDBEngine
 from discreet.noise.bits import Keystream, replaced

@@ -74,10 +74,6 @@ class TotalOrder(PlannedOrder):
         return price(self.guarantees[0], measure)
 
     @property
-    def tables(self):
-        return frozenset({self.table.name})
-
-    @property
     def text(self):
         facts = [self.table.name, str(self.epsilon), self.neighbours.value]
         return json.dumps(facts)
@@ -91,8 +87,8 @@ class TotalOrder(PlannedOrder):
         facts = {"half_width": width, "sql": self._sql(dialect)}
         return OrderExplanation(Price(self.epsilon), self.neighbours, text, facts)
 
-    def seconds(self, bound):
-        return bound(_count(self.table)).seconds
+    def work(self, bound):
+        return bound(_count(self.table))
 
     def _sql(self, dialect):
         person, rows = dialect.identifier("_person"), view_name(self.table.name, dialect)

@@ -51,9 +51,9 @@ class MeasurementPlan:
     participants: bool = False
     """Whether people pay from budgets of their own, and those who cannot are left out."""
     guarantees: tuple[Charged, ...] = field(init=False, repr=False, compare=False)
-    """What each part gives away."""
+    """The guarantee of each part."""
     guarantee: Composed = field(init=False, repr=False, compare=False)
-    """What all of it gives away."""
+    """The guarantee of all parts together."""
 
     def __post_init__(self) -> None:
         parts = tuple(guarantee for one in self.sets for _, guarantee in one.guarantees)

@@ -39,7 +39,7 @@ def digest(text: str | bytes) -> str:
 
 def named(value: object, what: str) -> str:
     """Read a name: any text but the empty one, with no NUL and nothing that UTF-8 cannot write."""
-    if isinstance(value, str) and value and "\0" not in value and _encodes(value):
+    if isinstance(value, str) and value and "\0" not in value and encodes(value):
         return value
     raise InputError(
         f"{what} is not a name",
@@ -48,7 +48,8 @@ def named(value: object, what: str) -> str:
     )
 
 
-def _encodes(value: str) -> bool:
+def encodes(value: str) -> bool:
+    """Whether UTF-8 can write a text."""
     try:
         value.encode()
     except UnicodeEncodeError:

@@ -111,33 +111,32 @@ def _order(
     asked: str | None,
 ) -> Order:
     """The order of a plan; whoever asks again what was planned lately need not write it again."""
+    prices = {measure: planned.charge(measure) for measure in measures}
     order = Order(
         *about,
         planned.text,
-        tuple(planned.charge(measure) for measure in measures),
+        tuple(prices.values()),
         [part.to_dict() for part in planned.guarantees],
         None,
         asked,
         planned.kind,
         planned.decisions(),
     )
-    return replace(order, also=_otherwise_priced(planned, order, measures))
+    also = _otherwise_priced(planned, prices)
+    return replace(order, also=(replace(order, prices=also).question,)) if also else order
 
 
 def _otherwise_priced(
-    planned: PlannedOrder, order: Order, measures: tuple[Measure, ...]
-) -> tuple[str, ...]:
-    """The order as somebody asks it whose own cap counts epsilon, or does not.
+    planned: PlannedOrder, prices: Mapping[Measure, Charge]
+) -> tuple[Charge, ...]:
+    """The prices for somebody whose own cap counts epsilon, or does not; () where there are none.
 
     Why: the plan fixes what is measured; who else has to pay for being told does not.
     """
-    others = [one for one in measures if one != EPSILON]
-    if others == list(measures):
-        others.append(EPSILON)
-    if not others:  # the dataset itself counts epsilon, and so does everybody
+    others = tuple(one for measure, one in prices.items() if measure != EPSILON)
+    if EPSILON in prices:
+        return others  # none where the dataset itself counts epsilon: so does everybody
+    try:  # Gaussian noise has no price in epsilon
+        return (*others, planned.charge(EPSILON)) if planned.has_epsilon else ()
+    except InputError:
         return ()
-    try:
-        prices = tuple(planned.charge(one) for one in others)
-    except InputError:  # Gaussian noise has no price in epsilon
-        return ()
-    return (replace(order, prices=prices).question,)

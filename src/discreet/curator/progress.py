@@ -55,7 +55,7 @@ class _Watched(io.RawIOBase):
         self._done, self._size = 0, path.stat().st_size
 
     def readable(self) -> bool:
-        """It is."""
+        """True."""
         return True
 
     def readinto(self, buffer: Any) -> int:

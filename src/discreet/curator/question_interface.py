@@ -33,7 +33,7 @@ from discreet.curator.pricing import Terms
 from discreet.curator.question_backend import OrderRequest, QuestionBackend
 from discreet.errors import InputError
 from discreet.plan.builder import Asker, From, Question
-from discreet.plan.outside import count_outside
+from discreet.plan.public_facts import count_outside
 from discreet.plan.query import Query
 from discreet.plan.relations import Scan
 from discreet.plan.schema import Schema, Table

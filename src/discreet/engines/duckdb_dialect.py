@@ -12,7 +12,7 @@ from discreet.engines.grammar import GRAMMAR
 from discreet.engines.stored_types import DUCKDB
 from discreet.plan.expressions import Function, Unit
 from discreet.plan.kinds import Kind
-from discreet.plan.patterns import Wildcard
+from discreet.plan.texts import Wildcard
 from discreet.sql.writer.dialect import Dialect
 
 _SHORT = 100  # characters: to write a text twice is cheaper than a lambda, up to about here

@@ -53,12 +53,13 @@ def first_whole(holds: Callable[[int], bool], guess: float = 1.0) -> int:
         >>> first_whole(lambda m: m * m >= 50)
         8
     """
-    high = max(1, math.ceil(guess))
+    high, step = max(0, math.ceil(guess)), 1
     while not holds(high):
-        high *= 2
-    low = max(-1, high - 3)
-    if low >= 0 and holds(low):
-        low, high = -1, low
+        high, step = high + step, 2 * step
+    low, step = high - 1, 1
+    while low >= 0 and holds(low):
+        high, low, step = low, low - 2 * step, 2 * step
+    low = max(low, -1)
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if holds(middle) else (middle, high)

@@ -70,6 +70,6 @@ class Program:
 
     @property
     def query(self) -> Query:
-        """It as a whole question."""
+        """The program as one question."""
         first, *rest = self.queries
         return replace(first, also=tuple(rest), then=self.table)

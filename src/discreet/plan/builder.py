@@ -335,7 +335,7 @@ def _summary(name: str, of: "Agg | PersonAggregate") -> PersonAggregate:
 # --- questions ----------------------------------------------------------------------------------
 
 OTHER = "other."
-"""What stands before the names of the columns of a second table, so that all are different."""
+"""Prefix of the columns of a second table, so that all names differ."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -122,4 +122,4 @@ PARTS: dict[Function, Range] = {
     Function.WEEKDAY: Range(1, 7),
     Function.YEARDAY: Range(1, 366),
 }
-"""What each part of a date can be."""
+"""Range of each part of a date."""

@@ -7,7 +7,7 @@ engine, and the reference interpreter of the tests its meaning.
 
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias
 
 from discreet.errors import InputError
 from discreet.plan.kinds import Kind, Value
@@ -99,6 +99,12 @@ class Function(Enum):
     # 1 + floor((value - low) / (high - low) * count) in doubles, at most count; the three limits
     # are literals, low < high, count >= 1.
     BUCKET = "width_bucket"
+
+
+COMPARISONS: Final = (
+    *(Function.EQUAL, Function.NOT_EQUAL, Function.LESS, Function.LESS_EQUAL),
+    *(Function.GREATER, Function.GREATER_EQUAL),
+)
 
 
 class Unit(Enum):

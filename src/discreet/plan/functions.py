@@ -8,7 +8,7 @@ from functools import partial
 from discreet.errors import InputError
 from discreet.plan import numeric, texts
 from discreet.plan.calendar import DAY, PARTS, SECOND, moment
-from discreet.plan.expressions import Call, Expression, Function, Literal
+from discreet.plan.expressions import COMPARISONS, Call, Expression, Function, Literal
 from discreet.plan.keylists import counting, few, truth, united
 from discreet.plan.kinds import Kind, Range, Type
 from discreet.plan.numeric import ResultType
@@ -236,12 +236,7 @@ ARGUMENTS: dict[Function, tuple[int, int]] = {
             Function.MULTIPLY,
             Function.DIVIDE,
             Function.MODULO,
-            Function.EQUAL,
-            Function.NOT_EQUAL,
-            Function.LESS,
-            Function.LESS_EQUAL,
-            Function.GREATER,
-            Function.GREATER_EQUAL,
+            *COMPARISONS,
             Function.NULL_IF,
             Function.STARTS_WITH,
             Function.ENDS_WITH,
@@ -291,12 +286,7 @@ RULES: dict[Function, Rule] = {
     Function.LOG2: partial(_number, partial(numeric.logarithm, math.log2)),
     Function.LEAST: _extreme,
     Function.GREATEST: _extreme,
-    Function.EQUAL: _compare,
-    Function.NOT_EQUAL: _compare,
-    Function.LESS: _compare,
-    Function.LESS_EQUAL: _compare,
-    Function.GREATER: _compare,
-    Function.GREATER_EQUAL: _compare,
+    **dict.fromkeys(COMPARISONS, _compare),
     Function.IS_NULL: _is_null,
     Function.AND: _logic,
     Function.OR: _logic,
@@ -304,17 +294,7 @@ RULES: dict[Function, Rule] = {
     Function.COALESCE: _coalesce,
     Function.NULL_IF: _null_if,
     **texts.RULES,
-    Function.YEAR: _part,
-    Function.QUARTER: _part,
-    Function.MONTH: _part,
-    Function.DAY: _part,
-    Function.HOUR: _part,
-    Function.MINUTE: _part,
-    Function.SECOND: _part,
-    Function.MICROSECOND: _part,
-    Function.WEEK: _part,
-    Function.WEEKDAY: _part,
-    Function.YEARDAY: _part,
+    **dict.fromkeys(PARTS, _part),
     Function.ADD_MONTHS: _months_later,
     Function.ADD_SECONDS: _seconds_later,
     Function.BUCKET: _bucket,

@@ -78,7 +78,7 @@ PYTHON_KINDS: Final[Mapping[type, Kind]] = {
     dt.date: Kind.DATE,
     dt.datetime: Kind.TIMESTAMP,
 }
-"""What a value of Python is in a question."""
+"""Kind of a Python value in a question."""
 
 
 @dataclass(frozen=True, slots=True)

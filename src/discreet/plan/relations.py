@@ -484,22 +484,26 @@ def names_person(expression: Expression, relation: Relation) -> bool:
             return expression.name in columns_of(below) and names_person(expression, below)
 
 
-def is_stored(name: str, relation: Relation) -> bool:
-    """Whether a column is a stored one under some name, and not computed from others."""
+def computed_columns(relation: Relation) -> frozenset[str]:
+    """The columns that are computed from others, and not stored ones under some name."""
+    return frozenset(name for name in columns_of(relation) if not _is_stored(name, relation))
+
+
+def _is_stored(name: str, relation: Relation) -> bool:
     match relation:
         case Scan():
             return True
         case Project(below, columns) | PerPerson(below, columns, _):
             same = (one.expression for one in columns if one.name == name)
-            return any(isinstance(one, Column) and is_stored(one.name, below) for one in same)
+            return any(isinstance(one, Column) and _is_stored(one.name, below) for one in same)
         case JoinPublic(below, _, _, _, columns) if name in {here for here, _ in columns}:
             return True
         case Union(left, right):
             places = list(columns_of(left)).index(name)
-            return is_stored(name, left) and is_stored(list(columns_of(right))[places], right)
+            return _is_stored(name, left) and _is_stored(list(columns_of(right))[places], right)
         case _:
             holding = (one for one in inputs_of(relation) if name in columns_of(one))
-            return any(is_stored(name, one) for one in holding)
+            return any(_is_stored(name, one) for one in holding)
 
 
 def same_people(left: Relation, right: Relation) -> None:

@@ -217,7 +217,7 @@ class PublicRows(_Table):
         self._settle(self.table.columns.items())
 
     def check(self, queries: tuple[Query, ...]) -> None:
-        """It belongs to no question."""
+        """Nothing to check: no question measures public rows."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,24 +51,29 @@ def remember(most: int, size: Callable[[Any], int] | None = None) -> Callable[[F
     """
 
     def wrap(function: F) -> F:
-        def compute(*keys: Any) -> Any:
-            return function(*(one.value if isinstance(one, _Same) else one for one in keys))
+        def compute(same: _Same, *rest: Any) -> Any:
+            if _SAME.isdisjoint(map(type, rest)):
+                return function(same.value, *rest)
+            return function(
+                same.value, *(one.value if isinstance(one, _Same) else one for one in rest)
+            )
 
         small, large = lru_cache(most)(compute), lru_cache(_FEW)(compute)
 
         @wraps(function)
         def call(value: Any, *rest: Any) -> Any:
             cached = small if size is None or size(value) < _LARGE else large
-            return cached(
-                _Same(value), *(_Same(r) if isinstance(r, _MAPPINGS) else r for r in rest)
-            )
+            if _MAPPINGS.isdisjoint(map(type, rest)):
+                return cached(_Same(value), *rest)
+            return cached(_Same(value), *(_Same(r) if type(r) in _MAPPINGS else r for r in rest))
 
         return cast("F", call)
 
     return wrap
 
 
-_MAPPINGS: Final = (dict, MappingProxyType)
+_SAME: Final = frozenset({_Same})
+_MAPPINGS: Final = frozenset({dict, MappingProxyType})
 _LARGE: Final = 500
 _FEW: Final = 32
 """Values of `_LARGE` parts or more that are remembered: they take megabytes."""

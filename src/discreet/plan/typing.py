@@ -33,11 +33,11 @@ from discreet.plan.functions import call_type, common_kind, either, is_null
 from discreet.plan.keylists import few, listed, truth
 from discreet.plan.kinds import Kind, Range, Type
 from discreet.plan.numeric import ResultType
-from discreet.plan.patterns import tokens
 from discreet.plan.remembered import SIZE, remember
+from discreet.plan.texts import tokens
 
 DEEPEST = 128
-"""What is nested deeper is refused, before Python or an engine gives up on it."""
+"""Deepest nesting; deeper expressions are refused, before Python or an engine fails."""
 
 
 def infer(expression: Expression, columns: Mapping[str, Type]) -> Type:

@@ -25,7 +25,6 @@ from discreet.plan.expressions import (
     Literal,
 )
 from discreet.plan.kinds import Kind, Type
-from discreet.plan.patterns import Wildcard, longest_part, tokens
 from discreet.plan.query import Query, measured_in
 from discreet.plan.reads import fetched, mentions
 from discreet.plan.remembered import SIZE, remember
@@ -33,10 +32,13 @@ from discreet.plan.statistics import Distinct, Ranks, Statistic, needed
 from discreet.plan.summaries import Summary, WindowColumn
 from discreet.plan.texts import (
     LONGEST_CONCAT,
+    Wildcard,
+    longest_part,
     longest_stored,
     replacement,
     right_limit,
     substring_limits,
+    tokens,
 )
 from discreet.plan.typing import parts_of
 

@@ -5,7 +5,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from discreet.answer.estimate import postprocessing
+from discreet.answer.estimate import aggregates
 from discreet.answer.measurement_plan import answer
 from discreet.answer.plan.price import Price
 from discreet.engines.duckdb import DuckDBEngine
@@ -323,6 +323,6 @@ def test_what_computes_with_released_numbers_can_read_no_files(tmp_path):
     secret = tmp_path / "secret.csv"
     secret.write_text("n\n1\n")
     with pytest.raises(duckdb.Error, match="disabled by configuration"):
-        postprocessing._run(pa.table({"n": [1]}), f"SELECT * FROM read_csv('{secret}')")  # noqa: S608 - a made-up break-in
+        aggregates._run(pa.table({"n": [1]}), f"SELECT * FROM read_csv('{secret}')")  # noqa: S608 - a made-up break-in
     with pytest.raises(duckdb.Error, match="locked"):
-        postprocessing._run(pa.table({"n": [1]}), "SET enable_external_access = true")
+        aggregates._run(pa.table({"n": [1]}), "SET enable_external_access = true")

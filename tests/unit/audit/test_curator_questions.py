@@ -12,7 +12,7 @@ from discreet.audit.recorder import Recorder
 from discreet.audit.replay import replay
 from discreet.audit.report import as_facts
 from discreet.cli.audit import audit
-from discreet.curator.orders.histogram_reading import HistogramQuery
+from discreet.curator.orders.histogram_orders import HistogramQuery
 from discreet.curator.orders.streams import streams
 from discreet.curator.orders.streams.stream_orders import StreamOrder
 from discreet.curator.people.person_accounts import PersonAccounts

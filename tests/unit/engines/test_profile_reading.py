@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import postgres_tables
-from discreet.answer.plan.limits import LADDER
+from discreet.answer.plan.contribution_histogram import LADDER
 from discreet.curator.orders.profile_reading import count_block, count_people, count_texts
 from discreet.engines.duckdb import DuckDBEngine
 from discreet.plan.bounding import FULL, largest_weight

@@ -16,11 +16,10 @@ from discreet.errors import InputError, QueryRefused
 from discreet.plan import work
 from discreet.plan.builder import From, col, count
 from discreet.plan.kinds import Kind, Type
-from discreet.plan.patterns import LONGEST_PATTERN
 from discreet.plan.relations import Scan
 from discreet.plan.schema import Keys, Person, Schema, Table, column_type
 from discreet.plan.statistics import needed
-from discreet.plan.texts import LONGEST_TEXT, longest_stored
+from discreet.plan.texts import LONGEST_PATTERN, LONGEST_TEXT, longest_stored
 from discreet.plan.work import MOST_STEPS, bound_work
 from discreet.sql.reader.read import read
 from discreet.sql.writer.compile import CompiledQuery

@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 import discreet as dp
-from discreet.curator.orders.histogram_reading import HistogramQuery
+from discreet.curator.orders.histogram_orders import HistogramQuery
 from discreet.errors import InputError
 from discreet.plan.kinds import Kind, Range, Type
 from discreet.workload.domain import Attribute, Domain

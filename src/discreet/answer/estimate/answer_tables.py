@@ -14,7 +14,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from discreet.answer.estimate.aggregates import Floats
-from discreet.answer.estimate.error_bars import IN_ROWS, RANKED, draws_for, simulate
+from discreet.answer.estimate.error_bars import (
+    IN_ROWS,
+    RANKED,
+    draws_for,
+    selection_factor,
+    simulate,
+)
 from discreet.answer.estimate.noisy_statistics import NoisyStatistics, cut_off
 from discreet.answer.estimate.nonlinear_error import furthest_of_pairs
 from discreet.answer.estimate.released_sql import (
@@ -24,11 +30,10 @@ from discreet.answer.estimate.released_sql import (
     public_name,
     render_table,
 )
-from discreet.answer.estimate.selection_bias import selection_factor
 from discreet.answer.estimate.tabulate import tabulate
 from discreet.engines.default import DefaultEngine, compute
 from discreet.engines.engine import ARROW
-from discreet.plan.expressions import Call, Expression, Function, IsIn
+from discreet.plan.expressions import COMPARISONS, Call, Expression, Function, IsIn
 from discreet.plan.query import Query, questions_in
 from discreet.plan.reads import mentions
 from discreet.plan.released_tables import (
@@ -373,6 +378,5 @@ def _is_bent(expression: Expression, noisy: set[str]) -> bool:
 _BENT = {
     *(Function.LOG2, Function.LN, Function.LOG10, Function.SQRT, Function.EXP),
     *(Function.GREATEST, Function.LEAST, Function.ABS, Function.SIGN, Function.NULL_IF),
-    *(Function.EQUAL, Function.NOT_EQUAL, Function.LESS, Function.LESS_EQUAL),
-    *(Function.GREATER, Function.GREATER_EQUAL),
+    *COMPARISONS,
 }

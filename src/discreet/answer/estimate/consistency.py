@@ -16,7 +16,7 @@ from discreet.answer.estimate.aggregates import Floats
 from discreet.answer.estimate.noisy_statistics import NoisyStatistics
 from discreet.answer.plan.measure import StatisticNoise
 from discreet.plan.bounding import ContributionBounds, NoiseKind
-from discreet.plan.outside import incomplete_keys
+from discreet.plan.public_facts import incomplete_keys
 from discreet.plan.query import Query
 from discreet.plan.statistics import People, Rows, Statistic, Total
 

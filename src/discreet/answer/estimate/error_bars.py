@@ -5,20 +5,35 @@ numbers is computed again from many simulated ones: noise of the same laws on to
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from statistics import NormalDist
 from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.answer.estimate.aggregates import Floats, centre_of, compute, confine, estimate
+from discreet.answer.estimate.aggregates import (
+    Floats,
+    centre_of,
+    compute,
+    confine,
+    estimate,
+    outputs_of,
+)
+from discreet.answer.estimate.noisy_statistics import NoisyStatistics, lost_share, ranks_of
 from discreet.answer.estimate.nonlinear_error import furthest
 from discreet.answer.plan.expected_error import laid_out, simulated_noise
 from discreet.answer.plan.measure import StatisticNoise
 from discreet.answer.plan.thresholded_count import ThresholdedCount
+from discreet.plan.bounding import NoiseKind
+from discreet.plan.expressions import Column, Expression
 from discreet.plan.kinds import Type
-from discreet.plan.query import Aggregate, AggregateFunction
-from discreet.plan.statistics import Statistic, plain_total, statistics_of
+from discreet.plan.public_facts import picking, picks
+from discreet.plan.query import Aggregate, AggregateFunction, Query, level_of
+from discreet.plan.relations import columns_of
+from discreet.plan.statistics import Ranks, Rows, Statistic, behind, plain_total, statistics_of
 
 CONFIDENCE = 0.95
 _DRAWS = 1000
@@ -32,7 +47,7 @@ SLICE = 1 << 10
 """Groups whose error bars are computed at once, where there are many."""
 
 NOTHING: Mapping[Statistic, Floats] = MappingProxyType({})
-"""What limits cut off where they are stated: the owner's business."""
+"""Shares cut off by stated limits: none, since intervals do not cover them."""
 
 EXACT = {one for one in AggregateFunction if one.is_whole}
 RANKED = {AggregateFunction.QUANTILE, AggregateFunction.MIN, AggregateFunction.MAX}
@@ -168,3 +183,142 @@ def spread(simulated: Floats, middle: Floats) -> NDArray[np.float64]:
     place, last = math.ceil(CONFIDENCE * (away.shape[1] - 1)), away.shape[1] - 1
     away.partition((place, last), axis=1)  # NaN comes last
     return np.where(np.isnan(away[:, last]), np.nan, away[:, place])
+
+
+_FAILURE = (1 - CONFIDENCE) / 3
+"""Of the count, of the quantile below, of the quantile above."""
+
+
+# --- intervals of quantiles in values -------------------------------------------------------------
+# A quantile has its own error in ranks. Of several quantiles of the same values, those to its sides
+# are far enough away in ranks, once there are enough rows, to lie on their sides of the true one.
+
+
+@dataclass(frozen=True, slots=True)
+class QuantileInterval:
+    """Quantiles of one group of values, and what is known of how many values each group has.
+
+    Why: a released quantile of level p misses by t ranks at most, but for failures; so it is no
+    higher than the true quantile of level p + t/n, and that is no higher than the true one of level
+    q where p + t/n <= q. The count gives the least n. Noises are independent, so which neighbour is
+    taken (the nearest that n allows) says nothing about its own noise. Limits that the system chose
+    take a share of all rows at most, and move levels by no more.
+    """
+
+    ranks: Ranks
+    siblings: tuple[Aggregate, ...]
+    part: NoisyStatistics
+
+    @staticmethod
+    def of(aggregate: Aggregate, part: NoisyStatistics) -> "QuantileInterval | None":
+        """The interval of a quantile; None where there is none.
+
+        The most frequent value may be on either side of any quantile, so a mode tells nothing.
+        """
+        ranks = ranks_of(part.query, aggregate)
+        assert ranks is not None  # noqa: S101 - narrowing: it is a quantile
+        same = (a for a in part.query.aggregates if ranks_of(part.query, a) == ranks)
+        siblings = tuple(a for a in same if a.measure is not AggregateFunction.MODE)
+        shown = part.showing is not None and part.showing.count.statistic == Rows(ranks.where)
+        told = aggregate in siblings and len(siblings) > 1
+        if shown or Rows(ranks.where) not in part.statistics or not told:
+            return None
+        return QuantileInterval(ranks, siblings, part)
+
+    def half_widths(self, aggregate: Aggregate) -> Floats:
+        """How far the true quantile is from the released one at most, 95 times in 100."""
+        middle = self.part.quantiles[aggregate.name]
+        low = np.full(middle.size, self.ranks.low)
+        high = np.full(middle.size, self.ranks.high)
+        half_cell = (self.ranks.high - self.ranks.low) / self.ranks.cells / 2
+        fewest = self._fewest()
+        for other in self._from_far(aggregate):  # the nearest that is far enough has the last word
+            apart = float(level_of(aggregate) - level_of(other))
+            missed = self.part.rank_error(other, _FAILURE)
+            sure = (abs(apart) - lost_share(self.part)) * fewest >= missed
+            value = self.part.quantiles[other.name]
+            low = np.where(sure & (apart > 0), value - half_cell, low)
+            high = np.where(sure & (apart < 0), value + half_cell, high)
+        return np.asarray(np.maximum(np.abs(middle - low), np.abs(high - middle)))
+
+    def _from_far(self, aggregate: Aggregate) -> list[Aggregate]:
+        level = level_of(aggregate)
+        return sorted(self.siblings, key=lambda other: -abs(level_of(other) - level))
+
+    def _fewest(self) -> Floats:
+        """The least number of values each group has."""
+        count = Rows(self.ranks.where)
+        one_sided = Fraction(1 - 2 * _FAILURE).limit_denominator(10**6)
+        off = self.part.measurements[count].error(one_sided)
+        return np.maximum(self.part.statistics[count] - off, 0.0)
+
+
+def quantile_widths(aggregate: Aggregate, part: NoisyStatistics) -> Floats | None:
+    """Half-widths of a quantile in values: bought for it, or by its neighbours; else None."""
+    if aggregate.name in part.widths:
+        return np.asarray(part.widths[aggregate.name])
+    bracket = QuantileInterval.of(aggregate, part)
+    return None if bracket is None else bracket.half_widths(aggregate)
+
+
+# --- rows that are picked by their noisy numbers --------------------------------------------------
+# HAVING COUNT(*) > 30, or ORDER BY COUNT(*) DESC LIMIT 10, rather show rows whose noise was high.
+# Of all intervals at 95 % one in 20 fails, and those may be just the ones that are shown.
+
+
+def wider_by(query: Query, shown: int, rows: int, noise_kinds: Sequence[NoiseKind]) -> float:
+    """How many times wider noise has to be reckoned for some rows that are shown of all.
+
+    Why: at a confidence of 1 - 0.05 shown/rows no more than 0.05 shown of all intervals are
+    expected to fail, so no more of those that are shown: a share of 0.05 in an average answer,
+    where one that shows nothing has no failures. Only released numbers are read: `rows` are those
+    of all groups that were measured and found, also of groups that a public condition alone would
+    leave out.
+
+    Reference: Benjamini, Yekutieli 2005, False Discovery Rate-Adjusted Multiple Confidence
+    Intervals for Selected Parameters.
+    """
+    return selection_factor(shown, rows, noise_kinds) if picks(query) else 1.0
+
+
+def selection_factor(shown: int, rows: int, noise_kinds: Sequence[NoiseKind]) -> float:
+    """How many times wider noise is reckoned where it has picked some rows of all."""
+    return _factor(shown / rows, noise_kinds) if 0 < shown < rows else 1.0
+
+
+def widened(query: Query, widths: Mapping[str, Floats], times: float) -> dict[str, Floats]:
+    """Half-widths of aggregates that are shown as they are, so many times wider.
+
+    Numbers that share no noise with what picks the rows are left as they are, and so are those
+    that are computed from aggregates: `Simulation` has made them from wider noise. (Where CASE
+    makes a number jump, an interval that is twice as wide is not that of noise twice as wide.)
+    """
+    told = {output.name: output.expression for output in outputs_of(query)}
+    return {
+        name: np.minimum(width * times, _widest(query, told[name]))
+        if times > 1 and isinstance(told[name], Column) and is_picked(query, told[name])
+        else width
+        for name, width in widths.items()
+    }
+
+
+def is_picked(query: Query, shown: Expression) -> bool:
+    """Whether a number shares noise with what decides which rows are shown."""
+    return bool(set(behind(query, picking(query))).intersection(behind(query, [shown])))
+
+
+def _widest(query: Query, shown: Expression) -> float:
+    """The range of a mean or a spread, which no error leaves; infinite where there is none."""
+    of = [one for one in query.aggregates if shown == Column(one.name)]
+    ends = np.array([-np.inf, np.inf])
+    low, high = confine(of[0], ends, columns_of(query.relation)) if of else ends
+    return float(high - low)
+
+
+def _factor(share: float, noise_kinds: Sequence[NoiseKind]) -> float:
+    """How much wider noise is at the higher confidence: of Laplace noise, if there is any."""
+    failure = 1 - CONFIDENCE
+    if NoiseKind.LAPLACE in noise_kinds:
+        return math.log(failure * share) / math.log(failure)
+    inverse = NormalDist().inv_cdf
+    return inverse(failure * share / 2) / inverse(failure / 2)

@@ -15,11 +15,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from discreet.answer.estimate.error_bars import CONFIDENCE
+from discreet.answer.estimate.error_bars import CONFIDENCE, quantile_widths
 from discreet.answer.estimate.noisy_statistics import NoisyStatistics, cut_off
-from discreet.answer.estimate.quantile_intervals import quantile_widths
-from discreet.answer.plan.limits import ClippedShare
-from discreet.answer.plan.set_plan import ROWS
+from discreet.answer.plan.contribution_histogram import ROWS, ClippedShare
 from discreet.answer.present.frames import blanked, streamed
 from discreet.plan import canonical
 from discreet.plan.bounding import ContributionBounds, NoiseKind
@@ -109,7 +107,7 @@ _TAGS: Final[Mapping[type, str]] = {
     DistinctTotal: "distinct total",
     Ranks: "ranks",
 }
-"""What each kind of statistic is called where it is stored; never changed."""
+"""Stored names of the kinds of statistics; never changed."""
 
 
 def called(statistic: Statistic) -> str:

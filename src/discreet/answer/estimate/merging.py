@@ -15,9 +15,16 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from discreet.answer.estimate.aggregates import Floats, estimate
+from discreet.answer.estimate.aggregates import Floats, arrange, estimate, evaluate, outputs_of
 from discreet.answer.estimate.consistency import Spread, consistent_values
-from discreet.answer.estimate.error_bars import CONFIDENCE, RANKED, half_width, spread
+from discreet.answer.estimate.error_bars import (
+    CONFIDENCE,
+    RANKED,
+    half_width,
+    spread,
+    widened,
+    wider_by,
+)
 from discreet.answer.estimate.measured_sets import (
     MeasuredSet,
     NoisyQuantile,
@@ -25,8 +32,6 @@ from discreet.answer.estimate.measured_sets import (
     noisy_in,
 )
 from discreet.answer.estimate.noisy_statistics import NoisyStatistics
-from discreet.answer.estimate.postprocessing import arrange, evaluate, outputs_of
-from discreet.answer.estimate.selection_bias import widened, wider_by
 from discreet.answer.estimate.tabulate import Simulation, tabulate
 from discreet.answer.plan.expected_error import simulated_noise
 from discreet.answer.plan.planning import single_sets

@@ -10,12 +10,11 @@ from numpy.typing import NDArray
 from discreet.answer.estimate.aggregates import Floats
 from discreet.answer.execute.noisy_measurements import NoisyMeasurements
 from discreet.answer.execute.totals import known_keys
-from discreet.answer.plan.chosen_limits import lost_rows
+from discreet.answer.plan.contribution_histogram import GROUPS, ROWS, ClippedShare, lost_rows
 from discreet.answer.plan.expected_error import rank_error
-from discreet.answer.plan.limits import ClippedShare
 from discreet.answer.plan.measure import StatisticNoise
 from discreet.answer.plan.quantile_draws import sharing
-from discreet.answer.plan.set_plan import GROUPS, ROWS, SetPlan
+from discreet.answer.plan.set_plan import SetPlan
 from discreet.answer.plan.thresholded_count import ThresholdedCount
 from discreet.plan.bounding import ContributionBounds
 from discreet.plan.query import Aggregate, Query

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from discreet.answer.estimate.aggregates import Floats, estimate
+from discreet.answer.estimate.aggregates import Floats, estimate, evaluate, outputs_of
 from discreet.answer.estimate.error_bars import (
     CONFIDENCE,
     EXACT,
@@ -18,14 +18,13 @@ from discreet.answer.estimate.error_bars import (
     SLICE,
     draws_for,
     half_width,
+    is_picked,
     lay_out,
+    quantile_widths,
     simulate,
 )
 from discreet.answer.estimate.noisy_statistics import NoisyStatistics, cut_off, lost_share
 from discreet.answer.estimate.nonlinear_error import furthest
-from discreet.answer.estimate.postprocessing import evaluate, outputs_of
-from discreet.answer.estimate.quantile_intervals import quantile_widths
-from discreet.answer.estimate.selection_bias import is_picked
 from discreet.answer.present.number_text import counted
 from discreet.engines.engine import ARROW
 from discreet.plan.expressions import Column
@@ -262,7 +261,8 @@ def _drawn(query: Query, part: NoisyStatistics, draws: int) -> dict[Statistic, F
     plain = {a.name for a in query.aggregates if a.measure in same}
     shown = (output.expression for output in outputs_of(query))
     bent = [one for one in shown if not (isinstance(one, Column) and one.name in plain)]
-    used = {of: part.statistics[of] for of in behind(query, bent) if of in part.statistics}
+    needed = behind(query, bent) if bent else ()
+    used = {of: part.statistics[of] for of in needed if of in part.statistics}
     as_they_are = {of: values[None] for of, values in part.statistics.items()}
     return as_they_are | simulate(used, part.measurements, draws, part.showing, cut_off(part))
 

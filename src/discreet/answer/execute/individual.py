@@ -26,7 +26,7 @@ PARTICIPANTS = (
     "only people whose own budget could pay are counted; intervals speak of these participants, and"
     " say nothing of whoever was left out"
 )
-"""What every answer says where people have budgets of their own."""
+"""Note in every answer about people who have budgets of their own."""
 
 
 class Admission(Protocol):

@@ -17,25 +17,25 @@ from discreet.answer.estimate.noisy_statistics import ranks_of
 from discreet.answer.execute.individual import Admission, leave_out
 from discreet.answer.execute.noisy_measurements import NoisyMeasurements, Spent
 from discreet.answer.execute.totals import found_totals, known_totals, put_domains
-from discreet.answer.plan.chosen_limits import choose, clipped, lost_rows, unit_scale
-from discreet.answer.plan.contribution_histogram import ContributionHistogram
-from discreet.answer.plan.limits import ClippedShare, GroupNorm, Norm
+from discreet.answer.plan.contribution_histogram import (
+    GROUPS,
+    ROWS,
+    ClippedShare,
+    ContributionHistogram,
+    GroupNorm,
+    Norm,
+    choose,
+    clipped,
+    lost_rows,
+)
 from discreet.answer.plan.measure import (
     Measurement,
     quantile_guarantee,
     quantile_scale,
 )
-from discreet.answer.plan.planning import check_feasible, public_bounds, widest
+from discreet.answer.plan.planning import check_feasible, public_bounds, unit_scale, widest
 from discreet.answer.plan.quantile_draws import quantile_draws
-from discreet.answer.plan.set_plan import (
-    EXACT,
-    FINDING,
-    GROUPS,
-    ROWS,
-    SetPlan,
-    histogram_of,
-    words,
-)
+from discreet.answer.plan.set_plan import EXACT, FINDING, SetPlan, histogram_of, words
 from discreet.answer.plan.sql_statements import SetStatements
 from discreet.engines.engine import Deadline, Engine, Session
 from discreet.plan.bounding import ContributionBounds, NoiseKind

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from discreet.answer.plan.limits import ClippedShare
+from discreet.answer.plan.contribution_histogram import ClippedShare
 from discreet.answer.present.frames import blanked, streamed
 from discreet.errors import InputError
 from discreet.plan.bounding import ContributionBounds, NoiseKind

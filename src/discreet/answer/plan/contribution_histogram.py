@@ -5,12 +5,140 @@ is not where people end. What follows reads the noisy counts and their scale, an
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 
 import numpy as np
+from numpy.typing import NDArray
 
-from discreet.answer.plan.limits import Floats
+from discreet.plan.bounding import NoiseKind
+
+ROWS, GROUPS = "rows", "groups"
+"""Quantities whose histograms of people limits are chosen by."""
+
+Floats = NDArray[np.float64]
+
+LADDER: tuple[int, ...] = tuple(sorted({math.ceil(2 ** (j / 4)) for j in range(81)}))
+"""Limits to choose from: up to 2^20, each about a fifth above the last."""
+
+_SQUARES = tuple(step * step for step in LADDER)
+
+ALLOWED = "intervals allow for what that cuts off"
+"""How the note of an answer begins to say so; answers that older versions stored do not."""
+
+BLIND = 16
+"""The limit that is taken where too little was paid to learn how much one person has."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowNorm:
+    """A person's rows over all groups: their sum (l1) for Laplace, l2 for Gaussian noise."""
+
+    noise_kind: NoiseKind
+    groups: int
+
+    @property
+    def name(self) -> str:
+        """Column name in the engine."""
+        return "l1" if self.noise_kind is NoiseKind.LAPLACE else "l2"
+
+    @property
+    def steps(self) -> tuple[int, ...]:
+        """Limits to choose from."""
+        return LADDER
+
+    @property
+    def bounds(self) -> tuple[int, ...]:
+        """The limits as the engine compares them: it holds l2 squared."""
+        return LADDER if self.noise_kind is NoiseKind.LAPLACE else _SQUARES
+
+    def noise(self, limits: Floats) -> Floats:
+        """How noise grows with the limit."""
+        return limits
+
+    def counted(self, norms: Floats) -> Floats:
+        """The rows of people with these norms.
+
+        Why: with an l2 norm x, a person with rows in k groups has at most x sqrt(k) of them, in at
+        most x^2 groups. The most is taken: a little more noise is better than an unseen bias.
+        """
+        if self.noise_kind is NoiseKind.LAPLACE:
+            return norms
+        return np.asarray(norms * np.minimum(norms, math.sqrt(self.groups)))
+
+    def lost(self, norms: Floats, limit: float) -> Floats:
+        """The rows that the weight limit/norm takes from people with these norms."""
+        return np.asarray(self.counted(norms) * (1 - np.minimum(limit / norms, 1.0)))
+
+
+@dataclass(frozen=True, slots=True)
+class GroupNorm:
+    """How many groups a person is in; where groups are `found`, they are left some and no more."""
+
+    noise_kind: NoiseKind
+    groups: int
+    found: bool
+
+    @property
+    def name(self) -> str:
+        """Column name in the engine."""
+        return "l0"
+
+    @property
+    def steps(self) -> tuple[int, ...]:
+        """Limits to choose from: no higher than the number of groups where that is public."""
+        if self.found:
+            return LADDER
+        return (*(step for step in LADDER if step < self.groups), self.groups)
+
+    @property
+    def bounds(self) -> tuple[int, ...]:
+        """The limits as the engine compares them."""
+        return self.steps
+
+    def noise(self, limits: Floats) -> Floats:
+        """How noise grows with the limit."""
+        return limits if self.noise_kind is NoiseKind.LAPLACE else np.sqrt(limits)
+
+    def counted(self, norms: Floats) -> Floats:
+        """The groups of people with these norms."""
+        return norms
+
+    def lost(self, norms: Floats, limit: float) -> Floats:
+        """How many groups less these people count in: weights are limit/norm, or its root."""
+        share = np.minimum(limit / norms, 1.0)
+        kept = share if self.found or self.noise_kind is NoiseKind.LAPLACE else np.sqrt(share)
+        return np.asarray(norms * (1 - kept))
+
+
+Norm = RowNorm | GroupNorm
+
+
+@dataclass(frozen=True, slots=True)
+class ClippedShare:
+    """The share clipped by a limit that the system chose, estimated from the released histogram.
+
+    About a `share` of people is over the limit, give or take `error` (95 times in 100). At most a
+    share `lost` of all rows (or of people in groups) is cut off, if the tail goes on as far out as
+    it is seen to fall, or, whatever it does, if nobody has more than `most`.
+    """
+
+    share: float
+    error: float
+    lost: float
+    most: int
+
+    def __str__(self) -> str:
+        return share_text(self.share, self.error)
+
+
+def share_text(share: float, error: float) -> str:
+    """A share with its error; one that may be nearly anything is called unknown."""
+    if error >= 0.5:
+        return "an unknown share"
+    return f"{100 * share:.1f} % \N{PLUS-MINUS SIGN} {100 * error:.1f} %"
+
 
 SURE = 5.0
 """Noise scales from which on a bucket beside those that are seen is seen too."""
@@ -185,3 +313,75 @@ def noise_tail(t: float, width: int) -> float:
 def _tail_terms(width: int) -> tuple[float, ...]:
     parts = [math.comb(width + i - 1, i) / 2.0 ** (width + i) for i in range(width)]
     return tuple(sum(parts[: width - m]) / math.factorial(m) for m in range(width))
+
+
+# --- limits that the system chooses where nobody has stated them, and what they cut off -----------
+# A limit that is too low leaves rows out; one that is too high pays for people who do not exist.
+
+_BIAS = 0.7
+"""The most that clipping may take from a typical group, in scales of its noise."""
+
+_FAR = 8
+"""How many times further than the last step seen a limit may be."""
+
+_DOUBTED = 1.25
+"""Noise scales of people by which the tail may be longer than it seems, for intervals."""
+
+
+def choose(spread: ContributionHistogram, norm: Norm, noise: float, groups: int) -> int:
+    """The least limit whose bias in a typical group is small beside its noise.
+
+    `noise` is the scale of the noise for a limit of 1.
+
+    Why: the error is least where one person more below the limit saves as much bias as it adds
+    noise; there bias and noise are alike. A bias below the scale of the noise is cheaper than a
+    wrong guess of the tail: at worst a quarter more error for a tail that falls as 1/x^2.
+    """
+    if not spread.is_seen:  # wide error bars are honest; leaving people out is not
+        return min(BLIND, spread.steps[-1])
+    found, last = spread.estimate(), _FAR * spread.steps[spread.end]
+    candidates = [step for step in spread.steps if step <= last]
+    allowed = _BIAS * groups * noise * norm.noise(np.array(candidates, dtype=np.float64))
+    for step, most in zip(candidates, allowed, strict=True):
+        if float(found.people @ norm.lost(found.norms, step)) <= most:
+            return step
+    return candidates[-1]
+
+
+def clipped(spread: ContributionHistogram, norm: Norm, limit: int) -> ClippedShare | None:
+    """The share that a limit clips; None where the histogram shows nothing.
+
+    Guarantee:
+        Post-processing of the released histogram: it costs nothing more.
+    """
+    if not spread.is_seen:
+        return None
+    found = spread.estimate(_DOUBTED)
+    whole = float(found.people @ norm.counted(found.norms))
+    lost = float(found.people @ norm.lost(found.norms, limit))
+    most = _surely_covered(spread, norm, limit, lost)
+    return ClippedShare(*spread.beyond(limit), min(lost / whole, 1.0), most)
+
+
+def _surely_covered(spread: ContributionHistogram, norm: Norm, limit: int, allowed: float) -> int:
+    """The highest norm up to which no more than is allowed for is cut off, whatever the tail.
+
+    Why: what is allowed for rests on how the tail falls as far as it is seen, and nobody can see
+    how it goes on. If nobody had a higher norm than m, the noisy counts themselves bound what is
+    lost: their sum, and two standard deviations more. At m = limit nothing is.
+    """
+    ends = np.array([*spread.steps, np.inf])
+    covered = limit
+    for most in (step for step in spread.steps if step > limit):
+        each = norm.lost(np.minimum(ends, most), limit)
+        unsure = 2 * spread.scale * math.sqrt(2 * float(each @ each))
+        if float(spread.people @ each) + unsure > allowed:
+            break
+        covered = most
+    return covered
+
+
+def lost_rows(clipped: Mapping[str, ClippedShare], *, found: bool) -> float:
+    """The share of all rows that chosen limits cut off at most: so far they move a quantile."""
+    counted = (ROWS, GROUPS) if found else (ROWS,)
+    return min(sum(clipped[what].lost for what in counted if what in clipped), 1.0)

@@ -10,12 +10,12 @@ from fractions import Fraction
 
 from discreet.answer.estimate.consistency import Noises, shrunk_noises
 from discreet.answer.estimate.measured_sets import MeasuredSet as Answered
+from discreet.answer.plan.contribution_histogram import ROWS
 from discreet.answer.plan.expected_error import ExpectedError, expect
 from discreet.answer.plan.measure import Measurement, StatisticNoise
 from discreet.answer.plan.price import Price
-from discreet.answer.plan.public_facts import PublicFacts, facts_of
 from discreet.answer.plan.quantile_draws import BRACKETS, sharing
-from discreet.answer.plan.set_plan import ROWS, SetPlan, amount_for
+from discreet.answer.plan.set_plan import SetPlan, amount_for
 from discreet.answer.plan.sql_statements import example_statements, examples
 from discreet.answer.plan.thresholded_count import ThresholdedCount
 from discreet.answer.present.explanation_text import explanation_page, render_explanation
@@ -27,7 +27,7 @@ from discreet.plan.bounding import (
     is_stated,
     limits_of,
 )
-from discreet.plan.outside import missing_rows
+from discreet.plan.public_facts import PublicFacts, facts_of, missing_rows
 from discreet.plan.query import Aggregate, Query
 from discreet.plan.relations import columns_of
 from discreet.plan.schema import Limits, Person

@@ -19,7 +19,7 @@ from discreet.plan.statistics import Ranks, Statistic, Total
 _ROUNDS = 24
 
 _LEAST = 1 / 64
-"""What has to be measured counts for something, even where it hardly matters."""
+"""Least influence of a measured statistic, so that each has a share above 0."""
 
 _MOMENTS = {
     AggregateFunction.VARIANCE: (2.0, 4.0, 2.0),
@@ -86,6 +86,8 @@ def best_shares(influences: Sequence[Influence], noise_kind: NoiseKind) -> dict[
     """
     power = 1.0 if noise_kind is NoiseKind.LAPLACE else 0.5
     places = {strategy: i for i, strategy in enumerate(_measured(influences))}
+    if len(places) == 1:
+        return dict.fromkeys(places, 1.0)
     # By place: to look a strategy up by itself is slow, and there are many rounds.
     needs = [
         (one.weight, [(places[strategy], part) for strategy, part in one.on.items()])

@@ -8,18 +8,16 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import lru_cache
 from operator import itemgetter
 from typing import NamedTuple
 
-from discreet.answer.estimate.postprocessing import outputs_of
-from discreet.answer.plan.chosen_limits import typical
+from discreet.answer.estimate.aggregates import outputs_of
+from discreet.answer.plan.contribution_histogram import BLIND, GROUPS, LADDER, ROWS, GroupNorm, Norm
 from discreet.answer.plan.influence import Influence, best_shares, influences
-from discreet.answer.plan.limits import BLIND, LADDER
 from discreet.answer.plan.price import Price
 from discreet.answer.plan.set_plan import (
-    GROUPS,
     LEAST_KEYS,
-    ROWS,
     SetPlan,
     amount_for,
     cost_of,
@@ -77,7 +75,7 @@ That is an epsilon of about 16 at delta = 1e-6, and every single count up to one
 
 
 class _Split(NamedTuple):
-    """One grouping set before its statistics have a price, and what is left for these."""
+    """One grouping set without costs of statistics, and the price that is left for these."""
 
     plan: SetPlan
     epsilon: Fraction
@@ -151,8 +149,10 @@ def _sets_of(query: Query) -> list[Query]:
         Query(query.relation, keys, query.aggregates, limits=query.limits)
         for keys in (tuple(query.keys[i] for i in chosen) for chosen in query.sets)
     ]
+    if len(sets) == 1 or query.counts_whole:
+        return sets
     limits = [limits_of(one) for one in sets]
-    if len(sets) == 1 or query.counts_whole or not all(map(is_stated, limits)):
+    if not all(map(is_stated, limits)):
         return sets
     groups = [one.max_groups or 1 for one in limits]
     most = max(count * (one.max_rows or 1) for count, one in zip(groups, limits, strict=True))
@@ -191,7 +191,7 @@ def shown_quantiles(query: Query) -> set[str]:
 
 def bracketed(query: Query, shown: set[str], shared: Statistic | None) -> tuple[str, ...]:
     """Quantiles of a grouping set that need a paid interval."""
-    needs = statistics_in(query)
+    needs = statistics_in(query) if shown else {}
     found = []
     for aggregate, (first, *_) in needs.items():
         if aggregate.name in shown and isinstance(first, Ranks):
@@ -360,6 +360,25 @@ def _expected(plan: SetPlan, on: tuple[Influence, ...]) -> float:
     contributions = plan.contributions or typical(plan.noise_kind, plan.query.group_count)
     sizes = {one.strategy: one.typical() for one in plan.measurements(contributions)}
     return sum(one.weight * one.error(sizes) for one in on)
+
+
+def unit_scale(plan: SetPlan, norm: Norm) -> float:
+    """The scale of the noise for a limit of 1, of the statistic that is measured best."""
+    people = isinstance(norm, GroupNorm)
+    costs = [
+        float(cost)
+        for strategy, cost in plan.costs.items()
+        if isinstance(strategy.statistics[0], People) == people
+    ]
+    if not costs:  # nobody is counted: the limit on groups decides which of them are found
+        return 1 / float(plan.keys.epsilon) if plan.keys is not None else 1.0
+    return 1 / max(costs) if plan.noise_kind is NoiseKind.LAPLACE else 1 / math.sqrt(2 * max(costs))
+
+
+@lru_cache(maxsize=256)
+def typical(noise_kind: NoiseKind, groups: int) -> ContributionBounds:
+    """A guess of one person's contribution before anything is known: four rows in four groups."""
+    return ContributionBounds.stated(Limits(min(groups, 4), 4), noise_kind)
 
 
 # --- whether noise can be made ------------------------------------------------------------------

@@ -35,4 +35,4 @@ class Price:
 
     def over(self, parts: int) -> "Price":
         """An equal share of it."""
-        return Price(self.epsilon / parts, self.delta / parts)
+        return self if parts == 1 else Price(self.epsilon / parts, self.delta / parts)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, TypeAlias
 
-from discreet.answer.plan.limits import GroupNorm, Norm, RowNorm
+from discreet.answer.plan.contribution_histogram import GROUPS, ROWS, GroupNorm, Norm, RowNorm
 from discreet.answer.plan.measure import Measurement, StatisticNoise, laplace
 from discreet.answer.plan.price import Price
 from discreet.answer.plan.thresholded_count import ThresholdedCount, shared_count
@@ -24,9 +24,6 @@ from discreet.plan.statistics import Distinct, Ranks, Statistic, needed
 from discreet.privacy import GDP, Approximate, Neighbours, Pure, Ranges
 from discreet.privacy.budgets.buying import amount_within, buys
 from discreet.privacy.budgets.charges import EPSILON, MU_SQUARED, Measure
-
-ROWS, GROUPS = "rows", "groups"
-"""What histograms count people by."""
 
 LEAST_KEYS = Fraction(1, 1000)
 """The least epsilon for finding one of a person's groups."""
@@ -62,7 +59,7 @@ class SetPlan:
     _measured: dict[ContributionBounds, list[Measurement]] = field(
         init=False, repr=False, compare=False, default_factory=dict
     )
-    """What `measurements` has made: running and presenting an answer need the same."""
+    """Cache of `measurements`: measuring and presenting an answer need the same."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "whole", self.query.counts_whole)

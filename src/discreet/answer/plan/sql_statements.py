@@ -88,7 +88,7 @@ class SetStatements:
         return compiled.dialect.keeps_in_tables and not more
 
     def shares(self, contributions: ContributionBounds) -> str:
-        """What each person adds to each measurement, group by group."""
+        """Contributions of each person to each measurement, group by group."""
         weights = [f"{name} AS ({select})" for name, select in self._weights(contributions)]
         text = render_shares(self.compiled, self.measured(contributions))
         return f"WITH {', '.join(weights)} {text}" if weights else text

@@ -1,10 +1,15 @@
 """The base class of releases, one for every kind of order."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import pyarrow as pa
+
 from discreet.answer.plan.price import Price
+from discreet.errors import InputError
 from discreet.privacy import Guarantee
 
 
@@ -20,13 +25,14 @@ class Cost:
 class BaseRelease(ABC):
     """A release with its price and guarantee; reading it again never changes it.
 
-    `repr` is for people. The same release gives the same bytes, which are stored with the charge.
+    `repr` is for people. The same release gives the same bytes, which are stored with the charge;
+    releases are equal when their bytes are, unless a kind compares its fields.
     """
 
     __slots__ = ()
 
     media_type: ClassVar[str] = "application/octet-stream"
-    """What its bytes are, where they travel."""
+    """Media type of its bytes in HTTP replies."""
 
     price: Price
     guarantee: Guarantee
@@ -48,3 +54,24 @@ class BaseRelease(ABC):
     @abstractmethod
     def json_facts(self) -> dict[str, Any]:
         """The content as plain JSON, rounded for reading."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, type(self)) and self.to_bytes() == other.to_bytes()
+
+    def __hash__(self) -> int:
+        return hash(self.to_bytes())
+
+
+@contextmanager
+def reading_stored(what: str) -> Iterator[None]:
+    """Refuse in one way bytes that are not what `to_bytes` of a release wrote."""
+    try:
+        yield
+    except InputError:
+        raise
+    except (pa.ArrowException, OSError, LookupError, TypeError, ValueError) as wrong:
+        raise InputError(
+            f"stored bytes cannot be read as {what}",
+            why="they are damaged, or something else",
+            fix="restore them from an intact copy",
+        ) from wrong

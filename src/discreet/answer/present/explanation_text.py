@@ -6,8 +6,8 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from discreet import html_view
+from discreet.answer.plan.contribution_histogram import share_text
 from discreet.answer.plan.expected_error import GROUP, ExpectedError
-from discreet.answer.plan.limits import share_text
 from discreet.answer.present.number_text import columns, cost, counted, half, pad, plain
 from discreet.plan.bounding import NoiseKind
 

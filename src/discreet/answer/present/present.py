@@ -6,22 +6,22 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
+from discreet.answer.estimate.aggregates import arrange, evaluate, outputs_of, shows_all
 from discreet.answer.estimate.answer_tables import AnswerTables
 from discreet.answer.estimate.consistency import make_consistent
+from discreet.answer.estimate.error_bars import widened, wider_by
 from discreet.answer.estimate.measured_sets import kept
 from discreet.answer.estimate.noisy_statistics import NoisyStatistics, interpret
-from discreet.answer.estimate.postprocessing import arrange, evaluate, outputs_of, shows_all
-from discreet.answer.estimate.selection_bias import widened, wider_by
 from discreet.answer.estimate.tabulate import Simulation, tabulate
 from discreet.answer.execute.noisy_measurements import NoisyMeasurements
-from discreet.answer.plan.limits import ALLOWED
+from discreet.answer.plan.contribution_histogram import ALLOWED, GROUPS, ROWS
 from discreet.answer.plan.price import Price
-from discreet.answer.plan.public_facts import facts_of, left_out
-from discreet.answer.plan.set_plan import GROUPS, ROWS, SetPlan
+from discreet.answer.plan.set_plan import SetPlan
 from discreet.answer.present.base_release import Cost
 from discreet.answer.present.number_text import counted
 from discreet.answer.present.release import Release
 from discreet.plan.bounding import NoiseKind
+from discreet.plan.public_facts import facts_of, left_out
 from discreet.plan.query import Query, released_columns
 from discreet.plan.schema import EachRow, PersonPeriod
 from discreet.plan.statistics import People
@@ -73,7 +73,7 @@ def _tables(
 
 
 def _hidden(query: Query, parts: Sequence[NoisyStatistics]) -> list[str]:
-    """That groups are withheld, where which groups there are is not public."""
+    """A note that small groups are withheld, for questions whose groups are not public."""
     if not any(part.finds_groups for part in parts):
         return []
     over = ", and numbers over groups are over those that were found" if query.then else ""
@@ -84,10 +84,10 @@ def _rows(query: Query, parts: Sequence[NoisyStatistics]) -> Shown:
     """The released rows of one question, or some of them, and what is computed from each."""
     central = pa.concat_tables([tabulate(query, part) for part in parts])
     rows = None if shows_all(query) else arrange(central, query)
-    shown_rows = central.num_rows if rows is None else len(rows)
-    times = wider_by(
-        query, shown_rows, central.num_rows, [part.contributions.noise_kind for part in parts]
-    )
+    times = 1.0
+    if rows is not None:
+        kinds = [part.contributions.noise_kind for part in parts]
+        times = wider_by(query, len(rows), central.num_rows, kinds)
     widths, how = Simulation.of(query, parts, times).half_widths(central)
     shown = evaluate(central, outputs_of(query), released_columns(query))
     half_widths = {name: pa.array(width) for name, width in widths.items()}

@@ -10,20 +10,26 @@ import pyarrow as pa
 
 from discreet.answer.estimate.measured_sets import MeasuredSet
 from discreet.answer.plan.price import Price
-from discreet.answer.plan.public_facts import PublicFacts
-from discreet.answer.present import frames, release_bytes, release_json
-from discreet.answer.present.base_release import BaseRelease, Cost
+from discreet.answer.present import frames, release_json
+from discreet.answer.present.base_release import BaseRelease, Cost, reading_stored
 from discreet.answer.present.chart import draw
 from discreet.answer.present.privacy_statement import statement
 from discreet.answer.present.release_html import render_page
 from discreet.answer.present.release_text import render_text
 from discreet.errors import InputError
+from discreet.plan.public_facts import PublicFacts
 from discreet.privacy import Guarantee
 
 if TYPE_CHECKING:
     import altair as alt
     import pandas as pd
     import polars as pl
+import dataclasses
+import json
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from discreet.answer.estimate import measured_sets
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -124,20 +130,14 @@ class Release(BaseRelease):
 
     def to_bytes(self) -> bytes:
         """An Arrow stream with everything in it; the same release gives the same bytes."""
-        return release_bytes.pack(self)
+        return _pack(self)
 
     @staticmethod
     def from_bytes(packed: bytes) -> "Release":
         """The release that `to_bytes` wrote."""
-        fields = release_bytes.unpack(packed)
+        fields = _unpack(packed)
         costs = tuple(Cost(*parts) for parts in fields.pop("costs"))
         return Release(**fields, costs=costs)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Release) and self.to_bytes() == other.to_bytes()
-
-    def __hash__(self) -> int:
-        return hash(self.to_bytes())
 
 
 def as_table(release: BaseRelease) -> Release:
@@ -165,3 +165,77 @@ def _check(table: pa.Table, half_widths: Mapping[str, pa.Array]) -> None:
                 why=f"it has {table.num_rows} rows and columns {', '.join(table.column_names)}",
                 fix="give one half-width for each row of a column",
             )
+
+
+_PLACE = b"discreet.release"
+_PARTS = b"discreet.parts"
+_VERSION = 1
+
+
+def _pack(release: "Release") -> bytes:
+    """The bytes of a release: its table, then its half-widths, as columns of one stream."""
+    names = list(release.half_widths)
+    columns = [*release.table.columns, *(release.half_widths[name] for name in names)]
+    titles = [*release.table.column_names, *(f"{name} \N{PLUS-MINUS SIGN}" for name in names)]
+    about = json.dumps(_about(release, names), sort_keys=True, separators=(",", ":"))
+    fields = [pa.field(title, c.type) for title, c in zip(titles, columns, strict=True)]
+    measured = {_PARTS: measured_sets.pack(release.parts)} if release.parts else {}
+    schema = pa.schema(fields, metadata={_PLACE: about.encode(), **measured})
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, schema) as writer:
+        writer.write_table(pa.table(columns, schema=schema))
+    stored: bytes = sink.getvalue().to_pybytes()
+    return stored
+
+
+def _unpack(stored: bytes) -> dict[str, Any]:
+    """The fields of the release that `pack` wrote."""
+    with reading_stored("a release"):
+        table = pa.ipc.open_stream(stored).read_all()
+        metadata = table.schema.metadata or {}
+        measured = measured_sets.unpack(metadata[_PARTS]) if _PARTS in metadata else ()
+        return {**_fields(table, json.loads(metadata[_PLACE])), "parts": measured}
+
+
+def _about(release: "Release", names: list[str]) -> dict[str, Any]:
+    return {
+        "version": _VERSION,
+        "columns": release.table.num_columns,
+        "half_widths": names,
+        "how": dict(release.how),
+        "price": [str(release.price.epsilon), str(release.price.delta)],
+        "guarantee": release.guarantee.to_dict(),
+        "costs": [[c.what, c.noise, c.guarantee.to_dict()] for c in release.costs],
+        "notes": list(release.notes),
+        "facts": None if release.facts is None else dataclasses.asdict(release.facts),
+    }
+
+
+def _fields(table: pa.Table, about: Mapping[str, Any]) -> dict[str, Any]:
+    if about["version"] != _VERSION:
+        raise InputError(
+            f"a stored release of version {about['version']}",
+            why=f"this package reads version {_VERSION} and will not guess",
+            fix="read it with the package that wrote it, or a later one",
+        )
+    count, names = about["columns"], about["half_widths"]
+    widths = [table.column(count + i).combine_chunks() for i in range(len(names))]
+    return {
+        "table": table.select(list(range(count))).replace_schema_metadata(None),
+        "half_widths": dict(zip(names, widths, strict=True)),
+        "how": about["how"],
+        "price": _price(*map(Fraction, about["price"])),
+        "guarantee": Guarantee.from_dict(about["guarantee"]),
+        "costs": [(what, noise, Guarantee.from_dict(g)) for what, noise, g in about["costs"]],
+        "notes": tuple(about["notes"]),
+        "facts": None if about["facts"] is None else _facts(about["facts"]),
+    }
+
+
+def _price(epsilon: Fraction, delta: Fraction) -> Price:
+    return Price(epsilon, delta) if epsilon or delta else Price.free()
+
+
+def _facts(stored: Mapping[str, Any]) -> PublicFacts:
+    lists = {name: tuple(part) for name, part in stored.items() if isinstance(part, list)}
+    return PublicFacts(**{**stored, **lists})

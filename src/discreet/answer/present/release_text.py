@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from discreet.answer.plan.limits import ALLOWED
+from discreet.answer.plan.contribution_histogram import ALLOWED
 from discreet.answer.present.number_text import columns, cost, half, number, pad, percent, plain
 
 if TYPE_CHECKING:

@@ -16,9 +16,9 @@ from discreet.answer.plan.explain import (
     Option,
 )
 from discreet.answer.plan.price import Price
-from discreet.answer.plan.public_facts import PublicFacts
 from discreet.errors import ServiceError
 from discreet.plan.bounding import ContributionBounds, NoiseKind
+from discreet.plan.public_facts import PublicFacts
 from discreet.plan.schema import Limits
 from discreet.privacy import Neighbours
 

@@ -19,6 +19,7 @@ from enum import Enum
 from fractions import Fraction
 from typing import Any, Final
 
+from discreet.curator.canonical_json import encodes
 from discreet.errors import DiscreetError, InputError
 from discreet.plan import canonical, released_tables
 from discreet.plan.expressions import (
@@ -177,7 +178,7 @@ def _holds(value: Any) -> bool:
         case float():
             return math.isfinite(value)
         case str():
-            return "\0" not in value and _encodes(value)
+            return "\0" not in value and encodes(value)
         case dt.datetime():
             return value.tzinfo is None
         case bool() | int() | Fraction() | Enum() | dt.date() | Table() | PublicTable():
@@ -185,14 +186,6 @@ def _holds(value: Any) -> bool:
     hints = typing.get_type_hints(type(value), localns=vars(released_tables))
     fields = [one.name for one in dataclasses.fields(value) if one.init]
     return all(_fits(getattr(value, name), hints[name]) for name in fields)
-
-
-def _encodes(value: str) -> bool:
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _refused(why: str) -> InputError:

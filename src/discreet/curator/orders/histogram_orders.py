@@ -1,21 +1,31 @@
 """Shared parts of orders about one table's cells: reading the table, its columns and a price."""
 
+import os
 from collections.abc import Iterable, Iterator, Mapping
-from fractions import Fraction
-from typing import Any
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
 
 from discreet.answer.plan.price import Price
-from discreet.curator.client.wire import read_number
 from discreet.curator.orders.planned_orders import QuoteContext
-from discreet.curator.orders.query_orders import delta_for, within_reason
+from discreet.curator.orders.query_orders import Asked, price_at
+from discreet.engines.engine import Session
 from discreet.errors import InputError, QueryRefused
-from discreet.plan.kinds import Type
-from discreet.plan.schema import EachRow, Schema, Table
+from discreet.plan.bounding import FULL
+from discreet.plan.expressions import Call, Expression, Function, Literal
+from discreet.plan.kinds import Kind, Type
+from discreet.plan.query import Aggregate, AggregateFunction, Query
+from discreet.plan.relations import FilterRows, Named, Relation, Scan
+from discreet.plan.schema import EachRow, Limits, Schema, Table
+from discreet.plan.statistics import Rows
+from discreet.privacy import Neighbours
 from discreet.rationals import whole
-from discreet.workload.domain import BINS
-
-Asked = tuple[Fraction, Fraction | None]
-"""An epsilon, and a delta where one is named."""
+from discreet.sql.writer.compile import SECRET, CompiledQuery, Kept
+from discreet.sql.writer.dialect import Dialect
+from discreet.workload.domain import BINS, Domain
+from discreet.workload.histogram import JointHistogram, digit_groups, from_digits
 
 
 def read_table(name: Any, schema: Schema, what: str) -> Table:
@@ -58,19 +68,9 @@ def read_max_rows(said: Mapping[str, Any], table: Table) -> int:
     return whole(said.get("max_rows") or stated, "max_rows", at_least=1)
 
 
-def read_asked(said: Mapping[str, Any]) -> Asked:
-    """The price that is asked for."""
-    delta = said.get("delta")
-    return (
-        read_number(said["epsilon"], "epsilon"),
-        None if delta is None else read_number(delta, "delta"),
-    )
-
-
 def gaussian_price(asked: Asked, at: QuoteContext, what: str) -> Price:
     """The price of an order with Gaussian noise; refused where there is no delta."""
-    epsilon, delta = asked
-    price = within_reason(Price(epsilon, delta_for(delta, at.touched)))
+    price = price_at(asked, at)
     if price.delta:
         return price
     raise QueryRefused(
@@ -79,3 +79,104 @@ def gaussian_price(asked: Asked, at: QuoteContext, what: str) -> Price:
         fix="pass delta=1e-6, and a budget with a delta",
         code="delta",
     )
+
+
+BY_ROW: Final = "each row is protected by itself"
+
+
+@dataclass(frozen=True)
+class HistogramQuery:
+    """A table's rows as cells of a domain, each person weighing `max_rows` rows at most.
+
+    Guarantee:
+        The histogram that `read` returns has the `person_weight` it states: a person's rows weigh
+        FULL each where there are at most `max_rows` of them, else so much less that they weigh
+        FULL * `max_rows` together at most. Rows that are protected by themselves weigh FULL.
+    Neighbours:
+        Adding or removing a person with all their rows, or a row where each is protected by itself.
+    Why:
+        Weights are those of `discreet.plan.bounding` for limits on the l1 norm of all a person's
+        rows, whatever cells they are in. So the weight in every marginal is bounded as well.
+    """
+
+    table: Table
+    domain: Domain
+    max_rows: int = 1
+    neighbours: Neighbours = Neighbours.ADD_REMOVE
+
+    @property
+    def by_row(self) -> bool:
+        """Whether each row is protected by itself."""
+        return isinstance(self.table.unit, EachRow)
+
+    @property
+    def person_weight(self) -> int:
+        """The largest weight of one person's rows together."""
+        return FULL if self.by_row else FULL * self.max_rows
+
+    @property
+    def note(self) -> str:
+        """The contribution bounds in words."""
+        if self.by_row:
+            return BY_ROW
+        rows = f"{self.max_rows} row{'s' if self.max_rows > 1 else ''}"
+        return f"one person weighs at most {rows}; whoever has more counts for less"
+
+    @property
+    def empty(self) -> JointHistogram:
+        """The histogram of no rows: public, and what a plan may know of any other."""
+        nothing = np.empty((0, len(self.domain)), dtype=np.uint16), np.empty(0, dtype=np.int64)
+        return JointHistogram(self.domain, *nothing, FULL, self.person_weight, self.neighbours)
+
+    @cached_property
+    def query(self) -> Query:
+        """The cells of each row as few whole numbers, and how many rows have them."""
+        relation: Relation = Scan(self.table)
+        for one in self.domain:
+            if (placed := one.is_placed()) is not None:
+                relation = FilterRows(relation, placed)
+        keys = [
+            Named(f"k{i}", self._digits(first, end))
+            for i, (first, end) in enumerate(digit_groups(self.domain.shape()))
+        ]
+        rows = Aggregate("n", AggregateFunction.COUNT)
+        return Query(relation, tuple(keys), (rows,), limits=Limits(1, self.max_rows))
+
+    def _digits(self, first: int, end: int) -> Expression:
+        """Cells of some columns as the digits of one number."""
+        cells = [one.expression() for one in self.domain.attributes[first:end]]
+        number = cells[0]
+        for place, cell in enumerate(cells[1:], first + 1):
+            size = Literal(self.domain.shape()[place], Kind.INTEGER)
+            number = Call(Function.ADD, (Call(Function.MULTIPLY, (number, size)), cell))
+        return number
+
+    def statements(self, dialect: Dialect, salt: str = SECRET) -> tuple[list[Kept], str]:
+        """The kept selects, and the SELECT that is streamed."""
+        compiled = CompiledQuery(self.query, (Rows(None),), dialect, salt)
+        if self.by_row:
+            return [], compiled.totals
+        weights = compiled.weights(self.max_rows, 1, square=False)
+        return [compiled.pairs, compiled.norms, *weights], compiled.totals
+
+    def read(self, session: Session, dialect: Dialect) -> JointHistogram:
+        """The exact histogram: private."""
+        kept, select = self.statements(dialect, os.urandom(16).hex())
+        for one in kept:
+            session.keep(*one)
+        shape = self.domain.shape()
+        width = len(digit_groups(shape))
+        parts: list[list[np.ndarray]] = [[] for _ in range(width + 1)]
+        for batch in session.stream(select):
+            for i, name in enumerate([*(f"k{i}" for i in range(width)), "t0"]):
+                parts[i].append(batch.column(name).to_numpy(zero_copy_only=False))
+        numbers = [_joined(one) for one in parts]
+        codes, weights = from_digits(numbers[:-1], shape), numbers[-1]
+        heavy = weights > 0  # whoever is far over the limits weighs nothing
+        return JointHistogram(
+            self.domain, codes[heavy], weights[heavy], FULL, self.person_weight, self.neighbours
+        )
+
+
+def _joined(parts: Iterable[np.ndarray]) -> np.ndarray:
+    return np.concatenate([np.empty(0, dtype=np.int64), *parts])

@@ -15,21 +15,21 @@ from discreet.curator.arguments import read_fields, readable, several
 from discreet.curator.client.wire import read_number
 from discreet.curator.ledger.orders import Order
 from discreet.curator.orders.histogram_orders import (
-    Asked,
+    HistogramQuery,
     gaussian_price,
-    read_asked,
     read_columns,
     read_max_rows,
     read_table,
 )
-from discreet.curator.orders.histogram_reading import HistogramQuery
 from discreet.curator.orders.planned_orders import (
     OrderExplanation,
     OrderKind,
     PlannedOrder,
     QuoteContext,
     UnpricedOrder,
+    read_price,
 )
+from discreet.curator.orders.query_orders import Asked, read_asked
 from discreet.engines.engine import Deadline, Engine
 from discreet.plan.bounding import FULL
 from discreet.plan.query import Query
@@ -86,14 +86,9 @@ class OnlineOrder(PlannedOrder):
         return Charge(amount, delta, measure=measure, neighbours=about)
 
     @property
-    def neighbours(self) -> Neighbours:
+    def neighbours(self) -> Neighbours:  # type: ignore[override]
         """Neighbour relation of the guarantees."""
         return self.plan.neighbours
-
-    @property
-    def tables(self) -> frozenset[str]:
-        """The table."""
-        return frozenset({self.table.name})
 
     @property
     def text(self) -> str:
@@ -133,9 +128,9 @@ class OnlineOrder(PlannedOrder):
         plan = self.plan
         return HistogramQuery(self.table, plan.domain, self.max_rows, plan.neighbours)
 
-    def seconds(self, bound: Callable[[Query], Work]) -> float:
-        """How long reading all rows takes at most."""
-        return bound(self.histogram.query).seconds
+    def work(self, bound: Callable[[Query], Work]) -> Work:
+        """Upper bound on the work of reading all rows."""
+        return bound(self.histogram.query)
 
     def read_rows(self, engine: Engine, until: Deadline | None = None) -> JointHistogram:
         """The exact histogram: private."""
@@ -164,7 +159,7 @@ class OnlineRelease(BaseRelease):
 
     @property
     def guarantee(self) -> Guarantee:  # type: ignore[override]
-        """That of everything the epoch will ever tell."""
+        """The guarantee of all answers of the epoch together."""
         return self.state.plan.filter.guarantee
 
     @property
@@ -296,8 +291,7 @@ class OnlineKind(OrderKind):
 
     def price(self, order: Order) -> Price:
         """The price of the whole epoch."""
-        plan = json.loads(order.plan)["plan"]
-        return Price(Fraction(plan["epsilon"]), Fraction(plan["delta"]))
+        return read_price(json.loads(order.plan)["plan"])
 
     def release(self, stored: bytes) -> OnlineRelease:
         """The beginning of an epoch."""

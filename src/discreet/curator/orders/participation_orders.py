@@ -5,13 +5,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from discreet.answer.plan.price import Price
 from discreet.answer.present.release import Release
 from discreet.curator.arguments import read_fields, unknown
-from discreet.curator.client.wire import read_number
 from discreet.curator.ledger.orders import Order
 from discreet.curator.orders.planned_orders import OrderKind, QuoteContext
-from discreet.curator.orders.query_orders import QueryKind, QueryOrder, UnpricedQuery, plan_query
+from discreet.curator.orders.query_orders import (
+    QueryKind,
+    QueryOrder,
+    UnpricedQuery,
+    plan_query,
+    read_asked,
+)
 from discreet.curator.pricing import Terms
 from discreet.plan.builder import From, count_people
 from discreet.plan.relations import Scan
@@ -94,11 +98,7 @@ class ParticipationKind(OrderKind):
         table = schema.tables.get(str(facts["table"]))
         if not isinstance(table, Table):
             raise unknown("private table", str(facts["table"]), schema.tables)
-        delta = facts.get("delta")
-        terms = Terms(
-            read_number(facts["epsilon"], "epsilon"),
-            None if delta is None else read_number(delta, "delta"),
-        )
+        terms = Terms(*read_asked(facts))
         again = whole(facts.get("again", 0), "again", at_least=0)
         question = From(Scan(table)).agg(**{_COLUMN: count_people()})
         return UnpricedParticipation(question.plan, terms, f"participants of {table.name}", again)
@@ -107,10 +107,6 @@ class ParticipationKind(OrderKind):
         """The plan that was stored."""
         again = whole(json.loads(order.plan)["again"], "again", at_least=0)
         return ParticipationOrder(QueryKind().read(order, schema).plan, again)
-
-    def price(self, order: Order) -> Price:
-        """The price as it was typed."""
-        return QueryKind().price(order)
 
     def release(self, stored: bytes) -> Release:
         """A table of one number."""

@@ -5,9 +5,11 @@
 A kind is one `OrderKind` and a line in `discreet.curator.orders.order_kinds.KINDS`.
 """
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, ClassVar, Final, Generic, TypeVar
 
 from discreet.answer.execute.individual import Admission
@@ -19,7 +21,7 @@ from discreet.engines.default import DefaultEngine
 from discreet.engines.engine import Deadline, Engine
 from discreet.errors import InvariantBroken
 from discreet.plan.query import Query
-from discreet.plan.schema import Schema
+from discreet.plan.schema import Schema, Table
 from discreet.plan.work import Work
 from discreet.privacy import Guarantee, Neighbours
 from discreet.privacy.budgets.charges import Charge, Measure, price_sum
@@ -68,6 +70,10 @@ class PlannedOrder(ABC):
     """
 
     kind: str
+    neighbours: Neighbours
+    """Neighbour relation of the guarantees."""
+    table: Table
+    """The one table that it reads; kinds that read more override `tables`."""
 
     @property
     @abstractmethod
@@ -79,14 +85,14 @@ class PlannedOrder(ABC):
         return price_sum(compose(list(self.guarantees)), measure)
 
     @property
-    @abstractmethod
-    def neighbours(self) -> Neighbours:
-        """Neighbour relation of the guarantees."""
+    def has_epsilon(self) -> bool:
+        """Whether `charge` has a price in epsilon; InputError may still say that it has none."""
+        return True
 
     @property
-    @abstractmethod
     def tables(self) -> frozenset[str]:
         """The names of all tables that it reads, public ones too."""
+        return frozenset({self.table.name})
 
     @property
     @abstractmethod
@@ -102,8 +108,12 @@ class PlannedOrder(ABC):
         """Cost and expected quality."""
 
     @abstractmethod
+    def work(self, bound: Callable[[Query], Work]) -> Work:
+        """Upper bound on the work of measuring, by public numbers."""
+
     def seconds(self, bound: Callable[[Query], Work]) -> float:
         """How long measuring takes at most, by public numbers."""
+        return self.work(bound).seconds
 
     @abstractmethod
     def measure(self, engine: Engine, until: Deadline | None) -> bytes:
@@ -165,6 +175,33 @@ class UnpricedOrder(ABC, Generic[P_co]):
         """Decide how it is measured; InputError or QueryRefused where it cannot be."""
 
 
+@dataclass(frozen=True)
+class DraftOrder(UnpricedOrder[P_co]):
+    """An order whose price is not decided yet: that of `order` is a placeholder."""
+
+    order: P_co
+
+    @property
+    def tables(self) -> frozenset[str]:
+        """The names of all tables that it reads, public ones too."""
+        return self.order.tables
+
+    def work(self, bound: Callable[[Query], Work]) -> Work:
+        """Upper bound on the work of measuring."""
+        return self.order.work(bound)
+
+
+def price_facts(price: Price, neighbours: Neighbours) -> dict[str, str]:
+    """The price and the neighbour relation, as the text of an order has them."""
+    paid = {"epsilon": str(price.epsilon), "delta": str(price.delta)}
+    return {**paid, "neighbours": neighbours.value}
+
+
+def read_price(stored: Mapping[str, Any]) -> Price:
+    """The price that `price_facts` wrote."""
+    return Price(Fraction(stored["epsilon"]), Fraction(stored["delta"]))
+
+
 class OrderKind(ABC):
     """One kind of orders: how each is read, from those who place it and from the ledger."""
 
@@ -181,9 +218,9 @@ class OrderKind(ABC):
     def read(self, order: Order, schema: Schema) -> PlannedOrder:
         """The plan of a charged order, against the tables as they are described."""
 
-    @abstractmethod
     def price(self, order: Order) -> Price:
         """The (epsilon, delta) that a charged order was placed for."""
+        return read_price(json.loads(order.plan))
 
     @abstractmethod
     def release(self, stored: bytes) -> BaseRelease:

@@ -16,20 +16,23 @@ from typing import Any, Final
 
 import numpy as np
 
-from discreet.answer.plan.chosen_limits import choose
-from discreet.answer.plan.contribution_histogram import ContributionHistogram
-from discreet.answer.plan.limits import LADDER, RowNorm
+from discreet.answer.plan.contribution_histogram import (
+    LADDER,
+    ContributionHistogram,
+    RowNorm,
+    choose,
+)
 from discreet.answer.plan.price import Price
 from discreet.answer.plan.set_plan import Charged
 from discreet.curator.arguments import read_fields, readable, unknown
-from discreet.curator.client.wire import read_number
 from discreet.curator.ledger.orders import Order
 from discreet.curator.orders.planned_orders import (
+    DraftOrder,
     OrderExplanation,
     OrderKind,
     PlannedOrder,
     QuoteContext,
-    UnpricedOrder,
+    price_facts,
 )
 from discreet.curator.orders.profile_reading import (
     BinnedCounts,
@@ -43,7 +46,7 @@ from discreet.curator.orders.profile_reading import (
     profiled,
 )
 from discreet.curator.orders.profile_release import ProfileRelease
-from discreet.curator.orders.query_orders import delta_for, noise_kinds_for, within_reason
+from discreet.curator.orders.query_orders import Asked, noise_kinds_for, price_at, read_asked
 from discreet.engines.engine import Deadline, Engine, Session
 from discreet.errors import InputError
 from discreet.mechanisms.gaussian import largest_mu
@@ -88,7 +91,7 @@ class ProfileOrder(PlannedOrder):
 
     table: Table
     price: Price
-    about: Neighbours
+    neighbours: Neighbours
     mu_squared: Fraction
     pure: bool = False
     kind = "profile"
@@ -128,26 +131,16 @@ class ProfileOrder(PlannedOrder):
     def noise(self, limit: int, full: int = FULL) -> ProfileNoise:
         """The noise of each measurement."""
         epsilon = self.price.epsilon / self.parts if self.pure else None
-        return ProfileNoise(self.mu_squared / self.parts, full, limit, self.about, epsilon)
+        return ProfileNoise(self.mu_squared / self.parts, full, limit, self.neighbours, epsilon)
 
     @property
     def guarantees(self) -> tuple[Charged, ...]:
         """Gaussian or Laplace noise, and keys that are found."""
-        noise: Charged = GDP.of_square(self.mu_squared, neighbours=self.about)
+        noise: Charged = GDP.of_square(self.mu_squared, neighbours=self.neighbours)
         if self.pure:
-            noise = Pure(self.price.epsilon, neighbours=self.about)
-        keys = Approximate(0, self.key_delta, neighbours=self.about)
+            noise = Pure(self.price.epsilon, neighbours=self.neighbours)
+        keys = Approximate(0, self.key_delta, neighbours=self.neighbours)
         return (noise, keys) if self.key_delta else (noise,)
-
-    @property
-    def neighbours(self) -> Neighbours:
-        """Neighbour relation of the guarantee."""
-        return self.about
-
-    @property
-    def tables(self) -> frozenset[str]:
-        """The table."""
-        return frozenset({self.table.name})
 
     @property
     def text(self) -> str:
@@ -155,9 +148,7 @@ class ProfileOrder(PlannedOrder):
         asked = {
             "table": self.table.name,
             "columns": {name: of.kind.value for name, of in profiled(self.table).items()},
-            "epsilon": str(self.price.epsilon),
-            "delta": str(self.price.delta),
-            "neighbours": self.about.value,
+            **price_facts(self.price, self.neighbours),
         }
         return json.dumps(asked, sort_keys=True)
 
@@ -193,17 +184,14 @@ class ProfileOrder(PlannedOrder):
                 f"\nvalues of {', '.join(self.found)} are shown where about {facts['threshold']:,} "
                 f"rows have them{per}"
             )
-        return OrderExplanation(self.price, self.about, text, facts)
+        return OrderExplanation(self.price, self.neighbours, text, facts)
 
     def _threshold(self, limit: int) -> int:
         each = self.key_delta / len(self.found)
         return -(-self.noise(limit).threshold(each) // FULL)
 
-    def seconds(self, bound: Callable[[Query], Work]) -> float:
-        """How long reading all columns takes."""
-        return self._work(bound).seconds
-
-    def _work(self, bound: Callable[[Query], Work]) -> Work:
+    def work(self, bound: Callable[[Query], Work]) -> Work:
+        """Upper bound on the work of reading all columns."""
         one, (number, text) = bound(profile_query(self.table)), _COUNTS
         counts = 4 + number * len(profiled(self.table)) + text * len(self.found)
         return replace(one, seconds=one.seconds * float(counts))
@@ -274,28 +262,16 @@ def _noisy(noise: ProfileNoise, one: BinnedCounts | ListedCounts) -> NoisyColumn
 
 
 @dataclass(frozen=True)
-class UnpricedProfile(UnpricedOrder[ProfileOrder]):
+class UnpricedProfile(DraftOrder[ProfileOrder]):
     """A profile and what it is asked for."""
 
-    table: Table
-    epsilon: Fraction
-    delta: Fraction | None
-
-    @property
-    def tables(self) -> frozenset[str]:
-        """The table."""
-        return frozenset({self.table.name})
-
-    def work(self, bound: Callable[[Query], Work]) -> Work:
-        """Upper bound on the work of reading all columns."""
-        placeholder = ProfileOrder(self.table, Price(1), Neighbours.ADD_REMOVE, Fraction(1))
-        return placeholder._work(bound)  # noqa: SLF001 - of the same module
+    asked_price: Asked
 
     def plan(self, at: QuoteContext) -> ProfileOrder:
         """Decide how it is measured: with Laplace noise where an account adds epsilons."""
-        price = within_reason(Price(self.epsilon, delta_for(self.delta, at.touched)))
+        price = price_at(self.asked_price, at)
         pure = NoiseKind.GAUSSIAN not in noise_kinds_for(at.touched, price.delta)
-        return ProfileOrder.of(self.table, price, at.neighbours, pure=pure)
+        return ProfileOrder.of(self.order.table, price, at.neighbours, pure=pure)
 
 
 class ProfileKind(OrderKind):
@@ -307,12 +283,9 @@ class ProfileKind(OrderKind):
         """Read table and price."""
         said = read_fields(spec, "a profile", needed=("table", "epsilon"), allowed=_FIELDS)
         with readable("a profile", 'pass {"table": "visits", "epsilon": "1", "delta": "1e-6"}'):
-            table, delta = _table(said["table"], schema), said.get("delta")
-            return UnpricedProfile(
-                table,
-                read_number(said["epsilon"], "epsilon"),
-                None if delta is None else read_number(delta, "delta"),
-            )
+            table = _table(said["table"], schema)
+            order = ProfileOrder(table, Price(1), Neighbours.ADD_REMOVE, Fraction(1))
+            return UnpricedProfile(order, read_asked(said))
 
     def read(self, order: Order, schema: Schema) -> ProfileOrder:
         """The plan that was stored."""
@@ -322,11 +295,6 @@ class ProfileKind(OrderKind):
         pure = "epsilon" in decided
         spent = Fraction(0) if pure else Fraction(decided["mu_squared"])
         return ProfileOrder(table, self.price(order), about, spent, pure)
-
-    def price(self, order: Order) -> Price:
-        """The price as it was typed."""
-        stored = json.loads(order.plan)
-        return Price(Fraction(stored["epsilon"]), Fraction(stored["delta"]))
 
     def release(self, stored: bytes) -> ProfileRelease:
         """A profile."""

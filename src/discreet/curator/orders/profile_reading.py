@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from discreet.answer.plan.limits import LADDER
+from discreet.answer.plan.contribution_histogram import LADDER
 from discreet.engines.engine import ARROW, Session
 from discreet.plan.kinds import Kind, Type
 from discreet.plan.schema import EachRow, Table

@@ -13,11 +13,11 @@ import pyarrow as pa
 
 from discreet.answer.plan.price import Price
 from discreet.answer.plan.set_plan import Charged
-from discreet.answer.present.base_release import BaseRelease, Cost
+from discreet.answer.present.base_release import BaseRelease, Cost, reading_stored
 from discreet.answer.present.number_text import cost, number, pad, plain
 from discreet.errors import InputError
-from discreet.plan.clamping import clamp
 from discreet.plan.expressions import Column
+from discreet.plan.public_facts import clamp
 from discreet.plan.relations import Named, Project, Relation, Scan
 from discreet.plan.schema import Bounds, Keys, Table
 from discreet.privacy import GDP, Approximate, Guarantee, Neighbours, Pure, compose
@@ -201,7 +201,7 @@ class ProfileRelease(BaseRelease):
     @staticmethod
     def from_bytes(stored: bytes) -> "ProfileRelease":
         """The release that `to_bytes` wrote."""
-        try:
+        with reading_stored("a profile"):
             told = json.loads(stored)
             about, slip = Neighbours(told["neighbours"]), Fraction(told["key_delta"])
             price = Price(*map(Fraction, told["price"]))
@@ -219,12 +219,6 @@ class ProfileRelease(BaseRelease):
                 told["limit"],
                 tuple(ColumnProfile.from_dict(one) for one in told["columns"]),
             )
-        except (LookupError, TypeError, ValueError) as wrong:
-            raise InputError(
-                "stored bytes cannot be read as a profile",
-                why="they are damaged, or something else",
-                fix="restore them from an intact copy",
-            ) from wrong
 
 
 def _line(one: ColumnProfile) -> tuple[str, ...]:

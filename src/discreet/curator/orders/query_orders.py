@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Final
 
-from discreet.answer.estimate.postprocessing import outputs_of
+from discreet.answer.estimate.aggregates import outputs_of
 from discreet.answer.execute.individual import Admission
 from discreet.answer.execute.noisy_measurements import pack, unpack
 from discreet.answer.measurement_plan import MeasurementPlan
@@ -14,9 +14,9 @@ from discreet.answer.plan.price import Price
 from discreet.answer.plan.set_plan import Charged
 from discreet.answer.present.release import Release
 from discreet.answer.present.release_json import plain
-from discreet.curator.arguments import read_fields
+from discreet.curator.arguments import read_fields, readable
 from discreet.curator.client.plan_json import read_plan
-from discreet.curator.client.wire import read_terms
+from discreet.curator.client.wire import read_number, read_terms
 from discreet.curator.ledger.accounts import Account
 from discreet.curator.ledger.orders import Order
 from discreet.curator.orders.planned_orders import (
@@ -29,7 +29,7 @@ from discreet.curator.orders.planned_orders import (
 from discreet.curator.orders.stored_orders import StoredOrder, names_of
 from discreet.curator.pricing import Terms
 from discreet.engines.engine import Deadline, Engine
-from discreet.errors import DiscreetError, InputError
+from discreet.errors import InputError
 from discreet.plan import canonical
 from discreet.plan.bounding import NoiseKind
 from discreet.plan.query import Aggregate, Query, weighted, without_intervals
@@ -38,11 +38,14 @@ from discreet.plan.remembered import SIZE, remember
 from discreet.plan.schema import Schema
 from discreet.plan.work import Work
 from discreet.privacy import Neighbours
-from discreet.privacy.budgets.charges import EPSILON, Charge, Measure
+from discreet.privacy.budgets.charges import EPSILON, UNITS, Charge, Measure
 from discreet.rationals import Real, positive
 from discreet.sql.reader.read import read
 from discreet.sql.reader.versions import split_version
 from discreet.sql.writer.dialect import Dialect
+
+Asked = tuple[Fraction, Fraction | None]
+"""An epsilon, and a delta where one is named."""
 
 SHARE = 50
 """A question takes this part of a dataset's delta unless it says otherwise."""
@@ -65,7 +68,7 @@ class QueryOrder(PlannedOrder):
     tables: frozenset[str] = field(init=False, repr=False, compare=False)
     """The names of all tables that it reads, public ones too."""
     text: str = field(init=False, repr=False, compare=False)
-    """What is asked, as the ledger stores it and finds it again."""
+    """The order as the ledger stores and finds it."""
 
     def __post_init__(self) -> None:
         plan, noise_kind = self.plan, self.plan.sets[0].noise_kind
@@ -84,7 +87,12 @@ class QueryOrder(PlannedOrder):
         return self.plan.charge(measure)
 
     @property
-    def neighbours(self) -> Neighbours:
+    def has_epsilon(self) -> bool:
+        """Whether all noise is Laplace."""
+        return all(one.noise_kind is NoiseKind.LAPLACE for one in self.plan.sets)
+
+    @property
+    def neighbours(self) -> Neighbours:  # type: ignore[override]
         """Neighbour relation of the guarantees."""
         return self.plan.neighbours
 
@@ -102,9 +110,9 @@ class QueryOrder(PlannedOrder):
         }
         return OrderExplanation(told.price, told.neighbours, repr(told), facts)
 
-    def seconds(self, bound: Callable[[Query], Work]) -> float:
-        """How long measuring takes at most."""
-        return bound(self.plan.query).seconds
+    def work(self, bound: Callable[[Query], Work]) -> Work:
+        """Upper bound on the work of answering."""
+        return bound(self.plan.query)
 
     @property
     def participants(self) -> bool:
@@ -136,7 +144,7 @@ class UnpricedQuery(UnpricedOrder[QueryOrder]):
     by_person = True
 
     def __post_init__(self) -> None:
-        """One in SQL and one in Python that mean the same become the same."""
+        """List all outputs, so that SQL and Python that mean the same have the same text."""
         object.__setattr__(self, "query", _with_outputs(self.query))
 
     @property
@@ -192,10 +200,6 @@ class QueryKind(OrderKind):
             return QueryOrder(MeasurementPlan.from_dict(order.decisions, query, asked.price, about))
         return QueryOrder(MeasurementPlan.of(query, asked.price, about, (asked.noise_kind,)))
 
-    def price(self, order: Order) -> Price:
-        """The price as it was typed, or as an accuracy decided it."""
-        return StoredOrder.parse(order.plan).price
-
     def release(self, stored: bytes) -> Release:
         """A table."""
         return Release.from_bytes(stored)
@@ -207,16 +211,9 @@ def _read_terms(facts: Mapping[str, Any]) -> Terms:
         read_fields(facts["accuracy"], "an accuracy", needed=("within",), allowed=_ACCURACY)
     if facts.get("weights") is not None:
         read_fields(facts["weights"], "weights")
-    try:
+    fix = 'pass {"epsilon": "0.1"} or {"accuracy": {"within": "50"}}'
+    with readable("the price of a query", fix):
         return read_terms(facts)
-    except DiscreetError:
-        raise
-    except (TypeError, ValueError, LookupError, ArithmeticError):
-        raise InputError(
-            "what a query is asked for cannot be read",
-            why="a part of it is not of the right kind",
-            fix='pass {"epsilon": "0.1"} or {"accuracy": {"within": "50"}}',
-        ) from None
 
 
 @remember(512, SIZE)
@@ -282,6 +279,21 @@ def within_reason(price: Price) -> Price:
     )
 
 
+def read_asked(said: Mapping[str, Any]) -> Asked:
+    """The epsilon that an order asks for, and the delta where it names one."""
+    delta = said.get("delta")
+    return (
+        read_number(said["epsilon"], "epsilon"),
+        None if delta is None else read_number(delta, "delta"),
+    )
+
+
+def price_at(asked: Asked, at: QuoteContext) -> Price:
+    """The price that is asked for; without a delta, a part of the dataset's."""
+    epsilon, delta = asked
+    return within_reason(Price(epsilon, delta_for(delta, at.touched)))
+
+
 def delta_for(asked: Real | None, touched: Sequence[Account]) -> Fraction:
     """The delta that was asked for, else a part of the dataset's."""
     if asked is not None:
@@ -294,7 +306,7 @@ def delta_for(asked: Real | None, touched: Sequence[Account]) -> Fraction:
             )
         return delta
     owned = [one for one in touched if one.holder.kind == "dataset"]
-    caps = [one.limit.delta for one in owned if one.limit is not None]
+    caps = [Fraction(one.cap[1], UNITS) for one in owned if one.cap is not None]
     each = [one.stated[1] for one in owned if one.is_per_person and one.stated is not None]
     return min((delta / SHARE for delta in (*caps, *each)), default=Fraction(0))
 

@@ -13,22 +13,22 @@ from discreet.answer.plan.set_plan import Charged
 from discreet.curator.arguments import read_fields, readable, several
 from discreet.curator.ledger.orders import Order
 from discreet.curator.orders.histogram_orders import (
-    Asked,
+    HistogramQuery,
     columns_of,
     gaussian_price,
-    read_asked,
     read_columns,
     read_max_rows,
     read_table,
 )
-from discreet.curator.orders.histogram_reading import HistogramQuery
 from discreet.curator.orders.planned_orders import (
+    DraftOrder,
     OrderExplanation,
     OrderKind,
     PlannedOrder,
     QuoteContext,
-    UnpricedOrder,
+    price_facts,
 )
+from discreet.curator.orders.query_orders import Asked, read_asked
 from discreet.curator.orders.synthesis_release import SynthesisRelease
 from discreet.engines.engine import Deadline, Engine, Session
 from discreet.errors import InputError, InvariantBroken
@@ -135,7 +135,7 @@ class SynthesisOrder(PlannedOrder):
 
     facts: SynthesisFacts
     price: Price
-    about: Neighbours
+    neighbours: Neighbours
     mu_squared: Fraction
     kind = "synthesis"
 
@@ -152,17 +152,12 @@ class SynthesisOrder(PlannedOrder):
     @cached_property
     def plan(self) -> SynthesisPlan:
         """How the rest is divided, by public facts: bins that are yet to be chosen stand in."""
-        return self.facts.plan(self.mu_squared - self.binning, self.about)
+        return self.facts.plan(self.mu_squared - self.binning, self.neighbours)
 
     @property
     def guarantees(self) -> tuple[Charged, ...]:
         """One: all of it is Gaussian."""
-        return (GDP.of_square(self.mu_squared, neighbours=self.about),)
-
-    @property
-    def neighbours(self) -> Neighbours:
-        """Neighbour relation of the guarantee."""
-        return self.about
+        return (GDP.of_square(self.mu_squared, neighbours=self.neighbours),)
 
     @property
     def tables(self) -> frozenset[str]:
@@ -172,12 +167,7 @@ class SynthesisOrder(PlannedOrder):
     @property
     def text(self) -> str:
         """The order as the ledger stores it."""
-        asked = {
-            **self.facts.to_dict(),
-            "epsilon": str(self.price.epsilon),
-            "delta": str(self.price.delta),
-            "neighbours": self.about.value,
-        }
+        asked = {**self.facts.to_dict(), **price_facts(self.price, self.neighbours)}
         return json.dumps(asked, sort_keys=True)
 
     def decisions(self) -> Mapping[str, Any]:
@@ -186,10 +176,10 @@ class SynthesisOrder(PlannedOrder):
 
     def explain(self, dialect: Dialect) -> OrderExplanation:
         """Cost, memory, and the expected error of marginals."""
-        query = self.facts.histogram(self.facts.domain, self.about)
+        query = self.facts.histogram(self.facts.domain, self.neighbours)
         per_round = self.plan.mu_squared * Fraction(7, 10) / max(self.plan.rounds, 1)
         weight = query.person_weight / 1024
-        sigma = weight * (2 if self.about is Neighbours.CHANGE_ONE else 1) ** 0.5
+        sigma = weight * (2 if self.neighbours is Neighbours.CHANGE_ONE else 1) ** 0.5
         sigma /= float(per_round) ** 0.5
         facts = {
             "rounds": self.plan.rounds,
@@ -206,18 +196,15 @@ class SynthesisOrder(PlannedOrder):
             f"{sigma:,.0f} rows\nmemory: at most {self.plan.memory / 1e6:,.0f} MB\n"
             + "\n".join(self.notes())
         )
-        return OrderExplanation(self.price, self.about, text, facts)
+        return OrderExplanation(self.price, self.neighbours, text, facts)
 
     def notes(self) -> tuple[str, ...]:
         """The contribution bounds in words."""
-        return (self.facts.histogram(self.facts.domain, self.about).note,)
+        return (self.facts.histogram(self.facts.domain, self.neighbours).note,)
 
-    def seconds(self, bound: Callable[[Query], Work]) -> float:
-        """How long reading rows and fitting may take."""
-        return self._work(bound).seconds
-
-    def _work(self, bound: Callable[[Query], Work]) -> Work:
-        reading = bound(self.facts.histogram(self.facts.domain, self.about).query)
+    def work(self, bound: Callable[[Query], Work]) -> Work:
+        """Upper bound on the work of reading rows and fitting."""
+        reading = bound(self.facts.histogram(self.facts.domain, self.neighbours).query)
         shape = self.facts.domain.shape()
         cells = min(self.plan.max_cells, math.prod(shape)) + 100 * len(shape) ** 2
         return replace(reading, seconds=reading.seconds + _SECONDS_A_CELL * cells)
@@ -228,8 +215,8 @@ class SynthesisOrder(PlannedOrder):
         """Noisy marginals and the model they make."""
         with engine.snapshot(until) as session:
             domain = self._with_bins(session, engine.dialect)
-            histogram = self.facts.histogram(domain, self.about).read(session, engine.dialect)
-        plan = self.facts.plan(self.plan.mu_squared, self.about, domain)
+            histogram = self.facts.histogram(domain, self.neighbours).read(session, engine.dialect)
+        plan = self.facts.plan(self.plan.mu_squared, self.neighbours, domain)
         # From the first draw on nothing may fail: a second attempt would draw again. What is left
         # to do is bounded by the plan.
         result = synthesize(histogram, plan)
@@ -241,7 +228,7 @@ class SynthesisOrder(PlannedOrder):
         """The domain with private bins where a number has no bounds."""
         chosen: dict[str, Attribute] = {}
         for grid in self.facts.grids:
-            alone = self.facts.histogram(Domain((grid,)), self.about).read(session, dialect)
+            alone = self.facts.histogram(Domain((grid,)), self.neighbours).read(session, dialect)
             chosen[grid.name] = _choose_bins(alone, grid, self.binning / len(self.facts.grids))
         return Domain(tuple(chosen.get(one.name, one) for one in self.facts.domain))
 
@@ -267,31 +254,17 @@ def _choose_bins(alone: JointHistogram, grid: Attribute, mu_squared: Fraction) -
 
 
 @dataclass(frozen=True)
-class UnpricedSynthesis(UnpricedOrder[SynthesisOrder]):
+class UnpricedSynthesis(DraftOrder[SynthesisOrder]):
     """A synthesis and what it is asked for."""
 
-    facts: SynthesisFacts
     asked_price: Asked
-
-    @property
-    def tables(self) -> frozenset[str]:
-        """The table."""
-        return frozenset({self.facts.table.name})
-
-    def work(self, bound: Callable[[Query], Work]) -> Work:
-        """Upper bound on the work of reading rows and fitting."""
-        placeholder = SynthesisOrder(self.facts, Price(1), _ANY, Fraction(1))
-        return placeholder._work(bound)  # noqa: SLF001 - of the same module
 
     def plan(self, at: QuoteContext) -> SynthesisOrder:
         """Decide how it is measured; refused where there is no delta, or too little memory."""
         price = gaussian_price(self.asked_price, at, "a synthesis")
-        order = SynthesisOrder.of(self.facts, price, at.neighbours)
+        order = SynthesisOrder.of(self.order.facts, price, at.neighbours)
         order.plan.rounds  # noqa: B018 - what needs too much memory is refused now
         return order
-
-
-_ANY = Neighbours.ADD_REMOVE
 
 
 class SynthesisKind(OrderKind):
@@ -319,18 +292,14 @@ class SynthesisKind(OrderKind):
                 whole(said.get("max_cells") or MAX_CELLS, "max_cells", at_least=1),
                 whole(said.get("max_memory") or MAX_MEMORY, "max_memory", at_least=1),
             )
-            return UnpricedSynthesis(facts, read_asked(said))
+            order = SynthesisOrder(facts, Price(1), Neighbours.ADD_REMOVE, Fraction(1))
+            return UnpricedSynthesis(order, read_asked(said))
 
     def read(self, order: Order, schema: Schema) -> SynthesisOrder:
         """The plan that was stored."""
         stored, decided = json.loads(order.plan), order.decisions or {}
         facts, about = SynthesisFacts.from_dict(stored, schema), Neighbours(stored["neighbours"])
         return SynthesisOrder(facts, self.price(order), about, Fraction(decided["mu_squared"]))
-
-    def price(self, order: Order) -> Price:
-        """The price as it was typed."""
-        stored = json.loads(order.plan)
-        return Price(Fraction(stored["epsilon"]), Fraction(stored["delta"]))
 
     def release(self, stored: bytes) -> SynthesisRelease:
         """A synthetic table."""

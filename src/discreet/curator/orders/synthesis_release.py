@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from discreet.answer.plan.price import Price
-from discreet.answer.present.base_release import BaseRelease, Cost
+from discreet.answer.present.base_release import BaseRelease, Cost, reading_stored
 from discreet.answer.present.number_text import cost
-from discreet.errors import InputError
 from discreet.privacy import Guarantee, Neighbours
 from discreet.privacy.guarantees.interpretation import read
 from discreet.workload.synthesis import Condition, Synthesis
@@ -22,6 +21,10 @@ from discreet.workload.synthesis import Condition, Synthesis
 if TYPE_CHECKING:
     import altair as alt
     import pandas as pd
+
+import pyarrow.compute as pc
+
+from discreet.answer.present.chart import altair
 
 _CHANGE = {
     Neighbours.ADD_REMOVE: "adding or removing that one",
@@ -71,12 +74,12 @@ class SynthesisRelease(BaseRelease):
         return self.table.to_pandas()
 
     def report(self) -> pa.Table:
-        """What was measured, and the model's error on each pair of columns."""
+        """Measured marginals, and the model's error on each pair of columns."""
         return self.synthesis.report()
 
     def chart(self) -> "alt.TopLevelMixin":
         """The estimated error of each pair of columns, with its 95 % interval."""
-        from discreet.curator.orders.synthesis_chart import draw_errors  # noqa: PLC0415 - an extra
+        from discreet.curator.orders.synthesis_release import draw_errors  # noqa: PLC0415 - an extra
 
         chart: alt.TopLevelMixin = draw_errors(self.synthesis)
         return chart
@@ -146,24 +149,35 @@ class SynthesisRelease(BaseRelease):
     def from_bytes(stored: bytes) -> "SynthesisRelease":
         """The release that `to_bytes` wrote."""
         head, _, rest = stored.partition(b"\n")
-        try:
+        with reading_stored("a synthesis"):
             about = json.loads(head)
             price = Price(*(Fraction(part) for part in about["price"]))
             unit, notes = str(about["unit"]), tuple(about["notes"])
-        except (LookupError, TypeError, ValueError) as wrong:
-            raise InputError(
-                "stored bytes cannot be read as a synthesis",
-                why="they are damaged, or something else",
-                fix="restore them from an intact copy",
-            ) from wrong
         return SynthesisRelease(Synthesis.from_bytes(rest), price, unit, notes)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, SynthesisRelease) and self.to_bytes() == other.to_bytes()
-
-    def __hash__(self) -> int:
-        return hash(self.to_bytes())
 
 
 def _plain(value: Any) -> Any:
     return value.isoformat() if hasattr(value, "isoformat") else value
+
+
+_BARS = 40
+"""The worst pairs are drawn."""
+
+
+def draw_errors(synthesis: Synthesis) -> Any:
+    """The estimated error of the worst pairs of columns, with its 95 % interval."""
+    alt, report = altair(), synthesis.report()
+    checked = report.filter(pc.is_valid(report["error"])).sort_by([("error", "descending")])
+    data = alt.Data(values=checked.slice(0, _BARS).to_pylist())
+    place = alt.Y("columns:N", sort=None, title=None)
+    bars = (
+        alt.Chart(data)
+        .mark_bar()
+        .encode(
+            x=alt.X("error:Q", title="total variation distance to the data"),
+            y=place,
+            color=alt.Color("measured:N", title="measured"),
+        )
+    )
+    ends = alt.Chart(data).mark_rule().encode(x="error_low:Q", x2="error_high:Q", y=place)
+    return (bars + ends).properties(title="Error of the model, with its 95 % interval")

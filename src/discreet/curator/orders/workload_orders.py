@@ -15,25 +15,26 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from discreet.answer.plan.price import Price
-from discreet.answer.present.base_release import BaseRelease, Cost
+from discreet.answer.present.base_release import BaseRelease, Cost, reading_stored
 from discreet.curator.arguments import read_fields, readable
 from discreet.curator.ledger.orders import Order
 from discreet.curator.orders.histogram_orders import (
-    Asked,
+    BY_ROW,
+    HistogramQuery,
     gaussian_price,
-    read_asked,
     read_columns,
     read_max_rows,
     read_table,
 )
-from discreet.curator.orders.histogram_reading import BY_ROW, HistogramQuery
 from discreet.curator.orders.planned_orders import (
+    DraftOrder,
     OrderExplanation,
     OrderKind,
     PlannedOrder,
     QuoteContext,
-    UnpricedOrder,
+    price_facts,
 )
+from discreet.curator.orders.query_orders import Asked, read_asked
 from discreet.engines.engine import Deadline, Engine
 from discreet.errors import InputError
 from discreet.mechanisms.gaussian import largest_mu
@@ -67,7 +68,7 @@ class WorkloadOrder(PlannedOrder):
     queries: tuple[CountingQuery, ...]
     max_rows: int
     price: Price
-    about: Neighbours
+    neighbours: Neighbours
     strategy_name: str = ""
     kind = "workload"
 
@@ -79,7 +80,7 @@ class WorkloadOrder(PlannedOrder):
     @cached_property
     def histogram(self) -> HistogramQuery:
         """How rows are read."""
-        return HistogramQuery(self.table, self.domain, self.max_rows, self.about)
+        return HistogramQuery(self.table, self.domain, self.max_rows, self.neighbours)
 
     @cached_property
     def planned(self) -> tuple[WorkloadStrategy, StrategyChoice]:
@@ -90,17 +91,7 @@ class WorkloadOrder(PlannedOrder):
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
         """One: all of it is Gaussian."""
-        return (GDP.of_square(self.mu_squared, neighbours=self.about),)
-
-    @property
-    def neighbours(self) -> Neighbours:
-        """Neighbour relation of the guarantee."""
-        return self.about
-
-    @property
-    def tables(self) -> frozenset[str]:
-        """The table."""
-        return frozenset({self.table.name})
+        return (GDP.of_square(self.mu_squared, neighbours=self.neighbours),)
 
     @property
     def text(self) -> str:
@@ -110,9 +101,7 @@ class WorkloadOrder(PlannedOrder):
             "domain": self.domain.to_dict(),
             "queries": [_written(query, self.domain) for query in self.queries],
             "max_rows": self.max_rows,
-            "epsilon": str(self.price.epsilon),
-            "delta": str(self.price.delta),
-            "neighbours": self.about.value,
+            **price_facts(self.price, self.neighbours),
         }
         return json.dumps(asked, sort_keys=True, separators=(",", ":"))
 
@@ -137,11 +126,7 @@ class WorkloadOrder(PlannedOrder):
             f"{len(self.queries):,} counting queries about {self.table.name}, each within about "
             f"{float(width.mean()):,.0f} rows\n{choice}\n{self.histogram.note}"
         )
-        return OrderExplanation(self.price, self.about, text, facts)
-
-    def seconds(self, bound: Callable[[Query], Work]) -> float:
-        """How long reading rows and answering may take."""
-        return self.work(bound).seconds
+        return OrderExplanation(self.price, self.neighbours, text, facts)
 
     def work(self, bound: Callable[[Query], Work]) -> Work:
         """Upper bound on the work of reading rows, planning and answering."""
@@ -247,7 +232,7 @@ class WorkloadRelease(BaseRelease):
     def from_bytes(stored: bytes) -> "WorkloadRelease":
         """The release that `to_bytes` wrote."""
         head, _, body = stored.partition(b"\n")
-        try:
+        with reading_stored("answers to a workload"):
             about = json.loads(head)
             values, deviations = np.frombuffer(body, dtype="<f8").reshape(2, -1)
             price = Price(*(Fraction(part) for part in about["price"]))
@@ -259,40 +244,18 @@ class WorkloadRelease(BaseRelease):
                 Guarantee.from_dict(about["guarantee"]),
                 tuple(about["notes"]),
             )
-        except (LookupError, TypeError, ValueError) as wrong:
-            raise InputError(
-                "stored bytes cannot be read as answers to a workload",
-                why="they are damaged, or something else",
-                fix="restore them from an intact copy",
-            ) from wrong
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, WorkloadRelease) and self.to_bytes() == other.to_bytes()
-
-    def __hash__(self) -> int:
-        return hash(self.to_bytes())
 
 
 @dataclass(frozen=True)
-class UnpricedWorkload(UnpricedOrder[WorkloadOrder]):
-    """Queries and what is asked for them; their own price stands in."""
+class UnpricedWorkload(DraftOrder[WorkloadOrder]):
+    """Queries and what is asked for them."""
 
-    order: WorkloadOrder
     asked_price: Asked
-
-    @property
-    def tables(self) -> frozenset[str]:
-        """The table."""
-        return self.order.tables
-
-    def work(self, bound: Callable[[Query], Work]) -> Work:
-        """Upper bound on the work of reading rows, planning and answering."""
-        return self.order.work(bound)
 
     def plan(self, at: QuoteContext) -> WorkloadOrder:
         """Choose a strategy; refused where there is no delta."""
         price = gaussian_price(self.asked_price, at, "a workload")
-        return replace(self.order, price=price, about=at.neighbours)
+        return replace(self.order, price=price, neighbours=at.neighbours)
 
 
 class WorkloadKind(OrderKind):
@@ -337,11 +300,6 @@ class WorkloadKind(OrderKind):
             Neighbours(stored["neighbours"]),
             (order.decisions or {})["strategy"],
         )
-
-    def price(self, order: Order) -> Price:
-        """The price as it was typed."""
-        stored = json.loads(order.plan)
-        return Price(Fraction(stored["epsilon"]), Fraction(stored["delta"]))
 
     def release(self, stored: bytes) -> WorkloadRelease:
         """Answers to a workload."""

@@ -265,7 +265,7 @@ def price_sum(whole: Composed, measure: Measure, *, tail: Real = 0) -> Charge:
         Fraction(3, 4)
     """
     parts = [(_chargeable(one, measure), count) for one, count in whole.parts]
-    slip = probability(tail, "tail")
+    slip = probability(tail, "tail") if tail != 0 else Fraction(0)
     cost = _whole(parts, slip) if measure == MU_SQUARED else _sum(parts, measure)
     return Charge(cost[0], min(Fraction(1), cost[1]), measure=measure, neighbours=whole.neighbours)
 

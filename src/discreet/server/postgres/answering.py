@@ -13,7 +13,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from discreet.answer.estimate.postprocessing import outputs_of
+from discreet.answer.estimate.aggregates import outputs_of
 from discreet.answer.present.frames import free
 from discreet.answer.present.number_text import percent
 from discreet.answer.present.release import Release, as_table

@@ -413,7 +413,8 @@ class AggregatedSelect:
         """Add ORDER BY, LIMIT and OFFSET."""
         limit, offset = read_limits(self.syntax, self.select)
         try:
-            query = replace(query, order=order, limit=limit, offset=offset)
+            if order or limit is not None or offset:
+                query = replace(query, order=order, limit=limit, offset=offset)
         except InputError as error:
             raise self.syntax.blame(self.select.args["order"], error) from None
         return Answer(query, "", tuple(output.name for output in query.outputs))

@@ -42,7 +42,7 @@ Finer: TypeAlias = Callable[
 """What is computed from counts of each value: a column, or several and what each ends in."""
 
 SpreadValues: TypeAlias = Mapping[str, tuple[str | None, str]]
-"""What each row adds to a count or sum of its owner's rows; see `SpreadRows`."""
+"""Contribution of each row to a count or sum of its owner's rows; see `SpreadRows`."""
 
 
 class NeedsOneRowEach(Exception):  # noqa: N818 - caught by the reader, and told to nobody

@@ -39,7 +39,7 @@ class FinerGroups:
     of: Expression
     where: Expression | None
     label: str
-    """What values are called."""
+    """Name of the column of values."""
 
     def entropy(self, name: str) -> Program:
         """Entropy of the shares of values in bits: log2(all) less the mean of log2(each).

@@ -20,7 +20,7 @@ from discreet.plan.relations import (
     Project,
     Relation,
     columns_of,
-    is_stored,
+    computed_columns,
 )
 from discreet.sql.reader.correlated import correlated_value
 from discreet.sql.reader.expressions import ExpressionReader
@@ -51,7 +51,7 @@ class Lookups:
         self.columns = rows.columns
         self.relation = rows.relation
         self.types: dict[str, Type] = dict(columns_of(rows.relation))
-        self._computed = frozenset(n for n in self.types if not is_stored(n, rows.relation))
+        self._computed = computed_columns(rows.relation)
         self._select = select
         self._found: dict[int, tuple[Node, Expression]] = {}
 

@@ -91,7 +91,7 @@ def _read(
     syntax.finish()
     check_words(syntax, tokens)
     try:
-        schema.check_same_people(table.name for table in query.tables)
+        schema.check_same_people([table.name for table in query.tables])
     except InputError as wrong:
         raise _refused(wrong, "people", text) from None
     work = bound_work(query, MOST_ROWS_EACH)

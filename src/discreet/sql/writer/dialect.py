@@ -16,7 +16,7 @@ from typing import ClassVar
 
 from discreet.plan.expressions import Expression, Function, Unit
 from discreet.plan.kinds import Kind, Type, Value
-from discreet.plan.patterns import Wildcard
+from discreet.plan.texts import Wildcard
 from discreet.sql.writer.render import render
 
 

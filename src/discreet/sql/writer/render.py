@@ -18,7 +18,7 @@ from discreet.plan.calendar import moment
 from discreet.plan.functions import common_kind
 from discreet.plan.kinds import Kind, Type, Value
 from discreet.plan.numeric import REACH, ResultType, reach
-from discreet.plan.patterns import tokens
+from discreet.plan.texts import tokens
 from discreet.plan.typing import check_depth, deduce, parts_of
 from discreet.sql.writer import render_numbers, render_times, render_values
 from discreet.sql.writer.fragment import SqlText, ends

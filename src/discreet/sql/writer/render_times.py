@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
-from discreet.plan.calendar import DAY, SECOND
+from discreet.plan.calendar import DAY, PARTS, SECOND
 from discreet.plan.expressions import Call, Function
 from discreet.plan.kinds import Kind
 from discreet.plan.numeric import REACH, ResultType, reach
@@ -89,15 +89,5 @@ CALLS: dict[Function, Rule] = {
     Function.SUBTRACT: _subtract,
     Function.ADD_MONTHS: _months_later,
     Function.ADD_SECONDS: _seconds_later,
-    Function.YEAR: _part,
-    Function.QUARTER: _part,
-    Function.MONTH: _part,
-    Function.DAY: _part,
-    Function.HOUR: _part,
-    Function.MINUTE: _part,
-    Function.SECOND: _part,
-    Function.MICROSECOND: _part,
-    Function.WEEK: _part,
-    Function.WEEKDAY: _part,
-    Function.YEARDAY: _part,
+    **dict.fromkeys(PARTS, _part),
 }

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
-from discreet.plan.expressions import Call, Function
+from discreet.plan.expressions import COMPARISONS, Call, Function
 from discreet.plan.numeric import ResultType
 from discreet.plan.texts import (
     LONGEST_CONCAT,
@@ -12,6 +12,7 @@ from discreet.plan.texts import (
     split_limits,
     substring_limits,
 )
+from discreet.plan.texts import RULES as TEXT_RULES
 from discreet.sql.writer.fragment import SqlText
 
 if TYPE_CHECKING:
@@ -121,30 +122,14 @@ def _short(length: str) -> str:
 CALLS: dict[Function, Rule] = {
     Function.LEAST: _extreme,
     Function.GREATEST: _extreme,
-    Function.EQUAL: _compare,
-    Function.NOT_EQUAL: _compare,
-    Function.LESS: _compare,
-    Function.LESS_EQUAL: _compare,
-    Function.GREATER: _compare,
-    Function.GREATER_EQUAL: _compare,
+    **dict.fromkeys(COMPARISONS, _compare),
     Function.IS_NULL: _is_null,
     Function.AND: _logic,
     Function.OR: _logic,
     Function.NOT: _negation,
     Function.COALESCE: _coalesce,
     Function.NULL_IF: _null_if,
-    Function.LOWER: _text,
-    Function.UPPER: _text,
-    Function.TRIM: _text,
-    Function.LTRIM: _text,
-    Function.RTRIM: _text,
-    Function.LENGTH: _text,
+    **dict.fromkeys(TEXT_RULES, _text),
     Function.CONCAT: _concat,
-    Function.SUBSTRING: _text,
-    Function.RIGHT: _text,
     Function.REPLACE: _replace,
-    Function.POSITION: _text,
-    Function.SPLIT_PART: _text,
-    Function.STARTS_WITH: _text,
-    Function.ENDS_WITH: _text,
 }

@@ -13,7 +13,7 @@ from discreet.answer.estimate.noisy_statistics import cut_off, interpret
 from discreet.answer.estimate.tabulate import Simulation, tabulate
 from discreet.answer.execute.measure_set import measure_set
 from discreet.answer.measurement_plan import answer
-from discreet.answer.plan.limits import ClippedShare
+from discreet.answer.plan.contribution_histogram import ClippedShare
 from discreet.answer.plan.planning import histograms_of
 from discreet.answer.plan.price import Price
 from discreet.engines.duckdb import DuckDBEngine

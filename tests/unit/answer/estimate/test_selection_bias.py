@@ -5,13 +5,13 @@ import pyarrow as pa
 import pytest
 
 from discreet.answer.estimate.merging import merge_parts
-from discreet.answer.estimate.selection_bias import REMARK, picks
 from discreet.answer.measurement_plan import answer
 from discreet.answer.plan.price import Price
 from discreet.answer.present import present
 from discreet.engines.duckdb import DuckDBEngine
 from discreet.plan.bounding import NoiseKind
 from discreet.plan.kinds import Kind
+from discreet.plan.public_facts import PICKED, picks
 from discreet.plan.schema import Bounds, Keys, Limits, Person, Schema, Table, column_type
 from discreet.sql.reader.read import read
 
@@ -111,4 +111,4 @@ def test_whether_noise_picks_is_told(rest, noisy, empty):
     query = read(f"{text} {rest}", SCHEMA)
     assert picks(query) is noisy
     told = answer(query, empty, Price(1)).statement()
-    assert (REMARK.split(":")[0] in told.replace("\n", " ")) is noisy
+    assert (PICKED.split(":")[0] in told.replace("\n", " ")) is noisy

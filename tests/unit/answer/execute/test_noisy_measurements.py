@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from discreet.answer.execute.noisy_measurements import NoisyMeasurements, Spent, pack, unpack
-from discreet.answer.plan.limits import ClippedShare
+from discreet.answer.plan.contribution_histogram import ClippedShare
 from discreet.errors import InputError
 from discreet.plan.bounding import ContributionBounds, NoiseKind
 from discreet.privacy import GDP, Approximate, Neighbours, Pure

@@ -5,9 +5,16 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from discreet.answer.plan.chosen_limits import choose, clipped
-from discreet.answer.plan.contribution_histogram import ContributionHistogram
-from discreet.answer.plan.limits import BLIND, LADDER, GroupNorm, NoiseKind, RowNorm
+from discreet.answer.plan.contribution_histogram import (
+    BLIND,
+    LADDER,
+    ContributionHistogram,
+    GroupNorm,
+    NoiseKind,
+    RowNorm,
+    choose,
+    clipped,
+)
 
 ONE = RowNorm(NoiseKind.LAPLACE, 1)
 

@@ -5,8 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from discreet.answer.plan.contribution_histogram import ContributionHistogram, noise_tail
-from discreet.answer.plan.limits import LADDER
+from discreet.answer.plan.contribution_histogram import LADDER, ContributionHistogram, noise_tail
 
 
 def spread(counts, scale=1.0, steps=LADDER, top=None):

@@ -8,7 +8,7 @@ import pytest
 
 from discreet.answer.measurement_plan import MeasurementPlan, answer
 from discreet.answer.plan import planning
-from discreet.answer.plan.limits import LADDER
+from discreet.answer.plan.contribution_histogram import LADDER
 from discreet.answer.plan.planning import check_feasible, is_feasible, widest
 from discreet.answer.plan.price import Price
 from discreet.engines.duckdb import DuckDBEngine

@@ -6,16 +6,16 @@ from fractions import Fraction
 
 import pytest
 
+from discreet.answer.plan.contribution_histogram import GROUPS, ROWS
 from discreet.answer.plan.price import Price
 from discreet.answer.plan.set_plan import (
     EXACT,
     FINDING,
-    GROUPS,
-    ROWS,
     SetPlan,
     amount_for,
     cost_of,
     histogram_of,
+    is_inner,
     is_ranked,
     words,
 )
@@ -234,3 +234,41 @@ def test_a_stored_plan_that_does_not_suit_its_question_is_refused():
     plan = plan_set(asked(BY_CITY), PRICE, LAPLACE)
     with pytest.raises(ValueError, match="measured"):
         SetPlan.from_dict({**plan.to_dict(), "measured": []}, plan.query, ADD)
+
+
+def test_a_plan_is_stored_with_the_count_that_finds_its_groups_measured_alone():
+    plan = made(
+        "SELECT street, COUNT(DISTINCT person) AS p, COUNT(*) AS n FROM visits GROUP BY street",
+        contributions=ContributionBounds(LAPLACE, 8, 2),
+        shared=People(None),
+        hidden=Fraction(1, 100),
+    )
+    people, rows = needed(plan.query)
+    assert (type(people), type(rows)) == (People, Rows)
+    stored = plan.to_dict()
+    assert SetPlan.from_dict(stored, plan.query, ADD) == plan
+    with pytest.raises(ValueError, match="measured"):  # of rows, which is measured alone
+        SetPlan.from_dict({**stored, "count": 1}, plan.query, ADD)
+    mean = "SELECT street, COUNT(*) AS n, AVG(amount) AS m FROM visits GROUP BY street"
+    by_row = asked(mean, unit=EachRow())
+    apart_, together = [[[0], "1/10"], [[1], "1/10"]], [[[0, 1], "1/10"]]
+    assert SetPlan.from_dict({**stored, "measured": apart_}, by_row, ADD).shared == Rows(None)
+    with pytest.raises(ValueError, match="measured"):
+        SetPlan.from_dict({**stored, "measured": together}, by_row, ADD)
+
+
+def test_what_a_plan_has_measured_is_no_part_of_it():
+    plan, bounds = made(MANY, GAUSSIAN), ContributionBounds(GAUSSIAN, 3, 2)
+    same = made(MANY, GAUSSIAN)
+    dearer = replace(plan, costs={one: 2 * cost for one, cost in plan.costs.items()})
+    assert plan.measurements(bounds) is plan.measurements(bounds)
+    assert (plan, repr(plan)) == (same, repr(same))
+    again = replace(plan, costs=dearer.costs)
+    assert [one.cost for one in again.measurements(bounds)] == list(dearer.costs.values())
+
+
+def test_quantiles_with_values_on_both_sides_are_inner():
+    query = asked("SELECT MEDIAN(amount) AS q, MAX(amount) AS top, COUNT(*) AS n FROM visits")
+    assert [is_inner(one) for one in query.aggregates] == [True, False, False]
+    ends = [replace(query.aggregates[0], level=Fraction(level)) for level in (0, 1)]
+    assert [is_inner(one) for one in ends] == [False, False]

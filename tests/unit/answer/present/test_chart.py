@@ -10,11 +10,11 @@ import pyarrow as pa
 import pytest
 
 from discreet.answer.plan.price import Price
-from discreet.answer.plan.public_facts import PublicFacts
 from discreet.answer.present.base_release import Cost
 from discreet.answer.present.chart import lay_out
 from discreet.answer.present.release import Release
 from discreet.errors import InputError
+from discreet.plan.public_facts import PublicFacts
 from discreet.privacy import Pure, compose
 
 NOISE = "95 % noise interval"

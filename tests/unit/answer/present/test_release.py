@@ -12,13 +12,13 @@ import pytest
 from clinic import CLINIC
 from discreet.answer.measurement_plan import answer
 from discreet.answer.plan.price import Price
-from discreet.answer.plan.public_facts import PublicFacts, facts_of
 from discreet.answer.present.base_release import Cost
 from discreet.answer.present.release import Release
 from discreet.engines.duckdb import DuckDBEngine
 from discreet.errors import InputError
 from discreet.noise.bits import Keystream, replaced
 from discreet.plan.dummy import dummy
+from discreet.plan.public_facts import PublicFacts, facts_of
 from discreet.privacy import Neighbours, Pure, compose
 from discreet.sql.reader.read import read
 

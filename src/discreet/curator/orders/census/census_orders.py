@@ -18,24 +18,24 @@ from typing import Any, Final
 from discreet.answer.plan.measure import Measurement
 from discreet.answer.plan.price import Price
 from discreet.answer.plan.set_plan import Charged, amount_for
-from discreet.answer.present.base_release import BaseRelease, Cost
+from discreet.answer.present.base_release import BaseRelease, Cost, reading_stored
 from discreet.answer.present.number_text import cost
 from discreet.curator.arguments import read_fields, readable
-from discreet.curator.client.wire import read_number
 from discreet.curator.ledger.orders import Order
 from discreet.curator.orders.census.census_facts import CensusFacts, read_facts
 from discreet.curator.orders.census.census_reading import read_geography
 from discreet.curator.orders.planned_orders import (
     OWNER,
+    DraftOrder,
     OrderExplanation,
     OrderKind,
     PlannedOrder,
     QuoteContext,
-    UnpricedOrder,
+    price_facts,
 )
-from discreet.curator.orders.query_orders import delta_for, noise_kinds_for, within_reason
+from discreet.curator.orders.query_orders import Asked, noise_kinds_for, price_at, read_asked
 from discreet.engines.engine import Deadline, Engine
-from discreet.errors import InputError, InvariantBroken, QueryRefused
+from discreet.errors import InvariantBroken, QueryRefused
 from discreet.plan.bounding import ContributionBounds, NoiseKind
 from discreet.plan.query import Query
 from discreet.plan.schema import Schema
@@ -78,7 +78,7 @@ class CensusOrder(PlannedOrder):
 
     facts: CensusFacts
     price: Price
-    about: Neighbours
+    neighbours: Neighbours
     noise_kind: NoiseKind
     amount: Fraction
     chunk: int
@@ -90,7 +90,7 @@ class CensusOrder(PlannedOrder):
         part = part / 2 if self.noise_kind is NoiseKind.GAUSSIAN else part  # rho = mu^2 / 2
         bounds = ContributionBounds(self.noise_kind, self.facts.query.most_rows, 1)
         strategy, by_row = Strategy.of((Rows(None),)), self.facts.query.by_row
-        return Measurement(strategy, bounds, part, self.about, whole=by_row)
+        return Measurement(strategy, bounds, part, self.neighbours, whole=by_row)
 
     def check_spent(self) -> None:
         """Refuse to draw noise that gives away more than was charged."""
@@ -110,18 +110,13 @@ class CensusOrder(PlannedOrder):
 
     def _paid(self, amount: Fraction) -> Pure | GDP:
         if self.noise_kind is NoiseKind.LAPLACE:
-            return Pure(amount, neighbours=self.about)
-        return GDP.of_square(amount, neighbours=self.about)
+            return Pure(amount, neighbours=self.neighbours)
+        return GDP.of_square(amount, neighbours=self.neighbours)
 
     @property
     def guarantees(self) -> tuple[Charged, ...]:
         """One: all counts of all tables and levels together."""
         return (self._paid(self.amount),)
-
-    @property
-    def neighbours(self) -> Neighbours:
-        """Neighbour relation of the guarantee."""
-        return self.about
 
     @property
     def tables(self) -> frozenset[str]:
@@ -131,8 +126,7 @@ class CensusOrder(PlannedOrder):
     @property
     def text(self) -> str:
         """The order as the ledger stores it."""
-        price = {"epsilon": str(self.price.epsilon), "delta": str(self.price.delta)}
-        asked = {**self.facts.to_dict(), **price, "neighbours": self.about.value}
+        asked = {**self.facts.to_dict(), **price_facts(self.price, self.neighbours)}
         return json.dumps(asked, sort_keys=True)
 
     def decisions(self) -> Mapping[str, Any]:
@@ -159,7 +153,7 @@ class CensusOrder(PlannedOrder):
             f"{sum(cells.values()):,} cells a unit\n"
             f"noise of each count before consistency, in rows: {shown}\n" + "\n".join(self.notes())
         )
-        return OrderExplanation(self.price, self.about, text, facts)
+        return OrderExplanation(self.price, self.neighbours, text, facts)
 
     def notes(self) -> tuple[str, ...]:
         """Contribution bounds and public totals, in words."""
@@ -175,9 +169,9 @@ class CensusOrder(PlannedOrder):
             )
         return tuple(found)
 
-    def seconds(self, bound: Callable[[Query], Work]) -> float:
-        """How long placing the order takes at most: of private rows nothing is read yet."""
-        return bound(self.facts.query.query).seconds
+    def work(self, bound: Callable[[Query], Work]) -> Work:
+        """Upper bound on the work of reading the rows once."""
+        return bound(self.facts.query.query)
 
     def measure(self, engine: Engine, until: Deadline | None) -> bytes:
         """How many units each level of the geography has: public, and nothing private is read."""
@@ -249,15 +243,12 @@ class CensusRelease(BaseRelease):
     @staticmethod
     def from_bytes(stored: bytes) -> "CensusRelease":
         """Read what `to_bytes` wrote."""
-        try:
+        with reading_stored("a release of tables"):
             version, plan, sizes, price, guarantee, notes = json.loads(stored)
-            paid = Guarantee.from_dict(guarantee)
-            if version == 1:
-                bought = Price(*map(Fraction, price))
-                return CensusRelease(plan, tuple(sizes), bought, paid, tuple(notes))
-        except (ValueError, TypeError, LookupError):
-            pass
-        raise InputError("no release of tables", why="these are other bytes", fix="use its own")
+            bought, paid = Price(*map(Fraction, price)), Guarantee.from_dict(guarantee)
+            if version != 1:
+                raise ValueError(version)
+            return CensusRelease(plan, tuple(sizes), bought, paid, tuple(notes))
 
     def json_facts(self) -> dict[str, Any]:
         """The content as plain JSON."""
@@ -273,22 +264,11 @@ class CensusRelease(BaseRelease):
 
 
 @dataclass(frozen=True)
-class UnpricedCensus(UnpricedOrder[CensusOrder]):
+class UnpricedCensus(DraftOrder[CensusOrder]):
     """A release and what it is asked for."""
 
-    facts: CensusFacts
-    epsilon: Fraction
-    delta: Fraction | None
+    asked_price: Asked
     as_of: int | None = None
-
-    @property
-    def tables(self) -> frozenset[str]:
-        """The private table and the geography."""
-        return self.facts.read_tables
-
-    def work(self, bound: Callable[[Query], Work]) -> Work:
-        """Upper bound on the work of reading the rows once."""
-        return bound(self.facts.query.query)
 
     def plan(self, at: QuoteContext) -> CensusOrder:
         """Choose the noise: Gaussian where all accounts take a delta, else Laplace."""
@@ -299,11 +279,11 @@ class UnpricedCensus(UnpricedOrder[CensusOrder]):
                 fix="order it as owner: in the folder, or with the token called owner",
                 code="owner",
             )
-        bought = within_reason(Price(self.epsilon, delta_for(self.delta, at.touched)))
+        bought = price_at(self.asked_price, at)
         kinds = noise_kinds_for(at.touched, bought.delta)
         kind = NoiseKind.GAUSSIAN if NoiseKind.GAUSSIAN in kinds else NoiseKind.LAPLACE
         amount = amount_for(bought.epsilon, bought.delta, kind, at.touched[0].measure)
-        order = CensusOrder(self.facts, bought, at.neighbours, kind, amount, CHUNK)
+        order = CensusOrder(self.order.facts, bought, at.neighbours, kind, amount, CHUNK)
         order.check_spent()  # noise that cannot be made is refused now
         return order
 
@@ -319,13 +299,10 @@ class CensusKind(OrderKind):
         said = read_fields(spec, "a release", needed=needed, allowed=_FIELDS)
         with readable("a release", _FIX):
             facts = read_facts(said, schema)
-            delta, version = said.get("delta"), said.get("as_of")
-            return UnpricedCensus(
-                facts,
-                read_number(said["epsilon"], "epsilon"),
-                None if delta is None else read_number(delta, "delta"),
-                None if version is None else whole(version, "as_of", at_least=1),
-            )
+            asked, version = read_asked(said), said.get("as_of")
+            version = None if version is None else whole(version, "as_of", at_least=1)
+            blank = Price(1), Neighbours.ADD_REMOVE, NoiseKind.LAPLACE, Fraction(1), CHUNK
+            return UnpricedCensus(CensusOrder(facts, *blank), asked, version)
 
     def read(self, order: Order, schema: Schema) -> CensusOrder:
         """The plan that was stored."""
@@ -338,11 +315,6 @@ class CensusKind(OrderKind):
             Fraction(decided["amount"]),
             decided["chunk"],
         )
-
-    def price(self, order: Order) -> Price:
-        """The price as it was typed."""
-        stored = json.loads(order.plan)
-        return Price(Fraction(stored["epsilon"]), Fraction(stored["delta"]))
 
     def release(self, stored: bytes) -> CensusRelease:
         """Read a stored release."""

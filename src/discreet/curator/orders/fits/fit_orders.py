@@ -17,7 +17,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from discreet.answer.plan.price import Price
-from discreet.answer.present.base_release import BaseRelease, Cost
+from discreet.answer.present.base_release import BaseRelease, Cost, reading_stored
 from discreet.curator.arguments import read_fields, readable, several, unknown
 from discreet.curator.canonical_json import canonical
 from discreet.curator.ledger.orders import Order
@@ -131,11 +131,6 @@ class FitOrder(PlannedOrder):
         return price(self.guarantees[0], measure)
 
     @property
-    def tables(self) -> frozenset[str]:
-        """The one table."""
-        return frozenset({self.table.name})
-
-    @property
     def text(self) -> str:
         """The order as the ledger stores and finds it."""
         return canonical([dict(self.spec), self.neighbours.value])
@@ -155,9 +150,13 @@ class FitOrder(PlannedOrder):
         facts = {"mu": mu, "sql": select_rows(self.table, self.spec, dialect)}
         return OrderExplanation(paid, self.neighbours, text, facts)
 
+    def work(self, bound: Callable[[Query], Work]) -> Work:
+        """Upper bound on the work of one pass."""
+        return bound(one_pass(self.table))
+
     def seconds(self, bound: Callable[[Query], Work]) -> float:
         """How long it takes at most, by public numbers."""
-        return bound(one_pass(self.table)).seconds * _PASSES * (1 + len(self.spec["features"]))
+        return self.work(bound).seconds * _PASSES * (1 + len(self.spec["features"]))
 
     def measure(self, engine: Engine, until: Deadline | None) -> bytes:
         """All noisy sums, in their order: the engine's own totals, or sums of streamed rows."""
@@ -217,13 +216,11 @@ class FitKind(OrderKind):
 
     def release(self, stored: bytes) -> FittedModel:
         """A fitted estimator."""
-        try:
+        with reading_stored("a fitted model"):
             version, spec, tape, about = json.loads(stored)
-            if version == 1:
-                return _model(spec, tape, Neighbours(about))
-        except (ValueError, TypeError, LookupError):
-            pass
-        raise InputError("no fitted model", why="these are other bytes", fix="use its own")
+            if version != 1:
+                raise ValueError(version)
+            return _model(spec, tape, Neighbours(about))
 
 
 # --- what users call ----------------------------------------------------------------------------

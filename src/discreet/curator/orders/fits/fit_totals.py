@@ -57,7 +57,7 @@ class FitTotals:
     source: str
     features: tuple[str, ...]
     ranges: tuple[tuple[float, float] | None, ...]
-    """What the schema holds each feature to."""
+    """Bounds of each feature in the schema."""
 
     target: str | None = None
     weight: str | None = None

@@ -6,8 +6,8 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from discreet.answer.estimate.aggregates import outputs_of
 from discreet.answer.estimate.merging import MergedColumns
-from discreet.answer.estimate.postprocessing import outputs_of
 from discreet.answer.present.release import Release
 from discreet.plan.expressions import Column
 from discreet.plan.query import AggregateFunction, Query

@@ -31,11 +31,12 @@ from discreet.curator.orders.fits.fit_orders import column_type, feature_ends, o
 from discreet.curator.orders.fits.fit_rows import numbers
 from discreet.curator.orders.planned_orders import (
     OWNER,
+    DraftOrder,
     OrderExplanation,
     OrderKind,
     PlannedOrder,
     QuoteContext,
-    UnpricedOrder,
+    read_price,
 )
 from discreet.engines.engine import Deadline, Engine
 from discreet.errors import EngineError, InputError, LedgerError
@@ -79,6 +80,7 @@ class TrainingOrder(PlannedOrder):
     spec: Mapping[str, Any]
     mu: Fraction | None = None
     kind = "training"
+    neighbours = Neighbours.ADD_REMOVE
 
     @cached_property
     def noise(self) -> "NoisePlan":
@@ -102,7 +104,7 @@ class TrainingOrder(PlannedOrder):
     @property
     def price(self) -> Price:
         """The price as it was typed."""
-        return Price(Fraction(self.spec["epsilon"]), Fraction(self.spec["delta"]))
+        return read_price(self.spec)
 
     def charge(self, measure: Measure) -> Charge:
         """The curve of all steps; an account that counts epsilons pays the (epsilon, delta)."""
@@ -111,16 +113,6 @@ class TrainingOrder(PlannedOrder):
             return Charge(paid.epsilon, paid.delta, measure=measure, neighbours=self.neighbours)
         tail = self.price.delta * _TAIL if measure == MU_SQUARED else Fraction(0)
         return _price_of(self.whole, measure, tail)
-
-    @property
-    def neighbours(self) -> Neighbours:
-        """One person more or less."""
-        return Neighbours.ADD_REMOVE
-
-    @property
-    def tables(self) -> frozenset[str]:
-        """The one table."""
-        return frozenset({self.table.name})
 
     @property
     def text(self) -> str:
@@ -143,6 +135,10 @@ class TrainingOrder(PlannedOrder):
         return OrderExplanation(
             self.price, self.neighbours, text, {"steps": steps, "noise_multiplier": sigma}
         )
+
+    def work(self, bound: Callable[[Query], Work]) -> Work:
+        """Upper bound on the work of one pass."""
+        return bound(one_pass(self.table))
 
     def seconds(self, bound: Callable[[Query], Work]) -> float:
         """How long opening a run takes: no data is read for it."""
@@ -230,20 +226,8 @@ class TrainingRelease(BaseRelease):
         return f"a training run on {self.spec['table']}"
 
 
-@dataclass(frozen=True, slots=True)
-class UnpricedTraining(UnpricedOrder[TrainingOrder]):
+class UnpricedTraining(DraftOrder[TrainingOrder]):
     """A training run as it was read."""
-
-    order: TrainingOrder
-
-    @property
-    def tables(self) -> frozenset[str]:
-        """The one table."""
-        return self.order.tables
-
-    def work(self, bound: Callable[[Query], Work]) -> Work:
-        """Upper bound on the work of one pass."""
-        return bound(one_pass(self.order.table))
 
     def plan(self, at: QuoteContext) -> TrainingOrder:
         """Settle the noise; refused where people are changed rather than added, and to analysts."""
@@ -300,16 +284,10 @@ class TrainingKind(OrderKind):
         mu = Fraction((order.decisions or {})["mu"])
         return TrainingOrder(table_named(spec["table"], schema), spec, mu)
 
-    def price(self, order: Order) -> Price:
-        """The price as it was typed."""
-        spec = json.loads(order.plan)
-        return Price(Fraction(spec["epsilon"]), Fraction(spec["delta"]))
-
     def release(self, stored: bytes) -> TrainingRelease:
         """Read a stored release."""
         _, spec, guarantee = json.loads(stored)
-        paid = Price(Fraction(spec["epsilon"]), Fraction(spec["delta"]))
-        return TrainingRelease(spec, paid, Guarantee.from_dict(guarantee))
+        return TrainingRelease(spec, read_price(spec), Guarantee.from_dict(guarantee))
 
 
 def training_spec(

@@ -2,18 +2,18 @@
 
 import datetime as dt
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Final
 
 from discreet.answer.plan.price import Price
 from discreet.answer.present.release import Release
-from discreet.curator.arguments import expect, read_fields
-from discreet.curator.client.wire import read_number
+from discreet.curator.arguments import expect, read_fields, readable
 from discreet.curator.ledger.orders import Order
-from discreet.curator.orders.planned_orders import OrderKind, QuoteContext, UnpricedOrder
-from discreet.curator.orders.query_orders import delta_for, within_reason
+from discreet.curator.orders.histogram_orders import gaussian_price
+from discreet.curator.orders.planned_orders import DraftOrder, OrderKind, QuoteContext
+from discreet.curator.orders.query_orders import Asked, read_asked
 from discreet.curator.orders.streams.stream_orders import (
     MOST_NUMBERS,
     MOST_PERIODS,
@@ -21,14 +21,13 @@ from discreet.curator.orders.streams.stream_orders import (
     date_kind,
 )
 from discreet.curator.orders.streams.stream_reading import COARSEST
-from discreet.errors import DiscreetError, InputError, QueryRefused
+from discreet.errors import InputError, QueryRefused
 from discreet.plan import canonical
 from discreet.plan.expressions import Column
 from discreet.plan.kinds import Kind
 from discreet.plan.query import AggregateFunction, Query
 from discreet.plan.relations import columns_of
 from discreet.plan.schema import PERIODS, KeyPath, PersonPeriod, Schema, distinct
-from discreet.plan.work import Work
 from discreet.privacy import Neighbours
 from discreet.rationals import whole
 from discreet.sql.reader.read import read
@@ -41,17 +40,11 @@ _FIX: Final = 'pass {"sql": "SELECT ...", "every": "day", "until": "2026-12-31",
 
 
 @dataclass(frozen=True)
-class UnpricedStream(UnpricedOrder[StreamOrder]):
+class UnpricedStream(DraftOrder[StreamOrder]):
     """A standing question and what it is asked for."""
 
-    order: StreamOrder
-    delta: Fraction | None
+    asked_price: Asked
     sql: str
-
-    @property
-    def tables(self) -> frozenset[str]:
-        """The names of all tables that it reads, public ones too."""
-        return self.order.tables
 
     def check_remote(self) -> None:
         """Refuse it: nothing is appended to a table on a server."""
@@ -72,22 +65,10 @@ class UnpricedStream(UnpricedOrder[StreamOrder]):
         """The first version: it is the same question whatever has been appended since."""
         return 1
 
-    def work(self, bound: Callable[[Query], Work]) -> Work:
-        """Upper bound on the work of reading all rows."""
-        return bound(self.order.query)
-
     def plan(self, at: QuoteContext) -> StreamOrder:
         """Settle the price; refused where there is no delta."""
-        delta = delta_for(self.delta, at.touched)
-        cost = within_reason(Price(self.order.asked_for.epsilon, delta))
-        if not cost.delta:
-            raise QueryRefused(
-                "a standing question without delta",
-                why="periods are answered with Gaussian noise",
-                fix="pass delta=1e-6, and a budget with a delta",
-                code="delta",
-            )
-        planned = replace(self.order, asked_for=cost, about=at.neighbours).on_finest_grid()
+        price = gaussian_price(self.asked_price, at, "a standing question")
+        planned = replace(self.order, price=price, neighbours=at.neighbours).on_finest_grid()
         _ = planned.guarantees, planned.reading.table  # whatever cannot be measured is refused now
         return planned
 
@@ -107,16 +88,8 @@ class StreamKind(OrderKind):
         said = read_fields(spec, "a standing question", needed=needed, allowed=_FIELDS)
         expect(said["sql"], str, "sql", fix=_FIX)
         query = read(said["sql"], schema)
-        try:
+        with readable("a standing question", _FIX):
             return _read_stream(said, query)
-        except DiscreetError:
-            raise
-        except (TypeError, ValueError, LookupError, ArithmeticError, AttributeError):
-            raise InputError(
-                "a standing question that cannot be read",
-                why="a part of it is not of the right kind",
-                fix=_FIX,
-            ) from None
 
     def read(self, order: Order, schema: Schema) -> StreamOrder:
         """The plan that was stored; its grid is a decision, and was once a part of the text."""
@@ -131,23 +104,15 @@ class StreamKind(OrderKind):
             dt.date.fromisoformat(stored["until"]),
             stored["max_periods"],
             stored["max_rows"],
-            _price(stored),
+            self.price(order),
             Neighbours(stored["neighbours"]),
             decided.get("grid_bits", COARSEST),
             None if rho is None else Fraction(rho),
         )
 
-    def price(self, order: Order) -> Price:
-        """The price as it was typed."""
-        return _price(json.loads(order.plan))
-
     def release(self, stored: bytes) -> Release:
         """The beginning of a standing question: a table without rows."""
         return Release.from_bytes(stored)
-
-
-def _price(stored: Mapping[str, str]) -> Price:
-    return Price(Fraction(stored["epsilon"]), Fraction(stored["delta"]))
 
 
 def _read_stream(said: Mapping[str, Any], query: Query) -> UnpricedStream:
@@ -172,6 +137,7 @@ def _read_stream(said: Mapping[str, Any], query: Query) -> UnpricedStream:
         )
     stated = query.relation.facts.tables[0].limits
     rows = said.get("max_rows", (stated.max_groups or 1) * (stated.max_rows or 1))
+    asked = read_asked(said)
     order = StreamOrder(
         query,
         column,
@@ -180,12 +146,11 @@ def _read_stream(said: Mapping[str, Any], query: Query) -> UnpricedStream:
         dt.date.fromisoformat(said["until"]),
         whole(said.get("max_periods", 1), "max_periods", at_least=1),
         whole(rows, "max_rows", at_least=1),
-        Price(read_number(said["epsilon"], "epsilon"), 0),
+        Price(asked[0]),
         Neighbours.ADD_REMOVE,
     )
     _check_calendar(order)
-    delta = None if said.get("delta") is None else read_number(said["delta"], "delta")
-    return UnpricedStream(order, delta, said["sql"])
+    return UnpricedStream(order, asked, said["sql"])
 
 
 def _check_counts(query: Query) -> None:

@@ -16,12 +16,11 @@ from numpy.typing import NDArray
 
 from discreet.answer.execute.totals import known_keys
 from discreet.answer.plan.price import Price
-from discreet.answer.plan.public_facts import facts_of
 from discreet.answer.plan.set_plan import Charged
 from discreet.answer.present.base_release import Cost
 from discreet.answer.present.number_text import counted
 from discreet.answer.present.release import Release
-from discreet.curator.orders.planned_orders import OrderExplanation, PlannedOrder
+from discreet.curator.orders.planned_orders import OrderExplanation, PlannedOrder, price_facts
 from discreet.curator.orders.streams.stream_reading import COARSEST, FINEST, StreamQuery
 from discreet.engines.engine import ARROW, Deadline, Engine
 from discreet.mechanisms import Gaussian
@@ -32,6 +31,7 @@ from discreet.plan.bounding import FULL
 from discreet.plan.calendar import beginnings
 from discreet.plan.expressions import Unit
 from discreet.plan.kinds import Kind
+from discreet.plan.public_facts import facts_of
 from discreet.plan.query import Aggregate, AggregateFunction, Query
 from discreet.plan.relations import JoinPublic, Scan, columns_of, nodes_of
 from discreet.plan.schema import PersonPeriod
@@ -67,8 +67,8 @@ class StreamOrder(PlannedOrder):
     until: dt.date
     max_periods: int
     max_rows: int
-    asked_for: Price
-    about: Neighbours
+    price: Price
+    neighbours: Neighbours
     grid_bits: int = COARSEST
     rho: Fraction | None = None
     """The price on the coarsest grid, for a finer one: so the grid does not change the price."""
@@ -102,19 +102,19 @@ class StreamOrder(PlannedOrder):
     @cached_property
     def counter(self) -> FactorizedCount:
         """The mechanism: one stream of vectors, one number a group and aggregate."""
-        weight, cost = self.reading.sensitivity, self.asked_for
+        weight, cost = self.reading.sensitivity, self.price
         price = {"epsilon": cost.epsilon, "delta": cost.delta}
         return FactorizedCount(
             **(price if self.rho is None else {"rho": self.rho}),
             horizon=len(self.calendar),
-            sensitivity=weight if self.about is Neighbours.ADD_REMOVE else 2 * weight,
+            sensitivity=weight if self.neighbours is Neighbours.ADD_REMOVE else 2 * weight,
             steps_per_unit=self.reading.max_periods,
-            neighbours=self.about,
+            neighbours=self.neighbours,
         )
 
     @property
     def guarantees(self) -> tuple[Charged, ...]:
-        """That of all periods together."""
+        """The guarantee of all periods together."""
         return (self.counter.guarantee,)
 
     def on_finest_grid(self) -> "StreamOrder":
@@ -134,14 +134,9 @@ class StreamOrder(PlannedOrder):
     def charge(self, measure: Measure) -> Charge:
         """The cost of all periods; an account that counts epsilons pays the (epsilon, delta)."""
         if measure == EPSILON:
-            epsilon, delta = self.asked_for.epsilon, self.asked_for.delta
-            return Charge(epsilon, delta, measure=measure, neighbours=self.about)
+            epsilon, delta = self.price.epsilon, self.price.delta
+            return Charge(epsilon, delta, measure=measure, neighbours=self.neighbours)
         return price(self.counter.guarantee, measure)
-
-    @property
-    def neighbours(self) -> Neighbours:
-        """Neighbour relation of the guarantee."""
-        return self.about
 
     @property
     def tables(self) -> frozenset[str]:
@@ -159,9 +154,7 @@ class StreamOrder(PlannedOrder):
             "until": self.until.isoformat(),
             "max_periods": self.max_periods,
             "max_rows": self.max_rows,
-            "epsilon": str(self.asked_for.epsilon),
-            "delta": str(self.asked_for.delta),
-            "neighbours": self.about.value,
+            **price_facts(self.price, self.neighbours),
         }
         return json.dumps(said, sort_keys=True)
 
@@ -180,7 +173,7 @@ class StreamOrder(PlannedOrder):
             "periods": periods,
             "groups": self.query.group_count,
             **first,
-            "new_question_each_period_epsilon": float(self.asked_for.epsilon * periods),
+            "new_question_each_period_epsilon": float(self.price.epsilon * periods),
             **({"columns": columns} if more else {}),
         }
         bound = f"{counted(reading.max_periods, every)} with {counted(reading.max_rows, 'row')}"
@@ -199,11 +192,11 @@ class StreamOrder(PlannedOrder):
             )
         each = facts["new_question_each_period_epsilon"]
         text += f"; for this epsilon each, it would cost epsilon {each:,g} in all"
-        return OrderExplanation(self.asked_for, self.about, text, facts)
+        return OrderExplanation(self.price, self.neighbours, text, facts)
 
     def _errors(self, place: int) -> dict[str, float]:
         """Half-widths of one aggregate, beside those of a single release and of many."""
-        unit, reading, cost = self.reading.units[place], self.reading, self.asked_for
+        unit, reading, cost = self.reading.units[place], self.reading, self.price
         # All that one person weighs in all periods, if it were one release of all aggregates: in
         # whole rows for a count alone, else in the steps of its noise.
         most = reading.max_periods * self.counter.sensitivity
@@ -220,9 +213,9 @@ class StreamOrder(PlannedOrder):
             "new_question_each_period": round(once * math.sqrt(len(self.calendar)), 1),
         }
 
-    def seconds(self, bound: Callable[[Query], Work]) -> float:
-        """How long reading all rows takes at most."""
-        return bound(self.query).seconds
+    def work(self, bound: Callable[[Query], Work]) -> Work:
+        """Upper bound on the work of reading all rows."""
+        return bound(self.query)
 
     def measure(self, engine: Engine, until: Deadline | None) -> bytes:
         """Empty: each period is a step of the charge."""
@@ -265,7 +258,7 @@ class StreamOrder(PlannedOrder):
             pa.table(columns),
             widths,
             dict.fromkeys(widths, "exact"),
-            self.asked_for,
+            self.price,
             counter.guarantee,
             (Cost("all periods", "Gaussian", counter.guarantee),),
             (

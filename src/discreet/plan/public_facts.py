@@ -1,0 +1,354 @@
+"""Public facts about a question that its answer carries: who is protected, what was clamped."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from discreet.errors import InputError
+from discreet.plan.expressions import Call, Case, Cast, Column, Expression, Function, IsIn, Literal
+from discreet.plan.expressions import Truncate as Truncated
+from discreet.plan.keylists import few
+from discreet.plan.kinds import Kind, Range, Type, Value
+from discreet.plan.query import (
+    Aggregate,
+    AggregateFunction,
+    Query,
+    groupings,
+    level_of,
+    questions_in,
+)
+from discreet.plan.reads import mentions, reads
+from discreet.plan.relations import (
+    FilterRows,
+    JoinPerson,
+    MatchPerson,
+    Project,
+    Relation,
+    Scan,
+    columns_of,
+    join_caps,
+    nodes_of,
+)
+from discreet.plan.released_tables import sources_of
+from discreet.plan.row_counts import held_counts
+from discreet.plan.schema import EachRow, KeyPath, Person, PersonPeriod, Table
+from discreet.plan.schema_text import range_words
+from discreet.plan.sensitivity import conjuncts
+from discreet.plan.statistics import behind
+from discreet.plan.typing import infer
+
+PICKED = (
+    "Rows are picked by noisy numbers: the fewer are shown, the wider their intervals, so that in"
+    " an average answer no more than 5 in 100 of them miss"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PublicFacts:
+    """Facts about a question that readers of its answer need.
+
+    `unit` says in words whom one unit of protection is, `keys` which shown columns are keys,
+    `clamped` which columns were held to which range, `remarks` what else was done.
+    """
+
+    unit: str
+    by_row: bool
+    keys: tuple[str, ...]
+    clamped: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
+
+
+def facts_of(query: Query, missing: Sequence[str] | None = None) -> PublicFacts:
+    """The facts of a query; nothing but the query and its schema is read.
+
+    `missing` is what is `left_out` of it, where that is at hand.
+    """
+    parts = questions_in(query)
+    picks_rows, keys = picks(query), None
+    if query.then is not None:
+        sources = sources_of(query.then, parts)
+        picks_rows = bool(sources[""])
+        keys = [name for name in query.then.columns if not sources[name]]
+    said = left_out(query) if missing is None else missing
+    return PublicFacts(
+        _unit(query.tables),
+        query.is_by_row,
+        tuple(_shown_keys(query) if keys is None else keys),
+        tuple(_clamped(query)),
+        (*said, *([PICKED] if picks_rows else []), *_extremes(parts)),
+    )
+
+
+def _shown_keys(query: Query) -> list[str]:
+    if not query.outputs:  # all keys and aggregates are shown as they are
+        return [key.name for key in query.keys]
+    keys = {*(key.name for key in query.keys), *groupings(query)}
+    return [out.name for out in query.outputs if mentions(out.expression) <= keys]
+
+
+def _unit(tables: Sequence[Table]) -> str:
+    if isinstance(tables[0].unit, EachRow):
+        names = " or ".join(table.name for table in tables)
+        return f"one row of {names}, and nobody's other rows"
+    if isinstance(tables[0].unit, PersonPeriod):
+        return tables[0].unit.words(tables[0].name)
+    owners = " and ".join(dict.fromkeys(_owner(table) for table in tables))
+    return f"one person with all of their rows, as {owners} tells people apart"
+
+
+def _owner(table: Table) -> str:
+    match table.unit:
+        case Person(column):
+            return f"{table.name}.{column}"
+        case KeyPath(column, target, key):
+            return f"{table.name}.{column} by way of {target}.{key}"
+        case PersonPeriod():
+            return table.unit.words(table.name)
+        case EachRow():
+            return f"each row of {table.name}"
+
+
+def _clamped(query: Query) -> list[str]:
+    found = []
+    for table, column in reads(query):
+        of = table.columns[column]
+        if of.range is not None:
+            found.append(f"{table.name}.{column} to {range_words(of.range, of.kind)}")
+    return found
+
+
+def left_out(query: Query) -> list[str]:
+    """Rows that do not count, told where the answer differs from the question for it."""
+    parts = questions_in(query)
+    said = (
+        one
+        for part in parts
+        for one in (*_join_caps(part), *_counted_rows(part), *_held(part), *missing_rows(part))
+    )
+    return list(dict.fromkeys(said))
+
+
+def _held(query: Query) -> list[str]:
+    """Notes on columns clamped to bounds which the owner did not state."""
+    held = list(clamped_columns(query.relation))
+    used = {column for _, column in reads(query)} if held else set()
+    return [
+        f"{name} is held between {low} and {high}; intervals do not allow for what that cuts off"
+        for name, low, high in held
+        if name in used
+    ]
+
+
+def _counted_rows(query: Query) -> list[str]:
+    """Notes on counts and sums of one person's rows that the limits clamp."""
+    return [
+        f"{name} counts at most {int(of.high):,} {'row' if of.high == 1 else 'rows'} of one person,"
+        " as the limits state"
+        if type(of) is Range
+        else f"{name} of one person is held to {range_words(of, Kind.REAL)}, as the limits state"
+        for name, of in held_counts(query).items()
+    ]
+
+
+def _join_caps(query: Query) -> list[str]:
+    """A note that joins keep a public number of rows a person, for questions with joins."""
+    nodes, _ = nodes_of(query.relation)
+    joins = [node for node in nodes if isinstance(node, JoinPerson | MatchPerson)]
+    caps = [cap for node in joins for cap in join_caps(node) if cap]
+    if not caps:
+        return []
+    return [
+        f"Of a person with more than {min(caps):,} rows, so many enter a join, chosen at random"
+    ]
+
+
+def _extremes(parts: Sequence[Query]) -> list[str]:
+    return [
+        f"{a.name} is the {float(100 * level_of(a)):g} % quantile: the one person at the very "
+        f"{'bottom' if a.measure is AggregateFunction.MIN else 'top'} cannot be shown"
+        for one in parts
+        for a in one.aggregates
+        if a.measure in {AggregateFunction.MIN, AggregateFunction.MAX}
+    ]
+
+
+# --- rows that noise picks ------------------------------------------------------------------------
+
+
+def picks(query: Query) -> bool:
+    """Whether which rows are shown depends on noise."""
+    deciding = picking(query)
+    return bool(deciding and behind(query, deciding))
+
+
+def picking(query: Query) -> list[Expression]:
+    """The expressions that decide which rows are shown."""
+    having = [] if query.having is None else [query.having]
+    cut = query.limit is not None or query.offset > 0
+    return having + ([order.expression for order in query.order] if cut else [])
+
+
+# --- values held between two constants, in a form that is recognised again ------------------------
+
+
+def clamp(value: Expression, kind: Kind, low: Value, high: Value) -> Expression:
+    """A value moved to the nearest of two ends; NULL stays NULL.
+
+    Why: LEAST and GREATEST pass over NULL, which would become the lower end.
+    """
+    held = Call(Function.GREATEST, (value, Literal(low, kind)))
+    held = Call(Function.LEAST, (held, Literal(high, kind)))
+    return Case(((Call(Function.IS_NULL, (value,)), Literal(None, kind)),), held)
+
+
+def clamped_columns(relation: Relation) -> Iterator[tuple[str, Value, Value]]:
+    """The stored columns that `clamp` holds between ends, and the ends."""
+    nodes, _ = nodes_of(relation)
+    for node in nodes:
+        if isinstance(node, Project) and isinstance(node.input, Scan):
+            for one in node.columns:
+                match one.expression:
+                    case Case(
+                        (_,),
+                        Call(
+                            Function.LEAST,
+                            (
+                                Call(Function.GREATEST, (Column(name), Literal(low))),
+                                Literal(high),
+                            ),
+                        ),
+                    ) if name == one.name:
+                        yield name, low, high
+
+
+# --- rows that are in no group of an answer, and the question that counts them --------------------
+
+MOST = 5000
+"""Groups that are written into a question about what is outside of them."""
+
+OUTSIDE = "outside"
+"""The column that tells how many people there are."""
+
+
+def missing_rows(query: Query) -> list[str]:
+    """Rows that public facts leave in no group: NULL keys, or unlisted ones."""
+    said = [f"where {name} is {words}" for name, words in incomplete_keys(query).items()]
+    return [f"Rows are in no group {', or '.join(said)}"] if said else []
+
+
+def incomplete_keys(query: Query) -> dict[str, str]:
+    """The public keys whose lists rows may be outside of, and what such rows have instead.
+
+    A condition `key IN (...)` that names listed values alone leaves no row outside.
+    """
+    scope, found = columns_of(query.relation), dict[str, str]()
+    for key, of in zip(query.keys, query.key_types, strict=True):
+        if of.keys is None or _is_filtered(query.relation, key.expression, of.keys):
+            continue
+        null = of.nullable and None not in of.keys
+        other = is_declared(key.expression, scope)
+        words = ["NULL"] * null + [f"none of its {len(of.keys):,} keys"] * other
+        found |= {key.name: " or ".join(words)} if words else {}
+    return found
+
+
+def _is_filtered(relation: Relation, key: Expression, keys: Sequence[Value]) -> bool:
+    """Whether the conditions on all rows let a key be one of the listed values alone."""
+    while isinstance(relation, FilterRows):
+        for one in conjuncts(relation.predicate):
+            if isinstance(one, IsIn) and one.operand == key:
+                return {literal.value for literal in one.values} <= {*keys}
+        relation = relation.input
+    return False
+
+
+def is_declared(expression: Expression, scope: Mapping[str, Type]) -> bool:
+    """Whether the keys of an expression are somebody's list, which rows may be outside of.
+
+    Truth values, bounded numbers and the texts of a CASE are all listed, whatever a row holds.
+    """
+    match expression:
+        case Column(name):
+            of = scope[name]
+            every = few(of.range, of.kind, nullable=False)
+            complete = every is not None and {*every} <= {*(of.keys or ())}
+            return of.keys is not None and of.kind is not Kind.BOOLEAN and not complete
+        case Case(branches, otherwise):
+            return any(is_declared(one, scope) for one in (*(v for _, v in branches), otherwise))
+        case Call(_, arguments):
+            boolean = infer(expression, scope).kind is Kind.BOOLEAN
+            return not boolean and any(is_declared(one, scope) for one in arguments)
+        case Cast(operand, _) | Truncated(operand, _):
+            return is_declared(operand, scope)
+    return False
+
+
+def count_outside(query: Query, found: Sequence[Sequence[Value]] | None = None) -> Query:
+    """The question how many people have a row in none of the groups; of rows, where each counts.
+
+    `found` are the groups that an answer told, for questions whose groups are not public.
+    """
+    types = query.key_types
+    if not types or query.also:
+        raise InputError(
+            "rows outside the groups of a question that has none, or several answers",
+            why="all rows are in the one group, or each answer has groups of its own",
+            fix="ask about one question with GROUP BY",
+        )
+    keys = [key.expression for key in query.keys]
+    if all(of.keys is not None for of in types):
+        lists = [of.keys or () for of in types]
+        inside = [_among(*one) for one in zip(keys, lists, types, strict=True)]
+        condition = _joined(Function.AND, inside)
+    elif found is None:
+        raise InputError(
+            "the groups of this question are not public",
+            why="people outside are those in none of the groups that an answer told",
+            fix="ask the question first, and pass its answer as shown=answer",
+        )
+    else:
+        _check_few(len(found))
+        rows = [
+            [_among(*one) for one in zip(keys, _singles(row), types, strict=True)] for row in found
+        ]
+        each = [_joined(Function.AND, row) for row in rows]
+        condition = _joined(Function.OR, each or [_FALSE])
+    outside = FilterRows(query.relation, Call(Function.NOT, (condition,)))
+    by_row = query.is_by_row
+    measure = AggregateFunction.COUNT if by_row else AggregateFunction.COUNT_PEOPLE
+    return Query(outside, (), (Aggregate(OUTSIDE, measure),), limits=query.limits)
+
+
+_FALSE = Literal(value=False, kind=Kind.BOOLEAN)
+
+
+def _singles(row: Sequence[Value]) -> list[tuple[Value]]:
+    return [(value,) for value in row]
+
+
+def _among(key: Expression, values: Sequence[Value], of: Type) -> Expression:
+    """Whether a key is one of some values, NULL among them or not: never NULL itself."""
+    _check_few(len(values))
+    known = tuple(Literal(_as(v, of.kind), of.kind) for v in values if v is not None)
+    parts: list[Expression] = []
+    if known:
+        parts.append(Call(Function.COALESCE, (IsIn(key, known), _FALSE)))
+    if None in values:
+        parts.append(Call(Function.IS_NULL, (key,)))
+    return _joined(Function.OR, parts)
+
+
+def _as(value: Value, kind: Kind) -> Value:
+    return float(value) if kind is Kind.REAL and isinstance(value, int) else value
+
+
+def _joined(function: Function, parts: Sequence[Expression]) -> Expression:
+    return parts[0] if len(parts) == 1 else Call(function, tuple(parts))
+
+
+def _check_few(count: int) -> None:
+    if count > MOST:
+        raise InputError(
+            f"{count:,} groups are named to ask about people outside of them",
+            why=f"a question names {MOST:,} at most",
+            fix="group by a coarser key",
+        )
