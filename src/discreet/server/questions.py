@@ -127,6 +127,11 @@ def pending(sequence: int) -> JSONResponse:
     return JSONResponse(Pending(id=sequence).model_dump(), 202, place)
 
 
+def is_small(release: BaseRelease) -> bool:
+    """Whether a release can be told from memory, whatever its format."""
+    return isinstance(release, Release) and release.table.nbytes <= LARGE // 8
+
+
 def tell(
     release: BaseRelease,
     filed: ChargedOrder,

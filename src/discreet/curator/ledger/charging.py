@@ -53,14 +53,17 @@ def charge(transaction: Transaction, cache: AccountCache, order: Order, turn: Tu
         if outcome is None or outcome.kind != "failed":  # nobody pays for an error
             _share(transaction, cache, order, found)
         return _receive(transaction, found, turn)
-    check_failures(transaction, order)
+    [(failed,)] = transaction.read(*failures_of(order))
+    check_failures(failed, order)
     touched = cache.touched(order.dataset, order.analyst)
-    entry, _ = _debit(transaction, cache, order, touched, "charged", order.to_dict())
+    entry, debits = _debit(transaction, cache, order, touched, "charged", order.to_dict())
     made = (entry.sequence, order.request, order.question, turn.worker, turn.now)
     columns = "sequence, request, question, worker, claimed, analyst, dataset"
     transaction.insert(f"charges ({columns})", (*made, order.analyst, order.dataset))
     cache.keep(StoredCharge(*made, None, None, None, None, digest(entry.text), entry.text))
-    return Receipt(entry.sequence, order, State.CHARGED)
+    taken = {key: (int(units), int(delta)) for key, (units, delta) in debits.items()}
+    filed = ChargedOrder(entry.sequence, entry.time, order, taken, None)
+    return Receipt(entry.sequence, order, State.CHARGED, filed=filed)
 
 
 def keep(transaction: Transaction, receipt: Receipt, measured: bytes) -> Receipt:
@@ -317,13 +320,12 @@ def failures_of(order: Order) -> Statement:
     return sql, (order.analyst, order.dataset)
 
 
-def check_failures(transaction: Transaction, order: Order) -> None:
-    """Refuse questions of an analyst too many of whose questions have failed.
+def check_failures(failed: int, order: Order) -> None:
+    """Refuse questions of an analyst so many of whose questions have failed.
 
     Why: whether a question fails may depend on data. It happens seldom by itself; whoever makes it
     happen learns a little each time, until an owner has looked.
     """
-    [(failed,)] = transaction.read(*failures_of(order))
     if failed >= MOST_FAILURES:
         raise AccessError(
             f"{failed} questions of {order.analyst} about {order.dataset} failed",

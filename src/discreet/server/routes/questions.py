@@ -20,7 +20,14 @@ from discreet.server.app_state import app_state_of
 from discreet.server.error_replies import missing
 from discreet.server.permissions import Asker, Caller
 from discreet.server.question_models import TELLS, QuestionBody
-from discreet.server.questions import asking_of, async_session_of, pending, tell, tell_public
+from discreet.server.questions import (
+    asking_of,
+    async_session_of,
+    is_small,
+    pending,
+    tell,
+    tell_public,
+)
 from discreet.server.sending import LARGE, few_at_a_time
 
 router = APIRouter(tags=["questions"])
@@ -169,8 +176,12 @@ def _told(
     *,
     stored: bytes | None = None,
 ) -> Response:
-    filed = None if release is None else receipt.filed or window.find(receipt.sequence)
-    if release is None or filed is None:  # and the ledger, which may be stuck, is not asked
+    if release is None:  # and the ledger, which may be stuck, is not asked
+        return pending(receipt.sequence)
+    filed = receipt.filed
+    if filed is None or not (filed.answered or is_small(release)):  # the ledger knows its size
+        filed = window.find(receipt.sequence)
+    if filed is None:
         return pending(receipt.sequence)
     new, filed = receipt.state is State.CHARGED, window.seen(filed, offer.asked)
     return tell(release, filed, caller, accept, charged=new, share=offer.share, stored=stored)
