@@ -73,7 +73,7 @@ _SWEEP = 300
 """Looks between those for files that a crash left."""
 
 _PARTS = (
-    *(health, access, public, questions, orders, online, releases, saved, budgets),
+    *(questions, health, access, public, orders, online, releases, saved, budgets),
     *(uploads, datasets, parts, people, grants, ledger, dossier, campaigns, lab, lab_chapters),
 )
 

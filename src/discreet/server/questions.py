@@ -160,11 +160,11 @@ def tell(
     if not isinstance(release, Release):
         told = {"kind": order.kind, "budget_share": share}
         return JSONResponse({**facts, **told, **_order_facts(release)})
-    release = replace(release, share=share)
     facts["sql"] = order.asked
     if release.table.nbytes > LARGE:
-        return send_file(partial(write_json, release, facts), "application/json")
-    return JSONResponse({**facts, **release.json_facts()})
+        large = replace(release, share=share)
+        return send_file(partial(write_json, large, facts), "application/json")
+    return JSONResponse({**facts, **release.json_facts(), "budget_share": share})
 
 
 def tell_public(release: Release, text: str, caller: Caller, accept: str | None) -> Response:

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -298,7 +298,7 @@ def _stands(found: StoredCharge, unfinished: State) -> Receipt:
     if digest(found.body) != found.hash:
         raise damaged(f"the text of entry {found.sequence} was changed")
     outcome = None if found.outcome is None else Entry.read(found.outcome)
-    filed = ChargedOrder.of(Entry.read(found.body), outcome)
+    filed = _filed(found.body, found.outcome)
     order = filed.order
     if filed.failed:
         return Receipt(found.sequence, order, State.FAILED)
@@ -309,6 +309,12 @@ def _stands(found: StoredCharge, unfinished: State) -> Receipt:
         return Receipt(found.sequence, order, unfinished)
     measured = _genuine(found.measured, Entry.read(found.measuring), "measurement")
     return Receipt(found.sequence, order, unfinished, measured=measured)
+
+
+@lru_cache(128)
+def _filed(body: str, outcome: str | None) -> ChargedOrder:
+    """A charge by the texts of its entries; whoever asks the same again need not read them anew."""
+    return ChargedOrder.of(Entry.read(body), None if outcome is None else Entry.read(outcome))
 
 
 # --- failures -------------------------------------------------------------------------------------
