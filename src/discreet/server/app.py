@@ -3,6 +3,7 @@
 logs -> host check -> authentication -> body limits -> waits -> ticks (time) -> handler
 """
 
+import sys
 import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
@@ -71,6 +72,9 @@ _LOOK = 2.0
 
 _SWEEP = 300
 """Looks between those for files that a crash left."""
+
+_SWITCH = 0.001
+"""Seconds that a thread may keep the interpreter while others wait, the one with sockets too."""
 
 _PARTS = (
     *(questions, health, access, public, orders, online, releases, saved, budgets),
@@ -162,6 +166,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[dict[str, float]]:
     recovery = threading.Thread(target=_recover, args=(app_state, stopping), daemon=True)
     recovery.start()
     threading.Thread(target=_look_around, args=(app_state, stopping), daemon=True).start()
+    sys.setswitchinterval(_SWITCH)
     settings = app_state.settings
     listener: PostgresListener | None = app.state.postgres
     if listener is not None:

@@ -47,18 +47,6 @@ class Caller:
         """Whether a dataset is within the caller's scope."""
         return self.datasets is None or dataset in self.datasets
 
-    def check_scope(self, dataset: str) -> None:
-        """Refuse a dataset that the caller's token is not for, whether it exists or not."""
-        if not self.may_see(dataset):
-            raise HttpError(
-                403,
-                AccessError(
-                    f"this token is not for {dataset}",
-                    why="a token is made for some datasets",
-                    fix="ask the owner for a token that names it",
-                ),
-            )
-
 
 @dataclass(frozen=True, slots=True)
 class Allowed:

@@ -127,11 +127,6 @@ def pending(sequence: int) -> JSONResponse:
     return JSONResponse(Pending(id=sequence).model_dump(), 202, place)
 
 
-def is_small(release: BaseRelease) -> bool:
-    """Whether a release can be told from memory, whatever its format."""
-    return isinstance(release, Release) and release.table.nbytes <= LARGE // 8
-
-
 def tell(
     release: BaseRelease,
     filed: ChargedOrder,
@@ -160,10 +155,13 @@ def tell(
     if not isinstance(release, Release):
         told = {"kind": order.kind, "budget_share": share}
         return JSONResponse({**facts, **told, **_order_facts(release)})
-    facts["sql"] = order.asked
+    return _tell_table(release, {**facts, "sql": order.asked}, share)
+
+
+def _tell_table(release: Release, facts: dict[str, Any], share: float | None) -> Response:
     if release.table.nbytes > LARGE:
-        large = replace(release, share=share)
-        return send_file(partial(write_json, large, facts), "application/json")
+        told = replace(release, share=share)
+        return send_file(partial(write_json, told, facts), "application/json")
     return JSONResponse({**facts, **release.json_facts(), "budget_share": share})
 
 
@@ -173,9 +171,7 @@ def tell_public(release: Release, text: str, caller: Caller, accept: str | None)
         return Response(release.to_bytes(), media_type=release.media_type)
     facts: dict[str, Any] = {"id": 0, "time": datetime.now(UTC).isoformat(timespec="seconds")}
     facts |= {"analyst": caller.name, "dataset": "", "sql": text, "charged": False}
-    if release.table.nbytes > LARGE:
-        return send_file(partial(write_json, release, facts), "application/json")
-    return JSONResponse({**facts, **release.json_facts()})
+    return _tell_table(release, facts, None)
 
 
 def _order_facts(release: BaseRelease) -> dict[str, Any]:

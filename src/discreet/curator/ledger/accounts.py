@@ -188,8 +188,7 @@ class Account:
     @property
     def limit(self) -> Charge | None:
         """The cap as an amount, None where there is none."""
-        about = self.measure, self.neighbours, self.stated
-        return None if self.cap is None else _amount(self.cap, *about)
+        return None if self.cap is None else self._charge(*self.cap, self.stated)
 
     @property
     def filter(self) -> Filter | None:
@@ -199,7 +198,7 @@ class Account:
     @property
     def total(self) -> Charge:
         """The amount spent."""
-        return _amount(self.spent, self.measure, self.neighbours)
+        return self._charge(*self.spent)
 
     @property
     def left(self) -> Charge | None:
@@ -247,7 +246,7 @@ class Account:
             return replace(self, spent=spent)
         assert self.filter is not None  # noqa: S101 - narrowing: it has a cap
         try:
-            self.filter.charge(_amount(cost, self.measure, self.neighbours))
+            self.filter.charge(self._charge(*cost))
         except BudgetError as refused:
             raise self._refusal(refused, cost) from None
         raise InvariantBroken(
@@ -278,6 +277,12 @@ class Account:
         typed = None if stated is None else read_stated(stated)
         about = MEASURES[measure], Neighbours(neighbours)
         return Account(Holder.read(key), *about, caps, total, typed, entry)
+
+    def _charge(
+        self, units: int, delta_units: int, stated: tuple[Fraction, Fraction] | None = None
+    ) -> Charge:
+        amounts, about = (Fraction(units, UNITS), Fraction(delta_units, UNITS)), self.neighbours
+        return Charge(*amounts, measure=self.measure, neighbours=about, stated=stated)
 
     def _refusal(self, refused: BudgetError, cost: tuple[int, int]) -> BudgetError:
         assert self.cap is not None  # noqa: S101 - narrowing: it refused
@@ -311,18 +316,8 @@ def budget_share(touched: Iterable[Account], prices: Iterable[Charge]) -> float 
 @lru_cache(maxsize=4096)
 def _guard(measure: Measure, neighbours: Neighbours, cap: tuple[int, int]) -> Filter:
     """The filter of a cap, of which nothing is spent."""
-    return Filter(_amount(cap, measure, neighbours))
-
-
-@lru_cache(maxsize=4096)
-def _amount(
-    units: tuple[int, int],
-    measure: Measure,
-    neighbours: Neighbours,
-    stated: tuple[Fraction, Fraction] | None = None,
-) -> Charge:
-    amounts = (Fraction(one, UNITS) for one in units)
-    return Charge(*amounts, measure=measure, neighbours=neighbours, stated=stated)
+    amounts = (Fraction(units, UNITS) for units in cap)
+    return Filter(Charge(*amounts, measure=measure, neighbours=neighbours))
 
 
 def read_holder(value: object) -> Holder:

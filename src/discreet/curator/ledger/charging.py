@@ -90,11 +90,17 @@ def fail(transaction: Transaction, receipt: Receipt) -> Receipt:
     """
     found = _charged(transaction, receipt)
     if found.outcome is None and found.measuring is None:
-        entry = transaction.append("failed", receipt.order.analyst, {"charge": receipt.sequence})
-        sql = "UPDATE charges SET released = ?, failed = 1 WHERE sequence = ?"
-        transaction.update(sql, (entry.sequence, receipt.sequence))
-        return replace(receipt, state=State.FAILED)
+        return _give_up(transaction, receipt, receipt.order.analyst, 1)
     return _stands(found, State.CHARGED)
+
+
+def _give_up(
+    transaction: Transaction, receipt: Receipt, by: str, failed: int, **more: bool
+) -> Receipt:
+    entry = transaction.append("failed", by, {"charge": receipt.sequence, **more})
+    sql = "UPDATE charges SET released = ?, failed = ? WHERE sequence = ?"
+    transaction.update(sql, (entry.sequence, failed, receipt.sequence))
+    return replace(receipt, state=State.FAILED)
 
 
 def cancel(transaction: Transaction, receipt: Receipt, *, by: str, for_all: bool) -> Receipt:
@@ -109,11 +115,7 @@ def cancel(transaction: Transaction, receipt: Receipt, *, by: str, for_all: bool
     if found.outcome is None and found.measuring is None:
         if not for_all and _shares(transaction, receipt.sequence):
             return _stands(found, State.PENDING)
-        facts = {"charge": receipt.sequence, "cancelled": True}
-        entry = transaction.append("failed", by, facts)
-        sql = "UPDATE charges SET released = ?, failed = 2 WHERE sequence = ?"
-        transaction.update(sql, (entry.sequence, receipt.sequence))
-        return replace(receipt, state=State.FAILED)
+        return _give_up(transaction, receipt, by, 2, cancelled=True)
     return _stands(found, State.CHARGED)
 
 
@@ -320,10 +322,12 @@ def _filed(body: str, outcome: str | None) -> ChargedOrder:
 # --- failures -------------------------------------------------------------------------------------
 
 
+_FAILURES: Final = "SELECT count(*) FROM charges WHERE failed = 1 AND analyst = ? AND dataset = ?"
+
+
 def failures_of(order: Order) -> Statement:
     """The keys that `charge` reads about an analyst's failed questions."""
-    sql = "SELECT count(*) FROM charges WHERE failed = 1 AND analyst = ? AND dataset = ?"
-    return sql, (order.analyst, order.dataset)
+    return _FAILURES, (order.analyst, order.dataset)
 
 
 def check_failures(failed: int, order: Order) -> None:
@@ -342,8 +346,7 @@ def check_failures(failed: int, order: Order) -> None:
 
 def readmit(transaction: Transaction, analyst: str, dataset: str, *, by: str, reason: str) -> int:
     """Count the failures of an analyst's questions from 0 again; how many there were."""
-    sql = "SELECT count(*) FROM charges WHERE failed = 1 AND analyst = ? AND dataset = ?"
-    [(failed,)] = transaction.read(sql, (analyst, dataset))
+    [(failed,)] = transaction.read(_FAILURES, (analyst, dataset))
     facts = {"analyst": analyst, "dataset": dataset, "failures": failed, "reason": reason}
     transaction.append("readmitted", by, facts)
     if failed:
