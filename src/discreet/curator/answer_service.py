@@ -285,9 +285,8 @@ class AnswerService:
         self._check_version(receipt, planned)
         if planned is not self._plans.get(receipt.sequence):
             _check_planned(receipt, planned)
-        if self._ledger.failed((receipt.sequence,)):  # it was cancelled while it waited
-            return replace(receipt, state=State.FAILED)
-        self._ledger.check_failures(receipt.order)
+        if not self._ledger.may_measure(receipt.sequence, receipt.order):
+            return replace(receipt, state=State.FAILED)  # it was cancelled while it waited
         engine = self._open(receipt, planned)
         seconds = planned.seconds(self._data_store.bound_work)
         admitted: PersonAccounts | None = None

@@ -6,6 +6,7 @@ For noise X with P(k) proportional to q^|k|, q = e^(-1/scale): P(X >= m) = q^m/(
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from functools import lru_cache
 
 from discreet.privacy.numerics.rounding import Interval
 from discreet.rationals import Real, proper_share
@@ -36,6 +37,7 @@ def tail_steps(scale: Fraction, probability: Fraction) -> int:
     return first_whole(lambda m: upper_tail(scale, m).hi <= Interval.of(probability).lo, guess)
 
 
+@lru_cache(256)
 def half_width(scale: Fraction, probability: Fraction) -> int:
     """The smallest w >= 0 for which surely P(|X| > w) <= probability.
 

@@ -42,6 +42,10 @@ class AccessStore:
         self.now = clock
         self.revoked: Callable[[str], float | None] = lambda _: None
         """When a token was revoked by what another record says: an old file may not know."""
+        self.recent: dict[bytes, tuple[int, Any]] = {}
+        """What was found lately, by whom and at which `version`: see `tokens.recall`."""
+        self._watching = threading.Lock()
+        self._watch: sqlite3.Connection | None = None
         self._lock = threading.Lock()
         try:
             self._connection = sqlite3.connect(
@@ -53,6 +57,9 @@ class AccessStore:
             self._prepare()
             if path is not None:
                 path.chmod(0o600)
+                self._watch = sqlite3.connect(
+                    path, isolation_level=None, timeout=0, check_same_thread=False
+                )
         except (sqlite3.Error, OSError, UnicodeError) as wrong:
             raise failure(wrong) from None
 
@@ -60,6 +67,22 @@ class AccessStore:
         """Rows as they stand now."""
         with self._lock, _refusing():
             return self._connection.execute(sql, values).fetchall()
+
+    def version(self) -> int | None:
+        """A number that every write changes, by whichever process; None where it is not at once.
+
+        It waits for nobody and reads no page: the thread that has the sockets may ask.
+        """
+        if self._watch is None or not self._watching.acquire(blocking=False):
+            return None
+        try:
+            [(number,)] = self._watch.execute("PRAGMA data_version").fetchall()
+        except sqlite3.Error:
+            return None
+        else:
+            return int(number)
+        finally:
+            self._watching.release()
 
     @contextmanager
     def write(self) -> Iterator[sqlite3.Connection]:
@@ -75,8 +98,10 @@ class AccessStore:
 
     def close(self) -> None:
         """Let go of the file."""
-        with self._lock:
+        with self._lock, self._watching:
             self._connection.close()
+            if self._watch is not None:
+                self._watch.close()
 
     def _prepare(self) -> None:
         [(found,)] = self._connection.execute("PRAGMA application_id").fetchall()

@@ -77,7 +77,7 @@ _SWITCH = 0.001
 """Seconds that a thread may keep the interpreter while others wait, the one with sockets too."""
 
 _PARTS = (
-    *(health, access, public, questions, orders, online, releases, saved, budgets),
+    *(questions, health, access, public, orders, online, releases, saved, budgets),
     *(uploads, datasets, parts, people, grants, ledger, dossier, campaigns, lab, lab_chapters),
 )
 

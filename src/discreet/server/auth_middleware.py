@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from discreet.errors import DiscreetError, InputError
 from discreet.server.app_state import AppState
 from discreet.server.error_replies import HttpError, missing, refusal, reply
-from discreet.server.permissions import SAFE, Allowed, check_origin, guard_of, identify
+from discreet.server.permissions import SAFE, Allowed, check_origin, guard_of, identify, recall
 from discreet.server.rate_limits import address
 
 _THREADS: Final = 8
@@ -100,15 +100,17 @@ class AuthMiddleware:
             check_origin(headers)
         if self._threads is None:
             self._threads = anyio.CapacityLimiter(_THREADS)
+        caller = recall(headers, app_state.access)
         try:
-            caller = await anyio.to_thread.run_sync(
-                identify,
-                headers,
-                method,
-                app_state.access,
-                app_state.settings,
-                limiter=self._threads,
-            )
+            if caller is None:
+                caller = await anyio.to_thread.run_sync(
+                    identify,
+                    headers,
+                    method,
+                    app_state.access,
+                    app_state.settings,
+                    limiter=self._threads,
+                )
         except HttpError:
             self._limits.addresses.check(client)
             raise

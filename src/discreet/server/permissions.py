@@ -6,7 +6,7 @@ the request; a handler that says nothing is not served at all.
 """
 
 import hmac
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Final, TypeAlias
 
@@ -46,18 +46,6 @@ class Caller:
     def may_see(self, dataset: str) -> bool:
         """Whether a dataset is within the caller's scope."""
         return self.datasets is None or dataset in self.datasets
-
-    def check_scope(self, dataset: str) -> None:
-        """Refuse a dataset that the caller's token is not for, whether it exists or not."""
-        if not self.may_see(dataset):
-            raise HttpError(
-                403,
-                AccessError(
-                    f"this token is not for {dataset}",
-                    why="a token is made for some datasets",
-                    fix="ask the owner for a token that names it",
-                ),
-            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +119,7 @@ def identify(headers: Headers, method: str, store: AccessStore, settings: Settin
     """The caller of a request; Refusal 401 without a token, 403 for a forged request."""
     sent = headers.getlist("authorization")
     if sent:
-        token = _by_header(sent, store)
+        token = _by_header(sent, store, tokens.find)
         if token is None:
             raise unknown()
         return caller_of(token)
@@ -144,6 +132,12 @@ def identify(headers: Headers, method: str, store: AccessStore, settings: Settin
     return caller_of(found, cookie)
 
 
+def recall(headers: Headers, store: AccessStore) -> Caller | None:
+    """The caller of a request by a token that was found lately; None says nothing."""
+    token = _by_header(headers.getlist("authorization"), store, tokens.recall)
+    return None if token is None else caller_of(token)
+
+
 def caller_of(token: Token, cookie: str = "") -> Caller:
     """The caller with this token."""
     return Caller(
@@ -151,12 +145,14 @@ def caller_of(token: Token, cookie: str = "") -> Caller:
     )
 
 
-def _by_header(sent: Sequence[str], store: AccessStore) -> Token | None:
+def _by_header(
+    sent: Sequence[str], store: AccessStore, find: Callable[[AccessStore, str], Token | None]
+) -> Token | None:
     """The token of exactly one Authorization header."""
-    scheme, _, text = sent[0].partition(" ")
-    if len(sent) > 1 or scheme.lower() != "bearer" or len(text) > _LONGEST:
+    scheme, _, text = sent[0].partition(" ") if len(sent) == 1 else ("", "", "")
+    if scheme.lower() != "bearer" or len(text) > _LONGEST:
         return None
-    return tokens.find(store, text.strip())
+    return find(store, text.strip())
 
 
 def session_cookie(headers: Headers) -> str | None:

@@ -155,11 +155,14 @@ def tell(
     if not isinstance(release, Release):
         told = {"kind": order.kind, "budget_share": share}
         return JSONResponse({**facts, **told, **_order_facts(release)})
-    release = replace(release, share=share)
-    facts["sql"] = order.asked
+    return _tell_table(release, {**facts, "sql": order.asked}, share)
+
+
+def _tell_table(release: Release, facts: dict[str, Any], share: float | None) -> Response:
     if release.table.nbytes > LARGE:
-        return send_file(partial(write_json, release, facts), "application/json")
-    return JSONResponse({**facts, **release.json_facts()})
+        told = replace(release, share=share)
+        return send_file(partial(write_json, told, facts), "application/json")
+    return JSONResponse({**facts, **release.json_facts(), "budget_share": share})
 
 
 def tell_public(release: Release, text: str, caller: Caller, accept: str | None) -> Response:
@@ -168,9 +171,7 @@ def tell_public(release: Release, text: str, caller: Caller, accept: str | None)
         return Response(release.to_bytes(), media_type=release.media_type)
     facts: dict[str, Any] = {"id": 0, "time": datetime.now(UTC).isoformat(timespec="seconds")}
     facts |= {"analyst": caller.name, "dataset": "", "sql": text, "charged": False}
-    if release.table.nbytes > LARGE:
-        return send_file(partial(write_json, release, facts), "application/json")
-    return JSONResponse({**facts, **release.json_facts()})
+    return _tell_table(release, facts, None)
 
 
 def _order_facts(release: BaseRelease) -> dict[str, Any]:

@@ -10,7 +10,6 @@ from discreet.server.access import AccessStore
 from discreet.server.auth_middleware import route_accesses
 from discreet.server.error_replies import HttpError
 from discreet.server.permissions import (
-    Caller,
     Owner,
     allowed,
     anyone,
@@ -147,16 +146,6 @@ def test_names_are_read_without_their_port():
     assert [host_name(one) for one in ("", ":", "A:1", "[::1]", "a:b:1")] == [
         *("", "", "a", "[::1]", "a:b"),
     ]
-
-
-def test_a_scope_covers_what_it_names():
-    scoped = Caller("ann", "analyst", frozenset({"visits"}))
-
-    scoped.check_scope("visits")
-    with pytest.raises(HttpError) as refused:
-        scoped.check_scope("salaries")
-    assert refused.value.status == 403
-    Caller("olga", "owner", None).check_scope("anything")
 
 
 def test_a_handler_that_does_not_say_who_is_allowed_is_not_served():

@@ -192,3 +192,63 @@ def test_another_programs_file_is_left_alone(tmp_path):
 def test_a_folder_that_is_not_there_is_an_error_of_ours(tmp_path):
     with pytest.raises(LedgerError):
         AccessStore(tmp_path / "nowhere" / "access.sqlite")
+
+
+@pytest.fixture
+def two_workers(tmp_path):
+    """The token store as two workers have it open."""
+    stores = [AccessStore(tmp_path / "access.sqlite") for _ in range(2)]
+    yield stores
+    for one in stores:
+        one.close()
+
+
+def test_a_token_that_was_found_is_recalled_without_being_looked_up(two_workers):
+    store, _ = two_workers
+    made = tokens.issue(store, "ann", "analyst")
+    assert tokens.recall(store, made.text) is None
+
+    found = tokens.find(store, made.text)
+
+    with store.write():  # whoever waits for it would wait for ever
+        assert tokens.recall(store, made.text) == found
+    assert tokens.recall(store, made.text + "x") is None
+
+
+@pytest.mark.parametrize("revoking", [0, 1])
+def test_a_revoked_token_is_not_recalled_by_any_worker(two_workers, revoking):
+    made = tokens.issue(two_workers[0], "ann", "analyst")
+    assert all(tokens.find(one, made.text) for one in two_workers)
+    assert all(tokens.recall(one, made.text) for one in two_workers)
+
+    tokens.revoke(two_workers[revoking], made.token.id)
+
+    assert [tokens.recall(one, made.text) for one in two_workers] == [None, None]
+    assert [tokens.find(one, made.text) for one in two_workers] == [None, None]
+
+
+def test_a_token_is_not_recalled_after_its_end_or_a_revocation_in_the_ledger(tmp_path):
+    now = [0.0]
+    store = AccessStore(tmp_path / "access.sqlite", clock=lambda: now[0])
+    made = tokens.issue(store, "ann", "analyst", days=1)
+    found = tokens.find(store, made.text)
+    assert found is not None
+    assert tokens.recall(store, made.text) == found
+
+    store.revoked = {made.token.id: 1.0}.get
+    assert tokens.recall(store, made.text) is None
+
+    store.revoked = lambda _: None
+    now[0] = 1.0 * tokens.DAY
+    assert tokens.recall(store, made.text) is None
+
+
+def test_nothing_is_recalled_from_a_file_that_cannot_be_read(two_workers):
+    store, _ = two_workers
+    made = tokens.issue(store, "ann", "analyst")
+    assert tokens.find(store, made.text)
+
+    store._watch.close()
+
+    assert store.version() is None
+    assert tokens.recall(store, made.text) is None

@@ -21,6 +21,7 @@ from discreet.mechanisms import KeySelection
 from discreet.plan.bounding import ContributionBounds
 from discreet.plan.kinds import Kind, Value
 from discreet.plan.query import Query
+from discreet.plan.remembered import remember
 from discreet.plan.statistics import Distinct, Ranks
 
 SLICE = 1 << 17
@@ -171,6 +172,8 @@ def _columns(
 
 def _combined(domains: list[pa.ChunkedArray], sizes: list[int], groups: int) -> dict[str, pa.Array]:
     """Every combination of values, the last key changing fastest."""
+    if len(domains) == 1:
+        return {"k0": domains[0].combine_chunks()}
     keys = {}
     places = np.arange(groups, dtype=np.int64)
     for i, domain in enumerate(domains):
@@ -180,6 +183,7 @@ def _combined(domains: list[pa.ChunkedArray], sizes: list[int], groups: int) -> 
     return keys
 
 
+@remember(16)  # by identity: a table's public keys are one value, whoever asks
 def _domain(values: tuple[Value, ...], kind: Kind) -> pa.Table:
     return pa.table(
         {"c": pa.array(np.arange(len(values), dtype=np.int64)), "k": pa.array(values, ARROW[kind])}

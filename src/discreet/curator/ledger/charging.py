@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -53,14 +53,17 @@ def charge(transaction: Transaction, cache: AccountCache, order: Order, turn: Tu
         if outcome is None or outcome.kind != "failed":  # nobody pays for an error
             _share(transaction, cache, order, found)
         return _receive(transaction, found, turn)
-    check_failures(transaction, order)
+    [(failed,)] = transaction.read(*failures_of(order))
+    check_failures(failed, order)
     touched = cache.touched(order.dataset, order.analyst)
-    entry, _ = _debit(transaction, cache, order, touched, "charged", order.to_dict())
+    entry, debits = _debit(transaction, cache, order, touched, "charged", order.to_dict())
     made = (entry.sequence, order.request, order.question, turn.worker, turn.now)
     columns = "sequence, request, question, worker, claimed, analyst, dataset"
     transaction.insert(f"charges ({columns})", (*made, order.analyst, order.dataset))
     cache.keep(StoredCharge(*made, None, None, None, None, digest(entry.text), entry.text))
-    return Receipt(entry.sequence, order, State.CHARGED)
+    taken = {key: (int(units), int(delta)) for key, (units, delta) in debits.items()}
+    filed = ChargedOrder(entry.sequence, entry.time, order, taken, None)
+    return Receipt(entry.sequence, order, State.CHARGED, filed=filed)
 
 
 def keep(transaction: Transaction, receipt: Receipt, measured: bytes) -> Receipt:
@@ -87,11 +90,17 @@ def fail(transaction: Transaction, receipt: Receipt) -> Receipt:
     """
     found = _charged(transaction, receipt)
     if found.outcome is None and found.measuring is None:
-        entry = transaction.append("failed", receipt.order.analyst, {"charge": receipt.sequence})
-        sql = "UPDATE charges SET released = ?, failed = 1 WHERE sequence = ?"
-        transaction.update(sql, (entry.sequence, receipt.sequence))
-        return replace(receipt, state=State.FAILED)
+        return _give_up(transaction, receipt, receipt.order.analyst, 1)
     return _stands(found, State.CHARGED)
+
+
+def _give_up(
+    transaction: Transaction, receipt: Receipt, by: str, failed: int, **more: bool
+) -> Receipt:
+    entry = transaction.append("failed", by, {"charge": receipt.sequence, **more})
+    sql = "UPDATE charges SET released = ?, failed = ? WHERE sequence = ?"
+    transaction.update(sql, (entry.sequence, failed, receipt.sequence))
+    return replace(receipt, state=State.FAILED)
 
 
 def cancel(transaction: Transaction, receipt: Receipt, *, by: str, for_all: bool) -> Receipt:
@@ -106,11 +115,7 @@ def cancel(transaction: Transaction, receipt: Receipt, *, by: str, for_all: bool
     if found.outcome is None and found.measuring is None:
         if not for_all and _shares(transaction, receipt.sequence):
             return _stands(found, State.PENDING)
-        facts = {"charge": receipt.sequence, "cancelled": True}
-        entry = transaction.append("failed", by, facts)
-        sql = "UPDATE charges SET released = ?, failed = 2 WHERE sequence = ?"
-        transaction.update(sql, (entry.sequence, receipt.sequence))
-        return replace(receipt, state=State.FAILED)
+        return _give_up(transaction, receipt, by, 2, cancelled=True)
     return _stands(found, State.CHARGED)
 
 
@@ -295,7 +300,7 @@ def _stands(found: StoredCharge, unfinished: State) -> Receipt:
     if digest(found.body) != found.hash:
         raise damaged(f"the text of entry {found.sequence} was changed")
     outcome = None if found.outcome is None else Entry.read(found.outcome)
-    filed = ChargedOrder.of(Entry.read(found.body), outcome)
+    filed = _filed(found.body, found.outcome)
     order = filed.order
     if filed.failed:
         return Receipt(found.sequence, order, State.FAILED)
@@ -308,22 +313,29 @@ def _stands(found: StoredCharge, unfinished: State) -> Receipt:
     return Receipt(found.sequence, order, unfinished, measured=measured)
 
 
+@lru_cache(128)
+def _filed(body: str, outcome: str | None) -> ChargedOrder:
+    """A charge by the texts of its entries; whoever asks the same again need not read them anew."""
+    return ChargedOrder.of(Entry.read(body), None if outcome is None else Entry.read(outcome))
+
+
 # --- failures -------------------------------------------------------------------------------------
+
+
+_FAILURES: Final = "SELECT count(*) FROM charges WHERE failed = 1 AND analyst = ? AND dataset = ?"
 
 
 def failures_of(order: Order) -> Statement:
     """The keys that `charge` reads about an analyst's failed questions."""
-    sql = "SELECT count(*) FROM charges WHERE failed = 1 AND analyst = ? AND dataset = ?"
-    return sql, (order.analyst, order.dataset)
+    return _FAILURES, (order.analyst, order.dataset)
 
 
-def check_failures(transaction: Transaction, order: Order) -> None:
-    """Refuse questions of an analyst too many of whose questions have failed.
+def check_failures(failed: int, order: Order) -> None:
+    """Refuse questions of an analyst so many of whose questions have failed.
 
     Why: whether a question fails may depend on data. It happens seldom by itself; whoever makes it
     happen learns a little each time, until an owner has looked.
     """
-    [(failed,)] = transaction.read(*failures_of(order))
     if failed >= MOST_FAILURES:
         raise AccessError(
             f"{failed} questions of {order.analyst} about {order.dataset} failed",
@@ -334,8 +346,7 @@ def check_failures(transaction: Transaction, order: Order) -> None:
 
 def readmit(transaction: Transaction, analyst: str, dataset: str, *, by: str, reason: str) -> int:
     """Count the failures of an analyst's questions from 0 again; how many there were."""
-    sql = "SELECT count(*) FROM charges WHERE failed = 1 AND analyst = ? AND dataset = ?"
-    [(failed,)] = transaction.read(sql, (analyst, dataset))
+    [(failed,)] = transaction.read(_FAILURES, (analyst, dataset))
     facts = {"analyst": analyst, "dataset": dataset, "failures": failed, "reason": reason}
     transaction.append("readmitted", by, facts)
     if failed:

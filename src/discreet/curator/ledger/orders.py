@@ -155,7 +155,7 @@ class Receipt:
 
     `sequence` is its entry. `order` is the order that was charged, by whoever asked first.
     `measured` are the noisy measurements, once they are stored and until there is an answer.
-    `filed` is all that the ledger says of a charge, where its answer was found with it.
+    `filed` is all that the ledger says of a charge, where it was made now or has its answer.
     """
 
     sequence: int

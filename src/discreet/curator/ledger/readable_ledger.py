@@ -183,9 +183,17 @@ class ReadableLedger:
             return ()
         return self._read(lambda page: tuple(one for (one,) in page.read(sql, sequences)))
 
-    def check_failures(self, order: Order) -> None:
-        """Refuse to read data for an analyst too many of whose questions have failed by now."""
-        self._read(lambda page: charging.check_failures(page, order))
+    def may_measure(self, sequence: int, order: Order) -> bool:
+        """Whether a charge is neither failed nor cancelled by now.
+
+        AccessError where too many questions of its analyst have failed meanwhile.
+        """
+        counted, about = charging.failures_of(order)
+        sql = f"SELECT failed, ({counted}) FROM charges WHERE sequence = ?"  # noqa: S608 - constants
+        [(over, failed)] = self._store.snapshot(lambda run: run(sql, (*about, sequence)))
+        if not over:
+            charging.check_failures(failed, order)
+        return not over
 
     def steps(self, charge: int, *, after: int = 0) -> tuple[bytes, ...]:
         """The stored steps of a charge, in order, those that follow number `after`."""

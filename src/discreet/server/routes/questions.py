@@ -169,8 +169,13 @@ def _told(
     *,
     stored: bytes | None = None,
 ) -> Response:
-    filed = None if release is None else receipt.filed or window.find(receipt.sequence)
-    if release is None or filed is None:  # and the ledger, which may be stuck, is not asked
+    if release is None:  # and the ledger, which may be stuck, is not asked
+        return pending(receipt.sequence)
+    filed = receipt.filed
+    small = isinstance(release, Release) and release.table.nbytes <= LARGE // 8
+    if filed is None or not (filed.answered or small):  # the ledger knows its size
+        filed = window.find(receipt.sequence)
+    if filed is None:
         return pending(receipt.sequence)
     new, filed = receipt.state is State.CHARGED, window.seen(filed, offer.asked)
     return tell(release, filed, caller, accept, charged=new, share=offer.share, stored=stored)
