@@ -43,11 +43,8 @@ class RowNorm:
     @property
     def bounds(self) -> tuple[int, ...]:
         """The limits as the engine compares them: it holds l2 squared."""
-        return (
-            LADDER
-            if self.noise_kind is NoiseKind.LAPLACE
-            else tuple(step * step for step in LADDER)
-        )
+        power = 1 if self.noise_kind is NoiseKind.LAPLACE else 2
+        return tuple(step**power for step in LADDER)
 
     def noise(self, limits: Floats) -> Floats:
         """How noise grows with the limit."""

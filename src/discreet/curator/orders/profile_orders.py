@@ -295,7 +295,12 @@ class UnpricedProfile(UnpricedOrder[ProfileOrder]):
         """Decide how it is measured: with Laplace noise where an account adds epsilons."""
         price = within_reason(Price(self.epsilon, delta_for(self.delta, at.touched)))
         pure = NoiseKind.GAUSSIAN not in noise_kinds_for(at.touched, price.delta)
-        return ProfileOrder.of(self.table, price, at.neighbours, pure=pure)
+        planned = ProfileOrder.of(self.table, price, at.neighbours, pure=pure)
+        _ = (
+            planned.noise(1, 1).sigma,
+            planned.noise(LADDER[-1]).sigma,
+        )  # or it is refused
+        return planned
 
 
 class ProfileKind(OrderKind):
