@@ -49,9 +49,8 @@ def _visible(text: str) -> str:
 
 
 def _skeleton(text: str) -> str:
-    text = _DOTTED.sub("", text)
     for form in ("NFC", "NFD"):  # the table has letters with their accents, and accents
-        text = unicodedata.normalize(form, text.translate(_prototypes()))
+        text = unicodedata.normalize(form, _DOTTED.sub("", text).translate(_prototypes()))
     return unicodedata.normalize("NFKC", text.translate(_prototypes()))
 
 
