@@ -16,6 +16,7 @@ from clinic_curator import BUDGET, BY_CITY, COUNT, add_visits
 from discreet.answer.execute.noisy_measurements import pack
 from discreet.answer.measurement_plan import MeasurementPlan
 from discreet.answer.present.release import Release
+from discreet.curator.orders.order_kinds import KINDS
 from discreet.curator.pricing import Terms
 from discreet.errors import DiscreetError, EngineError, LedgerError
 from order_specs import ORDERS, add_dated, costing
@@ -31,7 +32,7 @@ CHECKS = (
 )
 SOME = 9
 """Every ninth of the functions that run after a charge raises, once each."""
-SLOWLY_PRICED = {"fit", "training"}
+SLOWLY_PRICED = {"training"}
 FEW = 4
 """Functions that raise after the charge of an order of another kind; under `audit` all of them."""
 
@@ -198,6 +199,10 @@ def test_an_exception_after_the_charge_of_any_order_looks_the_same_on_neighbours
     check_order(kind, FEW)
 
 
+def test_an_exception_is_raised_in_orders_of_every_kind():
+    assert {*ORDERS, "query"} == set(KINDS)
+
+
 @pytest.mark.audit
 @pytest.mark.parametrize("kind", ORDERS)
 def test_an_exception_at_every_step_of_any_order_looks_the_same_on_neighbours(kind):
@@ -259,6 +264,35 @@ def test_a_derived_number_past_2_to_53_has_an_error_bar():
     assert release.half_widths["big"][0].as_py() > 2**53
 
 
+def lose(folder, stored):
+    """Delete what a ledger has stored of measurements or releases, past its own guards."""
+    with closing(sqlite3.connect(folder / "ledger.sqlite")) as file, file:
+        for change in ("update", "delete"):
+            file.execute(f"DROP TRIGGER IF EXISTS {stored}_{change}")
+        file.execute(f"DELETE FROM {stored}")  # noqa: S608 - one of two names
+
+
+@pytest.mark.parametrize("kind", ["profile", "workload"])
+@pytest.mark.parametrize("step", ["measurements", "releases"])
+def test_what_is_lost_of_another_order_is_refused_too(tmp_path, monkeypatch, kind, step):
+    def fail(*_):
+        raise Injected
+
+    with dp.Curator(tmp_path / "c") as curator:
+        add_dated(curator, NEIGHBOURS[0], BUDGET)
+        planned = curator._local.offer_order(kind, ORDERS[kind], None).planned
+        with monkeypatch.context() as patch:
+            if step == "measurements":
+                patch.setattr(type(planned), "present", fail)
+                with pytest.raises(DiscreetError):
+                    curator.order(kind, ORDERS[kind])
+            else:
+                curator.order(kind, ORDERS[kind])
+        lose(tmp_path / "c", step)
+        with pytest.raises(LedgerError, match="is lost"):
+            curator.order(kind, ORDERS[kind])
+
+
 @pytest.mark.parametrize("step", ["measurements", "releases"])
 def test_what_is_lost_is_refused_and_not_drawn_again(tmp_path, monkeypatch, step):
     def fail(*_):
@@ -273,10 +307,7 @@ def test_what_is_lost_is_refused_and_not_drawn_again(tmp_path, monkeypatch, step
             else:
                 curator.sql(COUNT, epsilon=0.1)
         charge = curator.window(None).newest()[0].sequence
-        with closing(sqlite3.connect(tmp_path / "c" / "ledger.sqlite")) as file, file:
-            for change in ("UPDATE", "DELETE"):
-                file.execute(f"DROP TRIGGER IF EXISTS {step}_{change.lower()}")
-            file.execute(f"DELETE FROM {step}")  # noqa: S608 - one of two names
+        lose(tmp_path / "c", step)
         for ask in (
             lambda: curator.sql(COUNT, epsilon=0.1),
             lambda: curator.sql(COUNT, epsilon=0.1, analyst="bob"),

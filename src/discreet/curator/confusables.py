@@ -10,6 +10,7 @@ _BLANK: Final = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2065\u2800\u3164\ufe00-\ufe0f\uffa0"
     "\ufff0-\ufff8\U000e0000-\U000e0fff]"
 )
+_DOTTED: Final = re.compile("(?<=[ij\u0131\u0456\u0458])\u0307")  # a dot on a letter that has one
 _MARK: Final = "\u200e"  # the package sets right-to-left characters between two of these
 
 
@@ -49,7 +50,7 @@ def _visible(text: str) -> str:
 
 def _skeleton(text: str) -> str:
     for form in ("NFC", "NFD"):  # the table has letters with their accents, and accents
-        text = unicodedata.normalize(form, text.translate(_prototypes()))
+        text = unicodedata.normalize(form, _DOTTED.sub("", text).translate(_prototypes()))
     return unicodedata.normalize("NFKC", text.translate(_prototypes()))
 
 

@@ -143,7 +143,7 @@ def share_text(share: float, error: float) -> str:
 SURE = 5.0
 """Noise scales from which on a bucket beside those that are seen is seen too."""
 
-_GAP = 1.5
+GAP = 1.5
 """Noise scales more for each factor of e between a bucket and those that are seen."""
 
 _WIDTHS = (1, 2, 4, 8, 16)
@@ -211,7 +211,7 @@ class ContributionHistogram:
         """
         end, sums = 0, [0.0, *(np.cumsum(self.people) / self.scale).tolist()]
         for at in range(1, len(self.steps)):
-            sure = SURE + _GAP * math.log(self.steps[at] / self.steps[end])
+            sure = SURE + GAP * math.log(self.steps[at] / self.steps[end])
             for width in _WIDTHS:
                 if width > 1 and at - width < end:
                     break
@@ -270,7 +270,8 @@ class ContributionHistogram:
 
     def _falling(self, end: int, left: float, less: float) -> Floats:
         """The share of those after the last bucket seen who are further out than `_FINE`."""
-        half, quarter = (self._before(self.steps[end] / part, end) for part in (2, 4))
+        lower = np.searchsorted(self.steps, [self.steps[end] / 2, self.steps[end] / 4])
+        half, quarter = np.minimum(lower, max(end - 1, 0)).tolist()
         slope = self._slope(half, end, left, less)
         bent = 0.0
         if quarter < half < end:
@@ -293,10 +294,6 @@ class ContributionHistogram:
     def _after(self, at: int, end: int) -> float:
         """People after one step up to another; of the first step all that it has."""
         return float(self.people[at + 1 if end else 0 : end + 1].sum())
-
-    def _before(self, step: float, end: int) -> int:
-        """The place of the first step that is no lower, before the end."""
-        return min(int(np.searchsorted(self.steps, step)), max(end - 1, 0))
 
 
 def noise_tail(t: float, width: int) -> float:

@@ -271,7 +271,9 @@ class UnpricedProfile(DraftOrder[ProfileOrder]):
         """Decide how it is measured: with Laplace noise where an account adds epsilons."""
         price = price_at(self.asked_price, at)
         pure = NoiseKind.GAUSSIAN not in noise_kinds_for(at.touched, price.delta)
-        return ProfileOrder.of(self.order.table, price, at.neighbours, pure=pure)
+        planned = ProfileOrder.of(self.order.table, price, at.neighbours, pure=pure)
+        _ = planned.noise(1, 1).sigma, planned.noise(LADDER[-1]).sigma  # too fine: refused here
+        return planned
 
 
 class ProfileKind(OrderKind):

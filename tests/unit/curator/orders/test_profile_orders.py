@@ -313,6 +313,7 @@ def test_it_reads_as_text_html_table_and_json(shared):
         ({"table": "people"}, "epsilon"),
         ({"table": "people", "epsilon": "many"}, "epsilon"),
         ({"table": ["people"], "epsilon": "1"}, "private table"),
+        ({"table": "people", "epsilon": "100000"}, "variance is too small"),
     ],
 )
 def test_what_cannot_be_profiled_is_refused_for_nothing(shared, order, wrong):
