@@ -151,7 +151,7 @@ class CensusOrder(PlannedOrder):
         """Cost, and the noise of each level before consistency."""
         noise = {name: round(one, 2) for name, one in self.deviations().items()}
         cells = {name: self.facts.cells(by) for name, by in self.facts.tables}
-        kept, _ = self.facts.query.statements(dialect)
+        kept = self.facts.query.statements(dialect)
         facts = {"noise": noise, "cells_per_unit": cells, "sql": [str(one) for one in kept]}
         shown = ", ".join(f"{name} {one:,.1f}" for name, one in noise.items())
         text = (

@@ -7,6 +7,7 @@ same numbers, under the same charge.
 """
 
 import os
+import secrets
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,13 +26,15 @@ from discreet.curator.orders.census.census_facts import COUNT
 from discreet.curator.orders.census.census_orders import CensusOrder, CensusRelease
 from discreet.curator.orders.census.census_parts import PartStore
 from discreet.curator.orders.census.census_reading import read_geography
+from discreet.curator.orders.census.census_workers import COLUMNS, PartNoise, noisy, noisy_above
 from discreet.curator.orders.planned_orders import PlannedOrder
 from discreet.curator.progress import tell
-from discreet.engines.engine import Engine
+from discreet.engines.engine import Engine, WorkerSession
 from discreet.errors import EngineError, InputError, InvariantBroken, LedgerError
-from discreet.noise.bits import metered
+from discreet.noise.bits import count_drawn, metered
 from discreet.plan.bounding import FULL
 from discreet.plan.statistics import Rows
+from discreet.sql.writer.dialect import Dialect
 from discreet.workload.domain import Attribute
 from discreet.workload.hierarchy import (
     Estimates,
@@ -43,7 +46,6 @@ from discreet.workload.hierarchy import (
     spread,
 )
 
-_ROOM: Final = 1 << 62
 _AT_ONCE: Final = 1 << 27
 """Counts of one table that are held at once, at most: about 13 GB."""
 
@@ -116,19 +118,34 @@ class CensusRun:
         if len(store) == self.parts:
             return
         self.order.check_spent()
-        query, dialect = self.order.facts.query, engine.dialect
-        ends = self.tree.leaf_ends
+        query, dialect, tree = self.order.facts.query, engine.dialect, self.tree
         with engine.snapshot() as session:
-            leaf = self.leaves.column(-1).combine_chunks() if self.tree.depth else None
+            workers = isinstance(session, WorkerSession) and tree.depth and session.has_workers()
+            leaf = self.leaves.column(-1).combine_chunks() if tree.depth else None
+            parents = np.repeat(np.arange(tree.sizes[-2]), self._families) if workers else None
             tell("reading rows", 0, 1)
-            query.prepare(session, dialect, leaf)
+            query.prepare(session, dialect, leaf, parents)
             tell("reading rows", 1, 1)
             for layout in self.layouts:
-                if layout.first + len(layout.chunks) + bool(self.tree.depth) <= len(store):
+                if layout.first + len(layout.chunks) + bool(tree.depth) <= len(store):
                     continue
-                cuts = [int(ends[end - 1]) for _, end in layout.chunks]
+                if workers and isinstance(session, WorkerSession):
+                    self._draw_in_workers(layout, session, dialect, store)
+                    continue
+                cuts = [int(tree.leaf_ends[end - 1]) for _, end in layout.chunks]
                 exact = query.counts(session, dialect, layout.by, cuts)
                 self._draw(layout, exact, store)
+
+    @property
+    def _families(self) -> Integers:
+        """How many leaves each unit above them has."""
+        return np.diff(np.append(0, self.tree.leaf_ends))
+
+    def _laws(self) -> tuple[tuple[Measurement, ...], tuple[Integers, ...]]:
+        """How levels above the leaves are measured, and what adds up to which of their units."""
+        depth = self.tree.depth
+        laws = tuple(self.order.measurement(level) for level in range(depth))
+        return laws, tuple(self.tree.children(level) for level in range(depth - 1))
 
     def _draw(self, layout: _Layout, exact: Iterator[Integers], store: PartStore) -> None:
         depth = self.tree.depth
@@ -140,15 +157,39 @@ class CensusRun:
                 begins = self.tree.first[depth - 1][start:end]
                 above.append(np.add.reduceat(counts, begins - begins[0], axis=0))
         if depth:
-            sums = [np.concatenate(above)]
-            for level in range(depth - 2, -1, -1):
-                sums.insert(0, np.add.reduceat(sums[0], self.tree.children(level), axis=0))
-            laws = [self.order.measurement(level) for level in range(depth)]
-            store.draw(
-                layout.parts.stop,
-                lambda: np.concatenate([noisy(*one) for one in zip(laws, sums, strict=True)]),
-            )
+            store.draw(layout.parts.stop, lambda: noisy_above(*self._laws(), np.concatenate(above)))
             tell("noise", layout.parts.stop + 1, self.parts)
+
+    def _draw_in_workers(
+        self, layout: _Layout, session: WorkerSession, dialect: Dialect, store: PartStore
+    ) -> None:
+        """The same parts, each drawn by the worker that holds its rows, stored in order."""
+        last, ends = layout.parts.stop, np.append(0, self.tree.leaf_ends)
+        missing = range(max(layout.first, len(store)), last + 1)
+        spans = [(n, a, b) for n, (a, b) in zip(layout.parts, layout.chunks, strict=True)]
+        sizes = {n: int(ends[b] - ends[a]) * layout.cells for n, a, b in spans}
+        sizes[last] = self.tree.sizes[-2] * layout.cells
+        told = [(p, n, ends[a]) for n, a, b in spans if n in missing for p in range(a, b)]
+        columns = np.array(told, dtype=np.int64).reshape(-1, 3).T
+        units = pa.table(dict(zip(("parent", "part", "first"), columns, strict=True)))
+        select = self.order.facts.query.parts(session, dialect, layout.by, units, last)
+        leaf, key = self.order.measurement(self.tree.depth), secrets.token_bytes(32)
+        work = PartNoise(key, leaf, *self._laws(), sizes, last, layout.cells)
+        made = session.map_parts(select, work, COLUMNS, missing)
+        for number, batch in zip(missing, made, strict=True):
+            [drawn], [counts] = (batch.column(name).to_pylist() for name in ("drawn", "counts"))
+            noise = np.frombuffer(counts, dtype="<i8")
+            if noise.size != (
+                sum(self.tree.sizes[:-1]) * layout.cells if number == last else sizes[number]
+            ):
+                raise InvariantBroken(
+                    f"part {number} of a release came back with another number of counts",
+                    why="a worker made it of other facts, and it was not stored",
+                    fix="report this as a fault",
+                )
+            count_drawn(drawn)
+            store.draw(number, lambda noise=noise: noise)  # type: ignore[misc]
+            tell("noise", number + 1, self.parts)
 
     # --- from here on, stored parts and public facts ---------------------------------------------
 
@@ -262,14 +303,6 @@ class CensusRun:
             )
         shown[COUNT] = pa.array(counts.reshape(-1))
         return pa.table(shown)
-
-
-def noisy(law: Measurement, exact: Integers) -> Integers:
-    """Exact weights with noise, in steps of the law; an improbable giant stays within 64 bits."""
-    [drawn] = law.release([exact.reshape(-1)])
-    if drawn.dtype == object:
-        drawn = np.clip(drawn, -_ROOM, _ROOM)
-    return drawn.astype(np.int64)
 
 
 def _fixed(order: CensusOrder, tree: Hierarchy, leaves: pa.Table) -> tuple[int, Integers] | None:
