@@ -23,6 +23,7 @@ from discreet.curator.canonical_json import canonical, digest
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.orders import Receipt, State
 from discreet.curator.orders.census.census_facts import COUNT
+from discreet.curator.orders.census.census_margins import GroupedCells, Margin
 from discreet.curator.orders.census.census_orders import CensusOrder, CensusRelease
 from discreet.curator.orders.census.census_parts import PartStore
 from discreet.curator.orders.census.census_reading import read_geography
@@ -94,6 +95,15 @@ class _Layout:
     def parts(self) -> range:
         """The numbers of its parts of leaves; the one of the levels above follows them."""
         return range(self.first, self.first + len(self.chunks))
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """A table to settle: the margin that it takes over, and smaller tables that take over its."""
+
+    layout: _Layout
+    margin: Margin | None
+    smaller: tuple[tuple[_Layout, Margin], ...]
 
 
 class CensusRun:
@@ -195,17 +205,40 @@ class CensusRun:
 
     def publish(self, store: PartStore, folder: Path) -> dict[tuple[str, str], Path]:
         """Write consistent tables, each whole or not at all."""
-        names = self.order.facts.level_names
-        files: dict[tuple[str, str], Path] = {}
-        for at, layout in enumerate(self.layouts):
-            paths = [folder / f"{layout.name}-{level}.parquet" for level in names]
-            files |= {(layout.name, n): path for n, path in zip(names, paths, strict=True)}
-            upper = self._upper(layout, store)
-            for level, counts in enumerate(upper):
-                self._write(paths[level], layout, level, iter([(0, counts)]))
-            self._write(paths[-1], layout, self.tree.depth, self._leaves(layout, store, upper))
-            tell("tables", at + 1, len(self.layouts))
+        names, by_name = self.order.facts.level_names, {one.name: one for one in self.layouts}
+        files = {
+            (name, level): folder / f"{name}-{level}.parquet" for name in by_name for level in names
+        }
+        jobs = self._jobs(by_name, files)
+        for at, job in enumerate(jobs):
+            name, upper = job.layout.name, self._upper(job, store)
+            for level, counts in zip(names, upper, strict=False):
+                self._write(files[name, level], job.layout, names.index(level), iter([(0, counts)]))
+            leaves = self._leaves(job, store, upper)
+            self._write(files[name, names[-1]], job.layout, self.tree.depth, leaves)
+            tell("tables", at + 1, len(jobs))
         return files
+
+    def _jobs(self, by_name: dict[str, _Layout], files: dict[tuple[str, str], Path]) -> list[_Job]:
+        """How each table agrees with others, in the order in which they are settled."""
+        margins, links = {}, self.order.links()
+        for link in links:
+            if link.other is not None:
+                ours, theirs = (
+                    GroupedCells(
+                        {c.name: c.size for c in self._columns(by_name[name])}, link.shared
+                    )
+                    for name in (link.name, link.other)
+                )
+                paths = [files[link.other, level] for level in self.order.facts.level_names]
+                margins[link.name] = Margin(ours, theirs, paths)
+        found = []
+        for link in links:
+            layout = by_name[link.name]
+            after = [by_name[one.name] for one in links if one.other == link.name]
+            smaller = [(one, margins[one.name]) for one in after if one.cells <= layout.cells]
+            found.append(_Job(layout, margins.get(link.name), tuple(smaller)))
+        return found
 
     def _estimates(self, level: int, steps: Integers, cells: int) -> Estimates:
         """Noisy counts in rows, and their variance."""
@@ -213,15 +246,22 @@ class CensusRun:
         values = steps.reshape(-1, cells).astype(np.float64) * (law.step / FULL)
         return Estimates(values, np.full(len(values), law.view(Rows(None)).variance))
 
-    def _upper(self, layout: _Layout, store: PartStore) -> list[Integers]:
-        """Final counts of all levels above the leaves."""
+    def _noisy_leaves(self, layout: _Layout, store: PartStore, start: int, end: int) -> Estimates:
+        """Noisy counts of the leaves of some units just above them."""
+        ends, pieces = np.append(0, self.tree.leaf_ends), []
+        for number, (a, b) in zip(layout.parts, layout.chunks, strict=True):
+            if a < end and start < b:
+                low, high = ends[max(a, start)] - ends[a], ends[min(b, end)] - ends[a]
+                pieces.append(store.read(number).reshape(-1, layout.cells)[low:high])
+        return self._estimates(self.tree.depth, np.concatenate(pieces), layout.cells)
+
+    def _best(self, layout: _Layout, store: PartStore) -> list[Estimates]:
+        """Best estimates of all levels above the leaves, from the counts of one table."""
         tree, depth = self.tree, self.tree.depth
-        if not depth:
-            return []
         starts = tree.first[depth - 1]
         added = [
-            self._estimates(depth, store.read(n), layout.cells).added_up(starts[a:b] - starts[a])
-            for n, (a, b) in zip(layout.parts, layout.chunks, strict=True)
+            self._noisy_leaves(layout, store, a, b).added_up(starts[a:b] - starts[a])
+            for a, b in layout.chunks
         ]
         below = Estimates(
             np.concatenate([one.values for one in added]),
@@ -231,10 +271,24 @@ class CensusRun:
             store.read(layout.parts.stop), np.cumsum(np.array(tree.sizes[:-2]) * layout.cells)
         )
         measured = [self._estimates(k, one, layout.cells) for k, one in enumerate(stored)]
-        best = gather(tree, measured, below)
-        found = self._fixed_levels(best)
+        return gather(tree, measured, below)
+
+    def _upper(self, job: _Job, store: PartStore) -> list[Integers]:
+        """Final counts of all levels above the leaves; a margin has public totals in it."""
+        tree, depth, margin = self.tree, self.tree.depth, job.margin
+        if not depth:
+            return []
+        best = self._best(job.layout, store)
+        for layout, smaller in job.smaller:
+            both = zip(best, self._best(layout, store), strict=True)
+            best = [smaller.improve(*one) for one in both]
+        found = self._fixed_levels(best) if margin is None else [margin.top(best[0])]
         for level in range(len(found), depth):
-            found.append(settle(best[level], tree.children(level - 1), found[-1]))
+            given = best[level], tree.children(level - 1), found[-1]
+            if margin is None:
+                found.append(settle(*given))
+            else:
+                found.append(margin.settle(*given, margin.level(level)))
         return found
 
     def _fixed_levels(self, best: Sequence[Estimates]) -> list[Integers]:
@@ -249,17 +303,24 @@ class CensusRun:
         return found
 
     def _leaves(
-        self, layout: _Layout, store: PartStore, upper: Sequence[Integers]
+        self, job: _Job, store: PartStore, upper: Sequence[Integers]
     ) -> Iterator[tuple[int, Integers]]:
         """Final counts of leaves, part by part, each with the place of its first leaf."""
-        depth = self.tree.depth
+        depth, layout, margin = self.tree.depth, job.layout, job.margin
+        ends = np.append(0, self.tree.leaf_ends)
+        leaves = [int(ends[b] - ends[a]) for a, b in layout.chunks]
+        margins = iter(()) if margin is None else margin.leaves(leaves)
         for number, (start, end) in zip(layout.parts, layout.chunks, strict=True):
-            measured = self._estimates(depth, store.read(number), layout.cells)
+            measured = self._noisy_leaves(layout, store, start, end)
+            for other, smaller in job.smaller:
+                measured = smaller.improve(measured, self._noisy_leaves(other, store, start, end))
             if not depth:
-                yield 0, settle_totals(measured.values, self.totals and self.totals[1])
+                yield 0, margin.top(measured) if margin else self._fixed_levels([measured])[0]
                 return
             first = self.tree.first[depth - 1][start:end]
-            yield int(first[0]), settle(measured, first - first[0], upper[-1][start:end])
+            given = measured, first - first[0], upper[-1][start:end]
+            whole = margin.settle(*given, next(margins)) if margin else settle(*given)
+            yield int(first[0]), whole
             tell("consistency", number + 1, self.parts)
 
     def _write(
