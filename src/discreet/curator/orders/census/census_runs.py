@@ -111,7 +111,7 @@ class CensusRun:
 
     def __init__(self, order: CensusOrder, tree: Hierarchy, leaves: pa.Table) -> None:
         self.order, self.tree, self.leaves = order, tree, leaves
-        self.totals = _fixed(order, tree, leaves)
+        self.totals, self.ends = _fixed(order, tree, leaves), np.append(0, tree.leaf_ends)
         facts, layouts, first = order.facts, [], 0
         for name, by in facts.tables:
             cells = facts.cells(by)
@@ -132,7 +132,8 @@ class CensusRun:
         with engine.snapshot() as session:
             workers = isinstance(session, WorkerSession) and tree.depth and session.has_workers()
             leaf = self.leaves.column(-1).combine_chunks() if tree.depth else None
-            parents = np.repeat(np.arange(tree.sizes[-2]), self._families) if workers else None
+            units = np.arange(len(self.ends) - 1)
+            parents = np.repeat(units, np.diff(self.ends)) if workers else None
             tell("reading rows", 0, 1)
             query.prepare(session, dialect, leaf, parents)
             tell("reading rows", 1, 1)
@@ -142,14 +143,9 @@ class CensusRun:
                 if workers and isinstance(session, WorkerSession):
                     self._draw_in_workers(layout, session, dialect, store)
                     continue
-                cuts = [int(tree.leaf_ends[end - 1]) for _, end in layout.chunks]
+                cuts = [int(self.ends[end]) for _, end in layout.chunks]
                 exact = query.counts(session, dialect, layout.by, cuts)
                 self._draw(layout, exact, store)
-
-    @property
-    def _families(self) -> Integers:
-        """How many leaves each unit above them has."""
-        return np.diff(np.append(0, self.tree.leaf_ends))
 
     def _laws(self) -> tuple[tuple[Measurement, ...], tuple[Integers, ...]]:
         """How levels above the leaves are measured, and what adds up to which of their units."""
@@ -174,7 +170,7 @@ class CensusRun:
         self, layout: _Layout, session: WorkerSession, dialect: Dialect, store: PartStore
     ) -> None:
         """The same parts, each drawn by the worker that holds its rows, stored in order."""
-        last, ends = layout.parts.stop, np.append(0, self.tree.leaf_ends)
+        last, ends = layout.parts.stop, self.ends
         missing = range(max(layout.first, len(store)), last + 1)
         spans = [(n, a, b) for n, (a, b) in zip(layout.parts, layout.chunks, strict=True)]
         sizes = {n: int(ends[b] - ends[a]) * layout.cells for n, a, b in spans}
@@ -224,12 +220,9 @@ class CensusRun:
         margins, links = {}, self.order.links()
         for link in links:
             if link.other is not None:
-                ours, theirs = (
-                    GroupedCells(
-                        {c.name: c.size for c in self._columns(by_name[name])}, link.shared
-                    )
-                    for name in (link.name, link.other)
-                )
+                both = [self._columns(by_name[name]) for name in (link.name, link.other)]
+                sizes = [{column.name: column.size for column in one} for one in both]
+                ours, theirs = (GroupedCells(one, link.shared) for one in sizes)
                 paths = [files[link.other, level] for level in self.order.facts.level_names]
                 margins[link.name] = Margin(ours, theirs, paths)
         found = []
@@ -248,7 +241,7 @@ class CensusRun:
 
     def _noisy_leaves(self, layout: _Layout, store: PartStore, start: int, end: int) -> Estimates:
         """Noisy counts of the leaves of some units just above them."""
-        ends, pieces = np.append(0, self.tree.leaf_ends), []
+        ends, pieces = self.ends, []
         for number, (a, b) in zip(layout.parts, layout.chunks, strict=True):
             if a < end and start < b:
                 low, high = ends[max(a, start)] - ends[a], ends[min(b, end)] - ends[a]
@@ -285,10 +278,7 @@ class CensusRun:
         found = self._fixed_levels(best) if margin is None else [margin.top(best[0])]
         for level in range(len(found), depth):
             given = best[level], tree.children(level - 1), found[-1]
-            if margin is None:
-                found.append(settle(*given))
-            else:
-                found.append(margin.settle(*given, margin.level(level)))
+            found.append(margin.settle(*given, margin.level(level)) if margin else settle(*given))
         return found
 
     def _fixed_levels(self, best: Sequence[Estimates]) -> list[Integers]:
@@ -307,8 +297,7 @@ class CensusRun:
     ) -> Iterator[tuple[int, Integers]]:
         """Final counts of leaves, part by part, each with the place of its first leaf."""
         depth, layout, margin = self.tree.depth, job.layout, job.margin
-        ends = np.append(0, self.tree.leaf_ends)
-        leaves = [int(ends[b] - ends[a]) for a, b in layout.chunks]
+        leaves = [int(self.ends[b] - self.ends[a]) for a, b in layout.chunks]
         margins = iter(()) if margin is None else margin.leaves(leaves)
         for number, (start, end) in zip(layout.parts, layout.chunks, strict=True):
             measured = self._noisy_leaves(layout, store, start, end)

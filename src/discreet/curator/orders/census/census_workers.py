@@ -33,9 +33,9 @@ class PartNoise:
     Guarantee:
         A part is a function of `key`, its number and its exact weights. So it has one value in a
         run, however often a task is tried again, runs beside a copy of itself (speculative
-        execution), or is computed again after a lost block: no observer, of logs and temporary
-        files either, ever sees two draws for one exact count. Noise of different parts is
-        independent to whoever does not know `key` (`discreet.noise.bits.keyed`).
+        execution), or is computed again after a lost block: not even the temporary files of the
+        run hold two draws for one exact count. Noise of different parts is independent to whoever
+        does not know `key` (`discreet.noise.bits.keyed`).
     Why:
         The key is drawn anew for each run, and a run stores each part at most once: as a step of
         the charge, before anything reads it. A run that is broken off is gone on with under
