@@ -41,8 +41,9 @@ def test_spark_gives_the_integers_of_the_reference(tmp_path, monkeypatch):
 
 
 @pytest.mark.audit
-def test_spark_passes_every_check_and_runs_every_kind_of_order():
+def test_spark_passes_every_check_and_runs_every_kind_of_order(tmp_path):
     check_engine(spark_tables.load)
+    a_release_counts_the_same_as_in_memory(tmp_path, spark_tables.CONNECT)
     models_and_synthetic_tables_are_the_same_bytes_as_in_memory()
     curator = asked_about()
     a_question_survives_tasks_that_are_killed(curator)
@@ -179,7 +180,7 @@ def a_release_has_one_noise_however_often_its_tasks_run(folder, monkeypatch):
 
     monkeypatch.setattr(SparkSnapshot, "map_parts", watched)
     with dp.Curator(folder / "c") as curator:
-        counted(curator)
+        counted(curator, spark_tables.session())
         made = curator.release(small_census.plan(), folder / "out")
         assert made.random_bytes > 8 * made.release.cells
     stored = {int(p.name[:6]): p.stem[7:] for p in folder.glob("c/releases/*/*.part")}
@@ -187,24 +188,29 @@ def a_release_has_one_noise_however_often_its_tasks_run(folder, monkeypatch):
     assert drawn == {part: {digest} for part, digest in stored.items()}
     assert len({*stored.values()}) == len(stored) > 8
     assert len(list(tries.glob("1-*"))) > 1  # it was drawn again
+    a_release_counts_the_same_as_in_memory(folder, spark_tables.session())
+
+
+def a_release_counts_the_same_as_in_memory(folder, where):
+    """With hardly any noise; the workers draw it."""
     with dp.Curator.in_memory() as there, small_census.census(dp.Curator.in_memory()) as here:
-        counted(there)
+        counted(there, where)
         for one in (here, there):
             one.raise_budget("people", dp.Budget(epsilon=10**6, delta=1e-5), reason="a test")
-        exact = small_census.plan(epsilon=40_000)  # hardly any noise
+        exact = small_census.plan(epsilon=40_000)
         found, wanted = there.release(exact, folder / "a"), here.release(exact, folder / "b")
         assert [found.read(*key) for key in found.files] == [
             wanted.read(*key) for key in wanted.files
         ]
 
 
-def counted(curator):
+def counted(curator, where):
     """The small census on Spark."""
     tables = {"people": small_census.people(), "places": small_census.GEOGRAPHY}
     for name, rows in tables.items():
         spark_tables.save(name, rows)
-    where = spark_tables.session()
-    small_census.census(curator, where, source_table=spark_tables.place("people"), places=where)
+    place = spark_tables.place("people")
+    small_census.census(curator, where, source_table=place, places=where)
 
 
 def dying(work, folder):
