@@ -7,6 +7,7 @@ are installed into .bench/, and asks the slowest peers nothing.
 import contextlib
 import importlib.metadata
 import io
+import os
 import platform
 import subprocess
 import sys
@@ -199,13 +200,19 @@ def page(*, quick: bool) -> Iterator[str]:
         "in environments of their own, in the versions named."
     )
     for title, topic in TOPICS.items():
-        begun = time.perf_counter()
+        begun, used = time.perf_counter(), cpu_of_all()
         with contextlib.redirect_stdout(io.StringIO()):
             few = quick and topic is of_questions
             rows = "\n".join(map(str, of_questions(QUICK) if few else topic()))
-        print(f"{title}: {time.perf_counter() - begun:.0f} s", file=sys.stderr)
+        took, used = time.perf_counter() - begun, cpu_of_all() - used
+        print(f"{title}: {took:.0f} s, {used:.0f} s of CPU", file=sys.stderr, flush=True)
         head = "| ratio | what | discreet | peer | which |\n|---|---|---|---|---|"
         yield f"## {title}\n\n{(topic.__doc__ or '').strip()}\n\n{head}\n{rows}"
+
+
+def cpu_of_all() -> float:
+    """CPU seconds of this process and of those that it started and that have ended."""
+    return sum(os.times()[:4])
 
 
 def main(words: Sequence[str] = ()) -> None:

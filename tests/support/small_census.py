@@ -26,12 +26,13 @@ def people(count=600):
     )
 
 
-def census(curator, rows=None, **other):
-    """Add people and their geography."""
+def census(curator, rows=None, places=None, **other):
+    """Add people and their geography; `places` is where it is, on an engine of others."""
     said = {"unit": "person", "budget": dp.Budget(epsilon=9, delta=1e-5), "columns": ABOUT}
     said |= {"required": list(ABOUT), "limits": dp.Limits(1, 1), **other}
     curator.add("people", people() if rows is None else rows, **said)
-    curator.add_public("places", GEOGRAPHY, key="block")
+    remote = {} if places is None else {"source_table": "warehouse.places"}
+    curator.add_public("places", GEOGRAPHY if places is None else places, key="block", **remote)
     return curator
 
 

@@ -4,6 +4,7 @@ import atexit
 import os
 import shutil
 import socket
+import sys
 import tempfile
 import warnings
 from contextlib import suppress
@@ -68,6 +69,7 @@ def session(**settings):
     find_java(Path(folder))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    os.environ["PYSPARK_PYTHON"] = sys.executable
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about releases of pandas
         import pyspark.sql.connect.session  # noqa: F401 - warns too

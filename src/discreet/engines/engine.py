@@ -7,10 +7,10 @@ dialect. `discreet.engines.check_engine` checks an implementation against everyt
 
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import pyarrow as pa
 
@@ -63,6 +63,29 @@ class Session(Protocol):
 
     def put(self, name: str, table: pa.Table) -> None:
         """Lend a small public table to this session, in place of what had that name."""
+        ...
+
+
+Work: TypeAlias = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+"""Batches in, batches out: a function that can be sent to other processes."""
+
+
+@runtime_checkable
+class WorkerSession(Session, Protocol):
+    """A session whose engine runs Python where its rows are."""
+
+    def has_workers(self) -> bool:
+        """Whether its workers have this version of this package."""
+        ...
+
+    def map_parts(
+        self, select: str, work: Work, columns: str, parts: Sequence[int]
+    ) -> Iterator[pa.RecordBatch]:
+        """Run `work` on the rows of each part, which the column `part` tells, in that order.
+
+        A worker is given whole parts, one after another. `columns` names and types what `work`
+        makes, `part` first. All of it is made once, and kept, before any of it is given.
+        """
         ...
 
 

@@ -2,19 +2,22 @@
 
 What a session keeps is computed once, when it is first read. A task that is killed runs again on
 the same rows; what is lost with an executor ends the question, which is asked again under the same
-charge. Noise is drawn in this process, never by Spark.
+charge. Noise of questions is drawn in this process; that of a census release in Python workers,
+where they have this package (`discreet.curator.orders.census.census_workers`).
 """
 
 import logging
 import re
 import secrets
-from collections.abc import Iterator
+import warnings
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from importlib.metadata import version
 from typing import Any
 
 import pyarrow as pa
 
-from discreet.engines.engine import ARROW, Deadline
+from discreet.engines.engine import ARROW, Deadline, Work
 from discreet.engines.remote_engine import (
     RemoteEngine,
     lost,
@@ -202,6 +205,27 @@ class SparkSnapshot:
             rows = self._ask(select).collect()
         return read_numbers(rows[0] if rows else None)
 
+    def has_workers(self) -> bool:
+        """Whether Python workers have this version of this package; asks one of them."""
+        with suppress(Exception), _quiet():
+            told = _mapped(self._session.range(1).coalesce(1), _tell_version, "v string")
+            return bool(told.collect()[0][0] == version("discreet"))
+        return False
+
+    def map_parts(
+        self, select: str, work: Work, columns: str, parts: Sequence[int]
+    ) -> Iterator[pa.RecordBatch]:
+        """Run `work` in the workers, once for all parts, then give what it made part by part."""
+        with self._in_time():
+            rows = self._ask(select).repartition("part").sortWithinPartitions("part")
+            made = _mapped(rows, work, columns).persist()
+            try:
+                made.count()
+                for part in parts:
+                    yield from made.where(f"part = {part}").toArrow().to_batches()
+            finally:
+                made.unpersist()
+
     def forget(self) -> None:
         """Let go of what was kept: Spark takes its memory back when nothing reads it."""
         for name, rows in self._kept:
@@ -212,6 +236,17 @@ class SparkSnapshot:
     def _in_time(self) -> Iterator[None]:
         with _quiet(), in_time(self._until):
             yield
+
+
+def _mapped(rows: Any, work: Work, columns: str) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about releases of pandas, which nothing here uses
+        return rows.mapInArrow(work, columns)
+
+
+def _tell_version(_rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Runs in a worker."""
+    yield pa.RecordBatch.from_pydict({"v": [version("discreet")]})
 
 
 _TYPES = {

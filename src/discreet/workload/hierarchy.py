@@ -201,3 +201,83 @@ def settle_totals(values: Floats, totals: Integers | None) -> Integers:
     first = np.arange(0, units * cells, cells)
     settled: Integers = settle(flat, first, totals[:, None]).reshape(units, cells)
     return settled
+
+
+# --- whole numbers that add up two ways ---------------------------------------------------------
+
+_ROUNDS = 12
+"""Rounds of the search for values from 0 on; what they leave undone, whole numbers make good."""
+
+
+def settle_margins(
+    estimates: Estimates, first: Integers, totals: Integers, margins: Integers
+) -> Integers:
+    """Whole numbers from 0 on near estimates that add up over children and over cells.
+
+    Cells are in groups of `n`, which margins of another table tell: `margins` has a row for each
+    unit and a column for each group; `totals` is as in `settle`.
+
+    Guarantee: the result is at least 0 and adds up to `totals` over the children of each parent
+    and to `margins` over the cells of each group, whatever the estimates, where margins are at
+    least 0 and both have the same sums.
+    Why: units take their share one after another, each no more of a cell than is left of it. What
+    is left always adds up to the margins of the units to come, so each of them can be served, and
+    the last one takes exactly what is left.
+    """
+    units, groups = margins.shape
+    shape = (groups, totals.shape[1] // groups)
+    lengths = np.diff(np.append(first, units))
+    near = _between(estimates, first, lengths, totals.reshape(-1, *shape), margins)
+    left, owed = totals.reshape(-1, *shape).copy(), np.zeros((len(first), *shape))
+    found = np.empty((units, *shape), dtype=np.int64)
+    for child in range(int(lengths.max(initial=0))):
+        parents = np.flatnonzero(lengths > child)
+        rows = first[parents] + child
+        owed[parents] += near[rows]  # what rounding kept from one child is due to the next
+        found[rows] = _share_out(owed[parents], left[parents], margins[rows])
+        owed[parents] -= found[rows]
+        left[parents] -= found[rows]
+    return found.reshape(units, -1)
+
+
+def _between(
+    estimates: Estimates, first: Integers, lengths: Integers, totals: Integers, margins: Integers
+) -> Floats:
+    """Values from 0 on near estimates, that nearly add up both ways.
+
+    Dykstra's projections onto the values that add up, which is weighted least squares in closed
+    form, and onto those from 0 on.
+    """
+    v = estimates.variance[:, None, None]
+    whole = np.add.reduceat(v, first)
+    x = estimates.values.reshape(len(margins), *totals.shape[1:])
+    fixed, cells = np.zeros_like(x), totals.shape[2]
+    for _ in range(_ROUNDS):
+        missing = (margins - x.sum(axis=2))[:, :, None] / cells
+        x = x + missing
+        rise = (totals - np.add.reduceat(x, first)) / whole
+        y = x + v * np.repeat(rise, lengths, axis=0) + fixed
+        x = np.maximum(y, 0.0)
+        fixed = y - x
+    return x
+
+
+def _share_out(wanted: Floats, left: Integers, sums: Integers) -> Integers:
+    """Whole numbers from 0 to `left` near `wanted` whose last axis adds up to `sums`."""
+    most = np.minimum(np.maximum(wanted, 0.0), left)
+    total, room = most.sum(axis=2), left.sum(axis=2)
+    less = np.divide(sums, total, out=np.ones_like(total), where=total > sums)
+    more = np.divide(sums - total, room - total, out=np.zeros_like(total), where=room > total)
+    most = most * less[:, :, None] + (left - most) * np.maximum(more, 0.0)[:, :, None]
+    whole: Integers = np.minimum(np.floor(most).astype(np.int64), left)
+    order = np.argsort(whole - most, axis=2, kind="stable")  # the largest rest first
+    for most_each, sign in ((1, 1), (None, 1), (None, -1)):
+        open_ = np.take_along_axis(left - whole if sign > 0 else whole, order, axis=2)
+        if most_each is not None:
+            open_ = np.minimum(open_, most_each)
+        need = np.maximum(sign * (sums - whole.sum(axis=2)), 0)[:, :, None]
+        given = np.clip(need - (np.cumsum(open_, axis=2) - open_), 0, open_)
+        np.put_along_axis(
+            whole, order, np.take_along_axis(whole, order, axis=2) + sign * given, axis=2
+        )
+    return whole

@@ -8,6 +8,8 @@ that Spark generates.
 # ruff: noqa: S608 - the statements are the tests' own
 
 import datetime as dt
+import hashlib
+import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -16,9 +18,11 @@ import pytest
 
 import discreet as dp
 import remote_orders
+import small_census
 import spark_tables
+from discreet.curator.orders.census import census_orders
 from discreet.engines import check_engine
-from discreet.engines.spark import SparkEngine
+from discreet.engines.spark import SparkEngine, SparkSnapshot
 from discreet.errors import InputError
 from discreet.plan.kinds import Kind, Type
 from discreet.plan.schema import EachRow, Schema, Table
@@ -28,16 +32,18 @@ TEXT = "SELECT city, COUNT(*) AS n, SUM(cost) AS s FROM visits GROUP BY city"
 TRUTH = {"Austin": (400, 1800), "Haifa": (200, 900)}
 
 
-def test_spark_gives_the_integers_of_the_reference():
+def test_spark_gives_the_integers_of_the_reference(tmp_path, monkeypatch):
     """Every check; of shuffled and missing rows a quarter of what other engines are asked."""
     check_engine(spark_tables.load_as_one_partition, thinned=4)
+    a_release_has_one_noise_however_often_its_tasks_run(tmp_path, monkeypatch)
     stored_types_are_read_as_our_kinds()
     rows_that_changed_are_refused(asked_about())
 
 
 @pytest.mark.audit
-def test_spark_passes_every_check_and_runs_every_kind_of_order():
+def test_spark_passes_every_check_and_runs_every_kind_of_order(tmp_path):
     check_engine(spark_tables.load)
+    a_release_counts_the_same_as_in_memory(tmp_path, spark_tables.CONNECT)
     models_and_synthetic_tables_are_the_same_bytes_as_in_memory()
     curator = asked_about()
     a_question_survives_tasks_that_are_killed(curator)
@@ -159,6 +165,68 @@ def questions_run_side_by_side_and_by_way_of_spark_connect(curator):
             for i, one in enumerate((curator, remote, curator, remote))
         ]
     assert [rounded(one.result()) for one in asked] == [TRUTH] * 4
+
+
+def a_release_has_one_noise_however_often_its_tasks_run(folder, monkeypatch):
+    """Workers draw it; one that dies after it drew some parts draws them again, all the same."""
+    monkeypatch.setattr(census_orders, "CHUNK", 64)
+    map_parts, tries = SparkSnapshot.map_parts, folder / "tries"
+    tries.mkdir()
+
+    def watched(session, select, work, columns, parts):
+        assert work.key.hex() not in repr(work)
+        assert repr(work.key) not in repr(work)
+        return map_parts(session, select, dying(work, tries), columns, parts)
+
+    monkeypatch.setattr(SparkSnapshot, "map_parts", watched)
+    with dp.Curator(folder / "c") as curator:
+        counted(curator, spark_tables.session())
+        made = curator.release(small_census.plan(), folder / "out")
+        assert made.random_bytes > 8 * made.release.cells
+    stored = {int(p.name[:6]): p.stem[7:] for p in folder.glob("c/releases/*/*.part")}
+    drawn = {part: {p.read_text() for p in tries.glob(f"{part}-*")} for part in stored}
+    assert drawn == {part: {digest} for part, digest in stored.items()}
+    assert len({*stored.values()}) == len(stored) > 8
+    assert len(list(tries.glob("1-*"))) > 1  # it was drawn again
+    a_release_counts_the_same_as_in_memory(folder, spark_tables.session())
+
+
+def a_release_counts_the_same_as_in_memory(folder, where):
+    """With hardly any noise; the workers draw it."""
+    with dp.Curator.in_memory() as there, small_census.census(dp.Curator.in_memory()) as here:
+        counted(there, where)
+        for one in (here, there):
+            one.raise_budget("people", dp.Budget(epsilon=10**6, delta=1e-5), reason="a test")
+        exact = small_census.plan(epsilon=40_000)
+        found, wanted = there.release(exact, folder / "a"), here.release(exact, folder / "b")
+        assert [found.read(*key) for key in found.files] == [
+            wanted.read(*key) for key in wanted.files
+        ]
+
+
+def counted(curator, where):
+    """The small census on Spark."""
+    tables = {"people": small_census.people(), "places": small_census.GEOGRAPHY}
+    for name, rows in tables.items():
+        spark_tables.save(name, rows)
+    place = spark_tables.place("people")
+    small_census.census(curator, where, source_table=place, places=where)
+
+
+def dying(work, folder):
+    """Two parts kill their worker when they are drawn for the first time."""
+
+    def run(batches):
+        for batch in work(batches):
+            part = batch.column("part")[0].as_py()
+            digest = hashlib.sha256(batch.column("counts")[0].as_py()).hexdigest()
+            tried = len(list(folder.glob(f"{part}-*")))
+            (folder / f"{part}-{tried}").write_text(digest)
+            if part in {1, 3} and not tried:
+                os._exit(1)
+            yield batch
+
+    return run
 
 
 def rows_that_changed_are_refused(curator):

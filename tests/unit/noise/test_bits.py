@@ -9,7 +9,16 @@ import pytest
 
 import discreet
 from discreet import noise
-from discreet.noise.bits import FEW, Keystream, SystemBits, metered, open_source, replaced
+from discreet.noise.bits import (
+    FEW,
+    Keystream,
+    SystemBits,
+    count_drawn,
+    keyed,
+    metered,
+    open_source,
+    replaced,
+)
 
 SRC = Path(discreet.__file__).parent
 
@@ -136,3 +145,22 @@ def test_the_bytes_of_all_requests_in_a_context_are_counted():
         assert open_source(100).words(3).shape == (3,)
         assert open_source(1).word() == Keystream(bytes(32)).word()
     assert other.bytes == 32
+
+
+def test_a_key_and_a_label_give_the_same_requests_the_same_noise_and_others_another():
+    def drawn(key, label):
+        with keyed(key, label):
+            return tuple(tuple(noise.discrete_laplace(10**6, size=20).tolist()) for _ in range(2))
+
+    first = drawn(b"k" * 32, b"1")
+    assert drawn(b"k" * 32, b"1") == first
+    rest = [drawn(b"k" * 32, b"2"), drawn(b"l" * 32, b"1"), drawn(b"k" * 32, bytes(8) + b"1")]
+    streams = {stream for draws in (first, *rest) for stream in draws}
+    assert len(streams) == 8
+
+
+def test_bytes_that_others_drew_are_counted_where_somebody_counts():
+    count_drawn(5)
+    with metered() as meter:
+        count_drawn(7)
+    assert meter.bytes == 7

@@ -13,6 +13,7 @@ from discreet.workload.hierarchy import (
     gather,
     round_cumulated,
     settle,
+    settle_margins,
     settle_totals,
     spread,
 )
@@ -146,3 +147,37 @@ def test_no_level_is_worse_than_its_own_noise():
 
     for told, y, x in zip(found, noisy, exact, strict=True):
         assert ((told - x) ** 2).mean() <= ((y - x) ** 2).mean()
+
+
+@given(
+    st.lists(st.integers(1, 5), min_size=1, max_size=4),
+    st.integers(1, 3),
+    st.integers(1, 4),
+    st.sampled_from([0, 1, 40, 10**14]),
+    st.sampled_from([0.0, 0.3, 50.0, 1e17]),
+    st.integers(0, 2**32),
+)
+def test_counts_add_up_over_children_and_over_cells_whatever_the_estimates(
+    families, groups, cells, most, noise, seed
+):
+    dice, units = np.random.default_rng(seed), sum(families)
+    exact = dice.integers(0, most, (units, groups, cells), endpoint=True)
+    first = np.cumsum([0, *families[:-1]])
+    totals, margins = np.add.reduceat(exact, first).reshape(len(families), -1), exact.sum(axis=2)
+    seen = exact.reshape(units, -1) + noise * dice.normal(size=(units, groups * cells))
+    found = settle_margins(Estimates(seen, dice.uniform(0.5, 2, units)), first, totals, margins)
+    assert found.min() >= 0
+    assert np.array_equal(np.add.reduceat(found, first), totals)
+    assert np.array_equal(found.reshape(exact.shape).sum(axis=2), margins)
+    if not noise:
+        assert np.array_equal(found, exact.reshape(units, -1))
+
+
+def test_margins_make_estimates_better():
+    dice = np.random.default_rng(7)
+    exact, first = dice.poisson(0.5, (400, 1, 10)), np.arange(0, 400, 40)
+    seen = Estimates(exact.reshape(400, -1) + dice.normal(0, 4, (400, 10)), np.full(400, 16.0))
+    totals = np.add.reduceat(exact, first).reshape(10, -1)
+    alone = settle(seen, first, totals) - exact.reshape(400, -1)
+    both = settle_margins(seen, first, totals, exact.sum(axis=2)) - exact.reshape(400, -1)
+    assert (both**2).sum() < 0.7 * (alone**2).sum()

@@ -23,6 +23,7 @@ from discreet.answer.present.number_text import cost
 from discreet.curator.arguments import read_fields, readable
 from discreet.curator.ledger.orders import Order
 from discreet.curator.orders.census.census_facts import CensusFacts, read_facts
+from discreet.curator.orders.census.census_margins import Link, disagreements, link_tables
 from discreet.curator.orders.census.census_reading import read_geography
 from discreet.curator.orders.planned_orders import (
     OWNER,
@@ -82,7 +83,15 @@ class CensusOrder(PlannedOrder):
     noise_kind: NoiseKind
     amount: Fraction
     chunk: int
+    version: int = 2
+    """Of what follows the noise: tables of releases of version 1 do not agree with each other."""
     kind = "release"
+
+    def links(self) -> list[Link]:
+        """The order in which tables are settled, each with the one that it agrees with."""
+        if self.version == 1:
+            return [Link(name) for name, _ in self.facts.tables]
+        return link_tables(self.facts)
 
     def measurement(self, level: int) -> Measurement:
         """How the counts of any one table at a level are measured, and what that costs."""
@@ -132,7 +141,7 @@ class CensusOrder(PlannedOrder):
     def decisions(self) -> Mapping[str, Any]:
         """How it will be measured."""
         noise, amount = self.noise_kind.value, str(self.amount)
-        return {"version": 1, "noise": noise, "amount": amount, "chunk": self.chunk}
+        return {"version": self.version, "noise": noise, "amount": amount, "chunk": self.chunk}
 
     def deviations(self) -> dict[str, float]:
         """The standard deviation of the noise of each count, in rows, by level."""
@@ -145,7 +154,7 @@ class CensusOrder(PlannedOrder):
         """Cost, and the noise of each level before consistency."""
         noise = {name: round(one, 2) for name, one in self.deviations().items()}
         cells = {name: self.facts.cells(by) for name, by in self.facts.tables}
-        kept, _ = self.facts.query.statements(dialect)
+        kept = self.facts.query.statements(dialect)
         facts = {"noise": noise, "cells_per_unit": cells, "sql": [str(one) for one in kept]}
         shown = ", ".join(f"{name} {one:,.1f}" for name, one in noise.items())
         text = (
@@ -160,6 +169,11 @@ class CensusOrder(PlannedOrder):
         many = f"{self.facts.max_rows} row{'s' if self.facts.max_rows > 1 else ''}"
         bound = f"one person weighs at most {many}; whoever has more counts for less"
         found = ["each row is protected by itself" if self.facts.query.by_row else bound]
+        apart = disagreements(self.facts) if self.version > 1 else []
+        if apart:
+            pairs = ", ".join(f"{one} and {other}" for one, other in apart[:20])
+            more = f" and {len(apart) - 20} other pairs" if len(apart) > 20 else ""
+            found.append(f"tables that may differ on a margin that they share: {pairs}{more}")
         if self.facts.invariants is not None:
             level, totals = self.facts.invariants
             found.append(
@@ -222,14 +236,15 @@ class CensusRelease(BaseRelease):
     def statement(self) -> str:
         """The privacy statement, with what is outside of the guarantee."""
         said, price = self._said, self.price
+        agree = " and agree between tables" if json.loads(self.plan)[1]["version"] > 1 else ""
         levels = ", ".join([*said["levels"][::-1], said["top"]])
         parts = [
             f"{len(said['tables'])} tables of {said['table']} were released by {levels}, with",
             f"differential privacy ({self.guarantee.neighbours.value}) for epsilon =",
             f"{cost(price.epsilon)} and delta = {cost(price.delta)}, all tables and levels",
             "together. Every count has noise of its own, cells without anybody too. Afterwards",
-            "counts were made whole numbers from 0 on that add up over the levels, which reads no",
-            "data; small counts are too large on average because of it.",
+            f"counts were made whole numbers from 0 on that add up over the levels{agree}, which",
+            "reads no data; small counts are too large on average because of it.",
             *(f"{note[:1].upper()}{note[1:]}." for note in self.notes),
         ]
         return textwrap.fill(" ".join(parts), 100, break_long_words=False)
@@ -314,6 +329,7 @@ class CensusKind(OrderKind):
             NoiseKind(decided["noise"]),
             Fraction(decided["amount"]),
             decided["chunk"],
+            decided["version"],
         )
 
     def release(self, stored: bytes) -> CensusRelease:

@@ -1,5 +1,8 @@
 """Read what a release counts: the geography, and the rows of each leaf and cell in one pass."""
 
+# ruff: noqa: S608 - names and whole numbers, written by the dialect
+
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -70,10 +73,11 @@ class CensusQuery:
         rows = Aggregate("n", AggregateFunction.COUNT)
         return Query(relation, named, (rows,), limits=Limits(1, self.max_rows))
 
-    def statements(self, dialect: Dialect) -> tuple[list[Kept], str]:
-        """The kept selects, and the name of the weights by leaf and cells, `joint`.
+    def statements(self, dialect: Dialect, *, parents: bool = False) -> list[Kept]:
+        """The kept selects; the last are the weights by leaf and cells, `joint`.
 
-        The places of leaves are the session's table `leaves`, with columns `c` (place) and `k`.
+        The places of leaves are the session's table `leaves`, with columns `c` (place), `k` and,
+        where `parents` are wanted, `p`: the unit above.
         """
         compiled = CompiledQuery(self.query, (Rows(None),), dialect)
         kept: list[Kept] = []
@@ -82,43 +86,77 @@ class CensusQuery:
             kept = [compiled.pairs, compiled.norms, *weights]
         cells = [f"t.k{i}" for i in range(self.leaf is not None, len(compiled.keys))]
         leaf = dialect.literal(0, Kind.INTEGER) if self.leaf is None else "l.c"
-        shown = ", ".join([f"{leaf} AS leaf", *cells, "t.t0"])
+        above = ["l.p AS parent"] if parents else []
+        shown = ", ".join([f"{leaf} AS leaf", *above, *cells, "t.t0"])
         join = "" if self.leaf is None else " JOIN leaves AS l ON t.k0 = l.k"
         # Whoever is far over the limits weighs nothing.
-        joint = f"SELECT {shown} FROM ({compiled.unordered_totals}) AS t{join} WHERE t.t0 > 0"  # noqa: S608 - the dialect's
-        return [*kept, Kept("joint", joint)], "joint"
+        joint = f"SELECT {shown} FROM ({compiled.unordered_totals}) AS t{join} WHERE t.t0 > 0"
+        return [*kept, Kept("joint", joint)]
 
-    def prepare(self, session: Session, dialect: Dialect, leaves: pa.Array | None) -> None:
-        """Read all private rows, once."""
+    def prepare(
+        self,
+        session: Session,
+        dialect: Dialect,
+        leaves: pa.Array | None,
+        parents: Integers | None = None,
+    ) -> None:
+        """Read all private rows, once; `parents` are the units just above the leaves."""
         put_domains(self.query, session)
         if leaves is not None:
-            places = pa.array(np.arange(len(leaves), dtype=np.int64))
-            session.put("leaves", pa.table({"c": places, "k": leaves}))
-        for one in self.statements(dialect)[0]:
+            places = {"c": np.arange(len(leaves), dtype=np.int64), "k": leaves}
+            session.put("leaves", pa.table(places | ({} if parents is None else {"p": parents})))
+        for one in self.statements(dialect, parents=parents is not None):
             session.keep(*one)
 
     def counts(
         self, session: Session, dialect: Dialect, by: Sequence[str], ends: Sequence[int]
     ) -> Iterator[Integers]:
         """The exact weights of a table, leaf by leaf, cut before these leaves: private."""
-        names, sizes = [one.name for one in self.columns], [one.size for one in self.columns]
-        chosen = [names.index(name) for name in by]
-        cells = [sizes[i] for i in chosen]
-        strides = [*accumulate(cells[:0:-1], lambda x, y: x * y, initial=1)][::-1]
-        first = self.leaf is not None
-        every = int(np.prod(cells, dtype=object))
+        place, every = self._cell(by)
         if ends[-1] * every > _PLACES:
             raise InputError("too many cells", why="at most 2^62 of a table", fix="use fewer")
-        parts = [f"leaf * {every}"]
-        parts += [f"k{i + first} * {stride}" for i, stride in zip(chosen, strides, strict=False)]
         total = saturated("t", dialect)
         select = (
-            f"SELECT place, {total} AS t0 FROM (SELECT {' + '.join(parts)} AS place, "  # noqa: S608 - whole numbers
+            f"SELECT place, {total} AS t0 FROM (SELECT leaf * {every} + {place} AS place, "
             f"{dialect.sum('t0')} AS t FROM joint GROUP BY 1) AS j ORDER BY 1"
         )
         cuts = [end * every for end in ends]
         for (slice_,) in dense(session.stream(select), cuts[-1], 1, cuts):
             yield slice_.reshape(-1, every)
+
+    def _cell(self, by: Sequence[str]) -> tuple[str, int]:
+        """The place of a row's cell within its unit in a table, in SQL, and how many there are."""
+        names, sizes = [one.name for one in self.columns], [one.size for one in self.columns]
+        chosen = [names.index(name) for name in by]
+        cells = [sizes[i] for i in chosen]
+        strides = [*accumulate(cells[:0:-1], lambda x, y: x * y, initial=1)][::-1]
+        first = self.leaf is not None
+        parts = [f"k{i + first} * {stride}" for i, stride in zip(chosen, strides, strict=False)]
+        return " + ".join(parts) or "0", math.prod(cells)
+
+    def parts(
+        self, session: Session, dialect: Dialect, by: Sequence[str], units: pa.Table, above: int
+    ) -> str:
+        """A SELECT of the exact weights of a table as rows (part, place, t0): private.
+
+        `units` has the part of each unit just above the leaves, and its first leaf: columns
+        `parent`, `part` and `first`. Part `above` is that of these units themselves. Every part
+        has a row at least, of weight 0.
+        """
+        session.put("units", units)
+        cell, every = self._cell(by)
+        last, none = (dialect.literal(n, Kind.INTEGER) for n in (above, 0))
+        rows = (
+            f"SELECT part, (leaf - first) * {every} + {cell} AS place, t0 "
+            "FROM joint AS j JOIN units AS u ON j.parent = u.parent "
+            f"UNION ALL SELECT {last}, parent * {every} + {cell}, t0 FROM joint "
+            f"UNION ALL SELECT part, {none}, {none} FROM units "
+            f"UNION ALL SELECT {last}, {none}, {none}"
+        )
+        summed = (
+            f"SELECT part, place, {dialect.sum('t0')} AS t FROM ({rows}) AS r GROUP BY part, place"
+        )
+        return f"SELECT part, place, {saturated('t', dialect)} AS t0 FROM ({summed}) AS s"
 
 
 def read_geography(
@@ -131,7 +169,7 @@ def read_geography(
     if facts.geography is None:
         return Hierarchy.of(()), pa.table({})
     names = [dialect.identifier(one) for one in facts.levels]
-    select = f"SELECT {', '.join(names)} FROM {view_name(facts.geography.name, dialect)}"  # noqa: S608 - quoted by the dialect
+    select = f"SELECT {', '.join(names)} FROM {view_name(facts.geography.name, dialect)}"
     kinds = [facts.geography.columns[one].kind for one in facts.levels]
     schema = pa.schema([(n, ARROW[kind]) for n, kind in zip(facts.levels, kinds, strict=True)])
     batches = [pa.record_batch(one.columns, schema=schema) for one in session.stream(select)]

@@ -7,6 +7,7 @@ same numbers, under the same charge.
 """
 
 import os
+import secrets
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,16 +23,19 @@ from discreet.curator.canonical_json import canonical, digest
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.orders import Receipt, State
 from discreet.curator.orders.census.census_facts import COUNT
+from discreet.curator.orders.census.census_margins import GroupedCells, Margin
 from discreet.curator.orders.census.census_orders import CensusOrder, CensusRelease
 from discreet.curator.orders.census.census_parts import PartStore
 from discreet.curator.orders.census.census_reading import read_geography
+from discreet.curator.orders.census.census_workers import COLUMNS, PartNoise, noisy, noisy_above
 from discreet.curator.orders.planned_orders import PlannedOrder
 from discreet.curator.progress import tell
-from discreet.engines.engine import Engine
+from discreet.engines.engine import Engine, WorkerSession
 from discreet.errors import EngineError, InputError, InvariantBroken, LedgerError
-from discreet.noise.bits import metered
+from discreet.noise.bits import count_drawn, metered
 from discreet.plan.bounding import FULL
 from discreet.plan.statistics import Rows
+from discreet.sql.writer.dialect import Dialect
 from discreet.workload.domain import Attribute
 from discreet.workload.hierarchy import (
     Estimates,
@@ -43,7 +47,6 @@ from discreet.workload.hierarchy import (
     spread,
 )
 
-_ROOM: Final = 1 << 62
 _AT_ONCE: Final = 1 << 27
 """Counts of one table that are held at once, at most: about 13 GB."""
 
@@ -94,12 +97,21 @@ class _Layout:
         return range(self.first, self.first + len(self.chunks))
 
 
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """A table to settle: the margin that it takes over, and smaller tables that take over its."""
+
+    layout: _Layout
+    margin: Margin | None
+    smaller: tuple[tuple[_Layout, Margin], ...]
+
+
 class CensusRun:
     """One release on its way: `draw` reads data and stores parts, `publish` reads parts alone."""
 
     def __init__(self, order: CensusOrder, tree: Hierarchy, leaves: pa.Table) -> None:
         self.order, self.tree, self.leaves = order, tree, leaves
-        self.totals = _fixed(order, tree, leaves)
+        self.totals, self.ends = _fixed(order, tree, leaves), np.append(0, tree.leaf_ends)
         facts, layouts, first = order.facts, [], 0
         for name, by in facts.tables:
             cells = facts.cells(by)
@@ -116,19 +128,30 @@ class CensusRun:
         if len(store) == self.parts:
             return
         self.order.check_spent()
-        query, dialect = self.order.facts.query, engine.dialect
-        ends = self.tree.leaf_ends
+        query, dialect, tree = self.order.facts.query, engine.dialect, self.tree
         with engine.snapshot() as session:
-            leaf = self.leaves.column(-1).combine_chunks() if self.tree.depth else None
+            workers = isinstance(session, WorkerSession) and tree.depth and session.has_workers()
+            leaf = self.leaves.column(-1).combine_chunks() if tree.depth else None
+            units = np.arange(len(self.ends) - 1)
+            parents = np.repeat(units, np.diff(self.ends)) if workers else None
             tell("reading rows", 0, 1)
-            query.prepare(session, dialect, leaf)
+            query.prepare(session, dialect, leaf, parents)
             tell("reading rows", 1, 1)
             for layout in self.layouts:
-                if layout.first + len(layout.chunks) + bool(self.tree.depth) <= len(store):
+                if layout.first + len(layout.chunks) + bool(tree.depth) <= len(store):
                     continue
-                cuts = [int(ends[end - 1]) for _, end in layout.chunks]
+                if workers and isinstance(session, WorkerSession):
+                    self._draw_in_workers(layout, session, dialect, store)
+                    continue
+                cuts = [int(self.ends[end]) for _, end in layout.chunks]
                 exact = query.counts(session, dialect, layout.by, cuts)
                 self._draw(layout, exact, store)
+
+    def _laws(self) -> tuple[tuple[Measurement, ...], tuple[Integers, ...]]:
+        """How levels above the leaves are measured, and what adds up to which of their units."""
+        depth = self.tree.depth
+        laws = tuple(self.order.measurement(level) for level in range(depth))
+        return laws, tuple(self.tree.children(level) for level in range(depth - 1))
 
     def _draw(self, layout: _Layout, exact: Iterator[Integers], store: PartStore) -> None:
         depth = self.tree.depth
@@ -140,31 +163,75 @@ class CensusRun:
                 begins = self.tree.first[depth - 1][start:end]
                 above.append(np.add.reduceat(counts, begins - begins[0], axis=0))
         if depth:
-            sums = [np.concatenate(above)]
-            for level in range(depth - 2, -1, -1):
-                sums.insert(0, np.add.reduceat(sums[0], self.tree.children(level), axis=0))
-            laws = [self.order.measurement(level) for level in range(depth)]
-            store.draw(
-                layout.parts.stop,
-                lambda: np.concatenate([noisy(*one) for one in zip(laws, sums, strict=True)]),
-            )
+            store.draw(layout.parts.stop, lambda: noisy_above(*self._laws(), np.concatenate(above)))
             tell("noise", layout.parts.stop + 1, self.parts)
+
+    def _draw_in_workers(
+        self, layout: _Layout, session: WorkerSession, dialect: Dialect, store: PartStore
+    ) -> None:
+        """The same parts, each drawn by the worker that holds its rows, stored in order."""
+        last, ends = layout.parts.stop, self.ends
+        missing = range(max(layout.first, len(store)), last + 1)
+        spans = [(n, a, b) for n, (a, b) in zip(layout.parts, layout.chunks, strict=True)]
+        sizes = {n: int(ends[b] - ends[a]) * layout.cells for n, a, b in spans}
+        sizes[last] = self.tree.sizes[-2] * layout.cells
+        told = [(p, n, ends[a]) for n, a, b in spans if n in missing for p in range(a, b)]
+        columns = np.array(told, dtype=np.int64).reshape(-1, 3).T
+        units = pa.table(dict(zip(("parent", "part", "first"), columns, strict=True)))
+        select = self.order.facts.query.parts(session, dialect, layout.by, units, last)
+        leaf, key = self.order.measurement(self.tree.depth), secrets.token_bytes(32)
+        work = PartNoise(key, leaf, *self._laws(), sizes, last, layout.cells)
+        made = session.map_parts(select, work, COLUMNS, missing)
+        for number, batch in zip(missing, made, strict=True):
+            [drawn], [counts] = (batch.column(name).to_pylist() for name in ("drawn", "counts"))
+            noise = np.frombuffer(counts, dtype="<i8")
+            if noise.size != (
+                sum(self.tree.sizes[:-1]) * layout.cells if number == last else sizes[number]
+            ):
+                raise InvariantBroken(
+                    f"part {number} of a release came back with another number of counts",
+                    why="a worker made it of other facts, and it was not stored",
+                    fix="report this as a fault",
+                )
+            count_drawn(drawn)
+            store.draw(number, lambda noise=noise: noise)  # type: ignore[misc]
+            tell("noise", number + 1, self.parts)
 
     # --- from here on, stored parts and public facts ---------------------------------------------
 
     def publish(self, store: PartStore, folder: Path) -> dict[tuple[str, str], Path]:
         """Write consistent tables, each whole or not at all."""
-        names = self.order.facts.level_names
-        files: dict[tuple[str, str], Path] = {}
-        for at, layout in enumerate(self.layouts):
-            paths = [folder / f"{layout.name}-{level}.parquet" for level in names]
-            files |= {(layout.name, n): path for n, path in zip(names, paths, strict=True)}
-            upper = self._upper(layout, store)
-            for level, counts in enumerate(upper):
-                self._write(paths[level], layout, level, iter([(0, counts)]))
-            self._write(paths[-1], layout, self.tree.depth, self._leaves(layout, store, upper))
-            tell("tables", at + 1, len(self.layouts))
+        names, by_name = self.order.facts.level_names, {one.name: one for one in self.layouts}
+        files = {
+            (name, level): folder / f"{name}-{level}.parquet" for name in by_name for level in names
+        }
+        jobs = self._jobs(by_name, files)
+        for at, job in enumerate(jobs):
+            name, upper = job.layout.name, self._upper(job, store)
+            for level, counts in zip(names, upper, strict=False):
+                self._write(files[name, level], job.layout, names.index(level), iter([(0, counts)]))
+            leaves = self._leaves(job, store, upper)
+            self._write(files[name, names[-1]], job.layout, self.tree.depth, leaves)
+            tell("tables", at + 1, len(jobs))
         return files
+
+    def _jobs(self, by_name: dict[str, _Layout], files: dict[tuple[str, str], Path]) -> list[_Job]:
+        """How each table agrees with others, in the order in which they are settled."""
+        margins, links = {}, self.order.links()
+        for link in links:
+            if link.other is not None:
+                both = [self._columns(by_name[name]) for name in (link.name, link.other)]
+                sizes = [{column.name: column.size for column in one} for one in both]
+                ours, theirs = (GroupedCells(one, link.shared) for one in sizes)
+                paths = [files[link.other, level] for level in self.order.facts.level_names]
+                margins[link.name] = Margin(ours, theirs, paths)
+        found = []
+        for link in links:
+            layout = by_name[link.name]
+            after = [by_name[one.name] for one in links if one.other == link.name]
+            smaller = [(one, margins[one.name]) for one in after if one.cells <= layout.cells]
+            found.append(_Job(layout, margins.get(link.name), tuple(smaller)))
+        return found
 
     def _estimates(self, level: int, steps: Integers, cells: int) -> Estimates:
         """Noisy counts in rows, and their variance."""
@@ -172,15 +239,22 @@ class CensusRun:
         values = steps.reshape(-1, cells).astype(np.float64) * (law.step / FULL)
         return Estimates(values, np.full(len(values), law.view(Rows(None)).variance))
 
-    def _upper(self, layout: _Layout, store: PartStore) -> list[Integers]:
-        """Final counts of all levels above the leaves."""
+    def _noisy_leaves(self, layout: _Layout, store: PartStore, start: int, end: int) -> Estimates:
+        """Noisy counts of the leaves of some units just above them."""
+        ends, pieces = self.ends, []
+        for number, (a, b) in zip(layout.parts, layout.chunks, strict=True):
+            if a < end and start < b:
+                low, high = ends[max(a, start)] - ends[a], ends[min(b, end)] - ends[a]
+                pieces.append(store.read(number).reshape(-1, layout.cells)[low:high])
+        return self._estimates(self.tree.depth, np.concatenate(pieces), layout.cells)
+
+    def _best(self, layout: _Layout, store: PartStore) -> list[Estimates]:
+        """Best estimates of all levels above the leaves, from the counts of one table."""
         tree, depth = self.tree, self.tree.depth
-        if not depth:
-            return []
         starts = tree.first[depth - 1]
         added = [
-            self._estimates(depth, store.read(n), layout.cells).added_up(starts[a:b] - starts[a])
-            for n, (a, b) in zip(layout.parts, layout.chunks, strict=True)
+            self._noisy_leaves(layout, store, a, b).added_up(starts[a:b] - starts[a])
+            for a, b in layout.chunks
         ]
         below = Estimates(
             np.concatenate([one.values for one in added]),
@@ -190,10 +264,21 @@ class CensusRun:
             store.read(layout.parts.stop), np.cumsum(np.array(tree.sizes[:-2]) * layout.cells)
         )
         measured = [self._estimates(k, one, layout.cells) for k, one in enumerate(stored)]
-        best = gather(tree, measured, below)
-        found = self._fixed_levels(best)
+        return gather(tree, measured, below)
+
+    def _upper(self, job: _Job, store: PartStore) -> list[Integers]:
+        """Final counts of all levels above the leaves; a margin has public totals in it."""
+        tree, depth, margin = self.tree, self.tree.depth, job.margin
+        if not depth:
+            return []
+        best = self._best(job.layout, store)
+        for layout, smaller in job.smaller:
+            both = zip(best, self._best(layout, store), strict=True)
+            best = [smaller.improve(*one) for one in both]
+        found = self._fixed_levels(best) if margin is None else [margin.top(best[0])]
         for level in range(len(found), depth):
-            found.append(settle(best[level], tree.children(level - 1), found[-1]))
+            given = best[level], tree.children(level - 1), found[-1]
+            found.append(margin.settle(*given, margin.level(level)) if margin else settle(*given))
         return found
 
     def _fixed_levels(self, best: Sequence[Estimates]) -> list[Integers]:
@@ -208,17 +293,23 @@ class CensusRun:
         return found
 
     def _leaves(
-        self, layout: _Layout, store: PartStore, upper: Sequence[Integers]
+        self, job: _Job, store: PartStore, upper: Sequence[Integers]
     ) -> Iterator[tuple[int, Integers]]:
         """Final counts of leaves, part by part, each with the place of its first leaf."""
-        depth = self.tree.depth
+        depth, layout, margin = self.tree.depth, job.layout, job.margin
+        leaves = [int(self.ends[b] - self.ends[a]) for a, b in layout.chunks]
+        margins = iter(()) if margin is None else margin.leaves(leaves)
         for number, (start, end) in zip(layout.parts, layout.chunks, strict=True):
-            measured = self._estimates(depth, store.read(number), layout.cells)
+            measured = self._noisy_leaves(layout, store, start, end)
+            for other, smaller in job.smaller:
+                measured = smaller.improve(measured, self._noisy_leaves(other, store, start, end))
             if not depth:
-                yield 0, settle_totals(measured.values, self.totals and self.totals[1])
+                yield 0, margin.top(measured) if margin else self._fixed_levels([measured])[0]
                 return
             first = self.tree.first[depth - 1][start:end]
-            yield int(first[0]), settle(measured, first - first[0], upper[-1][start:end])
+            given = measured, first - first[0], upper[-1][start:end]
+            whole = margin.settle(*given, next(margins)) if margin else settle(*given)
+            yield int(first[0]), whole
             tell("consistency", number + 1, self.parts)
 
     def _write(
@@ -262,14 +353,6 @@ class CensusRun:
             )
         shown[COUNT] = pa.array(counts.reshape(-1))
         return pa.table(shown)
-
-
-def noisy(law: Measurement, exact: Integers) -> Integers:
-    """Exact weights with noise, in steps of the law; an improbable giant stays within 64 bits."""
-    [drawn] = law.release([exact.reshape(-1)])
-    if drawn.dtype == object:
-        drawn = np.clip(drawn, -_ROOM, _ROOM)
-    return drawn.astype(np.int64)
 
 
 def _fixed(order: CensusOrder, tree: Hierarchy, leaves: pa.Table) -> tuple[int, Integers] | None:

@@ -8,7 +8,7 @@ import sys
 import tempfile
 from dataclasses import replace
 from fractions import Fraction
-from itertools import pairwise
+from itertools import combinations, pairwise
 from pathlib import Path
 
 import numpy as np
@@ -69,7 +69,11 @@ def added_up(table, by):
 
 
 def check_consistent(made):
-    """Every level adds up to the one above, in whole numbers from 0 on."""
+    """Every level adds up to the one above, in whole numbers from 0 on, and both tables agree."""
+    for level in NAMES:
+        keys = LEVELS[: NAMES.index(level)]
+        total, detail = (made.read(name, level) for name in ("total", "detail"))
+        assert added_up(total, keys) == added_up(detail, keys)
     for name, by in (("total", []), ("detail", DETAIL)):
         for upper, lower in pairwise(NAMES):
             keys = [*LEVELS[: NAMES.index(upper)], *by]
@@ -121,6 +125,64 @@ def test_rows_elsewhere_are_in_no_cell_and_people_with_many_rows_weigh_less(tmp_
         made = curator.release(plan({"total": []}, epsilon=40_000), tmp_path)
         # 49 people, and one with three rows, each weighing a third, of which one is nowhere
         assert made.read("total", "nation").to_pylist() == [{"count": 50}]
+
+
+MANY = {
+    "sexes": ["sex"],
+    "children": ["minor"],
+    "ages_sexes": ["age", "sex"],
+    "sexes_children": ["minor", "sex"],
+    "all": ["sex", "age", "minor"],
+    "again": ["sex"],
+}
+CYCLE = {"a": ["sex", "age"], "b": ["age", "minor"], "c": ["minor", "sex"]}
+"""No order makes all three agree: any two do, and the third with one of them."""
+
+
+def many_columns():
+    rows = people()
+    minor = pa.array([age < 18 for age in rows.column("age").to_pylist()])
+    about = {"sex": dp.Keys(["f", "m"]), "age": dp.Bounds(0, 99)}
+    said = {"columns": about, "required": [*about, "minor"]}
+    return census(dp.Curator.in_memory(), rows.append_column("minor", minor), **said)
+
+
+@pytest.mark.parametrize(
+    ("tables", "levels"), [(MANY, LEVELS), (MANY, ["block"]), (MANY, []), (CYCLE, LEVELS)]
+)
+def test_tables_agree_on_every_margin_that_they_share_but_for_those_that_are_named(
+    tmp_path, tables, levels
+):
+    with many_columns() as curator:
+        places = {"geography": "places"} if levels else {"geography": None}
+        made = curator.release(plan(tables, levels=levels, **places), tmp_path)
+    notes = [n.partition(": ")[2] for n in made.release.notes if "may differ" in n]
+    assert notes == ([] if tables is MANY else ["a and b"])
+    for one, other in combinations(tables, 2):
+        shared = [name for name in tables[one] if name in tables[other]]
+        differ = f"{one} and {other}" in notes
+        for at, level in enumerate(["nation", *levels]):
+            keys = [*levels[:at], *([] if differ else shared)]
+            assert added_up(made.read(one, level), keys) == added_up(made.read(other, level), keys)
+    assert "agree between tables" in " ".join(made.statement().split())
+
+
+def test_a_release_that_was_charged_before_tables_agreed_is_published_as_it_was(
+    curator, tmp_path, monkeypatch
+):
+    plan_order = census_orders.UnpricedCensus.plan
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            census_orders.UnpricedCensus, "plan", lambda *a: replace(plan_order(*a), version=1)
+        )
+        first = curator.release(plan(), tmp_path / "a")
+    paid = spent(curator)
+    again = curator.release(plan(), tmp_path / "b")
+    assert (again.charge, spent(curator), again.random_bytes) == (first.charge, paid, 0)
+    assert all_tables(again) == all_tables(first)
+    assert "agree between" not in " ".join(again.statement().split())
+    with pytest.raises(AssertionError):
+        check_consistent(again)
 
 
 def test_a_release_without_a_geography_is_one_level(curator, tmp_path):
