@@ -7,7 +7,7 @@ held against products, mixtures and shuffles of small laws, enumerated outcome b
 
 import time
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from itertools import product
 from types import MappingProxyType
@@ -34,7 +34,7 @@ from discreet.privacy import (
 )
 from discreet.privacy.numerics.rounding import Interval, total
 
-Chances: TypeAlias = Mapping[Hashable, Interval]
+Chances: TypeAlias = Mapping[Any, Interval]
 Laws: TypeAlias = tuple[Chances, Chances]
 """The laws of an output on two neighbours."""
 
@@ -94,7 +94,7 @@ def _shuffled(n: int, k: int) -> Laws:
     """How often each answer comes among n, all of whom say 1 but the one who changes."""
 
     def counts(own: int) -> Chances:
-        found: dict[Hashable, list[Interval]] = {}
+        found: dict[Any, list[Interval]] = {}
         people = [_responses(k)[own], *[_responses(k)[1]] * (n - 1)]
         for said in product(range(k), repeat=n):
             chance = Interval.of(1)

@@ -85,6 +85,7 @@ class CuratorQuestion:
     delta: Fraction = Fraction(1, 10**6)
     per_person: bool = False
     people: int = _PEOPLE
+    limits: Limits | None = None
     neighbours: Neighbours = Neighbours.ADD_REMOVE
 
     def ask(self, tables: Tables) -> Any:
@@ -92,11 +93,10 @@ class CuratorQuestion:
         budget = (Budget.per_person if self.per_person else Budget)(
             epsilon=_BUDGET, delta=2 * self.delta
         )
-        limits = Limits(max_groups=2, max_rows=2) if self.per_person else None
         columns = {"value": Bounds(0, 10), "day": Bounds(_FIRST, _FIRST + dt.timedelta(9))}
         visits, bills = map(_table, tables)
         with Curator.in_memory(neighbours=self.neighbours) as curator:
-            said: dict[str, Any] = {"unit": "person", "columns": columns, "limits": limits}
+            said: dict[str, Any] = {"unit": "person", "columns": columns, "limits": self.limits}
             curator.add("visits", visits, budget=budget, **said)
             curator.add("bills", bills, dataset="visits", **said)
             return self._told(curator)
@@ -319,6 +319,7 @@ _STRATEGIES: Final = (
     *map(_strategy, ("independent", "identity", "matrix mechanism", "residual marginals")),
     *(_blocks, _thrice, _mwem),
 )
+_FEW: Final = Limits(max_groups=3, max_rows=2)
 _FOUND: Final = (
     _sql("SELECT word, COUNT(*) AS n FROM visits GROUP BY 1"),
     _sql("SELECT word, COUNT(DISTINCT person) AS n FROM visits GROUP BY 1"),
@@ -339,12 +340,12 @@ QUESTIONS: Final[Mapping[str, CuratorQuestion]] = MappingProxyType(
             delta=Fraction(0),
         ),
         "curator-change-one": CuratorQuestion(
-            (_sql(_GROUPED), _profile, _synthesis, _workload("value", "day"), *_FITS),
+            (_sql(_GROUPED), _profile, *_FITS),
             neighbours=Neighbours.CHANGE_ONE,
         ),
-        "curator-found-keys": CuratorQuestion(_FOUND, people=10 * _PEOPLE),
+        "curator-found-keys": CuratorQuestion(_FOUND, people=10 * _PEOPLE, limits=_FEW),
         "curator-found-keys-change-one": CuratorQuestion(
-            _FOUND, people=10 * _PEOPLE, neighbours=Neighbours.CHANGE_ONE
+            _FOUND, limits=_FEW, neighbours=Neighbours.CHANGE_ONE
         ),
         "curator-quantiles": CuratorQuestion(_QUANTILES),
         "curator-quantiles-pure": CuratorQuestion(_QUANTILES, delta=Fraction(0)),
@@ -370,7 +371,7 @@ QUESTIONS: Final[Mapping[str, CuratorQuestion]] = MappingProxyType(
         **({"curator-fits": CuratorQuestion(_FITS)} if _FITS else {}),
         "workload-strategies": HistogramQuestion(_STRATEGIES),
         "workload-strategies-change-one": HistogramQuestion(
-            _STRATEGIES, neighbours=Neighbours.CHANGE_ONE
+            _STRATEGIES[2:5], neighbours=Neighbours.CHANGE_ONE
         ),
         "small-database": HistogramQuestion(_small_database),
         "curator-standing-question": CuratorQuestion(_stream),
@@ -381,6 +382,7 @@ QUESTIONS: Final[Mapping[str, CuratorQuestion]] = MappingProxyType(
             ),
             epsilon=Fraction(2),
             per_person=True,
+            limits=Limits(max_groups=2, max_rows=2),
         ),
     }
 )

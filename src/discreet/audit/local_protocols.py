@@ -21,7 +21,7 @@ from discreet.local.rappor import Rappor
 from discreet.local.unary_encoding import SubsetSelection, UnaryEncoding
 from discreet.local.unit_vector_mean import UnitVectorMean
 from discreet.mechanisms.mechanism import Claim
-from discreet.privacy import Approximate, Neighbours, Pure
+from discreet.privacy import Neighbours, Pure
 
 _ONE: Final = Fraction(1)
 
@@ -57,7 +57,7 @@ def audit_protocols(
     each = alpha / max(1, len(protocols))
     for name, protocol in protocols.items():
         found = audit_claim(name, protocol.claim, samples=samples, alpha=each)
-        price = priced(found.claim, Approximate(protocol.epsilon, 0))
+        price = priced(found.claim, Pure(protocol.epsilon))
         yield replace(found, evidence=(price, *found.evidence))
 
 

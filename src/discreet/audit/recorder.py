@@ -89,8 +89,8 @@ class KeyThreshold:
         if isinstance(rule, ThresholdedCount):
             measured = rule.count.measurement
             margin = rule.threshold - FULL // measured.step
-            ways = ((measured.contributions.groups, margin),)
-            return KeyThreshold(measured.mechanism, ways, rule.guarantee)
+            few = ((measured.contributions.groups, margin),)
+            return KeyThreshold(measured.mechanism, few, rule.guarantee)
         # All rows on a text that is just too rare to be counted, or one unit on each of many.
         weight, margin = rule.full * rule.rows, found - rule.least
         ways = ((1, margin + 1 - weight), (weight, margin))

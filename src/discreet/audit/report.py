@@ -4,6 +4,7 @@ import math
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
+from fractions import Fraction
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -16,7 +17,7 @@ from discreet.audit.replay import Call, replay, step_by_step
 from discreet.audit.search import harder
 from discreet.errors import InputError
 from discreet.mechanisms.mechanism import Claim, Mechanism
-from discreet.privacy import Approximate, Guarantee
+from discreet.privacy import ZCDP, Guarantee
 
 _DRAWS: Final = 100
 """So many samples call for one more release beside them, which takes as long as they do."""
@@ -109,12 +110,12 @@ def audit_mechanism(
 def priced(claim: Claim, asked: Guarantee) -> Evidence:
     """Whether a claim is as strong as what was asked for; parameters may be off by rounding."""
     given, top, reason = claim.guarantee, points(claim.guarantee)[-1], ""
-    if isinstance(asked, Approximate):
-        found, most = given.epsilon(asked.delta0).upper, float(asked.epsilon0)
+    if isinstance(asked, ZCDP):
+        unit, found, most = "rho", given.rho().upper, float(asked.rho0)
     else:
-        found, most = given.rho().upper, asked.rho().upper
+        delta = Fraction(asked.infinity().lower)
+        unit, found, most = "epsilon", given.epsilon(delta).upper, asked.epsilon(delta).upper
     if found > most * (1 + _ROUNDING):
-        unit = "epsilon" if isinstance(asked, Approximate) else "rho"
         reason = f"its guarantee has {unit} {found:.6g}, and {most:.6g} was asked for"
     return Evidence(claim.name, "price", top, 0.0, "it keeps what was asked for", reason=reason)
 

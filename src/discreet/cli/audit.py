@@ -61,7 +61,7 @@ def audit(
     Example: discreet audit laplace gaussian --html report.html
     """
     from discreet.audit.accounting import ACCOUNTING, audit_accounting  # noqa: PLC0415 - heavy room
-    from discreet.audit.catalogue import CATALOGUE  # noqa: PLC0415 - the same
+    from discreet.audit.catalogue import asked  # noqa: PLC0415 - the same
     from discreet.audit.curator_questions import audit_question  # noqa: PLC0415 - the same
     from discreet.audit.local_protocols import audit_protocols  # noqa: PLC0415 - the same
     from discreet.audit.page import as_page  # noqa: PLC0415 - heavy room
@@ -69,8 +69,8 @@ def audit(
 
     mechanisms, protocols, questions = _claims(names)
     share = alpha * len(mechanisms) / max(1, len(mechanisms) + len(protocols))
-    asked = {name: getattr(CATALOGUE.get(name), "asked", None) for name in mechanisms}
-    audits = list(audit_all(mechanisms, samples=samples, alpha=share, tries=tries, asked=asked))
+    prices = {name: asked(name) for name in mechanisms}
+    audits = list(audit_all(mechanisms, samples=samples, alpha=share, tries=tries, asked=prices))
     audits += audit_protocols(protocols, samples=samples, alpha=alpha - share)
     audits += [audit_question(name, question) for name, question in questions.items()]
     audits += [

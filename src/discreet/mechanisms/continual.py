@@ -42,7 +42,7 @@ from discreet.privacy import GDP, Composed, DiscreteLaplaceNoise, Neighbours, Pu
 from discreet.privacy.numerics.rounding import Interval
 from discreet.rationals import Real, positive, whole
 
-_AUDITED = 32
+_AUDITED = 16
 """How many steps of a stream an audit looks at."""
 
 _RARE = Fraction(1, 1000)
