@@ -121,7 +121,7 @@ class CuratorQuestion:
         changed = self.neighbours is Neighbours.CHANGE_ONE
         before = crowd + ((self.people, 4),) * 2 if changed else crowd
         pairs = (Pair((before, before), (crowd + one, crowd + one)) for one in (heavy, odd, full))
-        return Claim("CuratorQuestion", self.promised, tuple(pairs), _not_drawn)
+        return Claim("CuratorQuestion", self.promised, tuple(pairs), not_drawn)
 
     @property
     def promised(self) -> Approximate:
@@ -146,11 +146,12 @@ class HistogramQuestion(CuratorQuestion):
         return self._told(histogram)
 
 
-def _not_drawn(_: Any, __: int) -> Any:
+def not_drawn(_: Any, __: int) -> Any:
+    """The `draw` of claims that are replayed or enumerated."""
     raise InvariantBroken(
-        "a curator's answers are not sampled",
-        why="as many runs as a refutation needs would take hours",
-        fix="replay them: audit_question",
+        "the answers of this claim are not sampled",
+        why="as many runs as a refutation needs would take hours, or the law is known",
+        fix="replay them with audit_question, or enumerate them with audit_accounting",
     )
 
 
