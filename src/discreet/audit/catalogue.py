@@ -32,7 +32,7 @@ from discreet.mechanisms.staircase import Staircase
 from discreet.mechanisms.subsample_aggregate import SubsampleAggregate
 from discreet.mechanisms.top_k import TopK
 from discreet.mechanisms.unbounded_quantile import UnboundedQuantile
-from discreet.privacy import Neighbours
+from discreet.privacy import ZCDP, Approximate, Guarantee, Neighbours, Pure
 
 _CHANGE: Final = Neighbours.CHANGE_ONE
 _DELTA: Final = Fraction(1, 100)
@@ -120,6 +120,9 @@ CATALOGUE: Final[Mapping[str, Callable[[], Mechanism]]] = MappingProxyType(
             [0.25, 0.5, 0.75], 0, 11, epsilon=1, neighbours=_CHANGE
         ),
         "unbounded-quantile": lambda: UnboundedQuantile(0.5, epsilon=1, lower=0, growth=2),
+        "unbounded-quantile-change-one": lambda: UnboundedQuantile(
+            0.5, epsilon=1, lower=0, growth=2, neighbours=_CHANGE
+        ),
         "subsample-aggregate": lambda: SubsampleAggregate(
             max, blocks=4, aggregate=Quantile(0.5, 0, 8, epsilon=1, neighbours=_CHANGE), default=0
         ),
@@ -135,11 +138,35 @@ CATALOGUE: Final[Mapping[str, Callable[[], Mechanism]]] = MappingProxyType(
             size=4, threshold=Fraction(1, 4), epsilon=1, hits=2
         ),
         "automatic-bounds": lambda: AutomaticBounds(epsilon=1, largest=16, failure=Fraction(1, 10)),
+        "automatic-bounds-change-one": lambda: AutomaticBounds(
+            epsilon=1, largest=16, failure=Fraction(1, 10), neighbours=_CHANGE
+        ),
         "automatic-bounds-two-rows": lambda: AutomaticBounds(
             epsilon=1, largest=16, failure=Fraction(1, 10), max_rows_per_unit=2
         ),
         "tree-count": lambda: TreeCount(horizon=31, epsilon=1),
         "factorized-count": lambda: FactorizedCount(horizon=7, rho=Fraction(1, 2)),
+        "factorized-count-two-steps": lambda: FactorizedCount(
+            horizon=7, rho=Fraction(1, 2), steps_per_unit=2
+        ),
     }
 )
 """Names as the command line takes them, and how to make each."""
+
+_USUAL: Final = Approximate(1, _DELTA)
+_ASKED: Final[Mapping[str, Guarantee]] = {
+    "laplace-fine": Pure(Fraction(1, 2)),
+    "staircase-grid": Pure(3),
+    "rounded-gaussian-vector": ZCDP(Fraction(1, 2)),
+    "randomized-response-two-coins": Pure(Fraction(10987, 10000)),
+    **{name: ZCDP(Fraction(1, 2)) for name in CATALOGUE if name.startswith("factorized")},
+    **{
+        f"gaussian-{name}": ZCDP(Fraction(1, 2))
+        for name in ("zcdp", "grid", "vector", "grid-vector")
+    },
+}
+
+
+def asked(name: str) -> Guarantee | None:
+    """The guarantee that a mechanism of the catalogue is made for."""
+    return _ASKED.get(name, _USUAL) if name in CATALOGUE else None

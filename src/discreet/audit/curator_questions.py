@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 
 from discreet.audit.evidence import Evidence, Point
-from discreet.audit.recorder import RecordedRelease
+from discreet.audit.recorder import CellChoice, RecordedRelease
 from discreet.audit.replay import replayed
 from discreet.audit.report import Audit
 from discreet.audit.trace import picture
@@ -85,6 +85,7 @@ class CuratorQuestion:
     delta: Fraction = Fraction(1, 10**6)
     per_person: bool = False
     people: int = _PEOPLE
+    limits: Limits | None = None
     neighbours: Neighbours = Neighbours.ADD_REMOVE
 
     def ask(self, tables: Tables) -> Any:
@@ -92,11 +93,10 @@ class CuratorQuestion:
         budget = (Budget.per_person if self.per_person else Budget)(
             epsilon=_BUDGET, delta=2 * self.delta
         )
-        limits = Limits(max_groups=2, max_rows=2) if self.per_person else None
         columns = {"value": Bounds(0, 10), "day": Bounds(_FIRST, _FIRST + dt.timedelta(9))}
         visits, bills = map(_table, tables)
         with Curator.in_memory(neighbours=self.neighbours) as curator:
-            said: dict[str, Any] = {"unit": "person", "columns": columns, "limits": limits}
+            said: dict[str, Any] = {"unit": "person", "columns": columns, "limits": self.limits}
             curator.add("visits", visits, budget=budget, **said)
             curator.add("bills", bills, dataset="visits", **said)
             return self._told(curator)
@@ -121,7 +121,7 @@ class CuratorQuestion:
         changed = self.neighbours is Neighbours.CHANGE_ONE
         before = crowd + ((self.people, 4),) * 2 if changed else crowd
         pairs = (Pair((before, before), (crowd + one, crowd + one)) for one in (heavy, odd, full))
-        return Claim("CuratorQuestion", self.promised, tuple(pairs), _not_drawn)
+        return Claim("CuratorQuestion", self.promised, tuple(pairs), not_drawn)
 
     @property
     def promised(self) -> Approximate:
@@ -141,15 +141,17 @@ class HistogramQuestion(CuratorQuestion):
         first = (_FIRST - dt.date(1970, 1, 1)).days
         dates = Range(first, first + 9)
         domain = Domain((value, Attribute.of("day", Type(Kind.DATE, range=dates), bins=10)))
-        histogram = JointHistogram.of(visits, domain, person=visits["person"], max_rows=2)
+        said: dict[str, Any] = {"person": visits["person"], "neighbours": self.neighbours}
+        histogram = JointHistogram.of(visits, domain, max_rows=2, **said)
         return self._told(histogram)
 
 
-def _not_drawn(_: Any, __: int) -> Any:
+def not_drawn(_: Any, __: int) -> Any:
+    """The `draw` of claims that are replayed or enumerated."""
     raise InvariantBroken(
-        "a curator's answers are not sampled",
-        why="as many runs as a refutation needs would take hours",
-        fix="replay them: audit_question",
+        "the answers of this claim are not sampled",
+        why="as many runs as a refutation needs would take hours, or the law is known",
+        fix="replay them with audit_question, or enumerate them with audit_accounting",
     )
 
 
@@ -158,7 +160,8 @@ def _table(rows: Rows) -> pa.Table:
     shifts = [None if value is None else max(-999, min(value, 999)) for _, value in rows]
     dates = [None if shift is None else _FIRST + dt.timedelta(shift) for shift in shifts]
     days = pa.array(dates, pa.date32())
-    return pa.table({"person": people, "value": values, "day": days})
+    words = pa.array([f"word {(value or 0) % 4}" for _, value in rows])
+    return pa.table({"person": people, "value": values, "day": days, "word": words})
 
 
 def _sql(*texts: str) -> Ask:
@@ -276,7 +279,9 @@ def _small_database(histogram: JointHistogram, price: Price) -> Any:
 
 
 def _of(histogram: JointHistogram) -> dict[str, Any]:
-    return {"person_weight": histogram.person_weight, "row_weight": histogram.row_weight}
+    return {
+        name: getattr(histogram, name) for name in ("person_weight", "row_weight", "neighbours")
+    }
 
 
 def _stream(curator: Curator, price: Price) -> list[Any]:
@@ -311,6 +316,20 @@ _GROUPED: Final = (
     "SELECT value % 4 AS k, COUNT(*) AS n, COUNT(DISTINCT person) AS m FROM visits GROUP BY 1"
 )
 
+_STRATEGIES: Final = (
+    *map(_strategy, ("independent", "identity", "matrix mechanism", "residual marginals")),
+    *(_blocks, _thrice, _mwem),
+)
+_FEW: Final = Limits(max_groups=3, max_rows=2)
+_FOUND: Final = (
+    _sql("SELECT word, COUNT(*) AS n FROM visits GROUP BY 1"),
+    _sql("SELECT word, COUNT(DISTINCT person) AS n FROM visits GROUP BY 1"),
+)
+_QUANTILES: Final = (
+    _sql("SELECT MEDIAN(value) AS m, MODE(value) AS n FROM visits"),
+    _sql("SELECT QUANTILE_CONT(value, [0, 0.1, 0.2, 0.4, 0.5, 0.6, 0.8, 0.9, 1]) AS n FROM visits"),
+)
+
 
 QUESTIONS: Final[Mapping[str, CuratorQuestion]] = MappingProxyType(
     {
@@ -322,8 +341,15 @@ QUESTIONS: Final[Mapping[str, CuratorQuestion]] = MappingProxyType(
             delta=Fraction(0),
         ),
         "curator-change-one": CuratorQuestion(
-            (_sql(_GROUPED), *_FITS), neighbours=Neighbours.CHANGE_ONE
+            (_sql(_GROUPED), _profile, *_FITS),
+            neighbours=Neighbours.CHANGE_ONE,
         ),
+        "curator-found-keys": CuratorQuestion(_FOUND, people=10 * _PEOPLE, limits=_FEW),
+        "curator-found-keys-change-one": CuratorQuestion(
+            _FOUND, limits=_FEW, neighbours=Neighbours.CHANGE_ONE
+        ),
+        "curator-quantiles": CuratorQuestion(_QUANTILES),
+        "curator-quantiles-pure": CuratorQuestion(_QUANTILES, delta=Fraction(0)),
         "curator-join-caps": CuratorQuestion(
             _sql(
                 "SELECT COUNT(*) AS n, SUM(b.value) AS total FROM visits v "
@@ -344,12 +370,9 @@ QUESTIONS: Final[Mapping[str, CuratorQuestion]] = MappingProxyType(
         "curator-online": CuratorQuestion(_online, people=100 * _PEOPLE),
         "curator-workload": CuratorQuestion((_workload("value", "day"), _workload("value"))),
         **({"curator-fits": CuratorQuestion(_FITS)} if _FITS else {}),
-        "workload-strategies": HistogramQuestion(
-            (
-                *map(_strategy, ("independent", "identity")),
-                *map(_strategy, ("matrix mechanism", "residual marginals")),
-                *(_blocks, _thrice, _mwem),
-            )
+        "workload-strategies": HistogramQuestion(_STRATEGIES),
+        "workload-strategies-change-one": HistogramQuestion(
+            _STRATEGIES[2:5], neighbours=Neighbours.CHANGE_ONE
         ),
         "small-database": HistogramQuestion(_small_database),
         "curator-standing-question": CuratorQuestion(_stream),
@@ -360,6 +383,7 @@ QUESTIONS: Final[Mapping[str, CuratorQuestion]] = MappingProxyType(
             ),
             epsilon=Fraction(2),
             per_person=True,
+            limits=Limits(max_groups=2, max_rows=2),
         ),
     }
 )
@@ -386,8 +410,16 @@ def _wrong(question: CuratorQuestion, pair: Pair) -> Iterator[str]:
         return
     tapes = zip(first.recorder.finished(), second.recorder.finished(), strict=True)
     moved = [both for both in tapes if picture(both[0].inputs) != picture(both[1].inputs)]
-    costs = [_cost(*both) if question.per_person else both[0].mechanism.guarantee for both in moved]
+    costs = [_cost(*both, per_person=question.per_person) for both in moved]
     promised = question.promised
+    thresholds = list(dict.fromkeys(first.recorder.thresholds))
+    for one in thresholds:
+        if one.shown > one.guarantee.delta0:
+            yield (
+                f"a key of one person alone is shown with probability {one.shown:.3g}, "
+                f"promised {float(one.guarantee.delta0):.3g}"
+            )
+    costs += [one.guarantee for one in thresholds]
     # No law is known that a bounded range has at least: what is composed with it would be lost.
     known = [cost for cost in costs if not isinstance(cost, BoundedRange)]
     least = compose(known).epsilon(promised.delta0).lower
@@ -398,10 +430,12 @@ def _wrong(question: CuratorQuestion, pair: Pair) -> Iterator[str]:
         )
 
 
-def _cost(one: RecordedRelease, other: RecordedRelease) -> Guarantee:
-    """The cost of a release for one person: Gaussian noise against how far they move its input."""
+def _cost(one: RecordedRelease, other: RecordedRelease, *, per_person: bool) -> Guarantee:
+    """The cost of a release: Gaussian noise `per_person` against how far they move its input."""
     mechanism = one.mechanism
-    if not isinstance(mechanism, RoundedGaussian):
+    if isinstance(mechanism, CellChoice):
+        return mechanism.cost(one.inputs[0], other.inputs[0])
+    if not per_person or not isinstance(mechanism, RoundedGaussian):
         return mechanism.guarantee
     here, there = (np.ravel(mechanism.grid.index(side.inputs[0])) for side in (one, other))
     gaps = [int(b) - int(a) for a, b in zip(here, there, strict=True)]

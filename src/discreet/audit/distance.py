@@ -101,7 +101,9 @@ def _entries(mechanism: Any, left: Any, right: Any) -> str:
 
 
 def _keys(mechanism: Any, left: Any, right: Any) -> str:
-    """How many keys one person's coming and going changes, each by one."""
+    """How many keys one person's coming and going changes, each by one; keys may be places."""
+    if not isinstance(left, Mapping):
+        left, right = (dict(enumerate(map(int, side))) for side in (left, right))
     gaps = [right.get(key, 0) - left.get(key, 0) for key in {*left, *right}]
     up, down = (sum(max(0, sign * gap) for gap in gaps) for sign in (1, -1))
     if mechanism.guarantee.neighbours is Neighbours.ADD_REMOVE and min(up, down) > 0:

@@ -1,6 +1,7 @@
 """All local protocols, with parameters that make mistakes easy to see."""
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from fractions import Fraction
 from types import MappingProxyType
 from typing import Any, Final
@@ -8,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.audit.report import Audit, audit_claim
+from discreet.audit.report import Audit, audit_claim, priced
 from discreet.local.count_mean_sketch import CountMeanSketch, HadamardCountMeanSketch
 from discreet.local.domain import ValueDomain
 from discreet.local.heavy_hitters import HeavyHitters
@@ -55,7 +56,9 @@ def audit_protocols(
     """Audit what one report claims; all of them together err with probability at most alpha."""
     each = alpha / max(1, len(protocols))
     for name, protocol in protocols.items():
-        yield audit_claim(name, protocol.claim, samples=samples, alpha=each)
+        found = audit_claim(name, protocol.claim, samples=samples, alpha=each)
+        price = priced(found.claim, Pure(protocol.epsilon))
+        yield replace(found, evidence=(price, *found.evidence))
 
 
 def repeated(protocol: LocalProtocol, days: int) -> Claim:

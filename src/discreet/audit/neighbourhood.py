@@ -12,13 +12,15 @@ from typing import Any, Final
 from discreet.audit.distance import is_measured, too_far
 from discreet.audit.trace import picture
 from discreet.errors import DiscreetError
-from discreet.mechanisms.mechanism import Mechanism, Pair
+from discreet.mechanisms.mechanism import Mechanism, Pair, RowMechanism
 
 SHIFTS: Final = (1, -1, 3, -3, 10, -10, 100, -100)
 """By how much numbers are moved."""
 
 NEAR: Final = 24
 """How many pairs near those of a claim are replayed."""
+
+_REFUSALS: Final = (DiscreetError, TypeError, ValueError, ArithmeticError, LookupError)
 
 _MOST: Final = 24
 """How many numbers of an input are moved one by one."""
@@ -51,27 +53,40 @@ def several(mechanism: Mechanism, pairs: Sequence[Pair], most: int) -> list[Pair
 
 
 def are_neighbours(mechanism: Mechanism, pair: Pair) -> bool:
-    """Whether two different inputs are no further apart than declared, and both accepted."""
+    """Whether two different inputs are no further apart than declared, and both accepted.
+
+    Any rows are data. A mechanism that takes rows and refuses one side tells it from the other.
+    """
     if picture(pair.left) == picture(pair.right):
         return False
     try:
         if any(too_far(mechanism, (pair.left,), (pair.right,))):
             return False
-        shapes = {mechanism.claim.draw(side, 1).shape for side in (pair.left, pair.right)}
-    except (DiscreetError, TypeError, ValueError, ArithmeticError, LookupError):
+    except _REFUSALS:
         return False
-    return len(shapes) == 1
+    shapes = {_shape(mechanism, side) for side in (pair.left, pair.right)}
+    half = len(shapes) == 2 and None in shapes and isinstance(mechanism, RowMechanism)
+    return half or (len(shapes) == 1 and None not in shapes)
+
+
+def _shape(mechanism: Mechanism, side: Any) -> tuple[int, ...] | None:
+    """The shape of one answer; None where the input is refused."""
+    try:
+        shape: tuple[int, ...] = mechanism.claim.draw(side, 1).shape
+    except _REFUSALS:
+        return None
+    return shape
 
 
 def _varied(pair: Pair) -> Iterator[Pair]:
     left, right = pair.left, pair.right
     for shift in SHIFTS:
-        yield Pair(_moved(left, None, shift), _moved(right, None, shift))
+        yield Pair(moved(left, None, shift), moved(right, None, shift))
     for place in range(min(_MOST, max(_count(left), _count(right)))):
         for shift in SHIFTS[:6]:
-            yield Pair(_moved(left, place, shift), _moved(right, place, shift))
-            yield Pair(left, _moved(right, place, shift))
-            yield Pair(_moved(left, place, shift), right)
+            yield Pair(moved(left, place, shift), moved(right, place, shift))
+            yield Pair(left, moved(right, place, shift))
+            yield Pair(moved(left, place, shift), right)
     for path in _lists(left):
         yield from _of_rows(pair, path)
 
@@ -96,7 +111,7 @@ def _of_rows(pair: Pair, path: tuple[int, ...]) -> Iterator[Pair]:
 # --- nests of lists, tuples, dictionaries and numbers --------------------------------------------
 
 
-def _moved(value: Any, place: int | None, shift: int) -> Any:
+def moved(value: Any, place: int | None, shift: int) -> Any:
     """The same nest with one number (or all of them) moved."""
     count = -1
 

@@ -2,16 +2,29 @@
 
 import functools
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from fractions import Fraction
 from threading import RLock
 from typing import Any, Final, TypeAlias
 
+from discreet.answer.plan.quantile_draws import QuantileDraw
+from discreet.answer.plan.thresholded_count import ThresholdedCount
+from discreet.mechanisms import laplace_tail
+from discreet.mechanisms.comparison_laws import at_least
 from discreet.mechanisms.interaction import Interaction
+from discreet.mechanisms.laplace import Laplace
 from discreet.mechanisms.mechanism import Mechanism
+from discreet.mechanisms.quantile import rank_range
+from discreet.mechanisms.rounded_gaussian import RoundedGaussian
 from discreet.noise.bits import BitSource, Keystream, Words, replaced
+from discreet.plan.bounding import FULL
+from discreet.privacy import Approximate, Neighbours, Pure
+from discreet.privacy.numerics.rounding import Interval
+from discreet.workload.profile import ProfileNoise
 
 _PATCHING: Final = RLock()
 _OUTSIDE: Final = "outside"
@@ -27,12 +40,74 @@ class RecordedRelease:
     asked, and `steps` how each answer came about.
     """
 
-    mechanism: Mechanism
+    mechanism: "Mechanism | CellChoice"
     inputs: tuple[Any, ...]
     outcome: Any
     raised: BaseException | None
     words: int
     steps: "tuple[Step, ...]" = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CellChoice:
+    """A curator's choice of a cell: one of `size`, from the weight in each."""
+
+    draw: QuantileDraw
+    size: int
+    scale: Fraction
+
+    def cost(self, left: tuple[Any, Any], right: tuple[Any, Any]) -> Pure:
+        """A loss that is reached on the hardest data if one person moves as much weight.
+
+        Why: the scores of two cells move apart by s = `rank_range` times the weight, in scales.
+        Permute-and-flip has a loss of s where one cell is far ahead; the exponential mechanism,
+        one of -s/2 or s/2 where two cells are ahead of all others by the same.
+        """
+        gaps: Counter[int] = Counter()
+        for sign, (cells, weights) in ((-1, left), (1, right)):
+            for cell, weight in zip(cells.tolist(), weights.tolist(), strict=True):
+                gaps[cell] += sign * weight
+        moved = sum(map(abs, gaps.values()))
+        apart = rank_range(self.draw.level, Neighbours.ADD_REMOVE) * moved / self.scale
+        return Pure(apart if self.draw.flips else apart / 2)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyThreshold:
+    """A threshold above which keys are shown that one person alone may have.
+
+    `ways` are sets of keys that this person may have: how many, and how far noise has to lift each.
+    """
+
+    noise: Laplace | RoundedGaussian
+    ways: tuple[tuple[int, int], ...]
+    guarantee: Approximate
+
+    @staticmethod
+    def of(rule: ThresholdedCount | ProfileNoise, asked: Any, found: Any) -> "KeyThreshold":
+        """From a rule, what it was asked, and what it answered."""
+        if isinstance(rule, ThresholdedCount):
+            measured = rule.count.measurement
+            margin = rule.threshold - FULL // measured.step
+            few = ((measured.contributions.groups, margin),)
+            return KeyThreshold(measured.mechanism, few, rule.guarantee)
+        # All rows on a text that is just too rare to be counted, or one unit on each of many.
+        weight, margin = rule.full * rule.rows, found - rule.least
+        ways = ((1, margin + 1 - weight), (weight, margin))
+        promised = Approximate(0, asked, neighbours=rule.neighbours)
+        return KeyThreshold(rule.mechanism(1), ways, promised)
+
+    @property
+    def shown(self) -> float:
+        """The probability that a key of one person alone is shown, from below."""
+        none = ((-self._tail(margin)).log1p() * keys for keys, margin in self.ways)
+        return max((-log.expm1()).lower for log in none)
+
+    def _tail(self, steps: int) -> Interval:
+        noise, step = self.noise, self.noise.grid.step
+        if isinstance(noise, RoundedGaussian):
+            return at_least(noise.tail, steps)
+        return at_least(lambda m: laplace_tail.upper_tail(noise.scale / step, m), steps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +172,14 @@ class Recorder:
 
     tape: tuple[RecordedRelease, ...] | None = None
     releases: list[RecordedRelease | Conversation | None] = field(default_factory=list)
+    thresholds: list[KeyThreshold] = field(default_factory=list)
     sources: list[FrozenBits] = field(default_factory=list)
     _label: str = _OUTSIDE
+
+    @property
+    def is_outside(self) -> bool:
+        """Whether nothing is being released."""
+        return self._label == _OUTSIDE
 
     @property
     def words_outside(self) -> int:
@@ -111,7 +192,9 @@ class Recorder:
         self.sources.append(FrozenBits(self._label, earlier))
         return self.sources[-1]
 
-    def release(self, run: Callable[[], Any], mechanism: Mechanism, inputs: tuple[Any, ...]) -> Any:
+    def release(
+        self, run: Callable[[], Any], mechanism: Mechanism | CellChoice, inputs: tuple[Any, ...]
+    ) -> Any:
         """Run one release and write it down; answer with the tape's outcome, if there is one."""
         at = len(self.releases)
         self.releases.append(None)  # keeps its place before any release inside it
@@ -185,12 +268,17 @@ def _listening() -> Iterator[None]:
     """Wrap every mechanism's `release` and every interaction's `_answer`, and unwrap them again."""
     roots: tuple[tuple[type, str, Wrapper], ...] = (
         (Mechanism, "release", _heard_release),
+        (Mechanism, "keeps", _heard_choice),
         (Interaction, "_answer", _heard_answer),
+        (QuantileDraw, "cell", _heard_cell),
+        (ThresholdedCount, "shows", _heard_threshold),
+        (ProfileNoise, "threshold", _heard_threshold),
     )
     originals = [
         (kind, name, kind.__dict__[name], wrap)
         for root, name, wrap in roots
-        for kind in _kinds(root, name)
+        for kind in [root, *_kinds(root, name)]
+        if name in kind.__dict__
     ]
     for kind, name, original, wrap in originals:
         setattr(kind, name, wrap(original))
@@ -221,6 +309,44 @@ def _heard_release(original: Callable[..., Any]) -> Callable[..., Any]:
         )
 
     return release
+
+
+def _heard_choice(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Keys that are chosen outside of a release of their own are a release."""
+    heard = _heard_release(original)
+
+    @functools.wraps(original)
+    def keeps(mechanism: Mechanism, counts: Any) -> Any:
+        recorder = _current.get()
+        outside = recorder is not None and recorder.is_outside
+        return (heard if outside else original)(mechanism, counts)
+
+    return keeps
+
+
+def _heard_cell(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def cell(draw: QuantileDraw, cells: Any, weights: Any, size: int, scale: Fraction) -> Any:
+        recorder = _current.get()
+        if recorder is None:
+            return original(draw, cells, weights, size, scale)
+        run = functools.partial(original, draw, cells, weights, size, scale)
+        return recorder.release(run, CellChoice(draw, size, scale), ((cells, weights),))
+
+    return cell
+
+
+def _heard_threshold(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Write down what a threshold is made of, each time that one is used."""
+
+    @functools.wraps(original)
+    def used(rule: ThresholdedCount | ProfileNoise, asked: Any) -> Any:
+        found = original(rule, asked)
+        if (recorder := _current.get()) is not None:
+            recorder.thresholds.append(KeyThreshold.of(rule, asked, found))
+        return found
+
+    return used
 
 
 def _heard_answer(original: Callable[..., Any]) -> Callable[..., Any]:

@@ -8,6 +8,7 @@ import numpy as np
 
 from discreet.audit.evidence import Evidence, points, strongest
 from discreet.audit.features import Outputs, rows
+from discreet.audit.neighbourhood import moved
 from discreet.audit.refute import certify, ranked_events
 from discreet.audit.replay import Call
 from discreet.audit.trace import distinct
@@ -73,7 +74,13 @@ def compare_paths(
         what `draw` gives, is refuted by that alone.
     """
     claim = mechanism.claim
-    sides = distinct(side for pair in claim.pairs for side in (pair.left, pair.right))
+    listed = [side for pair in claim.pairs for side in (pair.left, pair.right)]
+    if release not in {
+        None,
+        mechanism.release,
+    }:  # far from its threshold a rule answers more by its noise
+        listed = [*listed[:4], *(moved(listed[0], None, far) for far in (-10, 10))]
+    sides = distinct(listed)
     each = max(_FEWEST, 2 * runs // len(sides))
     path = release or mechanism.release
     found = strongest([_compare(mechanism, path, side, each, alpha / len(sides)) for side in sides])

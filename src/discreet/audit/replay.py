@@ -166,7 +166,7 @@ def _of_release(left: RecordedRelease, right: RecordedRelease) -> Iterator[str]:
     yield from _of_steps(left, right)
     if picture(left.mechanism) != picture(right.mechanism):
         yield "the mechanism's parameters depend on the data"
-    elif left.raised is None and right.raised is None:
+    elif left.raised is right.raised is None and isinstance(left.mechanism, Mechanism):
         yield from too_far(left.mechanism, left.inputs, right.inputs)
     if picture(left.raised) != picture(right.raised):
         yield "it raises differently"

@@ -4,6 +4,8 @@ import math
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
+from fractions import Fraction
+from types import MappingProxyType
 from typing import Any, Final
 
 from discreet.audit.enumerate import check_law, enumerate_loss
@@ -15,9 +17,16 @@ from discreet.audit.replay import Call, replay, step_by_step
 from discreet.audit.search import harder
 from discreet.errors import InputError
 from discreet.mechanisms.mechanism import Claim, Mechanism
+from discreet.privacy import ZCDP, Guarantee
 
 _DRAWS: Final = 100
 """So many samples call for one more release beside them, which takes as long as they do."""
+
+_TOLD: Final = 3
+"""So many times as many runs are taken question by question, where one row tells less."""
+
+_ROUNDING: Final = 1e-12
+"""By how much a float above a stated epsilon may be larger than it."""
 
 _MEASURING: Final = ("law", "samples")
 """Methods whose evidence is an epsilon; the others say whether two things agree."""
@@ -74,23 +83,41 @@ def audit_mechanism(
     samples: int | None = None,
     alpha: float = 0.01,
     tries: int = 0,
+    asked: Guarantee | None = None,
 ) -> Audit:
     """Try everything on a mechanism; a sound one is refuted with probability at most alpha.
 
     Its claim is audited, that its `release` does what the claim says, also where it is taken
     question by question, and that both show nothing of two neighbours but what they release.
     `samples` follows the claim unless it is said; with `tries`, so many other neighbours are
-    tried, and the hardest of them is audited as well.
+    tried, and the hardest of them is audited as well. `asked` is what it was made to keep.
     """
     start, share = time.process_time(), alpha / 4
     many = samples_for(mechanism.guarantee) if samples is None else samples
     claim = harder(mechanism, tries=tries, samples=many) if tries else mechanism.claim
     paths = [path for path in (mechanism.release, step_by_step(mechanism)) if path is not None]
     runs, each = min(many, max(RELEASES, many // _DRAWS)), share / len(paths)
-    compared = [compare_paths(mechanism, runs=runs, alpha=each, release=path) for path in paths]
+    compared = [
+        compare_paths(mechanism, runs=times * runs, alpha=each, release=path)
+        for path, times in zip(paths, (1, _TOLD), strict=False)
+    ]
     own = audit_claim(name, claim, samples=many, alpha=alpha - share)
-    found = (_replayed(mechanism, paths), *compared, *own.evidence)
+    price = [] if asked is None else [priced(claim, asked)]
+    found = (*price, _replayed(mechanism, paths), *compared, *own.evidence)
     return replace(own, evidence=found, seconds=time.process_time() - start)
+
+
+def priced(claim: Claim, asked: Guarantee) -> Evidence:
+    """Whether a claim is as strong as what was asked for; parameters may be off by rounding."""
+    given, top, reason = claim.guarantee, points(claim.guarantee)[-1], ""
+    if isinstance(asked, ZCDP):
+        unit, found, most = "rho", given.rho().upper, float(asked.rho0)
+    else:
+        delta = Fraction(asked.infinity().lower)
+        unit, found, most = "epsilon", given.epsilon(delta).upper, asked.epsilon(delta).upper
+    if found > most * (1 + _ROUNDING):
+        reason = f"its guarantee has {unit} {found:.6g}, and {most:.6g} was asked for"
+    return Evidence(claim.name, "price", top, 0.0, "it keeps what was asked for", reason=reason)
 
 
 def _replayed(mechanism: Mechanism, paths: list[Call]) -> Evidence:
@@ -132,11 +159,15 @@ def audit_all(
     samples: int | None = None,
     alpha: float = 0.01,
     tries: int = 0,
+    asked: Mapping[str, Guarantee | None] = MappingProxyType({}),
 ) -> Iterator[Audit]:
     """Audit one after another; all of them together err with probability at most alpha."""
     each = alpha / max(1, len(mechanisms))
     for name, mechanism in mechanisms.items():
-        yield audit_mechanism(name, mechanism, samples=samples, alpha=each, tries=tries)
+        price = asked.get(name)
+        yield audit_mechanism(
+            name, mechanism, samples=samples, alpha=each, tries=tries, asked=price
+        )
 
 
 def as_facts(audit: Audit) -> dict[str, Any]:

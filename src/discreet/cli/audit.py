@@ -60,6 +60,8 @@ def audit(
 
     Example: discreet audit laplace gaussian --html report.html
     """
+    from discreet.audit.accounting import ACCOUNTING, audit_accounting  # noqa: PLC0415 - heavy room
+    from discreet.audit.catalogue import asked  # noqa: PLC0415 - the same
     from discreet.audit.curator_questions import audit_question  # noqa: PLC0415 - the same
     from discreet.audit.local_protocols import audit_protocols  # noqa: PLC0415 - the same
     from discreet.audit.page import as_page  # noqa: PLC0415 - heavy room
@@ -67,9 +69,15 @@ def audit(
 
     mechanisms, protocols, questions = _claims(names)
     share = alpha * len(mechanisms) / max(1, len(mechanisms) + len(protocols))
-    audits = list(audit_all(mechanisms, samples=samples, alpha=share, tries=tries))
+    prices = {name: asked(name) for name in mechanisms}
+    audits = list(audit_all(mechanisms, samples=samples, alpha=share, tries=tries, asked=prices))
     audits += audit_protocols(protocols, samples=samples, alpha=alpha - share)
     audits += [audit_question(name, question) for name, question in questions.items()]
+    audits += [
+        audit_accounting(name, ACCOUNTING[name])
+        for name in names or ACCOUNTING
+        if name in ACCOUNTING
+    ]
     claims = list(map(as_facts, audits))
     facts = {"samples": samples, "alpha": alpha, "claims": claims}
     show(facts, lambda: _show(audits), rows=claims, names=_HEAD)
@@ -83,13 +91,14 @@ def _claims(
     names: tuple[str, ...],
 ) -> "tuple[dict[str, Mechanism], dict[str, LocalProtocol], dict[str, CuratorQuestion]]":
     """The named claims of mechanisms, local protocols and curator questions; all by default."""
-    from discreet.audit.catalogue import CATALOGUE  # noqa: PLC0415 - heavy room
+    from discreet.audit.accounting import ACCOUNTING  # noqa: PLC0415 - heavy room
+    from discreet.audit.catalogue import CATALOGUE  # noqa: PLC0415 - the same
     from discreet.audit.curator_questions import QUESTIONS  # noqa: PLC0415 - the same
     from discreet.audit.local_protocols import PROTOCOLS  # noqa: PLC0415 - the same
     from discreet.audit.training_noise import TRAINING  # noqa: PLC0415 - the same
 
     mechanisms = {**CATALOGUE, **TRAINING}
-    known = [*mechanisms, *PROTOCOLS, *QUESTIONS]
+    known = [*mechanisms, *PROTOCOLS, *QUESTIONS, *ACCOUNTING]
     unknown = [name for name in names if name not in known]
     if unknown:
         raise click.UsageError(

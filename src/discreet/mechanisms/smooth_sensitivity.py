@@ -237,6 +237,7 @@ class SmoothMedian(RowMechanism):
         """Few values, where one person moves the median far; values that differ, and that agree."""
         low, high = self.median.range.point(0), self.median.range.point(self.median.largest)
         split, agreed = (low,) * 25 + (high,) * 24, (low,) * 9
+        turned = (low,) * 24 + (high,) * 26  # the value falls soon, and not at once
         few, kept = ((), 0) if self.median.neighbours is Neighbours.ADD_REMOVE else ((low,), 1)
         # One person moves the median by almost all, and the noise by as much as smoothness allows.
         far = self.median.range.point(max(1, int(self.noisy.decay * self.median.largest)))
@@ -244,6 +245,7 @@ class SmoothMedian(RowMechanism):
             Pair(few, (far,)),
             Pair(few, (high,)),
             *(Pair(values, (*values[kept:], high)) for values in (split, agreed)),
+            Pair(turned, (*turned[: len(turned) - kept], low)),
         )
         view = self.noisy.view
         seen = View(view.read, lambda values: view.law(self._reduce(values)))

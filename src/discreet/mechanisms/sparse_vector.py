@@ -35,6 +35,7 @@ _TOGETHER = 3
 """Hits up to which the law of all marks and answers together is listed: three places for each."""
 
 _BLOCK = 32
+_LONG = 40
 _NONE = -1000
 _RARE = Fraction(1, 1000)
 
@@ -370,6 +371,13 @@ class AboveThreshold(SparseVector):
 
     def _draw(self, values: Any, runs: int) -> NDArray[Any]:
         return self.first(self.bars(values), runs)
+
+    def _pairs(self) -> tuple[Pair, ...]:
+        """Also questions so far below that many are asked: `first` draws noise block by block."""
+        deep = self.grid.step * (self._bar() - 4 * ceil(self.query_scale))
+        low, high = plain(deep), plain(deep + self.sensitivity)
+        few = SparseVector._pairs(self)  # noqa: SLF001 - super() is lost to slotted dataclasses
+        return (*few, Pair((low,) * _LONG, (high,) * _LONG))
 
     def _law(self, values: Any) -> Law:
         return {place: ends for place, ends in self.law_of_places(self.bars(values)).items()}  # noqa: C416 - keys of a wider type

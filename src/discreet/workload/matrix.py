@@ -34,10 +34,14 @@ class MatrixMechanism:
 
     Guarantee:
         sqrt(mu_squared)-Gaussian differential privacy: a person of weight w moves what is measured
-        by w times the longest column of the strategy at most, in l2 (by sqrt(2) of that where one
-        is exchanged for another). Both are computed in whole numbers.
+        by w times the longest column of the strategy at most, in l2. Where one is exchanged for
+        another, by w times the largest distance of two columns, or sqrt(2) of the longest column
+        where they are in different columns of the counts. All is computed in whole numbers.
     Neighbours:
         One person's counts are added or removed, or exchanged for another's.
+    Why:
+        The distance is convex in both people's counts, which are not negative and sum to w at most:
+        it is largest where each has one cell. Columns may point away from each other.
     Edge cases:
         A strategy whose rows do not determine every count is refused.
 
@@ -90,8 +94,12 @@ class MatrixMechanism:
         wide = largest**2 * len(self.strategy) >= 1 << 62
         rows = self.strategy.astype(object) if wide else self.strategy
         longest = max(map(int, (rows * rows).sum(axis=0)))
-        exchanged = 1 if self.neighbours is Neighbours.ADD_REMOVE else 2
-        return longest * exchanged * self.person_weight**2 / self.mu_squared
+        if self.neighbours is not Neighbours.ADD_REMOVE:
+            products = _exact_product(self.strategy.T, self.strategy)
+            squares = np.diag(products)
+            apart = np.add.outer(squares, squares) - 2 * products
+            longest = max(2 * longest, int(apart.max()))
+        return longest * self.person_weight**2 / self.mu_squared
 
     def measure(self, counts: NDArray[np.integer[Any]]) -> NDArray[Any]:
         """The noisy answers of the strategy; a column each, where nobody is in two of them."""

@@ -54,7 +54,8 @@ class ProfileNoise:
     neighbours: Neighbours
     epsilon: Fraction | None = None
 
-    def _mechanism(self, cells: int) -> RoundedGaussian | Laplace:
+    def mechanism(self, cells: int) -> RoundedGaussian | Laplace:
+        """The noise of so many counts that are released together."""
         weight, about = self.full * self.rows, self.neighbours
         changed = 2 if about is Neighbours.CHANGE_ONE else 1
         if self.epsilon is not None:
@@ -69,12 +70,12 @@ class ProfileNoise:
 
     def half_width(self, probability: Fraction) -> int:
         """A bound that noise exceeds, on either side, with at most this probability."""
-        return round(self._mechanism(1).error(1 - probability))
+        return round(self.mechanism(1).error(1 - probability))
 
     @property
     def sigma(self) -> float:
         """The standard deviation of each count, in weights, or of Gaussian noise about as wide."""
-        found = self._mechanism(1)
+        found = self.mechanism(1)
         if isinstance(found, Laplace):
             return self.half_width(Fraction(1, 20)) / 1.96
         return math.sqrt(found.variance)
@@ -86,7 +87,7 @@ class ProfileNoise:
 
     def release(self, exact: Integers) -> Integers:
         """The counts with noise."""
-        return np.asarray(self._mechanism(exact.size).release(exact), dtype=np.int64)
+        return np.asarray(self.mechanism(exact.size).release(exact), dtype=np.int64)
 
     # --- keys that nobody has listed --------------------------------------------------------------
 

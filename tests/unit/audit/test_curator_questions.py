@@ -6,7 +6,9 @@ from dataclasses import replace
 import pytest
 from click.testing import CliRunner
 
+from discreet.answer.execute import measure_set
 from discreet.answer.plan.set_plan import SetPlan
+from discreet.answer.plan.thresholded_count import ThresholdedCount
 from discreet.audit.curator_questions import QUESTIONS, CuratorQuestion, audit_question
 from discreet.audit.recorder import Recorder
 from discreet.audit.replay import replay
@@ -19,6 +21,7 @@ from discreet.curator.people.person_accounts import PersonAccounts
 from discreet.errors import BudgetError
 from discreet.learn.noisy_sums import NoisySums
 from discreet.mechanisms.continual import FactorizedCount
+from discreet.mechanisms.key_selection import KeySelection
 from discreet.mechanisms.laplace import Laplace
 from discreet.mechanisms.rounded_gaussian import RoundedGaussian
 from discreet.mechanisms.vector_stream import VectorStream
@@ -157,6 +160,51 @@ def test_a_fit_with_noise_for_one_row_of_a_person_is_caught(monkeypatch):
 
     monkeypatch.setattr(NoisySums, "_mechanism", thin)
     assert audit_question("planted", QUESTIONS["curator-fits"]).refuted
+
+
+@pytest.mark.parametrize("least", [lambda tail: tail // 2, lambda tail: tail - 200])
+def test_a_threshold_that_shows_keys_of_one_person_is_caught(monkeypatch, least):
+    true = ThresholdedCount._tail
+    monkeypatch.setattr(ThresholdedCount, "_tail", lambda one, p: least(true(one, p)))
+    assert "a key of one person alone" in audit_question("p", QUESTIONS["curator-found-keys"]).why
+
+
+def test_a_threshold_of_a_profile_that_shows_a_text_of_one_person_is_caught(monkeypatch):
+    true = profile.ProfileNoise.threshold
+    monkeypatch.setattr(profile.ProfileNoise, "threshold", lambda one, p: true(one, p) * 4 // 5)
+    assert "a key of one person alone" in audit_question("p", QUESTIONS["curator-profile"]).why
+
+
+def test_keys_chosen_as_if_a_person_had_one_are_caught(monkeypatch):
+    true = SetPlan.selection
+
+    def thin(plan, contributions):
+        found = true(plan, contributions)
+        return KeySelection(epsilon=found.epsilon, delta=found.delta)
+
+    monkeypatch.setattr(SetPlan, "selection", thin)
+    found = audit_question("planted", QUESTIONS["curator-found-keys"].parts[0])
+    assert "(l1 over keys), declared 1" in found.why
+
+
+@pytest.mark.parametrize("name", ["curator-quantiles", "curator-quantiles-pure"])
+def test_quantiles_of_half_their_scale_are_caught(monkeypatch, name):
+    scale, paid = measure_set.quantile_scale, measure_set.quantile_guarantee
+
+    def charged(measured, levels):  # or the curator itself sees that it spends more than planned
+        return paid(measured, [(level, 2 * width) for level, width in levels])
+
+    monkeypatch.setattr(measure_set, "quantile_scale", lambda *said: scale(*said) / 2)
+    monkeypatch.setattr(measure_set, "quantile_guarantee", charged)
+    assert "promised 1" in audit_question("planted", QUESTIONS[name].parts[1]).why
+
+
+def test_a_strategy_that_forgets_how_far_columns_are_apart_is_caught(monkeypatch):
+    longest = lambda one: 2 * int((one.strategy**2).sum(axis=0).max())  # noqa: E731
+    thin = property(lambda one: longest(one) * one.person_weight**2 / one.mu_squared)
+    monkeypatch.setattr(MatrixMechanism, "variance", thin)
+    found = audit_question("planted", QUESTIONS["workload-strategies-change-one"])
+    assert "squared l2 steps" in found.why
 
 
 def test_a_small_database_that_is_simply_the_best_is_caught(monkeypatch):

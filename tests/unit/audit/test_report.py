@@ -3,17 +3,23 @@ import sys
 from dataclasses import replace
 from html.parser import HTMLParser
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from discreet.audit import catalogue, curator_questions, local_protocols, training_noise
+from discreet.audit import accounting, catalogue, curator_questions, local_protocols, training_noise
+from discreet.audit.catalogue import CATALOGUE, asked
 from discreet.audit.page import claimed_curve, draw_curves
-from discreet.audit.report import as_facts, audit_all, audit_claim, audit_mechanism
+from discreet.audit.report import as_facts, audit_all, audit_claim, audit_mechanism, priced
 from discreet.cli.audit import audit
+from discreet.errors import InputError
+from discreet.mechanisms.gaussian import Gaussian
 from discreet.mechanisms.laplace import Laplace
+from discreet.mechanisms.median import GridRange
+from discreet.mechanisms.quantile import Quantile
 from discreet.mechanisms.randomized_response import RandomizedResponse
 from discreet.mechanisms.sparse_vector import SparseVector, SparseVectorRun
-from discreet.privacy import GaussianNoise, Pure
+from discreet.privacy import ZCDP, GaussianNoise, Pure
 
 
 class Understated(RandomizedResponse):
@@ -34,6 +40,7 @@ def small_catalogue(monkeypatch):
     monkeypatch.setattr(local_protocols, "PROTOCOLS", {})
     monkeypatch.setattr(curator_questions, "QUESTIONS", {})
     monkeypatch.setattr(training_noise, "TRAINING", {})
+    monkeypatch.setattr(accounting, "ACCOUNTING", {})
     return entries
 
 
@@ -48,6 +55,36 @@ def test_a_law_is_enumerated_counted_and_sampled():
     assert found.verdict == "stands"
     assert 0.8 < found.bound <= 1
     assert found.seconds > 0
+
+
+@pytest.mark.parametrize(
+    ("made", "asked", "said"),
+    [
+        (Laplace(epsilon=1.25, sensitivity=1), Pure(1), "epsilon 1.25, and 1 was asked for"),
+        (Gaussian(rho=1, sensitivity=2), ZCDP(0.5), "rho 1, and 0.5 was asked for"),
+    ],
+)
+def test_a_guarantee_below_what_was_asked_for_is_caught(made, asked, said):
+    assert said in priced(made.claim, asked).reason
+
+
+def test_mechanisms_of_the_catalogue_keep_what_they_are_asked_for():
+    wrong = {name for name, make in CATALOGUE.items() if priced(make().claim, asked(name)).refuted}
+    assert not wrong
+    found = audit_mechanism("l", Laplace(epsilon=2, sensitivity=1), samples=1000, asked=Pure(1))
+    assert found.refuted
+
+
+def test_a_mechanism_that_refuses_what_its_neighbour_does_not_have_is_caught(monkeypatch):
+    def refusing(public, values):
+        steps = np.asarray(public.grid.index(values))
+        if (steps < public.first).any():
+            raise InputError("a value below the range", why="w", fix="f")
+        return np.minimum(steps, public.first + public.size - 1) - public.first
+
+    monkeypatch.setattr(GridRange, "cells", refusing)
+    found = audit_mechanism("q", Quantile(0.5, 0, 8, epsilon=1), samples=1000, alpha=0.01)
+    assert "status: raises differently" in found.why
 
 
 def test_claims_share_the_error_rate():
@@ -162,7 +199,7 @@ def test_json_holds_the_settings_and_the_evidence():
     assert claim["name"] == "response"
     assert claim["neighbours"] == "change-one"
     assert claim["epsilon_refuted_up_to"] <= claim["epsilon_claimed"]
-    assert [one["refuted"] for one in claim["evidence"]] == [False] * 5
+    assert [one["refuted"] for one in claim["evidence"]] == [False] * 6
 
 
 class Balanced(HTMLParser):

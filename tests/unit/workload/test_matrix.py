@@ -51,6 +51,16 @@ def test_noise_covers_the_longest_column_in_whole_numbers():
     assert swapped.variance == 2 * one.variance
 
 
+def test_noise_covers_a_person_who_moves_between_columns_that_point_away_from_each_other():
+    work = np.array([[low <= cell < low + 3 for cell in range(12)] for low in range(7)])
+    rows = best_strategy(work)
+    distances = [int(((rows[:, i] - rows[:, j]) ** 2).sum()) for i in range(12) for j in range(12)]
+    longest = int((rows * rows).sum(axis=0).max())
+    swapped = MatrixMechanism(rows, mu_squared=1, neighbours=Neighbours.CHANGE_ONE)
+    assert max(distances) > 2 * longest
+    assert swapped.variance == max(distances)
+
+
 def test_a_strategy_that_leaves_counts_open_is_refused():
     with pytest.raises(InputError, match="does not determine"):
         MatrixMechanism(np.ones((1, 3)), mu_squared=1)

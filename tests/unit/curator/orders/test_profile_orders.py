@@ -188,7 +188,7 @@ def test_texts_that_one_person_decides_about_are_shown_with_delta_at_most(about,
 
 def shown(noise, threshold, each, many):
     """The chance that any of the values is shown that the person's weight made candidates."""
-    tail = noise._mechanism(1)._tail(threshold - (noise.least - 1 + each))
+    tail = noise.mechanism(1)._tail(threshold - (noise.least - 1 + each))
     return Fraction(tail.upper) * many
 
 
