@@ -196,6 +196,32 @@ def test_answers_are_joined_one_after_the_other_where_rows_stay_few(engine, tabl
     check(engine, f"WITH a AS ({one}) SELECT COUNT(*) FROM {tables}")
 
 
+CITIES = "cities c LEFT JOIN visits v ON v.city = c.name"
+TESTS = "SELECT COUNT(*) FROM tests t WHERE t.patient = p.id"
+BESIDE = [
+    f"SELECT c.name, COUNT(v.visit_id), SUM(v.age) AS s, COUNT(*) AS k FROM {CITIES} GROUP BY 1",
+    f"""SELECT c.name, c.population, COUNT(DISTINCT v.patient_id), AVG(v.cost), SUM(CASE WHEN
+    v.age > 4 THEN 1 ELSE 0 END) AS x, SUM(COALESCE(v.age, 0)) AS y FROM {CITIES} AND v.urgent
+    GROUP BY ALL""",
+    """SELECT region, COUNT(visit_id) AS n, SUM(age) FILTER (WHERE urgent) AS s FROM visits RIGHT
+    JOIN cities ON city = name WHERE population > 10 GROUP BY 1 HAVING COUNT(visit_id) > -1
+    ORDER BY n DESC, 1 LIMIT 3""",
+    f"""SELECT c.name AS city, COUNT(v.age) AS n, RANK() OVER (ORDER BY COUNT(v.age) DESC, c.name)
+    AS r FROM {CITIES} AND c.population > 60 GROUP BY c.name QUALIFY r < 9""",
+    """SELECT x.name, 2 * COUNT(v.age) + 1 AS z FROM cities x LEFT JOIN (SELECT city AS name, age,
+    patient_id FROM visits WHERE age > 2) v USING (name) GROUP BY x.name""",
+    f"SELECT AVG(({TESTS})) AS a, SUM(({TESTS})) AS s, COUNT(*) AS n FROM patients p",
+    f"""SELECT sex, AVG(({TESTS} AND t.value > 2)) AS a, COUNT(*) AS n FROM patients p
+    WHERE income > 100 GROUP BY sex ORDER BY a""",
+    f"SELECT SUM(n) FROM (SELECT c.name, COUNT(v.age) AS n FROM {CITIES} GROUP BY c.name)",
+]
+
+
+@pytest.mark.parametrize("question", BESIDE, ids=range(len(BESIDE)))
+def test_public_rows_that_are_kept_and_counts_of_subqueries_are_those_of_duckdb(engine, question):
+    check(engine, question)
+
+
 @settings(max_examples=25)
 @given(QUESTIONS)
 def test_a_random_question_over_answers_means_what_duckdb_says(engine, question):

@@ -23,6 +23,8 @@ from discreet.plan.schema import Bounds, Keys, column_type
 Origin = Literal["owner", "file", "data"]
 _ALL: Final = "all"
 _KINDS: Final = "kinds"
+PUBLIC: Final = ("\0public",)
+"""What is confirmed of a table that belongs to nobody: everything that it holds."""
 
 _SHOWN: Final = 4
 
@@ -183,7 +185,7 @@ class Stated:
 
     def confirms(self, column: str, *, kind: bool) -> bool:
         """Whether what is proposed of a column is confirmed."""
-        return bool({_ALL, column, *([_KINDS] if kind else [])} & set(self.confirm))
+        return bool({_ALL, *PUBLIC, column, *([_KINDS] if kind else [])} & set(self.confirm))
 
 
 def confirmed(said: str | Collection[str]) -> tuple[str, ...]:
@@ -211,7 +213,8 @@ def _look(source: Source, stated: Stated, unit: str | None, *, propose: bool) ->
     origins |= {name: "file" for name in guessed if kinds[name] is Kind.TEXT}
     known: dict[str, Bounds | Keys] = {}
     if propose or set(stated.confirm) - {_KINDS}:
-        known = propose_known(source, wanted, counts, reading, {*stated.columns, unit})
+        said, public = {*stated.columns, unit}, stated.confirm == PUBLIC
+        known = propose_known(source, wanted, counts, reading, said, public=public)
     if not source.typed and reading.nulls is None:
         questions += _absent(counts)
     if reading.is_strict:

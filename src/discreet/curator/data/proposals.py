@@ -14,6 +14,7 @@ from discreet.plan.schema import Bounds, Keys
 _MOST_KEYS: Final = 30
 _FEWEST_ROWS: Final = 10
 """Values that fewer rows have are not proposed as keys: they would point at somebody."""
+_MOST_PUBLIC_KEYS: Final = 1024
 
 
 def propose_known(
@@ -22,17 +23,23 @@ def propose_known(
     counts: Mapping[str, ColumnCounts],
     reading: Reading,
     said: Collection[str | None],
+    *,
+    public: bool,
 ) -> dict[str, Bounds | Keys]:
-    """Bounds of numbers and dates, rounded outwards, and keys of texts with few values."""
+    """Bounds of numbers and dates, rounded outwards, and keys of texts with few values.
+
+    All values of a `public` table may be keys: they point at nobody.
+    """
+    most, fewest = (_MOST_PUBLIC_KEYS, 1) if public else (_MOST_KEYS, _FEWEST_ROWS)
     open_ = {name: one for name, one in columns.items() if name not in said}
     few = {
         name: one
         for name, one in open_.items()
-        if one.type.kind is Kind.TEXT and 0 < counts[name].distinct <= _MOST_KEYS
+        if one.type.kind is Kind.TEXT and 0 < counts[name].distinct <= most
     }
     known: dict[str, Bounds | Keys] = {}
     for name, values in frequent(source.open(), few, reading).items() if few else ():
-        often = sorted(value for value, n in values.items() if n >= _FEWEST_ROWS)
+        often = sorted(value for value, n in values.items() if n >= fewest)
         if often:
             known[name] = Keys(often)
     for name, one in open_.items():
