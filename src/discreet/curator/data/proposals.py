@@ -23,14 +23,14 @@ def propose_known(
     counts: Mapping[str, ColumnCounts],
     reading: Reading,
     said: Collection[str | None],
-    *,
-    public: bool,
+    public_rows: int | None,
 ) -> dict[str, Bounds | Keys]:
     """Bounds of numbers and dates, rounded outwards, and keys of texts with few values.
 
-    All values of a `public` table may be keys: they point at nobody.
+    All values of a table that has `public_rows` may be keys, NULL too: they point at nobody.
     """
-    most, fewest = (_MOST_PUBLIC_KEYS, 1) if public else (_MOST_KEYS, _FEWEST_ROWS)
+    private = public_rows is None
+    most, fewest = (_MOST_KEYS, _FEWEST_ROWS) if private else (_MOST_PUBLIC_KEYS, 1)
     open_ = {name: one for name, one in columns.items() if name not in said}
     few = {
         name: one
@@ -40,8 +40,9 @@ def propose_known(
     known: dict[str, Bounds | Keys] = {}
     for name, values in frequent(source.open(), few, reading).items() if few else ():
         often = sorted(value for value, n in values.items() if n >= fewest)
+        missing = not private and counts[name].values != public_rows
         if often:
-            known[name] = Keys(often)
+            known[name] = Keys([*often, None] if missing else often)
     for name, one in open_.items():
         bounds = _bounds(counts[name].low, counts[name].high, one.type.kind)
         if bounds is not None:
