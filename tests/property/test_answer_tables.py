@@ -5,12 +5,15 @@ Noise is left out; groups, windows, joins and subqueries of grouped questions ar
 
 # ruff: noqa: S608 - the questions are made here, of fixed parts
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clinic import CLINIC
 from discreet.plan import canonical
+from discreet.plan.schema import Schema
 from discreet.sql.reader.read import read
 from plain_answers import answered, clinic_tables, tidy
 
@@ -159,13 +162,13 @@ def engine():
     return clinic_tables()
 
 
-def check(engine, question):
+def check(engine, question, schema=CLINIC):
     engine.execute("SET schema = 'plain'")
     theirs = engine.execute(question).fetchall()
     engine.execute("SET schema = 'data'")
-    query = read(question, CLINIC)
+    query = read(question, schema)
     assert tidy(answered(engine, query)) == tidy(theirs)
-    assert canonical.read(canonical.write(query), CLINIC) == query
+    assert canonical.read(canonical.write(query), schema) == query
 
 
 NAMES = ["_draw", "_AT", "_id", "_half", "_l", "_j", "_row", "every", "n0", "window 1", 'a"b', "="]
@@ -217,9 +220,26 @@ BESIDE = [
 ]
 
 
+def named_cities(engine):
+    """The tables, with the names of all cities declared: their groups need not be found."""
+    names = [name for (name,) in engine.execute("SELECT name FROM plain.cities").fetchall()]
+    cities = CLINIC.tables["cities"]
+    kept = replace(cities.columns["name"], keys=tuple(names))
+    columns = {**cities.columns, "name": kept}
+    regions = engine.execute("SELECT DISTINCT region FROM plain.cities").fetchall()
+    columns["region"] = replace(columns["region"], keys=tuple(region for (region,) in regions))
+    return Schema({**CLINIC.tables, "cities": replace(cities, columns=columns)})
+
+
 @pytest.mark.parametrize("question", BESIDE, ids=range(len(BESIDE)))
 def test_public_rows_that_are_kept_and_counts_of_subqueries_are_those_of_duckdb(engine, question):
-    check(engine, question)
+    check(engine, question, named_cities(engine))
+
+
+def test_groups_that_are_not_found_are_unknown_and_not_0(engine):
+    text = f"SELECT c.name, COUNT(v.age) AS n FROM {CITIES} AND v.age > 1000 GROUP BY 1"
+    assert {row[1] for row in answered(engine, read(text, CLINIC))} == {None}
+    assert {row[1] for row in answered(engine, read(text, named_cities(engine)))} == {0}
 
 
 @settings(max_examples=25)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from discreet.plan.keylists import few
 from discreet.sql.reader.expressions import AGGREGATES, has_aggregate, is_windowed
 from discreet.sql.reader.joins import Public
 from discreet.sql.reader.names import NamedRelation, Visible, lookup
@@ -52,6 +53,11 @@ def keep_public_rows(tables: "RelationReader", node: Node) -> exp.Select | None:
     named = {key.name.lower(): key for key in beside.keys if isinstance(key, exp.Column)}
     whole = {name.lower() for name in public.table.key} <= named.keys()
     by = [named[name.lower()] for name in public.table.key] if whole else beside.keys
+    types = {name.lower(): of for name, of in public.table.columns.items()}
+    plain = (types.get(key.name.lower()) if isinstance(key, exp.Column) else None for key in by)
+    # Where groups have to be found, one that is not among them is withheld, and not 0.
+    known = all(of and (of.keys or few(of.range, of.kind, nullable=False)) for of in plain)
+    counted = _or_zero if known else _as_it_is
 
     def value(call: Node, found: Node) -> Node:
         """What an aggregate is, beside public rows that may meet nobody."""
@@ -59,11 +65,13 @@ def keep_public_rows(tables: "RelationReader", node: Node) -> exp.Select | None:
         if isinstance(call, exp.Count) and isinstance(call.this, exp.Star):
             if not whole:
                 raise tables.syntax.refuse(call, _COUNTED)
-            return exp.Greatest(this=_or_zero(found), expressions=[_one()], ignore_nulls=True)
+            return exp.Greatest(
+                this=counted(found), expressions=[exp.Literal.number(1)], ignore_nulls=True
+            )
         empty = _without_rows(call, lambda part: beside.is_of(part, private.columns))
         if empty is None:
             raise tables.syntax.refuse(call, _COUNTED)
-        return _or_zero(found) if counts or empty == "0" else found
+        return counted(found) if counts or empty == "0" else found
 
     join = exp.Join(this=kept.copy(), **_copied(joins[0], "on", "using"))
     inner = exp.Select(from_=exp.From(this=met.copy()), joins=[join], **_copied(node, "where"))
@@ -85,8 +93,8 @@ def count_beside(syntax: Syntax, node: Node) -> exp.Select | None:
     inner.append("joins", exp.Join(this=source.copy(), on=on.copy()))
     own = [call for call in beside.asked if id(call) not in asked]
     rows = exp.Select(**_copied(node, "from_", "joins", "where"))
-    all_rows = exp.alias_(exp.Count(this=exp.Star(), big_int=True), "rows", quoted=True)
-    listed = [exp.alias_(call.copy(), f"own {at}", quoted=True) for at, call in enumerate(own)]
+    all_rows = _named(exp.Count(this=exp.Star(), big_int=True), "rows")
+    listed = [_named(call.copy(), f"own {at}") for at, call in enumerate(own)]
     rows.set("expressions", [*beside.named_keys(beside.keys), *listed, all_rows])
     if beside.keys:
         rows.set("group", exp.Group(expressions=[key.copy() for key in beside.keys]))
@@ -96,8 +104,8 @@ def count_beside(syntax: Syntax, node: Node) -> exp.Select | None:
         if id(call) in places:
             return places[id(call)]
         if isinstance(call, exp.Sum):
-            return _or_zero(found)
-        return exp.Div(this=_or_zero(found), expression=_column(_ROWS, "rows"))
+            return found
+        return exp.Div(this=found, expression=_column(_ROWS, "rows"))
 
     counts: list[Node] = [count.expressions[0].unalias()]
     return beside.select(rows, inner, beside.keys, beside.asked, value, counts)
@@ -137,7 +145,7 @@ class _Beside:
 
     def named_keys(self, keys: Sequence[Node]) -> list[Node]:
         """Keys under names of their own."""
-        return [exp.alias_(key.copy(), self._name(key), quoted=True) for key in keys]
+        return [_named(key.copy(), self._name(key)) for key in keys]
 
     def _name(self, key: Node) -> str:
         at = self.keys.index(key)
@@ -155,7 +163,7 @@ class _Beside:
     ) -> exp.Select:
         """The SELECT over `rows` and, beside them, `inner` grouped by some of the keys."""
         calls = list(measured or asked)
-        names = [exp.alias_(c.copy(), f"value {i}", quoted=True) for i, c in enumerate(calls)]
+        names = [_named(c.copy(), f"value {i}") for i, c in enumerate(calls)]
         inner.set("expressions", [*self.named_keys(by), *names])
         if by:
             inner.set("group", exp.Group(expressions=[key.copy() for key in by]))
@@ -171,16 +179,9 @@ class _Beside:
         join.set("on", exp.and_(*same, copy=False) if by else None)
         join.set("kind", None if by else "CROSS")
         outer = exp.Select(from_=exp.From(this=_aliased(rows, _ROWS)), joins=[join])
-        named = zip(self.items, self.node.expressions, strict=True)
-        selected = [
-            exp.alias_(
-                self._replaced(item.node, found),
-                item.given_name or item.default_name(self.syntax, i),
-                quoted=True,
-            )
-            for i, (item, _) in enumerate(named, start=1)
-        ]
-        outer.set("expressions", selected)
+        for i, item in enumerate(self.items, start=1):
+            name = item.given_name or item.default_name(self.syntax, i)
+            outer.append("expressions", _named(self._replaced(item.node, found), name))
         for part in ("order", "limit", "offset", "qualify", "windows"):
             if self.node.args.get(part):
                 outer.set(part, self._replaced(self.node.args[part], found))
@@ -248,7 +249,7 @@ def _without_rows(call: Node, own: Callable[[Node], bool]) -> str | None:
         zero, tested = argument.expressions[0], [argument.this]
     else:
         tested = [one.this for one in argument.args.get("ifs") or ()]
-    kept = isinstance(call, exp.Sum) and zero == _zero()
+    kept = isinstance(call, exp.Sum) and zero == exp.Literal.number(0)
     return "0" if kept and tested and all(_is_strict(one, own) for one in tested) else None
 
 
@@ -273,22 +274,22 @@ def _column(table: str, name: str) -> exp.Column:
     return exp.column(exp.to_identifier(name, quoted=True), exp.to_identifier(table, quoted=True))
 
 
+def _named(node: Node, name: str) -> Node:
+    return exp.alias_(node, name, quoted=True)
+
+
 def _aliased(select: exp.Select, name: str) -> exp.Subquery:
     return exp.Subquery(
         this=select, alias=exp.TableAlias(this=exp.to_identifier(name, quoted=True))
     )
 
 
-def _zero() -> Node:
-    return exp.Literal.number(0)
-
-
-def _one() -> Node:
-    return exp.Literal.number(1)
+def _as_it_is(found: Node) -> Node:
+    return found
 
 
 def _or_zero(found: Node) -> Node:
-    return exp.Coalesce(this=found, expressions=[_zero()])
+    return exp.Coalesce(this=found, expressions=[exp.Literal.number(0)])
 
 
 _GROUPED = Refusal(
