@@ -108,7 +108,17 @@ def count_beside(syntax: Syntax, node: Node) -> exp.Select | None:
         return exp.Div(this=found, expression=_column(_ROWS, "rows"))
 
     counts: list[Node] = [count.expressions[0].unalias()]
-    return beside.select(rows, inner, beside.keys, beside.asked, value, counts)
+    found = beside.select(rows, inner, beside.keys, beside.asked, value, counts)
+    outer = node.args["from_"].this.alias_or_name if not node.args.get("joins") else ""
+    keys = [
+        *inner.expressions[: len(beside.keys)],
+        inner.args.get("group"),
+        inner.args.get("where"),
+    ]
+    for name in (c for part in keys if part and outer for c in part.find_all(exp.Column)):
+        if not name.table:  # the table that is counted may have a column of this name too
+            name.set("table", exp.to_identifier(outer, quoted=True))
+    return found
 
 
 def _counting(call: Node) -> Node | None:

@@ -1,6 +1,7 @@
 """FROM, WITH and UNION ALL: where private rows come from."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias, TypeVar
 
@@ -109,7 +110,8 @@ class RelationReader:
             counted = refused.code == "unbounded_count"
             instead = count_beside(self.syntax, node) if counted else None
             if instead is not None:
-                return self.instead(node, instead, whole=whole)
+                with suppress(QueryRefused):
+                    return self.instead(node, instead, whole=whole)
             spread = spread_rows(rows.relation) if counted else None
             if spread is None:
                 raise
