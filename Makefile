@@ -22,7 +22,7 @@ demo: .venv/run
 
 # Three workers on two cores: some wait for servers and browsers. What takes time is measured after
 # that, when little else runs.
-test: check .venv/browser .venv/jdbc
+test: check .venv/browser .venv/jdbc .venv-dbt
 	$(RUN) -m pytest -n 3 --dist worksteal -q -m "not audit and not timed"
 	$(RUN) -m pytest -n 2 --dist worksteal -q -m "timed and not audit" tests
 
@@ -33,7 +33,7 @@ check: .venv/test
 	$(BIN)/lint-imports
 
 # Hypothesis looks for cases it has not tried before; a failure prints the line that repeats it.
-audit: .venv/test .venv-dbt
+audit: .venv/test
 	HYPOTHESIS_PROFILE=fresh $(RUN) -m pytest -n 2 -q -m audit
 	HYPOTHESIS_PROFILE=fresh $(RUN) -m pytest -n 2 -q tests/property tests/crash/test_model.py
 
@@ -45,7 +45,7 @@ mutants: .venv/test
 	$(RUN) tests/mutation.py
 
 # All vector units, none beyond numpy's baseline, and one core in another time zone and locale.
-portable: check .venv/browser .venv/jdbc
+portable: check .venv/browser .venv/jdbc .venv-dbt
 	$(RUN) tests/support/portable.py
 
 # Today's newest releases instead of the lock.
@@ -118,7 +118,7 @@ lock:
 # dbt, in an environment of its own: it pins what others should choose.
 .venv-dbt: .venv/bin/python
 	$(PYTHON) -m venv $@
-	$@/bin/python -m pip install -q 'dbt-postgres>=1.9,<1.11' 'dbt-core>=1.9,<1.11'
+	$@/bin/python -m pip install -q --no-compile 'dbt-postgres>=1.9,<1.11' 'dbt-core>=1.9,<1.11'
 
 clean:
 	rm -rf .venv .venv-* .bench .cache site .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -5,12 +5,15 @@ Noise is left out; groups, windows, joins and subqueries of grouped questions ar
 
 # ruff: noqa: S608 - the questions are made here, of fixed parts
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clinic import CLINIC
 from discreet.plan import canonical
+from discreet.plan.schema import Schema
 from discreet.sql.reader.read import read
 from plain_answers import answered, clinic_tables, tidy
 
@@ -159,13 +162,13 @@ def engine():
     return clinic_tables()
 
 
-def check(engine, question):
+def check(engine, question, schema=CLINIC):
     engine.execute("SET schema = 'plain'")
     theirs = engine.execute(question).fetchall()
     engine.execute("SET schema = 'data'")
-    query = read(question, CLINIC)
+    query = read(question, schema)
     assert tidy(answered(engine, query)) == tidy(theirs)
-    assert canonical.read(canonical.write(query), CLINIC) == query
+    assert canonical.read(canonical.write(query), schema) == query
 
 
 NAMES = ["_draw", "_AT", "_id", "_half", "_l", "_j", "_row", "every", "n0", "window 1", 'a"b', "="]
@@ -194,6 +197,49 @@ MEET = [
 def test_answers_are_joined_one_after_the_other_where_rows_stay_few(engine, tables):
     one = "SELECT city AS k, COUNT(*) AS n FROM visits GROUP BY 1"
     check(engine, f"WITH a AS ({one}) SELECT COUNT(*) FROM {tables}")
+
+
+CITIES = "cities c LEFT JOIN visits v ON v.city = c.name"
+TESTS = "SELECT COUNT(*) FROM tests t WHERE t.patient = p.id"
+BESIDE = [
+    f"SELECT c.name, COUNT(v.visit_id), SUM(v.age) AS s, COUNT(*) AS k FROM {CITIES} GROUP BY 1",
+    f"""SELECT c.name, c.population, COUNT(DISTINCT v.patient_id), AVG(v.cost), SUM(CASE WHEN
+    v.age > 4 THEN 1 ELSE 0 END) AS x, SUM(COALESCE(v.age, 0)) AS y FROM {CITIES} AND v.urgent
+    GROUP BY ALL""",
+    """SELECT region, COUNT(visit_id) AS n, SUM(age) FILTER (WHERE urgent) AS s FROM visits RIGHT
+    JOIN cities ON city = name WHERE population > 10 GROUP BY 1 HAVING COUNT(visit_id) > -1
+    ORDER BY n DESC, 1 LIMIT 3""",
+    f"""SELECT c.name AS city, COUNT(v.age) AS n, RANK() OVER (ORDER BY COUNT(v.age) DESC, c.name)
+    AS r FROM {CITIES} AND c.population > 60 GROUP BY c.name QUALIFY r < 9""",
+    """SELECT x.name, 2 * COUNT(v.age) + 1 AS z FROM cities x LEFT JOIN (SELECT city AS name, age,
+    patient_id FROM visits WHERE age > 2) v USING (name) GROUP BY x.name""",
+    f"SELECT AVG(({TESTS})) AS a, SUM(({TESTS})) AS s, COUNT(*) AS n FROM patients p",
+    f"""SELECT sex, AVG(({TESTS} AND t.value > 2)) AS a, COUNT(*) AS n FROM patients p
+    WHERE income > 100 GROUP BY sex ORDER BY a""",
+    f"SELECT SUM(n) FROM (SELECT c.name, COUNT(v.age) AS n FROM {CITIES} GROUP BY c.name)",
+]
+
+
+def named_cities(engine):
+    """The tables, with the names of all cities declared: their groups need not be found."""
+    names = [name for (name,) in engine.execute("SELECT name FROM plain.cities").fetchall()]
+    cities = CLINIC.tables["cities"]
+    kept = replace(cities.columns["name"], keys=tuple(names))
+    columns = {**cities.columns, "name": kept}
+    regions = engine.execute("SELECT DISTINCT region FROM plain.cities").fetchall()
+    columns["region"] = replace(columns["region"], keys=tuple(region for (region,) in regions))
+    return Schema({**CLINIC.tables, "cities": replace(cities, columns=columns)})
+
+
+@pytest.mark.parametrize("question", BESIDE, ids=range(len(BESIDE)))
+def test_public_rows_that_are_kept_and_counts_of_subqueries_are_those_of_duckdb(engine, question):
+    check(engine, question, named_cities(engine))
+
+
+def test_groups_that_are_not_found_are_unknown_and_not_0(engine):
+    text = f"SELECT c.name, COUNT(v.age) AS n FROM {CITIES} AND v.age > 1000 GROUP BY 1"
+    assert {row[1] for row in answered(engine, read(text, CLINIC))} == {None}
+    assert {row[1] for row in answered(engine, read(text, named_cities(engine)))} == {0}
 
 
 @settings(max_examples=25)

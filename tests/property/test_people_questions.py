@@ -146,6 +146,43 @@ def test_the_first_row_of_each_person_is_told_by_places_and_names_of_selected_va
     assert disagreement(f"SELECT SUM(age) FROM (SELECT {rows})") is None
 
 
+SECONDS = "CAST(visit_id % 9000 AS BIGINT)"
+MOMENTS = f"""(SELECT *, CAST(day AS TIMESTAMP) + INTERVAL ({SECONDS} * 4999) SECOND AS ts,
+    CAST(day AS TIMESTAMP) - INTERVAL ({SECONDS} * 86399) SECOND + INTERVAL (age) DAY AS tt
+    FROM visits)"""
+CLOCKS = [
+    *(f"EXTRACT({part} FROM AGE(ts, tt))" for part in ("YEAR", "MONTH", "DAY")),
+    *("EXTRACT(DAY FROM AGE(tt, ts))", "EXTRACT(YEAR FROM AGE(ts, day))"),
+    *(f"AGE(ts, tt) {sign} INTERVAL 3 DAY" for sign in ("<", "<=", "=", "<>")),
+    *("AGE(ts, tt) > INTERVAL 1 MONTH", "CAST(ts AS TIME) >= CAST(tt AS TIME)"),
+    *("CAST(ts AS TIME) < TIME '02:46:38'", "ts::TIME BETWEEN '01:00' AND '05:30:00.5'"),
+    *(
+        f"TIME_BUCKET(INTERVAL '{width}', {of})"
+        for width in ("7 days", "3 days", "15 minutes", "5 months", "1 year")
+        for of in ("tt", "day")
+    ),
+    *("MAKE_DATE(YEAR(day), 2, DAY(day) % 28 + 1)", "LEN(STRING_SPLIT(city, 'if'))"),
+    "ARRAY_LENGTH(STRING_SPLIT(city, 'a'))",
+]
+
+
+@pytest.mark.parametrize("key", CLOCKS)
+def test_times_of_a_day_ages_and_buckets_are_those_of_duckdb(key):
+    assert disagreement(f"SELECT {key} AS k, COUNT(*) FROM {MOMENTS} GROUP BY 1") is None
+
+
+UNPIVOTED = [
+    "(SELECT patient_id, age, visit_id FROM visits) UNPIVOT (v FOR q IN (age, visit_id))",
+    "(SELECT id, sex, income FROM patients) UNPIVOT INCLUDE NULLS (v FOR q IN (income AS 'i'))",
+    "(UNPIVOT (SELECT patient, value FROM tests) ON value INTO NAME q VALUE v)",
+]
+
+
+@pytest.mark.parametrize("rows", UNPIVOTED)
+def test_columns_that_become_rows_are_those_of_duckdb(rows):
+    assert disagreement(f"SELECT q, COUNT(*), COUNT(v) FROM {rows} GROUP BY q") is None
+
+
 WRITTEN_AGAIN = [
     "patient_id IN (SELECT patient FROM tests WHERE value > 3)",
     "EXISTS (SELECT 1 FROM tests t WHERE t.patient = v.patient_id AND t.value > 3)",

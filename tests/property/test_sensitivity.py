@@ -88,6 +88,10 @@ QUESTIONS = [
     AS half, 100 * PERCENT_RANK() OVER (PARTITION BY person ORDER BY amount) AS q FROM visits)
     GROUP BY half""",
     "SELECT AVG(q) FROM (SELECT person, QUANTILE_CONT(amount, 0.3) AS q FROM visits GROUP BY 1)",
+    """SELECT q, COUNT(*), SUM(v) FROM (SELECT person, age, CAST(amount AS BIGINT) AS a FROM loose)
+    UNPIVOT (v FOR q IN (age, a)) GROUP BY q""",
+    """SELECT city, AVG((SELECT COUNT(*) FROM loose w WHERE w.person = v.person AND w.age > 9)) AS n
+    FROM visits v GROUP BY city""",
 ]
 
 

@@ -235,7 +235,8 @@ def windowed(choose, below):
     frame = choose.one([None, (None, None), (-2, 0), (-1, 1), (None, -1), (1, None)])
     numbered = choose.one([f for f in WindowFunction if f.value.endswith(("rank", "number"))])
     moved = choose.one([WindowFunction.LAG, WindowFunction.LEAD, WindowFunction.FIRST_VALUE])
-    added = choose.one([Summary.SUM, Summary.MEAN])
+    bounded = columns_of(below)["p"].range is not None
+    added = choose.one([Summary.SUM, Summary.MEAN] if bounded else [Summary.MIN])
     other = choose.one([Summary.MIN, Summary.MAX])
     last = WindowFunction.LAST_VALUE if frame else WindowFunction.FIRST_VALUE
     default = choose.one([None, Literal(7, Kind.INTEGER)])

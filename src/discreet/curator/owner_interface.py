@@ -8,7 +8,7 @@ from typing import Any, Unpack
 from discreet.curator.arguments import about_columns, about_table, several
 from discreet.curator.budget import Budget
 from discreet.curator.data.column_declarations import ColumnDeclarations
-from discreet.curator.data.load_report import confirmed
+from discreet.curator.data.load_report import PUBLIC, confirmed
 from discreet.curator.ledger import accounts
 from discreet.curator.ledger.accounts import Account, Holder
 from discreet.curator.order_arguments import AppendArguments, spelled_out
@@ -140,12 +140,12 @@ class OwnerInterface(ABC):
     ) -> None:
         """Add a table that belongs to nobody; its key must be unique.
 
-        Its values are public, so what they look like is confirmed by adding it.
+        Its values are public, so kinds, bounds and keys that are not stated come from them.
         """
         keys = (key,) if isinstance(key, str) else tuple(several(key, "keys"))
         about_columns(columns)
         read = Reading.from_dict(reading)
-        said = ColumnDeclarations(columns or {}, kinds or {}, frozenset(keys), read, ("kinds",))
+        said = ColumnDeclarations(columns or {}, kinds or {}, frozenset(keys), read, PUBLIC)
         self._owner.add(source, NewTable(name, said, source_table=source_table, key=keys))
 
     @spelled_out

@@ -9,7 +9,9 @@ import math
 from dataclasses import dataclass
 from enum import Enum
 
+from discreet.plan import relations as rel
 from discreet.plan.query import Query
+from discreet.plan.row_counts import rows_stated
 from discreet.plan.schema import Limits
 
 FULL = 1 << 10
@@ -103,11 +105,15 @@ def within_groups(limit: int, query: Query) -> int:
 def limits_of(query: Query) -> Limits:
     """The limits that are stated: by the question, else by all its tables.
 
-    Nobody is in more groups than there are, or has more rows than a subquery leaves them.
+    Nobody is in more groups than there are, or has more rows than a subquery leaves them. Limits of
+    a table say nothing of rows that UNION or a join of private tables makes more of.
     """
     if query.relation.facts.one_row_each:
         return Limits(1, 1)
     limits = [table.limits for table in query.relation.facts.tables]
+    if _multiplies(query.relation):
+        alone = query.has_known_keys and query.group_count == 1
+        limits = [Limits(1, rows_stated(query.relation)) if alone else Limits()]
     groups = [limit.max_groups for limit in limits]
     rows = [limit.max_rows for limit in limits]
     stated = query.limits.max_groups or (max(g or 0 for g in groups) if all(groups) else None)
@@ -115,6 +121,25 @@ def limits_of(query: Query) -> Limits:
         None if stated is None else within_groups(stated, query),
         query.limits.max_rows or (max(r or 0 for r in rows) if all(rows) else None),
     )
+
+
+def _multiplies(relation: rel.Relation) -> bool:
+    """Whether a person may have more rows than in each of the tables."""
+    match relation:
+        case rel.Union():
+            return True
+        case rel.JoinPerson(left, right):
+            single = (side.facts.one_row_each or _one_row(side) for side in (left, right))
+            return not any(single) or _multiplies(left) or _multiplies(right)
+        case rel.Scan() | rel.PerPerson():
+            return False
+    return _multiplies(rel.inputs_of(relation)[0])
+
+
+def _one_row(relation: rel.Relation) -> bool:
+    """Whether limits of its tables say that everybody has one row."""
+    limits = (table.limits for table in relation.facts.tables)
+    return not _multiplies(relation) and all(one == Limits(1, 1) for one in limits)
 
 
 def is_stated(limits: Limits) -> bool:

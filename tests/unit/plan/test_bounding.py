@@ -1,5 +1,7 @@
 """Limits on people, the weights they lead to, and the norms that weights hold to the limits."""
 
+# ruff: noqa: S608 - the questions are made here, of fixed parts
+
 import math
 from dataclasses import replace
 from fractions import Fraction
@@ -122,23 +124,42 @@ def test_nothing_has_to_be_chosen_where_both_limits_are_stated(limits, stated):
     assert is_stated(limits) is stated
 
 
-def test_several_tables_state_a_limit_if_all_of_them_do_and_the_widest_counts():
-    def joined(one, other):
-        columns = {
-            "person": column_type("person", Kind.INTEGER),
-            "x": column_type("x", Kind.INTEGER),
-        }
-        tables = {
-            name: Table(name, columns, Person("person"), limits)
-            for name, limits in (("a", one), ("b", other))
-        }
-        text = """SELECT x, COUNT(*) FROM (SELECT person, x FROM a UNION ALL
-            SELECT person, x FROM b) GROUP BY x"""
-        return limits_of(read(text, Schema(tables)))
+UNITED = "(SELECT person, x FROM a UNION ALL SELECT person, x FROM b)"
+MET = "a JOIN b USING (person)"
 
-    assert joined(Limits(2, 9), Limits(5, 4)) == Limits(5, 9)
-    assert joined(Limits(2, 9), Limits(None, 4)) == Limits(None, 9)
-    assert joined(Limits(2, None), Limits(5, 4)) == Limits(5, None)
+
+def limits_over(rows, one, other, by="GROUP BY a.x"):
+    columns = {
+        "person": column_type("person", Kind.INTEGER),
+        "x": column_type("x", Kind.INTEGER),
+    }
+    tables = {
+        name: Table(name, columns, Person("person"), limits)
+        for name, limits in (("a", one), ("b", other))
+    }
+    return limits_of(read(f"SELECT COUNT(*) FROM {rows} {by}", Schema(tables)))
+
+
+def test_several_tables_state_a_limit_if_all_of_them_do_and_the_widest_counts():
+    met = f"(SELECT a.x, b.x AS y FROM {MET} WHERE a.x > 0) a"
+    assert limits_over(met, Limits(5, 9), Limits(1, 1)) == Limits(5, 9)
+    assert limits_over(met, Limits(1, 1), Limits(None, 4)) == Limits(None, 4)
+    assert limits_over(met, Limits(1, 1), Limits(5, None)) == Limits(5, None)
+
+
+def test_limits_of_tables_say_nothing_of_rows_that_are_made_more():
+    everywhere = f"(SELECT * FROM {UNITED}) a"
+    assert limits_over(everywhere, Limits(2, 9), Limits(5, 4)) == Limits()
+    assert limits_over(everywhere, Limits(2, 9), Limits(5, 4), "") == Limits(1, 13)
+    assert limits_over(everywhere, Limits(2, 9), Limits(5, None), "") == Limits(1, None)
+    assert limits_over(MET, Limits(2, 9), Limits(5, 4)) == Limits()
+    assert limits_over(MET, Limits(2, 9), Limits(5, 4), "") == Limits(1, None)
+    inside = f"a JOIN {UNITED} b USING (person)"
+    assert limits_over(inside, Limits(1, 1), Limits(1, 1), "") == Limits(1, None)
+    assert limits_over(f"{UNITED} a JOIN (SELECT person FROM a GROUP BY 1) c USING (person)",
+                       Limits(1, 1), Limits(1, 1)) == Limits()  # fmt: skip
+    each = f"(SELECT person, x, COUNT(*) FROM {UNITED} GROUP BY person, x) a"
+    assert limits_over(each, Limits(2, 9), Limits(5, 4)) == Limits(5, 9)
 
 
 def test_whoever_has_one_row_by_public_facts_has_one_row_in_one_group():

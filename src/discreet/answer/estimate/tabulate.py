@@ -40,6 +40,7 @@ from discreet.plan.query import (
 from discreet.plan.reads import mentions
 from discreet.plan.relations import Named, columns_of
 from discreet.plan.statistics import Rows, Statistic, behind
+from discreet.plan.typing import infer
 
 _LARGEST = 2.0**62
 """Counts are whole numbers of 64 bits; noise beyond that is too rare to matter and stays here."""
@@ -124,8 +125,13 @@ class Simulation:
                 case other if mentions(other) & aggregates.keys():
                     derived.append(output)
         if derived and central.num_rows:
-            for name, width in self.derived(tuple(derived), central).items():
-                widths[name], how[name] = width, simulated
+            found = self.derived(tuple(derived), central)
+            columns = released_columns(self.query)
+            for one in derived:
+                if one.name in found and infer(one.expression, columns).kind.is_time:
+                    how[one.name] = _off_by(found[one.name])
+                elif one.name in found:
+                    widths[one.name], how[one.name] = found[one.name], simulated
         return widths, how
 
     def _by_slices(self, central: pa.Table) -> tuple[dict[str, Floats], dict[str, str]]:
@@ -226,7 +232,8 @@ class Simulation:
         widths = {}
         for output in outputs:
             kind = middle.schema.field(output.name).type
-            if pa.types.is_floating(kind) or pa.types.is_integer(kind):
+            numbers = pa.types.is_floating(kind) or pa.types.is_integer(kind)
+            if numbers or pa.types.is_temporal(kind):
                 rows = [_floats(table, output.name).reshape(self.draws, -1) for table in around]
                 truths = np.split(_floats(middle, output.name), np.cumsum(self._sizes)[:-1])
                 widths[output.name] = np.concatenate(
@@ -249,6 +256,17 @@ class Simulation:
         return [part.groups for part in self.parts]
 
 
+def _off_by(seconds: Floats) -> str:
+    """How far times are off, in words: their error is a length of time."""
+    most = float(np.max(seconds, initial=0.0))
+    unit, each = next(((u, e) for u, e in _LENGTHS if most >= 2 * e), _LENGTHS[-1])
+    told = f"{math.ceil(10 * most / each) / 10:,}" if math.isfinite(most) else "any number of"
+    return f"it is off by {told} {unit} at most, 95 times in 100"
+
+
+_LENGTHS = (("days", 86_400), ("hours", 3600), ("minutes", 60), ("seconds", 1))
+
+
 def _from(part: NoisyStatistics, of: Statistic, draws: Floats, times: float) -> Floats:
     """Draws of a statistic, so many times as far from what was measured."""
     measured = part.statistics[of]
@@ -268,5 +286,11 @@ def _drawn(query: Query, part: NoisyStatistics, draws: int) -> dict[Statistic, F
 
 
 def _floats(table: pa.Table, name: str) -> Floats:
-    """A released column as doubles; NULL is NaN. Whole numbers past 2^53 are rounded."""
+    """A released column as doubles; NULL is NaN. Whole numbers past 2^53 are rounded.
+
+    Times are seconds since 1970.
+    """
+    if pa.types.is_temporal(table.schema.field(name).type):
+        micros = table.column(name).cast(pa.timestamp("us")).cast(pa.int64())
+        return np.asarray(micros.cast(pa.float64(), safe=False).to_numpy()) / 1e6
     return np.asarray(table.column(name).cast(pa.float64(), safe=False).to_numpy())

@@ -23,6 +23,8 @@ from discreet.plan.schema import Bounds, Keys, column_type
 Origin = Literal["owner", "file", "data"]
 _ALL: Final = "all"
 _KINDS: Final = "kinds"
+PUBLIC: Final = ("\0public",)
+"""What is confirmed of a table that belongs to nobody: everything that it holds."""
 
 _SHOWN: Final = 4
 
@@ -183,7 +185,7 @@ class Stated:
 
     def confirms(self, column: str, *, kind: bool) -> bool:
         """Whether what is proposed of a column is confirmed."""
-        return bool({_ALL, column, *([_KINDS] if kind else [])} & set(self.confirm))
+        return bool({_ALL, *PUBLIC, column, *([_KINDS] if kind else [])} & set(self.confirm))
 
 
 def confirmed(said: str | Collection[str]) -> tuple[str, ...]:
@@ -211,7 +213,8 @@ def _look(source: Source, stated: Stated, unit: str | None, *, propose: bool) ->
     origins |= {name: "file" for name in guessed if kinds[name] is Kind.TEXT}
     known: dict[str, Bounds | Keys] = {}
     if propose or set(stated.confirm) - {_KINDS}:
-        known = propose_known(source, wanted, counts, reading, {*stated.columns, unit})
+        said, public_rows = {*stated.columns, unit}, rows if stated.confirm == PUBLIC else None
+        known = propose_known(source, wanted, counts, reading, said, public_rows)
     if not source.typed and reading.nulls is None:
         questions += _absent(counts)
     if reading.is_strict:
@@ -340,7 +343,7 @@ def _kinds(
     said = {name: kind_stated(spec) for name, spec in stated.columns.items()} | dict(stated.kinds)
     if source.typed:
         stored = {name: stored_kind(of) or Kind.TEXT for name, of in source.stored.items()}
-        _check_names(stored, stated)
+        _check_names(stored, stated, unit)
         found = stored | dict(stated.kinds)
         texts = [n for n, kind in found.items() if kind is not stored[n] and stored[n] is Kind.TEXT]
         origins: dict[str, Origin] = {n: "owner" if n in stated.kinds else "file" for n in found}
@@ -350,7 +353,7 @@ def _kinds(
             reading, questions = guess.reading, guess.questions
         return found, origins, reading, [*source.questions, *questions]
     guess = guess_columns(source.sample(), source.reading, said)
-    _check_names(source.stored, stated)
+    _check_names(source.stored, stated, unit)
     if unit in guess.kinds and unit not in said and not stated.confirms(str(unit), kind=True):
         guess.kinds[str(unit)] = Kind.TEXT  # people are told apart by what is stored
     origins = {
@@ -360,8 +363,8 @@ def _kinds(
     return guess.kinds, origins, guess.reading, [*source.questions, *guess.questions]
 
 
-def _check_names(known: Mapping[str, object], stated: Stated) -> None:
-    for name in (*stated.columns, *stated.kinds):
+def _check_names(known: Mapping[str, object], stated: Stated, unit: str | None) -> None:
+    for name in (*([] if unit is None else [unit]), *stated.columns, *stated.kinds):
         if name not in known:
             raise InputError(
                 f"there is no column {name}",

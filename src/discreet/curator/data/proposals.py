@@ -14,6 +14,7 @@ from discreet.plan.schema import Bounds, Keys
 _MOST_KEYS: Final = 30
 _FEWEST_ROWS: Final = 10
 """Values that fewer rows have are not proposed as keys: they would point at somebody."""
+_MOST_PUBLIC_KEYS: Final = 1024
 
 
 def propose_known(
@@ -22,19 +23,26 @@ def propose_known(
     counts: Mapping[str, ColumnCounts],
     reading: Reading,
     said: Collection[str | None],
+    public_rows: int | None,
 ) -> dict[str, Bounds | Keys]:
-    """Bounds of numbers and dates, rounded outwards, and keys of texts with few values."""
+    """Bounds of numbers and dates, rounded outwards, and keys of texts with few values.
+
+    All values of a table that has `public_rows` may be keys, NULL too: they point at nobody.
+    """
+    private = public_rows is None
+    most, fewest = (_MOST_KEYS, _FEWEST_ROWS) if private else (_MOST_PUBLIC_KEYS, 1)
     open_ = {name: one for name, one in columns.items() if name not in said}
     few = {
         name: one
         for name, one in open_.items()
-        if one.type.kind is Kind.TEXT and 0 < counts[name].distinct <= _MOST_KEYS
+        if one.type.kind is Kind.TEXT and 0 < counts[name].distinct <= most
     }
     known: dict[str, Bounds | Keys] = {}
     for name, values in frequent(source.open(), few, reading).items() if few else ():
-        often = sorted(value for value, n in values.items() if n >= _FEWEST_ROWS)
+        often = sorted(value for value, n in values.items() if n >= fewest)
+        missing = not private and counts[name].values != public_rows
         if often:
-            known[name] = Keys(often)
+            known[name] = Keys([*often, None] if missing else often)
     for name, one in open_.items():
         bounds = _bounds(counts[name].low, counts[name].high, one.type.kind)
         if bounds is not None:

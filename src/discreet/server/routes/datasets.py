@@ -14,6 +14,7 @@ from discreet.curator import demo_clinic
 from discreet.curator.curator import Curator
 from discreet.curator.data.column_declarations import ColumnDeclarations
 from discreet.curator.data.intake import Incoming, take
+from discreet.curator.data.load_report import PUBLIC
 from discreet.curator.reports.privacy_promise import promise
 from discreet.errors import InputError
 from discreet.plan.dummy import dummy
@@ -97,7 +98,7 @@ def _taken(said: UploadedTable, kinds: dict[str, Kind], path: Path) -> Incoming:
     """The file as it is taken in."""
     unit, stated = said.unit_column(), said.stated(kinds)
     if isinstance(said, PublicTableBody):
-        stated = replace(stated, confirm=("kinds",))
+        stated = replace(stated, confirm=PUBLIC)
     return take(path, stated, said.read_reading(), said.source_table, name=said.name, unit=unit)
 
 

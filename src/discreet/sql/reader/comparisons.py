@@ -28,7 +28,7 @@ def _compare(function: Function) -> Rule:
                 return times.read_longer(reader, function, *sides)
             case [True, False]:
                 return times.read_longer(reader, _MIRRORED.get(function, function), *sides[::-1])
-        return Call(function, tuple(reader.alike(sides)))
+        return Call(function, tuple(times.read_clocks(reader, sides) or reader.alike(sides)))
 
     return rule
 
@@ -83,7 +83,7 @@ def _between(reader: "ExpressionReader", node: Node) -> Expression:
         ends = zip((Function.GREATER_EQUAL, Function.LESS_EQUAL), parts[1:], strict=True)
         sides = (times.read_longer(reader, one, parts[0], end) for one, end in ends)
         return Call(Function.AND, tuple(sides))
-    value, low, high = reader.alike(parts)
+    value, low, high = times.read_clocks(reader, parts) or reader.alike(parts)
     above = reader.call(node, Function.GREATER_EQUAL, value, low)
     below = reader.call(node, Function.LESS_EQUAL, value, high)
     return Call(Function.AND, (above, below))

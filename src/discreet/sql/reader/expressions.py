@@ -198,14 +198,14 @@ Rule: TypeAlias = Callable[[ExpressionReader, Node], Expression]
 def has_aggregate(node: Node) -> bool:
     """Whether an aggregate of rows stands anywhere in an expression, outside of subqueries."""
     found = node.walk(prune=lambda part: isinstance(part, exp.Query))
-    return any(isinstance(part, AGGREGATES) and not _is_windowed(part) for part in found)
+    return any(isinstance(part, AGGREGATES) and not is_windowed(part) for part in found)
 
 
-def _is_windowed(node: Node) -> bool:
+def is_windowed(node: Node) -> bool:
     """Whether a function is what a window computes, and no aggregate."""
     above = node.parent
     if isinstance(above, exp.Filter | exp.IgnoreNulls | exp.RespectNulls) and node is above.this:
-        return _is_windowed(above)
+        return is_windowed(above)
     return isinstance(above, exp.Window) and node is above.this
 
 

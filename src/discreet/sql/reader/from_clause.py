@@ -1,6 +1,7 @@
 """FROM, WITH and UNION ALL: where private rows come from."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias, TypeVar
 
@@ -13,6 +14,7 @@ from discreet.plan.released_tables import PublicRows
 from discreet.plan.schema import PublicTable, Schema
 from discreet.plan.spread_rows import spread as spread_rows
 from discreet.sql.reader.aggregates import NeedsOneRowEach
+from discreet.sql.reader.beside_rows import count_beside, keep_public_rows
 from discreet.sql.reader.joins import Public, is_loose, join
 from discreet.sql.reader.lookups import names_one
 from discreet.sql.reader.names import (
@@ -26,6 +28,7 @@ from discreet.sql.reader.names import (
 from discreet.sql.reader.refusals import CLAUSES, NODES, ROW_OUTPUT, SET_OPERATION, Refusal
 from discreet.sql.reader.released_from import (
     join_answers,
+    pivot_statement,
     pivoted_select,
     side_by_side,
     stack_answers,
@@ -76,12 +79,17 @@ class RelationReader:
                 return inner.read(self.syntax.part(node, "this"), whole=whole)
             case exp.Union() | exp.Except() | exp.Intersect():
                 return inner.combined(node)
+            case exp.Pivot():
+                return inner.instead(node, pivot_statement(self.syntax, node), whole=whole)
             case exp.Table():
                 raise self.syntax.refuse_clause(node, "joins")
         raise self.syntax.refuse(node, NODES.get(type(node).__name__, ROW_OUTPUT))
 
     def select(self, node: Node, *, whole: bool) -> NamedRelation | Answer:
         """One SELECT."""
+        instead = keep_public_rows(self, node)
+        if instead is not None:
+            return self.instead(node, instead, whole=whole)
         source, where = self._from(node)
         if isinstance(source, Answer) and is_simple(node, source):
             return read_over(self.syntax, node, source)
@@ -99,7 +107,12 @@ class RelationReader:
         try:
             return SelectReader(self, node, rows, where, whole=whole).read()
         except QueryRefused as refused:
-            spread = spread_rows(rows.relation) if refused.code == "unbounded_count" else None
+            counted = refused.code == "unbounded_count"
+            instead = count_beside(self.syntax, node) if counted else None
+            if instead is not None:
+                with suppress(QueryRefused):
+                    return self.instead(node, instead, whole=whole)
+            spread = spread_rows(rows.relation) if counted else None
             if spread is None:
                 raise
             owned = {c.column for c in rows.columns if c.owns and PERSON in c.identities}
@@ -109,6 +122,12 @@ class RelationReader:
                 return SelectReader(self, node, by_rows, where, whole=whole, spread=spread).read()
             except (NeedsOneRowEach, QueryRefused):
                 raise refused from None
+
+    def instead(self, node: Node, other: exp.Select, *, whole: bool) -> NamedRelation | Answer:
+        """A statement by the SELECT that stands for it and holds every part of it."""
+        found = self.select(other, whole=whole)
+        self.syntax.read_as([node], other)
+        return found
 
     def subquery(self, node: Node) -> NamedRelation | Answer:
         """A subquery inside an expression."""
@@ -166,7 +185,7 @@ class RelationReader:
         clause = node.args.get("from_") if plain and node.args.get("with_") is None else None
         if clause is None or not isinstance(clause.this, exp.Table):
             return None
-        found = self._source(self.syntax.part(clause, "this"), 1)
+        found = self.source(self.syntax.part(clause, "this"), 1)
         if not isinstance(found, Public):
             return None
         self.syntax.part(node, "from_")
@@ -190,11 +209,11 @@ class RelationReader:
             return (None, []), None
         if clause is None:
             raise self.syntax.refuse(node, NO_FROM)
-        first = self._source(self.syntax.part(clause, "this"), 1)
+        first = self.source(self.syntax.part(clause, "this"), 1)
         joins = self.syntax.parts(node, "joins")
         names, rest = [first.source], list[NamedRelation | Public | Answer]()
         for number, one in enumerate(joins, start=2):
-            rest.append(self._source(self.syntax.part(one, "this"), number))
+            rest.append(self.source(self.syntax.part(one, "this"), number))
             names.append(self._new_name(names, rest[-1].source, one))
         if not any(isinstance(one, NamedRelation) for one in (first, *rest)) and released:
             return self._released(node, first, list(zip(rest, joins, strict=True))), None
@@ -305,7 +324,7 @@ class RelationReader:
         )
         raise self.syntax.refuse(node, what)
 
-    def _source(self, node: Node, number: int) -> NamedRelation | Public | Answer:
+    def source(self, node: Node, number: int) -> NamedRelation | Public | Answer:
         """A table, a name from WITH, or a subquery, under its alias; PIVOT comes after that."""
         alias, renamed = self._alias(node)
         found: NamedRelation | Public | Answer
@@ -318,6 +337,13 @@ class RelationReader:
                 raise self.syntax.refuse(node, NODES.get(type(node).__name__, NODES["Values"]))
         found = _renamed(self.syntax, found, renamed)
         return self._pivoted(node, found, number) if node.args.get("pivots") else found
+
+    def is_public(self, node: Node) -> bool:
+        """Whether a table in FROM is a public one."""
+        tables = [name for name, one in self.schema.tables.items() if isinstance(one, PublicTable)]
+        word = node.name.lower()
+        given = {name.lower() for name, _ in self.named}
+        return word in {name.lower() for name in tables} and word not in given
 
     def _pivoted(self, node: Node, found: Source, number: int) -> NamedRelation | Answer:
         """PIVOT of a source of rows: a grouped SELECT from it, under the alias after it."""

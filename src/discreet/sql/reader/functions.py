@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from discreet.plan.expressions import Call, Cast, Expression, Function, Literal
+from discreet.plan.expressions import Call, Case, Cast, Expression, Function, Literal
 from discreet.plan.kinds import Kind
 from discreet.sql.reader import times
 from discreet.sql.reader.composed_functions import COMPOSED
@@ -200,6 +200,26 @@ def _contains(reader: "ExpressionReader", node: Node) -> Expression:
     return Call(Function.GREATER, (reader.syntax.remember(place, node), Literal(0, Kind.INTEGER)))
 
 
+def _length(reader: "ExpressionReader", node: Node) -> Expression:
+    """LENGTH of a text; of STRING_SPLIT(text, ' ') the marks in the text and one more."""
+    inner = node.this
+    if not isinstance(inner, exp.Split):
+        if isinstance(node, exp.ArraySize):
+            raise reader.unknown(node)
+        return _plain(Function.LENGTH, "this")(reader, node)
+    reader.syntax.part(node, "this")
+    text = reader.read(reader.syntax.part(inner, "this"))
+    mark = reader.text(reader.syntax.part(inner, "expression"), "what STRING_SPLIT splits at")
+    without = Literal(mark, Kind.TEXT), Literal("", Kind.TEXT)
+    shorter = reader.call(node, Function.REPLACE, text, *without)
+    lengths = (reader.call(node, Function.LENGTH, one) for one in (text, shorter))
+    marks = reader.call(node, Function.SUBTRACT, *lengths)
+    parts = reader.call(node, Function.DIVIDE, marks, Literal(len(mark), Kind.INTEGER))
+    one = Literal(1, Kind.INTEGER)
+    count = Call(Function.GREATEST, (Cast(Call(Function.ADD, (parts, one)), Kind.INTEGER), one))
+    return Case(((Call(Function.IS_NULL, (text,)), Literal(None, Kind.INTEGER)),), count)
+
+
 def _slice(text: Expression, first: int, count: int) -> Expression:
     limits = (Literal(first, Kind.INTEGER), Literal(count, Kind.INTEGER))
     return Call(Function.SUBSTRING, (text, *limits))
@@ -299,9 +319,9 @@ _TYPE = Refusal(
 )
 _CLOCK = Refusal(
     "type",
-    "a cast to the time of a day",
+    "the time of a day as a value",
     "values are booleans, numbers, texts, dates and timestamps",
-    "compare its parts: EXTRACT(HOUR FROM x) >= 18",
+    "compare it, as in CAST(x AS TIME) < TIME '18:00', or take a part: EXTRACT(HOUR FROM x)",
 )
 FUNCTIONS: dict[type[Node], times.Rule] = {
     **COMPOSED,
@@ -335,7 +355,8 @@ FUNCTIONS: dict[type[Node], times.Rule] = {
     exp.StrPosition: _plain(Function.POSITION, "this", "substr"),
     exp.Contains: _contains,
     exp.EndsWith: _plain(Function.ENDS_WITH, "this", "expression"),
-    exp.Length: _plain(Function.LENGTH, "this"),
+    exp.Length: _length,
+    exp.ArraySize: _length,
     exp.DPipe: _pipe,
     exp.Concat: _concat,
     exp.Substring: _substring,
@@ -357,6 +378,8 @@ FUNCTIONS: dict[type[Node], times.Rule] = {
     exp.WeekOfYear: times.named_part("WEEK"),
     exp.DateDiff: times.read_difference,
     exp.DateAdd: times.read_date_add,
+    exp.DateBin: times.read_bin,
+    exp.DateFromParts: times.read_made_date,
     exp.DayOfWeek: times.named_part("DOW"),
     exp.DayOfWeekIso: times.named_part("ISODOW"),
     exp.DayOfYear: times.named_part("DOY"),
@@ -370,6 +393,7 @@ ABS SIGN FLOOR CEIL ROUND SQRT EXP LN LOG LOG10 LOG2 POWER LEAST GREATEST COALES
 LOWER UPPER TRIM LTRIM RTRIM LENGTH CONCAT SUBSTRING LEFT RIGHT REPLACE STRPOS POSITION CONTAINS
 STARTS_WITH ENDS_WITH CAST TRY_CAST DATE EXTRACT DATE_PART YEAR QUARTER MONTH WEEK DAY HOUR MINUTE
 SECOND DAYOFWEEK ISODOW DAYOFYEAR DATE_TRUNC DATE_DIFF DATE_ADD WIDTH_BUCKET MOD IF IFF
+TIME_BUCKET MAKE_DATE
 STRFTIME TO_CHAR DAYNAME MONTHNAME EPOCH LAST_DAY TRUNC SPLIT_PART REGEXP_MATCHES NOW CURRENT_DATE
 """
 KNOWN_FUNCTIONS = frozenset(_NAMES.split())

@@ -23,7 +23,7 @@ from discreet.plan.relations import (
     computed_columns,
 )
 from discreet.sql.reader.correlated import correlated_value
-from discreet.sql.reader.expressions import ExpressionReader
+from discreet.sql.reader.expressions import ExpressionReader, has_aggregate
 from discreet.sql.reader.joins import Condition, Public, RowJoin, bare, holds, public_condition
 from discreet.sql.reader.names import (
     PERSON,
@@ -36,7 +36,7 @@ from discreet.sql.reader.names import (
 )
 from discreet.sql.reader.refusals import NODES, Refusal
 from discreet.sql.reader.syntax import Node, Syntax, conjuncts
-from discreet.sql.reader.windows import read_window
+from discreet.sql.reader.windows import RANKED, read_window
 
 if TYPE_CHECKING:
     from discreet.sql.reader.from_clause import RelationReader
@@ -99,7 +99,7 @@ class Lookups:
             case exp.Window() if id(node) in self._found:
                 return self._found[id(node)][1]
             case exp.Window():
-                raise self.syntax.refuse(node, _WINDOW_PLACE)
+                raise self.syntax.refuse(node, RANKED if has_aggregate(node) else _WINDOW_PLACE)
             case exp.Subquery() if self.is_correlated(node):
                 return self._once(node, lambda: correlated_value(self, node))
         raise self.syntax.refuse(node, NODES["Subquery"])

@@ -43,12 +43,6 @@ CurrentDate CurrentTime CurrentTimestamp CurrentDatetime Localtime Localtimestam
 STATEMENTS = {
     "": Refusal("statement", "the text does not begin with SELECT or WITH", _ONLY_READS, _ASK),
     **{word: _statement(word) for word in _COMMANDS.split()},
-    "PIVOT": Refusal(
-        "statement",
-        "PIVOT stands where SELECT belongs",
-        "it is read after a table or subquery",
-        "write SELECT * FROM (SELECT city, ward FROM visits) PIVOT (COUNT(*) FOR ward IN ('a'))",
-    ),
     "EXPLAIN": Refusal(
         "statement", "EXPLAIN is not a question", _ONLY_READS, "pass the SELECT alone to explain"
     ),
@@ -265,6 +259,10 @@ WHY = {
     **dict.fromkeys(["STRING_AGG", "GROUP_CONCAT", "LISTAGG", "ARRAY_AGG", "LIST"], _LISTED),
     **dict.fromkeys(["FIRST", "LAST", "ANY_VALUE", "ARG_MAX", "ARG_MIN"], "it is one row's value"),
     **dict.fromkeys(["BOOL_AND", "BOOL_OR"], "one person alone decides it"),
+    **dict.fromkeys(["HASH", "MD5", "SHA256"], "each engine has another one"),
+    **dict.fromkeys(
+        ["REGEXP_EXTRACT", "REGEXP_REPLACE"], "one row could take long, and engines disagree on it"
+    ),
 }
 """Why some functions are not there; of the others the list is closed."""
 
@@ -280,6 +278,8 @@ FUNCTIONS = {
     "DATE_SUB": "write date - INTERVAL 3 DAY",
     "GROUPING_ID": "write GROUPING(a, b)",
     "REGEXP_REPLACE": "use CASE with LIKE",
+    "REGEXP_EXTRACT": "write SPLIT_PART(x, '/', 2), SUBSTRING, or CASE with LIKE",
+    **dict.fromkeys(["HASH", "MD5", "SHA256"], "group by the value, or by LEFT(x, 1)"),
     "FIRST": "use MIN, MAX or MEDIAN of a number, or count the values with GROUP BY",
     "LAST": "use MIN, MAX or MEDIAN of a number, or count the values with GROUP BY",
     "ANY_VALUE": "group by the column",

@@ -31,7 +31,7 @@ from discreet.sql.reader.syntax import Node, Syntax, order_parts
 
 def pivoted_select(
     syntax: Syntax, node: Node, table: str, columns: Sequence[str]
-) -> tuple[exp.Select, list[Node]]:
+) -> tuple[exp.Query, list[Node]]:
     """PIVOT (AVG(cost) FOR city IN ('Austin', 'Haifa')) as SELECT: a column for each listed value.
 
     Each is the aggregate FILTER (WHERE city = 'Austin'). Rows are grouped by GROUP BY, or by the
@@ -39,8 +39,10 @@ def pivoted_select(
     """
     asked, listed = syntax.parts(node, "expressions"), syntax.parts(node, "fields")
     values = syntax.parts(listed[0], "expressions") if len(listed) == 1 else []
-    if syntax.part(node, "unpivot") or not asked or not values:
+    if not asked or not values:
         raise syntax.refuse(node, _PIVOT)
+    if syntax.part(node, "unpivot"):
+        return _unpivoted(syntax, node, table, columns)
     derived = syntax.parts(node, "columns")  # names, by the parser, of the rest
     syntax.part(node, "pivot_column_naming")
     subject, group = syntax.part(listed[0], "this"), syntax.part(node, "group")
@@ -69,6 +71,55 @@ def pivoted_select(
     by = exp.Group(expressions=[key.copy() for key in keys]) if keys else None
     select = exp.Select(expressions=selected, from_=source, group=by)
     return select, [subject, *asked, *values, *keys, *derived]
+
+
+def _unpivoted(
+    syntax: Syntax, node: Node, table: str, columns: Sequence[str]
+) -> tuple[exp.Query, list[Node]]:
+    """UNPIVOT (answer FOR question IN (q1, q2)): UNION ALL of a SELECT for each listed column."""
+    (value, *more), (listed,) = node.expressions, node.args["fields"]
+    sides, kept = list[exp.Select](), syntax.part(node, "include_nulls")
+    taken = {c.name.lower() for one in listed.expressions for c in one.find_all(exp.Column)}
+    others = [exp.column(n, quoted=True) for n in columns if n.lower() not in taken]
+    for one in listed.expressions:
+        column = one.this if isinstance(one, exp.PivotAlias) else one
+        if more or not isinstance(column, exp.Column):
+            raise syntax.refuse(node, _UNPIVOT)
+        name = exp.Literal.string(one.alias or column.name)
+        told = (exp.alias_(name, listed.this.name, quoted=True), value.name)
+        picked = exp.Select(from_=exp.From(this=exp.to_table(f'"{table}"', dialect="duckdb")))
+        named = [*others, told[0], exp.alias_(column.copy(), told[1], quoted=True)]
+        picked.set("expressions", [part.copy() for part in named])
+        present = exp.Not(this=exp.Is(this=column.copy(), expression=exp.Null()))
+        picked.set("where", None if kept else exp.Where(this=present))
+        sides.append(picked)
+    for flag in ("default_on_null", "value_columns_first"):
+        syntax.part(node, flag)
+    stacked: exp.Query = sides[0]
+    for picked in sides[1:]:
+        stacked = exp.Union(this=stacked, expression=picked, distinct=False)
+    return stacked, [value, listed]
+
+
+def pivot_statement(syntax: Syntax, node: Node) -> exp.Select:
+    """PIVOT t ON a IN (...) USING ... GROUP BY k, and UNPIVOT, as SELECT * FROM t PIVOT (...)."""
+    pivot = exp.Pivot(unpivot=bool(node.args.get("unpivot")), group=node.args.get("group"))
+    on, into = node.expressions, node.args.get("into")
+    if pivot.args["unpivot"]:
+        columns = [one for part in on for one in (part.expressions or [part])]
+        names = (
+            [into.this, *into.expressions] if into else [exp.column("name"), exp.column("value")]
+        )
+        pivot.set("expressions", [name.this.copy() for name in names[1:]])
+        pivot.set("fields", [exp.In(this=names[0].this.copy(), expressions=columns)])
+    elif len(on) == 1 and isinstance(on[0], exp.In) and node.args.get("using"):
+        pivot.set("expressions", node.args["using"])
+        pivot.set("fields", on)
+    else:
+        raise syntax.refuse(node, _PIVOT)
+    source = node.this.copy()
+    source.set("pivots", [pivot.copy()])
+    return exp.Select(expressions=[exp.Star()], from_=exp.From(this=source))
 
 
 # --- UNION ----------------------------------------------------------------------------------------
@@ -204,6 +255,12 @@ _PIVOT = Refusal(
     "a PIVOT that does not list the values of one column",
     "the columns of an answer have to be known before it is priced",
     "write PIVOT (SUM(n) FOR city IN ('Austin', 'Haifa')) after a subquery",
+)
+_UNPIVOT = Refusal(
+    "pivot",
+    "an UNPIVOT of more than single columns into one",
+    "each listed column gives rows of its own, with its name and its value",
+    "write UNPIVOT (answer FOR question IN (q1, q2)) after a table or subquery",
 )
 _PIVOT_GROUP = Refusal(
     "pivot",

@@ -141,10 +141,15 @@ def read_longer(
     unit = _unit(reader, length)
     days = 30 * _MONTHS[unit] if unit in _MONTHS else _DAYS.get(unit)
     if isinstance(between, exp.Anonymous) and days is not None:
-        months, rest = read_age(reader, between)
+        months, rest, clock = read_age(reader, between)
         months = Call(Function.MULTIPLY, (months, Literal(30, Kind.INTEGER)))
-        age = reader.call(between, Function.ADD, months, rest)
-        return Call(function, (age, _amount(reader, length, days)))
+        age, whole = reader.call(between, Function.ADD, months, rest), _amount(reader, length, days)
+        if clock is None:
+            return Call(function, (age, whole))
+        # The part of a day has the sign of the days, so it decides where those are equal.
+        equal = Call(Function.EQUAL, (age, whole))
+        beyond = Call(function, (clock, Literal(0, Kind.INTEGER)))
+        return Case(((equal, beyond),), Call(function, (age, whole)))
     if not isinstance(between, exp.Sub):
         raise reader.syntax.refuse(length, ALONE)
     ends = _ends(reader, between, length)
@@ -181,49 +186,180 @@ def _ends(reader: "ExpressionReader", node: Node, at: Node) -> tuple[Expression,
     return tuple(reader.syntax.remember(Cast(end, Kind.TIMESTAMP), node) for end in ends)
 
 
-def read_age(reader: "ExpressionReader", node: Node) -> tuple[Expression, Expression]:
-    """AGE(a, b) of dates as whole months and the days beyond; AGE(b) is up to today.
+def time_of_day(value: Expression) -> Expression:
+    """Microseconds since midnight of a timestamp."""
+    found: Expression = Call(Function.HOUR, (value,))
+    for part, each in ((Function.MINUTE, 60), (Function.MICROSECOND, 60_000_000)):
+        found = Call(Function.MULTIPLY, (found, Literal(each, Kind.INTEGER)))
+        found = Call(Function.ADD, (found, Call(part, (value,))))
+    return found
+
+
+def read_age(
+    reader: "ExpressionReader", node: Node
+) -> tuple[Expression, Expression, Expression | None]:
+    """AGE(a, b) as whole months, the days beyond, and of timestamps the microseconds beyond those.
 
     As in Postgres: fields are subtracted, and days that are lacking are taken from the month of the
-    earlier date; an age before birth is that of the two exchanged, with a minus.
+    earlier date; an age before birth is that of the two exchanged, with a minus. AGE(b) is up to
+    the beginning of today.
     """
     name, given = str(node.this).upper(), reader.syntax.parts(node, "expressions")
     if name != "AGE" or len(given) not in {1, 2}:
         raise reader.syntax.refuse(node, ALONE)
     reader.syntax.part(node, "this")
     ends = [reader.read(one) for one in given]
-    if any(
-        reader.check(end, one).kind is not Kind.DATE for end, one in zip(ends, given, strict=True)
-    ):
+    kinds = {reader.check(end, one).kind for end, one in zip(ends, given, strict=True)}
+    if not all(kind.is_time for kind in kinds):
         raise reader.syntax.refuse(node, _AGE)
-    today = Literal(reader.syntax.now.date(), Kind.DATE)
-    later, earlier = (today, *ends) if len(ends) == 1 else ends
+    ends = ends if len(ends) == 2 else [Literal(reader.syntax.now.date(), Kind.DATE), *ends]
+    clocks = Kind.TIMESTAMP in kinds
+    if clocks:
+        ends = [reader.syntax.remember(Cast(end, Kind.TIMESTAMP), node) for end in ends]
+    later, earlier = ends
 
     def call(function: Function, *parts: Expression | int) -> Expression:
         found = (Literal(p, Kind.INTEGER) if isinstance(p, int) else p for p in parts)
         return reader.call(node, function, *found)
 
-    def between(a: Expression, b: Expression) -> tuple[Expression, Expression]:
+    def between(a: Expression, b: Expression) -> list[Expression]:
         year, month, day = (
             call(Function.SUBTRACT, call(part, a), call(part, b))
             for part in (Function.YEAR, Function.MONTH, Function.DAY)
         )
+        clock: Expression = Literal(0, Kind.INTEGER)
+        if clocks:
+            clock = call(
+                Function.SUBTRACT, *(reader.syntax.remember(time_of_day(e), node) for e in (a, b))
+            )
+            early = call(Function.LESS, clock, 0)
+            day = Case(((early, call(Function.SUBTRACT, day, 1)),), day)
+            clock = Case(((early, call(Function.ADD, clock, _MICROSECONDS)),), clock)
         months = call(Function.ADD, call(Function.MULTIPLY, year, 12), month)
         lacking = call(Function.LESS, day, 0)
-        after = call(Function.ADD_MONTHS, Truncate(b, Unit.MONTH), 1)
+        after = call(Function.ADD_MONTHS, Truncate(Cast(b, Kind.DATE), Unit.MONTH), 1)
         length = call(Function.DAY, call(Function.SUBTRACT, after, 1))
-        return (
+        return [
             Case(((lacking, call(Function.SUBTRACT, months, 1)),), months),
             Case(((lacking, call(Function.ADD, day, length)),), day),
-        )
+            clock,
+        ]
 
     before = call(Function.LESS, later, earlier)
     back, ahead = between(earlier, later), between(later, earlier)
-    months, days = (
+    months, days, clock = (
         reader.syntax.remember(Case(((before, call(Function.NEGATE, b)),), a), node)
         for b, a in zip(back, ahead, strict=True)
     )
-    return months, days
+    return months, days, clock if clocks else None
+
+
+_MICROSECONDS = 86_400_000_000
+"""Of a day."""
+
+
+def read_clocks(reader: "ExpressionReader", nodes: list[Node]) -> list[Expression] | None:
+    """Values that are compared as times of a day, in microseconds; None where none is one.
+
+    CAST(x AS TIME) of a timestamp, and texts such as '08:30' beside it.
+    """
+    if not any(_is_clock(node) for node in nodes):
+        return None
+    return [_clock_value(reader, node) for node in nodes]
+
+
+def _is_clock(node: Node) -> bool:
+    node = node.unnest()
+    return isinstance(node, exp.Cast) and node.args["to"].this is exp.DType.TIME
+
+
+def _clock_value(reader: "ExpressionReader", node: Node) -> Expression:
+    bare = _bare(reader, node)
+    inner = bare
+    if _is_clock(bare):
+        reader.syntax.part(reader.syntax.part(bare, "to"), "this")
+        inner = reader.syntax.part(bare, "this")
+    value = reader.read(inner)
+    if isinstance(value, Literal) and isinstance(value.value, str):
+        try:
+            at = dt.time.fromisoformat(value.value)
+        except ValueError:
+            raise reader.syntax.refuse(node, _CLOCK) from None
+        if at.tzinfo is None:
+            found = ((at.hour * 60 + at.minute) * 60 + at.second) * 1_000_000 + at.microsecond
+            return reader.syntax.remember(Literal(found, Kind.INTEGER), node)
+    if inner is bare or reader.check(value, inner).kind is not Kind.TIMESTAMP:
+        raise reader.syntax.refuse(node, _CLOCK)
+    return reader.syntax.remember(time_of_day(value), node)
+
+
+def read_bin(reader: "ExpressionReader", node: Node) -> Expression:
+    """TIME_BUCKET(INTERVAL '7 days', x): the beginning of the bucket, counted from 2000-01-03.
+
+    That is a Monday; months are counted from 2000-01-01.
+    """
+    syntax = reader.syntax
+    interval, of = syntax.part(node, "this"), syntax.part(node, "expression")
+    if not isinstance(interval, exp.Interval):
+        raise syntax.refuse(node, INTERVAL)
+    unit, value = _unit(reader, interval), reader.read(of)
+    kind = reader.check(value, of).kind
+    each = {**_MONTHS, **_DAYS, **_SECONDS}[unit]
+    width = _amount(reader, interval, each)
+    if not isinstance(width, Literal) or not isinstance(width.value, int) or width.value < 1:
+        raise syntax.refuse(node, INTERVAL)
+    if (width.value, unit in _SECONDS) in _UNITS[unit in _MONTHS]:  # which has known keys
+        return Truncate(value, _UNITS[unit in _MONTHS][width.value, unit in _SECONDS])
+    day = value if kind is Kind.DATE else Cast(value, Kind.DATE)
+    first = Literal(dt.date(2000, 1, 1 if unit in _MONTHS else 3), Kind.DATE)
+
+    def begun(count: Expression) -> Expression:
+        parts = reader.call(node, Function.FLOOR, reader.call(node, Function.DIVIDE, count, width))
+        return reader.call(node, Function.MULTIPLY, parts, width)
+
+    if unit in _MONTHS:
+        years = Call(Function.SUBTRACT, (Call(Function.YEAR, (day,)), Literal(2000, Kind.INTEGER)))
+        months = Call(Function.MULTIPLY, (years, Literal(12, Kind.INTEGER)))
+        months = Call(Function.ADD, (months, Call(Function.MONTH, (day,))))
+        since = reader.call(node, Function.SUBTRACT, months, Literal(1, Kind.INTEGER))
+        start = reader.call(node, Function.ADD_MONTHS, first, begun(since))
+    elif unit in _DAYS:
+        start = reader.call(node, Function.ADD, first, begun(Call(Function.SUBTRACT, (day, first))))
+    else:
+        midnight = Cast(first, Kind.TIMESTAMP)
+        ends = (
+            seconds_since_1970(one, Kind.TIMESTAMP)
+            for one in (Cast(value, Kind.TIMESTAMP), midnight)
+        )
+        seconds = reader.call(node, Function.SUBTRACT, *ends)
+        start = reader.call(node, Function.ADD_SECONDS, midnight, begun(seconds))
+    return Cast(start, kind)
+
+
+_UNITS = (
+    {(60, True): Unit.MINUTE, (3600, True): Unit.HOUR, (1, False): Unit.DAY, (7, False): Unit.WEEK},
+    {(1, False): Unit.MONTH, (3, False): Unit.QUARTER, (12, False): Unit.YEAR},
+)
+"""Buckets that DATE_TRUNC has too: of seconds or days, and of months."""
+
+
+def read_made_date(reader: "ExpressionReader", node: Node) -> Expression:
+    """MAKE_DATE(year, month, day); NULL where there is no such day."""
+    year, month, day = (
+        reader.read(reader.syntax.part(node, part)) for part in ("year", "month", "day")
+    )
+
+    def call(function: Function, *parts: Expression | int) -> Expression:
+        found = (Literal(p, Kind.INTEGER) if isinstance(p, int) else p for p in parts)
+        return reader.call(node, function, *found)
+
+    years = call(Function.MULTIPLY, call(Function.SUBTRACT, year, 2000), 12)
+    months = call(Function.SUBTRACT, call(Function.ADD, years, month), 1)
+    first = call(Function.ADD_MONTHS, Literal(dt.date(2000, 1, 1), Kind.DATE), months)
+    found = call(Function.ADD, first, call(Function.SUBTRACT, day, 1))
+    same = (call(Function.EQUAL, call(part, found), said) for part, said in
+            ((Function.MONTH, month), (Function.DAY, day)))  # fmt: skip
+    return Case(((call(Function.AND, *same), found),), Literal(None, Kind.DATE))
 
 
 def _operand(
@@ -235,7 +371,7 @@ def _operand(
     """
     inner = of.unnest()
     if isinstance(inner, exp.Anonymous) and str(inner.this).upper() == "AGE":
-        months, days = read_age(reader, _bare(reader, of))
+        months, days, _ = read_age(reader, _bare(reader, of))
         divide = {"YEAR": Function.QUOTIENT, "MONTH": Function.MODULO}
         if unit not in {*divide, "DAY"}:
             raise reader.syntax.refuse(node, _AGE)
@@ -374,9 +510,15 @@ _OF_DATES = Refusal(
 )
 _AGE = Refusal(
     "argument",
-    "AGE of timestamps, or a part of it other than YEAR, MONTH and DAY",
-    "ages are counted in whole days of the calendar",
-    "write EXTRACT(YEAR FROM AGE(CAST(a AS DATE), CAST(b AS DATE))), or DATE_DIFF('day', b, a)",
+    "AGE of something else than times, or a part of it other than YEAR, MONTH and DAY",
+    "ages are years, months and days of the calendar",
+    "write EXTRACT(YEAR FROM AGE(a, b)), or DATE_DIFF('hour', b, a)",
+)
+_CLOCK = Refusal(
+    "type",
+    "the time of a day that is compared with something else",
+    "CAST(x AS TIME) of a timestamp is compared with another one, or with a time such as '08:30'",
+    "write CAST(x AS TIME) < TIME '08:30', or compare its parts: EXTRACT(HOUR FROM x) >= 18",
 )
 _DIFFERENCE = Refusal(
     "argument",

@@ -71,6 +71,8 @@ def _parted(rows: "Lookups", node: Node, found: list[Expression]) -> tuple[Expre
     if not owners:
         person = next((c.name for c in rows.columns if PERSON in c.identities), None)
         fix = f"add PARTITION BY {person}" if person else WINDOW.fix
+        if isinstance(node.this, exp.Ntile | exp.PercentRank | exp.CumeDist):
+            fix = f"{RANKED.fix}; among one person's own rows, {fix}"
         raise rows.syntax.refuse(node, Refusal(WINDOW.code, WINDOW.what, WINDOW.why, fix))
     whole = {Column(one.column) for one in owners if PERSON in one.identities}
     return tuple(one for one in found if one not in whole)
@@ -210,6 +212,13 @@ def boolean(reader: ExpressionReader, argument: Expression, node: Node) -> Expre
 
 
 _MOST_TILES = 1 << 16
+RANKED = Refusal(
+    "window",
+    "people are ranked among each other",
+    WINDOW.why,
+    "ask SELECT QUANTILE_CONT(x, [0.25, 0.5, 0.75]) of the same rows first, and group by"
+    " CASE WHEN x < ... with its numbers",
+)
 _TILES = Refusal("window", "NTILE of more than 65536", "nobody has as many rows", "use fewer")
 _FUNCTION = Refusal(
     "window",

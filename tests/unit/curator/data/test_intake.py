@@ -174,3 +174,23 @@ def test_what_is_said_of_a_column_tells_its_kind(spec, kind):
 def test_a_file_that_may_not_be_read_is_refused(tmp_path):
     with pytest.raises(InputError, match="cannot be read"):
         fingerprint(tmp_path / "gone")
+
+
+def test_a_unit_that_is_no_column_is_said_before_anything_else(tmp_path):
+    file = tmp_path / "visits.csv"
+    file.write_text("id,age\n1,30\n2,40\n")  # nobody has said what age holds
+    with dp.Curator.in_memory() as curator, pytest.raises(InputError, match="no column nope"):
+        curator.add("visits", file, unit="nope", budget=dp.Budget(epsilon=1))
+
+
+def test_bounds_and_keys_of_a_public_table_come_from_its_rows():
+    cities = pa.table(
+        {"name": ["Haifa", "Oslo"], "people": [280_000, 700_000], "coast": ["x", None]}
+    )
+    with dp.Curator.in_memory() as curator:
+        curator.add_public("cities", cities, key="name", columns={"people": dp.Bounds(0, 9**9)})
+        curator.add_public("towns", cities, key="name")
+        stated, found = (curator.schema.tables[name].columns for name in ("cities", "towns"))
+    assert found["name"].keys == stated["name"].keys == ("Haifa", "Oslo")
+    assert (stated["people"].range.high, found["people"].range.high) == (9**9, 1_000_000)
+    assert found["coast"].keys == ("x", None)

@@ -1,0 +1,322 @@
+"""Aggregates that are measured by a question of their own, and joined to the rows of another.
+
+    FROM cities c LEFT JOIN visits v ON v.city = c.name GROUP BY c.name
+        keeps all public rows: private rows are joined and grouped by themselves, and the answer
+        stands beside the public rows, with 0 in place of a count where nobody meets one.
+    AVG((SELECT COUNT(*) FROM visits v WHERE v.patient_id = p.id)) FROM patients p
+        is the number of rows that meet over the number of rows of p: nobody has to bound how many
+        rows one person has, since limits are chosen for the rows that meet.
+
+Both are written as a SELECT over answers, which is read in their place; all of its private rows are
+those of an ordinary join and GROUP BY. Each part of the text stands in it, or is refused.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from discreet.plan.keylists import few
+from discreet.sql.reader.expressions import AGGREGATES, has_aggregate, is_windowed
+from discreet.sql.reader.joins import Public
+from discreet.sql.reader.names import NamedRelation, Visible, lookup
+from discreet.sql.reader.refusals import Refusal
+from discreet.sql.reader.select_list import Item
+from discreet.sql.reader.syntax import Node, Syntax
+
+if TYPE_CHECKING:
+    from discreet.sql.reader.from_clause import RelationReader
+
+_ROWS, _BESIDE = "\0rows", "\0beside"
+"""Names that nobody can type."""
+
+
+def keep_public_rows(tables: "RelationReader", node: Node) -> exp.Select | None:
+    """A SELECT that keeps all rows of a public table beside private ones; None where it is none."""
+    joins, first = node.args.get("joins") or [], node.args.get("from_")
+    side = str(joins[0].args.get("side") or "").upper() if len(joins) == 1 else ""
+    picks = side and joins[0].args.get("kind") in {"SEMI", "ANTI"}
+    if first is None or side not in {"LEFT", "RIGHT"} or picks:
+        return None
+    kept, met = (first.this, joins[0].this)[:: 1 if side == "LEFT" else -1]
+    if not isinstance(kept, exp.Table) or not tables.is_public(kept):
+        return None
+    public, private = tables.source(kept, 1), tables.source(met, 2)
+    if not isinstance(private, NamedRelation) or not isinstance(public, Public):
+        return None
+    beside = _Beside(tables.syntax, node)
+    if not beside.keys or not all(beside.is_of(key, public.columns) for key in beside.keys):
+        raise tables.syntax.refuse(joins[0], _GROUPED)
+    where = node.args.get("where")
+    if where is not None and not beside.is_of(where, public.columns):
+        raise tables.syntax.refuse(where, _FILTERED)
+    named = {key.name.lower(): key for key in beside.keys if isinstance(key, exp.Column)}
+    whole = {name.lower() for name in public.table.key} <= named.keys()
+    by = [named[name.lower()] for name in public.table.key] if whole else beside.keys
+    types = {name.lower(): of for name, of in public.table.columns.items()}
+    plain = (types.get(key.name.lower()) if isinstance(key, exp.Column) else None for key in by)
+    # Where groups have to be found, one that is not among them is withheld, and not 0.
+    known = all(of and (of.keys or few(of.range, of.kind, nullable=False)) for of in plain)
+    counted = _or_zero if known else _as_it_is
+
+    def value(call: Node, found: Node) -> Node:
+        """What an aggregate is, beside public rows that may meet nobody."""
+        counts = isinstance(call.find(exp.AggFunc), exp.Count | exp.CountIf)
+        if isinstance(call, exp.Count) and isinstance(call.this, exp.Star):
+            if not whole:
+                raise tables.syntax.refuse(call, _COUNTED)
+            return exp.Greatest(
+                this=counted(found), expressions=[exp.Literal.number(1)], ignore_nulls=True
+            )
+        empty = _without_rows(call, lambda part: beside.is_of(part, private.columns))
+        if empty is None:
+            raise tables.syntax.refuse(call, _COUNTED)
+        return counted(found) if counts or empty == "0" else found
+
+    join = exp.Join(this=kept.copy(), **_copied(joins[0], "on", "using"))
+    inner = exp.Select(from_=exp.From(this=met.copy()), joins=[join], **_copied(node, "where"))
+    rows = exp.Select(from_=exp.From(this=kept.copy()), **_copied(node, "where"))
+    rows.set("distinct", exp.Distinct())
+    rows.set("expressions", beside.named_keys(beside.keys))
+    return beside.select(rows, inner, by, beside.asked, value)
+
+
+def count_beside(syntax: Syntax, node: Node) -> exp.Select | None:
+    """A SELECT with SUM or AVG of a subquery that counts rows; None where it has none."""
+    beside = _Beside(syntax, node)
+    asked = {id(call): found for call in beside.asked if (found := _counting(call)) is not None}
+    if not asked or len({found.sql() for found in asked.values()}) > 1:
+        return None
+    (count, *_) = asked.values()
+    source, on = count.args["from_"].this, count.args["where"].this
+    inner = exp.Select(**_copied(node, "from_", "joins", "where"))
+    inner.append("joins", exp.Join(this=source.copy(), on=on.copy()))
+    own = [call for call in beside.asked if id(call) not in asked]
+    rows = exp.Select(**_copied(node, "from_", "joins", "where"))
+    all_rows = _named(exp.Count(this=exp.Star(), big_int=True), "rows")
+    listed = [_named(call.copy(), f"own {at}") for at, call in enumerate(own)]
+    rows.set("expressions", [*beside.named_keys(beside.keys), *listed, all_rows])
+    if beside.keys:
+        rows.set("group", exp.Group(expressions=[key.copy() for key in beside.keys]))
+    places = {id(call): _column(_ROWS, f"own {at}") for at, call in enumerate(own)}
+
+    def value(call: Node, found: Node) -> Node:
+        if id(call) in places:
+            return places[id(call)]
+        if isinstance(call, exp.Sum):
+            return found
+        return exp.Div(this=found, expression=_column(_ROWS, "rows"))
+
+    counts: list[Node] = [count.expressions[0].unalias()]
+    found = beside.select(rows, inner, beside.keys, beside.asked, value, counts)
+    outer = node.args["from_"].this.alias_or_name if not node.args.get("joins") else ""
+    keys = [
+        *inner.expressions[: len(beside.keys)],
+        inner.args.get("group"),
+        inner.args.get("where"),
+    ]
+    for name in (c for part in keys if part and outer for c in part.find_all(exp.Column)):
+        if not name.table:  # the table that is counted may have a column of this name too
+            name.set("table", exp.to_identifier(outer, quoted=True))
+    return found
+
+
+def _counting(call: Node) -> Node | None:
+    """The subquery of SUM or AVG of one that counts rows by conditions."""
+    inner = call.this.unnest() if isinstance(call, exp.Sum | exp.Avg) else None
+    select = inner.this if isinstance(inner, exp.Subquery) else inner
+    if not isinstance(select, exp.Select) or len(select.expressions) != 1:
+        return None
+    known = {"expressions", "from_", "where"}
+    plain = all(not value or name in known for name, value in select.args.items())
+    count = isinstance(select.expressions[0].unalias(), exp.Count)
+    return select if plain and count and select.args.get("where") is not None else None
+
+
+class _Beside:
+    """One SELECT: its keys, its aggregates, and the SELECT over answers that stands for it."""
+
+    def __init__(self, syntax: Syntax, node: Node) -> None:
+        self.syntax = syntax
+        self.node = node
+        self.items = [
+            Item(one.this, one.alias) if isinstance(one, exp.Alias) else Item(one)
+            for one in node.expressions
+        ]
+        after = [node.args[part] for part in ("having", "order", "qualify") if node.args.get(part)]
+        self.asked = [call for one in (*node.expressions, *after) for call in _aggregates(one)]
+        self.keys = self._keys()
+
+    def is_of(self, node: Node, columns: Sequence[Visible]) -> bool:
+        """Whether a part names columns, and all of them are among these."""
+        names = list(node.find_all(exp.Column))
+        nested = node.find(exp.Query) is not None
+        return bool(names) and not nested and all(lookup(self.syntax, c, columns)[0] for c in names)
+
+    def named_keys(self, keys: Sequence[Node]) -> list[Node]:
+        """Keys under names of their own."""
+        return [_named(key.copy(), self._name(key)) for key in keys]
+
+    def _name(self, key: Node) -> str:
+        at = self.keys.index(key)
+        taken = [one.name.lower() for one in self.keys[:at]]
+        return key.name if key.name and key.name.lower() not in taken else f"key {at}"
+
+    def select(
+        self,
+        rows: exp.Select,
+        inner: exp.Select,
+        by: Sequence[Node],
+        asked: Sequence[Node],
+        value: Callable[[Node, Node], Node],
+        measured: Sequence[Node] | None = None,
+    ) -> exp.Select:
+        """The SELECT over `rows` and, beside them, `inner` grouped by some of the keys."""
+        calls = list(measured or asked)
+        names = [_named(c.copy(), f"value {i}") for i, c in enumerate(calls)]
+        inner.set("expressions", [*self.named_keys(by), *names])
+        if by:
+            inner.set("group", exp.Group(expressions=[key.copy() for key in by]))
+        at = {id(c): i if measured is None else 0 for i, c in enumerate(asked)}
+        found = {id(c): value(c, _column(_BESIDE, f"value {at[id(c)]}")) for c in asked}
+        same = [
+            exp.NullSafeEQ(
+                this=_column(_ROWS, self._name(key)), expression=_column(_BESIDE, self._name(key))
+            )
+            for key in by
+        ]
+        join = exp.Join(this=_aliased(inner, _BESIDE), side="LEFT" if by else None)
+        join.set("on", exp.and_(*same, copy=False) if by else None)
+        join.set("kind", None if by else "CROSS")
+        outer = exp.Select(from_=exp.From(this=_aliased(rows, _ROWS)), joins=[join])
+        for i, item in enumerate(self.items, start=1):
+            name = item.given_name or item.default_name(self.syntax, i)
+            outer.append("expressions", _named(self._replaced(item.node, found), name))
+        for part in ("order", "limit", "offset", "qualify", "windows"):
+            if self.node.args.get(part):
+                outer.set(part, self._replaced(self.node.args[part], found))
+        if self.node.args.get("having"):
+            outer.set("where", exp.Where(this=self._replaced(self.node.args["having"].this, found)))
+        return outer
+
+    def _keys(self) -> list[Node]:
+        group = self.node.args.get("group")
+        if group is None:
+            return []
+        if group.args.get("all"):
+            return [one.node for one in self.items if not one.aggregates]
+        named = {one.alias.lower(): one.node for one in self.items if one.alias}
+        return [self._key(one.unnest(), named) for one in group.expressions]
+
+    def _key(self, node: Node, named: dict[str, Node]) -> Node:
+        if isinstance(node, exp.Literal) and node.is_int and 0 < int(node.name) <= len(self.items):
+            return self.items[int(node.name) - 1].node
+        bare = isinstance(node, exp.Column) and not node.table
+        return named.get(node.name.lower(), node) if bare else node
+
+    def _replaced(self, part: object, found: dict[int, Node]) -> Node:
+        """A copy in which released values stand for keys and aggregates."""
+        if isinstance(part, list):
+            return [self._replaced(one, found) for one in part]  # type: ignore[return-value]
+        if not isinstance(part, Node):
+            return part  # type: ignore[return-value]
+        if id(part) in found:
+            return found[id(part)].copy()
+        if part in self.keys:
+            return _column(_ROWS, self._name(self.keys[self.keys.index(part)]))
+        copy = type(part)(**{name: self._replaced(one, found) for name, one in part.args.items()})
+        copy.meta.update(part.meta)
+        return copy
+
+
+def _aggregates(node: Node) -> list[Node]:
+    """The outermost aggregates of an expression; a window's own function is none."""
+    if isinstance(node, AGGREGATES) and not is_windowed(node):
+        return [node]
+    if isinstance(node, exp.Query) or not has_aggregate(node):
+        return []
+    return [call for part in node.iter_expressions() for call in _aggregates(part)]
+
+
+_MERGES = (
+    *(exp.Coalesce, exp.Is, exp.NullSafeEQ, exp.NullSafeNEQ, exp.Concat, exp.Greatest, exp.Least),
+    *(exp.If, exp.Or, exp.Case, exp.Query),
+)
+"""What may be more than NULL where a part of it is."""
+
+
+def _without_rows(call: Node, own: Callable[[Node], bool]) -> str | None:
+    """What an aggregate is over one row of NULL: "NULL", "0", or None where that is not known."""
+    if isinstance(call, exp.Filter):
+        return "NULL" if _is_strict(call.expression, own) else None
+    argument = call.this.expressions[0] if isinstance(call.this, exp.Distinct) else call.this
+    if not isinstance(argument, Node) or isinstance(argument, exp.Star):
+        return None
+    if _is_strict(argument, own):
+        return "NULL"
+    zero = argument.args.get("default") if isinstance(argument, exp.Case) else None
+    if isinstance(argument, exp.Coalesce) and len(argument.expressions) == 1:
+        zero, tested = argument.expressions[0], [argument.this]
+    else:
+        tested = [one.this for one in argument.args.get("ifs") or ()]
+    kept = isinstance(call, exp.Sum) and zero == exp.Literal.number(0)
+    return "0" if kept and tested and all(_is_strict(one, own) for one in tested) else None
+
+
+def _is_strict(node: Node, own: Callable[[Node], bool]) -> bool:
+    """Whether an expression of private columns is NULL, or false, where all of them are."""
+    if isinstance(node, exp.Case) and node.args.get("default") is None:
+        return all(_is_strict(one.this, own) for one in node.args["ifs"])
+    return own(node) and node.find(*_MERGES) is None
+
+
+def _copied(node: Node, *parts: str) -> dict[str, object]:
+    """Copies of some parts of a node."""
+    found = {part: node.args.get(part) for part in parts}
+    return {
+        name: [part.copy() for part in one] if isinstance(one, list) else one.copy()
+        for name, one in found.items()
+        if one
+    }
+
+
+def _column(table: str, name: str) -> exp.Column:
+    return exp.column(exp.to_identifier(name, quoted=True), exp.to_identifier(table, quoted=True))
+
+
+def _named(node: Node, name: str) -> Node:
+    return exp.alias_(node, name, quoted=True)
+
+
+def _aliased(select: exp.Select, name: str) -> exp.Subquery:
+    return exp.Subquery(
+        this=select, alias=exp.TableAlias(this=exp.to_identifier(name, quoted=True))
+    )
+
+
+def _as_it_is(found: Node) -> Node:
+    return found
+
+
+def _or_zero(found: Node) -> Node:
+    return exp.Coalesce(this=found, expressions=[exp.Literal.number(0)])
+
+
+_GROUPED = Refusal(
+    "join",
+    "a join that keeps all rows of a public table, without GROUP BY of its columns",
+    "rows that belong to nobody would be counted among people's",
+    "group by columns of the public table; or begin FROM with the private table",
+)
+_FILTERED = Refusal(
+    "join",
+    "WHERE with private columns after a join that keeps all rows of a public table",
+    "it drops the rows that were kept, since their private columns are NULL",
+    "put the condition in ON, or write JOIN in place of LEFT JOIN",
+)
+_COUNTED = Refusal(
+    "join",
+    "an aggregate that also counts public rows which nobody meets",
+    "they belong to nobody, and how many there are depends on who is in the data",
+    "aggregate private columns alone, without COALESCE or IS NULL: COUNT(v.id), SUM(v.cost)",
+)
