@@ -45,8 +45,8 @@ class SetStatements:
         return [] if self.compiled.query.is_by_row or self._alone else self._people()
 
     def _people(self) -> list[Kept]:
-        pairs = self._kept(self.compiled.pairs)
-        return [pairs, self.compiled.norms] if self.compiled.keys else [pairs]
+        pairs, compiled = self._kept(self.compiled.pairs), self.compiled
+        return [pairs, compiled.norms] if compiled.keys and not compiled.participants else [pairs]
 
     def histograms(self) -> list[str]:
         """How many people have which norm, of all norms in one statement; none without norms."""
@@ -63,7 +63,7 @@ class SetStatements:
         # First, so that nobody is weighed by groups that they do not count in.
         most = self.plan.findable(contributions.groups)
         few = self.compiled.few_groups(most) if self.plan.finds_keys else []
-        return [*map(self._kept, few), *(self._weights(contributions) if self._ranked else [])]
+        return [*map(self._kept, few), *(self._weights(contributions) if self._rereads else [])]
 
     def totals(self, contributions: ContributionBounds) -> str:
         """The weighted totals of each group: by place where keys are known, else by key."""
@@ -71,7 +71,7 @@ class SetStatements:
         text = self._salted(
             compiled.placed_totals if compiled.query.has_known_keys else compiled.totals
         )
-        if compiled.query.is_by_row or self._ranked:
+        if compiled.query.is_by_row or self._rereads:
             return text
         weights = [f"{name} AS ({select})" for name, select in self._weights(contributions)]
         if self._alone:
@@ -84,14 +84,12 @@ class SetStatements:
     def _alone(self) -> bool:
         """Whether one statement does all: nothing but the totals reads what would be kept."""
         compiled, plan = self.compiled, self.plan
-        more = compiled.participants or plan.histograms or plan.finds_keys or self._ranked
+        more = self._rereads or plan.histograms or plan.finds_keys
         return compiled.dialect.keeps_in_tables and not more
 
     def shares(self, contributions: ContributionBounds) -> str:
         """What each person adds to each measurement, group by group."""
-        weights = [f"{name} AS ({select})" for name, select in self._weights(contributions)]
-        text = render_shares(self.compiled, self.measured(contributions))
-        return f"WITH {', '.join(weights)} {text}" if weights else text
+        return render_shares(self.compiled, self.measured(contributions))
 
     def shares_by_account(
         self, contributions: ContributionBounds, names: tuple[Kind, str] | None = None
@@ -118,9 +116,10 @@ class SetStatements:
         return _SALT in self.compiled.pairs.select
 
     @property
-    def _ranked(self) -> bool:
-        """Whether weights are read again, for quantiles."""
-        return any(isinstance(one, Ranks) for one in self.compiled.statistics)
+    def _rereads(self) -> bool:
+        """Whether weights are read again: for quantiles, or for what each person adds."""
+        ranked = any(isinstance(one, Ranks) for one in self.compiled.statistics)
+        return ranked or self.compiled.participants
 
     def _weights(self, contributions: ContributionBounds) -> list[Kept]:
         square = contributions.noise_kind is NoiseKind.GAUSSIAN
