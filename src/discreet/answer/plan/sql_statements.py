@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 from discreet.answer.plan.set_plan import SetPlan
 from discreet.plan.bounding import ContributionBounds, NoiseKind, within_groups
-from discreet.plan.kinds import Kind
 from discreet.plan.query import Query
 from discreet.plan.remembered import SIZE, remember
 from discreet.plan.statistics import Distinct, Ranks, needed
@@ -91,12 +90,10 @@ class SetStatements:
         """What each person adds to each measurement, group by group."""
         return render_shares(self.compiled, self.measured(contributions))
 
-    def shares_by_account(
-        self, contributions: ContributionBounds, names: tuple[Kind, str] | None = None
-    ) -> str:
-        """The same by account; with the `names` of people who have none."""
+    def shares_by_account(self, contributions: ContributionBounds) -> str:
+        """The same by account."""
         columns = [f"q{i}" for i in range(len(self.plan.costs))]
-        return with_accounts(self.shares(contributions), columns, self.compiled.dialect, names)
+        return with_accounts(self.shares(contributions), columns, self.compiled.dialect)
 
     def measured(self, contributions: ContributionBounds) -> list[MeasuredTotals]:
         """Each measurement by the places of its totals."""
