@@ -4,13 +4,11 @@ The engine tells what each person would add (`Shares`); whoever keeps the balanc
 any total is computed, who is left out (`Admission`).
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from collections.abc import Iterator, Sequence
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from discreet.answer.plan.set_plan import SetPlan
@@ -18,9 +16,8 @@ from discreet.answer.plan.sql_statements import SetStatements
 from discreet.engines.engine import Session
 from discreet.errors import QueryRefused
 from discreet.plan.bounding import NoiseKind
-from discreet.plan.kinds import Kind
 from discreet.plan.statistics import Distinct, Ranks
-from discreet.sql.writer.individual import ACCOUNTS, LEFT_OUT, WHOLE_SHARE
+from discreet.sql.writer.individual import LEFT_OUT, WHOLE_SHARE
 
 PARTICIPANTS = (
     "only people whose own budget could pay are counted; intervals speak of these participants, and"
@@ -42,63 +39,24 @@ class Admission(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class AccountRows:
-    """Rows of a SELECT, each with the account of its person.
-
-    `names` and `hashes` are of those whose name had none; accounts from `next_account` on stand for
-    them, in this order.
-    """
-
-    accounts: NDArray[np.int64]
-    columns: list[pa.ChunkedArray]
-    names: pa.Array
-    hashes: NDArray[np.bytes_]
-
-
-RowsText: TypeAlias = Callable[[tuple[Kind, str] | None], str]
-"""A SELECT that `with_accounts` wrote, with or without names."""
-
-
-def read_rows(
-    text_of: RowsText,
-    session: Session,
-    accounts: pa.Table,
-    next_account: int,
-    names_by: tuple[Kind, str],
-) -> AccountRows:
-    """Read rows of people by account.
-
-    `accounts` says which account each known name has; `names_by` is the kind of names and the key
-    of their hashes.
-    """
-    session.put(ACCOUNTS, accounts)
-    # Most people have an account: to hash the names of the others takes another look.
-    table = _read(session, text_of(None))
-    if table is not None and table.column("account").null_count:
-        table = _read(session, text_of(names_by))
-    names, hashes = accounts.column(0).slice(0, 0).combine_chunks(), np.zeros(0, dtype="S32")
-    if table is None:
-        return AccountRows(np.zeros(0, dtype=np.int64), [], names, hashes)
-    account = table.column("account").combine_chunks()
-    columns = [table.column(n) for n in table.column_names if n not in ("account", "h", "p")]
-    if not account.null_count:
-        return AccountRows(account.to_numpy(), columns, names, hashes)
-    new = pc.is_null(account)
-    found = table.column("p").filter(new).combine_chunks().dictionary_encode()
-    names, which = found.dictionary, found.indices.to_numpy()
-    first = np.empty(len(names), dtype=np.int64)
-    first[which[::-1]] = np.arange(len(which) - 1, -1, -1)
-    hashes = _digits(table.column("h").filter(new).combine_chunks())[first]
-    places = account.fill_null(-1).to_numpy().copy()
-    places[places < 0] = next_account + which
-    return AccountRows(places, columns, names, hashes)
-
-
-def _read(session: Session, text: str) -> pa.Table | None:
+def read_table(session: Session, text: str) -> pa.Table | None:
     """All rows of a SELECT; None where there are none, of which an engine may send nothing."""
     batches = list(session.stream(text))
     return pa.Table.from_batches(batches) if batches else None
+
+
+def read_new_people(session: Session, text: str) -> tuple[list[pa.Array], NDArray[np.bytes_]]:
+    """The names and hashes that `render_new_people` selects: hashes have 32 digits, none is NULL.
+
+    Batch by batch: Arrow's form of all hashes beside this one would take as much memory again.
+    """
+    names, hashes = [], [np.zeros(0, dtype="S32")]
+    for batch in session.stream(text):
+        names.append(batch.column(0))
+        fixed = batch.column(1).cast(pa.binary()).cast(pa.binary(32))
+        found: NDArray[np.bytes_] = np.frombuffer(fixed.buffers()[1] or b"", dtype="S32")
+        hashes.append(found[fixed.offset : fixed.offset + len(fixed)])
+    return names, np.concatenate(hashes)
 
 
 def by_account(
@@ -114,13 +72,6 @@ def by_account(
     once = np.flatnonzero(groups)
     sums = [np.bincount(places, weights=one)[once] for one in shares]
     return once, np.minimum(np.stack(sums, axis=1), WHOLE_SHARE).astype(np.int64)
-
-
-def _digits(hashes: pa.Array) -> NDArray[np.bytes_]:
-    """Hashes of 32 digits each, none NULL, without an object for each."""
-    fixed = hashes.cast(pa.binary()).cast(pa.binary(32))
-    found: NDArray[np.bytes_] = np.frombuffer(fixed.buffers()[1] or b"", dtype="S32")
-    return found[fixed.offset : fixed.offset + len(fixed)]
 
 
 def leave_out(statements: SetStatements, session: Session, admission: Admission) -> None:

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 from discreet.answer.plan.set_plan import SetPlan
 from discreet.plan.bounding import ContributionBounds, NoiseKind, within_groups
-from discreet.plan.kinds import Kind
 from discreet.plan.query import Query
 from discreet.plan.remembered import SIZE, remember
 from discreet.plan.statistics import Distinct, Ranks, needed
@@ -45,8 +44,8 @@ class SetStatements:
         return [] if self.compiled.query.is_by_row or self._alone else self._people()
 
     def _people(self) -> list[Kept]:
-        pairs = self._kept(self.compiled.pairs)
-        return [pairs, self.compiled.norms] if self.compiled.keys else [pairs]
+        pairs, compiled = self._kept(self.compiled.pairs), self.compiled
+        return [pairs, compiled.norms] if compiled.keys and not compiled.participants else [pairs]
 
     def histograms(self) -> list[str]:
         """How many people have which norm, of all norms in one statement; none without norms."""
@@ -63,7 +62,7 @@ class SetStatements:
         # First, so that nobody is weighed by groups that they do not count in.
         most = self.plan.findable(contributions.groups)
         few = self.compiled.few_groups(most) if self.plan.finds_keys else []
-        return [*map(self._kept, few), *(self._weights(contributions) if self._ranked else [])]
+        return [*map(self._kept, few), *(self._weights(contributions) if self._rereads else [])]
 
     def totals(self, contributions: ContributionBounds) -> str:
         """The weighted totals of each group: by place where keys are known, else by key."""
@@ -71,7 +70,7 @@ class SetStatements:
         text = self._salted(
             compiled.placed_totals if compiled.query.has_known_keys else compiled.totals
         )
-        if compiled.query.is_by_row or self._ranked:
+        if compiled.query.is_by_row or self._rereads:
             return text
         weights = [f"{name} AS ({select})" for name, select in self._weights(contributions)]
         if self._alone:
@@ -84,21 +83,17 @@ class SetStatements:
     def _alone(self) -> bool:
         """Whether one statement does all: nothing but the totals reads what would be kept."""
         compiled, plan = self.compiled, self.plan
-        more = compiled.participants or plan.histograms or plan.finds_keys or self._ranked
+        more = self._rereads or plan.histograms or plan.finds_keys
         return compiled.dialect.keeps_in_tables and not more
 
     def shares(self, contributions: ContributionBounds) -> str:
         """Contributions of each person to each measurement, group by group."""
-        weights = [f"{name} AS ({select})" for name, select in self._weights(contributions)]
-        text = render_shares(self.compiled, self.measured(contributions))
-        return f"WITH {', '.join(weights)} {text}" if weights else text
+        return render_shares(self.compiled, self.measured(contributions))
 
-    def shares_by_account(
-        self, contributions: ContributionBounds, names: tuple[Kind, str] | None = None
-    ) -> str:
-        """The same by account; with the `names` of people who have none."""
+    def shares_by_account(self, contributions: ContributionBounds) -> str:
+        """The same by account."""
         columns = [f"q{i}" for i in range(len(self.plan.costs))]
-        return with_accounts(self.shares(contributions), columns, self.compiled.dialect, names)
+        return with_accounts(self.shares(contributions), columns, self.compiled.dialect)
 
     def measured(self, contributions: ContributionBounds) -> list[MeasuredTotals]:
         """Each measurement by the places of its totals."""
@@ -118,9 +113,10 @@ class SetStatements:
         return _SALT in self.compiled.pairs.select
 
     @property
-    def _ranked(self) -> bool:
-        """Whether weights are read again, for quantiles."""
-        return any(isinstance(one, Ranks) for one in self.compiled.statistics)
+    def _rereads(self) -> bool:
+        """Whether weights are read again: for quantiles, or for what each person adds."""
+        ranked = any(isinstance(one, Ranks) for one in self.compiled.statistics)
+        return ranked or self.compiled.participants
 
     def _weights(self, contributions: ContributionBounds) -> list[Kept]:
         square = contributions.noise_kind is NoiseKind.GAUSSIAN

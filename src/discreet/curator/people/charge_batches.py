@@ -240,8 +240,8 @@ def _read(
         source = f"(SELECT {', '.join([shifted, *read])} FROM {_REPRESENTATIVES}) AS v"  # noqa: S608 - identifiers
         texts.append(replace(one.compiled, scanned=source).parts())
     session.keep(*compiled.pairs_of(" UNION ALL ".join(texts)))
-    if compiled.keys:
-        session.keep(*compiled.norms)
+    for kept in sets[0].bounding(bounds):
+        session.keep(*kept)
     batches = list(session.stream(sets[0].shares(bounds)))
     width = 1 + len(sets[0].plan.costs)
     people, *shares = (

@@ -13,7 +13,6 @@ import time
 from collections import Counter, OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import groupby
 from typing import Any, Final
 
@@ -21,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from discreet.answer.execute.individual import AccountRows, RowsText, by_account, read_rows
+from discreet.answer.execute.individual import by_account, read_new_people, read_table
 from discreet.answer.execute.totals import put_domains
 from discreet.answer.measurement_plan import MeasurementPlan
 from discreet.answer.plan.sql_statements import SetStatements
@@ -54,11 +53,17 @@ from discreet.curator.people.person_limits import (
     limits_after,
 )
 from discreet.engines.engine import ARROW, Deadline, Engine, Session
-from discreet.errors import LedgerError
+from discreet.errors import InvariantBroken, LedgerError
 from discreet.plan.kinds import Kind
 from discreet.plan.schema import PERSON, EachRow, PersonPeriod, Table
 from discreet.privacy.budgets.individual_balances import ClassCosts, IndividualBalances
-from discreet.sql.writer.individual import keyed_person, with_accounts
+from discreet.sql.writer.dialect import Dialect
+from discreet.sql.writer.individual import (
+    ACCOUNTS,
+    keyed_person,
+    render_new_people,
+    with_accounts,
+)
 from discreet.sql.writer.stored_view import PERIOD_ENDS
 
 _MOST_KEPT: Final = 1 << 28
@@ -134,7 +139,7 @@ class PersonAccounts:
         self._names = pa.array([], ARROW[known])
         self._places = np.zeros(0, dtype=np.int64)
         self._hashes = self._owners = np.zeros(0, dtype="S32")
-        self._stored: dict[bytes, int] = {}
+        self._stored = np.zeros(0, dtype=np.int64)
         self._limited: dict[str, int] = {}
         self._closed: set[str] = set()
         self._left: OrderedDict[int, NDArray[np.int64]] = OrderedDict()
@@ -153,8 +158,9 @@ class PersonAccounts:
             return
         self.balances.join(len(found.spent))
         self.balances.spent[:] = found.spent
-        self._hashes, self._owners, self.sequence = found.hashes, found.owners, found.sequence
-        self._stored = {one: place for place, one in enumerate(found.hashes.tolist())}
+        self._hashes, self.sequence = found.hashes, found.sequence
+        self._owners = found.owners if self.every else found.hashes
+        self._stored = np.argsort(found.hashes)
         for entry in limits_after(self._ledger, self.population.datasets, until=found.sequence):
             self._limit(entry)
 
@@ -337,8 +343,8 @@ class PersonAccounts:
         rows = render_rows(batch, engine.dialect)
         columns = [f"c{i}" for i in range(len(batch.columns))]
         with engine.snapshot(until) as session:
-            read = self._read_rows(partial(with_accounts, rows, columns, engine.dialect), session)
-        self._classes[batch] = found = PersonClasses.find(read.accounts, read.columns)
+            read = self._read_rows(rows, columns, engine.dialect, session)
+        self._classes[batch] = found = PersonClasses.find(*read)
         while (
             len(self._classes) > 1
             and _bytes_of(one.of for one in self._classes.values()) > _MOST_KEPT // 2
@@ -446,42 +452,67 @@ class PersonAccounts:
         """The shares of a set by account."""
         contributions = statements.plan.contributions
         assert contributions is not None  # noqa: S101 - narrowing: see check_individual
-        read = self._read_rows(partial(statements.shares_by_account, contributions), session)
-        shares = [one.to_numpy() for one in read.columns]
+        rows, columns = statements.shares(contributions), range(len(statements.plan.costs))
+        names, dialect = [f"q{i}" for i in columns], statements.compiled.dialect
+        accounts, shares = self._read_rows(rows, names, dialect, session)
         if not shares:
-            return read.accounts, np.zeros((0, len(statements.plan.costs)), dtype=np.int64)
-        return by_account(read.accounts, shares)
+            return accounts, np.zeros((0, len(names)), dtype=np.int64)
+        return by_account(accounts, [one.to_numpy() for one in shares])
 
-    def _read_rows(self, text_of: RowsText, session: Session) -> AccountRows:
-        """Rows of people by account; whoever is new has an account from now on."""
-        known = pa.table({PERSON: self._names, "account": pa.array(self._places)})
-        first = self.balances.people
-        read = read_rows(text_of, session, known, first, (self._kind, self._key))
-        if len(read.names):
-            new, fresh = self._join(read, session), read.accounts >= first
-            read.accounts[fresh] = new[read.accounts[fresh] - first]
-        return read
+    def _read_rows(
+        self, rows: str, columns: Sequence[str], dialect: Dialect, session: Session
+    ) -> tuple[NDArray[np.int64], list[pa.ChunkedArray]]:
+        """Columns of people's rows by account; whoever is new has an account from now on."""
+        text = with_accounts(rows, columns, dialect)
+        self._put_accounts(session)
+        table = read_table(session, text) if len(self._names) else None
+        if table is None or table.column(-1).null_count:
+            self._join(render_new_people(rows, dialect, self._kind, self._key), session)
+            self._put_accounts(session)
+            table = read_table(session, text)
+        if table is None:
+            return np.zeros(0, dtype=np.int64), []
+        if table.column(-1).null_count:
+            raise InvariantBroken(
+                "somebody has no account",
+                why="their name in the data is not the name under which their account was opened",
+                fix="report it: nothing is answered where somebody would not be charged",
+            )
+        return table.column(-1).to_numpy(), table.columns[:-1]
 
-    def _join(self, read: AccountRows, session: Session) -> NDArray[np.int64]:
-        """The accounts of people whose names are new: those that were saved, or the next ones.
+    def _put_accounts(self, session: Session) -> None:
+        session.put(ACCOUNTS, pa.table({PERSON: self._names, "account": self._places}))
+
+    def _join(self, people: str, session: Session) -> None:
+        """Give accounts to people whose names are new: those that were saved, or the next ones.
 
         The engine may break off: whatever it tells is read before any account is there, and a name
         is known once its account has its limit.
         """
-        hashes = read.hashes.tolist()
-        new = np.array([self._stored.get(one, -1) for one in hashes], dtype=np.int64)
+        found, hashes = read_new_people(session, people)
+        names = pa.concat_arrays([self._names[:0], *(one.cast(self._names.type) for one in found)])
+        new = self._saved_places(hashes)
         fresh, first = new < 0, self.balances.people
         new[fresh] = first + np.arange(int(fresh.sum()))
-        joined = read.hashes[fresh]
-        owners = self._owners_of(read.names, session)[fresh] if self.every else joined
+        joined = hashes[fresh] if first else hashes
+        owners = self._owners_of(names, session)[fresh] if self.every else joined
         self.balances.join(len(joined))
-        self._hashes = np.concatenate([self._hashes, joined])
-        self._owners = np.concatenate([self._owners, owners])
+        self._hashes = np.concatenate([self._hashes, joined]) if first else joined
+        self._owners = np.concatenate([self._owners, owners]) if self.every else self._hashes
         for hash_, units in self._limited.items():
             self.balances.limits[first:][owners == hash_.encode()] = units
-        self._names = pa.concat_arrays([self._names, read.names.cast(self._names.type)])
+        self._names = pa.concat_arrays([self._names, names])
         self._places = np.concatenate([self._places, new])
-        return new
+
+    def _saved_places(self, hashes: NDArray[np.bytes_]) -> NDArray[np.int64]:
+        """The accounts of hashes among those that were saved; -1 where there is none."""
+        places = np.full(len(hashes), -1, dtype=np.int64)
+        if len(self._stored):
+            order = np.argsort(hashes)  # to look up in order takes a fifth of the time
+            at = np.searchsorted(self._hashes, hashes[order], sorter=self._stored)
+            found = self._stored[np.minimum(at, len(self._stored) - 1)]
+            places[order] = np.where(self._hashes[found] == hashes[order], found, -1)
+        return places
 
     def _owners_of(self, names: pa.Array, session: Session) -> NDArray[np.bytes_]:
         """The keyed hashes of the people behind accounts of periods."""

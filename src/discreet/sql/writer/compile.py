@@ -145,9 +145,9 @@ class CompiledQuery:
 
     @cached_property
     def _norms(self) -> str:
-        """The source of norms: kept, or the only row that each person has."""
+        """The source of norms: kept, or read once; or the only row that each person has."""
         if self.keys:
-            return "norms"
+            return f"({self.norms.select}) AS norms" if self.participants else "norms"
         l2 = self._at_most(f"{self.dialect.wide('n')} * n")
         return f"(SELECT {self._person}, n AS l1, {l2} AS l2, 1 AS l0 FROM pairs) AS norms"
 

@@ -63,21 +63,21 @@ def render_shares(compiled: "CompiledQuery", measured: Sequence[MeasuredTotals])
     return f"SELECT {', '.join([person, *squares])} FROM ({pairs}) AS c"
 
 
-def with_accounts(
-    rows: str, columns: Sequence[str], dialect: "Dialect", names: tuple[Kind, str] | None
-) -> str:
-    """Columns of a SELECT beside the account of each row's person, from the table of accounts.
+def with_accounts(rows: str, columns: Sequence[str], dialect: "Dialect") -> str:
+    """Columns of a SELECT beside the account of each row's person, NULL where there is none yet."""
+    return f"SELECT {', '.join([*columns, 'a.account'])} FROM {_with_accounts(rows, dialect)}"
 
-    With `names`, a kind and a key, it says of people who have no account yet who they are, and a
-    keyed hash of that.
-    """
-    person, new = dialect.identifier(PERSON), "a.account IS NULL"
-    shown, name = [*columns, "a.account"], f"c.{person}"
-    if names is not None:
-        hashed = dialect.only_if(new, keyed_person(dialect, name, *names))
-        shown += [f"{hashed} AS h", f"{dialect.only_if(new, name)} AS p"]
-    join = f"LEFT JOIN {ACCOUNTS} AS a ON a.{person} = {name}"
-    return f"SELECT {', '.join(shown)} FROM ({rows}) AS c {join}"
+
+def render_new_people(rows: str, dialect: "Dialect", kind: Kind, key: str) -> str:
+    """The people of a SELECT who have no account, each once, with a keyed hash of the name."""
+    source, name = _with_accounts(rows, dialect), f"c.{dialect.identifier(PERSON)}"
+    new = f"SELECT DISTINCT {name} AS p FROM {source} WHERE a.account IS NULL"
+    return f"SELECT p, {keyed_person(dialect, 'p', kind, key)} AS h FROM ({new}) AS n"
+
+
+def _with_accounts(rows: str, dialect: "Dialect") -> str:
+    person = dialect.identifier(PERSON)
+    return f"({rows}) AS c LEFT JOIN {ACCOUNTS} AS a ON a.{person} = c.{person}"
 
 
 def _rounded_up(compiled: "CompiledQuery", one: MeasuredTotals, row: tuple[int, ...]) -> str:

@@ -747,3 +747,22 @@ def test_a_name_that_is_mistyped_is_nobody_else(text):
         read_name(text, Kind.INTEGER)
     assert read_name(text, Kind.TEXT) == text
     assert read_name(str(-(2**63)), Kind.INTEGER) == -(2**63)
+
+
+def test_somebody_without_an_account_ends_the_question(monkeypatch):
+    """Whoever is not charged must not be in the totals: nothing is measured, the charge stays."""
+    true, opened = person_accounts.read_new_people, []
+
+    def misnaming(session, text):
+        names, hashes = true(session, text)
+        opened.append(len(hashes))
+        return [pa.array([f"nobody {one}" for one in part.to_pylist()]) for part in names], hashes
+
+    rows = pa.table({"id": ["ann", "bob"], "city": ["Austin", "Haifa"]})
+    with dp.Curator.in_memory() as curator:
+        keys = {"city": dp.Keys(CITIES)}
+        curator.add("visits", rows, unit="id", budget=BUDGET, limits=dp.Limits(1, 1), columns=keys)
+        monkeypatch.setattr(person_accounts, "read_new_people", misnaming)
+        with pytest.raises(EngineError, match="could not be computed"):
+            curator.sql(BY_CITY, **LOUD)
+    assert opened == [2]
