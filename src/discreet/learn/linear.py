@@ -23,8 +23,8 @@ _CENTRE = Fraction(1, 6)
 class LinearRegression(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
     """Least squares, penalised only as far as the privacy noise asks for it (AdaSSP).
 
-    `standard_errors_` and `intervals` speak of sampling and of the privacy noise together, for rows
-    within the bounds and a penalty of 0 (`ridge_` says what it was).
+    `standard_errors_` and `intervals` cover sampling, the privacy noise and the bias of the penalty
+    `ridge_`, for rows within the bounds.
 
     Guarantee:
         See `PrivateEstimator`: two releases for centring, one of all second moments.
@@ -65,16 +65,18 @@ class LinearRegression(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         p = len(matrix) - 1
         a, b, yy = matrix[:p, :p], matrix[:p, p], float(matrix[p, p])
         drowned = 2 * sigma * p**0.5  # the spectral norm of the noise, about
-        smallest = float(np.linalg.eigvalsh(a)[0])
-        self.ridge_ = float(self._penalty) + max(0.0, drowned - smallest)
+        values, vectors = np.linalg.eigh(a)
+        self.ridge_ = float(self._penalty) + max(0.0, drowned - float(values[0]))
         inverse = np.linalg.inv(a + self.ridge_ * np.eye(p))
         theta = inverse @ b
         count = max(float(matrix[0, 0]), p + 1.0)
-        left = (yy - 2 * theta @ b + theta @ a @ theta) / max(count - p, 1.0)
         length = float(theta @ theta)
-        spread = max(float(left), sigma * (1 + length) ** 0.5 / count)
         noise = sigma**2 * (1 + length) * np.eye(p) + sigma**2 * np.diag(theta**2)
-        covariance = inverse @ (spread * a + noise) @ inverse
+        left = yy - 2 * theta @ b + theta @ a @ theta + np.trace(inverse @ noise)
+        spread = max(float(left) / max(count - p, 1.0), sigma * (1 + length) ** 0.5 / count)
+        lost = self.ridge_ / (values + self.ridge_)
+        bias = vectors * lost**2 * axis_squares(vectors, theta) @ vectors.T
+        covariance = inverse @ (spread * a + noise) @ inverse + bias
         self._unscale(theta, covariance, spread, scaling, low, high)
 
     def _unscale(
@@ -134,6 +136,16 @@ class Ridge(LinearRegression):
     @property
     def _penalty(self) -> Any:
         return self.alpha
+
+
+def axis_squares(axes: Floats, theta: Floats) -> Floats:
+    """Squares of how long coefficients of scaled features may be along each axis.
+
+    Where noise hides the data of an axis, coefficients are taken to be as long as found and of
+    size 1 beside (the usual weak prior of standardized features), and errors hold what of this is
+    lost: a bias that no data tells.
+    """
+    return np.asarray(1 + (axes.T @ theta) ** 2)
 
 
 def unscaling(scaling: Scaling, features: int) -> Floats:
