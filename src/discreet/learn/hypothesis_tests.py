@@ -251,17 +251,6 @@ TESTS: dict[str, type[HypothesisTest]] = {
 """Tests by the name that `test` and `curator.test` take."""
 
 
-def test_named(name: str) -> type[HypothesisTest]:
-    """The test of a name."""
-    if name in TESTS:
-        return TESTS[name]
-    raise InputError(
-        "a test of a name that is not known",
-        why=f"known are: {', '.join(TESTS)}",
-        fix="name one of these",
-    )
-
-
 def benjamini_hochberg(
     pvalues: Any, level: float = 0.05, *, any_dependence: bool = False
 ) -> NDArray[np.bool_]:

@@ -57,11 +57,10 @@ class LinearRegression(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         said = {"power": 0.5, "quantile": 0.9}
         scaling, _ = standardize(sums, low, high, _CENTRE, rows=joined, free=1, **said)
         noisy = second_moments(sums, scaling, 1 - _CENTRE, joined)
-        self._solve(*noisy, scaling, low[-1], high[-1])
+        self.target_bounds_ = float(low[-1]), float(high[-1])
+        self._solve(*noisy, scaling)
 
-    def _solve(
-        self, matrix: Floats, sigma: float, scaling: Scaling, low: float, high: float
-    ) -> None:
+    def _solve(self, matrix: Floats, sigma: float, scaling: Scaling) -> None:
         p = len(matrix) - 1
         a, b, yy = matrix[:p, :p], matrix[:p, p], float(matrix[p, p])
         drowned = 2 * sigma * p**0.5  # the spectral norm of the noise, about
@@ -77,18 +76,7 @@ class LinearRegression(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         lost = self.ridge_ / (values + self.ridge_)
         bias = vectors * lost**2 * axis_squares(vectors, theta) @ vectors.T
         covariance = inverse @ (spread * a + noise) @ inverse + bias
-        self._unscale(theta, covariance, spread, scaling, low, high)
-
-    def _unscale(
-        self,
-        theta: Floats,
-        covariance: Floats,
-        spread: float,
-        scaling: Scaling,
-        low: float,
-        high: float,
-    ) -> None:
-        """Coefficients in units of the features and the target."""
+        # In units of the features and the target:
         target, back = scaling.scale[-1], unscaling(scaling, len(theta) - 1)
         values = back @ theta / target
         values[0] += scaling.centre[-1]
@@ -97,7 +85,6 @@ class LinearRegression(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         errors = np.sqrt(np.maximum(np.diag(self.covariance_), 0))
         self.intercept_error_, self.standard_errors_ = float(errors[0]), errors[1:]
         self.residual_deviation_ = float(spread**0.5 / target)
-        self.target_bounds_ = (float(low), float(high))
 
     def intervals(self, confidence: float = 0.95) -> Floats:
         """An interval for each coefficient, from sampling and privacy noise together."""
@@ -139,11 +126,9 @@ class Ridge(LinearRegression):
 
 
 def axis_squares(axes: Floats, theta: Floats) -> Floats:
-    """Squares of how long coefficients of scaled features may be along each axis.
+    """Squared coefficients of scaled features along each axis: as found, and 1 (a weak prior).
 
-    Where noise hides the data of an axis, coefficients are taken to be as long as found and of
-    size 1 beside (the usual weak prior of standardized features), and errors hold what of this is
-    lost: a bias that no data tells.
+    Standard errors hold the part of them that is lost where noise hides the data of an axis.
     """
     return np.asarray(1 + (axes.T @ theta) ** 2)
 
