@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from discreet import learn
+from discreet.learn import null_laws
+from null_data import LAWS, noisy_cells, noisy_moments, noisy_table
 
 pytestmark = [pytest.mark.audit, pytest.mark.filterwarnings("ignore")]
 
@@ -45,6 +47,32 @@ def test_a_test_keeps_its_level(name):
 
     # Five standard errors are 0.011; 0.005 is what is claimed.
     assert abs(rejected - 0.05) < 0.005 + 5 * (0.05 * 0.95 / RUNS) ** 0.5
+
+
+TABLES = {
+    "2 x 2": ([0.9, 0.1], [0.9, 0.1]),
+    "3 x 5": ([0.4, 0.3, 0.3], [0.6, 0.2, 0.1, 0.05, 0.05]),
+    "5 x 10": ([0.2] * 5, [0.1] * 10),
+    "5 x 10, rare": ([0.8] + [0.05] * 4, [0.91] + [0.01] * 9),
+}
+MOST = 0.055 + 5 * (0.05 * 0.95 / RUNS) ** 0.5
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 0.3, 1, 3])
+@pytest.mark.parametrize("rows", [30, 60, 200, 1000])
+def test_levels_hold_for_few_rows_small_groups_rare_values_and_much_noise(rows, epsilon):
+    for law in LAWS:
+        for shares in ([0.5, 0.5], [0.9, 0.1], [0.8, 0.1, 0.05, 0.05]):
+            told = noisy_moments(RNG, law, rows, shares, RUNS, epsilon)
+            assert np.mean(null_laws.compare_means(*told)[1] <= 0.05) < MOST, (law, shares)
+        for share in (0.5, 0.1):
+            told = noisy_cells(RNG, law, rows, share, RUNS, epsilon)
+            assert np.mean(null_laws.compare_ranks(*told)[2] <= 0.05) < MOST, (law, share)
+    for name, (groups, values) in TABLES.items():
+        table, sigma = noisy_table(RNG, rows, groups, values, RUNS, epsilon)
+        assert np.mean(null_laws.compare_counts(table, sigma)[1] <= 0.05) < MOST, name
+        one, sigma = noisy_table(RNG, rows, [1.0], values, RUNS, epsilon)
+        assert np.mean(null_laws.compare_counts(one, sigma, values)[1] <= 0.05) < MOST, name
 
 
 @pytest.mark.parametrize("kind", ["linear", "logistic"])

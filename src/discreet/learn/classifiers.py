@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from discreet.learn.base import PrivateEstimator, normal_intervals, read_classes
 from discreet.learn.descent import Descent, Link, LinkGradient
 from discreet.learn.design import GRID, Scaling, read_bounds, standardize
-from discreet.learn.linear import unscaling
+from discreet.learn.linear import axis_squares, unscaling
 from discreet.learn.moments import LogisticCurvature, symmetric
 from discreet.learn.noisy_sums import NoisySums
 from discreet.learn.rows import Chunk, Floats, PersonRows
@@ -157,7 +157,11 @@ class LogisticRegression(LinearClassifier):
         inverse = vectors @ np.diag(1 / np.maximum(values, floor)) @ vectors.T
         step = inverse @ g
         middle = h + (noise[0] ** 2 + noise[1] ** 2 * step @ step) * np.eye(p)
-        return theta[0] - step, inverse @ middle @ inverse
+        lost = 1 - np.clip(
+            values / floor, 0, 1
+        )  # a part of the way where noise hides the curvature
+        bias = vectors * lost**2 * axis_squares(vectors, theta[0]) @ vectors.T
+        return theta[0] - step, inverse @ middle @ inverse + bias
 
     def intervals(self, confidence: float = 0.95) -> Floats:
         """An interval for each coefficient, from sampling and privacy noise together."""

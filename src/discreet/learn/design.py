@@ -21,7 +21,7 @@ BELOW = 1 - 2.0**-40
 
 _WIDEST = 64.0
 
-_FREE = 3
+_FREE = 4
 """Deviations at which a free column is cut."""
 
 

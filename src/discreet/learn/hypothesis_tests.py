@@ -1,10 +1,10 @@
 """Statistical tests whose p-values know the privacy noise.
 
 Each test is fitted like an estimator, so that a curator charges it like one: `fit(values, by)`
-sets `statistic_`, `pvalue_` and `guarantee_`. The null law is that of the noisy statistic: the
-covariance of counts or means, and that of the noise, added up; normal and chi-square laws of large
-samples, and Welch's for means. Sampling error supposes that rows are independent: with several rows
-a person (`groups`) p-values of dependent rows are too small, as anywhere in statistics.
+sets `statistic_`, `pvalue_` and `guarantee_`. P-values are those of the noisy statistic (see
+`null_laws`). Few rows, small groups or much noise make them too large rather than too small.
+Sampling error supposes that rows are independent: with several rows a person (`groups`) p-values of
+dependent rows are too small, as anywhere in statistics.
 """
 
 from dataclasses import dataclass
@@ -12,15 +12,16 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy import stats
+from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from discreet.errors import InputError
 from discreet.learn.base import PrivateEstimator, normal_intervals, read_classes
 from discreet.learn.binning import BinCounts, equal_bins
-from discreet.learn.class_totals import class_moments
+from discreet.learn.class_totals import ClassMoments, class_moments
 from discreet.learn.design import read_bounds
 from discreet.learn.noisy_sums import NoisySums
+from discreet.learn.null_laws import compare_counts, compare_means, compare_ranks
 from discreet.learn.rows import Floats
 from discreet.rationals import whole
 
@@ -69,21 +70,12 @@ class _OfMeans(HypothesisTest):
 
     bounds: Any = None
 
-    def _measure(self, sums: NoisySums) -> tuple[Floats, Floats, Floats]:
-        """Means on [-1, 1], their variances from sampling and noise, and degrees of freedom.
-
-        Those are Satterthwaite's: the variance of the noise is known, that of few rows is not.
-        """
+    def _compared(self, sums: NoisySums) -> tuple[ClassMoments, float, float]:
+        """Totals by group of values on [-1, 1], the F of their means, and its p-value."""
         low, high = read_bounds(self.bounds, 1)
-        labels = len(read_classes(self.classes))
-        found = class_moments(sums, low, high, labels, Fraction(1))
-        means, sizes = found.means[:, 0], found.sizes
-        pooled = float(np.average(means, weights=sizes))  # what each mean is under the null
-        noise = found.sigma**2 * (1 + np.maximum(means**2, pooled**2)) / sizes**2
-        left = np.maximum(sizes - 1, 1.0)
-        sampling = found.variances[:, 0] / left
-        variances = sampling + noise
-        return means, variances, left * (variances / sampling) ** 2
+        found = class_moments(sums, low, high, len(read_classes(self.classes)), Fraction(1))
+        f, pvalue = compare_means(found.counts, found.sums[:, 0], found.squares[:, 0], found.sigma)
+        return found, float(f), float(pvalue)
 
 
 class TTest(_OfMeans):
@@ -99,14 +91,14 @@ class TTest(_OfMeans):
     _PAIR: ClassVar[bool] = True
 
     def _learn(self, sums: NoisySums) -> None:
-        means, variances, freedom = self._measure(sums)
+        found, f, pvalue = self._compared(sums)
         low, high = read_bounds(self.bounds, 1)
-        half = float(high[0] - low[0]) / 2
-        error = float(variances.sum()) ** 0.5
-        statistic = (means[1] - means[0]) / error
-        joint = error**4 / float((variances**2 / freedom).sum())
-        self._told(statistic, 2 * stats.t.sf(abs(statistic), joint))
-        self.difference_, self.standard_error_ = (means[1] - means[0]) * half, error * half
+        half, means = float(high[0] - low[0]) / 2, found.means[:, 0]
+        noise = found.sigma**2 * (1 + means**2) / found.sizes**2
+        sampling = found.variances[:, 0] / np.maximum(found.sizes - 1, 1.0)
+        self.difference_ = float(means[1] - means[0]) * half
+        self.standard_error_ = float((sampling + noise).sum()) ** 0.5 * half
+        self._told(np.copysign(f**0.5, self.difference_), pvalue)
 
     def interval(self, confidence: float = 0.95) -> Floats:
         """An interval for the difference of the means."""
@@ -127,12 +119,7 @@ class Anova(_OfMeans):
     """
 
     def _learn(self, sums: NoisySums) -> None:
-        means, variances, freedom = self._measure(sums)
-        weights, k = 1 / variances, len(means)
-        between = (weights * (means - np.average(means, weights=weights)) ** 2).sum() / (k - 1)
-        doubt = float(((1 - weights / weights.sum()) ** 2 / freedom).sum()) / (k**2 - 1)
-        statistic = float(between / (1 + 2 * (k - 2) * doubt))
-        self._told(statistic, stats.f.sf(statistic, k - 1, 1 / (3 * doubt)))
+        self._told(*self._compared(sums)[1:])
 
 
 class MannWhitney(_OfMeans):
@@ -154,18 +141,9 @@ class MannWhitney(_OfMeans):
         statistic = BinCounts(equal_bins(low, high, [_CELLS]), 2)
         counts = sums.sums(statistic, Fraction(1)).reshape(2, -1)
         sigma = sums.sigma(statistic, Fraction(1))
-        sizes, cells = np.maximum(counts[:, -1], max(1.0, sigma)), counts[:, :_CELLS]
-        # Half a win for a tie, and 1/2 taken off: the noise of all cells together cancels.
-        below = np.cumsum(cells, axis=1) - cells / 2 - cells.sum(axis=1, keepdims=True) / 2
-        first, second = below[0] / sizes[0], below[1] / sizes[1]
-        win = float((cells[1] * first).sum() / sizes[1])
-        shares = np.maximum(cells.sum(axis=0), 0) / sizes.sum()
-        spread = (1 - float((shares**3).sum())) / 12 * (1 / sizes[0] + 1 / sizes[1])
-        noise = sigma**2 * ((first**2).sum() / sizes[1] ** 2 + (second**2).sum() / sizes[0] ** 2)
-        second_order = sigma**4 * _CELLS**2 / (2 * sizes[0] ** 2 * sizes[1] ** 2)
-        z = win / (spread + noise + second_order) ** 0.5
+        win, z, pvalue = compare_ranks(counts[:, :_CELLS], counts[:, -1], sigma)
         self.superiority_ = float(np.clip(win + 0.5, 0, 1))
-        self._told(z, 2 * stats.norm.sf(abs(z)))
+        self._told(float(z), float(pvalue))
 
 
 class _OfCounts(HypothesisTest):
@@ -183,7 +161,7 @@ class _OfCounts(HypothesisTest):
         if k * (1 if self.classes is None else len(self.classes)) > _TABLE:
             raise InputError(
                 f"a table of more than {_TABLE:,} cells",
-                why="the covariance of all pairs is computed",
+                why="with so many, nearly all would be noise",
                 fix="join categories",
             )
 
@@ -217,18 +195,9 @@ class _OfCounts(HypothesisTest):
         statistic = BinCounts(cells, groups)
         counts = sums.sums(statistic, Fraction(1)).reshape(groups, -1)[:, :k]
         sigma = sums.sigma(statistic, Fraction(1))
-        total = max(float(counts.sum()), 1.0)
-        columns = self._expected() if groups == 1 else _shares(counts.sum(axis=0))
-        rows = np.ones(1) if groups == 1 else _shares(counts.sum(axis=1))
-        off = np.kron(_centring(rows) if groups > 1 else np.eye(1), _centring(columns))
-        p = np.kron(rows, columns)
-        covariance = (
-            off @ (total * (np.diag(p) - np.outer(p, p)) + sigma**2 * np.eye(len(p))) @ off.T
-        )
-        freedom = (k - 1) * max(groups - 1, 1)
-        away = off @ counts.ravel()
-        statistic_ = float(away @ np.linalg.pinv(covariance, rcond=1e-9, hermitian=True) @ away)
-        self._told(statistic_, stats.chi2.sf(statistic_, freedom))
+        law = self._expected() if self.classes is None else None
+        chi_square, pvalue = compare_counts(counts, sigma, law)
+        self._told(float(chi_square), float(pvalue))
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -282,23 +251,15 @@ TESTS: dict[str, type[HypothesisTest]] = {
 """Tests by the name that `test` and `curator.test` take."""
 
 
-def test_named(name: str) -> type[HypothesisTest]:
-    """The test of a name."""
-    if name in TESTS:
-        return TESTS[name]
-    raise InputError(
-        "a test of a name that is not known",
-        why=f"known are: {', '.join(TESTS)}",
-        fix="name one of these",
-    )
-
-
-def benjamini_hochberg(pvalues: Any, level: float = 0.05) -> Any:
+def benjamini_hochberg(
+    pvalues: Any, level: float = 0.05, *, any_dependence: bool = False
+) -> NDArray[np.bool_]:
     """Hypotheses rejected with a false discovery rate of at most `level`.
 
-    That rate holds for p-values that are independent, or depend on each other positively. P-values
-    of private tests are released already, and right with their noise, so this is post-processing:
-    nothing more is spent.
+    That rate holds for p-values that are independent, or depend on each other positively; with
+    `any_dependence` (Benjamini, Yekutieli 2001) for all others too. P-values of private tests are
+    released already, each paid for by its own test, so this is post-processing: nothing more is
+    spent. A NaN is never rejected.
 
     Example:
         >>> benjamini_hochberg([0.001, 0.2, 0.012, 0.9]).tolist()
@@ -308,18 +269,10 @@ def benjamini_hochberg(pvalues: Any, level: float = 0.05) -> Any:
     Differentially Private False Discovery Rate Control, 2021.
     """
     p = np.asarray(pvalues, dtype=np.float64)
+    if any_dependence:
+        level = level / float((1 / np.arange(1, len(p) + 1)).sum() or 1)
     order = np.argsort(p)
     below = np.flatnonzero(p[order] <= level * np.arange(1, len(p) + 1) / max(len(p), 1))
     rejected = np.zeros(len(p), dtype=bool)
     rejected[order[: below[-1] + 1 if len(below) else 0]] = True
     return rejected
-
-
-def _shares(counts: Floats) -> Floats:
-    positive = np.maximum(counts, 1.0)
-    return np.asarray(positive / positive.sum())
-
-
-def _centring(p: Floats) -> Floats:
-    """Counts less what a law expects of their sum."""
-    return np.eye(len(p)) - np.outer(p, np.ones(len(p)))

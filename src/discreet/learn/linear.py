@@ -23,8 +23,8 @@ _CENTRE = Fraction(1, 6)
 class LinearRegression(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
     """Least squares, penalised only as far as the privacy noise asks for it (AdaSSP).
 
-    `standard_errors_` and `intervals` speak of sampling and of the privacy noise together, for rows
-    within the bounds and a penalty of 0 (`ridge_` says what it was).
+    `standard_errors_` and `intervals` cover sampling, the privacy noise and the bias of the penalty
+    `ridge_`, for rows within the bounds.
 
     Guarantee:
         See `PrivateEstimator`: two releases for centring, one of all second moments.
@@ -57,36 +57,26 @@ class LinearRegression(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         said = {"power": 0.5, "quantile": 0.9}
         scaling, _ = standardize(sums, low, high, _CENTRE, rows=joined, free=1, **said)
         noisy = second_moments(sums, scaling, 1 - _CENTRE, joined)
-        self._solve(*noisy, scaling, low[-1], high[-1])
+        self.target_bounds_ = float(low[-1]), float(high[-1])
+        self._solve(*noisy, scaling)
 
-    def _solve(
-        self, matrix: Floats, sigma: float, scaling: Scaling, low: float, high: float
-    ) -> None:
+    def _solve(self, matrix: Floats, sigma: float, scaling: Scaling) -> None:
         p = len(matrix) - 1
         a, b, yy = matrix[:p, :p], matrix[:p, p], float(matrix[p, p])
         drowned = 2 * sigma * p**0.5  # the spectral norm of the noise, about
-        smallest = float(np.linalg.eigvalsh(a)[0])
-        self.ridge_ = float(self._penalty) + max(0.0, drowned - smallest)
+        values, vectors = np.linalg.eigh(a)
+        self.ridge_ = float(self._penalty) + max(0.0, drowned - float(values[0]))
         inverse = np.linalg.inv(a + self.ridge_ * np.eye(p))
         theta = inverse @ b
         count = max(float(matrix[0, 0]), p + 1.0)
-        left = (yy - 2 * theta @ b + theta @ a @ theta) / max(count - p, 1.0)
         length = float(theta @ theta)
-        spread = max(float(left), sigma * (1 + length) ** 0.5 / count)
         noise = sigma**2 * (1 + length) * np.eye(p) + sigma**2 * np.diag(theta**2)
-        covariance = inverse @ (spread * a + noise) @ inverse
-        self._unscale(theta, covariance, spread, scaling, low, high)
-
-    def _unscale(
-        self,
-        theta: Floats,
-        covariance: Floats,
-        spread: float,
-        scaling: Scaling,
-        low: float,
-        high: float,
-    ) -> None:
-        """Coefficients in units of the features and the target."""
+        left = yy - 2 * theta @ b + theta @ a @ theta + np.trace(inverse @ noise)
+        spread = max(float(left) / max(count - p, 1.0), sigma * (1 + length) ** 0.5 / count)
+        lost = self.ridge_ / (values + self.ridge_)
+        bias = vectors * lost**2 * axis_squares(vectors, theta) @ vectors.T
+        covariance = inverse @ (spread * a + noise) @ inverse + bias
+        # In units of the features and the target:
         target, back = scaling.scale[-1], unscaling(scaling, len(theta) - 1)
         values = back @ theta / target
         values[0] += scaling.centre[-1]
@@ -95,7 +85,6 @@ class LinearRegression(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         errors = np.sqrt(np.maximum(np.diag(self.covariance_), 0))
         self.intercept_error_, self.standard_errors_ = float(errors[0]), errors[1:]
         self.residual_deviation_ = float(spread**0.5 / target)
-        self.target_bounds_ = (float(low), float(high))
 
     def intervals(self, confidence: float = 0.95) -> Floats:
         """An interval for each coefficient, from sampling and privacy noise together."""
@@ -134,6 +123,14 @@ class Ridge(LinearRegression):
     @property
     def _penalty(self) -> Any:
         return self.alpha
+
+
+def axis_squares(axes: Floats, theta: Floats) -> Floats:
+    """Squared coefficients of scaled features along each axis: as found, and 1 (a weak prior).
+
+    Standard errors hold the part of them that is lost where noise hides the data of an axis.
+    """
+    return np.asarray(1 + (axes.T @ theta) ** 2)
 
 
 def unscaling(scaling: Scaling, features: int) -> Floats:

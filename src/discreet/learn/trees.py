@@ -101,7 +101,7 @@ class TreeClassifier(PrivateClassifier):
         self.leaf_shares_ = votes / votes.sum(axis=2, keepdims=True)
 
     def predict_proba(self, X: Any) -> Floats:  # noqa: N803 - sklearn's
-        """The shares of the leaves, multiplied over all trees as if they were independent."""
+        """The shares of labels in a row's leaves, averaged over all trees."""
         check_is_fitted(self, "trees_")
         bins = self._own_bins()
         codes = bins.codes(self._clamped(X)) - bins.starts

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from discreet.audit.replay import replay
+from discreet.learn.fit_plan import ESTIMATORS
 from learners import ALL, fit, people, told
 
 WIDE = np.array([[1e300, -np.inf, 7.0]])
@@ -29,6 +30,10 @@ NEIGHBOURS = {
     "a thousand rows": lambda rows: _more(rows, np.repeat(WIDE, 1000, axis=0), "no", 10_000),
     "nobody": lambda rows: tuple(part[:0] for part in rows),
 }
+
+
+def test_every_estimator_is_replayed():
+    assert {type(one).__name__ for one in ALL.values()} == set(ESTIMATORS)
 
 
 @pytest.mark.parametrize("name", ALL)

@@ -250,7 +250,10 @@ def fitted(estimator: Any, release: BaseRelease) -> Any:
 
 def make_test(name: str, parameters: Mapping[str, Any]) -> Any:
     """A statistical test by its name."""
-    return import_module("discreet.learn.hypothesis_tests").test_named(name)(**parameters)
+    tests = import_module("discreet.learn").TESTS
+    if name not in tests:
+        raise unknown("test", str(name)[:50], tests)
+    return tests[name](**parameters)
 
 
 # --- what the schema adds -----------------------------------------------------------------------
