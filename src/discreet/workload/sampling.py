@@ -94,7 +94,8 @@ def _number(
 
 def _draw(table: Floats, group: Codes, numbers: UniformNumbers) -> Codes:
     """A cell of row `group` of a table of weights, for each group, evenly."""
-    order = np.argsort(numbers.words(group.size, 40) + (group.astype(np.uint64) << np.uint64(40)))
+    keys = numbers.words(group.size, 40) + (group.astype(np.uint64) << np.uint64(40))
+    order = np.argsort(keys, kind="stable")  # equal keys in the same order on every processor
     counts, groups = np.bincount(group, minlength=table.shape[0]), np.arange(table.shape[0])
     starts, sorted_ = np.cumsum(counts) - counts, np.repeat(groups, counts)
     rank = np.arange(group.size) - np.repeat(starts, counts)
