@@ -11,7 +11,6 @@ from enum import Enum
 
 from discreet.plan import relations as rel
 from discreet.plan.query import Query
-from discreet.plan.row_counts import rows_stated
 from discreet.plan.schema import Limits
 
 FULL = 1 << 10
@@ -105,41 +104,32 @@ def within_groups(limit: int, query: Query) -> int:
 def limits_of(query: Query) -> Limits:
     """The limits that are stated: by the question, else by all its tables.
 
-    Nobody is in more groups than there are, or has more rows than a subquery leaves them. Limits of
-    a table say nothing of rows that UNION or a join of private tables makes more of.
+    Nobody is in more groups than there are, or has more rows than a subquery leaves them.
     """
+    of_tables = _limits_of_rows(query.relation)
     if query.relation.facts.one_row_each:
-        return Limits(1, 1)
-    limits = [table.limits for table in query.relation.facts.tables]
-    if _multiplies(query.relation):
-        alone = query.has_known_keys and query.group_count == 1
-        limits = [Limits(1, rows_stated(query.relation)) if alone else Limits()]
-    groups = [limit.max_groups for limit in limits]
-    rows = [limit.max_rows for limit in limits]
-    stated = query.limits.max_groups or (max(g or 0 for g in groups) if all(groups) else None)
+        return of_tables
+    groups = query.limits.max_groups or of_tables.max_groups
     return Limits(
-        None if stated is None else within_groups(stated, query),
-        query.limits.max_rows or (max(r or 0 for r in rows) if all(rows) else None),
+        None if groups is None else within_groups(groups, query),
+        query.limits.max_rows or of_tables.max_rows,
     )
 
 
-def _multiplies(relation: rel.Relation) -> bool:
-    """Whether a person may have more rows than in each of the tables."""
-    match relation:
-        case rel.Union():
-            return True
-        case rel.JoinPerson(left, right):
-            single = (side.facts.one_row_each or _one_row(side) for side in (left, right))
-            return not any(single) or _multiplies(left) or _multiplies(right)
-        case rel.Scan() | rel.PerPerson():
-            return False
-    return _multiplies(rel.inputs_of(relation)[0])
+def _limits_of_rows(relation: rel.Relation) -> Limits:
+    """The limits that tables state for a relation: UNION adds those of its sides.
 
-
-def _one_row(relation: rel.Relation) -> bool:
-    """Whether limits of its tables say that everybody has one row."""
-    limits = (table.limits for table in relation.facts.tables)
-    return not _multiplies(relation) and all(one == Limits(1, 1) for one in limits)
+    Elsewhere the widest counts: a join is held to it, whatever rows it makes.
+    """
+    if relation.facts.one_row_each:
+        return Limits(1, 1)
+    if isinstance(relation, rel.Scan):
+        return relation.table.limits
+    sides = [_limits_of_rows(one) for one in rel.inputs_of(relation)]
+    together = sum if isinstance(relation, rel.Union) else max
+    ends = ([one.max_groups for one in sides], [one.max_rows for one in sides])
+    groups, rows = (together(e or 0 for e in end) if all(end) else None for end in ends)
+    return Limits(groups, rows)
 
 
 def is_stated(limits: Limits) -> bool:

@@ -29,14 +29,14 @@ def row_counts(relation: rel.Relation) -> Mapping[str, Range | None]:
     """
     match relation:
         case rel.PerPerson(below, _, aggregates):
-            rows = rows_stated(below)
+            rows = _stated(below)
             ranges = ((one.name, one.summary, _range(one, below, rows)) for one in aggregates)
             return {name: of for name, summary, of in ranges if summary in _COUNTS}
         case rel.JoinPerson(left, right):  # values beside rows, or NULL where no rows meet
             both = {**row_counts(left), **row_counts(right)}
             return {name: of and _NullableRange(of.low, of.high) for name, of in both.items()}
         case rel.PersonWindow(below, columns):
-            rows = rows_stated(below)
+            rows = _stated(below)
             added = (one for one in columns if one.function in _COUNTS)
             return {**row_counts(below), **{one.name: _range(one, below, rows) for one in added}}
         case rel.FilterRows() | rel.MatchPerson() | rel.MatchPublic():
@@ -72,18 +72,18 @@ def _range(
     return _NullableRange(low, high) if max(-low, high) < LARGEST_SUM else None
 
 
-def rows_stated(relation: rel.Relation) -> int | None:
+def _stated(relation: rel.Relation) -> int | None:
     """The rows of one person in a relation, as far as limits state them."""
     match relation:
         case rel.Scan(table):
             return table.limits.max_rows
         case rel.Union(left, right):
-            both = (rows_stated(left), rows_stated(right))
+            both = (_stated(left), _stated(right))
             return None if None in both else sum(rows or 0 for rows in both)
         case rel.JoinPerson() | rel.PerPerson():
             return None
         case _:  # no more rows than below
-            return rows_stated(rel.inputs_of(relation)[0])
+            return _stated(rel.inputs_of(relation)[0])
 
 
 def or_zero(name: str) -> Expression:

@@ -142,24 +142,23 @@ def limits_over(rows, one, other, by="GROUP BY a.x"):
 
 def test_several_tables_state_a_limit_if_all_of_them_do_and_the_widest_counts():
     met = f"(SELECT a.x, b.x AS y FROM {MET} WHERE a.x > 0) a"
-    assert limits_over(met, Limits(5, 9), Limits(1, 1)) == Limits(5, 9)
-    assert limits_over(met, Limits(1, 1), Limits(None, 4)) == Limits(None, 4)
-    assert limits_over(met, Limits(1, 1), Limits(5, None)) == Limits(5, None)
+    assert limits_over(met, Limits(2, 9), Limits(5, 4)) == Limits(5, 9)
+    assert limits_over(met, Limits(2, 9), Limits(None, 4)) == Limits(None, 9)
+    assert limits_over(met, Limits(2, None), Limits(5, 4)) == Limits(5, None)
 
 
-def test_limits_of_tables_say_nothing_of_rows_that_are_made_more():
+def test_a_union_adds_the_limits_of_its_sides():
     everywhere = f"(SELECT * FROM {UNITED}) a"
-    assert limits_over(everywhere, Limits(2, 9), Limits(5, 4)) == Limits()
+    assert limits_over(everywhere, Limits(2, 9), Limits(5, 4)) == Limits(7, 13)
     assert limits_over(everywhere, Limits(2, 9), Limits(5, 4), "") == Limits(1, 13)
-    assert limits_over(everywhere, Limits(2, 9), Limits(5, None), "") == Limits(1, None)
-    assert limits_over(MET, Limits(2, 9), Limits(5, 4)) == Limits()
-    assert limits_over(MET, Limits(2, 9), Limits(5, 4), "") == Limits(1, None)
+    assert limits_over(everywhere, Limits(2, 9), Limits(5, None)) == Limits(7, None)
+    assert limits_over(everywhere, Limits(None, 9), Limits(5, 4)) == Limits(None, 13)
     inside = f"a JOIN {UNITED} b USING (person)"
-    assert limits_over(inside, Limits(1, 1), Limits(1, 1), "") == Limits(1, None)
-    assert limits_over(f"{UNITED} a JOIN (SELECT person FROM a GROUP BY 1) c USING (person)",
-                       Limits(1, 1), Limits(1, 1)) == Limits()  # fmt: skip
+    assert limits_over(inside, Limits(1, 1), Limits(1, 1), "") == Limits(1, 2)
     each = f"(SELECT person, x, COUNT(*) FROM {UNITED} GROUP BY person, x) a"
-    assert limits_over(each, Limits(2, 9), Limits(5, 4)) == Limits(5, 9)
+    assert limits_over(each, Limits(2, 9), Limits(5, 4)) == Limits(7, 13)
+    one = "(SELECT person, MAX(x) AS x FROM a GROUP BY person)"
+    assert limits_over(f"({one} UNION ALL {one}) a", Limits(2, 9), Limits(5, 4)) == Limits(2, 2)
 
 
 def test_whoever_has_one_row_by_public_facts_has_one_row_in_one_group():
