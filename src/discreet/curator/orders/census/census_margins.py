@@ -24,7 +24,7 @@ _Number = TypeVar("_Number", np.float64, np.int64)
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class MarginLink:
     """A table, the one before it that it agrees with, and the columns of the margin they share."""
 
     name: str
@@ -32,7 +32,7 @@ class Link:
     shared: tuple[str, ...] = ()
 
 
-def link_tables(facts: CensusFacts) -> list[Link]:
+def link_tables(facts: CensusFacts) -> list[MarginLink]:
     """All tables in the order they are settled in, each with the one that it agrees with.
 
     Why: a spanning tree of the tables whose links share as many columns as possible, from the
@@ -41,13 +41,13 @@ def link_tables(facts: CensusFacts) -> list[Link]:
     """
     columns = dict(facts.tables)
     names = sorted(columns, key=lambda name: facts.cells(columns[name]))
-    found, outside = [Link(names[0])], names[1:]
+    found, outside = [MarginLink(names[0])], names[1:]
 
     def shared(name: str, other: str) -> tuple[str, ...]:
         return tuple(column for column in columns[name] if column in columns[other])
 
     while outside:
-        links = [Link(one, to.name, shared(one, to.name)) for one in outside for to in found]
+        links = [MarginLink(one, to.name, shared(one, to.name)) for one in outside for to in found]
         found.append(max(links, key=lambda link: len(link.shared)))
         outside.remove(found[-1].name)
     return found

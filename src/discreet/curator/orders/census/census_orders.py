@@ -23,7 +23,7 @@ from discreet.answer.present.number_text import cost
 from discreet.curator.arguments import read_fields, readable
 from discreet.curator.ledger.orders import Order
 from discreet.curator.orders.census.census_facts import CensusFacts, read_facts
-from discreet.curator.orders.census.census_margins import Link, disagreements, link_tables
+from discreet.curator.orders.census.census_margins import MarginLink, disagreements, link_tables
 from discreet.curator.orders.census.census_reading import read_geography
 from discreet.curator.orders.planned_orders import (
     OWNER,
@@ -87,10 +87,10 @@ class CensusOrder(PlannedOrder):
     """Of what follows the noise: tables of releases of version 1 do not agree with each other."""
     kind = "release"
 
-    def links(self) -> list[Link]:
+    def links(self) -> list[MarginLink]:
         """The order in which tables are settled, each with the one that it agrees with."""
         if self.version == 1:
-            return [Link(name) for name, _ in self.facts.tables]
+            return [MarginLink(name) for name, _ in self.facts.tables]
         return link_tables(self.facts)
 
     def measurement(self, level: int) -> Measurement:
