@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clinic import CLINIC
+from discreet.errors import QueryRefused
 from discreet.plan import canonical
 from discreet.plan.schema import Schema
 from discreet.sql.reader.read import read
@@ -202,17 +203,19 @@ def test_answers_are_joined_one_after_the_other_where_rows_stay_few(engine, tabl
 CITIES = "cities c LEFT JOIN visits v ON v.city = c.name"
 TESTS = "SELECT COUNT(*) FROM tests t WHERE t.patient = p.id"
 BESIDE = [
-    f"SELECT c.name, COUNT(v.visit_id), SUM(v.age) AS s, COUNT(*) AS k FROM {CITIES} GROUP BY 1",
-    f"""SELECT c.name, c.population, COUNT(DISTINCT v.patient_id), AVG(v.cost), SUM(CASE WHEN
-    v.age > 4 THEN 1 ELSE 0 END) AS x, SUM(COALESCE(v.age, 0)) AS y FROM {CITIES} AND v.urgent
-    GROUP BY ALL""",
+    f"SELECT c.name, COALESCE(COUNT(v.visit_id), 0), SUM(v.age) AS s FROM {CITIES} GROUP BY 1",
+    f"""SELECT c.name, c.population, COALESCE(COUNT(DISTINCT v.patient_id), 0), AVG(v.cost),
+    COALESCE(SUM(CASE WHEN v.age > 4 THEN 1 ELSE 0 END), 0) AS x, COALESCE(SUM(COALESCE(v.age, 0)),
+    0) AS y FROM {CITIES} AND v.urgent GROUP BY ALL""",
     """SELECT region, COUNT(visit_id) AS n, SUM(age) FILTER (WHERE urgent) AS s FROM visits RIGHT
     JOIN cities ON city = name WHERE population > 10 GROUP BY 1 HAVING COUNT(visit_id) > -1
     ORDER BY n DESC, 1 LIMIT 3""",
-    f"""SELECT c.name AS city, COUNT(v.age) AS n, RANK() OVER (ORDER BY COUNT(v.age) DESC, c.name)
-    AS r FROM {CITIES} AND c.population > 60 GROUP BY c.name QUALIFY r < 9""",
-    """SELECT x.name, 2 * COUNT(v.age) + 1 AS z FROM cities x LEFT JOIN (SELECT city AS name, age,
-    patient_id FROM visits WHERE age > 2) v USING (name) GROUP BY x.name""",
+    f"""SELECT c.name AS city, COALESCE(COUNT(v.age), 0) AS n, RANK() OVER (ORDER BY
+    COALESCE(COUNT(v.age), 0) DESC, c.name) AS r FROM {CITIES} AND c.population > 60 GROUP BY c.name
+    QUALIFY r < 9""",
+    """WITH v AS (SELECT city AS name, age, patient_id FROM visits WHERE age > 2)
+    SELECT x.name, 2 * COALESCE(COUNT(v.age), 0) + 1 AS z FROM cities x LEFT JOIN v USING (name)
+    GROUP BY x.name""",
     f"SELECT AVG(({TESTS})) AS a, SUM(({TESTS})) AS s, COUNT(*) AS n FROM patients p",
     f"""SELECT sex, AVG(({TESTS} AND t.value > 2)) AS a, COUNT(*) AS n FROM patients p
     WHERE income > 100 GROUP BY sex ORDER BY a""",
@@ -236,10 +239,28 @@ def test_public_rows_that_are_kept_and_counts_of_subqueries_are_those_of_duckdb(
     check(engine, question, named_cities(engine))
 
 
-def test_groups_that_are_not_found_are_unknown_and_not_0(engine):
+def test_what_was_not_measured_beside_public_rows_is_unknown_and_not_0(engine):
     text = f"SELECT c.name, COUNT(v.age) AS n FROM {CITIES} AND v.age > 1000 GROUP BY 1"
     assert {row[1] for row in answered(engine, read(text, CLINIC))} == {None}
-    assert {row[1] for row in answered(engine, read(text, named_cities(engine)))} == {0}
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        f"SELECT c.name, COUNT(*) AS k FROM {CITIES} GROUP BY 1",
+        f"SELECT DISTINCT COUNT(v.age) > -5 AS n FROM {CITIES} GROUP BY c.name",
+        """SELECT c.name, COUNT(v.age) AS n FROM cities c LEFT JOIN (SELECT * FROM visits) v
+        ON v.city = c.name GROUP BY 1""",
+        """SELECT SUM((SELECT COUNT(DISTINCT t.value) FROM tests t WHERE t.patient = p.id)) AS n
+        FROM patients p""",
+        f"""SELECT SUM(({TESTS})) AS n FROM patients p WHERE EXISTS (SELECT 1 FROM tests r
+        WHERE r.patient = p.id AND value > 2)""",
+        f"SELECT DISTINCT SUM(({TESTS})) AS n FROM patients p GROUP BY sex",
+    ],
+)
+def test_what_would_be_another_question_beside_rows_is_refused(question):
+    with pytest.raises(QueryRefused):
+        read(question, CLINIC)
 
 
 @settings(max_examples=25)

@@ -153,8 +153,15 @@ CATALOGUE: Final[Mapping[str, Callable[[], Mechanism]]] = MappingProxyType(
 )
 """Names as the command line takes them, and how to make each."""
 
-_USUAL: Final = Approximate(1, _DELTA)
+_WITH_DELTA: Final = (
+    *("gaussian", "rounded-gaussian", "histogram-gaussian", "top-k-approximate"),
+    *("key-selection", "key-selection-change-one", "key-selection-two-groups"),
+    *("key-selection-many-groups", "laplace-threshold", "laplace-threshold-change-one"),
+    *("gaussian-threshold", "gaussian-threshold-two-groups", "smooth-sensitivity"),
+    *("smooth-median", "propose-test-release", "tested-median"),
+)
 _ASKED: Final[Mapping[str, Guarantee]] = {
+    **dict.fromkeys(_WITH_DELTA, Approximate(1, _DELTA)),
     "laplace-fine": Pure(Fraction(1, 2)),
     "staircase-grid": Pure(3),
     "rounded-gaussian-vector": ZCDP(Fraction(1, 2)),
@@ -169,4 +176,4 @@ _ASKED: Final[Mapping[str, Guarantee]] = {
 
 def asked(name: str) -> Guarantee | None:
     """The guarantee that a mechanism of the catalogue is made for."""
-    return _ASKED.get(name, _USUAL) if name in CATALOGUE else None
+    return _ASKED.get(name, Pure(1)) if name in CATALOGUE else None

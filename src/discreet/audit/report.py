@@ -17,7 +17,7 @@ from discreet.audit.replay import Call, replay, step_by_step
 from discreet.audit.search import harder
 from discreet.errors import InputError
 from discreet.mechanisms.mechanism import Claim, Mechanism
-from discreet.privacy import ZCDP, Guarantee
+from discreet.privacy import ZCDP, Approximate, Guarantee
 
 _DRAWS: Final = 100
 """So many samples call for one more release beside them, which takes as long as they do."""
@@ -113,7 +113,7 @@ def priced(claim: Claim, asked: Guarantee) -> Evidence:
     if isinstance(asked, ZCDP):
         unit, found, most = "rho", given.rho().upper, float(asked.rho0)
     else:
-        delta = Fraction(asked.infinity().lower)
+        delta = asked.delta0 if isinstance(asked, Approximate) else Fraction(0)
         unit, found, most = "epsilon", given.epsilon(delta).upper, asked.epsilon(delta).upper
     if found > most * (1 + _ROUNDING):
         reason = f"its guarantee has {unit} {found:.6g}, and {most:.6g} was asked for"

@@ -130,7 +130,7 @@ class ContinualCount(Mechanism):
         steps, reach = min(self.horizon, _AUDITED), getattr(self, "steps_per_unit", 1)
         pairs = tuple(
             Pair([0] * steps, [self.sensitivity * (0 <= at - event < reach) for at in range(steps)])
-            for event in sorted({0, steps // 8, steps // 3, steps - 1})
+            for event in range(steps)
         )
         views = tuple(view for view in map(self._view, range(steps)) if view)
         return Claim(type(self).__name__, self.guarantee, pairs, self._draw, views=views)

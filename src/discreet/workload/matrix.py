@@ -90,7 +90,7 @@ class MatrixMechanism:
     @cached_property
     def variance(self) -> Fraction:
         """The variance of the noise on each row, in squared units of weight."""
-        largest = int(np.abs(self.strategy).max())
+        largest = max(int(self.strategy.max()), -int(self.strategy.min()))
         wide = largest**2 * len(self.strategy) >= 1 << 62
         rows = self.strategy.astype(object) if wide else self.strategy
         longest = max(map(int, (rows * rows).sum(axis=0)))
@@ -147,9 +147,10 @@ def _determines(rows: Floats) -> bool:
 
 def _exact_product(strategy: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[Any]:
     """A product of whole numbers, exactly: by doubles where every sum is a whole one below 2^53."""
-    columns = np.abs(counts).reshape(len(counts), -1).astype(np.float64).sum(axis=0)
-    if float(columns.max(initial=0.0)) * float(np.abs(strategy).max(initial=0)) < 2.0**52:
-        return np.rint(strategy.astype(np.float64) @ counts.astype(np.float64)).astype(np.int64)
+    left, right = strategy.astype(np.float64), counts.astype(np.float64)
+    columns = np.abs(right).reshape(len(counts), -1).sum(axis=0)
+    if float(columns.max(initial=0.0)) * float(np.abs(left).max(initial=0)) < 2.0**52:
+        return np.rint(left @ right).astype(np.int64)
     return np.asarray(strategy.astype(object) @ counts.astype(object))
 
 

@@ -19,7 +19,7 @@ from discreet.mechanisms.median import GridRange
 from discreet.mechanisms.quantile import Quantile
 from discreet.mechanisms.randomized_response import RandomizedResponse
 from discreet.mechanisms.sparse_vector import SparseVector, SparseVectorRun
-from discreet.privacy import ZCDP, GaussianNoise, Pure
+from discreet.privacy import ZCDP, Approximate, GaussianNoise, Pure
 
 
 class Understated(RandomizedResponse):
@@ -61,6 +61,12 @@ def test_a_law_is_enumerated_counted_and_sampled():
     ("made", "asked", "said"),
     [
         (Laplace(epsilon=1.25, sensitivity=1), Pure(1), "epsilon 1.25, and 1 was asked for"),
+        (Laplace(epsilon=3, sensitivity=1), Approximate(1, 0.01), "and 1 was asked for"),
+        (
+            Gaussian(epsilon=2, delta=0.01, sensitivity=1),
+            Approximate(1, 0.01),
+            "and 1 was asked for",
+        ),
         (Gaussian(rho=1, sensitivity=2), ZCDP(0.5), "rho 1, and 0.5 was asked for"),
     ],
 )

@@ -353,3 +353,8 @@ def test_what_a_step_adds_is_known_better_than_the_count():
     counter = FactorizedCount(horizon=100, rho=0.5)
     assert counter.increment_error() < counter.error()
     assert counter.increment_error(time=1) == counter.error(time=1)
+
+
+def test_an_audit_tries_an_event_at_every_step():
+    events = [pair.right.index(1) for pair in TreeCount(horizon=31, epsilon=1).claim.pairs]
+    assert events == list(range(16))

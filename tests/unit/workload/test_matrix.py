@@ -61,6 +61,11 @@ def test_noise_covers_a_person_who_moves_between_columns_that_point_away_from_ea
     assert swapped.variance == max(distances)
 
 
+def test_noise_covers_the_smallest_number_of_64_bits():
+    rows = np.array([[-(2**63), 0], [0, -(2**63)], [1, 0], [0, 1]])
+    assert MatrixMechanism(rows, mu_squared=1).variance == 2**126 + 1
+
+
 def test_a_strategy_that_leaves_counts_open_is_refused():
     with pytest.raises(InputError, match="does not determine"):
         MatrixMechanism(np.ones((1, 3)), mu_squared=1)

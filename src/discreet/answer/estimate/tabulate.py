@@ -258,7 +258,7 @@ class Simulation:
 
 def _off_by(seconds: Floats) -> str:
     """How far times are off, in words: their error is a length of time."""
-    most = float(np.max(seconds, initial=0.0))
+    most = float(np.max(seconds, initial=0.0, where=~np.isnan(seconds)))  # NaN: it is NULL
     unit, each = next(((u, e) for u, e in _LENGTHS if most >= 2 * e), _LENGTHS[-1])
     told = f"{math.ceil(10 * most / each) / 10:,}" if math.isfinite(most) else "any number of"
     return f"it is off by {told} {unit} at most, 95 times in 100"

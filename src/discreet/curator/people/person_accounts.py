@@ -509,7 +509,8 @@ class PersonAccounts:
         places = np.full(len(hashes), -1, dtype=np.int64)
         if len(self._stored):
             order = np.argsort(hashes)  # to look up in order takes a fifth of the time
-            at = np.searchsorted(self._hashes, hashes[order], sorter=self._stored)
+            saved = self._hashes[: len(self._stored)]  # those who joined since come after them
+            at = np.searchsorted(saved, hashes[order], sorter=self._stored)
             found = self._stored[np.minimum(at, len(self._stored) - 1)]
             places[order] = np.where(self._hashes[found] == hashes[order], found, -1)
         return places

@@ -2,7 +2,8 @@
 
     FROM cities c LEFT JOIN visits v ON v.city = c.name GROUP BY c.name
         keeps all public rows: private rows are joined and grouped by themselves, and the answer
-        stands beside the public rows, with 0 in place of a count where nobody meets one.
+        stands beside the public rows. What was not measured (a group that was not found, a key that
+        is not among those declared) is NULL.
     AVG((SELECT COUNT(*) FROM visits v WHERE v.patient_id = p.id)) FROM patients p
         is the number of rows that meet over the number of rows of p: nobody has to bound how many
         rows one person has, since limits are chosen for the rows that meet.
@@ -16,7 +17,6 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from discreet.plan.keylists import few
 from discreet.sql.reader.expressions import AGGREGATES, has_aggregate, is_windowed
 from discreet.sql.reader.joins import Public
 from discreet.sql.reader.names import NamedRelation, Visible, lookup
@@ -36,10 +36,11 @@ def keep_public_rows(tables: "RelationReader", node: Node) -> exp.Select | None:
     joins, first = node.args.get("joins") or [], node.args.get("from_")
     side = str(joins[0].args.get("side") or "").upper() if len(joins) == 1 else ""
     picks = side and joins[0].args.get("kind") in {"SEMI", "ANTI"}
-    if first is None or side not in {"LEFT", "RIGHT"} or picks:
+    if first is None or side not in {"LEFT", "RIGHT"} or picks or node.args.get("distinct"):
         return None
     kept, met = (first.this, joins[0].this)[:: 1 if side == "LEFT" else -1]
-    if not isinstance(kept, exp.Table) or not tables.is_public(kept):
+    # Names alone: a subquery would be read here and again in its place, twice as often per level.
+    if not (isinstance(kept, exp.Table) and isinstance(met, exp.Table) and tables.is_public(kept)):
         return None
     public, private = tables.source(kept, 1), tables.source(met, 2)
     if not isinstance(private, NamedRelation) or not isinstance(public, Public):
@@ -51,27 +52,15 @@ def keep_public_rows(tables: "RelationReader", node: Node) -> exp.Select | None:
     if where is not None and not beside.is_of(where, public.columns):
         raise tables.syntax.refuse(where, _FILTERED)
     named = {key.name.lower(): key for key in beside.keys if isinstance(key, exp.Column)}
-    whole = {name.lower() for name in public.table.key} <= named.keys()
+    renamed = kept.alias_column_names
+    whole = not renamed and {name.lower() for name in public.table.key} <= named.keys()
     by = [named[name.lower()] for name in public.table.key] if whole else beside.keys
-    types = {name.lower(): of for name, of in public.table.columns.items()}
-    plain = (types.get(key.name.lower()) if isinstance(key, exp.Column) else None for key in by)
-    # Where groups have to be found, one that is not among them is withheld, and not 0.
-    known = all(of and (of.keys or few(of.range, of.kind, nullable=False)) for of in plain)
-    counted = _or_zero if known else _as_it_is
 
     def value(call: Node, found: Node) -> Node:
         """What an aggregate is, beside public rows that may meet nobody."""
-        counts = isinstance(call.find(exp.AggFunc), exp.Count | exp.CountIf)
-        if isinstance(call, exp.Count) and isinstance(call.this, exp.Star):
-            if not whole:
-                raise tables.syntax.refuse(call, _COUNTED)
-            return exp.Greatest(
-                this=counted(found), expressions=[exp.Literal.number(1)], ignore_nulls=True
-            )
-        empty = _without_rows(call, lambda part: beside.is_of(part, private.columns))
-        if empty is None:
+        if not _ignores_nulls(call, lambda part: beside.is_of(part, private.columns)):
             raise tables.syntax.refuse(call, _COUNTED)
-        return counted(found) if counts or empty == "0" else found
+        return found
 
     join = exp.Join(this=kept.copy(), **_copied(joins[0], "on", "using"))
     inner = exp.Select(from_=exp.From(this=met.copy()), joins=[join], **_copied(node, "where"))
@@ -84,6 +73,10 @@ def keep_public_rows(tables: "RelationReader", node: Node) -> exp.Select | None:
 def count_beside(syntax: Syntax, node: Node) -> exp.Select | None:
     """A SELECT with SUM or AVG of a subquery that counts rows; None where it has none."""
     beside = _Beside(syntax, node)
+    where = node.args.get("where")
+    # Inside a subquery of WHERE, a name would also mean a column of the table that is counted.
+    if node.args.get("distinct") or (where is not None and where.find(exp.Query)):
+        return None
     asked = {id(call): found for call in beside.asked if (found := _counting(call)) is not None}
     if not asked or len({found.sql() for found in asked.values()}) > 1:
         return None
@@ -110,11 +103,8 @@ def count_beside(syntax: Syntax, node: Node) -> exp.Select | None:
     counts: list[Node] = [count.expressions[0].unalias()]
     found = beside.select(rows, inner, beside.keys, beside.asked, value, counts)
     outer = node.args["from_"].this.alias_or_name if not node.args.get("joins") else ""
-    keys = [
-        *inner.expressions[: len(beside.keys)],
-        inner.args.get("group"),
-        inner.args.get("where"),
-    ]
+    keys = [*inner.expressions[: len(beside.keys)], inner.args.get("group")]
+    keys.append(inner.args.get("where"))
     for name in (c for part in keys if part and outer for c in part.find_all(exp.Column)):
         if not name.table:  # the table that is counted may have a column of this name too
             name.set("table", exp.to_identifier(outer, quoted=True))
@@ -129,8 +119,9 @@ def _counting(call: Node) -> Node | None:
         return None
     known = {"expressions", "from_", "where"}
     plain = all(not value or name in known for name, value in select.args.items())
-    count = isinstance(select.expressions[0].unalias(), exp.Count)
-    return select if plain and count and select.args.get("where") is not None else None
+    count = select.expressions[0].unalias()
+    rows = isinstance(count, exp.Count) and not isinstance(count.this, exp.Distinct)
+    return select if plain and rows and select.args.get("where") is not None else None
 
 
 class _Beside:
@@ -245,22 +236,22 @@ _MERGES = (
 """What may be more than NULL where a part of it is."""
 
 
-def _without_rows(call: Node, own: Callable[[Node], bool]) -> str | None:
-    """What an aggregate is over one row of NULL: "NULL", "0", or None where that is not known."""
+def _ignores_nulls(call: Node, own: Callable[[Node], bool]) -> bool:
+    """Whether an aggregate is the same with one more row whose private columns are NULL."""
     if isinstance(call, exp.Filter):
-        return "NULL" if _is_strict(call.expression, own) else None
+        return _is_strict(call.expression, own)
     argument = call.this.expressions[0] if isinstance(call.this, exp.Distinct) else call.this
     if not isinstance(argument, Node) or isinstance(argument, exp.Star):
-        return None
+        return False
     if _is_strict(argument, own):
-        return "NULL"
+        return True
     zero = argument.args.get("default") if isinstance(argument, exp.Case) else None
     if isinstance(argument, exp.Coalesce) and len(argument.expressions) == 1:
         zero, tested = argument.expressions[0], [argument.this]
     else:
         tested = [one.this for one in argument.args.get("ifs") or ()]
     kept = isinstance(call, exp.Sum) and zero == exp.Literal.number(0)
-    return "0" if kept and tested and all(_is_strict(one, own) for one in tested) else None
+    return kept and bool(tested) and all(_is_strict(one, own) for one in tested)
 
 
 def _is_strict(node: Node, own: Callable[[Node], bool]) -> bool:
@@ -292,14 +283,6 @@ def _aliased(select: exp.Select, name: str) -> exp.Subquery:
     return exp.Subquery(
         this=select, alias=exp.TableAlias(this=exp.to_identifier(name, quoted=True))
     )
-
-
-def _as_it_is(found: Node) -> Node:
-    return found
-
-
-def _or_zero(found: Node) -> Node:
-    return exp.Coalesce(this=found, expressions=[exp.Literal.number(0)])
 
 
 _GROUPED = Refusal(

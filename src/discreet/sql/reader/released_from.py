@@ -117,6 +117,8 @@ def pivot_statement(syntax: Syntax, node: Node) -> exp.Select:
         pivot.set("fields", on)
     else:
         raise syntax.refuse(node, _PIVOT)
+    if node.this.args.get("pivots"):
+        raise syntax.refuse(node, _PIVOTED)
     source = node.this.copy()
     source.set("pivots", [pivot.copy()])
     return exp.Select(expressions=[exp.Star()], from_=exp.From(this=source))
@@ -255,6 +257,12 @@ _PIVOT = Refusal(
     "a PIVOT that does not list the values of one column",
     "the columns of an answer have to be known before it is priced",
     "write PIVOT (SUM(n) FOR city IN ('Austin', 'Haifa')) after a subquery",
+)
+_PIVOTED = Refusal(
+    "pivot",
+    "a PIVOT or UNPIVOT statement over a table with one of its own",
+    "only one of the two would be read",
+    "write the inner one as a subquery",
 )
 _UNPIVOT = Refusal(
     "pivot",

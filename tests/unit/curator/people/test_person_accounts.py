@@ -528,6 +528,20 @@ def test_balances_are_saved_with_the_entry_they_reflect_and_taken_up_again(tmp_p
             assert len(seen) == 22
 
 
+def test_people_join_again_and_again_after_balances_were_taken_up(tmp_path):
+    place = tmp_path / "a"
+    with add(dp.Curator(place), CROWD) as curator:
+        for k in range(20):
+            number(curator, COUNT + " WHERE amount < 3", epsilon=6 + k / 100)
+    assert list(place.glob("people-*.parquet"))
+    with dp.Curator(place) as again:
+        for most in (5, 7, 10):
+            assert number(again, COUNT + f" WHERE amount < {most}", epsilon=70) == [10 * most]
+        told = spent(again)
+        assert len(told) == 100
+        assert told == refolded(again)
+
+
 def test_a_table_of_another_ledger_key_or_with_other_numbers_is_not_trusted(tmp_path):
     with add(dp.Curator(tmp_path / "a"), CROWD) as curator, clinic(CROWD) as other:
         number(curator, COUNT)

@@ -50,6 +50,12 @@ from discreet.workload.hierarchy import (
 _AT_ONCE: Final = 1 << 27
 """Counts of one table that are held at once, at most: about 13 GB."""
 
+_LARGEST_WORK: Final = 1 << 19
+"""Bytes of work that a worker is sent."""
+
+_LARGEST_ROW: Final = 1 << 23
+"""Counts that a worker sends back in one row: 64 MiB."""
+
 
 @dataclass(frozen=True, slots=True)
 class PublishedTables:
@@ -140,7 +146,7 @@ class CensusRun:
             for layout in self.layouts:
                 if layout.first + len(layout.chunks) + bool(tree.depth) <= len(store):
                     continue
-                if workers and isinstance(session, WorkerSession):
+                if workers and isinstance(session, WorkerSession) and self._suits_workers(layout):
                     self._draw_in_workers(layout, session, dialect, store)
                     continue
                 cuts = [int(self.ends[end]) for _, end in layout.chunks]
@@ -166,6 +172,15 @@ class CensusRun:
             store.draw(layout.parts.stop, lambda: noisy_above(*self._laws(), np.concatenate(above)))
             tell("noise", layout.parts.stop + 1, self.parts)
 
+    def _suits_workers(self, layout: _Layout) -> bool:
+        """Whether the work stays in memory, and the counts above the leaves fit one row.
+
+        PySpark writes work of a megabyte or more to a file, and the key of the noise with it.
+        """
+        units = sum(self.tree.sizes[:-1])
+        told = 8 * units + 64 * len(layout.chunks)
+        return told < _LARGEST_WORK and units * layout.cells <= _LARGEST_ROW
+
     def _draw_in_workers(
         self, layout: _Layout, session: WorkerSession, dialect: Dialect, store: PartStore
     ) -> None:
@@ -182,12 +197,11 @@ class CensusRun:
         leaf, key = self.order.measurement(self.tree.depth), secrets.token_bytes(32)
         work = PartNoise(key, leaf, *self._laws(), sizes, last, layout.cells)
         made = session.map_parts(select, work, COLUMNS, missing)
+        back = {**sizes, last: sum(self.tree.sizes[:-1]) * layout.cells}
         for number, batch in zip(missing, made, strict=True):
-            [drawn], [counts] = (batch.column(name).to_pylist() for name in ("drawn", "counts"))
+            [part], [drawn], [counts] = (one.to_pylist() for one in batch.columns)
             noise = np.frombuffer(counts, dtype="<i8")
-            if noise.size != (
-                sum(self.tree.sizes[:-1]) * layout.cells if number == last else sizes[number]
-            ):
+            if (part, noise.size) != (number, back[number]):
                 raise InvariantBroken(
                     f"part {number} of a release came back with another number of counts",
                     why="a worker made it of other facts, and it was not stored",
