@@ -137,7 +137,7 @@ class PersonAccounts:
         self._kind = Kind.TEXT if self.every else self.name_kind
         known = Kind.INTEGER if self._kind in (Kind.REAL, Kind.TIMESTAMP) else self._kind
         self._names = pa.array([], ARROW[known])
-        self._places = np.zeros(0, dtype=np.int64)
+        self._places = self._name_of = np.zeros(0, dtype=np.int64)
         self._hashes = self._owners = np.zeros(0, dtype="S32")
         self._stored = np.zeros(0, dtype=np.int64)
         self._limited: dict[str, int] = {}
@@ -392,9 +392,10 @@ class PersonAccounts:
         self.sequence = entry.sequence
 
     def _named(self, places: NDArray[np.int64]) -> pa.Table:
-        named = np.full(self.balances.people, -1, dtype=np.int64)
-        named[self._places] = np.arange(len(self._places))
-        return pa.table({PERSON: self._names.take(pa.array(named[places]))})
+        if len(self._name_of) < self.balances.people:
+            self._name_of = np.full(self.balances.people, -1, dtype=np.int64)
+            self._name_of[self._places] = np.arange(len(self._places))
+        return pa.table({PERSON: self._names.take(pa.array(self._name_of[places]))})
 
     # --- what people add ------------------------------------------------------------------------
 
@@ -502,7 +503,7 @@ class PersonAccounts:
         for hash_, units in self._limited.items():
             self.balances.limits[first:][owners == hash_.encode()] = units
         self._names = pa.concat_arrays([self._names, names])
-        self._places = np.concatenate([self._places, new])
+        self._places, self._name_of = np.concatenate([self._places, new]), self._places[:0]
 
     def _saved_places(self, hashes: NDArray[np.bytes_]) -> NDArray[np.int64]:
         """The accounts of hashes among those that were saved; -1 where there is none."""

@@ -58,8 +58,10 @@ def share_costs(shares: NDArray[np.int64], prices: Sequence[int], whole: int) ->
     """
     total = np.zeros(len(shares), dtype=np.int64)
     for column, price in zip(shares.T, prices, strict=True):
-        part = np.ceil(column * (price * _ABOVE / whole)).astype(np.int64)
-        total = np.minimum(total + np.where(column == whole, price, part), MOST_UNITS)
+        exact = column * (price * _ABOVE / whole)
+        part = np.ceil(exact, out=exact).astype(np.int64)
+        np.copyto(part, price, where=column == whole)
+        np.minimum(np.add(total, part, out=total), MOST_UNITS, out=total)
     return total
 
 
