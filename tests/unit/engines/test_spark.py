@@ -20,7 +20,7 @@ import discreet as dp
 import remote_orders
 import small_census
 import spark_tables
-from discreet.curator.orders.census import census_orders
+from discreet.curator.orders.census import census_orders, census_runs
 from discreet.engines import check_engine
 from discreet.engines.spark import SparkEngine, SparkSnapshot
 from discreet.errors import InputError
@@ -189,6 +189,14 @@ def a_release_has_one_noise_however_often_its_tasks_run(folder, monkeypatch):
     assert len({*stored.values()}) == len(stored) > 8
     assert len(list(tries.glob("1-*"))) > 1  # it was drawn again
     a_release_counts_the_same_as_in_memory(folder, spark_tables.session())
+
+    def refused(*_):
+        pytest.fail("work for workers")
+
+    monkeypatch.setattr(census_runs, "_LARGEST_ROW", 1)
+    monkeypatch.setattr(SparkSnapshot, "map_parts", refused)  # too large for workers
+    (folder / "here").mkdir()
+    a_release_counts_the_same_as_in_memory(folder / "here", spark_tables.session())
 
 
 def a_release_counts_the_same_as_in_memory(folder, where):

@@ -104,7 +104,7 @@ class _Layout:
 
 
 @dataclass(frozen=True, slots=True)
-class _Job:
+class _LinkedTable:
     """A table to settle: the margin that it takes over, and smaller tables that take over its."""
 
     layout: _Layout
@@ -136,7 +136,7 @@ class CensusRun:
         self.order.check_spent()
         query, dialect, tree = self.order.facts.query, engine.dialect, self.tree
         with engine.snapshot() as session:
-            workers = isinstance(session, WorkerSession) and tree.depth and session.has_workers()
+            workers = isinstance(session, WorkerSession) and self._draws_in(session)
             leaf = self.leaves.column(-1).combine_chunks() if tree.depth else None
             units = np.arange(len(self.ends) - 1)
             parents = np.repeat(units, np.diff(self.ends)) if workers else None
@@ -146,7 +146,7 @@ class CensusRun:
             for layout in self.layouts:
                 if layout.first + len(layout.chunks) + bool(tree.depth) <= len(store):
                     continue
-                if workers and isinstance(session, WorkerSession) and self._suits_workers(layout):
+                if workers and isinstance(session, WorkerSession):
                     self._draw_in_workers(layout, session, dialect, store)
                     continue
                 cuts = [int(self.ends[end]) for _, end in layout.chunks]
@@ -172,14 +172,16 @@ class CensusRun:
             store.draw(layout.parts.stop, lambda: noisy_above(*self._laws(), np.concatenate(above)))
             tell("noise", layout.parts.stop + 1, self.parts)
 
-    def _suits_workers(self, layout: _Layout) -> bool:
-        """Whether the work stays in memory, and the counts above the leaves fit one row.
+    def _draws_in(self, session: WorkerSession) -> bool:
+        """Whether workers draw: their work stays in memory, and counts above the leaves fit a row.
 
         PySpark writes work of a megabyte or more to a file, and the key of the noise with it.
         """
         units = sum(self.tree.sizes[:-1])
-        told = 8 * units + 64 * len(layout.chunks)
-        return told < _LARGEST_WORK and units * layout.cells <= _LARGEST_ROW
+        work = 8 * units + 64 * max(len(one.chunks) for one in self.layouts)
+        row = units * max(one.cells for one in self.layouts)
+        small = work < _LARGEST_WORK and row <= _LARGEST_ROW
+        return self.tree.depth > 0 and small and session.has_workers()
 
     def _draw_in_workers(
         self, layout: _Layout, session: WorkerSession, dialect: Dialect, store: PartStore
@@ -229,7 +231,9 @@ class CensusRun:
             tell("tables", at + 1, len(jobs))
         return files
 
-    def _jobs(self, by_name: dict[str, _Layout], files: dict[tuple[str, str], Path]) -> list[_Job]:
+    def _jobs(
+        self, by_name: dict[str, _Layout], files: dict[tuple[str, str], Path]
+    ) -> list[_LinkedTable]:
         """How each table agrees with others, in the order in which they are settled."""
         margins, links = {}, self.order.links()
         for link in links:
@@ -244,7 +248,7 @@ class CensusRun:
             layout = by_name[link.name]
             after = [by_name[one.name] for one in links if one.other == link.name]
             smaller = [(one, margins[one.name]) for one in after if one.cells <= layout.cells]
-            found.append(_Job(layout, margins.get(link.name), tuple(smaller)))
+            found.append(_LinkedTable(layout, margins.get(link.name), tuple(smaller)))
         return found
 
     def _estimates(self, level: int, steps: Integers, cells: int) -> Estimates:
@@ -280,7 +284,7 @@ class CensusRun:
         measured = [self._estimates(k, one, layout.cells) for k, one in enumerate(stored)]
         return gather(tree, measured, below)
 
-    def _upper(self, job: _Job, store: PartStore) -> list[Integers]:
+    def _upper(self, job: _LinkedTable, store: PartStore) -> list[Integers]:
         """Final counts of all levels above the leaves; a margin has public totals in it."""
         tree, depth, margin = self.tree, self.tree.depth, job.margin
         if not depth:
@@ -307,7 +311,7 @@ class CensusRun:
         return found
 
     def _leaves(
-        self, job: _Job, store: PartStore, upper: Sequence[Integers]
+        self, job: _LinkedTable, store: PartStore, upper: Sequence[Integers]
     ) -> Iterator[tuple[int, Integers]]:
         """Final counts of leaves, part by part, each with the place of its first leaf."""
         depth, layout, margin = self.tree.depth, job.layout, job.margin

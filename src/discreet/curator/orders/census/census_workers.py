@@ -44,7 +44,7 @@ class PartNoise:
         A part without rows comes as a row of weight 0: it has noise too. The key travels to the
         workers inside the task, as the exact weights do between them, and is forgotten with the
         run: whoever can read the memory or the network of the cluster reads the data anyway. Work
-        so large that PySpark would keep it in a file is not sent (`CensusRun._suits_workers`).
+        so large that PySpark would keep it in a file is not sent (`CensusRun._draws_in`).
     """
 
     key: bytes = field(repr=False)

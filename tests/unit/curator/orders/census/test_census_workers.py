@@ -1,5 +1,6 @@
 """Noise drawn by workers: a part is a function of the key, its number and its exact weights."""
 
+import pickle
 from fractions import Fraction
 
 import numpy as np
@@ -7,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 from discreet.answer.plan.measure import Measurement
+from discreet.curator.orders.census import census_runs
 from discreet.curator.orders.census.census_workers import PartNoise
 from discreet.plan.bounding import FULL, ContributionBounds, NoiseKind
 from discreet.plan.sensitivity import Strategy
@@ -55,6 +57,14 @@ def test_a_part_is_the_same_however_its_rows_arrive_and_however_often_it_is_made
         assert all(np.array_equal(again[n][0], first[n][0]) for n in first)
         assert [again[n][1] for n in first] == [first[n][1] for n in first]
     assert all(drawn > 0 for _, drawn in first.values())
+
+
+def test_work_that_is_sent_is_far_from_what_pyspark_writes_to_a_file():
+    units = census_runs._LARGEST_WORK // 8
+    large = PartNoise(
+        b"a" * 32, law(1), (law(1),) * 3, (np.arange(units),), SIZES, above=6, cells=4
+    )
+    assert len(pickle.dumps(large)) < 1 << 20
 
 
 def test_parts_and_keys_have_noise_of_their_own():
