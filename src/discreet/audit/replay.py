@@ -141,10 +141,15 @@ def _lines(lines: list[str]) -> Iterator[None]:
 
 
 class _Collector(logging.Handler):
-    """A log handler that keeps level, logger and text."""
+    """A log handler that keeps level, logger and text.
+
+    Lines of Spark's bridge to Java are left out: they number its objects, also those that the
+    garbage collector happens to free meanwhile, and so differ between any two runs.
+    """
 
     def __init__(self, lines: list[str]) -> None:
         super().__init__(logging.DEBUG)
+        self.addFilter(lambda record: record.name.partition(".")[0] != "py4j")
         self._lines = lines
 
     def emit(self, record: logging.LogRecord) -> None:

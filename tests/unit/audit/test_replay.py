@@ -83,6 +83,11 @@ def test_every_place_where_data_can_show_is_looked_at(call, where):
     assert where in places(call)
 
 
+def test_what_spark_says_to_java_is_no_line_of_the_log():
+    assert places(lambda data: logging.getLogger("py4j.clientserver").debug("o%d", len(data))) == []
+    assert places(lambda data: logging.getLogger("py4jx").debug("o%d", len(data))) == ["log"]
+
+
 def test_errors_have_to_agree_to_the_letter():
     def quotes(data):
         raise InputError(f"{len(data)} rows", why="few", fix="more")

@@ -6,6 +6,7 @@ const MOST = 20;
 export async function drawCampaigns(element) {
   const { campaigns } = await api("/v1/campaigns");
   element.hidden = false;
+  element.setAttribute("aria-labelledby", "campaigns-title");
   put(element, h("h2", { id: "campaigns-title" }, "Campaigns ", help("campaign")),
     h("p", { class: "quiet" }, "Reports are private before they leave a device; this store of them needs no trust."),
     campaigns.map(campaign), beginForm(element));

@@ -15,7 +15,7 @@ function overview() {
     const names = Object.keys(schema.datasets);
     const publics = Object.values(schema.tables).filter((table) => !table.unit);
     const people = h("section", { class: "card stack", "aria-labelledby": "tokens-title" });
-    const campaigns = h("section", { class: "card stack", "aria-labelledby": "campaigns-title", hidden: true });
+    const campaigns = h("section", { class: "card stack", hidden: true });
     const add = () => openWizard(target, schema, overview);
     put(target,
       names.length
