@@ -102,13 +102,11 @@ def revoke(*, identity: str, folder: Path) -> None:
     from discreet.server import tokens  # noqa: PLC0415 - heavy room
 
     with _store(folder) as (curator, store):
-        if not tokens.revoke(store, identity):
+        found = tokens.end(store, curator.ledger, identity, by="owner")
+        if found is None:
             raise click.UsageError(
                 f"There is no token {identity} in force. See their ids with: discreet token"
             )
-        found = tokens.by_id(store, identity)
-        assert found is not None  # noqa: S101 - narrowing: it was revoked just now
-        curator.ledger.record("token revoked", by="owner", facts=found.said)
         facts = _facts(found, store.now())
     tell(f"The token of {found.name} lets nobody in any more.", facts)
 

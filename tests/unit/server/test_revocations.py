@@ -21,8 +21,7 @@ def made(store, ledger, name="ann"):
 
 
 def revoked(store, ledger, one):
-    tokens.revoke(store, one.token.id)
-    ledger.record("token revoked", by="owner", facts=one.token.said)
+    return tokens.end(store, ledger, one.token.id, by="owner")
 
 
 def test_an_old_file_of_tokens_does_not_bring_one_back(tmp_path, ledger):
@@ -69,3 +68,37 @@ def test_tokens_that_the_ledger_does_not_know_so_are_found(ledger):
         connection.execute("UPDATE tokens SET expires = expires + 1")
     with pytest.raises(LedgerError, match="was made so"):
         tokens.check_tokens(store, ledger)
+
+
+def test_revoking_again_tells_the_ledger_what_a_crash_kept_from_it(ledger, monkeypatch):
+    store = AccessStore(None)
+    one = made(store, ledger)
+    with monkeypatch.context() as broken:
+        broken.setattr(ledger, "record", lambda *_, **__: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            revoked(store, ledger, one)
+    assert tokens.find(store, one.text) is None
+    with pytest.raises(LedgerError, match="whether it was revoked"):
+        tokens.check_tokens(store, ledger)
+    assert revoked(store, ledger, one).revoked is not None
+    tokens.check_tokens(store, ledger)
+    assert revoked(store, ledger, one) is None
+    assert len(ledger.noted("token revoked")) == 1
+
+
+def test_a_token_that_a_crash_kept_from_the_ledger_is_revoked_as_the_error_says(ledger):
+    store = AccessStore(None)
+    lost = tokens.issue(store, "ann", "analyst")
+    with pytest.raises(LedgerError, match="revoke it"):
+        tokens.check_tokens(store, ledger)
+    revoked(store, ledger, lost)
+    tokens.check_tokens(store, ledger)
+
+
+def test_an_old_file_is_told_by_revoking_again(ledger):
+    store = AccessStore(None)
+    one = made(store, ledger)
+    ledger.record("token revoked", by="owner", facts=one.token.said)
+    assert revoked(store, ledger, one).revoked is not None
+    tokens.check_tokens(store, ledger)
+    assert tokens.end(store, ledger, "0123", by="owner") is None

@@ -152,8 +152,8 @@ def test_one_caller_has_half_of_the_long_slots():
 
 
 def test_short_questions_have_slots_while_the_processors_are_done_with_them_in_time():
-    """Two seconds of bounds are 0.67 usual seconds, which two processors compute in 0.33."""
-    slots = Slots(64, room=0.32, processors=2)
+    """Two seconds of bounds are 0.53 usual seconds, which two processors compute in 0.27."""
+    slots = Slots(64, room=0.26, processors=2)
     with ExitStack() as held:
         for n in range(4):
             held.enter_context(slots.taken(patience=0.01, caller=f"analyst {n}", seconds=0.5))

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Depends, Request, Response
 from pydantic import BaseModel, Field
 
 from discreet.server import sessions, tokens
-from discreet.server.app_state import AppState, app_state_of
+from discreet.server.app_state import app_state_of
 from discreet.server.error_replies import missing
 from discreet.server.permissions import (
     COOKIE,
@@ -142,7 +142,7 @@ def make_token(wanted: TokenBody, request: Request, caller: Owner) -> Made:
         days=wanted.days,
         epsilon=wanted.epsilon,
     )
-    record(app_state, "token made", caller.name, made.token)
+    app_state.curator.ledger.record("token made", by=caller.name, facts=made.token.said)
     return Made(**_known(made.token).model_dump(), token=made.text)
 
 
@@ -150,17 +150,10 @@ def make_token(wanted: TokenBody, request: Request, caller: Owner) -> Made:
 def revoke_token(token_id: str, request: Request, caller: Owner) -> Response:
     """Revoke a token and end its sessions, at once and for ever."""
     app_state = app_state_of(request)
-    token = tokens.by_id(app_state.access, token_id)
-    if token is None:
+    if tokens.by_id(app_state.access, token_id) is None:
         raise missing("token with this id")
-    if tokens.revoke(app_state.access, token_id):
-        record(app_state, "token revoked", caller.name, token)
+    tokens.end(app_state.access, app_state.curator.ledger, token_id, by=caller.name)
     return Response(status_code=204)
-
-
-def record(app_state: AppState, kind: str, by: str, token: Token) -> None:
-    """Let the ledger prove who was let in, and by whom."""
-    app_state.curator.ledger.record(kind, by=by, facts=token.said)
 
 
 def _me(token: Token, csrf: str) -> Me:
