@@ -132,6 +132,24 @@ def await_charge(folder):
             time.sleep(0.02)
 
 
+@pytest.mark.audit
+def test_frozen_workers_are_replaced(tmp_path):
+    """Both are frozen, so that nobody answers; the supervisor once waited a minute for each."""
+    with serving(make(tmp_path), workers=2, more=["--quantum", "0.02"]) as server:
+        owner, workers = server.token(), set()
+        while len(workers) < 2:
+            text = server.get("/v1/metrics", token=owner).body.decode()
+            workers |= set(map(int, re.findall(r'worker="(\d+)"', text)))
+        for worker in workers:
+            os.kill(worker, signal.SIGSTOP)
+        frozen = time.monotonic()
+        while time.monotonic() < frozen + 120:
+            with contextlib.suppress(OSError):
+                if server.get("/v1/health", timeout=2).status == 200:
+                    break
+        assert time.monotonic() - frozen < 55
+
+
 def test_a_stop_in_mid_question_lets_the_answer_out(tmp_path):
     folder = make(tmp_path, people=50)
     found = []

@@ -55,12 +55,14 @@ class Asking:
         return app_state.timetable.pace(
             caller.name,
             lambda seconds: app_state.work.taken(
-                patience=_forever(app_state),
+                patience=max(600.0, 20 * app_state.settings.patience),  # it is charged already
                 caller=caller.name,
                 seconds=seconds,
                 held=app_state.timetable.steps(caller.name, seconds)[0],
             ),
-            _settle(self.arrived, app_state.settings.quantum),
+            lambda: time.sleep(
+                until_tick(time.monotonic() - self.arrived, app_state.settings.quantum)
+            ),
         )
 
     def planning(self, size: int) -> AbstractContextManager[None]:
@@ -97,18 +99,6 @@ def async_session_of(request: Request, caller: Caller) -> AsyncSession:
 
 _PLANNING: Final = 1 / 4096
 """Seconds that planning may take for each character of an order."""
-
-
-def _forever(app_state: AppState) -> float:
-    """Wait for a charged question's turn as long as anybody may wait for it."""
-    return max(600.0, 20 * app_state.settings.patience)
-
-
-def _settle(arrived: float, quantum: float) -> Callable[[], None]:
-    def settle() -> None:
-        time.sleep(until_tick(time.monotonic() - arrived, quantum))
-
-    return settle
 
 
 def until_tick(elapsed: float, quantum: float) -> float:

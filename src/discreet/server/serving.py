@@ -27,8 +27,11 @@ _SETTINGS: Final = "DISCREET_SERVED_SETTINGS"
 _POSTGRES: Final = "DISCREET_SERVED_POSTGRES"
 _CONNECTIONS: Final = 1000
 _KEEP_ALIVE: Final = 5
-_HEALTH: Final = 60
-"""Seconds that a worker may be too busy to tell its supervisor that it lives."""
+_HEALTH: Final = 20
+"""Seconds in which a worker tells its supervisor that it lives; a frozen one is replaced then.
+
+So is one that was killed while it was asked. With its start that ends a wait within 30 seconds.
+"""
 
 _NEW_OBJECTS: Final = 20_000
 """Objects between two looks for cycles among the newest; an answer makes thousands and few cycles.

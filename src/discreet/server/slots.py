@@ -141,11 +141,12 @@ class Slots:
             own, given = Counter(one.caller for one in self._held), self._given
             long = Counter(one.caller for one in self._held if one.is_long)
             quick = self._load(long.total()) < self._room
+            roomy, most_long = long.total() < self._long, max(1, self._long // 2)
             free = (
                 one
                 for one in self._waiting
                 if (one.caller is None or own[one.caller] < self._each)
-                and (self._has_room(one, long) if one.is_long else quick)
+                and (roomy and long[one.caller] < most_long if one.is_long else quick)
             )
             chosen = min(
                 free, key=lambda one: (own[one.caller], given.get(one.caller, 0.0)), default=None
@@ -166,9 +167,6 @@ class Slots:
         lately = time.monotonic() - self._room
         short = sum(one.seconds for one in self._held if not one.is_long and one.granted > lately)
         return short / GENEROUS * (1 + long / self._processors) / self._processors
-
-    def _has_room(self, ticket: _Ticket, long: "Counter[str | None]") -> bool:
-        return long.total() < self._long and long[ticket.caller] < max(1, self._long // 2)
 
 
 def _waiting(most: int) -> ServiceError:

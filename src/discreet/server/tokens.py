@@ -209,12 +209,10 @@ def end(store: AccessStore, ledger: Ledger, identity: str, *, by: str) -> Token 
     back. Revoking it once more completes the ledger.
     """
     token, changed = by_id(store, identity), revoke(store, identity)
-    if token is None:
-        return None
-    if any(one.facts["token"] == identity for one in ledger.noted("token revoked")):
-        return by_id(store, identity) if changed else None
-    ledger.record("token revoked", by=by, facts=token.said)
-    return by_id(store, identity)
+    told = any(one.facts["token"] == identity for one in ledger.noted("token revoked"))
+    if token is not None and not told:
+        ledger.record("token revoked", by=by, facts=token.said)
+    return by_id(store, identity) if changed or not told else None
 
 
 def has_owner(store: AccessStore) -> bool:
