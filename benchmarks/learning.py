@@ -105,7 +105,9 @@ def _adult():
     yield ("adult AdditiveClassifier AUC", *_mean(auc))
     yield ("adult LinearRegression R2 of age", *_mean(r2))
     all_columns, all_bounds = one_hot(x, bounds, categorical)
-    yield from _clusters({"adult": (all_columns, np.arange(len(y)) % 5, all_bounds)})
+    whole = {"adult": (all_columns, np.arange(len(y)) % 5, all_bounds)}
+    yield from _clusters(whole)
+    yield from _axes(whole)
 
 
 def _coverage(runs=200, n=20_000):

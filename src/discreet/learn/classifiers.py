@@ -17,6 +17,8 @@ from discreet.learn.noisy_sums import NoisySums
 from discreet.learn.rows import Chunk, Floats, PersonRows
 
 _CENTRE = Fraction(1, 6)
+_NEWTON = Fraction(1, 24), Fraction(1, 24), Fraction(1, 4)
+"""The shares of each Newton step's gradient, and of its curvature."""
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -59,13 +61,15 @@ class LinearClassifier(PrivateClassifier):
         share: Fraction,
         rows: PersonRows,
         labels: int,
+        *,
+        by_row: bool = False,
     ) -> Floats:
         scaling, count = found
         start = np.zeros((1 if labels == 2 else labels, self.n_features_in_ + 1))
         several = self._SOFTMAX and labels > 2
 
         def gradient(theta: Floats) -> LinkGradient:
-            return LinkGradient(theta, scaling.radius, self._LINK, several, clip=0.5)
+            return LinkGradient(theta, scaling.radius, self._LINK, several, clip=0.5, by_row=by_row)
 
         return Descent(self.max_iter, momentum=0.8).run(
             sums,
@@ -99,8 +103,9 @@ class LogisticRegression(LinearClassifier):
 
     With `standard_errors=True` a quarter of the budget buys the curvature and another the gradient
     at the end: one Newton step, whose errors from sampling and privacy noise are known
-    (`standard_errors_`, `intervals`, `predict_interval`). More than two classes are then learned
-    one against the others, each for an equal share.
+    (`standard_errors_`, `intervals`, `predict_interval`). Of more than two classes each is then
+    compared with the first, among rows of these two: in a multinomial model that is a logistic one
+    (Begg, Gray 1984). The first has coefficients 0.
 
     Guarantee:
         See `PrivateEstimator`: two releases for centring and one for each of `max_iter` gradients.
@@ -124,14 +129,16 @@ class LogisticRegression(LinearClassifier):
         found = standardize(sums, low, high, _CENTRE, power=0.5, quantile=0.98)
         scaling = found[0]
         back = unscaling(scaling, self.n_features_in_)
-        targets = [1] if len(self.classes_) == 2 else list(range(len(self.classes_)))
-        thetas, covariances = [], []
-        for label in targets:
+        others = len(self.classes_) - 1
+        # The first class of several is the one that the others are compared with: zeros.
+        thetas = [np.zeros(len(back))] * (others > 1)
+        covariances = [np.zeros(back.shape)] * (others > 1)
+        for label in range(1, others + 1):
             own = sums.rows.map(lambda chunk, label=label: against(chunk, label))  # type: ignore[misc]
-            theta = self._descend(sums, found, Fraction(2, 6) / len(targets), own, 2)
-            share = Fraction(3, 12) / len(targets)
-            theta, covariance = self._newton(sums, scaling, theta, own, share)
-            thetas.append(theta)
+            theta = self._descend(sums, found, Fraction(1, 6) / others, own, 2, by_row=True)
+            for share in _NEWTON:
+                theta, covariance = self._newton(sums, found, theta, own, share / others)
+            thetas.append(theta[0])
             covariances.append(back @ covariance @ back.T)
         self._keep(np.stack(thetas), scaling)
         self.covariance_ = np.stack(covariances)
@@ -139,9 +146,15 @@ class LogisticRegression(LinearClassifier):
         self.intercept_error_, self.standard_errors_ = errors[:, 0], errors[:, 1:]
 
     def _newton(
-        self, sums: NoisySums, scaling: Scaling, theta: Floats, own: PersonRows, share: Fraction
+        self,
+        sums: NoisySums,
+        found: tuple[Scaling, float],
+        theta: Floats,
+        own: PersonRows,
+        share: Fraction,
     ) -> tuple[Floats, Floats]:
         """One Newton step from a noisy gradient and curvature, and its covariance."""
+        scaling, count = found
         rows = scaling.apply(own)
         # Rows as long as they are, with less weight where that is long: no bias, as weights depend
         # on features alone.
@@ -161,7 +174,11 @@ class LogisticRegression(LinearClassifier):
             values / floor, 0, 1
         )  # a part of the way where noise hides the curvature
         bias = vectors * lost**2 * axis_squares(vectors, theta[0]) @ vectors.T
-        return theta[0] - step, inverse @ middle @ inverse + bias
+        # The curvature changes on the way by at most half the change of a row's margin, whose mean
+        # square is some step h step / (p (1 - p) count): this part of the step may be missing.
+        missing = min(1.0, max(0.0, float(step @ h @ step)) / (0.6 * max(count, 1.0)))
+        bias += missing * np.outer(step, step)
+        return theta - step, inverse @ middle @ inverse + bias
 
     def intervals(self, confidence: float = 0.95) -> Floats:
         """An interval for each coefficient, from sampling and privacy noise together."""
@@ -171,7 +188,7 @@ class LogisticRegression(LinearClassifier):
     def predict_interval(self, X: Any, confidence: float = 0.95) -> Floats:  # noqa: N803
         """An interval (low, high) of each row's probability of the second class.
 
-        Of more than two classes, of each one's log odds against the others.
+        Of more than two classes, of each one's log odds against the first.
         """
         check_is_fitted(self, "standard_errors_")
         x = np.column_stack([np.ones(len(X)), self._clamped(X)])
@@ -210,8 +227,8 @@ class Perceptron(LinearSVC):
 
 
 def against(chunk: Chunk, label: int) -> Chunk:
-    """Rows whose target is whether they have a label; unknown where theirs is."""
-    y = np.where(np.isfinite(chunk.y), (chunk.y == label).astype(np.float64), np.nan)
+    """Rows whose target is whether they have a label or the first; unknown where neither."""
+    y = np.where(np.isin(chunk.y, (0, label)), np.sign(chunk.y), np.nan)
     return Chunk(chunk.x, y, chunk.weight)
 
 

@@ -72,7 +72,12 @@ class LinearRegression(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         length = float(theta @ theta)
         noise = sigma**2 * (1 + length) * np.eye(p) + sigma**2 * np.diag(theta**2)
         left = yy - 2 * theta @ b + theta @ a @ theta + np.trace(inverse @ noise)
-        spread = max(float(left) / max(count - p, 1.0), sigma * (1 + length) ** 0.5 / count)
+        freedom = max(count - p, 1.0)
+        spread = max(float(left) / freedom, sigma * (1 + length) ** 0.5 / count)
+        # The noise of yy, of 2 theta b and of theta a theta, whose variance is below 2 length^2:
+        unsure = sigma * (1 + 4 * length + 2 * length**2) ** 0.5 / freedom
+        # A 95 % interval covers that much less on average as if spread were too small by this:
+        slack = min(unsure, 1.2 * unsure**2 / spread)
         lost = self.ridge_ / (values + self.ridge_)
         bias = vectors * lost**2 * axis_squares(vectors, theta) @ vectors.T
         covariance = inverse @ (spread * a + noise) @ inverse + bias
@@ -85,6 +90,7 @@ class LinearRegression(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         errors = np.sqrt(np.maximum(np.diag(self.covariance_), 0))
         self.intercept_error_, self.standard_errors_ = float(errors[0]), errors[1:]
         self.residual_deviation_ = float(spread**0.5 / target)
+        self.residual_slack_ = float(slack / target**2)
 
     def intervals(self, confidence: float = 0.95) -> Floats:
         """An interval for each coefficient, from sampling and privacy noise together."""
@@ -94,11 +100,13 @@ class LinearRegression(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
     def predict_interval(self, X: Any, confidence: float = 0.95) -> Floats:  # noqa: N803
         """An interval (low, high) for each row's target, if residuals are normal.
 
-        It covers sampling and privacy noise of the coefficients, and the spread of residuals.
+        It covers sampling and privacy noise of the coefficients, the spread of residuals, and what
+        privacy noise does to that spread.
         """
         x = np.column_stack([np.ones(len(X)), self._clamped(X)])
         doubt = np.einsum("ni,ij,nj->n", x, self.covariance_, x)
-        errors = np.sqrt(np.maximum(doubt, 0) + self.residual_deviation_**2)
+        residual = self.residual_deviation_**2 + self.residual_slack_
+        errors = np.sqrt(np.maximum(doubt, 0) + residual)
         told = normal_intervals(x[:, 1:] @ self.coef_ + self.intercept_, errors, confidence)
         return np.asarray(np.clip(told, *self.target_bounds_))
 
