@@ -55,7 +55,7 @@ def ask(script: str, room: str, peers: Sequence[str]) -> dict[str, float]:
     """A peer's figures; none, with the reason, where it does not install or run."""
     try:
         return ask_peers(script, room, tuple(peers))
-    except (OSError, subprocess.CalledProcessError, ValueError) as wrong:
+    except (OSError, subprocess.SubprocessError, ValueError) as wrong:
         told = f"{getattr(wrong, 'cmd', None)}"
         raise PeerMissingError("does not install" if "pip" in told else "does not run") from None
 
@@ -214,7 +214,8 @@ def page(*, quick: bool) -> Iterator[str]:
         took, used = time.perf_counter() - begun, cpu_of_all() - used
         print(f"{title}: {took:.0f} s, {used:.0f} s of CPU", file=sys.stderr, flush=True)
         head = "| ratio | what | discreet | peer | which |\n|---|---|---|---|---|"
-        yield f"## {title}\n\n{(topic.__doc__ or '').strip()}\n\n{head}\n{rows}"
+        about = f"{(topic.__doc__ or '').strip()} Took {used:.0f} s of CPU, peers included."
+        yield f"## {title}\n\n{about}\n\n{head}\n{rows}"
 
 
 def cpu_of_all() -> float:
