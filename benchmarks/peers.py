@@ -33,6 +33,11 @@ def ask_peers(script: str, room: str = "", peers: tuple[str, ...] = PEERS) -> di
     command = [peer_python(room, peers), Path(__file__).with_name(script)]
     threads = {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(BENCH.parent)}
     done = subprocess.run(
-        command, check=True, capture_output=True, text=True, env={**os.environ, **threads}
+        command,
+        check=True,
+        capture_output=True,
+        text=True,
+        env={**os.environ, **threads},
+        timeout=3600,
     )
     return dict(json.loads(done.stdout.splitlines()[-1]))

@@ -1,16 +1,17 @@
 """A census-style release: CPU, memory and accuracy by size, and the cost model of the docs.
 
 python -m benchmarks release; each size runs in a process of its own. One size by itself:
-python -m benchmarks.release CELLS PEOPLE_A_LEAF
+python -m benchmarks.release CELLS PEOPLE_A_LEAF [SHARES], where shares of the price are 3,3,3,1.
 """
 
 import json
+import math
 import resource
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ HELD_OUT = (5_000_000, 40)
 
 CELLS = 100
 STATES, COUNTIES = 50, 60
+LEVELS = ("nation", "state", "county", "block")
 
 
 def make(folder: Path, cells: int, people_a_leaf: int) -> int:
@@ -46,7 +48,7 @@ def make(folder: Path, cells: int, people_a_leaf: int) -> int:
     return people
 
 
-def measure(cells: int, people_a_leaf: int) -> dict[str, Any]:
+def measure(cells: int, people_a_leaf: int, shares: Sequence[float] = ()) -> dict[str, Any]:
     """One release: CPU seconds by stage, peak memory, and the error of each level."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -74,6 +76,7 @@ def measure(cells: int, people_a_leaf: int) -> dict[str, Any]:
             bins={"age": 10},
             epsilon=1,
             delta=1e-6,
+            shares=by_level(shares),
         )
         noise = curator.explain_order("release", plan.spec).facts["noise"]
         start, wall = time.process_time(), time.perf_counter()
@@ -88,7 +91,7 @@ def measure(cells: int, people_a_leaf: int) -> dict[str, Any]:
             "random_bytes": told.random_bytes,
             "part_bytes": size_of(folder.glob("c/releases/*/*.part")),
             "file_bytes": size_of(folder.glob("out/*")),
-            "levels": errors(folder, noise),
+            "levels": errors(folder, alone(noise, shares)),
         }
         curator.close()
     return facts
@@ -99,7 +102,29 @@ def size_of(files: Iterable[Path]) -> int:
     return sum(file.stat().st_size for file in files)
 
 
-def errors(folder: Path, noise: dict[str, float]) -> dict[str, dict[str, float]]:
+def by_level(shares: Sequence[float]) -> dict[str, float] | None:
+    """Shares of the price by the name of the level; equal ones where none are said."""
+    return dict(zip(LEVELS, shares, strict=True)) if shares else None
+
+
+def alone(noise: dict[str, float], shares: Sequence[float]) -> float:
+    """The noise of any level where each has a quarter of the price: its variance is 4 / mu^2."""
+    part = shares[-1] / sum(shares) if shares else 1 / 4
+    return noise["block"] * (part * 4) ** 0.5
+
+
+def bound(mu: float, levels: int) -> float:
+    """The least error that unbiased counts of so many upper levels can have, all at once.
+
+    Why: see docs/how-to/census-releases.md.
+    """
+    units = [STATES, COUNTIES][: levels - 1]
+    pairs = [math.prod(units[i:j]) for i in range(levels) for j in range(i + 1, levels)]
+    share = (levels + 2 * sum(1 / one for one in pairs)) / levels**2
+    return (share * math.expm1(mu**2)) ** -0.5
+
+
+def errors(folder: Path, independent: float) -> dict[str, dict[str, float]]:
     """Root mean squared error of each level: ours, its own noise alone, and leaves added up.
 
     Of very many blocks some ten thousand are looked at.
@@ -125,10 +150,10 @@ def errors(folder: Path, noise: dict[str, float]) -> dict[str, dict[str, float]]
             SELECT SUM((m - COALESCE(n, 0))::DOUBLE ** 2) / COUNT(*)
             FROM told LEFT JOIN exact USING (unit, cell)"""
         ).fetchall()[0][0]
-        summed = noise["block"] / 2 * (leaves / units) ** 0.5  # all of the price, at the leaves
+        summed = independent / 2 * (leaves / units) ** 0.5  # all of the price, at the leaves
         found[level] = {
             "error": round(size**0.5, 2),
-            "alone": noise[level],
+            "alone": round(independent, 2),
             "leaves_added_up": round(summed, 2),
         }
     return found
@@ -149,6 +174,9 @@ def main() -> None:
     guess = each_cell * cells + each_row * rows
     print(f"CPU seconds = {each_cell:.2e} cells + {each_row:.2e} rows")
     print(f"held out: {guess:.1f} s by the model, {seconds:.1f} s measured")
+    mu = 2 / found[0]["levels"]["nation"]["alone"]
+    for levels in (1, 3):
+        print(f"least error of unbiased counts, {levels} upper levels: {bound(mu, levels):.2f}")
     for cells, rows in ((3.3e8, 3.3e7), (3e9, 3.1e8), (3e9, 1e12)):
         hours = (each_cell * cells + each_row * rows) / 3600
         print(f"{cells:.1e} cells, {rows:.1e} rows: {hours:,.2f} hours of CPU")
@@ -156,4 +184,8 @@ def main() -> None:
 
 if __name__ == "__main__":
     wanted = int(sys.argv[1]), int(sys.argv[2])
-    print(make(Path(sys.argv[3]), *wanted) if sys.argv[3:] else json.dumps(measure(*wanted)))
+    last = sys.argv[3] if sys.argv[3:] else ""
+    if Path(last).is_absolute():
+        print(make(Path(last), *wanted))
+    else:
+        print(json.dumps(measure(*wanted, [float(one) for one in last.split(",") if one])))

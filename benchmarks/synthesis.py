@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.synthesis_data import cluster_codes
 from discreet.mechanisms.gaussian import largest_mu
 from discreet.plan.kinds import Kind
 from discreet.workload import inference
@@ -59,18 +60,7 @@ def adult(times: int = 1) -> JointHistogram | None:
 
 def clusters(rows: int = 30_000, columns: int = 12) -> JointHistogram:
     """Rows of eight groups, each with its own law of every column; half of the columns ordered."""
-    rng = np.random.default_rng(3)
-    sizes = [int(size) for size in rng.integers(2, 33, columns)]
-    group = rng.choice(8, rows, p=rng.dirichlet(np.ones(8)))
-    codes = np.empty((rows, columns), dtype=np.int64)
-    for i, size in enumerate(sizes):
-        if i % 2:
-            centre = rng.random(8)[group]
-            value = np.clip(rng.normal(centre, 0.12), 0, 1 - 1e-9)
-            codes[:, i] = (value * size).astype(np.int64)
-        else:
-            laws = rng.dirichlet(np.full(size, 0.4), 8).cumsum(axis=1)
-            codes[:, i] = (rng.random((rows, 1)) > laws[group]).sum(axis=1).clip(0, size - 1)
+    codes, sizes = cluster_codes(rows, columns)
     names = [f"c{i}" for i in range(columns)]
     return coded(codes, names, sizes, set(names[1::2]))
 

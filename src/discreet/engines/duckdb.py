@@ -54,7 +54,7 @@ class DuckDBEngine:
 
     dialect = DuckDBDialect()
 
-    def __init__(self, memory_limit: str = "4GB") -> None:
+    def __init__(self, memory_limit: str = "3GB") -> None:
         scratch, lock = make_scratch()
         self._process = os.getpid()
         self._database = connect(

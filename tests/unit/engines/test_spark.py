@@ -10,7 +10,7 @@ that Spark generates.
 import datetime as dt
 import hashlib
 import os
-import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pyarrow as pa
@@ -29,6 +29,7 @@ from discreet.plan.schema import EachRow, Schema, Table
 from discreet.sql.writer.stored_view import view_name
 
 TEXT = "SELECT city, COUNT(*) AS n, SUM(cost) AS s FROM visits GROUP BY city"
+TASK = "discreet.tests.task"
 TRUTH = {"Austin": (400, 1800), "Haifa": (200, 900)}
 
 
@@ -37,6 +38,7 @@ def test_spark_gives_the_integers_of_the_reference(tmp_path, monkeypatch):
     check_engine(spark_tables.load_as_one_partition, thinned=4)
     a_release_has_one_noise_however_often_its_tasks_run(tmp_path, monkeypatch)
     stored_types_are_read_as_our_kinds()
+    a_question_survives_a_task_that_is_killed()
     rows_that_changed_are_refused(asked_about())
 
 
@@ -45,9 +47,7 @@ def test_spark_passes_every_check_and_runs_every_kind_of_order(tmp_path):
     check_engine(spark_tables.load)
     a_release_counts_the_same_as_in_memory(tmp_path, spark_tables.CONNECT)
     models_and_synthetic_tables_are_the_same_bytes_as_in_memory()
-    curator = asked_about()
-    a_question_survives_tasks_that_are_killed(curator)
-    questions_run_side_by_side_and_by_way_of_spark_connect(curator)
+    questions_run_side_by_side_and_by_way_of_spark_connect(asked_about())
 
 
 @pytest.mark.audit
@@ -103,17 +103,19 @@ def test_tokens_in_addresses_are_refused():
 # --- the curator ----------------------------------------------------------------------------------
 
 
-def asked_about(source=None):
-    spark_tables.save("visits", visits())
+def asked_about(source=None, place="visits", **said):
+    if place == "visits":
+        spark_tables.save(place, visits())
     made = dp.Curator.in_memory()
     made.add(
         "visits",
         source or spark_tables.session(),
-        source_table=spark_tables.place("visits"),
+        source_table=spark_tables.place(place),
         unit="who",
         budget=dp.Budget(epsilon=10**7, delta=1e-6),
         columns={"city": dp.Keys(["Austin", "Haifa"]), "cost": dp.Bounds(0, 10)},
         limits=dp.Limits(max_groups=2, max_rows=2),
+        **said,
     )
     return made
 
@@ -133,28 +135,37 @@ def rounded(answer):
     return {row["city"]: (round(row["n"]), round(row["s"])) for row in answer.table.to_pylist()}
 
 
-def a_question_survives_tasks_that_are_killed(curator):
-    context = spark_tables.session().sparkContext
-    ended, killed = threading.Event(), []
+def a_question_survives_a_task_that_is_killed():
+    """Its first task waits until it is killed; the next attempt reads the same rows."""
+    spark_tables.save("visits", visits())
+    java = spark_tables.session().sparkContext._jvm.java.lang.System
+    begins = f"reflect('java.lang.System', 'setProperty', '{TASK}', 'begun') = 'armed'"
+    waits = "reflect('java.lang.Thread', 'sleep', 600000L) IS NULL"
+    spark_tables.session().sql(
+        f"CREATE OR REPLACE VIEW {spark_tables.place('slow')} AS "
+        f"SELECT * FROM {spark_tables.place('visits')} WHERE NOT {begins} OR {waits}"
+    )
+    java.setProperty(TASK, "none")
+    curator = asked_about(place="slow", version_label="1")
+    java.setProperty(TASK, "armed")
+    with ThreadPoolExecutor(1) as pool:
+        killed = pool.submit(kill_task, java)
+        answer = curator.sql(TEXT, epsilon=10**6)
+    assert killed.result() == 1
+    assert rounded(answer) == TRUTH
+    spent = curator.budget("visits").spent
+    assert curator.sql(TEXT, epsilon=10**6).to_bytes() == answer.to_bytes()
+    assert curator.budget("visits").spent == spent
 
-    def kill():
-        scheduler = context._jsc.sc().taskScheduler()
-        while not ended.wait(0.001) and len(killed) < 3:
-            newest = scheduler.newTaskId()
-            recent = range(newest - 1, newest - 4, -1)
-            killed.extend(n for n in recent if scheduler.killTaskAttempt(n, True, "test"))  # noqa: FBT003 - Java's own
 
-    killer = threading.Thread(target=kill)
-    killer.start()
-    for attempt in range(20):
-        answer = curator.sql(TEXT, epsilon=10**6 - attempt)
-        assert rounded(answer) == TRUTH
-        if killed:
-            break
-    ended.set()
-    killer.join()
-    assert killed
-    assert curator.sql(TEXT, epsilon=10**6 - attempt).to_bytes() == answer.to_bytes()
+def kill_task(java):
+    """Kill the newest task, once it has begun; how many were killed."""
+    while java.getProperty(TASK) != "begun":
+        time.sleep(0.01)
+    scheduler = spark_tables.session().sparkContext._jsc.sc().taskScheduler()
+    newest = scheduler.newTaskId()
+    recent = range(newest - 1, newest - 6, -1)
+    return sum(scheduler.killTaskAttempt(n, True, "test") for n in recent)  # noqa: FBT003 - Java's own
 
 
 def questions_run_side_by_side_and_by_way_of_spark_connect(curator):

@@ -666,3 +666,41 @@ def test_leaves_are_read_made_consistent_and_written_a_chunk_at_a_time(
     assert max(sizes) <= 64
     assert made.read("detail", "block").num_rows == 240
     assert pq.ParquetFile(made.files["detail", "block"]).num_row_groups > 3
+
+
+_TEN_MILLION = """
+import resource
+import sys
+from pathlib import Path
+import numpy as np
+import pyarrow as pa
+import discreet as dp
+
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+
+folder, at, people = Path(sys.argv[1]), np.arange(99_000), np.arange(1000)
+curator = dp.Curator(folder / "c")
+curator.add(
+    "people", pa.table({"id": people, "block": people * 97, "age": people % 100}), unit="id",
+    budget=dp.Budget(epsilon=3, delta=1e-6), columns={"age": dp.Bounds(0, 99)},
+    required=["age"], limits=dp.Limits(1, 1),
+)
+curator.add_public("places", pa.table({"county": at // 100, "block": at}), key="block")
+plan = dp.releases(
+    [["age"]], table="people", geography="places", levels=["county", "block"], bins=100,
+    epsilon=1, delta=1e-7,
+)
+before = peak()
+made = curator.release(plan, folder / "out")
+print(made.release.cells, peak() - before)
+"""
+
+
+def test_ten_million_groups_take_memory_for_two_million_of_them(tmp_path):
+    """They take some 260 MB; in one part they took 680."""
+    run = [sys.executable, "-c", _TEN_MILLION, tmp_path]
+    told = subprocess.run(run, check=True, capture_output=True, text=True).stdout
+    cells, megabytes = map(int, told.split())
+    assert cells == 9_999_100
+    assert megabytes < 450
