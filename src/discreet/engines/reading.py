@@ -9,7 +9,7 @@ from typing import Any, Final
 from discreet.errors import InputError
 from discreet.plan.kinds import Kind
 
-ABSENT: Final = ("NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null", "None", "-")
+ABSENT: Final = ("NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null", "None", "-", "?", ".")
 """Words for no value; in a column of text the owner has to say whether they are."""
 
 TRUE: Final = ("true", "t", "yes", "y", "1")

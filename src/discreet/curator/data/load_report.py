@@ -131,7 +131,9 @@ class LoadReport:
             raise InputError(
                 f"{self.source} leaves a question open",
                 why=question.text.removesuffix("?").removesuffix("."),
-                fix=f"answer with {answers}" if answers else _UNANSWERED[question.about == "text"],
+                fix=f"answer with {answers}"
+                if answers
+                else _UNANSWERED.get(question.about, "say so in its reading"),
             )
         if self.unconfirmed:
             found = {name: self.kinds[name].value for name in self.unconfirmed}
@@ -220,6 +222,12 @@ def _look(source: Source, stated: Stated, unit: str | None, *, propose: bool) ->
     if reading.is_strict:
         asked = {question.column for question in questions}
         open_ = {name: one for name, one in counts.items() if name not in asked}
+        if source.skipped[0] > rows:
+            raise InputError(
+                f"most lines of {source.name} have other numbers of fields than the first",
+                why="the first line stands above the table, or fields are parted by another mark",
+                fix="delete what stands above the names of columns, or pass Reading(delimiter=...)",
+            )
         questions += _unreadable(open_, kinds, source.skipped[0])
     columns = tuple(
         ColumnReport(
@@ -280,7 +288,10 @@ def _absent(counts: Mapping[str, ColumnCounts]) -> list[OwnerQuestion]:
     ]
 
 
-_UNANSWERED = ("say so in its reading", "mend the file, or state the kind")
+_UNANSWERED = {
+    "text": "mend the file, or state the kind",
+    "table": "name it: source_table='...', or --source-table",
+}
 
 
 def _without_doubts(reading: Reading, questions: Collection[OwnerQuestion]) -> Reading:

@@ -252,7 +252,7 @@ def _with_header(
     name: str, first: list[str], said: Reading, rows: Callable[[list[str], Reading, list[int]], Any]
 ) -> Source:
     """A file of texts whose first line may name its columns; a doubt is asked about."""
-    skipped = [0]
+    skipped, first = [0], [one.strip() for one in first]
 
     def source(names: Sequence[str], *, header: bool) -> Source:
         reading = replace(said, header=header)

@@ -86,6 +86,11 @@ def test_the_first_record_never_becomes_names_silently(tmp_path):
         (['"1,234"', "5"], ["numbers"]),
         (["00123", "00456"], []),
         (["12345678901234567890", "1"], []),
+        (["5 %", "7.5%"], ["text"]),
+        (["$5.00", "-$7.50"], ["text"]),
+        (["5.00", "(7.50)"], ["text"]),
+        (["2024-03-13T10:15:00+02:00", "2024-03-13T10:15:00Z"], ["text"]),
+        (["[1]", "{a}"], ["text"]),
     ],
 )
 def test_a_doubt_is_asked_about(tmp_path, texts, about):
@@ -113,6 +118,24 @@ def test_an_answer_decides_how_texts_are_read(tmp_path, texts, reading, values):
     file = file_of(tmp_path, "patient,x\n" + "".join(f"{i},{t}\n" for i, t in enumerate(texts)))
     rows = loaded(file, reading=reading, confirm="kinds")
     assert rows.column("x").to_pylist() == values
+
+
+def test_lines_above_the_names_are_refused(tmp_path):
+    rows = "".join(f"{i},{i % 7}\n" for i in ROWS)
+    with pytest.raises(InputError, match="the first line stands above the table"):
+        dp.describe(file_of(tmp_path, f"# exported\n# by the clinic\npatient,x\n{rows}"))
+
+
+def test_blanks_around_names_are_left_out(tmp_path):
+    rows = "".join(f" {i} , {i % 7}\n" for i in ROWS)
+    assert list(dp.describe(file_of(tmp_path, f" patient , x\n{rows}")).kinds) == ["patient", "x"]
+
+
+def test_a_title_and_an_empty_line_above_a_sheet_are_skipped(tmp_path):
+    rows = [["Patients of 2024", ""], ["", ""], ["patient", "x"], *([i, 5] for i in ROWS)]
+    (tmp_path / "titled.xlsx").write_bytes(excel(rows))
+    report = dp.describe(tmp_path / "titled.xlsx", unit="patient")
+    assert (list(report.kinds), report.rows) == (["patient", "x"], len(ROWS))
 
 
 def test_values_that_cannot_be_read_are_counted_shown_and_refused(tmp_path):
