@@ -170,7 +170,7 @@ def _doubtful_text(name: str, texts: Mapping[str, int]) -> list[OwnerQuestion]:
         return []
     what = next((one for one, fits in _DOUBTFUL.items() if _share(texts, fits) >= _SHARE), None)
     text = f"{name} looks like {what}. Write plain ones in the file, or keep texts"
-    keep = f"kinds={{'{name}': 'text'}} (--kind {name}=text)"
+    keep = f"kinds={{'{name}': 'text'}} (--kind {name} text)"
     return [] if what is None else [OwnerQuestion("text", f"{text}: {keep}.", name)]
 
 
@@ -314,7 +314,7 @@ def _formats() -> dict[str, re.Pattern[str]]:
     }
 
 
-_FORMATS: Final = _formats()
+_FORMATS: Final[dict[str, re.Pattern[str]]] = _formats()
 _SHORT: Final = re.compile(rf"{_DAY}([/.-]){_DAY}\1\d{{2}}")
 
 

@@ -329,7 +329,10 @@ def _delimiter(head: str, path: Path) -> str:
 def _batches(
     path: Path, names: list[str], reading: Reading, skipped: list[int]
 ) -> pa.RecordBatchReader:
-    """All fields as texts; those that are empty and not quoted are NULL."""
+    """All fields as texts without blanks around them; those that are empty and not quoted are NULL.
+
+    Why: where fields are parted by a comma and a blank, ' Male' would be another key than 'Male'.
+    """
     from pyarrow import csv as arrow  # noqa: PLC0415 - for those who have such files
 
     skipped[0] = 0
@@ -364,9 +367,19 @@ def _batches(
     def batches() -> Iterator[pa.RecordBatch]:
         with open_watched(path, f"reading {path.name}") as file:
             if path.stat().st_size:
-                yield from arrow.open_csv(pa.input_stream(file, packed), read, parse, turned)
+                for batch in arrow.open_csv(pa.input_stream(file, packed), read, parse, turned):
+                    yield pa.record_batch(list(map(_trimmed, batch.columns)), schema=schema)
 
     return pa.RecordBatchReader.from_batches(schema, batches())
+
+
+def _trimmed(texts: pa.Array) -> pa.Array:
+    """Texts without blanks around them; NULL where blanks are all."""
+    from pyarrow import compute  # noqa: PLC0415 - for those who have such files
+
+    trimmed = compute.utf8_trim_whitespace(texts)
+    blank = compute.and_(compute.equal(trimmed, ""), compute.not_equal(texts, ""))
+    return compute.if_else(blank, pa.scalar(None, pa.string()), trimmed)
 
 
 # --- workbooks and databases --------------------------------------------------------------------

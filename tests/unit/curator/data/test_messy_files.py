@@ -126,9 +126,13 @@ def test_lines_above_the_names_are_refused(tmp_path):
         dp.describe(file_of(tmp_path, f"# exported\n# by the clinic\npatient,x\n{rows}"))
 
 
-def test_blanks_around_names_are_left_out(tmp_path):
-    rows = "".join(f" {i} , {i % 7}\n" for i in ROWS)
-    assert list(dp.describe(file_of(tmp_path, f" patient , x\n{rows}")).kinds) == ["patient", "x"]
+def test_blanks_around_names_and_values_are_left_out(tmp_path):
+    rows = loaded(file_of(tmp_path, 'patient , x, y\n1 , Oslo ,"a b"\n2,  ,""\n3,,c\n'))
+    assert rows.to_pydict() == {
+        "patient": ["1", "2", "3"],
+        "x": ["Oslo", None, None],
+        "y": ["a b", "", "c"],
+    }
 
 
 def test_a_title_and_an_empty_line_above_a_sheet_are_skipped(tmp_path):
