@@ -4,14 +4,14 @@ import threading
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from functools import partial
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from discreet.answer.present.number_text import percent
+from discreet.curator.arguments import unknown
 from discreet.curator.kept_workbooks import AskedQuestion, part_of, read_share, uncapped
 from discreet.curator.ledger.accounts import Account, Holder, cost_units
 from discreet.curator.question_backend import QuestionBackend
-from discreet.errors import BudgetError, InputError, QueryRefused
+from discreet.errors import BudgetError, QueryRefused
 from discreet.plan.builder import count
 from discreet.privacy.budgets.charges import EPSILON, UNITS, Charge
 from discreet.rationals import Real, positive, whole
@@ -114,11 +114,7 @@ class Workbook:
         """The accounts that a question is charged to, by the price of one."""
         datasets = self._curator.datasets()
         if not datasets.get(self.dataset):
-            raise InputError(
-                f"there is no dataset {self.dataset}",
-                why=f"known are: {', '.join(datasets) or 'none yet'}",
-                fix="name one of these",
-            )
+            raise unknown("dataset", self.dataset, datasets)
         table = datasets[self.dataset][0]
         question = self._curator.table(table).agg(n=count())  # which is priced, and never asked
         try:
@@ -268,10 +264,5 @@ class Workbook:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Nothing is given back: unspent budget was never taken."""

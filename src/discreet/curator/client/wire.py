@@ -6,7 +6,8 @@ same rational; a JSON number is read as the decimal it prints as. Reading trusts
 
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Final, TypeVar
@@ -77,29 +78,18 @@ def _perhaps(value: object, read: Callable[[Any], T]) -> T | None:
 # --- questions ----------------------------------------------------------------------------------
 
 
-def write_asked(asked: Iterable[AskedQuestion]) -> list[dict[str, Any]]:
+def write_asked(asked: Sequence[AskedQuestion]) -> list[dict[str, Any]]:
     """The questions of a workbook as JSON."""
-    return [
-        {
-            "charge": one.charge,
-            "sql": one.text,
-            "price": {name: str(amount) for name, amount in one.price.items()},
-            "answered": one.answered,
-        }
-        for one in asked
-    ]
+    prices = [{name: str(amount) for name, amount in one.price.items()} for one in asked]
+    return [{**asdict(one), "price": price} for one, price in zip(asked, prices, strict=True)]
 
 
 def read_asked(facts: Mapping[str, Any]) -> list[AskedQuestion]:
     """The questions that `write_asked` wrote."""
+    found = [AskedQuestion(**one) for one in facts["asked"]]
     return [
-        AskedQuestion(
-            int(one["charge"]),
-            one["sql"],
-            {name: Fraction(amount) for name, amount in one["price"].items()},
-            bool(one["answered"]),
-        )
-        for one in facts["asked"]
+        replace(one, price={name: Fraction(amount) for name, amount in one.price.items()})
+        for one in found
     ]
 
 
