@@ -163,7 +163,7 @@ class LoadReport:
 
     def _read_as(self) -> list[str]:
         said = {} if self.typed else self.reading.to_dict()
-        words = ", ".join(f"{name} {value!r}" for name, value in said.items())
+        words = ", ".join(f"{k} {v!r}" for k, v in said.items() if (k, v) != ("blanks", "trim"))
         return [f"read with {words}"] if words else []
 
     def _still(self) -> list[str]:

@@ -220,7 +220,7 @@ def _delimited(path: Path, said: Reading) -> Source:
     head = _head(path, encoding)
     delimiter = said.delimiter or _delimiter(head, path)
     first = next(csv.reader(io.StringIO(head), delimiter=delimiter, quotechar=said.quote), [])
-    reading = replace(said, encoding=encoding, delimiter=delimiter)
+    reading = replace(said, encoding=encoding, delimiter=delimiter, blanks=said.blanks or "trim")
     _check_quotes(path, reading)
     found = _with_header(path.name, first, reading, partial(_batches, path))
     if said.encoding is None and encoding in (codes := ("cp1252", "latin-1")):
@@ -329,7 +329,7 @@ def _delimiter(head: str, path: Path) -> str:
 def _batches(
     path: Path, names: list[str], reading: Reading, skipped: list[int]
 ) -> pa.RecordBatchReader:
-    """All fields as texts without blanks around them; those that are empty and not quoted are NULL.
+    """All fields as texts, trimmed unless blanks are kept; empty ones without quotes are NULL.
 
     Why: where fields are parted by a comma and a blank, ' Male' would be another key than 'Male'.
     """
@@ -368,7 +368,9 @@ def _batches(
         with open_watched(path, f"reading {path.name}") as file:
             if path.stat().st_size:
                 for batch in arrow.open_csv(pa.input_stream(file, packed), read, parse, turned):
-                    yield pa.record_batch(list(map(_trimmed, batch.columns)), schema=schema)
+                    trimmed = map(_trimmed, batch.columns)
+                    kept = reading.blanks == "keep"
+                    yield batch if kept else pa.record_batch(list(trimmed), schema=schema)
 
     return pa.RecordBatchReader.from_batches(schema, batches())
 

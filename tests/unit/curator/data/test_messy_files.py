@@ -135,6 +135,18 @@ def test_blanks_around_names_and_values_are_left_out(tmp_path):
     }
 
 
+def test_blanks_are_kept_on_the_owners_word_and_for_tables_from_before(tmp_path):
+    file = file_of(tmp_path, "patient,x\n1, Oslo\n")
+    assert loaded(file, reading={"blanks": "keep"}).column("x").to_pylist() == [" Oslo"]
+    with dp.Curator.in_memory() as curator:
+        curator.add("visits", file, unit="patient", budget=BUDGET)
+        known = curator._data_store.tables.tables["visits"]
+        assert known.reading["blanks"] == "trim"
+        known.reading.pop("blanks")  # as earlier versions stored it
+        curator.append("visits", file_of(tmp_path, "patient,x\n2, Bern\n", "more.csv"))
+        assert curator._data_store._frames["visits"][1].column("x").to_pylist() == [" Bern"]
+
+
 def test_a_title_and_an_empty_line_above_a_sheet_are_skipped(tmp_path):
     rows = [["Patients of 2024", ""], ["", ""], ["patient", "x"], *([i, 5] for i in ROWS)]
     (tmp_path / "titled.xlsx").write_bytes(excel(rows))
