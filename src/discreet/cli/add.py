@@ -278,17 +278,18 @@ def read_unit(
 
 def read_kinds(source: Path, name: str, said: Mapping[str, Any]) -> "dict[str, Kind]":
     """The kind of each column, to read keys by; InputError where an option names no column."""
-    from discreet.curator.arguments import unknown  # noqa: PLC0415 - heavy room
-    from discreet.curator.data.load_report import Stated, proposed_kinds  # noqa: PLC0415 - heavy room
+    from discreet.curator.data.load_report import (  # noqa: PLC0415 - heavy room
+        Stated,
+        check_columns,
+        proposed_kinds,
+    )
     from discreet.curator.data.sources import open_source  # noqa: PLC0415 - heavy room
     from discreet.plan.kinds import Kind  # noqa: PLC0415 - heavy room
 
     opened = open_source(source, said["reading"], said["source_table"], name)
     listed = [one[0] for option in ("kinds", "bounds", "keys") for one in said[option]]
     ways = [said["unit"], (said["key_path"] or [None])[0], *(said["period"] or ())[:2]]
-    for column in (*ways, *said["required"], *listed):
-        if column is not None and column not in opened.stored:
-            raise unknown("column", column, opened.stored)
+    check_columns(opened.stored, (*ways, *said["required"], *listed))
     kinds = {column: Kind(kind) for column, kind in said["kinds"]}
     return proposed_kinds(opened, Stated(kinds=kinds))
 

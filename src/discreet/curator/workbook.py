@@ -12,6 +12,7 @@ from discreet.curator.kept_workbooks import AskedQuestion, part_of, read_share, 
 from discreet.curator.ledger.accounts import Account, Holder, cost_units
 from discreet.curator.question_backend import QuestionBackend
 from discreet.errors import BudgetError, QueryRefused
+from discreet.html_view import framed, note, share_bar
 from discreet.plan.builder import count
 from discreet.privacy.budgets.charges import EPSILON, UNITS, Charge
 from discreet.rationals import Real, positive, whole
@@ -260,6 +261,9 @@ class Workbook:
             f"workbook of {self.dataset}: {self.asked} of {self.questions} questions asked, "
             f"{percent(float(1 - self.left))} of its share spent"
         )
+
+    def _repr_html_(self) -> str:
+        return framed(note(self), share_bar(float(1 - self.left)))
 
     def __enter__(self) -> Self:
         return self

@@ -56,6 +56,7 @@ def test_all_questions_together_take_the_share_and_no_more(curator):
     assert Fraction(17, 100) < gone(curator, before) <= Fraction(1, 5)
     assert max(prices) < 2 * min(prices)
     assert "6 of 6 questions asked" in repr(book)
+    assert "6 of 6 questions asked" in book._repr_html_()
 
 
 def test_the_same_again_is_free_and_not_counted(curator):

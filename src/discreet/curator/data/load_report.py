@@ -6,10 +6,11 @@ can be bought privately instead.
 """
 
 import datetime as dt
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
+from discreet.curator.arguments import unknown
 from discreet.curator.data.proposals import propose_known
 from discreet.curator.data.registry import write_key
 from discreet.curator.data.sniffing import OwnerQuestion, guess_columns
@@ -354,7 +355,7 @@ def _kinds(
     said = {name: kind_stated(spec) for name, spec in stated.columns.items()} | dict(stated.kinds)
     if source.typed:
         stored = {name: stored_kind(of) or Kind.TEXT for name, of in source.stored.items()}
-        _check_names(stored, stated, unit)
+        check_columns(stored, (unit, *stated.columns, *stated.kinds))
         found = stored | dict(stated.kinds)
         texts = [n for n, kind in found.items() if kind is not stored[n] and stored[n] is Kind.TEXT]
         origins: dict[str, Origin] = {n: "owner" if n in stated.kinds else "file" for n in found}
@@ -364,7 +365,7 @@ def _kinds(
             reading, questions = guess.reading, guess.questions
         return found, origins, reading, [*source.questions, *questions]
     guess = guess_columns(source.sample(), source.reading, said)
-    _check_names(source.stored, stated, unit)
+    check_columns(source.stored, (unit, *stated.columns, *stated.kinds))
     if unit in guess.kinds and unit not in said and not stated.confirms(str(unit), kind=True):
         guess.kinds[str(unit)] = Kind.TEXT  # people are told apart by what is stored
     origins = {
@@ -374,14 +375,11 @@ def _kinds(
     return guess.kinds, origins, guess.reading, [*source.questions, *guess.questions]
 
 
-def _check_names(known: Mapping[str, object], stated: Stated, unit: str | None) -> None:
-    for name in (*([] if unit is None else [unit]), *stated.columns, *stated.kinds):
-        if name not in known:
-            raise InputError(
-                f"there is no column {name}",
-                why=f"known are: {', '.join(known)}",
-                fix="name one of these",
-            )
+def check_columns(known: Collection[str], names: Iterable[str | None]) -> None:
+    """Refuse names of columns that are not known; None names none."""
+    for name in names:
+        if name is not None and name not in known:
+            raise unknown("column", name, known)
 
 
 def _sampled(source: Source, names: list[str]) -> dict[str, dict[str, int]]:
