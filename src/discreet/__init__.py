@@ -41,6 +41,7 @@ if TYPE_CHECKING:
         PermuteAndFlip,
         Quantile,
         RandomizedResponse,
+        ReportNoisyMax,
         SmoothMedian,
         SparseVector,
         TopK,
@@ -110,7 +111,7 @@ _HOMES = {
     "mechanisms": [
         *("AboveThreshold", "ExponentialMechanism", "Gaussian", "Histogram", "Laplace"),
         *("PermuteAndFlip", "Quantile", "RandomizedResponse", "SmoothMedian", "SparseVector"),
-        *("TopK", "TreeCount"),
+        *("ReportNoisyMax", "TopK", "TreeCount"),
     ],
     "privacy": [
         *("Approximate", "Filter", "GDP", "Neighbours", "Odometer", "Plan", "Pure", "Shuffled"),
@@ -161,6 +162,7 @@ __all__ = [
     "QueryRefused",
     "RandomizedResponse",
     "Reading",
+    "ReportNoisyMax",
     "ReusableHoldout",
     "ServiceError",
     "Shuffled",

@@ -32,6 +32,7 @@ EXPECTED = {
     ("GET", "/v1/tables/{table}/dummy"): MEMBERS,
     ("POST", "/v1/explain"): ASKERS,
     ("POST", "/v1/queries"): ASKERS,
+    ("POST", "/v1/workbooks"): ASKERS,
     ("GET", "/v1/queries/{charge}"): ASKERS,
     ("DELETE", "/v1/queries/{charge}"): ASKERS,
     ("POST", "/v1/remeasure"): ASKERS,

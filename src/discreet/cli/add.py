@@ -203,7 +203,7 @@ def add_table(
     """Add a table as the options say."""
     from discreet.plan.schema import Limits  # noqa: PLC0415 - heavy room
 
-    kinds = read_kinds(source, dict(said["kinds"]), said["source_table"], name, said["reading"])
+    kinds = read_kinds(source, name, said)
     columns = read_columns(said["bounds"], said["keys"], kinds)
     facts: dict[str, Any] = {
         "columns": {**columns, **said.get("columns", {})},
@@ -276,16 +276,22 @@ def read_unit(
     return given[0]
 
 
-def read_kinds(
-    source: Path, said: dict[str, str], source_table: str | None, name: str, reading: Any
-) -> "dict[str, Kind]":
-    """The kind of each column, to read keys by."""
-    from discreet.curator.data.load_report import Stated, proposed_kinds  # noqa: PLC0415 - heavy room
+def read_kinds(source: Path, name: str, said: Mapping[str, Any]) -> "dict[str, Kind]":
+    """The kind of each column, to read keys by; InputError where an option names no column."""
+    from discreet.curator.data.load_report import (  # noqa: PLC0415 - heavy room
+        Stated,
+        check_columns,
+        proposed_kinds,
+    )
     from discreet.curator.data.sources import open_source  # noqa: PLC0415 - heavy room
     from discreet.plan.kinds import Kind  # noqa: PLC0415 - heavy room
 
-    kinds = {column: Kind(kind) for column, kind in said.items()}
-    return proposed_kinds(open_source(source, reading, source_table, name), Stated(kinds=kinds))
+    opened = open_source(source, said["reading"], said["source_table"], name)
+    listed = [one[0] for option in ("kinds", "bounds", "keys") for one in said[option]]
+    ways = [said["unit"], (said["key_path"] or [None])[0], *(said["period"] or ())[:2]]
+    check_columns(opened.stored, (*ways, *said["required"], *listed))
+    kinds = {column: Kind(kind) for column, kind in said["kinds"]}
+    return proposed_kinds(opened, Stated(kinds=kinds))
 
 
 def read_columns(

@@ -31,7 +31,7 @@ _NUMBERS: dict[str, Literal["left", "right"]] = {
     "of": "right",
     "promise": "right",
 }
-_ORDER = ("link", "dataset", "group", "analyst")
+_ORDER = ("link", "dataset", "group", "analyst", "workbook")
 
 
 @click.group(invoke_without_command=True)

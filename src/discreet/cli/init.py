@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from discreet.cli.add import add_table, copied, from_option, table_options
+from discreet.cli.add import add_table, copied, from_option, read_kinds, table_options
 from discreet.cli.options import budget_options, curator_option, shape_options
 from discreet.cli.progress import shown
 from discreet.cli.rows import tell
@@ -69,6 +69,7 @@ def init(
 
         source, budget, said = interview(source, name, budget, said)
     if source is not None and budget is None:
+        read_kinds(source, name or _stem(source), said)  # a name that is wrong is told first
         raise click.UsageError("Say what may be given away in all: --epsilon 3 --delta 1e-6.")
     if source is None and budget is not None:
         raise click.UsageError("A budget belongs to data: name a file.")

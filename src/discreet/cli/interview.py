@@ -117,7 +117,7 @@ def _begin(source: Path, name: str | None, said: dict[str, Any]) -> Draft:
 
     table = name or source.name.partition(".")[0]
     draft = Draft(source, table, said["reading"], said["source_table"], said["unit"])
-    kinds = read_kinds(source, dict(said["kinds"]), said["source_table"], table, said["reading"])
+    kinds = read_kinds(source, table, said)
     likely = [column for column in kinds if _PERSON.search(column)] or list(kinds)
     column = (said["key_path"] or said["period"] or (None,))[0]
     return replace(

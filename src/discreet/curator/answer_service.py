@@ -159,7 +159,8 @@ class AnswerService:
         for name in set(names) - sound[1]:  # it may have been added before this was refused
             check_people(tables, tables.tables[name])
             sound[1].add(name)
-        touched, retired = self._ledger.standing(dataset, analyst)  # retired: files may be gone
+        book = unpriced.workbook
+        touched, retired = self._ledger.standing(dataset, analyst, book)  # files may be gone then
         number = _version_asked(unpriced.as_of, tables.data_version(dataset), dataset)
         used = self._data_store.check(names, number, files=not retired)
         if any(one.address for one in used):
@@ -170,7 +171,8 @@ class AnswerService:
         self.check_said(used)
         self._check_work(unpriced)
         version, dialect = registry.version(used), self._data_store.dialect(used)
-        at = QuoteContext(analyst, dataset, version, touched, self._neighbours, number, dialect)
+        about = analyst, dataset, version, touched, self._neighbours
+        at = QuoteContext(*about, number, dialect, book)
         offer = Offer(unpriced.plan(at), at, unpriced.asked)
         if retired and self._ledger.find_question(offer.order()) is None:
             raise _retired(dataset)

@@ -9,6 +9,7 @@ worker left unfinished is finished by the next one that is asked.
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,6 +18,7 @@ from discreet.answer.present.base_release import BaseRelease
 from discreet.answer.present.release import Release
 from discreet.curator.answer_service import AnswerService
 from discreet.curator.jobs import Jobs
+from discreet.curator.kept_workbooks import AskedQuestion
 from discreet.curator.ledger.accounts import Account, Holder, budget_share
 from discreet.curator.ledger.charge_index import NEWEST, ChargedOrder
 from discreet.curator.ledger.ledger import Ledger
@@ -138,6 +140,12 @@ class AsyncSession:
         """A standing question as far as it is answered; its charge has to be `find`able."""
         return self.curator._backend.stream_release(sequence)  # noqa: SLF001 - of the same kind
 
+    def workbook(
+        self, dataset: str, name: str, share: Fraction, analyst: str
+    ) -> list[AskedQuestion]:
+        """Open a workbook of the caller, or find it; the questions that it has paid for."""
+        return self.curator._backend.workbook(dataset, name, share, analyst)  # noqa: SLF001 - of the same kind
+
     def cancel(self, sequence: int, *, by: str, for_all: bool) -> None:
         """Give up a charge by its number, for ever; it has to be `find`able. The charge stays.
 
@@ -235,5 +243,8 @@ class AsyncSession:
                 return mine and holder.within in inside
             case "group":
                 return self.caller is None and holder.within in inside
+            case "workbook":
+                whose = holder.name.rpartition("/")[0]
+                return self.caller in (None, whose) and holder.within in inside
             case "link":
                 return self.caller is None and self.datasets is None

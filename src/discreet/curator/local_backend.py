@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import partial
 from typing import Any, Final, TypeVar, cast
 
@@ -11,6 +12,8 @@ from discreet.curator.answer_service import AnswerService
 from discreet.curator.arguments import unknown
 from discreet.curator.data.data_store import DataStore
 from discreet.curator.data.registry import Registry
+from discreet.curator.data.table_checks import known_dataset
+from discreet.curator.kept_workbooks import AskedQuestion, open_workbook
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.orders import request_name
 from discreet.curator.orders.online_epochs import OnlineEpochs, OnlineReply
@@ -125,6 +128,17 @@ class LocalBackend(QuestionBackend):
     def online_state(self, charge: int) -> OnlineState:
         """The public state of an epoch."""
         return self.epochs.state(charge)
+
+    def workbook(
+        self, dataset: str, name: str, share: Fraction, analyst: str | None
+    ) -> list[AskedQuestion]:
+        """Open a workbook of the ledger, or find it; the questions that it has paid for."""
+        who = OWNER if analyst is None else analyst
+        return open_workbook(self.ledger, known_dataset(self.tables, dataset), who, name, share)
+
+    def stored(self, charge: int) -> Release:
+        """The stored answer of a charge."""
+        return Release.from_bytes(self.ledger.release(charge) or b"")
 
     def stream_release(self, charge: int) -> Release:
         """A standing question, after the periods that are complete by now."""

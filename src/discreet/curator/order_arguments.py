@@ -24,7 +24,7 @@ class QuestionArguments(CallerArguments, total=False):
 
     `weights` are the weights of columns in the total error (default 1). `as_of` is a version of the
     dataset (default the newest). A quantile spends a share of its price on an interval in values,
-    unless `intervals=False`.
+    unless `intervals=False`. `workbook` is one that this analyst opened, whose share pays too.
     """
 
     epsilon: Real | None
@@ -33,6 +33,7 @@ class QuestionArguments(CallerArguments, total=False):
     weights: Mapping[str, Real] | None
     as_of: int | None
     intervals: bool
+    workbook: str | None
 
 
 class PriceArguments(CallerArguments, total=False):

@@ -6,6 +6,7 @@ from typing import Generic
 
 from discreet.answer.plan.accuracy import Accuracy
 from discreet.curator.arguments import expect
+from discreet.curator.canonical_json import named
 from discreet.curator.ledger.accounts import Account, budget_share
 from discreet.curator.ledger.orders import Order
 from discreet.curator.orders.planned_orders import (
@@ -26,7 +27,7 @@ class Terms:
 
     `weights` says how much the error of shown columns matters; 1 for those that it does not name.
     `as_of` is a version of the dataset, None for the newest. Without `intervals`, quantiles spend
-    nothing on intervals of their own.
+    nothing on intervals of their own. `workbook` is one of the analyst's, which pays too.
     """
 
     epsilon: Real | None = None
@@ -35,6 +36,7 @@ class Terms:
     weights: Mapping[str, Real] | None = None
     as_of: int | None = None
     intervals: bool = True
+    workbook: str | None = None
 
     def __post_init__(self) -> None:
         expect(self.intervals, bool, "intervals", fix="pass intervals=False, or leave it out")
@@ -42,6 +44,8 @@ class Terms:
             whole(self.as_of, "as_of", at_least=1)
         if self.accuracy is not None:
             expect(self.accuracy, Accuracy, "an accuracy", fix="pass Accuracy(within=50)")
+        if self.workbook is not None:
+            named(self.workbook, "the name of a workbook")
         if self.weights is not None:
             expect(self.weights, Mapping, "weights", fix="pass weights={'m': 4}")
         if (self.epsilon is None) is (self.accuracy is None):
@@ -100,6 +104,8 @@ class Offer(Generic[P_co]):
         order = _order(self.planned, about, measures, self.asked)
         if self.at.data_version > 1:
             order = replace(order, data_version=self.at.data_version)
+        if self.at.workbook is not None:
+            order = replace(order, workbook=self.at.workbook)
         return order if request is None else replace(order, request=request)
 
 

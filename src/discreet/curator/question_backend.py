@@ -3,10 +3,12 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from discreet.answer.present.base_release import BaseRelease
 from discreet.answer.present.release import Release
+from discreet.curator.kept_workbooks import AskedQuestion
 from discreet.curator.ledger.accounts import Account
 from discreet.curator.orders.online_epochs import OnlineReply
 from discreet.curator.pricing import Terms
@@ -79,6 +81,16 @@ class QuestionBackend(ABC):
     @abstractmethod
     def online_state(self, charge: int) -> OnlineState:
         """The public state of an epoch."""
+
+    @abstractmethod
+    def workbook(
+        self, dataset: str, name: str, share: Fraction, analyst: str | None
+    ) -> list[AskedQuestion]:
+        """Open a workbook of the ledger, or find it; the questions that it has paid for."""
+
+    @abstractmethod
+    def stored(self, charge: int) -> Release:
+        """The stored answer of a charge."""
 
     @abstractmethod
     def stream_release(self, charge: int) -> Release:

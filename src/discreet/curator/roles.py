@@ -55,10 +55,12 @@ class AnalystView(QuestionInterface):
         """Cap, spent and remaining budget of this analyst."""
         return self.curator.budget(dataset, analyst=self.analyst)
 
-    def workbook(self, dataset: str, *, share: "Real", questions: int) -> "Workbook":
-        """A share of what is left of a budget, split over a number of questions."""
-        who = self.analyst
-        return self.curator.workbook(dataset, share=share, questions=questions, analyst=who)
+    def workbook(
+        self, dataset: str, *, share: "Real", questions: int, name: str | None = None
+    ) -> "Workbook":
+        """A share of what is left of a budget, split over questions, and kept under a `name`."""
+        split = self.curator.workbook
+        return split(dataset, share=share, questions=questions, analyst=self.analyst, name=name)
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -1,29 +1,27 @@
 """A share of what is left of a budget, split over a number of questions."""
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
-from types import TracebackType
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from discreet.answer.present.number_text import percent
-from discreet.answer.present.release import Release
-from discreet.curator.canonical_json import named
+from discreet.curator.arguments import unknown
+from discreet.curator.kept_workbooks import AskedQuestion, part_of, read_share, uncapped
 from discreet.curator.ledger.accounts import Account, Holder, cost_units
-from discreet.curator.ledger.accounts import analyst as holder_of_analyst
-from discreet.curator.ledger.accounts import dataset as holder_of
-from discreet.curator.ledger.charge_index import NEWEST, ChargedOrder
-from discreet.curator.ledger.ledger import Ledger
-from discreet.curator.orders.planned_orders import OWNER
-from discreet.curator.orders.stored_orders import StoredOrder
-from discreet.errors import BudgetError, InputError, QueryRefused
+from discreet.curator.question_backend import QuestionBackend
+from discreet.errors import BudgetError, QueryRefused
+from discreet.html_view import framed, note, share_bar
 from discreet.plan.builder import count
 from discreet.privacy.budgets.charges import EPSILON, UNITS, Charge
 from discreet.rationals import Real, positive, whole
 
 if TYPE_CHECKING:
     from discreet.answer.plan.explain import Explanation
+    from discreet.answer.present.release import Release
     from discreet.curator.curator import Curator
+    from discreet.curator.question_interface import Asked
 
 Units = tuple[int, int]
 """An amount and a delta, in the ledger's units."""
@@ -31,11 +29,6 @@ Units = tuple[int, int]
 _TRIES: Final = 12
 _AIM, _CLOSE = Fraction(99, 100), Fraction(95, 100)
 """How much of its part a question is to use, and when that is near enough."""
-
-WORKBOOK: Final = "workbook opened"
-"""The kind of entry that says which shares a named workbook has."""
-
-_PAGE: Final = 1000
 
 _HOPELESS: Final = Fraction(10**30)
 
@@ -49,8 +42,8 @@ class Workbook:
     Guarantee:
         The charges of its questions together take at most `share` of what every account had left
         when it was opened. Each is charged to the ledger like any other, which keeps the caps
-        whatever else is asked meanwhile. With a `name` the ledger keeps the shares, and an account
-        under the smallest of them: opened again, it goes on with what is left.
+        whatever else is asked meanwhile. With a `name` the ledger keeps the shares too, as accounts
+        of this analyst's workbook: opened again, here or over HTTP, it goes on with what is left.
     Edge cases:
         The same question again is the same answer, for nothing, and is not counted, also where
         rows were appended since. A question with an epsilon of its own may be dearer or cheaper:
@@ -79,170 +72,67 @@ class Workbook:
         analyst: str | None,
         name: str | None = None,
     ) -> None:
-        self._curator, self._analyst, self.dataset = curator, analyst, dataset
+        self._curator, self.dataset = curator, dataset
         self.questions = whole(questions, "questions", at_least=1)
         self.asked = 0
         """Questions that were charged."""
-        part = positive(share, "share")
-        if part > 1:
-            raise InputError(
-                f"a share of {float(part):g}",
-                why="a workbook takes a part of what is left, and 1 is all of it",
-                fix="pass a share such as 0.2",
-            )
+        part = read_share(share)
         self._lock = threading.RLock()
         self._prices: dict[str, Mapping[str, Any]] = {}
         self._told: dict[str, Release] = {}
         self._charges: dict[str, int] = {}
         self._spent: dict[Holder, Units] = {}
-        self._ledger = self._owned(name)
-        shares = {
-            one.holder: _part(left, part)
-            for one in self._touched()
-            if (left := one.left) is not None
-        }
+        self._asker: dict[str, Any] = {"analyst": analyst}
+        left = {one.holder: one.left for one in self._touched()}
+        shares = {one: part_of(rest, part) for one, rest in left.items() if rest is not None}
         if not shares:
-            raise self._uncapped()
+            raise uncapped(dataset)
         self._allowed = {one: cost_units(cap) for one, cap in shares.items()}
-        if self._ledger is not None:
-            self._kept(self._ledger, part, shares)
-
-    def _owned(self, name: str | None) -> Ledger | None:
-        """The ledger that keeps a named workbook, under an analyst of its own; else None."""
-        if name is None:
-            return None
-        ledger = self._curator.ledger
-        if self._analyst is not None or not isinstance(ledger, Ledger):
-            raise InputError(
-                "a workbook with a name, of an analyst or over HTTP",
-                why="its share is an account of its own, which the owner opens",
-                fix=f"leave the name out, or open it as the owner; there grant({name!r}, ...) too",
+        if name is not None:
+            self._find: Callable[[], list[AskedQuestion]] = partial(
+                self._backend.workbook, dataset, name, part, analyst
             )
-        self._analyst = f"workbook {named(name, 'the name of a workbook')}"
-        return ledger
-
-    def _kept(self, ledger: Ledger, part: Fraction, shares: Mapping[Holder, Charge]) -> None:
-        """Note the shares of a new workbook and open its account, or find those of an old one.
-
-        Noted first: whoever opens it after a crash between the two opens the account.
-        """
-        account = self._account(ledger)
-        opened = self._noted(ledger)  # read second: another process may open it just now
-        if not opened and account is not None:
-            raise InputError(
-                f"{self._analyst} is an analyst of {self.dataset} already",
-                why="the account of a workbook holds its own questions alone",
-                fix="pass another name",
-            )
-        if not opened:
-            caps = {one.key: [str(n) for n in cost_units(cap)] for one, cap in shares.items()}
-            facts = {"share": str(part), "shares": caps}
-            ledger.record(WORKBOOK, by=OWNER, facts={**self._about, **facts})
-            opened = self._noted(ledger)
-        first = opened[0]
-        if first["share"] != str(part):
-            raise InputError(
-                f"{self._analyst} with a share of {float(part):g}",
-                why=f"it was opened with {float(Fraction(first['share'])):g}, which stays",
-                fix="pass that share, or another name",
-            )
-        self._allowed = {Holder.read(k): (int(u), int(d)) for k, (u, d) in first["shares"].items()}
-        account = self._account(ledger)
-        if account is None or account.limit is None:
-            self._open(ledger, shares)
-        self._look(ledger)
-
-    def _open(self, ledger: Ledger, shares: Mapping[Holder, Charge]) -> None:
-        """Open the account under the smallest share of all accounts that count like the dataset's.
-
-        Why: the ledger keeps these shares then, also where two processes ask at once.
-        """
-        like = shares[holder_of(self.dataset)]
-        about = like.measure, like.neighbours
-        alike = [one for one, cap in shares.items() if (cap.measure, cap.neighbours) == about]
-        caps = zip(*(self._allowed[one] for one in alike if one in self._allowed), strict=True)
-        amounts = (Fraction(min(units), UNITS) for units in caps)
-        cap = Charge(*amounts, measure=like.measure, neighbours=like.neighbours)
-        try:
-            ledger.open_account(self._holder, cap, by=OWNER)
-        except InputError:
-            if self._account(ledger) is None:  # else another process has opened it
-                raise
-
-    def _noted(self, ledger: Ledger) -> list[Mapping[str, Any]]:
-        found = [one.facts for one in ledger.noted(WORKBOOK)]
-        return [one for one in found if all(one.get(k) == v for k, v in self._about.items())]
+            self._look({"workbook": name})
 
     @property
-    def _about(self) -> dict[str, str]:
-        return {"dataset": self.dataset, "workbook": str(self._analyst)}
+    def _backend(self) -> QuestionBackend:
+        return self._curator._backend  # noqa: SLF001 - of the same interface
 
-    @property
-    def _holder(self) -> Holder:
-        return holder_of_analyst(str(self._analyst), within=self.dataset)
-
-    def _account(self, ledger: Ledger) -> Account | None:
-        return next((one for one in ledger.accounts() if one.holder == self._holder), None)
-
-    def _look(self, ledger: Ledger) -> None:
+    def _look(self, named: Mapping[str, Any]) -> None:
         """Read from the ledger what was asked, by whomever, and what that took."""
-        account = self._account(ledger)
-        assert account is not None  # noqa: S101 - narrowing: it was opened
-        if account.cap is not None:
-            self._allowed[account.holder] = account.cap
-        told, before = list[ChargedOrder](), NEWEST
-        names, who = [self.dataset], self._analyst
-        while page := ledger.asked(names, analyst=who, before=before, limit=_PAGE):
-            told, before = [*told, *page], page[-1].sequence
-        self.asked, self._spent = len(told), {}
+        told = self._find()
+        self.asked, self._asker = len(told), {**self._asker, **named}
         for one in told:
-            for key, took in one.debits.items() if one.order.analyst == self._analyst else ():
-                gone = self._spent.get(Holder.read(key), (0, 0))
-                self._spent[Holder.read(key)] = gone[0] + took[0], gone[1] + took[1]
-            text = one.order.asked
-            if one.order.kind == "query" and text is not None and text not in self._charges:
-                price = StoredOrder.parse(one.order.plan).price
-                known = self._prices.setdefault(
-                    text, {"epsilon": price.epsilon, "delta": price.delta}
-                )
-                if one.answered is not None and known["epsilon"] == price.epsilon:
-                    self._charges[text] = one.sequence
-        self._spent[account.holder] = account.spent
+            if one.text is not None and one.text not in self._charges:
+                known = self._prices.setdefault(one.text, one.price)
+                if one.answered and known["epsilon"] == one.price["epsilon"]:
+                    self._charges[one.text] = one.charge
+        books = [one for one in self._touched() if one.holder.kind == "workbook"]
+        self._allowed = {one.holder: one.cap for one in books if one.cap is not None}
+        self._spent = {one.holder: one.spent for one in books}
 
     def _touched(self) -> list[Account]:
         """The accounts that a question is charged to, by the price of one."""
         datasets = self._curator.datasets()
         if not datasets.get(self.dataset):
-            raise InputError(
-                f"there is no dataset {self.dataset}",
-                why=f"known are: {', '.join(datasets) or 'none yet'}",
-                fix="name one of these",
-            )
+            raise unknown("dataset", self.dataset, datasets)
         table = datasets[self.dataset][0]
         question = self._curator.table(table).agg(n=count())  # which is priced, and never asked
-        price: dict[str, Any] = {"epsilon": Fraction(1, 10), "analyst": self._analyst}
         try:
-            return list(self._curator.cost(question, **price))
+            return list(self._bill(question, {"epsilon": Fraction(1, 10)}))
         except QueryRefused as refused:
-            raise (self._uncapped() if refused.code == "per-person" else refused) from None
+            raise (uncapped(self.dataset) if refused.code == "per-person" else refused) from None
 
-    def _uncapped(self) -> InputError:
-        return InputError(
-            f"a workbook of {self.dataset}, which has no budget for all people together",
-            why="every person has a budget of their own, of which no share can be told",
-            fix="ask with an epsilon: curator.sql(..., epsilon=0.1)",
-        )
-
-    def _bill(self, text: str, price: Mapping[str, Any]) -> dict[Account, Charge]:
-        return self._curator.cost(text, analyst=self._analyst, **price)
+    def _bill(self, question: "Asked", price: Mapping[str, Any]) -> dict[Account, Charge]:
+        return self._curator.cost(question, **self._asker, **price)
 
     # --- asking ---------------------------------------------------------------------------------
 
     def sql(self, text: str, *, epsilon: Real | None = None) -> "Release":
         """Answer a question for an equal part of what is left, or for an epsilon of its own."""
         with self._lock:
-            if self._ledger is not None:
-                self._look(self._ledger)
+            if "workbook" in self._asker:
+                self._look({})
             price = self._price(text, epsilon)
             told = self._repeated(text, price)
             if told is not None:
@@ -251,7 +141,7 @@ class Workbook:
             self._check(bill)
             before = {one.holder: one.spent for one in bill}
             try:
-                answer = self._curator.sql(text, analyst=self._analyst, **price)
+                answer = self._curator.sql(text, **self._asker, **price)
             finally:
                 self._count(before, bill)
             self._prices[text], self._told[text] = price, answer
@@ -261,17 +151,15 @@ class Workbook:
         """The answer to a question that was asked; asked anew it would be charged on newer data."""
         if self._prices.get(text, {}).get("epsilon") != price["epsilon"]:
             return None
-        if text not in self._told and text in self._charges and self._ledger is not None:
-            stored = self._ledger.release(self._charges[text])
-            if stored is not None:
-                self._told[text] = Release.from_bytes(stored)
+        if text not in self._told and text in self._charges:
+            self._told[text] = self._backend.stored(self._charges[text])
         return self._told.get(text)
 
     def explain(self, text: str, *, epsilon: Real | None = None) -> "Explanation":
         """Cost and expected error of a question at this workbook's price; charges nothing."""
         with self._lock:
             price = self._price(text, epsilon)
-        return self._curator.explain(text, analyst=self._analyst, **price)
+        return self._curator.explain(text, **self._asker, **price)
 
     def _check(self, bill: Mapping[Account, Charge]) -> None:
         """Refuse what exceeds the share, or comes after the last question."""
@@ -290,8 +178,8 @@ class Workbook:
         Why: what others are charged meanwhile may be taken for this question's, up to its price;
         so the share is never exceeded.
         """
-        if self._ledger is not None:
-            self._look(self._ledger)
+        if "workbook" in self._asker:
+            self._look({})
             return
         after, moved = {one.holder: one.spent for one in self._touched()}, False
         for account, cost in bill.items():
@@ -374,19 +262,11 @@ class Workbook:
             f"{percent(float(1 - self.left))} of its share spent"
         )
 
+    def _repr_html_(self) -> str:
+        return framed(note(self), share_bar(float(1 - self.left)))
+
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Nothing is given back: unspent budget was never taken."""
-
-
-def _part(left: Charge, part: Fraction) -> Charge:
-    """A part of a charge, in whole units rounded down."""
-    amounts = (Fraction(int(one * part), UNITS) for one in (left.units, left.delta_units))
-    return Charge(*amounts, measure=left.measure, neighbours=left.neighbours)

@@ -9,7 +9,7 @@ from typing import Any, Final
 from discreet.errors import InputError
 from discreet.plan.kinds import Kind
 
-ABSENT: Final = ("NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null", "None", "-")
+ABSENT: Final = ("NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null", "None", "-", "?", ".")
 """Words for no value; in a column of text the owner has to say whether they are."""
 
 TRUE: Final = ("true", "t", "yes", "y", "1")
@@ -20,6 +20,7 @@ _MARKS: Final = {
     "decimal": (".", ","),
     "thousands": ("", ",", ".", " ", "'", "\u00a0", "\u202f"),
     "unreadable": ("refuse", "null"),
+    "blanks": ("trim", "keep"),
 }
 _FORMAT: Final = re.compile(
     r"(?=.*%d)(?=.*%[mbB])(?=.*%[Yy])([^%]|%[dmbBYyHMSfIp])+|%Y%j", re.DOTALL
@@ -34,7 +35,8 @@ class Reading:
     `dates` has a format (%d/%m/%Y) for each column whose dates are not written 2024-12-31;
     `day_first` settles 03/04/2024. `nulls` are words for NULL in every column. `true` and `false`
     are words beside yes/no, true/false, t/f, y/n and 1/0. `unreadable` is "null" where values that
-    cannot be read become NULL, and lines with too few or too many fields are left out.
+    cannot be read become NULL, and lines with too few or too many fields are left out. `blanks` is
+    "keep" where blanks around the values of a delimited file belong to them.
 
     Example:
         >>> Reading(delimiter=";", decimal=",", nulls=["NA"]).to_dict()
@@ -54,6 +56,7 @@ class Reading:
     true: tuple[str, ...] = ()
     false: tuple[str, ...] = ()
     unreadable: str = "refuse"
+    blanks: str | None = None
 
     def __post_init__(self) -> None:
         for name in _LISTS:

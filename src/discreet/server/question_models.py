@@ -65,6 +65,10 @@ class QuestionBody(BaseModel):
         default=True, description="False: quantiles spend nothing on intervals of their own."
     )
 
+    workbook: Annotated[str, Field(max_length=200)] | None = Field(
+        None, description="One of the caller's workbooks, whose share pays too."
+    )
+
     def offer(self, session: AsyncSession, analyst: str) -> Offer[QueryOrder]:
         """Price it: the SQL, or the plan against what may be asked about."""
         if (self.sql is None) is (self.plan is None):

@@ -114,6 +114,7 @@ class ReadingBody(StrictBody):
     true: list[_Word] | None = Field(None, max_length=100)
     false: list[_Word] | None = Field(None, max_length=100)
     unreadable: Literal["refuse", "null"] | None = None
+    blanks: Literal["trim", "keep"] | None = None
 
     def read(self) -> Reading:
         """The reading."""

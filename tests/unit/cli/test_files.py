@@ -35,6 +35,18 @@ def test_init_keeps_nothing_of_a_messy_file_before_its_owner_has_spoken(
         assert curator.schema.tables["v"].columns[messy.column].kind.value == messy.kind
 
 
+def test_a_column_that_is_not_there_is_told_before_anything_that_is_missing(
+    discreet, tmp_path, folder
+):
+    (tmp_path / "v.csv").write_text("patient,age\n1,30\n")
+    for said in (("--unit", "nope"), ("--unit", "patient", "--keys", "nope", "a")):
+        for price in ((), SAID):
+            told = discreet("init", str(tmp_path / "v.csv"), *said, *price, folder=folder)
+            assert "there is no column nope: known are: patient, age" in told.stderr
+    told = discreet("init", str(tmp_path / "v.csv"), "--unit", "patient", folder=folder)
+    assert "--epsilon 3" in told.stderr
+
+
 def test_a_file_of_declarations_is_written_reviewed_and_read(discreet, tmp_path, folder):
     rows = lines("day", [f"{day:%d/%m/%Y}" for day in DAYS])
     (tmp_path / "visits.csv").write_text(rows, encoding="utf-8")

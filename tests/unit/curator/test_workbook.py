@@ -1,5 +1,6 @@
 """A share of a budget, split over questions: never exceeded, and split anew as it goes."""
 
+import contextlib
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 
@@ -7,7 +8,10 @@ import pyarrow as pa
 import pytest
 
 import discreet as dp
+from discreet.curator import kept_workbooks
+from discreet.curator.ledger import accounts
 from discreet.errors import BudgetError, InputError, QueryRefused
+from discreet.privacy.budgets.charges import EPSILON, UNITS
 from running_server import served
 
 ROWS = pa.table({"id": range(500), "age": [i % 90 for i in range(500)], "note": ["x", "y"] * 250})
@@ -52,6 +56,7 @@ def test_all_questions_together_take_the_share_and_no_more(curator):
     assert Fraction(17, 100) < gone(curator, before) <= Fraction(1, 5)
     assert max(prices) < 2 * min(prices)
     assert "6 of 6 questions asked" in repr(book)
+    assert "6 of 6 questions asked" in book._repr_html_()
 
 
 def test_the_same_again_is_free_and_not_counted(curator):
@@ -197,14 +202,55 @@ def test_a_named_workbook_is_kept_by_the_ledger_and_opened_again(tmp_path, budge
             again.sql(question(5))
         assert again.sql(question(1)).to_bytes() == first.to_bytes()
         assert again.sql(question(1), epsilon=first.price.epsilon).to_bytes() == first.to_bytes()
-        with pytest.raises(BudgetError, match="workbook thesis"):  # the ledger refuses it too
-            curator.sql(question(6), epsilon=0.2, analyst="workbook thesis")
+        with pytest.raises(BudgetError, match="workbook owner/thesis"):  # the ledger refuses it too
+            curator.sql(question(6), epsilon=0.2, workbook="thesis")
         assert Fraction(17, 100) < gone(curator, before) <= Fraction(1, 5)
 
 
-def test_a_name_is_the_owners_to_give():
-    with opened(BUDGETS["epsilon"]) as curator, pytest.raises(InputError, match="owner opens"):
-        curator.workbook("visits", share=0.2, questions=4, analyst="ada", name="thesis")
+@pytest.mark.parametrize("way", ["view", "http"])
+def test_the_ledger_keeps_workbooks_of_analysts_and_of_clients(way):
+    about = {"share": 0.5, "questions": 3, "name": "thesis"}
+    with contextlib.ExitStack() as stack:
+        curator = stack.enter_context(opened(BUDGETS["epsilon"]))
+        curator.grant("ann", "visits", dp.Budget(epsilon=0.8))
+        if way == "view":
+            ann = curator.as_analyst("ann")
+        else:
+            server = stack.enter_context(served(curator))
+            key = server.token("ann", "analyst")
+            ann = stack.enter_context(dp.Curator(server.url, token=key, allow_plain=True))
+        curator.sql(question(9), epsilon=0.1)
+        first = ann.workbook("visits", **about).sql(question(1))
+        curator.append("visits", pa.table({"id": [900], "age": [1], "note": ["x"]}))
+        again = ann.workbook("visits", **about)
+        assert (again.asked, again.left) == (1, Fraction(67, 100))
+        assert again.sql(question(1)).to_bytes() == first.to_bytes()
+        again.sql(question(9), epsilon=0.1)  # which others have paid for, on older rows
+        with pytest.raises(BudgetError, match="workbook ann/thesis"):
+            ann.sql(question(3), epsilon=0.3, workbook="thesis")
+        spent = curator.budget("visits", analyst="ann").spent[0]
+        book = curator.ledger.account(accounts.workbook("ann", "thesis", EPSILON, within="visits"))
+        assert book.spent[0] == spent == again._spent[book.holder][0]
+        assert book.cap[0] == UNITS * 4 // 10
+        mine = curator.workbook("visits", **about)  # the owner's own, of the same name
+        assert (mine.asked, mine.left) == (0, 1)
+        with pytest.raises(InputError, match="bob has no workbook thesis of visits"):
+            curator.as_analyst("bob").sql(question(1), epsilon=0.1, workbook="thesis")
+        assert curator.ledger.verify().ok
+
+
+def test_an_answer_that_others_paid_for_is_charged_to_the_workbook_too():
+    with opened(BUDGETS["epsilon"]) as curator:
+        curator.sql(f"{question(1)} -- for the board", epsilon=0.1, analyst="bob")
+        ann, about = curator.as_analyst("ann"), {"share": 0.5, "questions": 3, "name": "thesis"}
+        ann.sql(question(2), epsilon=0.1)
+        book = ann.workbook("visits", **about)
+        book.sql(question(1), epsilon=0.1)
+        book.sql(question(2), epsilon=0.1)  # ann has paid for it before
+        again = ann.workbook("visits", **about)
+        assert (again.asked, again.left) == (1, Fraction(8, 9))
+        assert [one.text for one in again._find()] == [question(1)]  # without bob's comment
+        assert again.sql(question(1)).price.epsilon == Fraction(1, 10)
 
 
 @pytest.mark.parametrize("over", [dp.Budget(epsilon=1), dp.Budget(epsilon=1, delta=1e-6)])
@@ -234,20 +280,29 @@ def test_two_handles_of_one_workbook_share_its_questions():
             assert books[i].sql(question(1 - i)).to_bytes() == told[1 - i].to_bytes()
 
 
-@pytest.mark.parametrize("granted", [True, False])
-def test_a_workbook_takes_no_name_of_an_analyst(granted):
+def test_a_workbook_of_an_earlier_version_is_refused():
     with opened(BUDGETS["epsilon"]) as curator:
-        if granted:
-            curator.grant("workbook thesis", "visits", dp.Budget(epsilon=0.9))
-        else:
-            curator.sql(question(1), epsilon=0.1, analyst="workbook thesis")
-        with pytest.raises(InputError, match="workbook thesis is an analyst of visits already"):
+        facts = {"dataset": "visits", "workbook": "workbook thesis", "share": "1/5", "shares": {}}
+        curator.ledger.record("workbook opened", by="owner", facts=facts)
+        with pytest.raises(InputError, match="workbook thesis was opened by an earlier version"):
             curator.workbook("visits", share=0.1, questions=4, name="thesis")
 
 
-@pytest.mark.parametrize("name", ["", 5])
+def test_an_analyst_opens_a_hundred_workbooks(monkeypatch):
+    monkeypatch.setattr(kept_workbooks, "MOST", 2)
+    with opened(BUDGETS["epsilon"]) as curator:
+        about = {"share": 0.1, "questions": 1}
+        for name in "ab":
+            curator.workbook("visits", **about, name=name)
+        curator.workbook("visits", **about, name="a")
+        with pytest.raises(InputError, match="owner has 2 workbooks of visits"):
+            curator.workbook("visits", **about, name="c")
+        curator.as_analyst("ann").workbook("visits", **about, name="c")
+
+
+@pytest.mark.parametrize("name", ["", 5, "a/b"])
 def test_what_is_no_name_is_refused(name):
-    with opened(BUDGETS["epsilon"]) as curator, pytest.raises(InputError, match="is not a name"):
+    with opened(BUDGETS["epsilon"]) as curator, pytest.raises(InputError, match="name"):
         curator.workbook("visits", share=0.1, questions=4, name=name)
 
 

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
@@ -13,6 +14,7 @@ from discreet.curator.canonical_json import named
 from discreet.curator.client import declarations, wire
 from discreet.curator.client.explanation_json import read_explanation
 from discreet.curator.client.remote_ledger import foreign, read_reply
+from discreet.curator.kept_workbooks import AskedQuestion
 from discreet.curator.orders.online_epochs import OnlineReply
 from discreet.curator.orders.order_kinds import kind_named
 from discreet.curator.question_backend import OrderRequest, QuestionBackend, Quote
@@ -81,6 +83,19 @@ class RemoteBackend(QuestionBackend):
     def online_state(self, charge: int) -> OnlineState:
         """The public state of an epoch."""
         return OnlineState.from_bytes(self.link.get(f"/v1/online/{charge}").content)
+
+    def workbook(
+        self, dataset: str, name: str, share: Fraction, analyst: str | None
+    ) -> list[AskedQuestion]:
+        """Open a workbook of the ledger, or find it; the questions that it has paid for."""
+        self.check_name(analyst)
+        body = {"dataset": dataset, "name": name, "share": str(share)}
+        return read_reply(self.link.post("/v1/workbooks", body, safe=True), wire.read_asked)
+
+    def stored(self, charge: int) -> Release:
+        """The stored answer of a charge."""
+        reply = self.link.get(f"/v1/queries/{charge}", {"Accept": wire.BYTES})
+        return Release.from_bytes(reply.content)
 
     def stream_release(self, charge: int) -> Release:
         """A standing question, after the periods that are complete by now."""

@@ -7,6 +7,7 @@ same rational; a JSON number is read as the decimal it prints as. Reading trusts
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Final, TypeVar
@@ -19,6 +20,7 @@ from discreet.answer.plan.price import Price
 from discreet.answer.present.base_release import BaseRelease
 from discreet.answer.present.release import Release
 from discreet.curator.arguments import expect
+from discreet.curator.kept_workbooks import AskedQuestion
 from discreet.curator.ledger.accounts import Account
 from discreet.curator.ledger.entries import Entry, Head
 from discreet.curator.ledger.verify import Problem, Report
@@ -76,6 +78,21 @@ def _perhaps(value: object, read: Callable[[Any], T]) -> T | None:
 # --- questions ----------------------------------------------------------------------------------
 
 
+def write_asked(asked: Sequence[AskedQuestion]) -> list[dict[str, Any]]:
+    """The questions of a workbook as JSON."""
+    prices = [{name: str(amount) for name, amount in one.price.items()} for one in asked]
+    return [{**asdict(one), "price": price} for one, price in zip(asked, prices, strict=True)]
+
+
+def read_asked(facts: Mapping[str, Any]) -> list[AskedQuestion]:
+    """The questions that `write_asked` wrote."""
+    found = [AskedQuestion(**one) for one in facts["asked"]]
+    return [
+        replace(one, price={name: Fraction(amount) for name, amount in one.price.items()})
+        for one in found
+    ]
+
+
 def write_terms(terms: Terms) -> dict[str, Any]:
     """The price or accuracy of a question as JSON."""
     accuracy = None if terms.accuracy is None else _write_accuracy(terms.accuracy)
@@ -86,6 +103,7 @@ def write_terms(terms: Terms) -> dict[str, Any]:
         "weights": _write_weights(terms.weights or {}),
         "as_of": terms.as_of,
         "intervals": None if terms.intervals else False,
+        "workbook": terms.workbook,
     }
     return {name: fact for name, fact in facts.items() if fact is not None}
 
@@ -99,6 +117,7 @@ def read_terms(facts: Mapping[str, Any]) -> Terms:
         _perhaps(facts.get("weights"), _read_weights),
         facts.get("as_of"),
         facts.get("intervals", True),
+        facts.get("workbook"),
     )
 
 

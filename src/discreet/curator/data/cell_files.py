@@ -40,7 +40,7 @@ def read_workbook(
         rows = book.get_sheet_by_name(choose(path, names)).to_python(skip_empty_area=True)
     except CalamineError:
         raise ValueError from None
-    while titled and len(rows) > 1 and sum(one != "" for one in rows[0]) == 1 < len(rows[0]):
+    while titled and len(rows) > 1 and sum(one != "" for one in rows[0]) <= 1 < len(rows[0]):
         rows = rows[1:]
     timed = {i for row in rows for i, cell in enumerate(row) if isinstance(cell, dt.datetime)}
     cells = [[_cell(cell, timed=i in timed) for i, cell in enumerate(row)] for row in rows]

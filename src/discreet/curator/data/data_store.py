@@ -135,7 +135,8 @@ class DataStore(TableStore):
                 why="parts are files or frames that never change",
                 fix="add the new rows on the server, and the table under a new name",
             )
-        incoming = incoming_part(table, source, reading or Reading.from_dict(one.reading))
+        stored = {"blanks": "keep", **one.reading}  # which all files did, before it was stored
+        incoming = incoming_part(table, source, reading or Reading.from_dict(stored))
         part, rows = self._place_part(one, incoming)
         frames = {name: (*self._frames[name], rows)} if part.source == _MEMORY else {}
         try:

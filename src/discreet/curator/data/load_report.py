@@ -6,10 +6,11 @@ can be bought privately instead.
 """
 
 import datetime as dt
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
+from discreet.curator.arguments import unknown
 from discreet.curator.data.proposals import propose_known
 from discreet.curator.data.registry import write_key
 from discreet.curator.data.sniffing import OwnerQuestion, guess_columns
@@ -131,7 +132,9 @@ class LoadReport:
             raise InputError(
                 f"{self.source} leaves a question open",
                 why=question.text.removesuffix("?").removesuffix("."),
-                fix=f"answer with {answers}" if answers else _UNANSWERED[question.about == "text"],
+                fix=f"answer with {answers}"
+                if answers
+                else _UNANSWERED.get(question.about, "say so in its reading"),
             )
         if self.unconfirmed:
             found = {name: self.kinds[name].value for name in self.unconfirmed}
@@ -161,7 +164,7 @@ class LoadReport:
 
     def _read_as(self) -> list[str]:
         said = {} if self.typed else self.reading.to_dict()
-        words = ", ".join(f"{name} {value!r}" for name, value in said.items())
+        words = ", ".join(f"{k} {v!r}" for k, v in said.items() if (k, v) != ("blanks", "trim"))
         return [f"read with {words}"] if words else []
 
     def _still(self) -> list[str]:
@@ -220,6 +223,12 @@ def _look(source: Source, stated: Stated, unit: str | None, *, propose: bool) ->
     if reading.is_strict:
         asked = {question.column for question in questions}
         open_ = {name: one for name, one in counts.items() if name not in asked}
+        if source.skipped[0] > rows:
+            raise InputError(
+                f"most lines of {source.name} have other numbers of fields than the first",
+                why="the first line stands above the table, or fields are parted by another mark",
+                fix="delete what stands above the names of columns, or pass Reading(delimiter=...)",
+            )
         questions += _unreadable(open_, kinds, source.skipped[0])
     columns = tuple(
         ColumnReport(
@@ -280,7 +289,10 @@ def _absent(counts: Mapping[str, ColumnCounts]) -> list[OwnerQuestion]:
     ]
 
 
-_UNANSWERED = ("say so in its reading", "mend the file, or state the kind")
+_UNANSWERED = {
+    "text": "mend the file, or state the kind",
+    "table": "name it: source_table='...', or --source-table",
+}
 
 
 def _without_doubts(reading: Reading, questions: Collection[OwnerQuestion]) -> Reading:
@@ -343,7 +355,7 @@ def _kinds(
     said = {name: kind_stated(spec) for name, spec in stated.columns.items()} | dict(stated.kinds)
     if source.typed:
         stored = {name: stored_kind(of) or Kind.TEXT for name, of in source.stored.items()}
-        _check_names(stored, stated, unit)
+        check_columns(stored, (unit, *stated.columns, *stated.kinds))
         found = stored | dict(stated.kinds)
         texts = [n for n, kind in found.items() if kind is not stored[n] and stored[n] is Kind.TEXT]
         origins: dict[str, Origin] = {n: "owner" if n in stated.kinds else "file" for n in found}
@@ -353,7 +365,7 @@ def _kinds(
             reading, questions = guess.reading, guess.questions
         return found, origins, reading, [*source.questions, *questions]
     guess = guess_columns(source.sample(), source.reading, said)
-    _check_names(source.stored, stated, unit)
+    check_columns(source.stored, (unit, *stated.columns, *stated.kinds))
     if unit in guess.kinds and unit not in said and not stated.confirms(str(unit), kind=True):
         guess.kinds[str(unit)] = Kind.TEXT  # people are told apart by what is stored
     origins = {
@@ -363,14 +375,11 @@ def _kinds(
     return guess.kinds, origins, guess.reading, [*source.questions, *guess.questions]
 
 
-def _check_names(known: Mapping[str, object], stated: Stated, unit: str | None) -> None:
-    for name in (*([] if unit is None else [unit]), *stated.columns, *stated.kinds):
-        if name not in known:
-            raise InputError(
-                f"there is no column {name}",
-                why=f"known are: {', '.join(known)}",
-                fix="name one of these",
-            )
+def check_columns(known: Collection[str], names: Iterable[str | None]) -> None:
+    """Refuse names of columns that are not known; None names none."""
+    for name in names:
+        if name is not None and name not in known:
+            raise unknown("column", name, known)
 
 
 def _sampled(source: Source, names: list[str]) -> dict[str, dict[str, int]]:

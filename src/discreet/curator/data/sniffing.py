@@ -7,7 +7,7 @@ unless the owner confirms it.
 import codecs
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any, Final
@@ -22,10 +22,8 @@ _DIGITS: Final = 18
 _TIMES: Final = {"": "", " %H:%M": r" \d{1,2}:\d{2}", " %H:%M:%S": r" \d{1,2}:\d{2}:\d{2}"}
 _DAY: Final = r"\d{1,2}"
 _MONTH: Final = r"[A-Za-z]{3,9}"
-_NATIVE: Final = {
-    Kind.DATE: re.compile(r"\d{4}-\d{2}-\d{2}"),
-    Kind.TIMESTAMP: re.compile(r"\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2}:\d{2}(\.\d{1,6})?"),
-}
+_TIME: Final = re.compile(r"\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2}:\d{2}(\.\d{1,6})?")
+_NATIVE: Final = {Kind.DATE: re.compile(r"\d{4}-\d{2}-\d{2}"), Kind.TIMESTAMP: _TIME}
 _STYLES: Final = tuple(
     (decimal, thousands)
     for thousands in ("", ",", ".", " ", "'", "\u00a0", "\u202f")
@@ -162,27 +160,18 @@ def _guess_column(
 
 
 def _doubtful_text(name: str, texts: Mapping[str, int]) -> list[OwnerQuestion]:
-    """What texts might be: yes and no in other words, sums of money, dates in several formats."""
+    """What texts might be: yes and no in other words, or one of `_DOUBTFUL`."""
     seen = {text.lower() for text in texts}
     if (pair := next((p for p in _YES_NO if set(p) == seen), None)) is not None:
         said = {"true": (pair[0],), "false": (pair[1],)}
         text = f"Are the two words in {name} yes and no? Or pass kinds={{'{name}': 'text'}}."
         return [OwnerQuestion("words", text, name, (("yes and no", said),))]
-    numbers = [_number(*style).fullmatch for style in _STYLES]
-
-    def is_sum(text: str) -> bool:
-        plain = _CURRENCY.sub("", text)
-        return plain != text and any(fits(plain) for fits in numbers)
-
-    dated = (*_NATIVE.values(), *_FORMATS.values())
-    what = "sums of money, with a currency beside the numbers"
-    if _share(texts, is_sum) < _SHARE:
-        what = "dates in several formats"
-        if _share(texts, lambda text: any(r.fullmatch(text) for r in dated)) < _SHARE:
-            return []
+    if all(map(_is_number, texts)):  # codes of digits
+        return []
+    what = next((one for one, fits in _DOUBTFUL.items() if _share(texts, fits) >= _SHARE), None)
     text = f"{name} looks like {what}. Write plain ones in the file, or keep texts"
-    keep = f"kinds={{'{name}': 'text'}} (--kind {name}=text)"
-    return [OwnerQuestion("text", f"{text}: {keep}.", name)]
+    keep = f"kinds={{'{name}': 'text'}} (--kind {name} text)"
+    return [] if what is None else [OwnerQuestion("text", f"{text}: {keep}.", name)]
 
 
 _YES_NO: Final = (
@@ -190,7 +179,30 @@ _YES_NO: Final = (
     *(("sì", "no"), ("sim", "não"), ("tak", "nie")),
 )
 _COINS: Final = "[$€£¥₹]|USD|EUR|GBP|CHF|SEK|NOK|DKK|JPY"
-_CURRENCY: Final = re.compile(rf"^({_COINS})\s?|\s?({_COINS})$")
+_CURRENCY: Final = re.compile(rf"^-?({_COINS})\s?|\s?({_COINS})$")
+
+
+def _is_number(text: str) -> bool:
+    return any(_number(*style).fullmatch(text) for style in _STYLES)
+
+
+_DOUBTFUL: Final[Mapping[str, Callable[[str], bool]]] = {
+    "sums of money, with a currency beside the numbers": lambda text: (
+        _CURRENCY.search(text) is not None and _is_number(_CURRENCY.sub("", text))
+    ),
+    "percentages": lambda text: text.endswith("%") and _is_number(text[:-1].rstrip()),
+    "numbers, negative ones in brackets": lambda text: _is_number(
+        re.sub(r"^\((.*)\)$", r"\1", text)
+    ),
+    "times with a time zone": lambda text: (
+        re.fullmatch(rf"{_TIME.pattern} ?(Z|[+-]\d\d:?(\d\d)?)", text) is not None
+    ),
+    "objects or lists": lambda text: re.fullmatch(r"\{.*\}|\[.*\]", text, re.DOTALL) is not None,
+    "dates in several formats": lambda text: any(
+        one.fullmatch(text) for one in (*_NATIVE.values(), *_FORMATS.values())
+    ),
+}
+"""What texts may look like that are no plain values, and how each is known."""
 
 
 def _is_truth(texts: Mapping[str, int], said: Reading) -> bool:
@@ -302,7 +314,7 @@ def _formats() -> dict[str, re.Pattern[str]]:
     }
 
 
-_FORMATS: Final = _formats()
+_FORMATS: Final[dict[str, re.Pattern[str]]] = _formats()
 _SHORT: Final = re.compile(rf"{_DAY}([/.-]){_DAY}\1\d{{2}}")
 
 

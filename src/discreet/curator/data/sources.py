@@ -220,7 +220,7 @@ def _delimited(path: Path, said: Reading) -> Source:
     head = _head(path, encoding)
     delimiter = said.delimiter or _delimiter(head, path)
     first = next(csv.reader(io.StringIO(head), delimiter=delimiter, quotechar=said.quote), [])
-    reading = replace(said, encoding=encoding, delimiter=delimiter)
+    reading = replace(said, encoding=encoding, delimiter=delimiter, blanks=said.blanks or "trim")
     _check_quotes(path, reading)
     found = _with_header(path.name, first, reading, partial(_batches, path))
     if said.encoding is None and encoding in (codes := ("cp1252", "latin-1")):
@@ -252,7 +252,7 @@ def _with_header(
     name: str, first: list[str], said: Reading, rows: Callable[[list[str], Reading, list[int]], Any]
 ) -> Source:
     """A file of texts whose first line may name its columns; a doubt is asked about."""
-    skipped = [0]
+    skipped, first = [0], [one.strip() for one in first]
 
     def source(names: Sequence[str], *, header: bool) -> Source:
         reading = replace(said, header=header)
@@ -329,7 +329,10 @@ def _delimiter(head: str, path: Path) -> str:
 def _batches(
     path: Path, names: list[str], reading: Reading, skipped: list[int]
 ) -> pa.RecordBatchReader:
-    """All fields as texts; those that are empty and not quoted are NULL."""
+    """All fields as texts, trimmed unless blanks are kept; empty ones without quotes are NULL.
+
+    Why: where fields are parted by a comma and a blank, ' Male' would be another key than 'Male'.
+    """
     from pyarrow import csv as arrow  # noqa: PLC0415 - for those who have such files
 
     skipped[0] = 0
@@ -364,9 +367,21 @@ def _batches(
     def batches() -> Iterator[pa.RecordBatch]:
         with open_watched(path, f"reading {path.name}") as file:
             if path.stat().st_size:
-                yield from arrow.open_csv(pa.input_stream(file, packed), read, parse, turned)
+                for batch in arrow.open_csv(pa.input_stream(file, packed), read, parse, turned):
+                    trimmed = map(_trimmed, batch.columns)
+                    kept = reading.blanks == "keep"
+                    yield batch if kept else pa.record_batch(list(trimmed), schema=schema)
 
     return pa.RecordBatchReader.from_batches(schema, batches())
+
+
+def _trimmed(texts: pa.Array) -> pa.Array:
+    """Texts without blanks around them; NULL where blanks are all."""
+    from pyarrow import compute  # noqa: PLC0415 - for those who have such files
+
+    trimmed = compute.utf8_trim_whitespace(texts)
+    blank = compute.and_(compute.equal(trimmed, ""), compute.not_equal(texts, ""))
+    return compute.if_else(blank, pa.scalar(None, pa.string()), trimmed)
 
 
 # --- workbooks and databases --------------------------------------------------------------------

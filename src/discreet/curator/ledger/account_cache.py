@@ -4,7 +4,16 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from discreet.curator.ledger.account_tree import AccountTree
-from discreet.curator.ledger.accounts import COLUMNS, Account, analyst, dataset, write_units
+from discreet.curator.ledger.accounts import (
+    COLUMNS,
+    MEASURES,
+    Account,
+    Holder,
+    analyst,
+    dataset,
+    workbook,
+    write_units,
+)
 from discreet.curator.ledger.migrations import Statement
 from discreet.curator.ledger.orders import Order
 from discreet.curator.ledger.transaction import Transaction
@@ -18,7 +27,10 @@ LEFT JOIN releases r ON r.charge = c.sequence
 LEFT JOIN entries a ON a.sequence = c.released WHERE """
 """The columns of `StoredCharge`."""
 
-_KINDS = ("dataset", "link", "group", "analyst")
+_KINDS = ("dataset", "link", "group", "workbook", "analyst")
+
+Asker = tuple[str, str, str | None]
+"""A dataset, an analyst within it, and the workbook that is asked from."""
 
 
 class StoredCharge(NamedTuple):
@@ -70,12 +82,13 @@ class AccountCache:
         if charge.request is not None:
             self.requests[charge.request] = charge
 
-    def touched(self, dataset_name: str, analyst_name: str) -> list[Account]:
+    def touched(self, asker: Asker) -> list[Account]:
         """The accounts that a question of an analyst about a dataset debits, the dataset's first.
 
-        An analyst who was never granted a budget has an account that only counts.
+        An analyst who was never granted a budget has an account that only counts, the last.
         """
-        own, mine = dataset(dataset_name), analyst(analyst_name, within=dataset_name)
+        dataset_name, analyst_name, book = asker
+        own, mine, *books = _holders(asker)
         root = self._accounts.get(own.key)
         if root is None:
             raise InputError(
@@ -87,6 +100,14 @@ class AccountCache:
         counting = Account(mine, root.measure, root.neighbours, None)
         accounts = [self._accounts[key] for key in keys]
         accounts.append(self._accounts.get(mine.key, counting))
+        shares = [self._accounts[one.key] for one in books if one.key in self._accounts]
+        if books and not shares:
+            raise InputError(
+                f"{analyst_name} has no workbook {book} of {dataset_name}",
+                why="a question is asked from a workbook that was opened by this name",
+                fix="open it with curator.workbook(..., name=...) first",
+            )
+        accounts += shares
         return sorted(accounts, key=lambda one: _KINDS.index(one.holder.kind))
 
     def knows(self, account: Account) -> bool:
@@ -117,8 +138,8 @@ class AccountCache:
         totals = [write_units(part) for part in (*after.spent, *before.spent)]
         return [before.holder.key, *totals, after.entry]
 
-    def read_accounts(self, askers: Iterable[tuple[str, str]]) -> None:
-        """Read the accounts of datasets and of analysts within them."""
+    def read_accounts(self, askers: Iterable[Asker]) -> None:
+        """Read the accounts of datasets, of analysts within them, and of their workbooks."""
         who = list(askers)
         for member, *row in self._transaction.read(*_ask_accounts(who)):
             account = Account.read(row)
@@ -141,8 +162,13 @@ def needed(orders: Sequence[Order]) -> list[Statement]:
     return [_ask_charges(orders), _ask_accounts(_askers(orders))] if orders else []
 
 
-def _askers(orders: Sequence[Order]) -> set[tuple[str, str]]:
-    return {(order.dataset, order.analyst) for order in orders}
+def asker_of(order: Order) -> Asker:
+    """Who asks an order, of which dataset, from which workbook."""
+    return order.dataset, order.analyst, order.workbook
+
+
+def _askers(orders: Sequence[Order]) -> set[Asker]:
+    return set(map(asker_of, orders))
 
 
 def _ask_charges(orders: Sequence[Order]) -> Statement:
@@ -154,7 +180,7 @@ def _ask_charges(orders: Sequence[Order]) -> Statement:
     return sql, (*questions, *requests)
 
 
-def _ask_accounts(askers: Iterable[tuple[str, str]]) -> Statement:
+def _ask_accounts(askers: Iterable[Asker]) -> Statement:
     keys = _keys(askers)
     sql = f"""SELECT NULL, {COLUMNS} FROM accounts WHERE key IN ({_marks(keys)})
     UNION ALL SELECT member, {COLUMNS} FROM members JOIN accounts ON key = account
@@ -162,9 +188,16 @@ def _ask_accounts(askers: Iterable[tuple[str, str]]) -> Statement:
     return sql, (*keys, *keys)
 
 
-def _keys(askers: Iterable[tuple[str, str]]) -> list[str]:
-    holders = {holder for d, a in askers for holder in (dataset(d), analyst(a, within=d))}
-    return sorted(holder.key for holder in holders)
+def _keys(askers: Iterable[Asker]) -> list[str]:
+    return sorted({holder.key for asker in askers for holder in _holders(asker)})
+
+
+def _holders(asker: Asker) -> list[Holder]:
+    """A dataset, an analyst, and all accounts that a workbook may have."""
+    within, name, book = asker
+    measures = () if book is None else MEASURES.values()
+    books = [workbook(name, str(book), one, within=within) for one in measures]
+    return [dataset(within), analyst(name, within=within), *books]
 
 
 def _marks(values: Sequence[Any]) -> str:

@@ -12,7 +12,13 @@ from discreet.curator.ledger.transaction import Transaction
 from discreet.errors import BudgetError, InputError
 from discreet.privacy.budgets.charges import Charge
 
-KINDS = {"dataset": "opened", "analyst": "granted", "group": "grouped", "link": "linked"}
+KINDS = {
+    "dataset": "opened",
+    "analyst": "granted",
+    "group": "grouped",
+    "link": "linked",
+    "workbook": "set aside",
+}
 """How the ledger calls the opening of an account."""
 
 

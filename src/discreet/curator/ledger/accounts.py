@@ -4,6 +4,7 @@
     analyst            one analyst within a dataset
     group              several analysts within a dataset
     link               one person's total over several datasets that hold the same people
+    workbook           a share of what one analyst may still ask of a dataset, in one measure
 
 Groups and links only grow, because what was learnt is not unlearnt.
 """
@@ -33,7 +34,7 @@ from discreet.privacy.guarantees.gaussian import GDP
 from discreet.privacy.guarantees.neighbours import Neighbours
 from discreet.privacy.guarantees.zcdp import ZCDP
 
-Kind: TypeAlias = Literal["dataset", "analyst", "group", "link"]
+Kind: TypeAlias = Literal["dataset", "analyst", "group", "link", "workbook"]
 
 _KINDS: Final = frozenset(get_args(Kind))
 
@@ -45,7 +46,7 @@ COLUMNS: Final = "key, measure, neighbours, cap, cap_delta, spent, spent_delta, 
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """The owner of an account; build it with `dataset`, `analyst`, `group` or `link`."""
+    """The owner of an account; `dataset`, `analyst`, `group`, `link` and `workbook` build it."""
 
     kind: Kind
     name: str
@@ -53,11 +54,11 @@ class Holder:
 
     def __post_init__(self) -> None:
         named(self.name, self.kind)
-        nested = self.kind in ("analyst", "group")
+        nested = self.kind in ("analyst", "group", "workbook")
         if self.kind not in _KINDS or nested is not isinstance(self.within, str):
             raise InputError(
                 f"an account of kind {self.kind!r}",
-                why="analysts and groups have accounts within a dataset, datasets and links not",
+                why="datasets and links have accounts of their own, all others within a dataset",
                 fix="use dataset(name), analyst(name, within=), group(name, within=), link(name)",
             )
         if nested:
@@ -106,6 +107,11 @@ def group(name: str, *, within: str) -> Holder:
 def link(name: str) -> Holder:
     """Datasets that hold the same people."""
     return Holder("link", name)
+
+
+def workbook(analyst_name: str, name: str, measure: Measure, *, within: str) -> Holder:
+    """A workbook of an analyst, as far as it counts one measure."""
+    return Holder("workbook", f"{analyst_name}/{name} ({measure.name})", within)
 
 
 def spender(within: str, analyst_name: str | None, group_name: str | None = None) -> Holder:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from discreet.curator.ledger.accounts import Holder
 from discreet.curator.ledger.accounts import analyst as analyst_holder
 from discreet.curator.ledger.entries import Entry
 from discreet.curator.ledger.migrations import Execute
@@ -79,6 +80,21 @@ def newest(
         return []
     rows = execute(f"{_FILED} IN ({_marks(wanted)}) ORDER BY c.sequence DESC", wanted)
     return [ChargedOrder.read(row) for row in rows]
+
+
+def paid_by(execute: Execute, books: Sequence[Holder], after: int) -> tuple[ChargedOrder, ...]:
+    """Charges that accounts of a workbook paid for, oldest first; it was opened `after` one.
+
+    An answer that others had paid for may be older: the share that it paid tells of it.
+    """
+    keys, whose = {one.key for one in books}, books[0]
+    shares = f"SELECT charge FROM shares WHERE account IN ({_marks(books)})"  # noqa: S608 - marks
+    shared = {number for (number,) in execute(shares, sorted(keys))}
+    sql = f"""{_FILED} IN (SELECT sequence FROM charges WHERE analyst = ? AND dataset = ?
+    AND sequence > ? UNION {shares}) ORDER BY c.sequence"""  # noqa: S608 - constants and marks
+    values = (whose.name.rpartition("/")[0], whose.within, after, *sorted(keys))
+    found = [ChargedOrder.read(row) for row in execute(sql, values)]
+    return tuple(one for one in found if one.sequence in shared or keys & one.debits.keys())
 
 
 def is_told(execute: Execute, filed: ChargedOrder, analyst: str) -> bool:

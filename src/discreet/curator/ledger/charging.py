@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from discreet.curator.canonical_json import canonical, digest
-from discreet.curator.ledger.account_cache import FOUND, AccountCache, StoredCharge
+from discreet.curator.ledger.account_cache import FOUND, AccountCache, StoredCharge, asker_of
 from discreet.curator.ledger.account_tree import after
 from discreet.curator.ledger.accounts import Account, analyst, cost_units
 from discreet.curator.ledger.charge_index import ChargedOrder
@@ -55,7 +55,7 @@ def charge(transaction: Transaction, cache: AccountCache, order: Order, turn: Tu
         return _receive(transaction, found, turn)
     [(failed,)] = transaction.read(*failures_of(order))
     check_failures(failed, order)
-    touched = cache.touched(order.dataset, order.analyst)
+    touched = cache.touched(asker_of(order))
     entry, debits = _debit(transaction, cache, order, touched, "charged", order.to_dict())
     made = (entry.sequence, order.request, order.question, turn.worker, turn.now)
     columns = "sequence, request, question, worker, claimed, analyst, dataset"
@@ -262,7 +262,7 @@ def _share(
     """Debit the analyst's own accounts for an answer that others have paid for.
 
     Why: the dataset's people lose nothing when a number is told twice, but the cap of an analyst
-    or a group bounds what they learn, from whomever.
+    or a group bounds what they learn, from whomever. A workbook pays where one of them does.
     """
     entry = Entry.read(found.body)
     if entry.by == order.analyst:
@@ -270,10 +270,10 @@ def _share(
     paid = set(entry.facts["debits"]) | _shares(transaction, entry.sequence)
     owing = [
         one
-        for one in cache.touched(order.dataset, order.analyst)
-        if one.holder.kind in ("analyst", "group") and one.holder.key not in paid
+        for one in cache.touched(asker_of(order))
+        if one.holder.kind in ("analyst", "group", "workbook") and one.holder.key not in paid
     ]
-    if owing:
+    if any(one.holder.kind != "workbook" for one in owing):
         facts = {"charge": entry.sequence, "request": order.request}
         _, debits = _debit(transaction, cache, order, owing, "shared", facts)
         for key in debits:

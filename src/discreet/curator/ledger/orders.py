@@ -51,6 +51,8 @@ class Order:
     """Digests of the same plan with prices in other measures: what was measured is the same."""
     data_version: int = field(default=1, compare=False)
     """The version of the dataset that it is answered on; `version` is a digest of what it reads."""
+    workbook: str | None = field(default=None, compare=False)
+    """The workbook of the analyst whose accounts pay too; the debits of its charge tell it."""
     question: str = field(init=False, repr=False)
     """The digest under which an answer is found again."""
 

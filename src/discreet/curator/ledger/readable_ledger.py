@@ -5,7 +5,7 @@ from typing import Any, Final, TextIO, TypeVar
 
 from discreet.curator.canonical_json import digest
 from discreet.curator.ledger import account_changes, charge_index, charging, stepping
-from discreet.curator.ledger.account_cache import AccountCache
+from discreet.curator.ledger.account_cache import AccountCache, Asker
 from discreet.curator.ledger.accounts import COLUMNS, Account, Holder, read_holder
 from discreet.curator.ledger.accounts import dataset as dataset_holder
 from discreet.curator.ledger.charge_index import ChargedOrder
@@ -43,15 +43,19 @@ class ReadableLedger:
         key = read_holder(holder).key
         return self._read(lambda page: tuple(Holder.read(one) for (one,) in page.read(sql, (key,))))
 
-    def touched(self, dataset: str, analyst: str) -> tuple[Account, ...]:
+    def touched(
+        self, dataset: str, analyst: str, workbook: str | None = None
+    ) -> tuple[Account, ...]:
         """The accounts that an order would debit; it needs a price in the measure of each."""
-        return self._read(lambda page: _touched(page, dataset, analyst))
+        return self._read(lambda page: _touched(page, (dataset, analyst, workbook)))
 
-    def standing(self, dataset: str, analyst: str) -> tuple[tuple[Account, ...], bool]:
+    def standing(
+        self, dataset: str, analyst: str, workbook: str | None = None
+    ) -> tuple[tuple[Account, ...], bool]:
         """The accounts that an order would debit, and whether its dataset is retired."""
         return self._read(
             lambda page: (
-                _touched(page, dataset, analyst),
+                _touched(page, (dataset, analyst, workbook)),
                 bool(_noted(page.read, _ABOUT, "retired", dataset)),
             )
         )
@@ -91,6 +95,10 @@ class ReadableLedger:
         return self._store.snapshot(
             lambda execute: tuple(charge_index.newest(execute, analyst, names, before, limit))
         )
+
+    def paid_by(self, books: Sequence[Holder], *, after: int) -> tuple[ChargedOrder, ...]:
+        """Charges that accounts of a workbook paid for, oldest first; it was opened `after` one."""
+        return self._store.snapshot(lambda execute: charge_index.paid_by(execute, books, after))
 
     def history(
         self, dataset: str, *, limit: int = 1000
@@ -203,10 +211,10 @@ class ReadableLedger:
         return self._store.snapshot(lambda execute: work(Transaction(execute)))
 
 
-def _touched(page: Transaction, dataset: str, analyst: str) -> tuple[Account, ...]:
+def _touched(page: Transaction, asker: Asker) -> tuple[Account, ...]:
     cache = AccountCache(page)
-    cache.read_accounts([(dataset, analyst)])
-    touched = tuple(cache.touched(dataset, analyst))
+    cache.read_accounts([asker])
+    touched = tuple(cache.touched(asker))
     if not cache.knows(touched[-1]):
         account_changes.check_unlike(page, [touched[-1].holder])
     return touched

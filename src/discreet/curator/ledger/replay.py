@@ -80,7 +80,7 @@ class Replay:
             case "migrated":
                 self.version = facts["to"]
                 self._tree = AccountTree.of(self.accounts.values(), self.members)
-            case "opened" | "granted" | "grouped" | "linked":
+            case "opened" | "granted" | "grouped" | "linked" | "set aside":
                 self._open(entry.kind, facts)
             case "raised" | "lowered":
                 self._cap(facts)

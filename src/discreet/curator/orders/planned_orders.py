@@ -43,6 +43,7 @@ class QuoteContext:
     neighbours: Neighbours
     data_version: int = 1
     dialect: Dialect = DefaultEngine.dialect
+    workbook: str | None = None
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -164,6 +165,11 @@ class UnpricedOrder(ABC, Generic[P_co]):
     @property
     def as_of(self) -> int | None:
         """The version of the dataset that is asked about, None for the newest."""
+        return None
+
+    @property
+    def workbook(self) -> str | None:
+        """The workbook of its analyst that pays too, if any."""
         return None
 
     @abstractmethod

@@ -162,6 +162,11 @@ class UnpricedQuery(UnpricedOrder[QueryOrder]):
         """The version of the dataset, None for the newest."""
         return self.terms.as_of
 
+    @property
+    def workbook(self) -> str | None:
+        """The workbook that it is asked from, if any."""
+        return self.terms.workbook
+
     def work(self, bound: Callable[[Query], Work]) -> Work:
         """Upper bound on the work of answering."""
         return bound(self.query)

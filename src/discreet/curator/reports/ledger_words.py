@@ -180,6 +180,7 @@ _SENTENCES: Final[Mapping[str, Callable[[Facts], str]]] = {
     "linked": lambda facts: (
         f"Datasets of the same people were linked as {_whose(facts)}: {_cap(facts)}."
     ),
+    "set aside": lambda facts: f"A share was set aside for {_whose(facts)}: {_cap(facts)}.",
     "raised": lambda facts: f"The budget of {_whose(facts)} was raised to {_cap(facts)}.",
     "lowered": lambda facts: f"The budget of {_whose(facts)} was lowered to {_cap(facts)}.",
     "admitted": lambda facts: f"{Holder.read(facts['member'])} joined {_whose(facts)}.",
@@ -201,8 +202,8 @@ _SENTENCES: Final[Mapping[str, Callable[[Facts], str]]] = {
         + ("was removed for ever." if facts.get("final") else "got a lower limit.")
     ),
     "workbook opened": lambda facts: (
-        f"{facts['workbook']} got {percent(float(Fraction(facts['share'])))} "
-        f"of what is left to {facts['dataset']}."
+        f"The workbook {facts['workbook'].removeprefix('workbook ')} got "
+        f"{percent(float(Fraction(facts['share'])))} of what is left to {facts['dataset']}."
     ),
     "token made": lambda facts: _token(facts, "made"),
     "token revoked": lambda facts: _token(facts, "revoked"),

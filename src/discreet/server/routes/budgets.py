@@ -22,7 +22,7 @@ router = APIRouter(tags=["budgets"])
 class HolderReply(BaseModel):
     """The owner of an account."""
 
-    kind: Literal["dataset", "analyst", "group", "link"]
+    kind: Literal["dataset", "analyst", "group", "link", "workbook"]
     name: str
     within: str | None
 

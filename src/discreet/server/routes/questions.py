@@ -4,13 +4,14 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Path, Request
 from fastapi.responses import JSONResponse, Response
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from discreet.answer.present.base_release import BaseRelease
 from discreet.answer.present.release import Release, as_table
 from discreet.curator.async_session import AsyncSession
 from discreet.curator.client import wire
 from discreet.curator.client.explanation_json import write_explanation
+from discreet.curator.kept_workbooks import read_share
 from discreet.curator.ledger.charge_index import NEWEST
 from discreet.curator.ledger.orders import Receipt, State, request_name
 from discreet.curator.orders.planned_orders import PlannedOrder
@@ -19,9 +20,10 @@ from discreet.curator.reports import json_views
 from discreet.server.app_state import app_state_of
 from discreet.server.error_replies import missing
 from discreet.server.permissions import Asker, Caller
-from discreet.server.question_models import TELLS, QuestionBody
+from discreet.server.question_models import TELLS, Number, QuestionBody
 from discreet.server.questions import asking_of, async_session_of, pending, tell, tell_public
 from discreet.server.sending import LARGE, few_at_a_time
+from discreet.server.table_models import StrictBody
 
 router = APIRouter(tags=["questions"])
 
@@ -112,6 +114,29 @@ def place(
         return look(sequence, request, caller, accept)
     release = asking_of(request, caller).pursued(receipt, waits=waits)
     return _told(window, receipt, release, caller, accept, offer, stored=receipt.release)
+
+
+class WorkbookBody(StrictBody):
+    """A workbook by its name: a share of what is left of the caller's budget of a dataset."""
+
+    dataset: Annotated[str, Field(min_length=1, max_length=200)]
+    name: Annotated[str, Field(min_length=1, max_length=200)]
+    share: Number
+
+
+class WorkbookReply(BaseModel):
+    """The questions that a workbook has paid for, oldest first."""
+
+    asked: list[dict[str, Any]]
+
+
+@router.post("/workbooks", response_model=WorkbookReply)
+def workbook(body: WorkbookBody, request: Request, caller: Asker) -> JSONResponse:
+    """Open a workbook of the caller, or find it again; questions name it in `workbook`."""
+    share = read_share(wire.read_number(body.share, "share"))
+    window = async_session_of(request, caller)
+    asked = window.workbook(body.dataset, body.name, share, caller.name)
+    return JSONResponse({"asked": wire.write_asked(asked)})
 
 
 @router.get("/queries/{charge}", responses=TELLS, response_class=Response)

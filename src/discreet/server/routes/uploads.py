@@ -122,7 +122,17 @@ class QuestionAnswer(BaseModel):
 class OpenQuestion(BaseModel):
     """A decision that the owner has to make before the file is loaded."""
 
-    about: Literal["header", "encoding", "dates", "numbers", "nulls", "unreadable", "table"]
+    about: Literal[
+        "header",
+        "encoding",
+        "dates",
+        "numbers",
+        "nulls",
+        "unreadable",
+        "table",
+        "words",
+        "text",
+    ]
     column: str | None
     text: str
     answers: list[QuestionAnswer]

@@ -86,6 +86,11 @@ def test_the_first_record_never_becomes_names_silently(tmp_path):
         (['"1,234"', "5"], ["numbers"]),
         (["00123", "00456"], []),
         (["12345678901234567890", "1"], []),
+        (["5 %", "7.5%"], ["text"]),
+        (["$5.00", "-$7.50"], ["text"]),
+        (["5.00", "(7.50)"], ["text"]),
+        (["2024-03-13T10:15:00+02:00", "2024-03-13T10:15:00Z"], ["text"]),
+        (["[1]", "{a}"], ["text"]),
     ],
 )
 def test_a_doubt_is_asked_about(tmp_path, texts, about):
@@ -113,6 +118,40 @@ def test_an_answer_decides_how_texts_are_read(tmp_path, texts, reading, values):
     file = file_of(tmp_path, "patient,x\n" + "".join(f"{i},{t}\n" for i, t in enumerate(texts)))
     rows = loaded(file, reading=reading, confirm="kinds")
     assert rows.column("x").to_pylist() == values
+
+
+def test_lines_above_the_names_are_refused(tmp_path):
+    rows = "".join(f"{i},{i % 7}\n" for i in ROWS)
+    with pytest.raises(InputError, match="the first line stands above the table"):
+        dp.describe(file_of(tmp_path, f"# exported\n# by the clinic\npatient,x\n{rows}"))
+
+
+def test_blanks_around_names_and_values_are_left_out(tmp_path):
+    rows = loaded(file_of(tmp_path, 'patient , x, y\n1 , Oslo ,"a b"\n2,  ,""\n3,,c\n'))
+    assert rows.to_pydict() == {
+        "patient": ["1", "2", "3"],
+        "x": ["Oslo", None, None],
+        "y": ["a b", "", "c"],
+    }
+
+
+def test_blanks_are_kept_on_the_owners_word_and_for_tables_from_before(tmp_path):
+    file = file_of(tmp_path, "patient,x\n1, Oslo\n")
+    assert loaded(file, reading={"blanks": "keep"}).column("x").to_pylist() == [" Oslo"]
+    with dp.Curator.in_memory() as curator:
+        curator.add("visits", file, unit="patient", budget=BUDGET)
+        known = curator._data_store.tables.tables["visits"]
+        assert known.reading["blanks"] == "trim"
+        known.reading.pop("blanks")  # as earlier versions stored it
+        curator.append("visits", file_of(tmp_path, "patient,x\n2, Bern\n", "more.csv"))
+        assert curator._data_store._frames["visits"][1].column("x").to_pylist() == [" Bern"]
+
+
+def test_a_title_and_an_empty_line_above_a_sheet_are_skipped(tmp_path):
+    rows = [["Patients of 2024", ""], ["", ""], ["patient", "x"], *([i, 5] for i in ROWS)]
+    (tmp_path / "titled.xlsx").write_bytes(excel(rows))
+    report = dp.describe(tmp_path / "titled.xlsx", unit="patient")
+    assert (list(report.kinds), report.rows) == (["patient", "x"], len(ROWS))
 
 
 def test_values_that_cannot_be_read_are_counted_shown_and_refused(tmp_path):

@@ -10,7 +10,7 @@ from fractions import Fraction
 
 import pytest
 
-from discreet.curator.ledger.accounts import analyst, dataset, group, link
+from discreet.curator.ledger.accounts import analyst, dataset, group, link, workbook
 from discreet.curator.ledger.export import read_lines
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.orders import Order, State
@@ -206,6 +206,29 @@ def test_each_account_counts_in_its_own_measure(ledger):
     assert (spent(ledger), spent(ledger, alice)) == (rho.amount, Fraction(1, 5))
     assert {one.measure.name for one in ledger.touched("visits", "alice")} == {"epsilon", "rho"}
     assert ledger.verify().ok
+
+
+def test_a_workbook_pays_for_what_its_analyst_asks_from_it(visits, ask):
+    epsilon = Filter.basic(1).limit.measure
+    book = workbook("alice", "thesis", epsilon, within="visits")
+    with pytest.raises(InputError, match="alice has no workbook thesis of visits"):
+        visits.charge(replace(ask(), workbook="thesis"))
+    answered(visits, replace(ask(plan="of bob"), analyst="bob"))
+    answered(visits, ask(plan="before"))
+    visits.open_account(book, Filter.basic(epsilon=0.3).limit, by="alice")
+    opened = visits.head().sequence
+    for plan in ("of bob", "of bob", "before", "new"):  # others', again, her own, and fresh
+        receipt = visits.charge(replace(ask(plan=plan), workbook="thesis"))
+        if receipt.release is None:
+            visits.complete(receipt, b"answer")
+    visits.charge(ask(plan="elsewhere"))
+    assert spent(visits, book) == Fraction(2, 10)
+    assert [one.order.plan for one in visits.paid_by([book], after=opened)] == ["of bob", "new"]
+    assert visits.touched("visits", "alice", "thesis")[-2].holder == book
+    visits.charge(replace(ask(plan="third"), workbook="thesis"))
+    with pytest.raises(BudgetError, match="workbook alice/thesis"):
+        visits.charge(replace(ask(plan="fourth"), workbook="thesis"))
+    assert visits.verify().ok
 
 
 def test_deltas_are_capped_too(ledger):

@@ -68,7 +68,7 @@ def test_a_question_is_told_with_rounded_numbers():
         ),
         (
             entry("workbook opened", dataset="visits", workbook="workbook q", share="1/5"),
-            "workbook q got 20 % of what is left to visits.",
+            "The workbook q got 20 % of what is left to visits.",
         ),
     ],
 )

@@ -6,6 +6,7 @@ const NAMES = {
   analyst: "your budget",
   group: "your group's budget",
   link: "the people's budget over linked datasets",
+  workbook: "your workbook's share",
 };
 
 /** Whose budget an account is, in words. */

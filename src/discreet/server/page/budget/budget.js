@@ -2,7 +2,7 @@
 import { api, attempt, facts, h, number, one, ORDERS, people, percent, put, start, table, when } from "/static/shell.js";
 import { drawBurn } from "/static/budget/burn.js";
 
-const ORDER = ["dataset", "analyst", "group", "link"];
+const ORDER = ["dataset", "analyst", "group", "link", "workbook"];
 const me = await start({ roles: ["analyst", "owner", "auditor"] });
 
 const page = () =>
@@ -140,7 +140,7 @@ function afterAll(account) {
   );
 }
 
-const TITLES = { analyst: "Analyst", group: "Group", link: "Linked datasets" };
+const TITLES = { analyst: "Analyst", group: "Group", link: "Linked datasets", workbook: "Workbook" };
 
 function card(account, history, whole) {
   const { kind, name } = account.holder;

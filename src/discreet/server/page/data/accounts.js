@@ -1,7 +1,7 @@
 // Whose budgets a dataset has, and the forms that change them: raises, limits, groups and links.
 import { api, attempt, busy, confirmed, field, h, number, percent, put, say, table } from "/static/shell.js";
 
-const TITLES = { dataset: "Everybody", analyst: "Analyst", group: "Group", link: "Linked datasets" };
+const TITLES = { dataset: "Everybody", analyst: "Analyst", group: "Group", link: "Linked datasets", workbook: "Workbook" };
 const ORDER = Object.keys(TITLES);
 const names = (text) => text.split(",").map((one) => one.trim()).filter(Boolean);
 const DELTA = "Empty or 0 for none; else far below one in the number of people";
