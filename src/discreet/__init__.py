@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         Laplace,
         PermuteAndFlip,
         Quantile,
+        Quantiles,
         RandomizedResponse,
         ReportNoisyMax,
         SmoothMedian,
@@ -75,6 +76,7 @@ if TYPE_CHECKING:
         GDP,
         ZCDP,
         Approximate,
+        CalibrationStep,
         Filter,
         Neighbours,
         Odometer,
@@ -111,19 +113,12 @@ _HOMES = {
     "mechanisms": [
         *("AboveThreshold", "ExponentialMechanism", "Gaussian", "Histogram", "Laplace"),
         *("PermuteAndFlip", "Quantile", "RandomizedResponse", "SmoothMedian", "SparseVector"),
-        *("ReportNoisyMax", "TopK", "TreeCount"),
+        *("Quantiles", "ReportNoisyMax", "TopK", "TreeCount"),
     ],
     "privacy": [
-        *("Approximate", "Filter", "GDP", "Neighbours", "Odometer", "Plan", "Pure", "Shuffled"),
-        *(
-            "Subsampled",
-            "ZCDP",
-            "advanced_epsilon",
-            "basic_epsilon",
-            "calibrate",
-            "compose",
-            "optimal_epsilon",
-        ),
+        *("Approximate", "CalibrationStep", "Filter", "GDP", "Neighbours", "Odometer", "Plan"),
+        *("Pure", "Shuffled", "Subsampled", "ZCDP", "calibrate", "compose"),
+        *("advanced_epsilon", "basic_epsilon", "optimal_epsilon"),
     ],
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
@@ -138,6 +133,7 @@ __all__ = [
     "Bounds",
     "Budget",
     "BudgetError",
+    "CalibrationStep",
     "Curator",
     "DiscreetError",
     "EachRow",
@@ -159,6 +155,7 @@ __all__ = [
     "Plan",
     "Pure",
     "Quantile",
+    "Quantiles",
     "QueryRefused",
     "RandomizedResponse",
     "Reading",
@@ -213,8 +210,9 @@ def __getattr__(name: str) -> object:
     if name in _PACKAGES:
         return import_module(f"discreet.{name}")
     if name not in _HOME:
-        hint = f": {_OTHER_NAMES[name]} is its name here" if name in _OTHER_NAMES else ""
-        raise AttributeError(f"module 'discreet' has no attribute {name!r}{hint}")
+        other = _OTHER_NAMES.get(name) or next((one for one in __all__ if name in one), None)
+        hint = f": {other} is its name here" if other else ""
+        raise AttributeError(f"module 'discreet' has no attribute {name!r}{hint}", name=name)
     found = getattr(import_module(f"discreet.{_HOME[name]}"), name)
     globals()[name] = found
     return found

@@ -41,7 +41,7 @@ def _counted(part: Any, count: Any = 1, *more: Any) -> tuple[Guarantee, int]:
     )
 
 
-def basic_epsilon(parts: Iterable[Part], delta: Real) -> Bound:
+def basic_epsilon(parts: Iterable[Part], delta: Real = 0) -> Bound:
     """The sum of the parts' epsilons, what delta is left being shared by those that need some.
 
     Guarantee:
@@ -55,7 +55,7 @@ def basic_epsilon(parts: Iterable[Part], delta: Real) -> Bound:
 
     Example:
         >>> from discreet.privacy.guarantees.pure import Pure
-        >>> basic_epsilon([(Pure(0.25), 10)], 0).upper, basic_epsilon([Pure(1), Pure(2)], 0).upper
+        >>> basic_epsilon([(Pure(0.25), 10)]).upper, basic_epsilon([Pure(1), Pure(2)]).upper
         (2.5, 3.0)
 
     Reference: Dwork, Kenthapadi, McSherry, Mironov, Naor, Our Data, Ourselves (epsilons
