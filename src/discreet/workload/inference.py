@@ -65,12 +65,11 @@ def count(
 
 def total(synthesis: Synthesis, weights: Mapping[str, Floats]) -> ModelEstimate:
     """The sum over rows of a product of weights, one for each cell of some columns."""
-    holding = _holding(synthesis, tuple(weights))
+    holding = [one for one in synthesis.result.measured if set(weights) <= set(one.clique)]
     if not holding:
         return _from_model(synthesis, weights)
     answers, variances = [], []
-    for i in holding:
-        one = synthesis.result.measured[i]
+    for one in holding:
         table = _outer(one.clique, weights, one.counts.shape)
         answers.append(float((table * one.counts).sum()))
         variances.append(one.sigma**2 * float((table**2).sum()))
@@ -138,13 +137,10 @@ def regression(
     b = inverse @ c
     variance = np.zeros(len(names))
     for pair, found in products.items():
-        moved = np.zeros(len(names))
-        for i, name in enumerate(names):
-            if pair == {name, target}:
-                moved[i] += 1
-            for j, other in enumerate(names):
-                if pair == {name, other}:
-                    moved[i] -= b[j]
+        by = dict(zip(names, b, strict=True))
+        moved = [
+            float(pair == {n, target}) - sum(by[o] for o in names if pair == {n, o}) for n in names
+        ]
         variance += (inverse @ moved * found.half_width) ** 2
     sure = all(one.measured for one in products.values())
     widths = np.sqrt(variance)
@@ -171,12 +167,6 @@ def _centred(synthesis: Synthesis, name: str) -> Floats:
     return np.nan_to_num(middles - mean(synthesis, name).value)
 
 
-def _holding(synthesis: Synthesis, names: Clique) -> list[int]:
-    """The measured marginals that hold all of some columns."""
-    wanted = set(names)
-    return [i for i, one in enumerate(synthesis.result.measured) if wanted <= set(one.clique)]
-
-
 def _outer(clique: Clique, weights: Mapping[str, Floats], shape: tuple[int, ...]) -> Floats:
     """The product of weights over a marginal; 1 for columns that have none."""
     table = np.ones(shape)
@@ -198,8 +188,8 @@ def _from_model(synthesis: Synthesis, weights: Mapping[str, Floats]) -> ModelEst
     """
     model, result = synthesis.model, synthesis.result
     value = model.count(weights)
-    sizes = {n: model.count({n: np.square(w)}) / model.total for n, w in weights.items()}
     squared = {name: np.square(w) for name, w in weights.items()}
+    sizes = {name: model.count({name: w}) / model.total for name, w in squared.items()}
     spread = max(model.count(squared) / model.total - (value / model.total) ** 2, 0.0)
     order = synthesis.domain.names.index
     misfit = noise = 0.0

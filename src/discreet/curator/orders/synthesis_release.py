@@ -79,8 +79,6 @@ class SynthesisRelease(BaseRelease):
 
     def chart(self) -> "alt.TopLevelMixin":
         """The estimated error of each pair of columns, with its 95 % interval."""
-        from discreet.curator.orders.synthesis_release import draw_errors  # noqa: PLC0415 - an extra
-
         chart: alt.TopLevelMixin = draw_errors(self.synthesis)
         return chart
 
