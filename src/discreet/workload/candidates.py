@@ -32,7 +32,7 @@ COARSE = "~"
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A pair of columns, each itself or its coarse copy, in the order of the model's columns.
+    """A pair of columns, each itself or its coarse copy, in the model's order; or one column.
 
     `pair` are the columns themselves; `groups` says which cell of the coarse copy each cell is in,
     None where the column itself is meant.
@@ -40,7 +40,7 @@ class Candidate:
 
     clique: Clique
     pair: Clique
-    groups: tuple[Codes | None, Codes | None] = field(compare=False)
+    groups: tuple[Codes | None, ...] = field(compare=False)
     cells: int
 
     def merged(self, table: NDArray[Any]) -> NDArray[Any]:
@@ -174,3 +174,15 @@ def score_noise(histogram: JointHistogram, count: int, mu_squared: Fraction) -> 
         dimension=count,
         neighbours=histogram.neighbours,
     )
+
+
+def shrunk(noisy: Floats, sigma: float) -> Floats:
+    """Noisy scores moved towards their mean, the more the larger their noise is.
+
+    Why: the largest of many noisy scores is mostly the one with the largest noise. The spread of
+    noisy scores is that of the exact ones and of noise; the part that noise explains is taken off.
+
+    Reference: James, Stein, Estimation with quadratic loss, Berkeley Symposium 1961.
+    """
+    mean, spread = noisy.mean(), max(float(noisy.var()), sigma**2)
+    return np.asarray(mean + (1 - sigma**2 / spread) * (noisy - mean))

@@ -28,6 +28,11 @@ class Target:
     counts: Floats
     variance: float
 
+    @property
+    def sigma(self) -> float:
+        """The standard deviation of each count, in rows."""
+        return math.sqrt(self.variance)
+
 
 @dataclass(frozen=True, slots=True)
 class Fit:

@@ -26,7 +26,7 @@ class ModelEstimate:
 
     `measured` says whether marginals that were measured hold the whole question, so that the
     interval is about noise alone; else it rests on the estimated misfit of the model, and covers
-    less surely.
+    less surely. Where noise hides the number its value is NaN and its interval has no ends.
     """
 
     value: float
@@ -36,12 +36,12 @@ class ModelEstimate:
     @property
     def low(self) -> float:
         """The lower end."""
-        return self.value - self.half_width
+        return self.value - self.half_width if math.isfinite(self.half_width) else -math.inf
 
     @property
     def high(self) -> float:
         """The upper end."""
-        return self.value + self.half_width
+        return self.value + self.half_width if math.isfinite(self.half_width) else math.inf
 
 
 def count(
@@ -65,12 +65,11 @@ def count(
 
 def total(synthesis: Synthesis, weights: Mapping[str, Floats]) -> ModelEstimate:
     """The sum over rows of a product of weights, one for each cell of some columns."""
-    holding = _holding(synthesis, tuple(weights))
+    holding = [one for one in synthesis.result.measured if set(weights) <= set(one.clique)]
     if not holding:
         return _from_model(synthesis, weights)
     answers, variances = [], []
-    for i in holding:
-        one = synthesis.result.measured[i]
+    for one in holding:
         table = _outer(one.clique, weights, one.counts.shape)
         answers.append(float((table * one.counts).sum()))
         variances.append(one.sigma**2 * float((table**2).sum()))
@@ -113,6 +112,11 @@ def regression(
     Why: with z the columns less their means, b solves A b = c for A = sum z z', c = sum z y. To
     first order an error of A and c moves b by A^-1 (dc - dA b); errors of different pairs of
     columns are independent, being of different marginals or of different misfits.
+
+    Edge cases:
+        Columns that depend on each other, a constant column, and a table that is too small for its
+        noise have coefficients of any size: where one deviation of A's error reaches A's smallest
+        eigenvalue, with columns scaled to one length, each coefficient is NaN without ends.
     """
     names = list(columns)
     centred = {name: _centred(synthesis, name) for name in (target, *names)}
@@ -126,17 +130,17 @@ def regression(
         products[frozenset((one, other))] = total(synthesis, weights)
     a = np.array([[products[frozenset((i, j))].value for j in names] for i in names])
     c = np.array([products[frozenset((i, target))].value for i in names])
-    inverse = np.linalg.pinv(a)
+    doubt = np.array([[products[frozenset((i, j))].half_width for j in names] for i in names])
+    if not _determined(a, doubt / _Z):
+        return dict.fromkeys(names, ModelEstimate(math.nan, math.inf, measured=False))
+    inverse = np.linalg.inv(a)
     b = inverse @ c
     variance = np.zeros(len(names))
     for pair, found in products.items():
-        moved = np.zeros(len(names))
-        for i, name in enumerate(names):
-            if pair == {name, target}:
-                moved[i] += 1
-            for j, other in enumerate(names):
-                if pair == {name, other}:
-                    moved[i] -= b[j]
+        by = dict(zip(names, b, strict=True))
+        moved = [
+            float(pair == {n, target}) - sum(by[o] for o in names if pair == {n, o}) for n in names
+        ]
         variance += (inverse @ moved * found.half_width) ** 2
     sure = all(one.measured for one in products.values())
     widths = np.sqrt(variance)
@@ -145,19 +149,22 @@ def regression(
     }
 
 
+def _determined(a: Floats, deviations: Floats) -> bool:
+    """Whether a matrix of products stays invertible when each is wrong by one deviation."""
+    lengths = np.sqrt(np.maximum(np.diag(a), 0.0))
+    if not (lengths > 0).all() or not np.isfinite(deviations).all():
+        return False
+    scale = np.outer(lengths, lengths)
+    return bool(np.linalg.eigvalsh(a / scale)[0] > np.linalg.norm(deviations / scale))
+
+
 # --- parts --------------------------------------------------------------------------------------
 
 
 def _centred(synthesis: Synthesis, name: str) -> Floats:
-    """The middle of each cell less the mean; 0 where there is none."""
+    """The middle of each cell less the mean; 0 where there is none, and where noise hides it."""
     middles = synthesis.domain[name].midpoints()
     return np.nan_to_num(middles - mean(synthesis, name).value)
-
-
-def _holding(synthesis: Synthesis, names: Clique) -> list[int]:
-    """The measured marginals that hold all of some columns."""
-    wanted = set(names)
-    return [i for i, one in enumerate(synthesis.result.measured) if wanted <= set(one.clique)]
 
 
 def _outer(clique: Clique, weights: Mapping[str, Floats], shape: tuple[int, ...]) -> Floats:
@@ -172,21 +179,26 @@ def _outer(clique: Clique, weights: Mapping[str, Floats], shape: tuple[int, ...]
 
 
 def _from_model(synthesis: Synthesis, weights: Mapping[str, Floats]) -> ModelEstimate:
-    """The model's answer, and how far its misfit on pairs of columns may move it.
+    """The model's answer, and how far noise and misfit on pairs of columns may move it.
 
     Why: the total variation distance t of a pair bounds how far the model is off for every subset
     of its cells, and no other column enters. Over several columns the squares are added, as for
-    misfits that are independent; t is taken at the upper end of what its check allows.
+    misfits that are independent; t is taken at the upper end of what its check allows. Noise in a
+    column's own counts moves the answer by no more than what the other columns' weights leave.
     """
     model, result = synthesis.model, synthesis.result
     value = model.count(weights)
     squared = {name: np.square(w) for name, w in weights.items()}
-    share = model.count(weights) / model.total
-    spread = math.sqrt(max(model.count(squared) / model.total - share**2, 0.0))
+    sizes = {name: model.count({name: w}) / model.total for name, w in squared.items()}
+    spread = max(model.count(squared) / model.total - (value / model.total) ** 2, 0.0)
     order = synthesis.domain.names.index
-    square = 0.0
+    misfit = noise = 0.0
     for pair in combinations(sorted(weights, key=order), 2):
         distance = result.distances.get(pair)
         off = 1.0 if distance is None else max(distance, 0.0) / (2 * model.total)
-        square += (off + result.distance_sigma / (2 * model.total)) ** 2
-    return ModelEstimate(value, model.total * spread * 2 * math.sqrt(square), measured=False)
+        misfit += (off + result.distance_sigma / (2 * model.total)) ** 2
+    for name, weight in weights.items():
+        others = math.prod(size for n, size in sizes.items() if n != name)
+        noise += total(synthesis, {name: weight}).half_width ** 2 * others
+    square = 4 * model.total**2 * spread * misfit + noise
+    return ModelEstimate(value, math.sqrt(square), measured=False)

@@ -1,7 +1,7 @@
 """Intervals of answers from a hypothesis: what is certain about them, from public numbers alone."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from statistics import NormalDist
 from typing import Any
 
@@ -31,14 +31,7 @@ class OnlineAnswer:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON."""
-        return {
-            "value": self.value,
-            "low": self.low,
-            "high": self.high,
-            "confidence": self.confidence,
-            "checked": self.checked,
-            "bought": self.bought,
-        }
+        return asdict(self)
 
 
 def interval_of(

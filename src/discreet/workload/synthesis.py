@@ -22,6 +22,7 @@ from discreet.plan.kinds import Kind, Value
 from discreet.privacy import Guarantee
 from discreet.rationals import whole
 from discreet.workload.domain import Attribute, Domain
+from discreet.workload.estimation import Target, targets
 from discreet.workload.graphical_model import GraphicalModel
 from discreet.workload.marginals import Clique, NoisyMarginal, total_variation
 from discreet.workload.sampling import UniformNumbers, conditioned, sample_rows
@@ -131,17 +132,25 @@ class Synthesis:
 
         NaN where no pair was checked: of one column, or where all tables are too large.
         """
-        mean = float(np.mean(list(self._errors.values()))) if self._errors else math.nan
-        return mean if math.isnan(mean) else min(1.0, max(0.0, mean))
+        return self.mean_error_interval()[0]
+
+    def mean_error_interval(self) -> tuple[float, float, float]:
+        """The mean error of pairs and both ends of its 95 % interval."""
+        if not self._errors:
+            return math.nan, math.nan, math.nan
+        mean = float(np.mean(list(self._errors.values())))
+        width = self.error_half_width / math.sqrt(len(self._errors))
+        return _share(mean), _share(mean - width), _share(mean + width)
 
     def report(self) -> pa.Table:
         """Each marginal: its cells, how well it was measured, and how wrong the model is there.
 
         `error` is the total variation distance to the data as a noisy check found it, between
         `error_low` and `error_high` 95 times in 100, NULL where none was made. `noise` is what
-        noise alone does to the marginal as it was measured; `misfit` how far the model is from it.
+        noise alone does to the marginal as it was measured, once or several times; `misfit` is how
+        far the model is from it.
         """
-        measured = {one.clique: one for one in self.result.measured}
+        measured = targets(self.result.measured)
         cliques = [*measured, *(pair for pair in self._errors if pair not in measured)]
         return pa.table(
             {
@@ -150,7 +159,12 @@ class Synthesis:
                 "measured": [one in measured for one in cliques],
                 "sigma": [measured[o].sigma if o in measured else None for o in cliques],
                 "noise": [self._noise(measured.get(one)) for one in cliques],
-                "misfit": [self._misfit(measured.get(one)) for one in cliques],
+                "misfit": [
+                    total_variation(self.model.marginal(one), measured[one].counts)
+                    if one in measured
+                    else None
+                    for one in cliques
+                ],
                 **self._checked(cliques),
             }
         )
@@ -159,19 +173,16 @@ class Synthesis:
     def _sizes(self) -> Mapping[str, int]:
         return {**self.domain.sizes, **self.model.sizes}
 
-    def _noise(self, one: NoisyMarginal | None) -> float | None:
+    def _noise(self, one: Target | None) -> float | None:
         if one is None:
             return None
-        return math.sqrt(2 / math.pi) * one.sigma * one.steps.size / (2 * self.model.total)
-
-    def _misfit(self, one: NoisyMarginal | None) -> float | None:
-        return None if one is None else total_variation(self.model.marginal(one.clique), one.counts)
+        return math.sqrt(2 / math.pi) * one.sigma * one.counts.size / (2 * self.model.total)
 
     def _checked(self, cliques: Iterable[Clique]) -> dict[str, pa.Array]:
         found = [self._errors.get(one) for one in cliques]
         width = self.error_half_width
         shifted = [
-            [None if e is None else min(1.0, max(0.0, e + shift)) for e in found]
+            [None if e is None else _share(e + shift) for e in found]
             for shift in (0.0, -width, width)
         ]
         names = ("error", "error_low", "error_high")
@@ -253,6 +264,10 @@ def _read(about: Mapping[str, Any], body: bytes) -> Synthesis:
     )
     key = bytes.fromhex(about["key"])
     return Synthesis(domain, result, key, Guarantee.from_dict(about["guarantee"]))
+
+
+def _share(value: float) -> float:
+    return min(1.0, max(0.0, value))
 
 
 def _unreadable() -> InputError:

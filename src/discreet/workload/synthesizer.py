@@ -1,7 +1,7 @@
 """Choose and measure marginals adaptively, and fit a graphical model to them.
 
     one-way marginals -> noisy distances of all pairs -> rounds of (score the best few again,
-    measure the best one, refit)
+    measure the best one, or a column again where its noise costs more; refit)
 
 Every number that data enters has rounded Gaussian noise, so all of it together is exactly Gaussian-
 private. Choosing reads noisy distances alone.
@@ -22,13 +22,13 @@ from numpy.typing import NDArray
 from discreet.errors import InputError, InvariantBroken
 from discreet.privacy import GDP, Neighbours
 from discreet.rationals import positive, whole
-from discreet.workload.candidates import COARSE, Candidate, Resolutions, Scorer, score_noise
+from discreet.workload.candidates import COARSE, Candidate, Resolutions, Scorer, score_noise, shrunk
 from discreet.workload.domain import Domain
 from discreet.workload.estimation import Fit, fit
 from discreet.workload.graphical_model import GraphicalModel
 from discreet.workload.histogram import JointHistogram
 from discreet.workload.junction_tree import BYTES_A_CELL, tree_cells
-from discreet.workload.marginals import Clique, NoisyMarginal, measure_marginal
+from discreet.workload.marginals import Clique, Floats, NoisyMarginal, measure_marginal
 
 ROUNDS = 40
 """Rounds, where there are as many pairs; as many as columns where those are more."""
@@ -183,17 +183,19 @@ def synthesize(
     run = _Run.start(histogram, plan)
     if plan.pairs:
         run.score_all()
-        left = min(plan.rounds, len(run.candidates))
-        while left > 0 and (chosen := run.choose(left)) is not None:
-            left = chosen
+        for done in range(plan.rounds):
+            run.choose(plan.rounds - done)
             if progress is not None:
-                progress(plan.rounds - left, plan.rounds)
+                progress(done + 1, plan.rounds)
     return run.finish()
 
 
 @dataclass
 class _Run:
-    """A synthesis under way. `spent` is the mu^2 of everything that data has entered."""
+    """A synthesis under way.
+
+    `spent` is the mu^2 of everything that data has entered, `ceiling` what it may be at most.
+    """
 
     plan: SynthesisPlan
     histogram: JointHistogram
@@ -202,6 +204,7 @@ class _Run:
     fitted: Fit
     scorer: Scorer
     spent: Fraction
+    ceiling: Fraction
     candidates: list[Candidate] = field(default_factory=list)
     scores: dict[Clique, float] = field(default_factory=dict)
 
@@ -213,38 +216,55 @@ class _Run:
         resolutions = Resolutions.of(plan.domain, measured)
         model = GraphicalModel.uniform(plan.domain.sizes, 1.0, plan.allowed)
         fitted = fit(model, measured, iterations=_FIRST_STEPS, stop=_STOP)
-        return _Run(plan, histogram, resolutions, measured, fitted, Scorer(histogram), spent)
+        terms = (resolutions, measured, fitted, Scorer(histogram), spent)
+        return _Run(plan, histogram, *terms, plan.mu_squared)
 
     def score_all(self) -> None:
         """Score all pairs once."""
         every = self.resolutions.candidates(self.plan.max_cells)
         self.candidates = [one for one in every if self.plan.weight(one.pair) > 0]
-        self._score(self.candidates, self.plan.scores)
+        self._rank(self.candidates, self.plan.scores)
 
-    def choose(self, left: int) -> int | None:
-        """Score the best candidates again, measure the best of all; rounds that are left then.
+    def choose(self, left: int) -> None:
+        """Measure what is worth most, a pair of columns or a column again; `left` counts rounds.
 
-        Where nothing is worth its noise the rounds that are left are put together, two and two.
-        None where no candidate fits into memory.
+        Pairs are compared by noisy distances, and the best are scored again before one is chosen.
+        What a column is worth follows from public numbers.
         """
         budget = (self.plan.mu_squared - self.plan.check - self.spent) / left
         price, again = budget * (1 - _RESCORE), budget * _RESCORE
-        square = self.histogram.squared_l2_sensitivity() / price
-        sigma = math.sqrt(square) / self.histogram.row_weight
+        self.ceiling = self.spent + budget
+        sigma, alone = self._sigma(price), self._sigma(budget)
         best = self._best(sigma)
-        if not best:
-            return None
-        if left > 1 and self._worth(best[0], sigma) <= 0:
-            return (left + 1) // 2
-        self._score(best, again)
-        chosen = max(best, key=lambda one: self._worth(one, sigma))
-        self._measure(chosen, price)
-        return left - 1
+        columns = [Candidate((n,), (n,), (None,), k) for n, k in self.plan.domain.sizes.items()]
+        column = max(columns, key=lambda one: self._gain(one, alone))
+        if not best or self._worth(best[0], sigma) <= self._gain(column, alone):
+            self._measure(column, budget)
+        else:
+            self._rank(best, again)
+            self._measure(max(best, key=lambda one: self._worth(one, sigma)), price)
+
+    def _sigma(self, mu_squared: Fraction) -> float:
+        """The noise of a count that is measured for a mu^2, in rows."""
+        square = self.histogram.squared_l2_sensitivity() / mu_squared
+        return math.sqrt(square) / self.histogram.row_weight
 
     def _worth(self, one: Candidate, sigma: float) -> float:
-        """The expected gain of measuring a candidate: its distance less what noise leaves."""
-        mended = self.scores[one.clique] - _NOISE_LEFT * sigma * one.cells
-        return self.plan.weight(one.pair) * mended
+        """The expected gain of measuring a pair: its distance less what noise leaves."""
+        distance = min(self.scores[one.clique], 2 * self.fitted.model.total)
+        return self.plan.weight(one.pair) * (distance - _NOISE_LEFT * sigma * one.cells)
+
+    def _gain(self, one: Candidate, sigma: float) -> float:
+        """The expected gain of measuring a column again: less noise in every pair that holds it.
+
+        Half of the noise counts: a pair's distance has the other column's noise in it as well.
+        """
+        (name,) = one.clique
+        holding = (m for m in self.measured if name in m.clique)
+        known = sum(one.cells / (m.sigma**2 * m.steps.size) for m in holding)
+        less = 1 / math.sqrt(known) - 1 / math.sqrt(known + 1 / sigma**2)
+        pairs = sum(self.plan.weight((name, n)) for n in self.plan.domain.names if n != name)
+        return max(pairs, self.plan.weight((name,))) * _NOISE_LEFT / 2 * one.cells * less
 
     def _best(self, sigma: float) -> list[Candidate]:
         """The most worthy candidates that the model has room for and that are not measured."""
@@ -265,12 +285,17 @@ class _Run:
         sizes = {n: size for n, size in self.resolutions.sizes.items() if n in names}
         return tree_cells(sizes, cliques) <= self.plan.max_cells
 
-    def _score(self, candidates: Sequence[Candidate], mu_squared: Fraction) -> None:
-        if not candidates:  # no pair matters, or none is small enough
-            return
+    def _rank(self, candidates: Sequence[Candidate], mu_squared: Fraction) -> None:
+        """Score candidates, less what noise explains of the differences between their scores."""
+        if candidates:  # there are none where no pair matters, or none is small enough
+            noisy = self._distances(candidates, mu_squared)
+            scores = shrunk(noisy, self._score_sigma(len(candidates), mu_squared))
+            self.scores |= {c.clique: float(s) for c, s in zip(candidates, scores, strict=True)}
+
+    def _distances(self, candidates: Sequence[Candidate], mu_squared: Fraction) -> Floats:
+        """Noisy distances between model and data."""
         self._spend(mu_squared)
-        noisy = self.scorer.release(candidates, self.fitted.model, mu_squared)
-        self.scores |= {c.clique: float(s) for c, s in zip(candidates, noisy, strict=True)}
+        return self.scorer.release(candidates, self.fitted.model, mu_squared)
 
     def _measure(self, one: Candidate, mu_squared: Fraction) -> None:
         self._spend(mu_squared)
@@ -281,9 +306,9 @@ class _Run:
         )
 
     def _spend(self, mu_squared: Fraction) -> None:
-        """Count what is about to be measured; never more than was planned."""
+        """Count what is about to be measured; never more than this round, or the plan, has."""
         self.spent += mu_squared
-        if self.spent > self.plan.mu_squared:
+        if self.spent > self.ceiling:
             raise InvariantBroken(
                 "synthesis would give away more than was charged",
                 why="its rounds cost more than the plan has, and nothing was released",
@@ -310,20 +335,20 @@ class _Run:
             stop=_LAST_STOP,
             step=self.fitted.step,
         )
-        self.fitted = last
+        self.fitted, self.ceiling = last, self.plan.mu_squared
         pairs = [one for one in self.candidates if one.clique == one.pair]
-        self._score(pairs, self.plan.check)
+        noisy = self._distances(pairs, self.plan.check) if pairs else np.empty(0)
         return SynthesisResult(
             tuple(self.measured),
             last.model,
             last.misfit,
-            {one.pair: self.scores[one.clique] for one in pairs},
-            self._score_sigma(len(pairs)),
+            {one.pair: float(distance) for one, distance in zip(pairs, noisy, strict=True)},
+            self._score_sigma(len(pairs), self.plan.check),
             self.spent,
         )
 
-    def _score_sigma(self, count: int) -> float:
-        noise = score_noise(self.histogram, max(count, 1), self.plan.check)
+    def _score_sigma(self, count: int, mu_squared: Fraction) -> float:
+        noise = score_noise(self.histogram, max(count, 1), mu_squared)
         return math.sqrt(noise.variance) / self.histogram.row_weight
 
 

@@ -1,4 +1,5 @@
 import datetime as dt
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -129,6 +130,20 @@ def test_means_and_coefficients_are_near_those_of_the_data(made):
         inference.mean(made, "city")
 
 
+def test_coefficients_that_noise_hides_have_intervals_without_ends():
+    """A column twice, and a table of 60 rows: least squares would give any number."""
+    twice = Domain((*CELLS, replace(CELLS["age"], name="again")))
+    table = ROWS.append_column("again", ROWS["age"])
+    for rows in (table, table.slice(0, 60)):
+        plan = SynthesisPlan(twice, Fraction(1, 10))
+        result = synthesize(JointHistogram.of(rows, twice), plan)
+        several = Synthesis(twice, result, bytes(32), plan.guarantee)
+        for one in inference.regression(several, "income", ["age", "again"]).values():
+            assert np.isnan(one.value)
+            assert (one.low, one.high) == (-np.inf, np.inf)
+            assert not one.measured
+
+
 def test_sampling_widens_an_interval(made):
     where = {"city": "Haifa"}
     assert inference.count(made, where).low < inference.count(made, where).high
@@ -162,3 +177,34 @@ def test_bins_of_nothing_are_one():
 def test_a_constraint_over_unknown_columns_is_refused():
     with pytest.raises(InputError, match="columns that there are not"):
         structural_zeros(CELLS, [{"town": "Haifa"}])
+
+
+def test_bins_are_found_where_rows_stand_out_in_no_cell_alone():
+    """600 rows over six octaves, and noise of 17 a cell: one bin around 0 would be all wrong."""
+    grid = logarithmic_grid("x", Kind.REAL, nullable=False)
+    rows = JointHistogram.of({"x": np.geomspace(1.0, 64.0, 600)}, Domain((grid,)))
+    measured = measure_marginal(rows, ("x",), Fraction(1, 300))
+    assert rows.marginal(("x",)).max() < 2 * measured.sigma
+    found = private_bins(measured, grid, bins=8)
+    assert found.edges[-1] > 8
+    assert found.size > 1
+
+
+def test_whole_numbers_of_any_size_have_bins():
+    grid = logarithmic_grid("x", Kind.INTEGER, nullable=False)
+    rows = JointHistogram.of({"x": [-(2**61)] * 50 + [2**61] * 50}, Domain((grid,)))
+    found = private_bins(measure_marginal(rows, ("x",), Fraction(1)), grid, bins=8)
+    assert found.edges[0] <= -(2**61) < 2**61 < found.edges[-1]
+    drawn = found.decode(np.array([0, found.size - 1]), np.array([0.0, 0.999]))
+    assert drawn[0].as_py() < -(2**60)
+    assert drawn[1].as_py() > 2**60
+
+
+def test_the_error_of_a_check_that_is_all_noise_is_not_told_as_none():
+    few = JointHistogram.of(ROWS.slice(0, 50), CELLS)
+    plan = SynthesisPlan(CELLS, Fraction(1, 10**4))
+    made = Synthesis(CELLS, synthesize(few, plan), bytes(32), plan.guarantee)
+    value, low, high = made.mean_error_interval()
+    assert made.mean_error() == value
+    assert low == 0
+    assert high > 0.5

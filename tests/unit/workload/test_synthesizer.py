@@ -181,6 +181,25 @@ def test_next_to_nobody_is_synthesised_like_everybody(rows, mu_squared):
 def test_where_no_pair_can_be_measured_columns_are(terms):
     plan = SynthesisPlan(domain(bins=4), Fraction(1), **terms)
     made = synthesize(JointHistogram.of(ROWS, plan.domain), plan)
-    assert [one.clique for one in made.measured] == [(name,) for name in plan.domain.names]
-    assert made.spent == plan.one_way * len(plan.domain)
+    assert {one.clique for one in made.measured} == {(name,) for name in plan.domain.names}
+    assert sum(one.mu_squared for one in made.measured) == made.spent
+    assert made.spent == plan.mu_squared - plan.check  # columns again, for what pairs would cost
     assert not made.distances
+
+
+def test_a_small_table_is_no_worse_than_its_columns_alone():
+    """Of 100 rows noise hides every pair: columns are measured again, not pairs by their noise."""
+    cells = domain(bins=16)
+    rows = JointHistogram.of(people(100), cells)
+    made = synthesize(rows, SynthesisPlan(cells, Fraction(1, 400)))
+    pairs = [one for one in made.measured if len(one.clique) > 1]
+    assert len(pairs) <= len(made.measured) - 2 * len(cells)
+    assert made.spent == Fraction(1, 400)
+
+
+def test_scores_are_moved_to_their_mean_by_as_much_as_noise_explains():
+    scores = np.array([1.0, 5.0, 9.0])
+    assert candidates.shrunk(scores, 0.0).tolist() == scores.tolist()
+    assert candidates.shrunk(scores, 100.0).tolist() == [5.0, 5.0, 5.0]
+    half = candidates.shrunk(scores, float(np.sqrt(scores.var() / 2)))
+    assert half == pytest.approx([3.0, 5.0, 7.0])

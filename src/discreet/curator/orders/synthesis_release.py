@@ -79,8 +79,6 @@ class SynthesisRelease(BaseRelease):
 
     def chart(self) -> "alt.TopLevelMixin":
         """The estimated error of each pair of columns, with its 95 % interval."""
-        from discreet.curator.orders.synthesis_release import draw_errors  # noqa: PLC0415 - an extra
-
         chart: alt.TopLevelMixin = draw_errors(self.synthesis)
         return chart
 
@@ -104,12 +102,10 @@ class SynthesisRelease(BaseRelease):
         return textwrap.fill(" ".join(parts), 100, break_long_words=False)
 
     def _error(self) -> str:
-        found = self.synthesis.mean_error()
-        return (
-            "a distance that was not measured"
-            if isnan(found)
-            else f"a total variation distance of {found:.3f}"
-        )
+        found, low, high = self.synthesis.mean_error_interval()
+        if isnan(found):
+            return "a distance that was not measured"
+        return f"a total variation distance of {found:.3f} ({low:.3f} to {high:.3f})"
 
     def __repr__(self) -> str:
         measured = len(self.synthesis.result.measured)
