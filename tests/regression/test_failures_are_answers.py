@@ -65,16 +65,18 @@ NEIGHBOURS = (clinic(60), with_bob(clinic(60), 3000))
 
 @contextmanager
 def raising_in(place):
-    """Raise in the first call of one function of the package, by file and first line."""
+    """Raise in the first call of one function, by file and first line; gives where it has."""
+    raised = []
 
     def profile(frame, event, _):
         if event == "call" and (frame.f_code.co_filename, frame.f_code.co_firstlineno) == place:
             sys.setprofile(None)
+            raised.append(place)
             raise Injected("42 rows of Bob")
 
     sys.setprofile(profile)
     try:
-        yield
+        yield raised
     finally:
         sys.setprofile(None)
 
@@ -261,19 +263,20 @@ def check_later(kind, few=None):
         with curator_of_days(rows) as curator:
             for n, place in enumerate(places):
                 charge, go_on = opened(curator, kind, n)
-                with raising_in(place):
+                with raising_in(place) as raised:
                     first = seen_later(go_on)
                 again = [seen_later(go_on) for _ in range(2)]
                 entries = [(one.kind, one.by) for one in curator.ledger.entries(after=charge)]
                 ended = curator.ledger.has_ended(charge)
-                found[-1].append((first, again, "failed" in dict(entries), ended))
+                seen = (first, again, "failed" in dict(entries), ended)
+                found[-1].append(seen if raised else None)  # an update is measured on a noisy hit
                 curator.readmit("owner", "visits", reason="the test made it fail")
             assert curator.ledger.verify().ok
 
     for place, left, right in zip(places, *found, strict=True):
-        assert left == right, place
-    failed = [one for one in found[0] if one[0][:1] == ("EngineError",)]
-    assert failed
+        assert left is None or right is None or left == right, place
+    failed = [one for one in found[0] if one and one[0][:1] == ("EngineError",)]
+    assert len(failed) > len(places) / 3
     for first, again, counted, ended in failed:
         assert counted, first
         assert ended, first
