@@ -34,7 +34,7 @@ Ints = NDArray[np.int64]
 
 PEOPLE = 20_000
 EPSILONS = (0.05, 0.1, 0.3, 1.0, 3.0)
-RUNS = 1600
+RUNS = 400
 SEEN = 25
 """Noise scales of people that any histogram shows, however thin they are spread over it."""
 

@@ -245,17 +245,15 @@ class ContributionHistogram:
         """About how many people have which norm, with `doubt` noise scales more in the tail.
 
         Why: people beyond the last bucket seen are as many as the octave after it says, and never
-        fewer than noise could hide. Tails fall, so its second half has no more people than its
-        first: what noise shows there alone does not count. How they go on nobody can see; they are
-        taken to fall off as the tail did before: as a power of the norm, with the exponent of the
-        last octave or, where it is steeper, of the last bucket, and faster further out if it was
-        falling faster already. It ends where not one person is left.
+        fewer than noise could hide. How they go on nobody can see; they are taken to fall off as
+        the tail did before: as a power of the norm, with the exponent of the last octave or, where
+        it is steeper, of the last bucket, and faster further out if it was falling faster already.
+        It ends where not one person is left.
         """
         end = self.end
         edge = float(self.steps[end])
-        hidden, after = _UNSEEN * self.scale, self.people[end + 1 :][:_OCTAVE]
-        falling = 2 * max(float(after[: _OCTAVE // 2].sum()), 0.0) + hidden
-        left = max(hidden, min(float(after.sum()), falling)) + doubt * self.scale
+        left = max(_UNSEEN * self.scale, float(self.people[end + 1 :][:_OCTAVE].sum()))
+        left += doubt * self.scale
         alive = left * self._falling(end, left, (_DOUBT + doubt) * self.scale)
         further = edge * _FINE
         if self.top is not None:
