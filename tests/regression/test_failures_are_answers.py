@@ -1,5 +1,6 @@
 """What fails, and what is asked again after a failure, tells nothing that was not paid for."""
 
+import datetime as dt
 import hashlib
 import sqlite3
 import sys
@@ -16,9 +17,13 @@ from clinic_curator import BUDGET, BY_CITY, COUNT, add_visits
 from discreet.answer.execute.noisy_measurements import pack
 from discreet.answer.measurement_plan import MeasurementPlan
 from discreet.answer.present.release import Release
+from discreet.curator.orders.online_epochs import OnlineReply
 from discreet.curator.orders.order_kinds import KINDS
+from discreet.curator.orders.streams.stream_reading import StreamQuery
 from discreet.curator.pricing import Terms
+from discreet.curator.release_schedule import ReleaseSchedule
 from discreet.errors import DiscreetError, EngineError, LedgerError
+from discreet.workload.online import OnlineSession
 from order_specs import ORDERS, add_dated, costing
 from visits import clinic
 
@@ -60,22 +65,29 @@ NEIGHBOURS = (clinic(60), with_bob(clinic(60), 3000))
 
 @contextmanager
 def raising_in(place):
-    """Raise in the first call of one function of the package, by file and first line."""
+    """Raise in the first call of one function, by file and first line; gives where it has."""
+    raised = []
 
     def profile(frame, event, _):
         if event == "call" and (frame.f_code.co_filename, frame.f_code.co_firstlineno) == place:
             sys.setprofile(None)
+            raised.append(place)
             raise Injected("42 rows of Bob")
 
     sys.setprofile(profile)
     try:
-        yield
+        yield raised
     finally:
         sys.setprofile(None)
 
 
 def functions_after_a_charge(curator, receipt, packages=READING):
     """The functions that run once an order is charged, in the order in which they first do."""
+    return functions_during(lambda: curator._answer_service.collect(receipt), packages)
+
+
+def functions_during(call, packages):
+    """The functions of some packages that run during a call."""
     seen, places = {}, tuple(str(PACKAGE / name) for name in packages)
 
     def profile(frame, event, _):
@@ -85,7 +97,7 @@ def functions_after_a_charge(curator, receipt, packages=READING):
 
     sys.setprofile(profile)
     try:
-        curator._answer_service.collect(receipt)
+        call()
     finally:
         sys.setprofile(None)
     return list(seen)
@@ -201,6 +213,121 @@ def test_an_exception_after_the_charge_of_any_order_looks_the_same_on_neighbours
 
 def test_an_exception_is_raised_in_orders_of_every_kind():
     assert {*ORDERS, "query"} == set(KINDS)
+
+
+# --- an exception at every later step ------------------------------------------------------------
+
+LATER = {"online": ("workload", "curator/orders"), "stream": ("mechanisms", "curator/orders")}
+"""Kinds of orders that read data after their release too, and where they do besides engines."""
+ASKED = [{"city": ["Haifa"]}, {"amount": {"low": 0, "high": 30}}]
+
+
+def curator_of_days(rows):
+    """The clinic, with visits of January that are complete, for whoever watches them."""
+    curator = dp.Curator.in_memory()
+    add_dated(curator, rows, dp.Budget(epsilon=10**6, delta=1e-2))
+    day = pa.array([20_458 + i % 20 for i in range(rows.num_rows)], pa.date32())
+    dated = rows.append_column("day", day)
+    curator.append("days", dated, through=dt.date(2026, 1, 31))
+    return curator
+
+
+def opened(curator, kind, n):
+    """An order that is released, and how it goes on."""
+    spec = costing(kind, Fraction(n + 101, 100))
+    curator.order(kind, spec)
+    charge = curator._local.sequence(curator._local.offer_order(kind, spec, None))
+    if kind == "online":
+        return charge, lambda: curator._local.ask_online(charge, ASKED, 0.95)
+    return charge, lambda: curator._local.stream_release(charge)
+
+
+def seen_later(call):
+    """What an analyst sees of a later step, without its numbers."""
+    try:
+        told = call()
+    except (DiscreetError, Injected) as error:
+        return type(error).__name__, str(error) if isinstance(error, DiscreetError) else ""
+    return told.held if isinstance(told, OnlineReply) else told.table.schema
+
+
+def check_later(kind, few=None):
+    """What an analyst sees of a step that fails is the same on neighbours, and stays so."""
+    with curator_of_days(NEIGHBOURS[0]) as curator:
+        _, go_on = opened(curator, kind, 0)
+        places = functions_during(go_on, ("answer", "engines", "sql", *LATER[kind]))
+    places = places[:: -(-len(places) // few)] if few else places
+    found = []
+    for rows in NEIGHBOURS:
+        found.append([])
+        with curator_of_days(rows) as curator:
+            for n, place in enumerate(places):
+                charge, go_on = opened(curator, kind, n)
+                with raising_in(place) as raised:
+                    first = seen_later(go_on)
+                again = [seen_later(go_on) for _ in range(2)]
+                entries = [(one.kind, one.by) for one in curator.ledger.entries(after=charge)]
+                ended = curator.ledger.has_ended(charge)
+                seen = (first, again, "failed" in dict(entries), ended)
+                found[-1].append(seen if raised else None)  # an update is measured on a noisy hit
+                curator.readmit("owner", "visits", reason="the test made it fail")
+            assert curator.ledger.verify().ok
+
+    for place, left, right in zip(places, *found, strict=True):
+        assert left is None or right is None or left == right, place
+    failed = [one for one in found[0] if one and one[0][:1] == ("EngineError",)]
+    assert len(failed) > len(places) / 3
+    for first, again, counted, ended in failed:
+        assert counted, first
+        assert ended, first
+        assert again == [False if kind == "online" else first] * 2
+    assert "rows of Bob" not in str(found)
+
+
+@pytest.mark.parametrize("kind", LATER)
+def test_an_exception_at_a_later_step_looks_the_same_on_neighbours(kind):
+    check_later(kind, 2 * FEW)
+
+
+@pytest.mark.audit
+@pytest.mark.parametrize("kind", LATER)
+def test_an_exception_at_every_later_step_looks_the_same_on_neighbours(kind):
+    check_later(kind)
+
+
+@pytest.mark.parametrize("kind", LATER)
+def test_later_steps_are_read_at_a_pace_that_is_fixed_before(kind):
+    bounds = []
+    with curator_of_days(NEIGHBOURS[0]) as curator:
+        charge, go_on = opened(curator, kind, 0)
+        curator.keep_time(ReleaseSchedule(steps=lambda seconds: bounds.append(seconds) or ()))
+        seen_later(go_on)
+        assert curator.ledger.steps(charge)
+    assert [one > 0 for one in bounds] == [True]
+
+
+@pytest.mark.parametrize("kind", LATER)
+def test_a_later_step_that_overruns_its_time_fails_and_nothing_of_it_is_stored(kind):
+    with curator_of_days(NEIGHBOURS[0]) as curator:
+        charge, go_on = opened(curator, kind, 0)
+        curator.keep_time(ReleaseSchedule(steps=lambda _: (1e-6,)))
+        assert seen_later(go_on)[0] == "EngineError"
+        assert curator.ledger.steps(charge) == ()
+        assert curator.ledger.has_ended(charge)
+
+
+@pytest.mark.parametrize("kind", LATER)
+def test_five_failures_of_later_steps_are_all_that_an_analyst_gets(kind, monkeypatch):
+    def fail(*_):
+        raise Injected
+
+    monkeypatch.setattr(OnlineSession, "ask", fail)
+    monkeypatch.setattr(StreamQuery, "read", fail)
+    with curator_of_days(NEIGHBOURS[0]) as curator:
+        for n in range(5):
+            assert seen_later(opened(curator, kind, n)[1])[0] == "EngineError"
+        with pytest.raises(dp.errors.AccessError, match="5 questions of owner about visits failed"):
+            opened(curator, kind, 5)
 
 
 @pytest.mark.audit

@@ -6,7 +6,7 @@ offer (public facts) -> charge (durable) -> measure (noisy, stored) -> present -
 import logging
 import math
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
@@ -20,14 +20,15 @@ from discreet.curator.data.table_checks import check_people
 from discreet.curator.ledger.charging import final_failure
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.orders import Order, Receipt, State
+from discreet.curator.ledger.stepping import step_failure
 from discreet.curator.orders.order_kinds import kind_of
 from discreet.curator.orders.planned_orders import PlannedOrder, QuoteContext, UnpricedOrder
-from discreet.curator.people.person_accounts import PersonAccounts
 from discreet.curator.people.populations import Populations
 from discreet.curator.pricing import Offer
 from discreet.curator.release_schedule import AT_ONCE, ReleaseSchedule
 from discreet.errors import (
     DiscreetError,
+    EngineError,
     InputError,
     InvariantBroken,
     LedgerError,
@@ -38,9 +39,11 @@ from discreet.plan.remembered import remember
 from discreet.privacy import Neighbours
 
 if TYPE_CHECKING:
+    from discreet.curator.people.person_accounts import PersonAccounts
     from discreet.engines.engine import Deadline, Engine
 
 P = TypeVar("P", bound=PlannedOrder)
+T = TypeVar("T")
 
 _WAIT = 600.0
 _LOG = logging.getLogger("discreet")
@@ -296,41 +299,76 @@ class AnswerService:
             admitted = self.people.of(receipt.order.dataset)
             # Others' charges that come first are folded in within these steps: a public number.
             seconds *= 1 + admitted.behind(receipt.sequence)
+
+        def measure(until: "Deadline | None") -> bytes:
+            if admitted is None:
+                return planned.measure(engine, until)
+            people = admitted.admission(receipt.sequence, engine, until)
+            return planned.measure_admitted(engine, until, people)
+
+        def unchanged() -> None:  # nobody swapped a file meanwhile
+            self._check_version(receipt, planned)
+
+        measured = self._timed(seconds, pace, measure, unchanged, receipt.sequence)
+        if measured is None:
+            _LOG.error("charge %d failed while data was read; this is final", receipt.sequence)
+            return self._ledger.fail(receipt)
+        return self._ledger.keep(receipt, measured)
+
+    def _timed(
+        self,
+        seconds: float,
+        pace: ReleaseSchedule,
+        read: Callable[["Deadline | None"], T],
+        unchanged: Callable[[], None] = lambda: None,
+        cancellable: int = 0,
+    ) -> T | None:
+        """What `read` makes of data, at a moment that was fixed before; None if it failed.
+
+        Whatever goes wrong once data is read may depend on data: it all ends in one way, and
+        nothing of it is passed on. A server that broke off is ServiceError: nobody saw a draw.
+        """
         began, steps = time.monotonic(), pace.steps(seconds)
-        until, measured, lost = pace.stop(began, steps), None, None
-        self._running[receipt.sequence] = until
+        until, found, lost = pace.stop(began, steps), None, None
+        if cancellable:
+            self._running[cancellable] = until
         try:
-            # Whatever goes wrong once data is read may depend on data: it all ends in one way, and
-            # nothing of it is passed on.
             with suppress(Exception), pace.engine(seconds):
                 try:
-                    measured = self._measure(planned, receipt.sequence, engine, until, admitted)
-                except ServiceError as gone:  # nothing was drawn that anybody saw
+                    found = read(until)
+                except ServiceError as gone:
                     lost = gone
             overran = until is not None and time.monotonic() > until.moment
             if lost is None:
-                self._check_version(receipt, planned)  # nobody swapped a file meanwhile
+                unchanged()
         finally:
             # It can be cancelled as long as nothing is stored, and looks the same all that time.
             pace.hold(began, steps, until)
-            self._running.pop(receipt.sequence, None)
+            self._running.pop(cancellable, None)
         if lost is not None and not overran:
+            lost.__context__ = lost.__cause__ = None  # an engine's error may quote data
             raise lost
-        if measured is None or overran:
-            return self._give_up(receipt)
-        return self._ledger.keep(receipt, measured)
+        return None if overran else found
 
-    @staticmethod
-    def _measure(
-        planned: PlannedOrder,
-        sequence: int,
-        engine: "Engine",
-        until: "Deadline | None",
-        people: PersonAccounts | None,
-    ) -> bytes:
-        if people is None:
-            return planned.measure(engine, until)
-        return planned.measure_admitted(engine, until, people.admission(sequence, engine, until))
+    def read_on(
+        self, receipt: Receipt, planned: PlannedOrder, read: Callable[["Deadline | None"], T]
+    ) -> T:
+        """Read data for a later step of a released charge, as steadily as for its first.
+
+        `read` goes from data to the noise that is stored, or to what is kept in memory. If it fails
+        nothing is read for this charge again, until an owner has looked.
+        """
+        seconds = planned.seconds(self._data_store.bound_work)
+        found = self._timed(seconds, self.pace, read)
+        if found is None:
+            raise self.end_steps(receipt)
+        return found
+
+    def end_steps(self, receipt: Receipt) -> EngineError:
+        """Store that a later step failed; the error to raise, the same for all data."""
+        _LOG.error("a later step of charge %d failed while data was read", receipt.sequence)
+        self._ledger.fail_step(receipt.sequence, by=receipt.order.analyst)
+        return step_failure()
 
     def cancel(self, receipt: Receipt, *, by: str, for_all: bool = True) -> None:
         """Give up a charge whose measurements are not stored, for ever; the charge stays.
@@ -362,10 +400,6 @@ class AnswerService:
     def bound_seconds(self, receipt: Receipt) -> float:
         """Upper bound on the time to compute a charge, from public bounds."""
         return self._planned(receipt).seconds(self._data_store.bound_work)
-
-    def _give_up(self, receipt: Receipt) -> Receipt:
-        _LOG.error("charge %d failed while data was read; this is final", receipt.sequence)
-        return self._ledger.fail(receipt)
 
     def _present(self, receipt: Receipt) -> BaseRelease:
         """The answer that stored measurements make, always the same; reads no data."""

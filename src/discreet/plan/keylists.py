@@ -32,8 +32,11 @@ def listed(values: Iterable[Value], *, nullable: bool) -> tuple[Value, ...] | No
 
 
 def counting(bounds: Range, *, nullable: bool) -> tuple[Value, ...] | None:
-    """The whole numbers of a bounded range."""
-    return listed(range(int(bounds.low), int(bounds.high) + 1), nullable=nullable)
+    """The whole numbers of a bounded range; None, at once, where there are too many."""
+    low, high = int(bounds.low), int(bounds.high)
+    if high - low >= MOST:
+        return None
+    return (*range(low, high + 1), *([None] if nullable else []))
 
 
 @lru_cache(maxsize=256)

@@ -23,7 +23,7 @@ from discreet.plan.expressions import (
     Unit,
 )
 from discreet.plan.functions import RULES
-from discreet.plan.keylists import MOST, listed
+from discreet.plan.keylists import MOST, counting, listed
 from discreet.plan.kinds import Kind, Range, Type
 from discreet.plan.typing import DEEPEST, infer, settled
 from reference.interpreter import BY_THEMSELVES, FUNCTIONS, truncate
@@ -469,3 +469,12 @@ def test_every_unit_is_typed_as_it_is_meant(unit):
     low, high = dt.date(2023, 2, 27), dt.date(2024, 3, 2)
     every = {truncate(low + dt.timedelta(n), unit) for n in range((high - low).days + 1)}
     assert list(beginnings(low, high, unit)) == sorted(every)
+
+
+@pytest.mark.parametrize("nullable", [False, True])
+def test_whole_numbers_are_listed_where_they_are_few_enough(nullable):
+    end = [None] * nullable
+    assert counting(Range(-1, 2), nullable=nullable) == (-1, 0, 1, 2, *end)
+    assert counting(Range(1, MOST), nullable=nullable) == (*range(1, MOST + 1), *end)
+    assert counting(Range(0, MOST), nullable=nullable) is None
+    assert counting(Range(-(2.0**63), 2.0**63), nullable=nullable) is None

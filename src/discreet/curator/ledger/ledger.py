@@ -327,6 +327,11 @@ class Ledger(ReadableLedger):
             lambda page: stepping.step(page, charge, number, stored, by, turn)
         )
 
+    def fail_step(self, charge: int, *, by: str) -> None:
+        """End the steps of a charge: the next one failed. LedgerError as for `step`."""
+        turn = self._turn()
+        self._committer.submit_alone(lambda page: stepping.fail(page, charge, by, turn))
+
     def wait(self, order: Order, *, timeout: float) -> Receipt:
         """Ask until the answer is there or its computation is this caller's turn."""
         end, pause = time.monotonic() + timeout, 0.005
@@ -362,7 +367,8 @@ class Ledger(ReadableLedger):
     def release(self, sequence: int) -> bytes | None:
         """The stored answer of a charge; None before there is one, or where it failed."""
         sql = """SELECT r.bytes, a.body FROM charges c JOIN entries a ON a.sequence = c.released
-        LEFT JOIN releases r ON r.charge = c.sequence WHERE c.sequence = ? AND c.failed = 0"""
+        LEFT JOIN releases r ON r.charge = c.sequence
+        WHERE c.sequence = ? AND (c.failed = 0 OR r.charge IS NOT NULL)"""
 
         rows = self._store.snapshot(lambda execute: execute(sql, (sequence,)))
         if not rows:

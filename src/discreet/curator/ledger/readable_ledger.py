@@ -207,6 +207,10 @@ class ReadableLedger:
         """The stored steps of a charge, in order, those that follow number `after`."""
         return self._read(lambda page: stepping.read_steps(page, charge, after=after))
 
+    def has_ended(self, charge: int) -> bool:
+        """Whether a later step of a charge failed, and no owner has looked since."""
+        return self._read(lambda page: stepping.has_ended(page, charge))
+
     def _read(self, work: Callable[[Transaction], T]) -> T:
         return self._store.snapshot(lambda execute: work(Transaction(execute)))
 

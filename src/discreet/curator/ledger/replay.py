@@ -44,7 +44,7 @@ class Replay:
         self.released = 0
         self.notes: set[tuple[int, str, str]] = set()
         self._tree = AccountTree()
-        self.done: set[int] = set()
+        self.done: dict[int, tuple[str, str]] = {}
         self.steps: dict[int, int] = {}
         self.stepped: set[tuple[int, int, int, str]] = set()
 
@@ -93,14 +93,13 @@ class Replay:
             case "measured":
                 self._measure(facts["charge"])
             case "released":
-                del self.open[facts["charge"]]
+                self.done[facts["charge"]] = self.open.pop(facts["charge"])
                 self.measured.discard(facts["charge"])
-                self.done.add(facts["charge"])
                 self.released += 1
             case "stepped":
                 self._step(entry)
             case "failed":
-                self._fail(facts["charge"], cancelled=facts.get("cancelled") is True)
+                self._fail(facts)
             case "readmitted":
                 self._readmit((facts["analyst"], facts["dataset"]), facts["failures"])
 
@@ -152,12 +151,23 @@ class Replay:
         self.steps[charge] = number
         self.stepped.add((charge, number, entry.sequence, entry.facts["digest"]))
 
-    def _fail(self, charge: int, *, cancelled: bool) -> None:
-        """A charge that was measured has an answer, sooner or later; a cancelled one counts not."""
-        if charge in self.measured:
-            raise ValueError(charge)
-        asker = self.open.pop(charge)
-        if cancelled:
+    def _fail(self, facts: Mapping[str, Any]) -> None:
+        """A charge that was measured has an answer, sooner or later; a cancelled one counts not.
+
+        The next step of a released charge may fail; again only if its analyst was readmitted.
+        """
+        charge = facts["charge"]
+        if "step" in facts:
+            asker = self.done[charge]
+            counted = charge in self.failures.get(asker, ())
+            if counted or facts["step"] != self.steps.get(charge, 0) + 1:
+                raise ValueError(charge)
+            self.forgiven.discard(charge)
+        else:
+            asker = self.open.pop(charge)
+            if charge in self.measured:
+                raise ValueError(charge)
+        if facts.get("cancelled") is True:
             self.forgiven.add(charge)
         else:
             self.failures.setdefault(asker, set()).add(charge)

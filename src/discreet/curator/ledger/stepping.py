@@ -9,14 +9,17 @@ from discreet.curator.ledger.charging import Turn, is_gone
 from discreet.curator.ledger.entries import Entry
 from discreet.curator.ledger.store import damaged
 from discreet.curator.ledger.transaction import Transaction
-from discreet.errors import LedgerError
+from discreet.errors import EngineError, LedgerError
 
 
 def hold(transaction: Transaction, charge: int, turn: Turn) -> bool:
-    """Take, or keep, the turn to go on with a charge; False while another worker has it."""
-    worker, claimed = _claim(transaction, charge)
+    """Take, or keep, the turn to go on with a charge.
+
+    False while another worker has it, and where a step failed, until an owner has looked.
+    """
+    worker, claimed, failed = _claim(transaction, charge)
     stands = turn.lapsed < claimed <= turn.ahead and not is_gone(worker)
-    if worker != turn.worker and stands:
+    if failed or (worker != turn.worker and stands):
         return False
     sql = "UPDATE charges SET worker = ?, claimed = ? WHERE sequence = ?"
     transaction.update(sql, (turn.worker, turn.now, charge))
@@ -33,18 +36,56 @@ def step(
     transaction: Transaction, charge: int, number: int, stored: bytes, by: str, turn: Turn
 ) -> None:
     """Store one step, the next one, of a charge whose turn this worker has."""
-    worker, _ = _claim(transaction, charge)
-    known = len(read_steps(transaction, charge))
-    if worker != turn.worker or number != known + 1:
-        raise LedgerError(
-            f"another worker goes on with charge {charge}",
-            why="one at a time does, so that nothing is told that is not stored",
-            fix="ask again: what was stored is gone on with",
-        )
+    known = _going_on(transaction, charge, turn)
+    if number != known + 1:
+        raise _not_ours(charge)
     facts = {"charge": charge, "number": number, "digest": digest(stored), "size": len(stored)}
     entry = transaction.append("stepped", by, facts)
     values = (charge, number, entry.sequence, stored)
     transaction.insert("steps (charge, number, entry, bytes)", values)
+
+
+def fail(transaction: Transaction, charge: int, by: str, turn: Turn) -> None:
+    """End the steps of a charge whose turn this worker has; counted as a failure of its analyst.
+
+    Why: whether a step fails may depend on data. What was told stays; nothing is read for the
+    charge again before an owner has looked and readmitted its analyst.
+    """
+    number = _going_on(transaction, charge, turn) + 1
+    transaction.append("failed", by, {"charge": charge, "step": number})
+    transaction.update("UPDATE charges SET failed = 1 WHERE sequence = ?", (charge,))
+
+
+def step_failure() -> EngineError:
+    """The error for a charge whose next step failed, in words that are the same for all data."""
+    return EngineError(
+        "the next step of this order could not be computed",
+        why="the engine ran out of time, memory or disk, or came upon something unforeseen; what "
+        "was told stays, and nothing new is measured for it",
+        fix="ask an owner to look into it and run `discreet ledger readmit`, or place another "
+        "order, which is charged anew",
+    )
+
+
+def has_ended(transaction: Transaction, charge: int) -> bool:
+    """Whether a step of a charge failed, and no owner has looked since."""
+    return _claim(transaction, charge)[2]
+
+
+def _going_on(transaction: Transaction, charge: int, turn: Turn) -> int:
+    """How many steps there are of a charge whose turn this worker has."""
+    worker, _, failed = _claim(transaction, charge)
+    if worker != turn.worker or failed:
+        raise _not_ours(charge)
+    return len(read_steps(transaction, charge))
+
+
+def _not_ours(charge: int) -> LedgerError:
+    return LedgerError(
+        f"another worker goes on with charge {charge}",
+        why="one at a time does, so that nothing is told that is not stored",
+        fix="ask again: what was stored is gone on with",
+    )
 
 
 def read_steps(transaction: Transaction, charge: int, *, after: int = 0) -> tuple[bytes, ...]:
@@ -63,13 +104,14 @@ def read_steps(transaction: Transaction, charge: int, *, after: int = 0) -> tupl
 
 def is_held(transaction: Transaction, charge: int, turn: Turn) -> bool:
     """Whether this worker has the turn, with most of its time left; reads only."""
-    worker, claimed = _claim(transaction, charge)
+    worker, claimed, failed = _claim(transaction, charge)
     half = (turn.now - turn.lapsed) // 2
-    return worker == turn.worker and turn.now - half < claimed <= turn.ahead
+    return not failed and worker == turn.worker and turn.now - half < claimed <= turn.ahead
 
 
-def _claim(transaction: Transaction, charge: int) -> tuple[str, int]:
-    sql = "SELECT worker, claimed FROM charges WHERE sequence = ? AND released IS NOT NULL"
+def _claim(transaction: Transaction, charge: int) -> tuple[str, int, bool]:
+    """Who has the turn, since when, and whether a failure that nobody has looked at ended it."""
+    sql = "SELECT worker, claimed, failed FROM charges WHERE sequence = ? AND released IS NOT NULL"
     rows = transaction.read(sql, (charge,))
     if not rows:
         raise LedgerError(
@@ -77,4 +119,4 @@ def _claim(transaction: Transaction, charge: int) -> tuple[str, int]:
             why="steps follow the release that a charge paid for",
             fix="pass the number of a charge whose release is there",
         )
-    return str(rows[0][0]), int(rows[0][1])
+    return str(rows[0][0]), int(rows[0][1]), rows[0][2] == 1

@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any, Final
 
+from discreet.curator.answer_service import AnswerService
 from discreet.curator.fork_safety import FORKS
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.orders import Receipt, State
 from discreet.curator.orders.online_orders import OnlineOrder, OnlineRelease
-from discreet.curator.orders.planned_orders import PlannedOrder
-from discreet.engines.engine import Engine
-from discreet.errors import DiscreetError, EngineError, InputError
+from discreet.engines.engine import Deadline
+from discreet.errors import InputError, LedgerError
 from discreet.workload.counting_query import CountingQuery
 from discreet.workload.hypothesis import pack, unpack
 from discreet.workload.intervals import OnlineAnswer, interval_of
@@ -41,8 +41,8 @@ MOST: Final = 0.999999
 class OnlineReply:
     """Answers, and what is left of the epoch.
 
-    `held` is False where another worker goes on with the epoch: then answers come from what is
-    stored, and nobody compared them with the data.
+    `held` is False where another worker goes on with the epoch, or where its data could not be
+    read: then answers come from what is stored, and nobody compared them with the data.
     """
 
     answers: tuple[OnlineAnswer, ...]
@@ -109,13 +109,12 @@ class OnlineEpochs:
     Edge cases:
         While another worker has the turn answers come from the stored hypothesis. A worker that is
         gone, or was silent for the ledger's patience, loses its turn to the next that is asked.
+        If anything fails that reads data, answers come from the stored hypothesis from then on.
     """
 
-    def __init__(
-        self, ledger: Ledger, reopen: Callable[[Receipt], tuple[PlannedOrder, Engine]]
-    ) -> None:
+    def __init__(self, ledger: Ledger, service: AnswerService) -> None:
         self._ledger = ledger
-        self._reopen = reopen
+        self._service = service
         self.renew()
         FORKS.renew_in_child(self)
 
@@ -145,8 +144,9 @@ class OnlineEpochs:
     def _known(self, charge: int, epoch: _Epoch) -> OnlineState:
         """The stored steps: those read before, and the newer ones."""
         if epoch.known is None:
-            found, stored = self._ledger.find(charge), self._ledger.release(charge)
-            if stored is None or found is None or found.order.kind != "online":
+            self._receipt(charge)
+            stored = self._ledger.release(charge)
+            if stored is None:
                 raise _unknown(charge)
             epoch.known, epoch.steps = OnlineState.from_bytes(stored), 0
         new = self._ledger.steps(charge, after=epoch.steps)
@@ -161,41 +161,46 @@ class OnlineEpochs:
         epoch = self._epoch(charge)
         with epoch.lock:
             queries = _read(wheres, self._known(charge, epoch), confidence)
-            found = self._ledger.find(charge)
-            ended = found is not None and self._ledger.retired(found.order.dataset)
-            held = not ended and self._ledger.hold(charge)
+            receipt = self._receipt(charge)
+            held = not self._ledger.retired(receipt.order.dataset) and self._ledger.hold(charge)
             state = self._known(charge, epoch)
             if not held:
                 epoch.session = None
                 told = [interval_of(one, state.hypothesis, confidence) for one in queries]
                 return OnlineReply(tuple(told), state.updates_left, state.runs_left, held=False)
-            session = self._session(charge, epoch, state)
+            session = self._session(receipt, epoch, state)
             try:
                 answers = tuple(session.ask(one, confidence=confidence) for one in queries)
-            except BaseException:
+            except BaseException as wrong:
                 epoch.session = None  # its run may have been asked what nobody was told
-                raise
+                if isinstance(wrong, LedgerError) or not isinstance(wrong, Exception):
+                    raise
+                answers = None
+            if answers is None:
+                raise self._service.end_steps(receipt)
             left = session.state
             return OnlineReply(answers, left.updates_left, left.runs_left, held=True)
 
-    def _session(self, charge: int, epoch: _Epoch, state: OnlineState) -> OnlineSession:
+    def _receipt(self, charge: int) -> Receipt:
+        found = self._ledger.find(charge)
+        if found is None or found.order.kind != "online":
+            raise _unknown(charge)
+        return Receipt(charge, found.order, State.RELEASED)
+
+    def _session(self, receipt: Receipt, epoch: _Epoch, state: OnlineState) -> OnlineSession:
         """The session of this process, or one that goes on from what is stored."""
         known, journal = epoch.session, epoch.journal
         if known is not None and journal is not None and journal.steps == epoch.steps:
             return known
-        found = self._ledger.find(charge)
-        if found is None:
-            raise _unknown(charge)
-        planned, engine = self._reopen(Receipt(charge, found.order, State.RELEASED))
-        if not isinstance(planned, OnlineOrder):
-            raise _unknown(charge)
-        try:
-            histogram = planned.read_rows(engine)
-        except DiscreetError as wrong:
-            wrong.__context__ = wrong.__cause__ = None
-            raise _unreadable() from None
-        journal = LedgerJournal(self._ledger, charge, epoch.steps, found.order.analyst)
-        epoch.session = OnlineSession(state, histogram, journal, hypothesis=state.hypothesis)
+        planned, engine = self._service.reopen(receipt)
+        journal = LedgerJournal(self._ledger, receipt.sequence, epoch.steps, receipt.order.analyst)
+
+        def begin(until: Deadline | None) -> OnlineSession:
+            assert isinstance(planned, OnlineOrder)  # noqa: S101 - narrowing: of this kind
+            histogram = planned.read_rows(engine, until)
+            return OnlineSession(state, histogram, journal, hypothesis=state.hypothesis)
+
+        epoch.session = self._service.read_on(receipt, planned, begin)
         epoch.journal = journal
         return epoch.session
 
@@ -247,14 +252,6 @@ def _unknown(charge: int) -> InputError:
         f"charge {charge} is no epoch of online queries",
         why="there is none of this number, or it is an order of another kind",
         fix="open one with curator.online(...)",
-    )
-
-
-def _unreadable() -> EngineError:
-    return EngineError(
-        "the data of an epoch could not be read",
-        why="the engine ran out of time, memory or disk, or came upon something unforeseen",
-        fix="ask again, or tell whoever runs the curator; nothing was told and nothing is lost",
     )
 
 

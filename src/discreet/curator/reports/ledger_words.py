@@ -152,6 +152,8 @@ def _whose(facts: Facts) -> str:
 
 
 def _failed(facts: Facts) -> str:
+    if "step" in facts:
+        return f"Step {facts['step']} of entry {facts['charge']} failed; its charge stands."
     why = "was cancelled" if facts.get("cancelled") else "failed"
     return f"Entry {facts['charge']} {why} and has no answer; its charge stands."
 

@@ -67,3 +67,57 @@ def test_a_removed_step_is_found(visits, charge):
 
     visits._store.transact(remove)
     assert "steps" in str(visits.verify().problem)
+
+
+def test_a_step_that_failed_ends_a_charge_until_its_analyst_is_readmitted(visits, charge):
+    assert visits.hold(charge)
+    visits.step(charge, 1, b"told", by="alice")
+    assert not visits.has_ended(charge)
+    for forgiven in range(2):
+        visits.fail_step(charge, by="alice")
+        assert visits.has_ended(charge)
+        assert not visits.hold(charge)
+        for go_on in (
+            lambda: visits.step(charge, 2, b"", by="alice"),
+            lambda: visits.fail_step(charge, by="alice"),
+        ):
+            with pytest.raises(LedgerError, match="another worker"):
+                go_on()
+        assert (visits.steps(charge), visits.release(charge)) == ((b"told",), b"begun")
+        assert visits.verify().ok, forgiven
+        analyst = visits.find(charge).order.analyst
+        assert visits.readmit(analyst, "visits", by="owner", reason="a full disk") == 1
+        assert visits.hold(charge)
+        assert visits.verify().ok
+    visits.step(charge, 2, b"more", by="alice")
+    assert visits.verify().ok
+    failed = [one.facts for one in visits.entries() if one.kind == "failed"]
+    assert failed == [{"charge": charge, "step": 2}] * 2
+
+
+def test_a_worker_without_the_turn_ends_nothing(visits, charge):
+    visits.hold(charge)
+    with pytest.raises(LedgerError, match="another worker"):
+        Ledger(visits._store, visits._witness).fail_step(charge, by="bob")
+    assert visits.hold(charge)
+
+
+@pytest.mark.parametrize("step", [1, 3])
+def test_a_failure_of_a_step_that_is_not_the_next_is_found(visits, charge, step):
+    visits.hold(charge)
+    visits.step(charge, 1, b"told", by="alice")
+
+    def forge(page):
+        page.append("failed", "alice", {"charge": charge, "step": step})
+        page.update("UPDATE charges SET failed = 1 WHERE sequence = ?", (charge,))
+
+    visits._committer.submit_alone(forge)
+    assert not visits.verify().ok
+
+
+def test_a_failure_that_is_told_twice_is_found(visits, charge):
+    visits.hold(charge)
+    visits.fail_step(charge, by="alice")
+    again = {"charge": charge, "step": 1}
+    visits._committer.submit_alone(lambda page: page.append("failed", "alice", again))
+    assert not visits.verify().ok

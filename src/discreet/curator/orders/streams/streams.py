@@ -9,7 +9,7 @@ ledger says which. So it does not matter who answers it, or when, and a crash lo
 import datetime as dt
 import json
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import takewhile
@@ -18,13 +18,15 @@ from typing import Any
 from numpy.typing import NDArray
 
 from discreet.answer.present.release import Release
+from discreet.curator.answer_service import AnswerService
 from discreet.curator.data.data_store import DataStore
 from discreet.curator.fork_safety import FORKS
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.orders import Receipt, State
-from discreet.curator.orders.planned_orders import PlannedOrder
+from discreet.curator.ledger.stepping import step_failure
 from discreet.curator.orders.streams.stream_orders import StreamOrder
-from discreet.errors import DiscreetError, EngineError, InputError
+from discreet.engines.engine import Deadline
+from discreet.errors import DiscreetError, InputError
 from discreet.mechanisms.vector_stream import VectorStream
 
 
@@ -50,21 +52,14 @@ class Streams:
         The noise of a period is drawn once: it is told only after the ledger has it as a step of
         the charge. Whatever is told is a function of what is stored there.
     Edge cases:
-        While another worker answers, what is stored is told. One that fails stores nothing, and the
-        next to ask begins the period again.
+        While another worker answers, what is stored is told. If data cannot be read no period is
+        answered until an owner has looked; a crash stores nothing, and the next to ask goes on.
     """
 
-    def __init__(
-        self,
-        ledger: Ledger,
-        data_store: DataStore,
-        planned: Callable[[Receipt], PlannedOrder],
-        check_data: Callable[[Sequence[str]], None],
-    ) -> None:
+    def __init__(self, ledger: Ledger, data_store: DataStore, service: AnswerService) -> None:
         self._ledger = ledger
         self._data_store = data_store
-        self._planned = planned
-        self._check_data = check_data
+        self._service = service
         self.renew()
         FORKS.renew_in_child(self)
 
@@ -76,7 +71,7 @@ class Streams:
 
     def release(self, charge: int) -> Release:
         """The answer so far, after the periods that are complete by now."""
-        planned, by = self._find(charge)
+        receipt, planned = self._find(charge)
         tables = self._data_store.tables.tables
         dataset = tables[planned.reading.table.name].dataset or ""
         if self._ledger.retired(dataset):
@@ -85,11 +80,14 @@ class Streams:
             due = self._due(planned)
             if not due:
                 self._ledger.let_go(charge)  # whoever asked it has the turn still
-            elif len(self._ledger.steps(charge)) < len(due) and self._ledger.hold(charge):
-                try:
-                    self._advance(charge, planned, due, by)
-                finally:
-                    self._ledger.let_go(charge)
+            elif len(self._ledger.steps(charge)) < len(due):
+                if self._ledger.has_ended(charge):
+                    raise step_failure()
+                if self._ledger.hold(charge):
+                    try:
+                        self._advance(receipt, planned, due)
+                    finally:
+                        self._ledger.let_go(charge)
         return self._told(charge, planned)
 
     def go_on(self, dataset: str) -> None:
@@ -108,10 +106,10 @@ class Streams:
 
     def told(self, charge: int) -> Release:
         """The release of the stored periods; no data is read."""
-        return self._told(charge, self._find(charge)[0])
+        return self._told(charge, self._find(charge)[1])
 
-    def _find(self, charge: int) -> tuple[StreamOrder, str]:
-        """The plan of a standing question, and who asked it."""
+    def _find(self, charge: int) -> tuple[Receipt, StreamOrder]:
+        """A standing question and its plan."""
         found = self._ledger.find(charge)
         if found is None or found.order.kind != "stream" or found.answered is None:
             raise InputError(
@@ -119,9 +117,10 @@ class Streams:
                 why="there is none of this number, or it is an order of another kind",
                 fix="ask one with curator.watch(...)",
             )
-        planned = self._planned(Receipt(charge, found.order, State.RELEASED))
+        receipt = Receipt(charge, found.order, State.RELEASED)
+        planned = self._service.reread(receipt)
         assert isinstance(planned, StreamOrder)  # noqa: S101 - narrowing: of this kind
-        return planned, found.order.analyst
+        return receipt, planned
 
     def _told(self, charge: int, planned: StreamOrder) -> Release:
         steps = self._ledger.steps(charge)
@@ -143,19 +142,27 @@ class Streams:
                 versions += [entry.facts["version"]] * (complete - len(versions))
         return versions
 
-    def _advance(self, charge: int, planned: StreamOrder, due: list[int], by: str) -> None:
+    def _advance(self, receipt: Receipt, planned: StreamOrder, due: list[int]) -> None:
         """Answer the periods that are due, one step each; this worker has the turn."""
-        increments, done = self._read(planned, due), len(self._ledger.steps(charge))
-        stream = VectorStream(planned.counter, increments[:done])
-        for step in range(done, len(due)):
-            noisy = stream.release(increments[step])
-            told = {"version": due[step], "measured": noisy.tolist()}
-            self._ledger.step(charge, step + 1, json.dumps(told).encode(), by=by)
+        charge, done = receipt.sequence, len(self._ledger.steps(receipt.sequence))
+        self._service.check_data(sorted(planned.tables))
 
-    def _read(self, planned: StreamOrder, due: list[int]) -> NDArray[Any]:
+        def measure(until: Deadline | None) -> list[NDArray[Any]]:
+            increments = self._read(planned, due, until)
+            stream = VectorStream(planned.counter, increments[:done])
+            return [stream.release(one) for one in increments[done:]]
+
+        noisy = self._service.read_on(receipt, planned, measure)
+        for step, numbers in enumerate(noisy, done):
+            told = {"version": due[step], "measured": numbers.tolist()}
+            stored = json.dumps(told).encode()
+            self._ledger.step(charge, step + 1, stored, by=receipt.order.analyst)
+
+    def _read(
+        self, planned: StreamOrder, due: list[int], until: Deadline | None = None
+    ) -> NDArray[Any]:
         """Exact increments of each complete period and group: private."""
         table = planned.reading.table
-        self._check_data(sorted(planned.tables))
         parts = self._data_store.tables.tables[table.name].files
         arrived = {
             part.version: 1 + next(t for t, version in enumerate(due) if version >= part.version)
@@ -163,14 +170,6 @@ class Streams:
             if part.version <= due[-1]
         }
         calendar = planned.calendar[: len(due)]
-        try:
-            engine = self._data_store.open_parts(table)
-            with engine.snapshot() as session:
-                return planned.reading.read(session, engine.dialect, calendar, arrived)
-        except DiscreetError as wrong:
-            wrong.__context__ = wrong.__cause__ = None
-        raise EngineError(
-            "the data of a standing question could not be read",
-            why="the engine ran out of time, memory or disk, or came upon something unforeseen",
-            fix="ask again, or tell whoever runs the curator; nothing was told and nothing is lost",
-        )
+        engine = self._data_store.open_parts(table)
+        with engine.snapshot(until) as session:
+            return planned.reading.read(session, engine.dialect, calendar, arrived)

@@ -404,21 +404,25 @@ def test_a_worker_that_another_one_overtook_tells_what_is_stored(tmp_path):
         assert same.release() == told
 
 
-def test_data_that_cannot_be_read_tells_nothing_and_is_tried_again(monkeypatch):
+def test_data_that_cannot_be_read_tells_nothing_until_an_owner_has_looked(monkeypatch):
     from discreet.curator.orders.streams.stream_reading import StreamQuery
 
     def fail(*_):
-        raise EngineError("what the engine says may quote data", why="of that", fix="none")
+        raise ValueError("what the engine says may quote data")
 
     with clinic([(1, 1, "Haifa")]) as curator:
         watched = curator.watch(COUNT, **TERMS)
         with monkeypatch.context() as patch:
             patch.setattr(StreamQuery, "read", fail)
             curator.append("visits", visits([(2, 1, "Oslo")]), through=day(1))
-            with pytest.raises(EngineError) as told:
+        for _ in range(2):
+            with pytest.raises(EngineError, match="next step") as told:
                 watched.release()
         assert "quote" not in str(told.value)
+        assert curator.window(None).release(watched.charge).table.num_rows == 0
+        assert curator.readmit("owner", "visits", reason="it was a full disk") == 1
         assert watched.release().table.num_rows == 3
+        assert curator.ledger.verify().ok
 
 
 @pytest.mark.parametrize(
