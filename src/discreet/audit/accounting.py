@@ -1,13 +1,21 @@
 """Guarantees of the accountant, each beside output laws that are small enough to write down.
 
 Mechanisms are audited against the accountant's curves, so a curve that is too low shows there if a
-mechanism has it. Composition, sampling and shuffling have no mechanism of their own: here they are
-held against products, mixtures and shuffles of small laws, enumerated outcome by outcome.
+mechanism has it. Composition, sampling, shuffling, groups and filters have no mechanism of their
+own: here they are held against products, mixtures and shuffles of small laws, enumerated outcome by
+outcome. The same laws are held against every other way to state a guarantee: its rho, and its price
+in each measure that a budget may have.
 """
 
+import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import replace
 from fractions import Fraction
+from functools import partial
+from importlib import import_module
+from importlib.util import find_spec
 from itertools import product
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias
@@ -15,41 +23,61 @@ from typing import Any, Final, TypeAlias
 from discreet.audit.curator_questions import not_drawn
 from discreet.audit.enumerate import enumerate_loss
 from discreet.audit.report import Audit
-from discreet.mechanisms import gaussian_tail, rounded_tail
+from discreet.errors import BudgetError, InputError
+from discreet.mechanisms import gaussian_tail, laplace_tail, rounded_tail
 from discreet.mechanisms.comparison_laws import at_least, ends
 from discreet.mechanisms.mechanism import Claim, Pair
 from discreet.privacy import (
+    EPSILON,
     GDP,
+    MU_SQUARED,
+    RHO,
     ZCDP,
+    Approximate,
     BoundedRange,
+    Charge,
+    Composed,
     DiscreteGaussianNoise,
+    DiscreteLaplaceNoise,
+    Filter,
     Guarantee,
+    Measure,
     Pure,
     RandomizedResponseNoise,
     Shuffled,
     ShuffledRandomizedResponse,
     Subsampled,
+    advanced_epsilon,
+    basic_epsilon,
     compose,
+    optimal_epsilon,
+    renyi,
 )
+from discreet.privacy.budgets.charges import Chargeable
 from discreet.privacy.numerics.rounding import Interval, total
 
 Chances: TypeAlias = Mapping[Any, Interval]
 Laws: TypeAlias = tuple[Chances, Chances]
 """The laws of an output on two neighbours."""
 
-_ONE, _RATE, _VARIANCE = Fraction(1), Fraction(1, 4), Fraction(4)
+_ONE, _RATE, _VARIANCE, _SLIP = Fraction(1), Fraction(1, 4), Fraction(4), Fraction(1, 100)
 _FAR: Final = 40
+_GROUP: Final = 3
+_MANY: Final = 100
+_RUNS: Final = 8
+_MOST: Final = 9
+_MEASURES: Final = (EPSILON, RHO, MU_SQUARED, renyi(2))
 
 
-def _noise(tail: Callable[[int], Interval]) -> Laws:
-    """Whole numbers with noise, 0 and 1 apart; what is far out is one outcome on each side."""
+def _noise(tail: Callable[[int], Interval], apart: int = 1) -> Laws:
+    """Whole numbers with noise, so far apart; what is far out is one outcome on each side."""
 
     def law(centre: int) -> Chances:
         above = {k: at_least(tail, k - centre) for k in range(1 - _FAR, _FAR + 1)}
         inside = {k: above[k] - above[k + 1] for k in range(1 - _FAR, _FAR)}
         return {-_FAR: 1 - above[1 - _FAR], **inside, _FAR: above[_FAR]}
 
-    return law(0), law(1)
+    return law(0), law(apart)
 
 
 def _twice(laws: Laws) -> Laws:
@@ -80,12 +108,53 @@ def _reports(n: int = 1, k: int = 2, epsilon: Fraction = _ONE) -> Laws:
     return counts(0), counts(1)
 
 
-def _discrete() -> Laws:
-    return _noise(lambda m: gaussian_tail.two_sided_tail(_VARIANCE, m - 1) / 2)
+def _responses(times: int, epsilon: Fraction, delta: Fraction = Fraction(0)) -> Laws:
+    """Answers 1 among so many to one question; with `delta` each time, the truth beside them."""
+    lie, kept = 1 / (Interval.of(epsilon).exp() + 1), Interval.of((1 - delta) ** times)
+
+    def counts(own: int) -> Chances:
+        p = 1 - lie if own else lie
+        found: dict[Any, Interval] = {
+            i: kept * math.comb(times, i) * (p.log() * i + (1 - p).log() * (times - i)).exp()
+            for i in range(times + 1)
+        }
+        return {**found, f"truth {own}": 1 - kept} if delta else found
+
+    return counts(0), counts(1)
 
 
-def _rounded() -> Laws:
-    return _noise(lambda m: rounded_tail.upper_tail(_VARIANCE, m))
+def _discrete(apart: int = 1) -> Laws:
+    return _noise(lambda m: gaussian_tail.two_sided_tail(_VARIANCE, m - 1) / 2, apart)
+
+
+def _rounded(apart: int = 1) -> Laws:
+    return _noise(lambda m: rounded_tail.upper_tail(_VARIANCE, m), apart)
+
+
+def _geometric(apart: int = 1) -> Laws:
+    return _noise(lambda m: laplace_tail.upper_tail(_ONE, m), apart)
+
+
+def _shown(people: int) -> Laws:
+    """A key of so many people and of nobody, shown as often as (epsilon, delta) allows at most."""
+    p = Interval.of(0)
+    for _ in range(people):
+        p = p * Interval.of(_ONE).exp() + _SLIP
+    return {0: 1 - p, 1: p}, {0: Interval.of(1)}
+
+
+def _best(laws: Laws, runs: int) -> Laws:
+    """The largest score of runs whose number is drawn: each is the last with chance 1/runs."""
+
+    def law(scores: Chances) -> Chances:
+        below, found, before = Interval.of(0), {}, Interval.of(0)
+        for score in sorted(scores):
+            below = below + scores[score]
+            upto = below / (runs - below * (runs - 1))
+            found[score], before = upto - before, upto
+        return found
+
+    return law(laws[0]), law(laws[1])
 
 
 def _claim(guarantee: Guarantee, laws: Callable[[], Laws]) -> Claim:
@@ -93,8 +162,42 @@ def _claim(guarantee: Guarantee, laws: Callable[[], Laws]) -> Claim:
     return Claim(name, guarantee, pairs, not_drawn, lambda side: ends(dict(laws()[side])))
 
 
+def _theorem(epsilon: Callable[..., Any]) -> Claim:
+    """The epsilon that a theorem gives many answers of which each has the same."""
+    half = Pure(_ONE / 2)
+    found = Fraction(epsilon([(half, _MANY)], _SLIP).upper)
+    return _claim(Approximate(found, _SLIP), lambda: _responses(_MANY, half.epsilon0))
+
+
+def _tuning() -> Claim:
+    """The search of a tuning: the best of some runs, each a score with Gaussian noise."""
+    law = import_module("discreet.learn.tuning").search_guarantee(1 / _VARIANCE, _RUNS)
+    return _claim(law, lambda: _best(_rounded(), _RUNS))
+
+
+def _filter(measure: Measure, delta: Fraction = Fraction(0)) -> Claim:
+    """As many charges as a filter with room for two of them, or for two deltas, admits."""
+    one = Approximate(_ONE, delta) if delta else Pure(_ONE)
+    price = Filter(Charge(0, measure=measure)).price(one)
+    amount = price.amount * (_MOST if delta else 2)
+    budget, times = Filter(Charge(amount, 2 * price.delta, measure=measure)), 0
+    promised = budget.guarantee
+    with suppress(BudgetError):
+        while times < _MOST:
+            budget, times = budget.charge(one), times + 1
+    return _claim(promised, lambda: _responses(times, _ONE, delta))
+
+
 _BITS: Final = RandomizedResponseNoise(_ONE)
 _LATTICE: Final = DiscreteGaussianNoise(1, _VARIANCE)
+_HALF: Final = GDP(Fraction(1, 2))
+_NAMED: Final = {"basic": basic_epsilon, "advanced": advanced_epsilon, "optimal": optimal_epsilon}
+_GROUPS: Final = (
+    *((Pure(_ONE), _geometric), (DiscreteLaplaceNoise(_ONE), _geometric), (_HALF, _rounded)),
+    *((ZCDP(1 / (2 * _VARIANCE)), _discrete), (_LATTICE, _discrete)),
+    (Approximate(_ONE, _SLIP), _shown),
+)
+"""Guarantees of one person, and the laws of outputs for so many people."""
 
 ACCOUNTING: Final[Mapping[str, Claim]] = MappingProxyType(
     {
@@ -108,7 +211,8 @@ ACCOUNTING: Final[Mapping[str, Claim]] = MappingProxyType(
             compose([(BoundedRange(_ONE), 2)]), lambda: _twice(_reports(epsilon=_ONE / 2))
         ),
         "accountant-zcdp": _claim(ZCDP(1 / (2 * _VARIANCE)), _discrete),
-        "accountant-gdp": _claim(GDP(Fraction(1, 2)), _rounded),
+        "accountant-gdp": _claim(_HALF, _rounded),
+        "accountant-laplace": _claim(DiscreteLaplaceNoise(_ONE), _geometric),
         "accountant-discrete-gaussian": _claim(
             compose([(_LATTICE, 2)]), lambda: _twice(_discrete())
         ),
@@ -124,12 +228,40 @@ ACCOUNTING: Final[Mapping[str, Claim]] = MappingProxyType(
             ShuffledRandomizedResponse(_ONE, 4, 3), lambda: _reports(4, 3)
         ),
         "accountant-clones": _claim(Shuffled(_ONE, 6), lambda: _reports(6, 2)),
+        **{
+            f"accountant-group-{type(one).__name__.lower()}": _claim(
+                one.group(_GROUP), partial(laws, _GROUP)
+            )
+            for one, laws in _GROUPS
+        },
+        **{f"accountant-theorem-{name}": _theorem(one) for name, one in _NAMED.items()},
+        **({"accountant-tuning": _tuning()} if find_spec("sklearn") else {}),
+        **{f"accountant-filter-{one.name}": _filter(one) for one in _MEASURES},
+        **{f"accountant-filter-{one.name}-delta": _filter(one, _SLIP) for one in _MEASURES[:3]},
     }
 )
 """Names as the command line takes them."""
 
 
 def audit_accounting(name: str, claim: Claim) -> Audit:
-    """Compare exact laws with the accountant's curve; certain."""
+    """Compare exact laws with the accountant's curve, however it is stated; certain."""
     start = time.process_time()
-    return Audit(name, claim, (enumerate_loss(claim),), time.process_time() - start)
+    found = [enumerate_loss(claim)]
+    for one in _restated(claim.guarantee):
+        with suppress(InputError):  # such a statement of a weak guarantee promises nothing
+            found.append(enumerate_loss(replace(claim, guarantee=one)))
+    return Audit(name, claim, tuple(found), time.process_time() - start)
+
+
+def _restated(guarantee: Guarantee) -> Iterator[Guarantee]:
+    """The same in rho, and as the price in every measure that can express it."""
+    about = guarantee.neighbours
+    with suppress(InputError):
+        yield ZCDP(Fraction(guarantee.rho().upper), neighbours=about)
+    for measure in _MEASURES:
+        budget = Filter(Charge(0, measure=measure, neighbours=about))
+        with suppress(InputError):
+            if isinstance(guarantee, Composed):
+                yield Filter(budget.price_sum(guarantee)).guarantee
+            elif isinstance(guarantee, Chargeable):
+                yield Filter(budget.price(guarantee)).guarantee

@@ -73,6 +73,7 @@ CATALOGUE: Final[Mapping[str, Callable[[], Mechanism]]] = MappingProxyType(
         "top-k": lambda: TopK(2, 4, epsilon=1),
         "top-k-permute-and-flip": lambda: TopK(2, 4, epsilon=1, peel="permute-and-flip"),
         "top-k-approximate": lambda: TopK(3, 4, epsilon=1, delta=_DELTA),
+        "top-k-zcdp": lambda: TopK(3, 4, rho=Fraction(1, 8)),
         "sparse-vector": lambda: SparseVector(threshold=0, epsilon=1, hits=2),
         "sparse-vector-monotone": lambda: SparseVector(
             threshold=0, epsilon=1, hits=2, monotone=True
@@ -97,6 +98,9 @@ CATALOGUE: Final[Mapping[str, Callable[[], Mechanism]]] = MappingProxyType(
         "laplace-threshold": lambda: LaplaceThreshold(epsilon=1, delta=_DELTA),
         "laplace-threshold-change-one": lambda: LaplaceThreshold(
             epsilon=1, delta=_DELTA, neighbours=_CHANGE
+        ),
+        "laplace-threshold-two-groups": lambda: LaplaceThreshold(
+            epsilon=1, delta=_DELTA, max_groups_per_unit=2
         ),
         "gaussian-threshold": lambda: GaussianThreshold(epsilon=1, delta=_DELTA),
         "gaussian-threshold-two-groups": lambda: GaussianThreshold(
@@ -157,14 +161,18 @@ _WITH_DELTA: Final = (
     *("gaussian", "rounded-gaussian", "histogram-gaussian", "top-k-approximate"),
     *("key-selection", "key-selection-change-one", "key-selection-two-groups"),
     *("key-selection-many-groups", "laplace-threshold", "laplace-threshold-change-one"),
+    "laplace-threshold-two-groups",
     *("gaussian-threshold", "gaussian-threshold-two-groups", "smooth-sensitivity"),
     *("smooth-median", "propose-test-release", "tested-median"),
 )
 _ASKED: Final[Mapping[str, Guarantee]] = {
     **dict.fromkeys(_WITH_DELTA, Approximate(1, _DELTA)),
     "laplace-fine": Pure(Fraction(1, 2)),
+    "top-k-zcdp": ZCDP(Fraction(1, 8)),
     "staircase-grid": Pure(3),
-    "rounded-gaussian-vector": ZCDP(Fraction(1, 2)),
+    **dict.fromkeys(
+        ("rounded-gaussian-vector", "gradient-noise", "training-band"), ZCDP(Fraction(1, 2))
+    ),
     "randomized-response-two-coins": Pure(Fraction(10987, 10000)),
     **{name: ZCDP(Fraction(1, 2)) for name in CATALOGUE if name.startswith("factorized")},
     **{
@@ -176,4 +184,4 @@ _ASKED: Final[Mapping[str, Guarantee]] = {
 
 def asked(name: str) -> Guarantee | None:
     """The guarantee that a mechanism of the catalogue is made for."""
-    return _ASKED.get(name, Pure(1)) if name in CATALOGUE else None
+    return _ASKED.get(name, Pure(1) if name in CATALOGUE else None)

@@ -249,7 +249,8 @@ def _tried(mechanism: Mechanism, value: Any) -> tuple[Any, Exception | None]:
 
 def check_replay(mechanism: Mechanism) -> None:
     """With frozen randomness, releases on neighbours differ only in released numbers."""
-    for pair in several(mechanism, mechanism.claim.pairs, NEAR):
+    pairs = mechanism.claim.pairs
+    for pair in (*pairs, *several(mechanism, pairs, NEAR)):
         found = replay(mechanism.release, pair.left, pair.right)
         _require(not found, mechanism, f"leaks beside its noise: {found}")
 

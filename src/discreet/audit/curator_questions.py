@@ -117,7 +117,7 @@ class CuratorQuestion:
         crowd = tuple((person, person % 10) for person in range(self.people))
         heavy = ((self.people, 7),) * _MANY
         odd = tuple((self.people, value) for value in _ODD)
-        full = heavy[:2]  # as many rows as count in full
+        full = ((self.people, 10),) * 2  # as many rows as count in full, as large as they may be
         changed = self.neighbours is Neighbours.CHANGE_ONE
         before = crowd + ((self.people, 4),) * 2 if changed else crowd
         pairs = (Pair((before, before), (crowd + one, crowd + one)) for one in (heavy, odd, full))
@@ -146,6 +146,18 @@ class HistogramQuestion(CuratorQuestion):
         return self._told(histogram)
 
 
+@dataclass(frozen=True, slots=True)
+class RowsQuestion(CuratorQuestion):
+    """The same without a curator: what is learnt from the rows of the visits themselves."""
+
+    def ask(self, tables: Tables) -> Any:
+        """What is learnt, and the guarantee that is stated of it."""
+        rows = [(person, float("nan") if v is None else v) for person, v in tables[0]]
+        people, values = np.array(rows, dtype=np.float64).T
+        said = {"groups": people, "y": np.clip(values, 0, 3)}
+        return self._told({"X": np.stack([values, 10 - values], axis=1), **said})
+
+
 def not_drawn(_: Any, __: int) -> Any:
     """The `draw` of claims that are replayed or enumerated."""
     raise InvariantBroken(
@@ -157,7 +169,8 @@ def not_drawn(_: Any, __: int) -> Any:
 
 def _table(rows: Rows) -> pa.Table:
     people, values = (pa.array(column, pa.int64()) for column in zip(*rows, strict=True))
-    shifts = [None if value is None else max(-999, min(value, 999)) for _, value in rows]
+    # The largest value is on the last day.
+    shifts = [v if v is None else max(-999, min(v, 999)) - (v == 10) for _, v in rows]
     dates = [None if shift is None else _FIRST + dt.timedelta(shift) for shift in shifts]
     days = pa.array(dates, pa.date32())
     words = pa.array([f"word {(value or 0) % 4}" for _, value in rows])
@@ -226,6 +239,46 @@ def _fit(kind: str, *args: Any, **said: Any) -> Ask:
     return ask
 
 
+def _learnt(kind: str, **said: Any) -> Ask:
+    """A model of the rows of visits, with two rows of a person."""
+
+    def ask(rows: dict[str, Any], price: Price) -> list[Any]:
+        learn = import_module("discreet.learn")
+        model = getattr(learn, kind)(max_rows_per_unit=2, **said, **price).fit(**rows)
+        told = {name: str(one) for name, one in vars(model).items() if name.endswith("_")}
+        return [told, model.guarantee_]
+
+    return ask
+
+
+def _queried(rows: dict[str, Any], price: Price) -> list[Any]:
+    """Statistical queries, of which some leave their range."""
+    learn = import_module("discreet.learn")
+    asked = learn.StatisticalQueries(**rows, max_rows_per_unit=2, queries=2, **price)
+    return [asked(lambda x, _: x[0]), asked(lambda _, y: y - 2), asked.guarantee]
+
+
+def _tuned(rows: dict[str, Any], price: Price) -> list[Any]:
+    """The only run of a search, and its score."""
+    learn = import_module("discreet.learn")
+    models = [learn.GaussianNB(**_CLASSES)]
+    best = learn.tune(models, **rows, expected_runs=1, max_rows_per_unit=2, **price)
+    return [best.score_, best.theta_.tolist()]
+
+
+_RANGE: Final = {"bounds": (0, 10)}
+_CLASSES: Final = {**_RANGE, "classes": [0, 1, 2, 3]}
+_LEARNT: Final = (
+    *(_learnt(kind, **_CLASSES) for kind in ("LogisticRegression", "LinearSVC", "GaussianNB")),
+    *(_learnt(kind, **_CLASSES) for kind in ("DecisionTree", "RandomForest", "Perceptron")),
+    _learnt("AdditiveClassifier", **_CLASSES),
+    _learnt("CategoricalNB", classes=_CLASSES["classes"], n_categories=10),
+    *(_learnt(kind, **_RANGE) for kind in ("PCA", "StandardScaler", "KMeans")),
+    _learnt("Ridge", **_RANGE, target_bounds=(0, 3)),
+    *(_queried, _tuned),
+)
+
+
 _FITS: Final = (
     (_fit("LinearRegression", target="value"), _fit("KMeans", 2)) if find_spec("sklearn") else ()
 )
@@ -284,14 +337,18 @@ def _of(histogram: JointHistogram) -> dict[str, Any]:
     }
 
 
-def _stream(curator: Curator, price: Price) -> list[Any]:
+def _stream(text: str) -> Ask:
     """A standing question over the days, looked at twice."""
-    until = _FIRST + dt.timedelta(9)
-    text = "SELECT COUNT(*) AS n FROM visits"
-    standing = curator.watch(text, every="day", until=until, max_periods=2, max_rows=2, **price)
-    told = [standing.release().table.to_pylist()]
-    curator.append("visits", _table(((0, 3), (1, 4))), through=until)
-    return [*told, standing.release().table.to_pylist()]
+
+    def ask(curator: Curator, price: Price) -> list[Any]:
+        until = _FIRST + dt.timedelta(9)
+        said: dict[str, Any] = {"every": "day", "max_periods": 2, "max_rows": 2, **price}
+        standing = curator.watch(text, until=until, **said)
+        told = [standing.release().table.to_pylist()]
+        curator.append("visits", _table(((0, 3), (1, 4))), through=until)
+        return [*told, standing.release().table.to_pylist()]
+
+    return ask
 
 
 def _profile(curator: Curator, price: Price) -> Any:
@@ -312,6 +369,8 @@ def _people(text: str) -> Ask:
 
 
 _COUNTS: Final = "SELECT COUNT(*) AS n FROM visits"
+_BY_KIND: Final = _COUNTS.replace("SELECT", "SELECT value % 2 AS k,") + " GROUP BY 1"
+_BY_VALUE: Final = "SELECT value, COUNT(*) AS n FROM visits GROUP BY 1"
 _GROUPED: Final = (
     "SELECT value % 4 AS k, COUNT(*) AS n, COUNT(DISTINCT person) AS m FROM visits GROUP BY 1"
 )
@@ -324,6 +383,13 @@ _FEW: Final = Limits(max_groups=3, max_rows=2)
 _FOUND: Final = (
     _sql("SELECT word, COUNT(*) AS n FROM visits GROUP BY 1"),
     _sql("SELECT word, COUNT(DISTINCT person) AS n FROM visits GROUP BY 1"),
+)
+_OTHERS: Final = tuple(
+    _sql(f"SELECT {function} AS n FROM visits")  # noqa: S608 - of these names
+    for function in (
+        *("COUNT(DISTINCT value)", "SUM(DISTINCT value)", "VAR_POP(value)", "STDDEV_POP(value)"),
+        *("COVAR_POP(value, 5 - value)", "CORR(value, value)"),
+    )
 )
 _QUANTILES: Final = (
     _sql("SELECT MEDIAN(value) AS m, MODE(value) AS n FROM visits"),
@@ -340,6 +406,7 @@ QUESTIONS: Final[Mapping[str, CuratorQuestion]] = MappingProxyType(
             _sql("SELECT COUNT(*) AS n, SUM(value) AS total, AVG(value) AS mean FROM visits"),
             delta=Fraction(0),
         ),
+        "curator-aggregates": CuratorQuestion(_OTHERS),
         "curator-change-one": CuratorQuestion(
             (_sql(_GROUPED), _profile, *_FITS),
             neighbours=Neighbours.CHANGE_ONE,
@@ -370,16 +437,17 @@ QUESTIONS: Final[Mapping[str, CuratorQuestion]] = MappingProxyType(
         "curator-online": CuratorQuestion(_online, people=100 * _PEOPLE),
         "curator-workload": CuratorQuestion((_workload("value", "day"), _workload("value"))),
         **({"curator-fits": CuratorQuestion(_FITS)} if _FITS else {}),
+        **({"learn-rows": RowsQuestion(_LEARNT)} if _FITS else {}),
         "workload-strategies": HistogramQuestion(_STRATEGIES),
         "workload-strategies-change-one": HistogramQuestion(
-            _STRATEGIES[2:5], neighbours=Neighbours.CHANGE_ONE
+            (_STRATEGIES[0], *_STRATEGIES[2:5], _mwem), neighbours=Neighbours.CHANGE_ONE
         ),
         "small-database": HistogramQuestion(_small_database),
-        "curator-standing-question": CuratorQuestion(_stream),
+        "curator-standing-question": CuratorQuestion((_stream(_COUNTS), _stream(_BY_VALUE))),
         "curator-per-person": CuratorQuestion(
             (
                 _people(_COUNTS),
-                _people(_COUNTS.replace("SELECT", "SELECT value % 2 AS k,") + " GROUP BY 1"),
+                _people(_BY_KIND),
             ),
             epsilon=Fraction(2),
             per_person=True,
@@ -422,11 +490,14 @@ def _wrong(question: CuratorQuestion, pair: Pair) -> Iterator[str]:
     costs += [one.guarantee for one in thresholds]
     # No law is known that a bounded range has at least: what is composed with it would be lost.
     known = [cost for cost in costs if not isinstance(cost, BoundedRange)]
-    least = compose(known).epsilon(promised.delta0).lower
-    if least > promised.epsilon0:
+    least, most = compose(known).epsilon(promised.delta0).lower, promised.epsilon0
+    stated = first.outcome[-1] if isinstance(first.outcome, list) else None
+    if isinstance(stated, Guarantee):  # of a model, which says itself what it spent
+        most = min(most, Fraction(stated.epsilon(promised.delta0).upper))
+    if least > most:
         yield (
             f"releases that one person moves have epsilon {least:.6g} together, "
-            f"promised {float(promised.epsilon0):g}"
+            f"promised {float(most):g}"
         )
 
 

@@ -40,6 +40,7 @@ PROTOCOLS: Final[Mapping[str, Callable[[], LocalProtocol]]] = MappingProxyType(
         "local-count-mean-sketch": lambda: CountMeanSketch(epsilon=_ONE, hashes=1, columns=8),
         "local-hadamard-sketch": lambda: HadamardCountMeanSketch(epsilon=_ONE, hashes=1, columns=8),
         "local-rappor": lambda: Rappor(bits=8, hashes=1, cohorts=1),
+        "local-rappor-two-hashes": lambda: Rappor(bits=8, hashes=2, cohorts=1),
         "local-mean-1bit": lambda: Mean1Bit(epsilon=_ONE),
         "local-piecewise-mean": lambda: PiecewiseMean(epsilon=_ONE),
         "local-hybrid-mean": lambda: HybridMean(epsilon=_ONE),

@@ -6,6 +6,7 @@ what the mechanism's own metric then calls too far apart, or the mechanism refus
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from itertools import islice, product
 from numbers import Real
 from typing import Any, Final
 
@@ -17,8 +18,14 @@ from discreet.mechanisms.mechanism import Mechanism, Pair, RowMechanism
 SHIFTS: Final = (1, -1, 3, -3, 10, -10, 100, -100)
 """By how much numbers are moved."""
 
-NEAR: Final = 24
-"""How many pairs near those of a claim are replayed."""
+NEAR: Final = 120
+"""How many pairs near those of a claim are replayed; of rows, their laws are enumerated too."""
+
+_AROUND: Final = 5
+"""How many pairs of a claim others are looked for around."""
+
+_FIRST: Final = 8
+"""How many of the first changes of a pair are always looked at."""
 
 _REFUSALS: Final = (DiscreetError, TypeError, ValueError, ArithmeticError, LookupError)
 
@@ -47,9 +54,17 @@ def around(mechanism: Mechanism, pair: Pair) -> Iterator[Pair]:
 
 
 def several(mechanism: Mechanism, pairs: Sequence[Pair], most: int) -> list[Pair]:
-    """These pairs and, of those near the first of them, as many as told, of all kinds."""
-    near = list(around(mechanism, pairs[0]))
-    return [*pairs, *near[:: max(1, -(-len(near) // most))]]
+    """So many pairs near these, or near some of them where they are many, of all kinds."""
+    found: list[Pair] = []
+    some = _evenly(pairs, _AROUND)
+    for pair in some:
+        near = list(around(mechanism, pair))
+        found += [*near[:_FIRST], *_evenly(near[_FIRST:], most // len(some) - _FIRST)]
+    return found
+
+
+def _evenly(pairs: Sequence[Pair], most: int) -> Sequence[Pair]:
+    return pairs[:: max(1, -(-len(pairs) // most))]
 
 
 def are_neighbours(mechanism: Mechanism, pair: Pair) -> bool:
@@ -80,6 +95,11 @@ def _shape(mechanism: Mechanism, side: Any) -> tuple[int, ...] | None:
 
 def _varied(pair: Pair) -> Iterator[Pair]:
     left, right = pair.left, pair.right
+    # First, equal rows together: what holds for one place of a crowd may not for the next.
+    rows = [*left, *right] if isinstance(left, (list, tuple)) else []
+    values = dict.fromkeys(row for row in rows if isinstance(row, Real))
+    for shift, value in product(SHIFTS[:2], islice(values, _FIRST // 2)):
+        yield Pair(moved(left, None, shift, value), moved(right, None, shift, value))
     for shift in SHIFTS:
         yield Pair(moved(left, None, shift), moved(right, None, shift))
     for place in range(min(_MOST, max(_count(left), _count(right)))):
@@ -111,8 +131,8 @@ def _of_rows(pair: Pair, path: tuple[int, ...]) -> Iterator[Pair]:
 # --- nests of lists, tuples, dictionaries and numbers --------------------------------------------
 
 
-def moved(value: Any, place: int | None, shift: int) -> Any:
-    """The same nest with one number (or all of them) moved."""
+def moved(value: Any, place: int | None, shift: int, equal: Any = None) -> Any:
+    """The same nest with one number moved, or all of them, or all that are `equal` to one."""
     count = -1
 
     def walk(part: Any) -> Any:
@@ -126,7 +146,8 @@ def moved(value: Any, place: int | None, shift: int) -> Any:
                 return part
             case Real() | Fraction():
                 count += 1
-                return part + shift if place in (None, count) else part
+                chosen = place in (None, count) and equal in (None, part)
+                return part + shift if chosen else part
         return part
 
     return walk(value)

@@ -10,6 +10,7 @@ A report of differences holds facts about the two datasets: it is for whoever ma
 
 import io
 import logging
+import math
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
@@ -18,9 +19,10 @@ from itertools import zip_longest
 from typing import Any, Final, TypeAlias
 
 from discreet.audit.distance import too_far
-from discreet.audit.recorder import RecordedRelease, Recorder
+from discreet.audit.recorder import RecordedRelease, Recorder, Step
 from discreet.audit.trace import form, is_numeric, picture
-from discreet.mechanisms.continual import ContinualCount
+from discreet.mechanisms.additive import Additive
+from discreet.mechanisms.continual import ContinualCount, FactorizedCount
 from discreet.mechanisms.mechanism import Mechanism
 from discreet.mechanisms.sparse_vector import AboveThreshold, SparseVector
 
@@ -169,6 +171,7 @@ def _of_releases(first: ReplayedRun, second: ReplayedRun) -> Iterator[Difference
 
 def _of_release(left: RecordedRelease, right: RecordedRelease) -> Iterator[str]:
     yield from _of_steps(left, right)
+    yield from _shared_noise(left)
     if picture(left.mechanism) != picture(right.mechanism):
         yield "the mechanism's parameters depend on the data"
     elif left.raised is right.raised is None and isinstance(left.mechanism, Mechanism):
@@ -181,6 +184,18 @@ def _of_release(left: RecordedRelease, right: RecordedRelease) -> Iterator[str]:
             yield "the form of its answer (type, shape, finiteness) depends on the data"
         if left.words != right.words and not _tosses_for_rows(left, right):
             yield f"{left.words} random words on one side, {right.words} on the other"
+
+
+def _shared_noise(release: RecordedRelease) -> Iterator[str]:
+    """Numbers that each have noise of their own take a random word each; rounded noise takes 3."""
+    stream = isinstance(release.mechanism, FactorizedCount)
+    told: tuple[RecordedRelease | Step, ...] = release.steps if stream else (release,)
+    if not stream and not isinstance(release.mechanism, Additive):
+        return
+    for one in told:
+        numbers = math.prod(getattr(one.outcome, "shape", (0,)))
+        if one.words < numbers * (3 if stream else 1):
+            yield f"{one.words} random words for {numbers} noisy numbers"
 
 
 def _unanswered(left: RecordedRelease, right: RecordedRelease) -> bool:

@@ -3,6 +3,7 @@
 import math
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from types import MappingProxyType
@@ -16,7 +17,7 @@ from discreet.audit.releases import RELEASES, compare_paths
 from discreet.audit.replay import Call, replay, step_by_step
 from discreet.audit.search import harder
 from discreet.errors import InputError
-from discreet.mechanisms.mechanism import Claim, Mechanism
+from discreet.mechanisms.mechanism import Claim, Mechanism, Pair, RowMechanism
 from discreet.privacy import ZCDP, Approximate, Guarantee
 
 _DRAWS: Final = 100
@@ -103,7 +104,14 @@ def audit_mechanism(
     ]
     own = audit_claim(name, claim, samples=many, alpha=alpha - share)
     price = [] if asked is None else [priced(claim, asked)]
-    found = (*price, _replayed(mechanism, paths), *compared, *own.evidence)
+    near = several(mechanism, claim.pairs, NEAR)
+    # Laws of rows are known for any rows; those of numbers, near the numbers of the claim.
+    known = isinstance(mechanism, RowMechanism) and (claim.law is not None or claim.views)
+    laws = []
+    with suppress(InputError):  # rows that are refused, which `replay` tells
+        laws = [enumerate_loss(replace(claim, pairs=tuple(near)))] if known and near else []
+    seen = _replayed(claim, paths, near)
+    found = (*price, seen, *compared, *laws, *own.evidence)
     return replace(own, evidence=found, seconds=time.process_time() - start)
 
 
@@ -120,10 +128,9 @@ def priced(claim: Claim, asked: Guarantee) -> Evidence:
     return Evidence(claim.name, "price", top, 0.0, "it keeps what was asked for", reason=reason)
 
 
-def _replayed(mechanism: Mechanism, paths: list[Call]) -> Evidence:
+def _replayed(claim: Claim, paths: list[Call], near: list[Pair]) -> Evidence:
     """Every path on every pair, and on others near them, with randomness frozen."""
-    claim = mechanism.claim
-    pairs = several(mechanism, claim.pairs, NEAR)
+    pairs = (*claim.pairs, *near)
     seen = [replay(path, pair.left, pair.right) for pair in pairs for path in paths]
     reason = "; ".join(dict.fromkeys(str(one) for found in seen for one in found))
     top, event = points(claim.guarantee)[-1], "neighbours look alike"

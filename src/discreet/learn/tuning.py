@@ -95,7 +95,7 @@ def tune(
         if bernoulli(Fraction(1, runs)):
             break
     score, chosen = best
-    chosen.score_, chosen.guarantee_ = score, _search_guarantee(mu_squared, runs)
+    chosen.score_, chosen.guarantee_ = score, search_guarantee(mu_squared, runs)
     chosen._spending.guarantees[:] = [chosen.guarantee_]  # noqa: SLF001 - the package's own
     return chosen
 
@@ -121,7 +121,7 @@ def _run(one: Any, x: Any, y: Any, groups: Any, most: int, mu_squared: Fraction)
     return float(np.clip(right / max(count, 1.0), 0, 1))
 
 
-def _search_guarantee(mu_squared: Fraction, runs: int) -> RDP:
+def search_guarantee(mu_squared: Fraction, runs: int) -> RDP:
     """The Renyi curve of a search, rounded up."""
     cost = float(mu_squared) / 2
     more = 2 * math.log(runs)
@@ -140,7 +140,7 @@ def _mu_squared_of_run(epsilon: Fraction, delta: Fraction, runs: int) -> Fractio
     """The largest squared mu of one run with which the search keeps (epsilon, delta)."""
 
     def fits(mu_squared: Fraction) -> bool:
-        return _search_guarantee(mu_squared, runs).epsilon(delta).upper <= epsilon
+        return search_guarantee(mu_squared, runs).epsilon(delta).upper <= epsilon
 
     bad, good = epsilon**2, Fraction(0)
     for _ in range(24):

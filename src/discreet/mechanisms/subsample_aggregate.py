@@ -232,7 +232,7 @@ def row_pairs(ends: tuple[Any, Any], neighbours: Neighbours) -> tuple[Pair, ...]
     if neighbours is Neighbours.ADD_REMOVE:
         return (
             Pair((), (high,)),
-            Pair((low, high), (low, high, high)),
+            Pair((low, high), (high, low, high)),  # others stay where they are, whoever comes
             Pair((high, high), (high, high, low)),
         )
     return Pair((low,), (high,)), Pair((low, low, high), (high, low, high))

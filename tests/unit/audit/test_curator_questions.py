@@ -20,6 +20,10 @@ from discreet.curator.orders.streams.stream_orders import StreamOrder
 from discreet.curator.people.person_accounts import PersonAccounts
 from discreet.errors import BudgetError
 from discreet.learn.noisy_sums import NoisySums
+from discreet.learn.statistical_queries import Expectation
+from discreet.learn.trees import LeafCounts
+from discreet.learn.tuning import RightLabels
+from discreet.mechanisms import vector_stream
 from discreet.mechanisms.continual import FactorizedCount
 from discreet.mechanisms.key_selection import KeySelection
 from discreet.mechanisms.laplace import Laplace
@@ -27,6 +31,7 @@ from discreet.mechanisms.rounded_gaussian import RoundedGaussian
 from discreet.mechanisms.vector_stream import VectorStream
 from discreet.plan.bounding import FULL
 from discreet.plan.relations import MOST_JOINED
+from discreet.privacy import GDP
 from discreet.sql.writer.compile_stream import CompiledStream
 from discreet.workload import marginals, profile, residual
 from discreet.workload.matrix import MatrixMechanism
@@ -230,3 +235,37 @@ def test_the_command_line_knows_them_by_name():
     shown = CliRunner().invoke(audit, ["curator-limit-histograms", "--csv"])
     assert shown.exit_code == 0
     assert "curator-limit-histograms,CuratorQuestion,add-remove,1.0," in shown.output
+
+
+_extent = LeafCounts.extent.fget
+
+
+def test_one_noise_for_all_groups_of_a_stream_is_caught(monkeypatch):
+    shared = vector_stream.rounded_gaussian
+    monkeypatch.setattr(vector_stream, "rounded_gaussian", lambda variance, _: shared(variance))
+    part = QUESTIONS["curator-standing-question"].parts[1]
+    found = audit_question("planted", part)
+    assert "random words for" in found.why
+
+
+@pytest.mark.parametrize(
+    ("place", "owner", "name", "wrong"),
+    [
+        (4, LeafCounts, "extent", property(lambda self: (_extent(self)[0], 1))),
+        (12, Expectation, "_of", lambda self, x, y: float(self.function(x, y)) * 1024),
+        (13, RightLabels, "extent", property(lambda _: (2, 1))),
+    ],
+)
+def test_a_sum_of_rows_that_is_larger_than_stated_is_caught(monkeypatch, place, owner, name, wrong):
+    part = QUESTIONS["learn-rows"].parts[place]
+    assert not audit_question("sound", part).refuted
+    monkeypatch.setattr(owner, name, wrong)
+    assert "declared" in audit_question("planted", part).why
+
+
+def test_a_model_that_states_less_than_it_spent_is_caught(monkeypatch):
+    stated = property(lambda self: GDP.of_square(self.spent / 2, neighbours=self.neighbours))
+    monkeypatch.setattr(NoisySums, "guarantee", stated)
+    assert (
+        "together, promised 0." in audit_question("planted", QUESTIONS["learn-rows"].parts[2]).why
+    )

@@ -51,11 +51,13 @@ def test_what_is_too_far_apart_or_refused_is_no_pair(rule, pair):
     assert not are_neighbours(rule, pair)
 
 
-def test_several_pairs_start_with_those_of_the_claim():
-    pairs = several(COUNT, COUNT.claim.pairs, 5)
+def test_several_pairs_are_near_every_pair_of_the_claim():
+    near = several(COUNT, COUNT.claim.pairs, 12)
+    assert 3 <= len(near) <= 12
+    assert COUNT.claim.pairs[0] not in near
 
-    assert pairs[0] == COUNT.claim.pairs[0]
-    assert 3 <= len(pairs) <= 7
+    far = Pair(1000, 1001)
+    assert {pair.left // 500 for pair in several(COUNT, (Pair(0, 1), far), 24)} >= {0, 2}
     assert is_measured(Thresholdout(size=4, threshold=0.25, epsilon=1))
 
 

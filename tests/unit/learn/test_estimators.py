@@ -18,7 +18,7 @@ from sklearn.utils.estimator_checks import check_estimator
 from discreet import learn
 from discreet.errors import BudgetError, InputError, InvariantBroken
 from discreet.learn.noisy_sums import mu_squared_of
-from discreet.learn.tuning import _search_guarantee
+from discreet.learn.tuning import search_guarantee
 from discreet.noise.bits import Keystream, replaced
 from discreet.privacy import GDP
 from learners import ALL, ALONE, BOUNDS, LABELS, PAID, REGRESSION, SUPERVISED, TESTS, fit, people
@@ -329,7 +329,7 @@ def test_a_search_costs_what_the_theorem_says():
     import math
     from fractions import Fraction
 
-    found = _search_guarantee(Fraction(1, 100), 2).rdp(5).upper
+    found = search_guarantee(Fraction(1, 100), 2).rdp(5).upper
     by_hand = min(
         0.005 * 5 + 2 * (1 - 1 / b) * 0.005 * b + 2 * math.log(2) / b + math.log(2) / 4
         for b in range(2, 2000)
