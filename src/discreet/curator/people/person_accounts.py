@@ -41,7 +41,6 @@ from discreet.curator.people.charge_batches import (
 )
 from discreet.curator.people.person_charges import (
     ByAccount,
-    bounding_of,
     charge_costs,
     charge_salt,
     charged_sets,
@@ -364,12 +363,13 @@ class PersonAccounts:
     def left_out(
         self, asked: "ChargeAdmission", statements: SetStatements, session: Session
     ) -> pa.Table:
-        """The people left out of a charge; the session has its people bounded."""
+        """The people left out of a charge; the session has its pairs, and weights afterwards."""
         sequence = asked.sequence
         with self._lock:
             self.catch_up(sequence - 1, asked.until)
+            shares = self.shares(statements, session)
             if self.sequence < sequence:
-                self._admit_now(asked, statements, session)
+                self._admit_now(asked, shares)
             if sequence in self._left:
                 return self._named(self._left[sequence])
         again = PersonAccounts(self._ledger, self._data_store, self.population, self._key)
@@ -377,18 +377,13 @@ class PersonAccounts:
             again.catch_up(upto, asked.until)
         return again._named(again._left[sequence])
 
-    def _admit_now(
-        self, asked: "ChargeAdmission", statements: SetStatements, session: Session
-    ) -> None:
+    def _admit_now(self, asked: "ChargeAdmission", first: ByAccount) -> None:
         """Fold a charge in with what its own session reads: most questions have one set."""
         [entry] = self._ledger.charges(
             self.population.datasets, after=asked.sequence - 1, until=asked.sequence
         )
-        if len(charged_sets(entry)) > 1:
-            shares = self._shares_of(self._read(entry), asked.until)
-        else:
-            shares = [self._joined(statements, session)]
-        self._take(entry, shares)
+        several = len(charged_sets(entry)) > 1
+        self._take(entry, self._shares_of(self._read(entry), asked.until) if several else [first])
         self.sequence = entry.sequence
 
     def _named(self, places: NDArray[np.int64]) -> pa.Table:
@@ -445,20 +440,19 @@ class PersonAccounts:
     ) -> ByAccount:
         with engine.snapshot(until) as session:
             put_domains(statements.plan.query, session)
-            for kept in bounding_of(statements):
+            for kept in statements.people():
                 session.keep(*kept)
-            return self._joined(statements, session)
+            return self.shares(statements, session)
 
-    def _joined(self, statements: SetStatements, session: Session) -> ByAccount:
-        """The shares of a set by account."""
+    def shares(self, statements: SetStatements, session: Session) -> ByAccount:
+        """The shares of a set by account; the session has its pairs, and weights afterwards."""
         contributions = statements.plan.contributions
         assert contributions is not None  # noqa: S101 - narrowing: see check_individual
-        rows, columns = statements.shares(contributions), range(len(statements.plan.costs))
-        names, dialect = [f"q{i}" for i in columns], statements.compiled.dialect
-        accounts, shares = self._read_rows(rows, names, dialect, session)
-        if not shares:
-            return accounts, np.zeros((0, len(names)), dtype=np.int64)
-        return by_account(accounts, [one.to_numpy() for one in shares])
+        rows, names = statements.shares(contributions), statements.share_columns
+        with self._lock:
+            read = self._read_rows(rows, names, statements.compiled.dialect, session)
+            columns = [one.to_numpy() for one in read[1]]
+            return by_account(statements, session, read[0], columns, self._named)
 
     def _read_rows(
         self, rows: str, columns: Sequence[str], dialect: Dialect, session: Session
@@ -472,7 +466,7 @@ class PersonAccounts:
             self._put_accounts(session)
             table = read_table(session, text)
         if table is None:
-            return np.zeros(0, dtype=np.int64), []
+            return np.zeros(0, dtype=np.int64), [pa.chunked_array([], pa.int64())] * len(columns)
         if table.column(-1).null_count:
             raise InvariantBroken(
                 "somebody has no account",
@@ -540,9 +534,11 @@ class ChargeAdmission:
     _decided: pa.Table | None = None
 
     def left_out(self, statements: SetStatements, session: Session) -> pa.Table:
-        """Decided once."""
+        """Decided once, with the first set."""
         if self._decided is None:
             self._decided = self.accounts.left_out(self, statements, session)
+        else:
+            self.accounts.shares(statements, session)
         return self._decided
 
 
