@@ -328,7 +328,7 @@ class AnswerService:
     ) -> bytes:
         if people is None:
             return planned.measure(engine, until)
-        return planned.measure_admitted(engine, until, people.admission(sequence, engine, until))
+        return planned.measure_admitted(engine, until, people.admission(sequence, until))
 
     def cancel(self, receipt: Receipt, *, by: str, for_all: bool = True) -> None:
         """Give up a charge whose measurements are not stored, for ever; the charge stays.

@@ -77,14 +77,13 @@ def by_account(
 
     Why: doubles add whole numbers exactly up to 2^53, and above the whole nothing matters.
     """
-    bounds, (*shares, rows) = statements.plan.contributions, columns
-    assert bounds is not None  # noqa: S101 - narrowing: see check_individual
+    bounds, (*shares, rows) = statements.stated, columns
     above = above_limits(accounts, rows, bounds, statements.compiled.statistics)
     over = np.flatnonzero(above)
     session.put(OVER_LIMITS, names(over).append_column("account", pa.array(over)))
     for kept in statements.bounding(bounds):
         session.keep(*kept)
-    again = read_table(session, statements.shares_over(bounds))
+    again = read_table(session, statements.shares_over())
     if again is not None and len(over):
         others = ~above[accounts]
         accounts, *shares = (

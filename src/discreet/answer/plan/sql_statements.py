@@ -44,6 +44,12 @@ class SetStatements:
         """The statements of a plan on an engine; compiled once, whatever the salt."""
         return SetStatements(plan, _compile(plan.query, dialect, participants), salt)
 
+    @property
+    def stated(self) -> ContributionBounds:
+        """The limits of people with budgets of their own: `check_individual` has these stated."""
+        assert self.plan.contributions is not None  # noqa: S101 - narrowing
+        return self.plan.contributions
+
     def people(self) -> list[Kept]:
         """One row for each person and group, and for each person."""
         return [] if self.compiled.query.is_by_row or self._alone else self._people()
@@ -91,13 +97,13 @@ class SetStatements:
         more = self._rereads or plan.histograms or plan.finds_keys
         return compiled.dialect.keeps_in_tables and not more
 
-    def shares(self, contributions: ContributionBounds) -> str:
+    def shares(self) -> str:
         """Contributions of each person to each measurement, group by group, at full weight."""
-        return render_shares(self.compiled, self.measured(contributions))
+        return render_shares(self.compiled, self.measured(self.stated))
 
-    def shares_over(self, contributions: ContributionBounds) -> str:
+    def shares_over(self) -> str:
         """The same of people above a limit, by account, as they weigh."""
-        return render_shares_over(self.compiled, self.measured(contributions))
+        return render_shares_over(self.compiled, self.measured(self.stated))
 
     @property
     def share_columns(self) -> list[str]:
@@ -109,8 +115,8 @@ class SetStatements:
         kept, dialect = [*map(str, self.bounding(contributions))], self.compiled.dialect
         if not self.compiled.participants:
             return kept
-        shares = with_accounts(self.shares(contributions), self.share_columns, dialect)
-        return [shares, *kept, self.shares_over(contributions)]
+        shares = with_accounts(self.shares(), self.share_columns, dialect)
+        return [shares, *kept, self.shares_over()]
 
     def measured(self, contributions: ContributionBounds) -> list[MeasuredTotals]:
         """Each measurement by the places of its totals."""

@@ -30,7 +30,7 @@ from discreet.plan.schema import PERSON
 from discreet.plan.statistics import Distinct, DistinctTotal, People, Ranks, Rows, Statistic, Total
 from discreet.plan.typing import infer
 from discreet.sql.writer.dialect import Dialect
-from discreet.sql.writer.individual import LEFT_OUT, PAIRS_OVER, render_pairs_over
+from discreet.sql.writer.individual import LEFT_OUT, OVER_LIMITS, PAIRS_OVER
 from discreet.sql.writer.integers import cell, on_grid, saturated
 from discreet.sql.writer.relations import first_rows, render_relation
 
@@ -182,8 +182,9 @@ class CompiledQuery:
         A limit that no statistic is weighed by is left out. Why: see `discreet.plan.bounding`.
         """
         norm, most = ("l2", rows**2) if square else ("l1", rows)
+        above = f"SELECT * FROM pairs JOIN {OVER_LIMITS} USING ({self._person})"
         return [
-            *([Kept(PAIRS_OVER, render_pairs_over(self.dialect))] if self.participants else []),
+            *([Kept(PAIRS_OVER, above)] if self.participants else []),
             *([self._over("heavy", norm, most, square=square)] if self._of(*_BY_ROWS) else []),
             *([self._over("roaming", "l0", groups, square=square)] if self._of(People) else []),
         ]

@@ -66,13 +66,6 @@ def render_shares_over(compiled: "CompiledQuery", measured: Sequence[MeasuredTot
     return _shares(compiled, measured, "account", source, weights)
 
 
-def render_pairs_over(dialect: "Dialect") -> str:
-    """The pairs of people above a limit, with their accounts."""
-    person = dialect.identifier(PERSON)
-    source = f"pairs AS p JOIN {OVER_LIMITS} AS o ON p.{person} = o.{person}"
-    return f"SELECT p.*, o.account FROM {source}"
-
-
 def _shares(
     compiled: "CompiledQuery",
     measured: Sequence[MeasuredTotals],
