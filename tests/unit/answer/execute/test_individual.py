@@ -3,7 +3,7 @@
 from collections import defaultdict
 
 import numpy as np
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from discreet.answer.execute.individual import above_limits
@@ -15,6 +15,9 @@ PAIRS = st.lists(st.tuples(st.integers(0, 3), COUNTS), min_size=1, max_size=8)
 LIMITS = st.integers(1, 6) | st.sampled_from([2**26, 2**27, 2**31, 2**40])
 
 
+@example([(0, 1), (0, 1)], 1, 3)  # a square above the limit by 1, exact in doubles and not
+@example([(0, 2**26), (0, 1)], 2**26, 3)
+@example([(0, 2**31), (0, 1)], 2**31, 3)
 @given(PAIRS, LIMITS, st.integers(1, 3))
 def test_everybody_above_a_limit_is_found(pairs, limit, groups):
     bounds = ContributionBounds(NoiseKind.GAUSSIAN, limit, groups)
