@@ -303,7 +303,7 @@ class AnswerService:
         def measure(until: "Deadline | None") -> bytes:
             if admitted is None:
                 return planned.measure(engine, until)
-            people = admitted.admission(receipt.sequence, engine, until)
+            people = admitted.admission(receipt.sequence, until)
             return planned.measure_admitted(engine, until, people)
 
         def unchanged() -> None:  # nobody swapped a file meanwhile

@@ -43,10 +43,6 @@ class Caller:
     expires: float = 0.0
     cookie: str = field(default="", repr=False)
 
-    def may_see(self, dataset: str) -> bool:
-        """Whether a dataset is within the caller's scope."""
-        return self.datasets is None or dataset in self.datasets
-
 
 @dataclass(frozen=True, slots=True)
 class Allowed:

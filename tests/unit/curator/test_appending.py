@@ -29,9 +29,10 @@ def rows(first, last):
     return pa.table({"id": pa.array(range(first, last), pa.int64())})
 
 
-def curator_at(place):
+def curator_at(place, source=None):
+    first, budget = source or rows(0, 1000), dp.Budget(epsilon=10_000, delta=1e-6)
     curator = dp.Curator(place)
-    curator.add("visits", rows(0, 1000), budget=dp.Budget(epsilon=10_000, delta=1e-6), **ABOUT)
+    curator.add("visits", first, budget=budget, **ABOUT)
     return curator
 
 
@@ -147,6 +148,26 @@ def test_the_same_rows_are_taken_twice_only_with_an_explicit_word(curator):
     assert curator.append("visits", rows(1000, 1500), again=True) == 3
     # The same 500 people have two rows now, and weigh as one: 2 * 511/1024, rounded down.
     assert number(count(curator)) == 1499
+
+
+def test_in_memory_a_file_grows_and_its_own_rows_are_refused(tmp_path):
+    pq.write_table(rows(0, 1000), tmp_path / "first.parquet")
+    with curator_at(None, tmp_path / "first.parquet") as curator:
+        for source in (tmp_path / "first.parquet", rows(0, 1000)):
+            with pytest.raises(InputError, match="since version 1"):
+                curator.append("visits", source)
+        before = count(curator)
+        assert curator.append("visits", rows(1000, 1500)) == 2
+        assert number(count(curator)) == 1500
+        assert count(curator, as_of=1) == before
+
+
+def test_in_memory_a_changed_file_does_not_grow(tmp_path):
+    pq.write_table(rows(0, 1000), tmp_path / "first.parquet")
+    with curator_at(None, tmp_path / "first.parquet") as curator:
+        pq.write_table(rows(0, 900), tmp_path / "first.parquet")
+        with pytest.raises(InputError, match="changed"):
+            curator.append("visits", rows(1000, 1500))
 
 
 @pytest.mark.parametrize(

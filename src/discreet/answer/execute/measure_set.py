@@ -14,7 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from discreet.answer.estimate.noisy_statistics import ranks_of
-from discreet.answer.execute.individual import Admission, leave_out
+from discreet.answer.execute.individual import Admission
 from discreet.answer.execute.noisy_measurements import NoisyMeasurements, Spent
 from discreet.answer.execute.totals import found_totals, known_totals, put_domains
 from discreet.answer.plan.contribution_histogram import (
@@ -43,6 +43,7 @@ from discreet.plan.query import AggregateFunction, level_of
 from discreet.plan.statistics import Distinct, Ranks, Statistic
 from discreet.privacy import Guarantee
 from discreet.sql.writer.compile import FEW_KEYS
+from discreet.sql.writer.individual import LEFT_OUT
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -69,10 +70,11 @@ def measure_set(
         bounded = bound_contributions(plan, statements, session)
         contributions, spent = bounded.contributions, list(bounded.spent)
         check_feasible(plan, contributions)
-        for kept in statements.bounding(contributions):
-            session.keep(*kept)
         if admission is not None:
-            leave_out(statements, session, admission)
+            session.put(LEFT_OUT, admission.left_out(statements, session))
+        else:
+            for kept in statements.bounding(contributions):
+                session.keep(*kept)
         measurements, selection = plan.measurements(contributions), plan.selection(contributions)
         if selection is None:
             totals = known_totals(statements, contributions, measurements, session)

@@ -14,7 +14,12 @@ from discreet.plan.remembered import SIZE, remember
 from discreet.plan.statistics import Distinct, Ranks, needed
 from discreet.sql.writer.compile import SECRET, CompiledQuery, Kept
 from discreet.sql.writer.dialect import Dialect
-from discreet.sql.writer.individual import MeasuredTotals, render_shares, with_accounts
+from discreet.sql.writer.individual import (
+    MeasuredTotals,
+    render_shares,
+    render_shares_over,
+    with_accounts,
+)
 
 _SALT = secrets.token_hex(16)
 """Where the salt will stand in compiled texts; nobody knows it, so no question has it in it."""
@@ -38,6 +43,12 @@ class SetStatements:
     ) -> "SetStatements":
         """The statements of a plan on an engine; compiled once, whatever the salt."""
         return SetStatements(plan, _compile(plan.query, dialect, participants), salt)
+
+    @property
+    def stated(self) -> ContributionBounds:
+        """The limits of people with budgets of their own: `check_individual` has these stated."""
+        assert self.plan.contributions is not None  # noqa: S101 - narrowing
+        return self.plan.contributions
 
     def people(self) -> list[Kept]:
         """One row for each person and group, and for each person."""
@@ -86,14 +97,26 @@ class SetStatements:
         more = self._rereads or plan.histograms or plan.finds_keys
         return compiled.dialect.keeps_in_tables and not more
 
-    def shares(self, contributions: ContributionBounds) -> str:
-        """Contributions of each person to each measurement, group by group."""
-        return render_shares(self.compiled, self.measured(contributions))
+    def shares(self) -> str:
+        """Contributions of each person to each measurement, group by group, at full weight."""
+        return render_shares(self.compiled, self.measured(self.stated))
 
-    def shares_by_account(self, contributions: ContributionBounds) -> str:
-        """The same by account."""
-        columns = [f"q{i}" for i in range(len(self.plan.costs))]
-        return with_accounts(self.shares(contributions), columns, self.compiled.dialect)
+    def shares_over(self) -> str:
+        """The same of people above a limit, by account, as they weigh."""
+        return render_shares_over(self.compiled, self.measured(self.stated))
+
+    @property
+    def share_columns(self) -> list[str]:
+        """The columns of `shares`: one for each measurement, and how many rows the pair has."""
+        return [*(f"q{i}" for i in range(len(self.plan.costs))), "n"]
+
+    def _bounding(self, contributions: ContributionBounds) -> list[str]:
+        """Every statement between those about people and the totals."""
+        kept, dialect = [*map(str, self.bounding(contributions))], self.compiled.dialect
+        if not self.compiled.participants:
+            return kept
+        shares = with_accounts(self.shares(), self.share_columns, dialect)
+        return [shares, *kept, self.shares_over()]
 
     def measured(self, contributions: ContributionBounds) -> list[MeasuredTotals]:
         """Each measurement by the places of its totals."""
@@ -142,8 +165,7 @@ class SetStatements:
         return [
             *map(str, self.people()),
             *self.histograms(),
-            *map(str, self.bounding(contributions)),
-            *([self.shares_by_account(contributions)] if self.compiled.participants else []),
+            *self._bounding(contributions),
             self.totals(contributions),
             *(self.distincts(one, contributions) for one in kinds if isinstance(one, Distinct)),
             *(self.ranks(one) for one in kinds if isinstance(one, Ranks)),

@@ -138,11 +138,12 @@ class DataStore(TableStore):
         stored = {"blanks": "keep", **one.reading}  # which all files did, before it was stored
         incoming = incoming_part(table, source, reading or Reading.from_dict(stored))
         part, rows = self._place_part(one, incoming)
-        frames = {name: (*self._frames[name], rows)} if part.source == _MEMORY else {}
+        held = self._held(one) if part.source == _MEMORY else ()
+        frames = {name: (*held, rows)} if held else {}
         try:
             count = check_part(table, self._sources(one)[0], rows)
             if count and not again:
-                check_new(one, part)
+                check_new(one, part, held[:1])
             total = count + self.open([name]).row_count(name)
             bound = max(one.row_bound, registry.table_rows(total))
             if max_table_rows is not None:
@@ -205,6 +206,12 @@ class DataStore(TableStore):
             path = copy
         before = registry.stamp(path)
         return Part(str(path), registry.fingerprint(path), salt=salt, stamp=before), str(path)
+
+    def _held(self, one: Registration) -> tuple[Any, ...]:
+        """The parts of a table in memory; a file that was added there is read into it."""
+        if (frames := self._frames.get(one.table.name)) is not None:
+            return frames
+        return (as_arrow(registry.check_unchanged(one).source, list(one.table.columns)),)
 
     def _drop(self, part: Part) -> None:
         """Remove a copy that no table was made of; unless the ledger may have it."""

@@ -1,6 +1,7 @@
 """Rows on their way to a table that is there already: looked at, compared, and never changed."""
 
 import hashlib
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
 from typing import Any
@@ -10,7 +11,7 @@ import pyarrow as pa
 from discreet.curator.data import intake
 from discreet.curator.data.load_report import Stated
 from discreet.curator.data.registry import Part, Registration, Registry
-from discreet.engines.default import DefaultEngine, describe
+from discreet.engines.default import DefaultEngine, as_arrow, describe
 from discreet.engines.reading import Reading
 from discreet.errors import InputError
 from discreet.plan.schema import PART, EachRow, Schema, Table
@@ -58,12 +59,13 @@ def check_part(table: Table, first: Any, rows: Any) -> int:
         return engine.row_count(table.name)
 
 
-def check_new(one: Registration, part: Part) -> None:
-    """Refuse rows that are there already."""
-    known = next((f for f in one.files if f.fingerprint == part.fingerprint), None)
-    if known is not None:
+def check_new(one: Registration, part: Part, first: Sequence[Any]) -> None:
+    """Refuse rows that are there already; `first` are those that were added, if in memory."""
+    known = {content_digest(as_arrow(rows, list(one.table.columns))): 1 for rows in first}
+    known |= {file.fingerprint: file.version for file in one.files}
+    if part.fingerprint in known:
         raise InputError(
-            f"these rows are part of {one.table.name} since version {known.version}",
+            f"these rows are part of {one.table.name} since version {known[part.fingerprint]}",
             why="everybody in them would count twice",
             fix="append other rows; to count them again, pass again=True (--again)",
         )

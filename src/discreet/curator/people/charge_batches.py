@@ -14,7 +14,7 @@ Why:
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
@@ -214,25 +214,27 @@ def read_costs(
         yield one, class_costs(one.entry, found, len(names))
 
 
+def _numbered(classes: int, accounts: NDArray[np.int64]) -> pa.Table:
+    """The people of a batch by the places of their charges and classes."""
+    return pa.table({PERSON: (accounts // classes << _SHIFT) + accounts % classes})
+
+
 def _form(one: SetStatements) -> tuple[Any, ...]:
     """All that the statements of sets differ by, but for which rows they read."""
-    bounds = one.plan.contributions
-    assert bounds is not None  # noqa: S101 - narrowing: see check_individual
     kinds = [(type(s), getattr(s, "where", None) is None) for s in one.compiled.statistics]
     keys = [
         (of.kind, of.keys if len(of.keys or ()) > WRITTEN_KEYS else None)
         for of in _query(one).key_types
     ]
-    return bounds, tuple(one.measured(bounds)), tuple(kinds), tuple(keys)
+    return one.stated, tuple(one.measured(one.stated)), tuple(kinds), tuple(keys)
 
 
 def _read(
     sets: Sequence[SetStatements], batch: Batch, classes: int, session: Session
 ) -> Iterator[ByAccount]:
     """The shares of each class in each of some sets of one form."""
-    compiled, bounds = sets[0].compiled, sets[0].plan.contributions
-    dialect, person = compiled.dialect, compiled.dialect.identifier(PERSON)
-    assert bounds is not None  # noqa: S101 - narrowing: see check_individual
+    compiled, dialect = sets[0].compiled, sets[0].compiled.dialect
+    person = dialect.identifier(PERSON)
     put_domains(_query(sets[0]), session)
     read, texts = [*map(dialect.identifier, batch.columns)], []
     for k, one in enumerate(sets):
@@ -240,15 +242,13 @@ def _read(
         source = f"(SELECT {', '.join([shifted, *read])} FROM {_REPRESENTATIVES}) AS v"  # noqa: S608 - identifiers
         texts.append(replace(one.compiled, scanned=source).parts())
     session.keep(*compiled.pairs_of(" UNION ALL ".join(texts)))
-    for kept in sets[0].bounding(bounds):
-        session.keep(*kept)
-    batches = list(session.stream(sets[0].shares(bounds)))
-    width = 1 + len(sets[0].plan.costs)
-    people, *shares = (
+    batches = list(session.stream(sets[0].shares()))
+    people, *columns = (
         np.concatenate([np.zeros(0, np.int64), *(one.column(i) for one in batches)])
-        for i in range(width)
+        for i in range(1 + len(sets[0].share_columns))
     )
-    places, rows = by_account((people >> _SHIFT) * classes + people % (1 << _SHIFT), shares)
+    accounts = (people >> _SHIFT) * classes + people % (1 << _SHIFT)
+    places, rows = by_account(sets[0], session, accounts, columns, partial(_numbered, classes))
     order = np.argsort(places)
     places, rows = places[order], rows[order]
     ends = np.searchsorted(places, np.arange(len(sets) + 1) * classes)

@@ -12,7 +12,7 @@ import threading
 import time
 from collections import Counter, OrderedDict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, Final
 
@@ -41,29 +41,19 @@ from discreet.curator.people.charge_batches import (
 )
 from discreet.curator.people.person_charges import (
     ByAccount,
-    bounding_of,
     charge_costs,
     charge_salt,
     charged_sets,
     share_signature,
 )
-from discreet.curator.people.person_limits import (
-    Population,
-    hash_person,
-    limits_after,
-)
+from discreet.curator.people.person_limits import Population, hash_person, limits_after
 from discreet.engines.engine import ARROW, Deadline, Engine, Session
 from discreet.errors import InvariantBroken, LedgerError
 from discreet.plan.kinds import Kind
 from discreet.plan.schema import PERSON, EachRow, PersonPeriod, Table
 from discreet.privacy.budgets.individual_balances import ClassCosts, IndividualBalances
 from discreet.sql.writer.dialect import Dialect
-from discreet.sql.writer.individual import (
-    ACCOUNTS,
-    keyed_person,
-    render_new_people,
-    with_accounts,
-)
+from discreet.sql.writer.individual import ACCOUNTS, keyed_person, render_new_people, with_accounts
 from discreet.sql.writer.stored_view import PERIOD_ENDS
 
 _MOST_KEPT: Final = 1 << 28
@@ -93,14 +83,6 @@ class PersonCharge:
     account: int
     units: int
     took_part: bool
-
-
-@dataclass(slots=True)
-class _Watch:
-    """The record of one person, by the hash of their name."""
-
-    hash: str
-    found: list[PersonCharge] = field(default_factory=list)
 
 
 class PersonAccounts:
@@ -145,7 +127,8 @@ class PersonAccounts:
         self._left: OrderedDict[int, NDArray[np.int64]] = OrderedDict()
         self._shares: OrderedDict[str, list[ByAccount]] = OrderedDict()
         self._classes: OrderedDict[Batch, PersonClasses] = OrderedDict()
-        self._watch: _Watch | None = None
+        self._watched: bytes | None = None
+        self._found: list[PersonCharge] = []
         self._table, self._unsaved = table, 0
         self._load()
 
@@ -194,9 +177,9 @@ class PersonAccounts:
     def history(self, hash_: str) -> tuple["PersonAccounts", list[PersonCharge]]:
         """The balances from the beginning up to now, and what became of one person."""
         again = PersonAccounts(self._ledger, self._data_store, self.population, self._key)
-        again._watch = _Watch(hash_)
+        again._watched = hash_.encode()
         again.catch_up(self._ledger.head().sequence)
-        return again, again._watch.found
+        return again, again._found
 
     def hash_of(self, unit: object, engine: Engine) -> str:
         """The keyed hash of a person, whether or not they are in the data."""
@@ -225,21 +208,20 @@ class PersonAccounts:
         self._left[entry.sequence] = places[~admitted]
         while len(self._left) > _MASKS:
             self._left.popitem(last=False)
-        if self._watch is not None:
-            self._look(self._watch, entry.sequence, places, costs, admitted)
+        if self._watched is not None:
+            self._look(entry.sequence, places, costs, admitted)
 
     def _look(
         self,
-        watch: _Watch,
         sequence: int,
         places: NDArray[np.int64],
         costs: NDArray[np.int64],
         admitted: NDArray[np.bool_],
     ) -> None:
-        mine = self._owners[places] == watch.hash.encode()
+        mine = self._owners[places] == self._watched
         for at in np.flatnonzero(mine & (costs >= 0)):
             told = (int(places[at]), int(costs[at]), bool(admitted[at]))
-            watch.found.append(PersonCharge(sequence, *told))
+            self._found.append(PersonCharge(sequence, *told))
 
     def _fold_each(self, entries: Sequence[Entry], until: Deadline | None) -> int:
         """Fold in entries one by one; how many."""
@@ -278,11 +260,11 @@ class PersonAccounts:
 
     def _charge_all(self, run: Sequence[tuple[Entry, ClassCosts]]) -> None:
         charges = [costs for _, costs in run]
-        if self._watch is not None:
-            mine = np.flatnonzero(self._owners == self._watch.hash.encode())
+        if self._watched is not None:
+            mine = np.flatnonzero(self._owners == self._watched)
             turns = self.balances.turns(mine, self.balances.spent[mine], charges)
             for (entry, _), (asked, admitted) in zip(run, turns, strict=True):
-                self._look(self._watch, entry.sequence, mine, asked, admitted)
+                self._look(entry.sequence, mine, asked, admitted)
         self.balances.charge_all(charges)
         self._unsaved += len(run)
 
@@ -333,13 +315,13 @@ class PersonAccounts:
         return ClassCosts(of, np.append(costs, -1))
 
     def _classes_of(self, batch: Batch, until: Deadline | None) -> PersonClasses | None:
-        """The classes of people for charges of a batch; None for very large and remote tables."""
+        """The classes of people for charges of a batch; None for very large tables."""
         if batch in self._classes:
             self._classes.move_to_end(batch)
             return self._classes[batch]
-        engine, table = self._engine_of(batch), self._data_store.tables.tables[batch.table]
-        if table.address or engine.row_count(batch.table) > _MOST_ROWS:
-            return None  # a server is sent no list of people
+        engine = self._engine_of(batch)
+        if engine.row_count(batch.table) > _MOST_ROWS:
+            return None
         rows = render_rows(batch, engine.dialect)
         columns = [f"c{i}" for i in range(len(batch.columns))]
         with engine.snapshot(until) as session:
@@ -357,39 +339,33 @@ class PersonAccounts:
 
     # --- one question ---------------------------------------------------------------------------
 
-    def admission(self, sequence: int, engine: Engine, until: Deadline | None) -> "ChargeAdmission":
+    def admission(self, sequence: int, until: Deadline | None) -> "ChargeAdmission":
         """The admission of a charge, decided once data is read for it."""
-        return ChargeAdmission(self, sequence, charge_salt(self._key, sequence), engine, until)
+        return ChargeAdmission(self, sequence, charge_salt(self._key, sequence), until)
 
     def left_out(
         self, asked: "ChargeAdmission", statements: SetStatements, session: Session
     ) -> pa.Table:
-        """The people left out of a charge; the session has its people bounded."""
+        """The people left out of a charge; the session has its pairs, and weights afterwards.
+
+        The charge is folded in with what its own session reads: most questions have one set.
+        """
         sequence = asked.sequence
         with self._lock:
             self.catch_up(sequence - 1, asked.until)
+            shares = [self.shares(statements, session)]
             if self.sequence < sequence:
-                self._admit_now(asked, statements, session)
+                [entry] = self._entries(sequence)
+                if len(charged_sets(entry)) > 1:
+                    shares = self._shares_of(self._read(entry), asked.until)
+                self._take(entry, shares)
+                self.sequence = sequence
             if sequence in self._left:
                 return self._named(self._left[sequence])
         again = PersonAccounts(self._ledger, self._data_store, self.population, self._key)
         for upto in (sequence - 1, sequence):  # the charge itself in no batch
             again.catch_up(upto, asked.until)
         return again._named(again._left[sequence])
-
-    def _admit_now(
-        self, asked: "ChargeAdmission", statements: SetStatements, session: Session
-    ) -> None:
-        """Fold a charge in with what its own session reads: most questions have one set."""
-        [entry] = self._ledger.charges(
-            self.population.datasets, after=asked.sequence - 1, until=asked.sequence
-        )
-        if len(charged_sets(entry)) > 1:
-            shares = self._shares_of(self._read(entry), asked.until)
-        else:
-            shares = [self._joined(statements, session)]
-        self._take(entry, shares)
-        self.sequence = entry.sequence
 
     def _named(self, places: NDArray[np.int64]) -> pa.Table:
         if len(self._name_of) < self.balances.people:
@@ -412,10 +388,7 @@ class PersonAccounts:
             )
         query = asked.question(tables.schema)
         plan = MeasurementPlan.from_dict(order.decisions, query, asked.price, asked.neighbours)
-        salt, dialect = (
-            charge_salt(self._key, entry.sequence),
-            self._data_store.dialect(used),
-        )
+        salt, dialect = charge_salt(self._key, entry.sequence), self._data_store.dialect(used)
         sets = [SetStatements.of(one, dialect, salt, participants=True) for one in plan.sets]
         return ReadCharge(entry, tuple(sets), asked.tables, order.data_version)
 
@@ -433,32 +406,29 @@ class PersonAccounts:
         found = [self._computed(one, engine, until) for one in read.sets]
         if not any(one.is_salted for one in read.sets):
             self._shares[name] = found
-            while len(self._shares) > 1 and self._kept_bytes() > _MOST_KEPT:
-                self._shares.popitem(last=False)
+            size = _bytes_of(one for kept in self._shares.values() for pair in kept for one in pair)
+            while len(self._shares) > 1 and size > _MOST_KEPT:
+                size -= _bytes_of(
+                    one for pair in self._shares.popitem(last=False)[1] for one in pair
+                )
         return found
-
-    def _kept_bytes(self) -> int:
-        return _bytes_of(one for kept in self._shares.values() for pair in kept for one in pair)
 
     def _computed(
         self, statements: SetStatements, engine: Engine, until: Deadline | None
     ) -> ByAccount:
         with engine.snapshot(until) as session:
             put_domains(statements.plan.query, session)
-            for kept in bounding_of(statements):
+            for kept in statements.people():
                 session.keep(*kept)
-            return self._joined(statements, session)
+            return self.shares(statements, session)
 
-    def _joined(self, statements: SetStatements, session: Session) -> ByAccount:
-        """The shares of a set by account."""
-        contributions = statements.plan.contributions
-        assert contributions is not None  # noqa: S101 - narrowing: see check_individual
-        rows, columns = statements.shares(contributions), range(len(statements.plan.costs))
-        names, dialect = [f"q{i}" for i in columns], statements.compiled.dialect
-        accounts, shares = self._read_rows(rows, names, dialect, session)
-        if not shares:
-            return accounts, np.zeros((0, len(names)), dtype=np.int64)
-        return by_account(accounts, [one.to_numpy() for one in shares])
+    def shares(self, statements: SetStatements, session: Session) -> ByAccount:
+        """The shares of a set by account; the session has its pairs, and weights afterwards."""
+        dialect, names = statements.compiled.dialect, statements.share_columns
+        with self._lock:
+            accounts, found = self._read_rows(statements.shares(), names, dialect, session)
+            columns = [one.to_numpy() for one in found]
+            return by_account(statements, session, accounts, columns, self._named)
 
     def _read_rows(
         self, rows: str, columns: Sequence[str], dialect: Dialect, session: Session
@@ -472,7 +442,7 @@ class PersonAccounts:
             self._put_accounts(session)
             table = read_table(session, text)
         if table is None:
-            return np.zeros(0, dtype=np.int64), []
+            return np.zeros(0, dtype=np.int64), [pa.chunked_array([], pa.int64())] * len(columns)
         if table.column(-1).null_count:
             raise InvariantBroken(
                 "somebody has no account",
@@ -535,14 +505,15 @@ class ChargeAdmission:
     accounts: PersonAccounts
     sequence: int
     salt: str
-    engine: Engine
     until: Deadline | None
     _decided: pa.Table | None = None
 
     def left_out(self, statements: SetStatements, session: Session) -> pa.Table:
-        """Decided once."""
+        """Decided once, with the first set."""
         if self._decided is None:
             self._decided = self.accounts.left_out(self, statements, session)
+        else:
+            self.accounts.shares(statements, session)
         return self._decided
 
 

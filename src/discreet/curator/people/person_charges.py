@@ -2,14 +2,13 @@
 
 import hashlib
 import hmac
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.answer.plan.sql_statements import SetStatements
 from discreet.curator.canonical_json import canonical
 from discreet.curator.ledger.entries import Entry
 from discreet.curator.orders.stored_orders import StoredOrder
@@ -64,11 +63,3 @@ def class_costs(entry: Entry, shares: Iterable[ByAccount], classes: int) -> NDAr
         paid = np.maximum(costs[places], 0) + share_costs(rows, prices, WHOLE_SHARE)
         costs[places] = np.minimum(paid, MOST_UNITS)
     return costs
-
-
-def bounding_of(statements: SetStatements) -> Iterator[tuple[str, str]]:
-    """The kept selects that bound the people of a set."""
-    contributions = statements.plan.contributions
-    assert contributions is not None  # noqa: S101 - narrowing: see check_individual
-    yield from statements.people()
-    yield from statements.bounding(contributions)

@@ -1,6 +1,7 @@
 """Shared accounts and each person's limit, as the ledger states them."""
 
 import datetime as dt
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from math import isfinite
@@ -22,14 +23,15 @@ from discreet.sql.writer.stored_view import written_name
 BUDGET, LIMIT = "people budget", "person limit"
 """The kinds of entry that say what everybody in a dataset, or one person, may lose."""
 
-_TYPES: Final[dict[Kind, tuple[type, ...]]] = {
-    Kind.BOOLEAN: (bool,),
-    Kind.INTEGER: (int,),
-    Kind.REAL: (int, float),
-    Kind.TEXT: (str,),
-    Kind.DATE: (dt.date,),
-    Kind.TIMESTAMP: (dt.datetime,),
+_NAMES: Final[dict[Kind, tuple[tuple[type, ...], Callable[[str], Any]]]] = {
+    Kind.BOOLEAN: ((bool,), {"true": True, "false": False}.__getitem__),
+    Kind.INTEGER: ((int,), int),
+    Kind.REAL: ((int, float), float),
+    Kind.TEXT: ((str,), str),
+    Kind.DATE: ((dt.date,), dt.date.fromisoformat),
+    Kind.TIMESTAMP: ((dt.datetime,), dt.datetime.fromisoformat),
 }
+"""The types of a name of each kind, and how one that is written is read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,16 +101,8 @@ def read_name(text: str, kind: Kind) -> Any:
         >>> read_name("17", Kind.INTEGER), read_name("17", Kind.TEXT)
         (17, '17')
     """
-    reads: dict[Kind, Any] = {
-        Kind.BOOLEAN: {"true": True, "false": False}.__getitem__,
-        Kind.INTEGER: int,
-        Kind.REAL: float,
-        Kind.TEXT: str,
-        Kind.DATE: dt.date.fromisoformat,
-        Kind.TIMESTAMP: dt.datetime.fromisoformat,
-    }
     with suppress(ValueError, LookupError):
-        name = None if kind is not Kind.TEXT and "_" in text else reads[kind](text)
+        name = None if kind is not Kind.TEXT and "_" in text else _NAMES[kind][1](text)
         # Python reads 1_7 as 17, who is somebody else, and numbers that no column has.
         if name is not None and (kind is not Kind.INTEGER or -(2**63) <= name < 2**63):
             return name
@@ -133,7 +127,7 @@ def hash_person(engine: Engine, unit: Any, kind: Kind, key: str, *, written: boo
 
     It is `written` as a text where people have an account for every period.
     """
-    right = isinstance(unit, _TYPES[kind]) and _can_be_stored(unit)
+    right = isinstance(unit, _NAMES[kind][0]) and _can_be_stored(unit)
     if isinstance(unit, dt.datetime) and unit.tzinfo is not None:
         unit = unit.astimezone(dt.UTC)
     if not right or (isinstance(unit, bool) and kind is not Kind.BOOLEAN):

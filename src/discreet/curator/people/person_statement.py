@@ -14,7 +14,6 @@ from discreet.curator.data.data_store import DataStore
 from discreet.curator.data.registry import Registry
 from discreet.curator.data.table_checks import unit_kind
 from discreet.curator.ledger import accounts
-from discreet.curator.ledger.charge_index import ChargedOrder
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.orders.planned_orders import PlannedOrder
 from discreet.curator.orders.query_orders import QueryOrder
@@ -191,19 +190,14 @@ class PeopleAdmin:
     def _used(self, one: PersonCharge, limit: int) -> UsedRelease:
         filed = self.ledger.find(one.sequence)
         assert filed is not None  # noqa: S101 - narrowing: it was folded in
-        return UsedRelease(
-            one.sequence, filed.time, filed.order.dataset, _asked(filed), one.units / limit
-        )
+        asked = filed.order.asked or f"a question in Python ({filed.order.kind})"
+        return UsedRelease(one.sequence, filed.time, filed.order.dataset, asked, one.units / limit)
 
     def _find(self, unit: object, dataset: str | None) -> tuple[str, PersonAccounts, str]:
         """The dataset, the accounts and the hash that somebody's name stands for."""
         name = self._dataset(dataset)
         population = self.populations.of(name)
-        return (
-            name,
-            population,
-            population.hash_of(unit, self.data_store.open_for([name])),
-        )
+        return name, population, population.hash_of(unit, self.data_store.open_for([name]))
 
     def _dataset(self, dataset: str | None) -> str:
         if dataset is not None and dataset not in self.known:
@@ -230,10 +224,6 @@ class PeopleAdmin:
     def _is_closed(self, population: PersonAccounts, hash_: str) -> bool:
         said = limits_after(self.ledger, population.population.datasets)
         return any(one.facts["account"] == hash_ and one.facts.get("final") for one in said)
-
-
-def _asked(filed: ChargedOrder) -> str:
-    return filed.order.asked or f"a question in Python ({filed.order.kind})"
 
 
 def check_population(unit: Unit, neighbours: Neighbours) -> None:

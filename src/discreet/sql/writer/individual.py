@@ -28,6 +28,9 @@ _NARROW: Final = 1 << 41
 ACCOUNTS, LEFT_OUT = "accounts", "left_out"
 """Tables of the session: who has which account, and who takes no part in the question."""
 
+OVER_LIMITS, PAIRS_OVER = "over_limits", "pairs_over"
+"""Tables of the session: people above a limit, with their accounts; and the pairs of these."""
+
 
 class MeasuredTotals(NamedTuple):
     """One measurement: which totals it combines, how, and its sensitivity."""
@@ -38,7 +41,9 @@ class MeasuredTotals(NamedTuple):
 
 
 def render_shares(compiled: "CompiledQuery", measured: Sequence[MeasuredTotals]) -> str:
-    """One row for each person and group: the person, and shares q0, q1, ... in each measurement.
+    """One row for each person and group: the person, shares q0, q1, ... in each measurement, rows.
+
+    Everybody weighs in full here; people above a limit are in `render_shares_over` again.
 
     Guarantee:
         The sum over a person's groups of q / WHOLE_SHARE, held to 1, is at least the squared norm
@@ -50,17 +55,35 @@ def render_shares(compiled: "CompiledQuery", measured: Sequence[MeasuredTotals])
     Edge cases:
         Whoever adds nothing has share 0. No value overflows, whatever is stored.
     """
-    person = compiled.dialect.identifier(PERSON)
+    person, full = compiled.dialect.identifier(PERSON), _full(compiled)
+    return _shares(compiled, measured, person, "pairs", (full, full))
+
+
+def render_shares_over(compiled: "CompiledQuery", measured: Sequence[MeasuredTotals]) -> str:
+    """The same for people above a limit, by account, as they weigh."""
+    weights = [f"COALESCE({one}.w, {_full(compiled)})" for one in ("h", "g")]
+    source = f"{PAIRS_OVER}{compiled.joined_weights}"
+    return _shares(compiled, measured, "account", source, weights)
+
+
+def _shares(
+    compiled: "CompiledQuery",
+    measured: Sequence[MeasuredTotals],
+    who: str,
+    source: str,
+    weights: Sequence[str],
+) -> str:
+    """Shares of pairs, with the column `who`; `weights` are those of rows, and of the person."""
     parts, squares = [], []
     for i, one in enumerate(measured):
         columns = [f"x{i}_{j}" for j in range(len(one.combinations))]
         parts += [
-            f"{_rounded_up(compiled, one, row)} AS {name}"
+            f"{_rounded_up(compiled, one, row, weights)} AS {name}"
             for name, row in zip(columns, one.combinations, strict=True)
         ]
         squares.append(" + ".join(f"{name} * {name}" for name in columns) + f" AS q{i}")
-    pairs = f"SELECT {', '.join([person, *parts])} FROM {compiled.weighted_pairs}"
-    return f"SELECT {', '.join([person, *squares])} FROM ({pairs}) AS c"
+    pairs = f"SELECT {', '.join([who, *parts, 'n'])} FROM {source}"
+    return f"SELECT {', '.join([who, *squares, 'n'])} FROM ({pairs}) AS c"
 
 
 def with_accounts(rows: str, columns: Sequence[str], dialect: "Dialect") -> str:
@@ -80,21 +103,26 @@ def _with_accounts(rows: str, dialect: "Dialect") -> str:
     return f"({rows}) AS c LEFT JOIN {ACCOUNTS} AS a ON a.{person} = c.{person}"
 
 
-def _rounded_up(compiled: "CompiledQuery", one: MeasuredTotals, row: tuple[int, ...]) -> str:
+def _rounded_up(
+    compiled: "CompiledQuery", one: MeasuredTotals, row: tuple[int, ...], weights: Sequence[str]
+) -> str:
     """One combination of a person's weighted totals in a group, in steps of the sensitivity."""
     dialect, most = compiled.dialect, one.sensitivity
     used = [(times, place) for times, place in zip(row, one.places, strict=True) if times]
-    total = " + ".join(f"{times} * {_weighted(compiled, place)}" for times, place in used)
+    total = " + ".join(f"{times} * {_weighted(compiled, place, weights)}" for times, place in used)
     held, wide = f"LEAST(ABS({total}), {most})", most >= _NARROW
     narrow = held if wide else dialect.cast(held, Kind.INTEGER)
     return dialect.whole_quotient(f"({narrow} * {_STEPS} + {most - 1})", str(most), wide=wide)
 
 
-def _weighted(compiled: "CompiledQuery", place: int) -> str:
-    full = compiled.dialect.literal(FULL, Kind.INTEGER)
+def _weighted(compiled: "CompiledQuery", place: int, weights: Sequence[str]) -> str:
     if isinstance(compiled.statistics[place], People):
-        return f"CASE WHEN q{place} THEN COALESCE(g.w, {full}) ELSE 0 END"
-    return f"s{place} * COALESCE(h.w, {full})"
+        return f"CASE WHEN q{place} THEN {weights[1]} ELSE 0 END"
+    return f"s{place} * {weights[0]}"
+
+
+def _full(compiled: "CompiledQuery") -> str:
+    return compiled.dialect.literal(FULL, Kind.INTEGER)
 
 
 def keyed_person(dialect: "Dialect", text: str, kind: Kind, key: str) -> str:

@@ -81,6 +81,15 @@ def test_all_grouping_sets_have_the_same_participants():
         assert spent(curator) == refolded(curator)
 
 
+def test_people_above_a_limit_weigh_less_in_every_grouping_set():
+    rows = [(1, city, 0) for city in ("Oslo", "Haifa") for _ in range(8)]
+    with clinic(rows) as curator:
+        text = "SELECT city, COUNT(*) AS n FROM visits GROUP BY ROLLUP (city)"
+        found = sorted(number(curator, text, epsilon=200))
+        assert found == pytest.approx([0, 0.7, 0.7, 1], abs=0.5)
+        assert spent(curator) == refolded(curator)
+
+
 def test_the_same_question_again_is_free():
     with clinic(CROWD) as curator:
         first = curator.sql(COUNT, **LOUD)
@@ -145,8 +154,9 @@ MIXED = [
 ]
 
 
+@pytest.mark.parametrize("more", [[], [(7, "Austin", 5)]], ids=["two groups", "one too many"])
 @pytest.mark.parametrize("text", MIXED)
-def test_one_person_alone_pays_for_the_very_numbers_that_meet_noise(text, monkeypatch):
+def test_one_person_alone_pays_for_the_very_numbers_that_meet_noise(text, more, monkeypatch):
     loss, release = [], Measurement.release
 
     def record(self, totals):
@@ -157,7 +167,7 @@ def test_one_person_alone_pays_for_the_very_numbers_that_meet_noise(text, monkey
 
     monkeypatch.setattr(Measurement, "release", record)
     rows = [(7, "Oslo", 9), (7, "Oslo", 2), (7, "Haifa", 3), (7, "Haifa", 0), (7, "Haifa", 8)]
-    with clinic(rows, limits=WIDE) as curator:
+    with clinic([*rows, *more], limits=WIDE) as curator:
         curator.sql(text, **LOUD)
         [paid] = spent(curator).values()
         assert sum(loss) <= paid <= sum(loss) * (1 + Fraction(1, 10**4)) + Fraction(1, 10**8)
