@@ -8,6 +8,7 @@ from discreet.plan.expressions import Call, Case, Cast, Column, Expression, Func
 from discreet.plan.expressions import Truncate as Truncated
 from discreet.plan.keylists import few
 from discreet.plan.kinds import Kind, Range, Type, Value
+from discreet.plan.narrowing import conjuncts, pinned
 from discreet.plan.query import (
     Aggregate,
     AggregateFunction,
@@ -32,7 +33,6 @@ from discreet.plan.released_tables import sources_of
 from discreet.plan.row_counts import held_counts
 from discreet.plan.schema import EachRow, KeyPath, Person, PersonPeriod, Table
 from discreet.plan.schema_text import range_words
-from discreet.plan.sensitivity import conjuncts
 from discreet.plan.statistics import behind
 from discreet.plan.typing import infer
 
@@ -255,8 +255,9 @@ def _is_filtered(relation: Relation, key: Expression, keys: Sequence[Value]) -> 
     """Whether the conditions on all rows let a key be one of the listed values alone."""
     while isinstance(relation, FilterRows):
         for one in conjuncts(relation.predicate):
-            if isinstance(one, IsIn) and one.operand == key:
-                return {literal.value for literal in one.values} <= {*keys}
+            match pinned(one):
+                case operand, values if operand == key:
+                    return {*values} <= {*keys}
         relation = relation.input
     return False
 
