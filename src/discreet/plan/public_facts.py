@@ -29,7 +29,7 @@ from discreet.plan.relations import (
     join_caps,
     nodes_of,
 )
-from discreet.plan.released_tables import sources_of
+from discreet.plan.released_tables import RegroupedTable, sources_of
 from discreet.plan.row_counts import held_counts
 from discreet.plan.schema import EachRow, KeyPath, Person, PersonPeriod, Table
 from discreet.plan.schema_text import range_words
@@ -124,7 +124,26 @@ def left_out(query: Query) -> list[str]:
         for part in parts
         for one in (*_join_caps(part), *_counted_rows(part), *_held(part), *missing_rows(part))
     )
-    return list(dict.fromkeys(said))
+    return list(dict.fromkeys([*said, *_empty_groups(query)]))
+
+
+_OF_GROUPS = {AggregateFunction.COUNT, AggregateFunction.MEAN, AggregateFunction.MIN}
+
+
+def _empty_groups(query: Query) -> list[str]:
+    """Notes that groups are counted or averaged and public ones count whether they have rows."""
+    tables = [] if query.then is None else query.then.nodes()
+    regrouped = [one.aggregates for one in tables if isinstance(one, RegroupedTable)]
+    if not any(a.measure in _OF_GROUPS for aggregates in regrouped for a in aggregates):
+        return []
+    return [
+        f"All {one.group_count:,} groups of {' and '.join(key.name for key in one.keys)} count, "
+        "also those without rows"
+        + "; NULL is among them unless WHERE leaves it out"
+        * any(None in (of.keys or ()) for of in one.key_types)
+        for one in questions_in(query)
+        if one.keys and one.has_known_keys
+    ]
 
 
 def _held(query: Query) -> list[str]:
