@@ -446,7 +446,7 @@ class From:
         there, pairs = _as_other(other.relation, on)
         condition = None if where is None else condition_of(where)
         fields = (pairs, member(rel.Keep, keep), condition)
-        return replace(self, relation=rel.JoinPerson(self.relation, there, *fields))
+        return replace(self, relation=rel.join_person(self.relation, there, *fields))
 
     def union(self, other: "From") -> "From":
         """The rows of both, columns by position."""

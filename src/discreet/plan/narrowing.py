@@ -24,7 +24,7 @@ _FLIPPED: Final = {
     Function.LESS_EQUAL: Function.GREATER_EQUAL,
 }
 _EXACT: Final = 1 << 53
-"""Numbers up to here are the same as whole numbers and as doubles."""
+"""Below, whole numbers and doubles compare alike; 2^53 + 1 as a double is 2^53."""
 
 
 def conjuncts(where: Expression | None) -> list[Expression]:
@@ -63,13 +63,18 @@ def narrowed(columns: Mapping[str, Type], predicate: Expression) -> Mapping[str,
 def _compared(condition: Expression) -> Iterator[str]:
     """The columns that are not NULL where a condition is true."""
     match condition:
-        case Call(Function.NOT, (Call(Function.IS_NULL, (Column(name),)),)):
-            yield name
-        case IsIn(operand) | Call(Function.YEAR, (operand,)):
-            yield from [operand.name] if isinstance(operand, Column) else _compared(operand)
+        case Call(Function.NOT, (Call(Function.IS_NULL, sides),)):
+            pass
+        case IsIn(operand):
+            sides = (operand,)
         case Call(function, sides) if function in _FLIPPED:
-            for side in sides:
-                yield from [side.name] if isinstance(side, Column) else _compared(side)
+            pass
+        case _:
+            return
+    for side in sides:
+        match side:  # what else is compared may be true or false of NULL
+            case Column(name) | Call(Function.YEAR, (Column(name),)):
+                yield name
 
 
 def _narrower(name: str, of: Type, conditions: Sequence[Expression]) -> Type:
@@ -95,9 +100,10 @@ def _listed(name: str, of: Type, conditions: Sequence[Expression]) -> tuple[Valu
     for one in conditions:
         match pinned(one), one:
             case (Column(column), values), _ if column == name:
-                kept = tuple(key for key in kept if key in values)
+                meets = [[_equal(key, value, of.kind) for value in values] for key in kept]
+                kept = tuple(k for k, one in zip(kept, meets, strict=True) if {*one} != {False})
             case _, Call(Function.NOT_EQUAL, (Column(column), Literal(value))) if column == name:
-                kept = tuple(key for key in kept if key != value)
+                kept = tuple(key for key in kept if _equal(key, value, of.kind) is not True)
             case _:
                 span = _span(one, name, of.kind)
                 places = {key: _place(key, of.kind) for key in kept}
@@ -129,18 +135,15 @@ def _span(condition: Expression, name: str, kind: Kind) -> Range:
 def _side(function: Function, at: float, kind: Kind) -> Range:
     """The values that a comparison with a place is true of, in whole steps where there are such."""
     whole = kind is not Kind.REAL
-    match function:
-        case Function.EQUAL:
-            return Range(at, at)
-        case Function.GREATER:
-            return Range(math.floor(at) + 1 if whole else at, math.inf)
-        case Function.GREATER_EQUAL:
-            return Range(math.ceil(at) if whole else at, math.inf)
-        case Function.LESS:
-            return Range(-math.inf, math.ceil(at) - 1 if whole else at)
-        case Function.LESS_EQUAL:
-            return Range(-math.inf, math.floor(at) if whole else at)
-    return EVERYTHING
+    up, down = (math.ceil(at), math.floor(at)) if whole else (at, at)
+    sides = {
+        Function.EQUAL: (at, at),
+        Function.GREATER: (down + whole, math.inf),
+        Function.GREATER_EQUAL: (up, math.inf),
+        Function.LESS: (-math.inf, up - whole),
+        Function.LESS_EQUAL: (-math.inf, down),
+    }
+    return Range(*sides.get(function, (-math.inf, math.inf)))
 
 
 def _years(years: Range, kind: Kind) -> Range:
@@ -153,13 +156,21 @@ def _years(years: Range, kind: Kind) -> Range:
     return Range(first, last)
 
 
+def _equal(key: Value, value: Value, kind: Kind) -> bool | None:
+    """Whether a key equals a value in every engine; None where that is not sure."""
+    if isinstance(key, str) and isinstance(value, str):
+        return key == value
+    places = _place(key, kind), _place(value, kind)
+    return None if None in places else places[0] == places[1]
+
+
 def _place(value: Value, kind: Kind) -> float | None:
     """Where a value stands among those of a column; None where that is not exact."""
     match value:
         case bool() | str() | None:
             return None
         case int() | float():
-            exact = kind.is_number and math.isfinite(value) and abs(value) <= _EXACT
+            exact = kind.is_number and math.isfinite(value) and abs(value) < _EXACT
             return value if exact else None
         case dt.datetime():
             return position(value) if kind is Kind.TIMESTAMP else None

@@ -16,7 +16,15 @@ from discreet.errors import InputError
 from discreet.plan.expressions import Column, Expression
 from discreet.plan.kinds import Kind, Type
 from discreet.plan.narrowing import narrowed
-from discreet.plan.schema import EachRow, Person, PersonPeriod, PublicTable, Table, distinct
+from discreet.plan.schema import (
+    EachRow,
+    Limits,
+    Person,
+    PersonPeriod,
+    PublicTable,
+    Table,
+    distinct,
+)
 from discreet.plan.summaries import (
     PersonAggregate,
     WindowColumn,
@@ -160,10 +168,29 @@ class JoinPerson(_Node):
     on: tuple[tuple[Expression, Expression], ...]
     keep: Keep
     condition: Expression | None = field(default=None, metadata={"written": "where it is one"})
+    multiplies: bool = field(default=False, metadata={"written": "where it does"})
+    """Whether limits on rows multiply; else the wider one holds. See `join_person`."""
 
     def __post_init__(self) -> None:
         _check_sides(self)
         _settle(self)
+
+
+def join_person(
+    left: "Relation",
+    right: "Relation",
+    on: tuple[tuple[Expression, Expression], ...],
+    keep: Keep,
+    condition: Expression | None = None,
+) -> JoinPerson:
+    """Rows of the same person beside each other, with the limits that they can have.
+
+    Where nothing but the person has to be equal, each row meets all: rows multiply unless a side
+    has one row each. Further equalities are mostly of the one row that both are about.
+    """
+    sides = [[Limits(1, 1) == one.limits for one in side.facts.tables] for side in (left, right)]
+    single = left.facts.one_row_each or right.facts.one_row_each or any(map(all, sides))
+    return JoinPerson(left, right, on, keep, condition, multiplies=not on and not single)
 
 
 @dataclass(frozen=True, slots=True)
