@@ -62,8 +62,8 @@ SUMMARIES = [
 ]  # fmt: skip
 
 
-def stored(people, seed):
-    """{table: {column: values}}: tame values, some of them NULL, one person with many rows."""
+def stored(people, seed, most=25):
+    """{table: {column: values}}: tame values, some NULL; the first person has `most` visits."""
     choose = Seeded(seed)
     tables = {name: {c: [] for c in CLINIC.tables[name].columns} for name in (*PEOPLE, "cities")}
 
@@ -77,7 +77,7 @@ def stored(people, seed):
         if known:
             born = choose.one([None, dt.date(1960, 1, 1)])
             add("patients", person, choose.one(["f", "m", None]), born, 1e4 * choose.one([1, 4, 9]))
-        for _ in range(choose.one([0, 1, 2, 4, 9]) if person > 1 else 25):
+        for _ in range(choose.one([0, 1, 2, 4, 9]) if person > 1 else most):
             visit += 1
             day = dt.date(2022, 1, 1) + dt.timedelta(days=choose.one(range(1000)))
             add("visits", visit, person, choose.one(["Austin", "Haifa", None]),

@@ -11,7 +11,7 @@ from enum import Enum
 
 from discreet.plan import relations as rel
 from discreet.plan.query import Query
-from discreet.plan.schema import Limits
+from discreet.plan.schema import MOST_ROWS, Limits
 
 FULL = 1 << 10
 """The weight of a person within the limits; weights are whole numbers from 0 to this."""
@@ -119,7 +119,9 @@ def limits_of(query: Query) -> Limits:
 def _limits_of_rows(relation: rel.Relation) -> Limits:
     """The limits that tables state for a relation: UNION adds those of its sides.
 
-    Elsewhere the widest counts: a join is held to it, whatever rows it makes.
+    A join on the person alone multiplies rows, up to those that `join_caps` keep; a person is in no
+    more groups by the columns of one side. Elsewhere the widest counts. Any limits are sound, since
+    weights hold everybody to them; lower ones than people have make answers too low.
     """
     if relation.facts.one_row_each:
         return Limits(1, 1)
@@ -129,6 +131,9 @@ def _limits_of_rows(relation: rel.Relation) -> Limits:
     together = sum if isinstance(relation, rel.Union) else max
     ends = ([one.max_groups for one in sides], [one.max_rows for one in sides])
     groups, rows = (together(e or 0 for e in end) if all(end) else None for end in ends)
+    if isinstance(relation, rel.JoinPerson) and relation.multiplies and rows is not None:
+        rows = min(math.prod(one.max_rows or 1 for one in sides), rel.MOST_JOINED)
+        groups = groups and min(groups, MOST_ROWS // rows)
     return Limits(groups, rows)
 
 

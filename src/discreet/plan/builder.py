@@ -388,13 +388,15 @@ class From:
     def where(self, condition: Expr) -> "From":
         """Only rows for which a condition is true."""
         wanted = self._listed(condition_of(condition))
-        return replace(self, relation=rel.FilterRows(self.relation, wanted))
+        return replace(self, relation=rel.filter_rows(self.relation, wanted))
 
     filter = where
 
     def _listed(self, expression: ex.Expression) -> ex.Expression:
         """An expression over these rows, once its literals are among the declared keys."""
-        check_listed(expression, rel.columns_of(self.relation))
+        computed = rel.computed_columns(self.relation)
+        columns = rel.columns_of(self.relation).items()
+        check_listed(expression, {name: of for name, of in columns if name not in computed})
         return expression
 
     def with_columns(self, **columns: Expr | str) -> "From":
@@ -444,7 +446,7 @@ class From:
         there, pairs = _as_other(other.relation, on)
         condition = None if where is None else condition_of(where)
         fields = (pairs, member(rel.Keep, keep), condition)
-        return replace(self, relation=rel.JoinPerson(self.relation, there, *fields))
+        return replace(self, relation=rel.join_person(self.relation, there, *fields))
 
     def union(self, other: "From") -> "From":
         """The rows of both, columns by position."""

@@ -8,6 +8,7 @@ from discreet.plan.expressions import Call, Case, Cast, Column, Expression, Func
 from discreet.plan.expressions import Truncate as Truncated
 from discreet.plan.keylists import few
 from discreet.plan.kinds import Kind, Range, Type, Value
+from discreet.plan.narrowing import conjuncts, pinned
 from discreet.plan.query import (
     Aggregate,
     AggregateFunction,
@@ -28,11 +29,10 @@ from discreet.plan.relations import (
     join_caps,
     nodes_of,
 )
-from discreet.plan.released_tables import sources_of
+from discreet.plan.released_tables import RegroupedTable, sources_of
 from discreet.plan.row_counts import held_counts
 from discreet.plan.schema import EachRow, KeyPath, Person, PersonPeriod, Table
 from discreet.plan.schema_text import range_words
-from discreet.plan.sensitivity import conjuncts
 from discreet.plan.statistics import behind
 from discreet.plan.typing import infer
 
@@ -124,7 +124,26 @@ def left_out(query: Query) -> list[str]:
         for part in parts
         for one in (*_join_caps(part), *_counted_rows(part), *_held(part), *missing_rows(part))
     )
-    return list(dict.fromkeys(said))
+    return list(dict.fromkeys([*said, *_empty_groups(query)]))
+
+
+_OF_GROUPS = {AggregateFunction.COUNT, AggregateFunction.MEAN, AggregateFunction.MIN}
+
+
+def _empty_groups(query: Query) -> list[str]:
+    """Notes that groups are counted or averaged and public ones count whether they have rows."""
+    tables = [] if query.then is None else query.then.nodes()
+    regrouped = [one.aggregates for one in tables if isinstance(one, RegroupedTable)]
+    if not any(a.measure in _OF_GROUPS for aggregates in regrouped for a in aggregates):
+        return []
+    return [
+        f"All {one.group_count:,} groups of {' and '.join(key.name for key in one.keys)} count, "
+        "also those without rows"
+        + "; NULL is among them unless WHERE leaves it out"
+        * any(None in (of.keys or ()) for of in one.key_types)
+        for one in questions_in(query)
+        if one.keys and one.has_known_keys
+    ]
 
 
 def _held(query: Query) -> list[str]:
@@ -255,8 +274,9 @@ def _is_filtered(relation: Relation, key: Expression, keys: Sequence[Value]) -> 
     """Whether the conditions on all rows let a key be one of the listed values alone."""
     while isinstance(relation, FilterRows):
         for one in conjuncts(relation.predicate):
-            if isinstance(one, IsIn) and one.operand == key:
-                return {literal.value for literal in one.values} <= {*keys}
+            match pinned(one):
+                case operand, values if operand == key:
+                    return {*values} <= {*keys}
         relation = relation.input
     return False
 

@@ -15,7 +15,16 @@ from typing import TypeAlias, assert_never
 from discreet.errors import InputError
 from discreet.plan.expressions import Column, Expression
 from discreet.plan.kinds import Kind, Type
-from discreet.plan.schema import EachRow, Person, PersonPeriod, PublicTable, Table, distinct
+from discreet.plan.narrowing import narrowed
+from discreet.plan.schema import (
+    EachRow,
+    Limits,
+    Person,
+    PersonPeriod,
+    PublicTable,
+    Table,
+    distinct,
+)
 from discreet.plan.summaries import (
     PersonAggregate,
     WindowColumn,
@@ -87,6 +96,8 @@ class FilterRows(_Node):
 
     input: "Relation"
     predicate: Expression
+    narrows: bool = field(default=False, metadata={"written": "where it does"})
+    """Whether columns have the types that the predicate leaves them; see `filter_rows`."""
 
     def __post_init__(self) -> None:
         expect(self.predicate, columns_of(self.input), Kind.BOOLEAN, "a condition")
@@ -103,6 +114,15 @@ class Project(_Node):
     def __post_init__(self) -> None:
         distinct(column.name for column in self.columns)
         _settle(self)
+
+
+def filter_rows(relation: "Relation", predicate: Expression) -> FilterRows:
+    """The rows for which a predicate is true, with what it says of their columns.
+
+    A question that was stored before filters did so has types as they were when it was measured.
+    """
+    told = narrowed(columns_of(relation), predicate) != columns_of(relation)
+    return FilterRows(relation, predicate, told)
 
 
 class Keep(Enum):
@@ -148,10 +168,29 @@ class JoinPerson(_Node):
     on: tuple[tuple[Expression, Expression], ...]
     keep: Keep
     condition: Expression | None = field(default=None, metadata={"written": "where it is one"})
+    multiplies: bool = field(default=False, metadata={"written": "where it does"})
+    """Whether limits on rows multiply; else the wider one holds. See `join_person`."""
 
     def __post_init__(self) -> None:
         _check_sides(self)
         _settle(self)
+
+
+def join_person(
+    left: "Relation",
+    right: "Relation",
+    on: tuple[tuple[Expression, Expression], ...],
+    keep: Keep,
+    condition: Expression | None = None,
+) -> JoinPerson:
+    """Rows of the same person beside each other, with the limits that they can have.
+
+    Where nothing but the person has to be equal, each row meets all: rows multiply unless a side
+    has one row each. Further equalities are mostly of the one row that both are about.
+    """
+    sides = [[Limits(1, 1) == one.limits for one in side.facts.tables] for side in (left, right)]
+    single = left.facts.one_row_each or right.facts.one_row_each or any(map(all, sides))
+    return JoinPerson(left, right, on, keep, condition, multiplies=not on and not single)
 
 
 @dataclass(frozen=True, slots=True)
@@ -410,8 +449,8 @@ def _columns(relation: Relation) -> Mapping[str, Type]:
     match relation:
         case Scan(table):
             return table.columns
-        case FilterRows(below, _):
-            return columns_of(below)
+        case FilterRows(below, predicate, narrows):
+            return narrowed(columns_of(below), predicate) if narrows else columns_of(below)
         case Project(below, columns):
             scope = columns_of(below)
             return {column.name: _projected(column.expression, scope) for column in columns}
@@ -485,7 +524,7 @@ def names_person(expression: Expression, relation: Relation) -> bool:
 
 
 def computed_columns(relation: Relation) -> frozenset[str]:
-    """The columns that are computed from others, and not stored ones under some name."""
+    """The columns that are computed or narrowed, and not stored ones under some name."""
     return frozenset(name for name in columns_of(relation) if not _is_stored(name, relation))
 
 
@@ -493,6 +532,8 @@ def _is_stored(name: str, relation: Relation) -> bool:
     match relation:
         case Scan():
             return True
+        case FilterRows(below) if columns_of(relation)[name] != columns_of(below)[name]:
+            return False
         case Project(below, columns) | PerPerson(below, columns, _):
             same = (one.expression for one in columns if one.name == name)
             return any(isinstance(one, Column) and _is_stored(one.name, below) for one in same)

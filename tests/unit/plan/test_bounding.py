@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import pytest
 
+from discreet.plan import canonical
 from discreet.plan.bounding import (
     FULL,
     ContributionBounds,
@@ -140,11 +141,31 @@ def limits_over(rows, one, other, by="GROUP BY a.x"):
     return limits_of(read(f"SELECT COUNT(*) FROM {rows} {by}", Schema(tables)))
 
 
-def test_several_tables_state_a_limit_if_all_of_them_do_and_the_widest_counts():
+def test_several_tables_state_a_limit_if_all_of_them_do():
     met = f"(SELECT a.x, b.x AS y FROM {MET} WHERE a.x > 0) a"
-    assert limits_over(met, Limits(2, 9), Limits(5, 4)) == Limits(5, 9)
-    assert limits_over(met, Limits(2, 9), Limits(None, 4)) == Limits(None, 9)
+    assert limits_over(met, Limits(2, 9), Limits(5, 4)) == Limits(5, 36)
+    assert limits_over(met, Limits(2, 9), Limits(None, 4)) == Limits(None, 36)
     assert limits_over(met, Limits(2, None), Limits(5, 4)) == Limits(5, None)
+
+
+def test_rows_multiply_where_a_join_is_on_the_person_alone_and_both_sides_may_have_many():
+    many = Limits(2, 9)
+    assert limits_over(MET, many, Limits(5, 1)) == Limits(5, 9)
+    assert limits_over(MET, many, Limits(1, 1)) == many
+    assert limits_over("a JOIN b USING (person, x)", many, Limits(5, 4)) == Limits(5, 9)
+    assert limits_over(MET, Limits(1 << 20, 1 << 10), Limits(1, 99)) == Limits(1 << 14, 1 << 16)
+    once = "a JOIN (SELECT person, MAX(x) AS y FROM b GROUP BY person) c USING (person)"
+    assert limits_over(once, many, Limits(5, 4)) == many
+
+
+def test_a_join_that_was_stored_before_is_held_to_the_widest_limits_as_it_was_measured():
+    table = Table(
+        "a", {"person": column_type("person", Kind.INTEGER)}, Person("person"), Limits(2, 9)
+    )
+    query = read("SELECT COUNT(*) FROM a JOIN a b USING (person)", Schema({"a": table}))
+    assert (limits_of(query).max_rows, "multiplies" in canonical.write(query)) == (81, True)
+    before = canonical.write(query).replace('"multiplies":true,', "")
+    assert limits_of(canonical.read(before, Schema({"a": table}))).max_rows == 9
 
 
 def test_a_union_adds_the_limits_of_its_sides():

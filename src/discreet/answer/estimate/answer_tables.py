@@ -30,7 +30,7 @@ from discreet.answer.estimate.released_sql import (
     public_name,
     render_table,
 )
-from discreet.answer.estimate.tabulate import tabulate
+from discreet.answer.estimate.tabulate import off_by, tabulate
 from discreet.engines.default import DefaultEngine, compute
 from discreet.engines.engine import ARROW
 from discreet.plan.expressions import COMPARISONS, Call, Expression, Function, IsIn
@@ -80,9 +80,10 @@ class AnswerTables:
         return compute_table(self._then, self._tables())
 
     def half_widths(self, shown: int) -> tuple[dict[str, Floats], dict[str, str]]:
-        """Half-widths of the numbers of each shown row, and how each was found."""
+        """Half-widths of the numbers of each shown row, and how each was found; times in words."""
         sources = sources_of(self._then, questions_in(self.query))
-        numbers = [name for name, of in self._then.columns.items() if of.kind.is_number]
+        columns = self._then.columns
+        numbers = [name for name, of in columns.items() if of.kind.is_number or of.kind.is_time]
         ranked = {
             (place, one.name)
             for place, question in enumerate(questions_in(self.query))
@@ -99,7 +100,8 @@ class AnswerTables:
         if not pairs:
             return {}, how | dict.fromkeys(wanted, _MANY)
         widths = self._simulated(wanted, pairs, shown, picked=bool(sources[""]))
-        return widths, how | dict.fromkeys(wanted, "by simulation")
+        told = {name: off_by(widths.pop(name)) for name in wanted if columns[name].kind.is_time}
+        return widths, how | dict.fromkeys(wanted, "by simulation") | told
 
     @property
     def _then(self) -> ReleasedTable:
@@ -171,10 +173,11 @@ class AnswerTables:
         draws: int,
     ) -> tuple[dict[str, Floats], NDArray[np.bool_]]:
         """How far each draw moves each number of each shown row, and whether it has the row."""
-        identifier = DefaultEngine.dialect.identifier
+        names = [f"a.{DefaultEngine.dialect.identifier(own_name(name))}" for name in wanted]
+        times = [self._then.columns[name].kind.is_time for name in wanted]
         numbers = [
-            f"CAST(a.{identifier(own_name(name))} AS DOUBLE) AS n{i}"
-            for i, name in enumerate(wanted)
+            f"{f'epoch(CAST({name} AS TIMESTAMP))' if time else f'CAST({name} AS DOUBLE)'} AS n{i}"
+            for i, (name, time) in enumerate(zip(names, times, strict=True))
         ]
         select = (
             f"WITH every AS ({render_table(self._then)}), shown AS"

@@ -129,7 +129,7 @@ class Simulation:
             columns = released_columns(self.query)
             for one in derived:
                 if one.name in found and infer(one.expression, columns).kind.is_time:
-                    how[one.name] = _off_by(found[one.name])
+                    how[one.name] = off_by(found[one.name])
                 elif one.name in found:
                     widths[one.name], how[one.name] = found[one.name], simulated
         return widths, how
@@ -256,7 +256,7 @@ class Simulation:
         return [part.groups for part in self.parts]
 
 
-def _off_by(seconds: Floats) -> str:
+def off_by(seconds: Floats) -> str:
     """How far times are off, in words: their error is a length of time."""
     most = float(np.max(seconds, initial=0.0, where=~np.isnan(seconds)))  # NaN: it is NULL
     unit, each = next(((u, e) for u, e in _LENGTHS if most >= 2 * e), _LENGTHS[-1])

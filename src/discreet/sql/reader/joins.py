@@ -150,13 +150,13 @@ class RowJoin:
             raise self.syntax.refuse(self.node, self._no_person())
         on = tuple(pair for pair in pairs if not self._implied(*pair))
         if self.keep is rel.Keep.MATCHED:
-            joined = self._build(rel.JoinPerson, self.left.relation, right.relation, on, self.keep)
+            joined = self._build(rel.join_person, self.left.relation, right.relation, on, self.keep)
             return self._above(joined, rest)
         theirs = [one for one in rest if self._side(one.expression) == "right"]
         others = [one for one in rest if one not in theirs]
         relation = self._filtered(right.relation, theirs)
         fields = (self.left.relation, relation, on, self.keep, _all(others))
-        return self._above(self._build(rel.JoinPerson, *fields), ())
+        return self._above(self._build(rel.join_person, *fields), ())
 
     def full(self) -> NamedRelation:
         """A left join, and below it the rows on the right that meet none on the left."""
@@ -169,7 +169,7 @@ class RowJoin:
         on = tuple(pair for pair in pairs if not self._implied(*pair))
         condition, name = _all(rest), fresh("met", {one.lower() for one in self.types})
         joined = self._build(
-            rel.JoinPerson, self.left.relation, right.relation, on, rel.Keep.ALL, condition
+            rel.join_person, self.left.relation, right.relation, on, rel.Keep.ALL, condition
         )
         back = tuple((there, here) for here, there in on)
         alone = self._build(
@@ -248,7 +248,7 @@ class RowJoin:
 
     def _filtered(self, relation: rel.Relation, conditions: Sequence[Condition]) -> rel.Relation:
         for condition in conditions:
-            relation = self._build(rel.FilterRows, relation, condition.expression)
+            relation = self._build(rel.filter_rows, relation, condition.expression)
         return relation
 
     def public(self) -> NamedRelation:

@@ -1,5 +1,9 @@
 # ruff: noqa: S608 - the questions are made here, of fixed parts
+import datetime as dt
+import re
+
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from discreet.answer.estimate.answer_tables import (
@@ -10,9 +14,13 @@ from discreet.answer.estimate.answer_tables import (
 )
 from discreet.answer.estimate.noisy_statistics import interpret
 from discreet.answer.execute.noisy_measurements import pack, unpack
-from discreet.answer.measurement_plan import MeasurementPlan
+from discreet.answer.measurement_plan import MeasurementPlan, answer
 from discreet.answer.plan.price import Price
+from discreet.engines.duckdb import DuckDBEngine
+from discreet.plan.kinds import Kind
+from discreet.plan.public_facts import left_out
 from discreet.plan.query import questions_in
+from discreet.plan.schema import Bounds, Keys, Limits, Person, Schema, Table, column_type
 from discreet.privacy.budgets.charges import EPSILON
 from discreet.sql.reader.read import read
 from visits import CITIES, ask, clinic, engine_of, schema
@@ -199,3 +207,41 @@ def test_plausible_truths_leave_far_groups_where_they_are():
     both = np.concatenate([values, values + 50])  # of two families each has its own centre
     twice = _plausible(both, np.tile(noise, 2), np.repeat([0, 1], 40), counts=False)
     assert np.allclose(twice[3][:40] + 50, twice[3][40:])
+
+
+def test_times_computed_from_released_times_say_how_far_they_are_off_in_words():
+    text = "SELECT MAX(m) AS top, MIN(m) AS low, COUNT(*) AS k FROM (SELECT city, AVG(day) AS m "
+    text += "FROM dated GROUP BY city) g"
+    days = [dt.date(2024, 1, 1) + dt.timedelta(days=10 * (i % 3)) for i in range(600)]
+    columns = {
+        "person": column_type("person", Kind.INTEGER),
+        "city": column_type("city", Kind.TEXT, Keys(["a", "b", "c"]), nullable=False),
+        "day": column_type("day", Kind.DATE, Bounds(dt.date(2024, 1, 1), dt.date(2024, 3, 1))),
+    }
+    about = Schema({"dated": Table("dated", columns, Person("person"), Limits(1, 1))})
+    rows = {"person": list(range(600)), "city": ["abc"[i % 3] for i in range(600)], "day": days}
+    engine = DuckDBEngine()
+    engine.store("dated", pa.table(rows))
+    engine.open(about)
+    release = answer(read(text, about), engine, Price(1))
+    engine.close()
+
+    assert {*release.half_widths} <= {"k"}
+    for name, true in (("top", dt.datetime(2024, 1, 21)), ("low", dt.datetime(2024, 1, 1))):  # noqa: DTZ001
+        off = re.fullmatch(r"it is off by (.+) hours at most, 95 times in 100", release.how[name])
+        assert off is not None, release.how
+        assert 0 < float(off[1]) < 48
+        moved = abs(release.table.column(name)[0].as_py() - true)
+        assert moved <= dt.timedelta(hours=2 * float(off[1]))
+
+
+def test_groups_without_rows_are_told_where_groups_are_averaged():
+    about = schema()
+    grouped = "(SELECT city, street = 'x' AS s, COUNT(*) AS n FROM visits{} GROUP BY 1, 2) g"
+    told = "All {} groups of city and s count, also those without rows"
+    null = "; NULL is among them unless WHERE leaves it out"
+    for where, groups, more in (("", 9, null), (" WHERE street IS NOT NULL", 6, "")):
+        query = read(f"SELECT AVG(n) FROM {grouped.format(where)}", about)
+        assert told.format(groups) + more in left_out(query)
+    whole = left_out(read(f"SELECT SUM(n), MAX(n) FROM {grouped.format('')}", about))
+    assert not any("without rows" in one for one in whole)
