@@ -182,7 +182,8 @@ def _of_release(left: RecordedRelease, right: RecordedRelease) -> Iterator[str]:
         # Lists, keys and None are answers themselves; numbers come in one form whatever they are.
         if not _unanswered(left, right) and form(left.outcome) != form(right.outcome):
             yield "the form of its answer (type, shape, finiteness) depends on the data"
-        if left.words != right.words and not _tosses_for_rows(left, right):
+        follows = _tosses_for_rows(left, right) or _tosses_until_found(left, right)
+        if left.words != right.words and not follows:
             yield f"{left.words} random words on one side, {right.words} on the other"
 
 
@@ -220,6 +221,11 @@ def _tosses_for_rows(left: RecordedRelease, right: RecordedRelease) -> bool:
     """Whether as many coins are tossed as there are rows, by design, and rows were added."""
     by_row = type(left.mechanism).__name__ in ROW_BY_ROW
     return by_row and len(left.inputs[0]) != len(right.inputs[0])
+
+
+def _tosses_until_found(left: RecordedRelease, right: RecordedRelease) -> bool:
+    """Whether coins are tossed up to the place that is told, by design, and it is another one."""
+    return isinstance(left.mechanism, AboveThreshold) and left.outcome != right.outcome
 
 
 def _of_surface(first: ReplayedRun, second: ReplayedRun) -> Iterator[Difference]:
