@@ -104,7 +104,7 @@ def test_a_standing_question_that_counts_a_person_on_every_day_is_caught(monkeyp
     daily = tuple((40, value) for value in range(10))
     visits, bills = pair.left
     sides = (visits, bills), (visits + daily, bills)
-    ask = QUESTIONS["curator-standing-question"].ask
+    ask = QUESTIONS["curator-standing-question"].parts[0].ask
     assert not replay(ask, *sides)
     true = CompiledStream.totals.fget
     always = property(lambda compiled: true(compiled).replace("turn <= 2", "TRUE"))
