@@ -41,7 +41,6 @@ VALUES = [
     "COALESCE(ROUND(AVG(DISTINCT age)), 0)",
 ]
 WHERE = ["", " WHERE age > 3", " WHERE urgent", " WHERE regexp_matches(city, '^(Ha|ha)')"]
-WHERE += [" WHERE year(day) = 2023", " WHERE day > '2022-06-01' AND age BETWEEN 2 AND 7"]
 AGGREGATES = ["AVG(n)", "MAX(m)", "SUM(n)", "COUNT(*)", "MIN(n + m)", "STDDEV(n)"]
 AGGREGATES += ["COUNT(DISTINCT n)"]
 WINDOWS = [

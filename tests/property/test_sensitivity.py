@@ -93,10 +93,6 @@ QUESTIONS = [
     UNPIVOT (v FOR q IN (age, a)) GROUP BY q""",
     """SELECT city, AVG((SELECT COUNT(*) FROM loose w WHERE w.person = v.person AND w.age > 9)) AS n
     FROM visits v GROUP BY city""",
-    """SELECT age, city, SUM(amount), AVG(amount), VARIANCE(age), COUNT(*) FROM visits WHERE
-    age BETWEEN 100 AND 119 AND amount > 12.5 AND city <> 'Haifa' GROUP BY age, city""",
-    """SELECT SUM(r), AVG(r), COUNT(r) FROM (SELECT amount / age AS r FROM loose) WHERE r >= -2 AND
-    r < 0.75""",
 ]
 
 

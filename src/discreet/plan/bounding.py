@@ -133,8 +133,7 @@ def _limits_of_rows(relation: rel.Relation) -> Limits:
     groups, rows = (together(e or 0 for e in end) if all(end) else None for end in ends)
     if isinstance(relation, rel.JoinPerson) and relation.multiplies and rows is not None:
         rows = min(math.prod(one.max_rows or 1 for one in sides), rel.MOST_JOINED)
-        groups = groups and min(groups, MOST_ROWS // rows)
-    return Limits(groups, rows)
+    return Limits(groups and min(groups, MOST_ROWS // (rows or 1)), rows)
 
 
 def is_stated(limits: Limits) -> bool:

@@ -388,15 +388,13 @@ class From:
     def where(self, condition: Expr) -> "From":
         """Only rows for which a condition is true."""
         wanted = self._listed(condition_of(condition))
-        return replace(self, relation=rel.filter_rows(self.relation, wanted))
+        return replace(self, relation=rel.FilterRows(self.relation, wanted))
 
     filter = where
 
     def _listed(self, expression: ex.Expression) -> ex.Expression:
         """An expression over these rows, once its literals are among the declared keys."""
-        computed = rel.computed_columns(self.relation)
-        columns = rel.columns_of(self.relation).items()
-        check_listed(expression, {name: of for name, of in columns if name not in computed})
+        check_listed(expression, rel.columns_of(self.relation))
         return expression
 
     def with_columns(self, **columns: Expr | str) -> "From":

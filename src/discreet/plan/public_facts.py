@@ -8,7 +8,6 @@ from discreet.plan.expressions import Call, Case, Cast, Column, Expression, Func
 from discreet.plan.expressions import Truncate as Truncated
 from discreet.plan.keylists import few
 from discreet.plan.kinds import Kind, Range, Type, Value
-from discreet.plan.narrowing import conjuncts, pinned
 from discreet.plan.query import (
     Aggregate,
     AggregateFunction,
@@ -33,6 +32,7 @@ from discreet.plan.released_tables import RegroupedTable, sources_of
 from discreet.plan.row_counts import held_counts
 from discreet.plan.schema import EachRow, KeyPath, Person, PersonPeriod, Table
 from discreet.plan.schema_text import range_words
+from discreet.plan.sensitivity import conjuncts
 from discreet.plan.statistics import behind
 from discreet.plan.typing import infer
 
@@ -139,7 +139,7 @@ def _empty_groups(query: Query) -> list[str]:
     return [
         f"All {one.group_count:,} groups of {' and '.join(key.name for key in one.keys)} count, "
         "also those without rows"
-        + "; NULL is among them unless WHERE leaves it out"
+        + "; NULL is among them"
         * any(None in (of.keys or ()) for of in one.key_types)
         for one in questions_in(query)
         if one.keys and one.has_known_keys
@@ -274,9 +274,8 @@ def _is_filtered(relation: Relation, key: Expression, keys: Sequence[Value]) -> 
     """Whether the conditions on all rows let a key be one of the listed values alone."""
     while isinstance(relation, FilterRows):
         for one in conjuncts(relation.predicate):
-            match pinned(one):
-                case operand, values if operand == key:
-                    return {*values} <= {*keys}
+            if isinstance(one, IsIn) and one.operand == key:
+                return {literal.value for literal in one.values} <= {*keys}
         relation = relation.input
     return False
 

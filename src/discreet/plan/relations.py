@@ -15,7 +15,6 @@ from typing import TypeAlias, assert_never
 from discreet.errors import InputError
 from discreet.plan.expressions import Column, Expression
 from discreet.plan.kinds import Kind, Type
-from discreet.plan.narrowing import narrowed
 from discreet.plan.schema import (
     EachRow,
     Limits,
@@ -96,8 +95,6 @@ class FilterRows(_Node):
 
     input: "Relation"
     predicate: Expression
-    narrows: bool = field(default=False, metadata={"written": "where it does"})
-    """Whether columns have the types that the predicate leaves them; see `filter_rows`."""
 
     def __post_init__(self) -> None:
         expect(self.predicate, columns_of(self.input), Kind.BOOLEAN, "a condition")
@@ -114,15 +111,6 @@ class Project(_Node):
     def __post_init__(self) -> None:
         distinct(column.name for column in self.columns)
         _settle(self)
-
-
-def filter_rows(relation: "Relation", predicate: Expression) -> FilterRows:
-    """The rows for which a predicate is true, with what it says of their columns.
-
-    A question that was stored before filters did so has types as they were when it was measured.
-    """
-    told = narrowed(columns_of(relation), predicate) != columns_of(relation)
-    return FilterRows(relation, predicate, told)
 
 
 class Keep(Enum):
@@ -449,8 +437,8 @@ def _columns(relation: Relation) -> Mapping[str, Type]:
     match relation:
         case Scan(table):
             return table.columns
-        case FilterRows(below, predicate, narrows):
-            return narrowed(columns_of(below), predicate) if narrows else columns_of(below)
+        case FilterRows(below, _):
+            return columns_of(below)
         case Project(below, columns):
             scope = columns_of(below)
             return {column.name: _projected(column.expression, scope) for column in columns}
@@ -524,7 +512,7 @@ def names_person(expression: Expression, relation: Relation) -> bool:
 
 
 def computed_columns(relation: Relation) -> frozenset[str]:
-    """The columns that are computed or narrowed, and not stored ones under some name."""
+    """The columns that are computed from others, and not stored ones under some name."""
     return frozenset(name for name in columns_of(relation) if not _is_stored(name, relation))
 
 
@@ -532,8 +520,6 @@ def _is_stored(name: str, relation: Relation) -> bool:
     match relation:
         case Scan():
             return True
-        case FilterRows(below) if columns_of(relation)[name] != columns_of(below)[name]:
-            return False
         case Project(below, columns) | PerPerson(below, columns, _):
             same = (one.expression for one in columns if one.name == name)
             return any(isinstance(one, Column) and _is_stored(one.name, below) for one in same)

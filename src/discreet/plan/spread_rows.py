@@ -43,7 +43,7 @@ def spread(relation: rel.Relation) -> SpreadRows | None:
             return _of_people(relation)
         case rel.FilterRows(below, predicate):
             found = spread(below)
-            return found and replace(found, relation=rel.filter_rows(found.relation, predicate))
+            return found and replace(found, relation=rel.FilterRows(found.relation, predicate))
         case rel.Project(below, columns):
             found = spread(below)
             return found and _projected(found, columns)

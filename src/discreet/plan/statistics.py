@@ -19,7 +19,6 @@ from typing import TypeAlias, assert_never
 
 from discreet.plan.expressions import Call, Expression, Function, Literal
 from discreet.plan.kinds import Kind, Range, Type
-from discreet.plan.narrowing import conjuncts
 from discreet.plan.query import Aggregate, AggregateFunction, Query
 from discreet.plan.reads import mentions
 from discreet.plan.relations import columns_of
@@ -181,11 +180,18 @@ def present(aggregate: Aggregate, scope: Mapping[str, Type]) -> Expression | Non
         for argument in aggregate.arguments
         if infer(argument, scope).nullable
     )
-    known = {part for one in conditions for part in (one, *conjuncts(one))}
+    known = {part for one in conditions for part in (one, *_conjuncts(one))}
     conditions += [one for one in there if one not in known]
     if not conditions:
         return None
     return conditions[0] if len(conditions) == 1 else Call(Function.AND, tuple(conditions))
+
+
+def _conjuncts(condition: Expression) -> tuple[Expression, ...]:
+    match condition:
+        case Call(Function.AND, parts):
+            return parts
+    return ()
 
 
 def total(value: Expression, where: Expression | None, scope: Mapping[str, Type]) -> Total:

@@ -21,7 +21,7 @@ from discreet.plan.query import (
     grouping_name,
     released_columns,
 )
-from discreet.plan.relations import Named, PerPerson, filter_rows
+from discreet.plan.relations import FilterRows, Named, PerPerson
 from discreet.plan.released_tables import (
     AnswerTable,
     ComputedTable,
@@ -327,7 +327,7 @@ class AggregatedSelect:
         keys = self._named_keys(names)
         relation = build(select, PerPerson, self.outer.relation, keys, summaries)
         if having is not None:
-            relation = build(select.args["having"], filter_rows, relation, having)
+            relation = build(select.args["having"], FilterRows, relation, having)
         columns = [(name, expression) for name, expression, _ in outputs]
         relation = self.outer.project(relation, columns, select)
         owners = {names[k]: self._owner(k) for k in self.keys}

@@ -248,7 +248,7 @@ class RowJoin:
 
     def _filtered(self, relation: rel.Relation, conditions: Sequence[Condition]) -> rel.Relation:
         for condition in conditions:
-            relation = self._build(rel.filter_rows, relation, condition.expression)
+            relation = self._build(rel.FilterRows, relation, condition.expression)
         return relation
 
     def public(self) -> NamedRelation:

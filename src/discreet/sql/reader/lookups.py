@@ -82,7 +82,6 @@ class Lookups:
         except InputError as error:
             raise self.syntax.blame(node, error) from None
         self.types.update(columns_of(self.relation))
-        self._computed = computed_columns(self.relation)
 
     def ask(self, node: Node) -> Expression:
         """A window or a subquery."""

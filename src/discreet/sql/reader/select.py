@@ -16,7 +16,7 @@ from sqlglot import exp
 from discreet.errors import InputError
 from discreet.plan.answer_program import Program
 from discreet.plan.expressions import Column, Expression
-from discreet.plan.relations import Named, Project, Relation, columns_of, filter_rows
+from discreet.plan.relations import FilterRows, Named, Project, Relation, columns_of
 from discreet.plan.schema import PersonPeriod
 from discreet.plan.spread_rows import SpreadRows
 from discreet.sql.reader.aggregated_select import AMBIGUOUS, LIMIT, ORDER, AggregatedSelect
@@ -111,7 +111,7 @@ class SelectReader:
         whole = [] if where is None else [self.syntax.part(where, "this")]
         for node in whole if rest is None else rest:
             condition = self.lookups.reader("WHERE").checked(node)
-            self.lookups.build(node, filter_rows, condition)
+            self.lookups.build(node, FilterRows, condition)
 
     def _groups(self) -> Groups | None:
         """The groups of the question; None where rows are asked for."""
@@ -156,7 +156,7 @@ class SelectReader:
 
         reader = self.lookups.reader("QUALIFY", (), meaning, windows=True)
         node = self.syntax.part(clause, "this")
-        self.lookups.build(node, filter_rows, reader.checked(node))
+        self.lookups.build(node, FilterRows, reader.checked(node))
 
     def _pick(self, expressions: Sequence[Expression]) -> None:
         """DISTINCT ON (person, ...) ... ORDER BY: the first row of each value.
