@@ -117,10 +117,12 @@ class CuratorQuestion:
         crowd = tuple((person, person % 10) for person in range(self.people))
         heavy = ((self.people, 7),) * _MANY
         odd = tuple((self.people, value) for value in _ODD)
-        full = ((self.people, 10),) * 2  # as many rows as count in full, as large as they may be
+        full = heavy[:2]  # as many rows as count in full
+        largest = ((self.people, 10),) * 2  # the same, with values as large as they may be
         changed = self.neighbours is Neighbours.CHANGE_ONE
         before = crowd + ((self.people, 4),) * 2 if changed else crowd
-        pairs = (Pair((before, before), (crowd + one, crowd + one)) for one in (heavy, odd, full))
+        added = (heavy, odd, full, largest)
+        pairs = (Pair((before, before), (crowd + one, crowd + one)) for one in added)
         return Claim("CuratorQuestion", self.promised, tuple(pairs), not_drawn)
 
     @property

@@ -15,10 +15,9 @@ from discreet.learn.linear import axis_squares, unscaling
 from discreet.learn.moments import LogisticCurvature, symmetric
 from discreet.learn.noisy_sums import NoisySums
 from discreet.learn.rows import Chunk, Floats, PersonRows
+from discreet.rationals import whole
 
 _CENTRE = Fraction(1, 6)
-_NEWTON = Fraction(1, 24), Fraction(1, 24), Fraction(1, 4)
-"""The shares of each Newton step's gradient, and of its curvature."""
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -101,16 +100,18 @@ class LinearClassifier(PrivateClassifier):
 class LogisticRegression(LinearClassifier):
     """Logistic regression, multinomial for more than two classes.
 
-    With `standard_errors=True` a quarter of the budget buys the curvature and another the gradient
-    at the end: one Newton step, whose errors from sampling and privacy noise are known
+    With `standard_errors=True` two thirds of the budget buy `newton_steps` Newton steps, most of it
+    the last one's curvature and gradient: its errors from sampling and privacy noise are known
     (`standard_errors_`, `intervals`, `predict_interval`). Of more than two classes each is then
     compared with the first, among rows of these two: in a multinomial model that is a logistic one
     (Begg, Gray 1984). The first has coefficients 0.
 
     Guarantee:
-        See `PrivateEstimator`: two releases for centring and one for each of `max_iter` gradients.
+        See `PrivateEstimator`: two releases for centring and one for each of `max_iter` gradients;
+        with standard errors `max_iter` + 2 `newton_steps` for each class but the first.
     Edge cases:
-        Without rows the coefficients are noise.
+        Without rows the coefficients are noise. Steps do not reach coefficients that nearly
+        separate the classes (above some 10 for features in [-1, 1]); intervals are then too short.
 
     Reference: Bassily, Smith, Thakurta, Private Empirical Risk Minimization, 2014 (noisy gradient
     descent); Avella-Medina, Bradshaw, Loh, Differentially Private Inference via Noisy
@@ -120,6 +121,11 @@ class LogisticRegression(LinearClassifier):
     _SOFTMAX: ClassVar[bool] = True
 
     standard_errors: Any = False
+    newton_steps: Any = 3
+
+    def _prepare(self, features: int) -> None:
+        super()._prepare(features)
+        whole(self.newton_steps, "newton_steps", at_least=2)
 
     def _learn(self, sums: NoisySums) -> None:
         if not self.standard_errors:
@@ -129,15 +135,17 @@ class LogisticRegression(LinearClassifier):
         found = standardize(sums, low, high, _CENTRE, power=0.5, quantile=0.98)
         scaling = found[0]
         back = unscaling(scaling, self.n_features_in_)
-        others = len(self.classes_) - 1
+        others, early = len(self.classes_) - 1, self.newton_steps - 1
+        # Of each step's gradient, and of its curvature:
+        shares = [*(Fraction(1, 12 * early) for _ in range(early)), Fraction(1, 4)]
         # The first class of several is the one that the others are compared with: zeros.
         thetas = [np.zeros(len(back))] * (others > 1)
         covariances = [np.zeros(back.shape)] * (others > 1)
         for label in range(1, others + 1):
             own = sums.rows.map(lambda chunk, label=label: against(chunk, label))  # type: ignore[misc]
             theta = self._descend(sums, found, Fraction(1, 6) / others, own, 2, by_row=True)
-            for share in _NEWTON:
-                theta, covariance = self._newton(sums, found, theta, own, share / others)
+            for share in shares:
+                theta, covariance = self._newton(sums, scaling, theta, own, share / others)
             thetas.append(theta[0])
             covariances.append(back @ covariance @ back.T)
         self._keep(np.stack(thetas), scaling)
@@ -148,13 +156,12 @@ class LogisticRegression(LinearClassifier):
     def _newton(
         self,
         sums: NoisySums,
-        found: tuple[Scaling, float],
+        scaling: Scaling,
         theta: Floats,
         own: PersonRows,
         share: Fraction,
     ) -> tuple[Floats, Floats]:
         """One Newton step from a noisy gradient and curvature, and its covariance."""
-        scaling, count = found
         rows = scaling.apply(own)
         # Rows as long as they are, with less weight where that is long: no bias, as weights depend
         # on features alone.
@@ -174,9 +181,10 @@ class LogisticRegression(LinearClassifier):
             values / floor, 0, 1
         )  # a part of the way where noise hides the curvature
         bias = vectors * lost**2 * axis_squares(vectors, theta[0]) @ vectors.T
-        # The curvature changes on the way by at most half the change of a row's margin, whose mean
-        # square is some step h step / (p (1 - p) count): this part of the step may be missing.
-        missing = min(1.0, max(0.0, float(step @ h @ step)) / (0.6 * max(count, 1.0)))
+        # The curvature changes on the way with rows' margins, whose mean square change this is: so
+        # much of the step may be missing.
+        weight = max(float(h[0, 0]), noise[1]) / scaling.one**2
+        missing = min(1.0, max(0.0, float(step @ h @ step)) / weight)
         bias += missing * np.outer(step, step)
         return theta - step, inverse @ middle @ inverse + bias
 

@@ -34,6 +34,7 @@ ESTIMATORS: Final[dict[str, type[PrivateEstimator]]] = {
 
 _MOST: Final = {
     "max_iter": 1000,
+    "newton_steps": 20,
     "max_depth": 8,
     "n_estimators": 200,
     "n_clusters": 200,
@@ -143,6 +144,8 @@ def steps_of(estimator: Any) -> tuple[Step, ...]:
 
 def _plain(estimator: BaseEstimator) -> dict[str, Any]:
     params: dict[str, Any] = estimator.get_params(deep=False)
+    if not params.get("standard_errors"):  # so that fits of earlier versions are found again
+        params.pop("newton_steps", None)
     return {name: _json(value) for name, value in params.items() if value is not None}
 
 
@@ -188,6 +191,12 @@ def _make(name: str, params: Mapping[str, Any]) -> PrivateEstimator:
     made = kind(**{**params, **exact})
     if "batch_rows" in known and "batch_rows" not in params:
         made.batch_rows = None  # as in fits that were stored before there were batches
+    if params.get("standard_errors") and "newton_steps" not in params:
+        raise InputError(
+            "a fit with standard_errors and without newton_steps",
+            why="earlier versions stored it with other sums, whose intervals often missed",
+            fix="fit it again, with newton_steps=3",
+        )
     return made
 
 

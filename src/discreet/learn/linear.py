@@ -105,7 +105,7 @@ class LinearRegression(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         """
         x = np.column_stack([np.ones(len(X)), self._clamped(X)])
         doubt = np.einsum("ni,ij,nj->n", x, self.covariance_, x)
-        residual = self.residual_deviation_**2 + self.residual_slack_
+        residual = self.residual_deviation_**2 + getattr(self, "residual_slack_", 0.0)
         errors = np.sqrt(np.maximum(doubt, 0) + residual)
         told = normal_intervals(x[:, 1:] @ self.coef_ + self.intercept_, errors, confidence)
         return np.asarray(np.clip(told, *self.target_bounds_))

@@ -14,8 +14,11 @@ _OCTAVE = 4
 _SMALLEST, _LARGEST = -16, 62
 """Powers of two between which magnitudes are told apart."""
 
-_SEEN = 4.0
-"""Deviations of noise above which a cell, or several together, are taken to hold rows."""
+_SEEN = 5.0
+"""Deviations of noise above which a cell, or several together, are taken to hold rows.
+
+Some thousand of them are looked at: at 4 a far one would be seen in a few columns of a hundred.
+"""
 
 
 def logarithmic_grid(name: str, kind: Kind, *, nullable: bool) -> Attribute:

@@ -119,7 +119,14 @@ def regression(
         eigenvalue, with columns scaled to one length, each coefficient is NaN without ends.
     """
     names = list(columns)
-    centred = {name: _centred(synthesis, name) for name in (target, *names)}
+    unknown = dict.fromkeys(names, ModelEstimate(math.nan, math.inf, measured=False))
+    means = {name: mean(synthesis, name).value for name in (target, *names)}
+    if any(map(math.isnan, means.values())):
+        return unknown
+    centred = {
+        name: np.nan_to_num(synthesis.domain[name].midpoints() - value)
+        for name, value in means.items()
+    }
     products: dict[frozenset[str], ModelEstimate] = {}
     for one, other in [*combinations(centred, 2), *((n, n) for n in names)]:
         weights = (
@@ -132,7 +139,7 @@ def regression(
     c = np.array([products[frozenset((i, target))].value for i in names])
     doubt = np.array([[products[frozenset((i, j))].half_width for j in names] for i in names])
     if not _determined(a, doubt / _Z):
-        return dict.fromkeys(names, ModelEstimate(math.nan, math.inf, measured=False))
+        return unknown
     inverse = np.linalg.inv(a)
     b = inverse @ c
     variance = np.zeros(len(names))
@@ -159,12 +166,6 @@ def _determined(a: Floats, deviations: Floats) -> bool:
 
 
 # --- parts --------------------------------------------------------------------------------------
-
-
-def _centred(synthesis: Synthesis, name: str) -> Floats:
-    """The middle of each cell less the mean; 0 where there is none, and where noise hides it."""
-    middles = synthesis.domain[name].midpoints()
-    return np.nan_to_num(middles - mean(synthesis, name).value)
 
 
 def _outer(clique: Clique, weights: Mapping[str, Floats], shape: tuple[int, ...]) -> Floats:

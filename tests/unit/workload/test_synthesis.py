@@ -180,11 +180,11 @@ def test_a_constraint_over_unknown_columns_is_refused():
 
 
 def test_bins_are_found_where_rows_stand_out_in_no_cell_alone():
-    """600 rows over six octaves, and noise of 17 a cell: one bin around 0 would be all wrong."""
+    """800 rows over six octaves, and noise of 17 a cell: one bin around 0 would be all wrong."""
     grid = logarithmic_grid("x", Kind.REAL, nullable=False)
-    rows = JointHistogram.of({"x": np.geomspace(1.0, 64.0, 600)}, Domain((grid,)))
+    rows = JointHistogram.of({"x": np.geomspace(1.0, 64.0, 800)}, Domain((grid,)))
     measured = measure_marginal(rows, ("x",), Fraction(1, 300))
-    assert rows.marginal(("x",)).max() < 2 * measured.sigma
+    assert rows.marginal(("x",)).max() < 2.5 * measured.sigma
     found = private_bins(measured, grid, bins=8)
     assert found.edges[-1] > 8
     assert found.size > 1
