@@ -300,7 +300,9 @@ def test_later_steps_are_read_at_a_pace_that_is_fixed_before(kind):
     bounds = []
     with curator_of_days(NEIGHBOURS[0]) as curator:
         charge, go_on = opened(curator, kind, 0)
-        curator.keep_time(lambda _: ReleaseSchedule(steps=lambda seconds: bounds.append(seconds) or ()))
+        curator.keep_time(
+            lambda _: ReleaseSchedule(steps=lambda seconds: bounds.append(seconds) or ())
+        )
         seen_later(go_on)
         assert curator.ledger.steps(charge)
     assert [one > 0 for one in bounds] == [True]
