@@ -152,6 +152,11 @@ class AnswerService:
         self.pace_of: Callable[[str], ReleaseSchedule] = lambda _: AT_ONCE
         """The pace of an analyst, at which recovery and later steps of their charges compute."""
 
+    @property
+    def is_paced(self) -> bool:
+        """Whether what is read is known at fixed moments."""
+        return self.pace_of("") is not AT_ONCE
+
     def offer(self, unpriced: UnpricedOrder[P], analyst: str) -> Offer[P]:
         """Price an order, from public facts."""
         names = sorted(unpriced.tables)
@@ -218,10 +223,10 @@ class AnswerService:
 
     def charge(self, offer: Offer[PlannedOrder], request: str | None = None) -> Receipt:
         """Charge an order durably; no data is touched yet."""
-        order = offer.order(request)
-        if not self._looked and self.pace_of(order.analyst) is AT_ONCE:  # else see keep_time
+        if not self._looked and not self.is_paced:  # with a pace others wait: see keep_time
             self._looked = True
             self.recover()
+        order = offer.order(request)
         receipt = self._ledger.charge(order)
         if receipt.state is State.CHARGED and _is_planned_alike(receipt.order, order):
             self._plans[receipt.sequence] = offer.planned
@@ -359,7 +364,8 @@ class AnswerService:
         nothing is read for this charge again, until an owner has looked.
         """
         seconds = planned.seconds(self._data_store.bound_work)
-        found = self._timed(seconds, self.pace_of(receipt.order.analyst), read)
+        with self._ledger.keep_turn(receipt.sequence):
+            found = self._timed(seconds, self.pace_of(receipt.order.analyst), read)
         if found is None:
             raise self.end_steps(receipt)
         return found

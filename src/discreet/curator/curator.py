@@ -417,6 +417,7 @@ class Curator(OwnerInterface, QuestionInterface):
     def close(self) -> None:
         """Finish what is being computed and let go of files; what was charged stays."""
         self._jobs.close()
+        self._streams.close()
         self._epochs.close()
         self._answer_service.people.save()
         self._data_store.close()
