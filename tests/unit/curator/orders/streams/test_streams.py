@@ -408,20 +408,22 @@ def test_a_worker_that_another_one_overtook_tells_what_is_stored(tmp_path):
 
 
 def test_no_standing_question_waits_for_another_one(monkeypatch):
-    read_on, asked = AnswerService.read_on, []
+    read_on, waits = AnswerService.read_on, []
 
     def slow(self, receipt, *said):
         if receipt.sequence == first.charge:
-            other = threading.Thread(target=lambda: asked.append(second.release()), daemon=True)
+            other = threading.Thread(target=second.release, daemon=True)
             other.start()
             other.join(60)
+            waits.append(other.is_alive())
         return read_on(self, receipt, *said)
 
     with clinic([(1, 1, "Haifa")]) as curator:
         first, second = (curator.watch(COUNT, **{**TERMS, "epsilon": n}) for n in (1000, 1001))
         monkeypatch.setattr(AnswerService, "read_on", slow)
         curator.append("visits", visits([(2, 1, "Oslo")]), through=day(1))
-        assert [one.table.num_rows for one in asked] == [3]
+        assert waits == [False]
+        assert [one.release().table.num_rows for one in (first, second)] == [3, 3]
 
 
 def test_an_owner_does_not_wait_for_the_moments_of_analysts(monkeypatch):
