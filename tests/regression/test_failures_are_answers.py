@@ -300,17 +300,29 @@ def test_later_steps_are_read_at_a_pace_that_is_fixed_before(kind):
     bounds = []
     with curator_of_days(NEIGHBOURS[0]) as curator:
         charge, go_on = opened(curator, kind, 0)
-        curator.keep_time(ReleaseSchedule(steps=lambda seconds: bounds.append(seconds) or ()))
+        curator.keep_time(
+            lambda _: ReleaseSchedule(steps=lambda seconds: bounds.append(seconds) or ())
+        )
         seen_later(go_on)
         assert curator.ledger.steps(charge)
     assert [one > 0 for one in bounds] == [True]
 
 
 @pytest.mark.parametrize("kind", LATER)
+def test_a_later_step_keeps_the_pace_of_whoever_it_was_charged_to(kind):
+    names = []
+    with curator_of_days(NEIGHBOURS[0]) as curator:
+        _, go_on = opened(curator, kind, 0)
+        curator.keep_time(lambda name: names.append(name) or ReleaseSchedule())
+        seen_later(go_on)
+    assert names == ["owner"]
+
+
+@pytest.mark.parametrize("kind", LATER)
 def test_a_later_step_that_overruns_its_time_fails_and_nothing_of_it_is_stored(kind):
     with curator_of_days(NEIGHBOURS[0]) as curator:
         charge, go_on = opened(curator, kind, 0)
-        curator.keep_time(ReleaseSchedule(steps=lambda _: (1e-6,)))
+        curator.keep_time(lambda _: ReleaseSchedule(steps=lambda _: (1e-6,)))
         assert seen_later(go_on)[0] == "EngineError"
         assert curator.ledger.steps(charge) == ()
         assert curator.ledger.has_ended(charge)

@@ -4,6 +4,8 @@ import pytest
 
 import discreet as dp
 from clinic_curator import add_visits
+from discreet.curator.answer_service import AnswerService
+from discreet.workload.online import OnlineSession
 from running_server import served
 
 SPEC = {"columns": ["city", "amount"], "epsilon": 2, "delta": 1e-7, "updates": 2, "queries": 50}
@@ -36,6 +38,25 @@ def test_an_epoch_is_opened_asked_and_saved_through_a_server(app_state, alice):
     assert alice.online("visits", **SPEC).charge == session.charge
     local = app_state[0]
     assert local._epochs.state(session.charge).to_bytes() == state.to_bytes()
+
+
+def test_nobody_waits_to_plan_while_data_is_read_for_an_epoch(app_state, alice, monkeypatch):
+    slots, held = app_state[1].app.state.app_state.planning, []
+
+    def note(owner, name):
+        call = getattr(owner, name)
+
+        def noted(*said, **more):
+            held.append((name, len(slots._held)))
+            return call(*said, **more)
+
+        monkeypatch.setattr(owner, name, noted)
+
+    note(AnswerService, "read_on")
+    note(OnlineSession, "ask")
+    alice.online("visits", **{**SPEC, "epsilon": 1}).ask({})
+
+    assert held == [("read_on", 0), ("ask", 1)]
 
 
 def test_nobody_else_can_ask_under_an_epoch(app_state, alice):

@@ -149,8 +149,13 @@ class AnswerService:
         self._running: dict[int, Deadline | None] = {}
         self._plans: dict[int, PlannedOrder] = {}
         self.people = Populations(ledger, data_store)
-        self.pace = AT_ONCE
-        """The pace at which recovery computes."""
+        self.pace_of: Callable[[str], ReleaseSchedule] = lambda _: AT_ONCE
+        """The pace of an analyst, at which recovery and later steps of their charges compute."""
+
+    @property
+    def is_paced(self) -> bool:
+        """Whether what is read is known at fixed moments."""
+        return self.pace_of("") is not AT_ONCE
 
     def offer(self, unpriced: UnpricedOrder[P], analyst: str) -> Offer[P]:
         """Price an order, from public facts."""
@@ -172,7 +177,7 @@ class AnswerService:
             _check_individual(unpriced, used)
             self.people.check(dataset)
         self.check_said(used)
-        self._check_work(unpriced)
+        self._check_work(unpriced, self.pace_of(analyst).longest)
         version, dialect = registry.version(used), self._data_store.dialect(used)
         about = analyst, dataset, version, touched, self._neighbours
         at = QuoteContext(*about, number, dialect, book)
@@ -181,13 +186,13 @@ class AnswerService:
             raise _retired(dataset)
         return offer
 
-    def _check_work(self, unpriced: UnpricedOrder[PlannedOrder]) -> None:
+    def _check_work(self, unpriced: UnpricedOrder[PlannedOrder], longest: float) -> None:
         """Refuse an order that could take longer than anybody waits for an answer."""
         work = unpriced.work(self._data_store.bound_work)
-        if work.seconds > self.pace.longest:
+        if work.seconds > longest:
             raise QueryRefused(
                 f"{work.costliest} could take {math.ceil(work.seconds):,} seconds",
-                why=f"an answer is computed within {self.pace.longest:g} seconds or not at all",
+                why=f"an answer is computed within {longest:g} seconds or not at all",
                 fix="ask about fewer rows or groups at a time, or ask the owner of the data for "
                 "lower public bounds on its tables",
                 code="expensive",
@@ -218,7 +223,7 @@ class AnswerService:
 
     def charge(self, offer: Offer[PlannedOrder], request: str | None = None) -> Receipt:
         """Charge an order durably; no data is touched yet."""
-        if not self._looked and self.pace is AT_ONCE:  # with a pace others wait: see keep_time
+        if not self._looked and not self.is_paced:  # with a pace others wait: see keep_time
             self._looked = True
             self.recover()
         order = offer.order(request)
@@ -240,7 +245,7 @@ class AnswerService:
             self.people.catch_up()
         for receipt in self._ledger.recover(patience=patience):
             with suppress(DiscreetError):
-                self.finish(receipt, self.pace)
+                self.finish(receipt, self.pace_of(receipt.order.analyst))
                 done += 1
         return done
 
@@ -359,7 +364,8 @@ class AnswerService:
         nothing is read for this charge again, until an owner has looked.
         """
         seconds = planned.seconds(self._data_store.bound_work)
-        found = self._timed(seconds, self.pace, read)
+        with self._ledger.keep_turn(receipt.sequence):
+            found = self._timed(seconds, self.pace_of(receipt.order.analyst), read)
         if found is None:
             raise self.end_steps(receipt)
         return found

@@ -8,6 +8,7 @@ worker left unfinished is finished by the next one that is asked.
 
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -127,10 +128,14 @@ class AsyncSession:
         return self.pursue(self._again(pending), patience=patience, pace=pace)
 
     def ask_online(
-        self, sequence: int, wheres: Sequence[Mapping[str, Any]], confidence: float
+        self,
+        sequence: int,
+        wheres: Sequence[Mapping[str, Any]],
+        confidence: float,
+        planning: Callable[[], AbstractContextManager[object]] = nullcontext,
     ) -> OnlineReply:
         """Answer counting queries under an epoch's charge, which has to be `find`able."""
-        return self._epochs.ask(sequence, wheres, confidence=confidence)
+        return self._epochs.ask(sequence, wheres, confidence=confidence, planning=planning)
 
     def online_state(self, sequence: int) -> OnlineState:
         """The public state of an epoch, whose charge has to be `find`able."""

@@ -8,7 +8,7 @@ the charge, once. Asking the same again returns the same bytes.
 
 import copy
 import os
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from pathlib import Path
 from shutil import rmtree
@@ -396,12 +396,12 @@ class Curator(OwnerInterface, QuestionInterface):
         """
         return self._answer_service.recover(patience=patience)
 
-    def keep_time(self, pace: ReleaseSchedule) -> None:
-        """Let recovery keep the pace that questions keep: somebody may be watching.
+    def keep_time(self, pace_of: Callable[[str], ReleaseSchedule]) -> None:
+        """Let recovery and later steps keep an analyst's pace: somebody may be watching.
 
         The first question no longer recovers by itself, since it would wait for others' steps.
         """
-        self._answer_service.pace = pace
+        self._answer_service.pace_of = pace_of
 
     def check_tables(self) -> None:
         """Compare all tables with the ledger, in word and content; LedgerError where one differs.
@@ -417,6 +417,7 @@ class Curator(OwnerInterface, QuestionInterface):
     def close(self) -> None:
         """Finish what is being computed and let go of files; what was charged stays."""
         self._jobs.close()
+        self._streams.close()
         self._epochs.close()
         self._answer_service.people.save()
         self._data_store.close()

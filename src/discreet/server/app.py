@@ -99,7 +99,7 @@ def build_app(
     chosen = settings or Settings()
     metrics = Metrics()
     timetable = Timetable(chosen.steps, chosen.quantum, metrics.overrun)
-    curator.keep_time(timetable.pace())
+    curator.keep_time(timetable.pace)
     app_state = AppState(
         curator,
         folder,

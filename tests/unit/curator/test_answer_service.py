@@ -66,7 +66,7 @@ def test_an_offer_is_priced_and_charges_nothing(curator):
 
 
 def test_a_question_that_could_take_too_long_is_refused(curator, service):
-    service.pace = replace(AT_ONCE, longest=0.0)
+    service.pace_of = lambda _: replace(AT_ONCE, longest=0.0)
     with pytest.raises(QueryRefused, match="could take"):
         offered(curator)
     assert spent(curator) == (0, 0)
@@ -117,7 +117,7 @@ def test_the_first_charge_looks_for_what_others_left_unless_a_pace_does(curator,
     looks = []
     monkeypatch.setattr(AnswerService, "recover", lambda *_: looks.append(1))
     paced = another(curator)
-    paced.pace = replace(AT_ONCE, longest=9.0)
+    paced.pace_of = lambda _: replace(AT_ONCE, longest=9.0)
     paced.charge(offered(curator))
     assert not looks
     one = another(curator)

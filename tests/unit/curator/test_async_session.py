@@ -558,7 +558,7 @@ def test_what_recovery_stores_does_not_tell_how_long_it_took(curator, monkeypatc
     monkeypatch.setattr(MeasurementPlan, "measure", measured)
     monkeypatch.setattr(answer_service, "time", ours)
     monkeypatch.setattr(release_schedule, "time", ours)
-    curator.keep_time(ReleaseSchedule(steps=lambda _: (0.5, 2.0)))
+    curator.keep_time(lambda _: ReleaseSchedule(steps=lambda _: (0.5, 2.0)))
 
     assert curator.recover(patience=0) == 1
     assert slept == [pytest.approx(rest)]
@@ -583,7 +583,7 @@ def test_whoever_asks_first_does_not_wait_for_what_others_left(tmp_path):
         submit(left.window("bob"), BY_CITY, PRICE, "bob")
     with dp.Curator(tmp_path / "c") as curator:
         curator.ledger._patience = 0.0
-        curator.keep_time(ReleaseSchedule(steps=lambda _: (20.0,)))
+        curator.keep_time(lambda _: ReleaseSchedule(steps=lambda _: (20.0,)))
         began = time.monotonic()
         submit(curator.window("alice"), COUNT, PRICE, "alice")
 

@@ -12,9 +12,10 @@ charge costs the same after a million entries, and `verify` works them out again
 
 import os
 import secrets
+import threading
 import time
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import Any, Final, Self, TypeVar
 
 from discreet.curator.canonical_json import named
@@ -39,7 +40,7 @@ from discreet.curator.ledger.store import LedgerStore
 from discreet.curator.ledger.transaction import Transaction
 from discreet.curator.ledger.verify import Report, verify
 from discreet.curator.ledger.witness import Witness
-from discreet.errors import InputError, LedgerError
+from discreet.errors import DiscreetError, InputError, LedgerError
 from discreet.privacy.budgets.charges import Charge
 
 T = TypeVar("T")
@@ -53,6 +54,9 @@ OWN: Final = frozenset(account_changes.KINDS.values()) | {
 """The kinds of entry that the ledger writes itself."""
 
 FOREVER: Final = 2**62
+
+_RENEWAL: Final = 0.1
+"""Seconds, at least, between renewals of a claim."""
 
 _ANSWERED: Final = 4096
 """Answered questions that are looked for where nobody has to wait."""
@@ -311,6 +315,24 @@ class Ledger(ReadableLedger):
         if self._read(lambda page: stepping.is_held(page, charge, turn)):
             return True
         return self._committer.submit_alone(lambda page: stepping.hold(page, charge, turn))
+
+    @contextmanager
+    def keep_turn(self, charge: int) -> Iterator[None]:
+        """Keep the turn to go on with a charge, which this worker has, for as long as it takes."""
+        over, pause = threading.Event(), max(_RENEWAL, self._patience / 4)
+
+        def renew() -> None:
+            while not over.wait(pause):
+                with suppress(DiscreetError):  # the next step finds out
+                    self.hold(charge)
+
+        renewing = threading.Thread(target=renew, daemon=True)
+        renewing.start()
+        try:
+            yield
+        finally:
+            over.set()
+            renewing.join()
 
     def let_go(self, charge: int) -> None:
         """Give up the turn to go on with a charge."""

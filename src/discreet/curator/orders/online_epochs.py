@@ -8,6 +8,7 @@ run, which the price of the epoch has paid for.
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any, Final
@@ -155,31 +156,49 @@ class OnlineEpochs:
         return epoch.known
 
     def ask(
-        self, charge: int, wheres: Sequence[Mapping[str, Any]], *, confidence: float = 0.95
+        self,
+        charge: int,
+        wheres: Sequence[Mapping[str, Any]],
+        *,
+        confidence: float = 0.95,
+        planning: Callable[[], AbstractContextManager[object]] = nullcontext,
     ) -> OnlineReply:
-        """Answer counting queries, one after the other."""
+        """Answer counting queries, one after the other.
+
+        `planning` is entered to read and to answer them, not while data is read for a session.
+        """
         epoch = self._epoch(charge)
         with epoch.lock:
-            queries = _read(wheres, self._known(charge, epoch), confidence)
+            with planning():
+                queries = _read(wheres, self._known(charge, epoch), confidence)
             receipt = self._receipt(charge)
             held = not self._ledger.retired(receipt.order.dataset) and self._ledger.hold(charge)
             state = self._known(charge, epoch)
             if not held:
                 epoch.session = None
-                told = [interval_of(one, state.hypothesis, confidence) for one in queries]
+                with planning():
+                    told = [interval_of(one, state.hypothesis, confidence) for one in queries]
                 return OnlineReply(tuple(told), state.updates_left, state.runs_left, held=False)
             session = self._session(receipt, epoch, state)
-            try:
-                answers = tuple(session.ask(one, confidence=confidence) for one in queries)
-            except BaseException as wrong:
-                epoch.session = None  # its run may have been asked what nobody was told
-                if isinstance(wrong, LedgerError) or not isinstance(wrong, Exception):
-                    raise
-                answers = None
+            with planning():
+                answers = self._answers(session, queries, confidence, epoch)
             if answers is None:
                 raise self._service.end_steps(receipt)
             left = session.state
             return OnlineReply(answers, left.updates_left, left.runs_left, held=True)
+
+    @staticmethod
+    def _answers(
+        session: OnlineSession, queries: Sequence[CountingQuery], confidence: float, epoch: _Epoch
+    ) -> tuple[OnlineAnswer, ...] | None:
+        """What a session answers; None if it failed, and has ended."""
+        try:
+            return tuple(session.ask(one, confidence=confidence) for one in queries)
+        except BaseException as wrong:
+            epoch.session = None  # its run may have been asked what nobody was told
+            if isinstance(wrong, LedgerError) or not isinstance(wrong, Exception):
+                raise
+        return None
 
     def _receipt(self, charge: int) -> Receipt:
         found = self._ledger.find(charge)

@@ -1,6 +1,7 @@
 """Epochs of online queries: asked under the charge of an order of kind `online`."""
 
 import json
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Request
@@ -53,8 +54,8 @@ def _window(charge: int, request: Request, caller: Caller) -> AsyncSession:
 def ask_online(charge: Charge, body: OnlineBody, request: Request, caller: Asker) -> JSONResponse:
     """Answer counting queries from an epoch's hypothesis; those that are hard are measured."""
     window = _window(charge, request, caller)
-    with asking_of(request, caller).planning(len(json.dumps(body.queries))):
-        told = window.ask_online(charge, body.queries, body.confidence)
+    planning = partial(asking_of(request, caller).planning, len(json.dumps(body.queries)))
+    told = window.ask_online(charge, body.queries, body.confidence, planning)
     return JSONResponse(told.to_dict())
 
 

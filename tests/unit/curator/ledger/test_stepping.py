@@ -1,5 +1,8 @@
 """Steps of a charge: kept in order, by the one worker whose turn it is."""
 
+import time
+from queue import Queue
+
 import pytest
 
 from discreet.curator.ledger.ledger import Ledger
@@ -54,6 +57,30 @@ def test_one_worker_has_the_turn_until_it_lets_go(visits, charge):
         other.step(charge, 1, b"", by="bob")
     eager.step(charge, 1, b"mine", by="bob")
     assert visits.steps(charge) == (b"mine",)
+
+
+def test_a_turn_is_kept_for_longer_than_a_claim_lasts(visits, charge, monkeypatch):
+    visits.let_go(charge)
+    now = [time.time_ns()]
+    monkeypatch.setattr(time, "time_ns", lambda: now[0])
+    ours, other = (Ledger(visits._store, visits._witness, patience=0.4) for _ in range(2))
+    hold, renewed = ours.hold, Queue()
+    assert hold(charge)
+
+    def noted(charge):
+        began = now[0]
+        assert hold(charge)
+        renewed.put(began)
+
+    monkeypatch.setattr(ours, "hold", noted)
+    with ours.keep_turn(charge):
+        for _ in range(4):
+            now[0] += 3 * 10**8
+            while renewed.get(timeout=60) < now[0]:
+                pass
+            assert not other.hold(charge)
+    now[0] += 5 * 10**8
+    assert other.hold(charge)
 
 
 def test_a_removed_step_is_found(visits, charge):

@@ -10,10 +10,11 @@ import datetime as dt
 import json
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import takewhile
-from typing import Any
+from typing import Any, Final
 
 from numpy.typing import NDArray
 
@@ -28,6 +29,9 @@ from discreet.curator.orders.streams.stream_orders import StreamOrder
 from discreet.engines.engine import Deadline
 from discreet.errors import DiscreetError, InputError
 from discreet.mechanisms.vector_stream import VectorStream
+
+_AT_ONCE: Final = 4
+"""Standing questions that are answered in the background at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +68,10 @@ class Streams:
         FORKS.renew_in_child(self)
 
     def renew(self) -> None:
-        """Begin with a lock that nobody holds, and look for standing questions again."""
+        """Begin with locks that nobody holds, and look for standing questions again."""
         self._lock = threading.RLock()
+        self._turns: dict[int, threading.RLock] = {}
+        self._pool: ThreadPoolExecutor | None = None
         self._asked: dict[str, list[int]] = {}
         self._seen: dict[str, int] = {}
 
@@ -76,7 +82,7 @@ class Streams:
         dataset = tables[planned.reading.table.name].dataset or ""
         if self._ledger.retired(dataset):
             return self._told(charge, planned)
-        with self._lock:
+        with self._turns.setdefault(charge, threading.RLock()):
             due = self._due(planned)
             if not due:
                 self._ledger.let_go(charge)  # whoever asked it has the turn still
@@ -93,16 +99,33 @@ class Streams:
     def go_on(self, dataset: str) -> None:
         """Answer the periods that have become complete, of all standing questions of a dataset.
 
-        One that cannot be answered now is answered when it is next looked at.
+        One that cannot be answered now is answered when it is next looked at. Where analysts see
+        periods at fixed moments nobody waits for them here: they are answered in the background.
         """
         with self._lock:
             known, until = self._asked.setdefault(dataset, []), self._ledger.head().sequence
             found = self._ledger.charges([dataset], after=self._seen.get(dataset, 0), until=until)
             known += [one.sequence for one in found if one.facts.get("kind") == "stream"]
             self._seen[dataset] = until
-        for charge in tuple(known):
-            with suppress(DiscreetError):
-                self.release(charge)
+            if self._service.is_paced and self._pool is None:
+                self._pool = ThreadPoolExecutor(_AT_ONCE, "discreet-streams")
+            charges, pool = tuple(known), self._pool
+        for charge in charges:
+            if pool is None:
+                self._try(charge)
+            else:
+                pool.submit(self._try, charge)
+
+    def close(self) -> None:
+        """Finish what is begun; the next to look answers the rest."""
+        with self._lock:
+            pool, self._pool = self._pool, None
+        if pool is not None:
+            pool.shutdown(cancel_futures=True)
+
+    def _try(self, charge: int) -> None:
+        with suppress(DiscreetError):
+            self.release(charge)
 
     def told(self, charge: int) -> Release:
         """The release of the stored periods; no data is read."""

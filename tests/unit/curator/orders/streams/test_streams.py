@@ -4,6 +4,7 @@ import datetime as dt
 import json
 import math
 import random
+import threading
 from collections import Counter, defaultdict
 from dataclasses import replace
 from functools import partial
@@ -13,9 +14,11 @@ import pyarrow as pa
 import pytest
 
 import discreet as dp
+from discreet.curator.answer_service import AnswerService
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.orders.streams.stream_kind import StreamKind
 from discreet.curator.orders.streams.stream_orders import StreamOrder
+from discreet.curator.release_schedule import ReleaseSchedule
 from discreet.errors import DiscreetError, EngineError
 from discreet.mechanisms.prefix_sums import BITS
 from discreet.plan.bounding import FULL
@@ -402,6 +405,42 @@ def test_a_worker_that_another_one_overtook_tells_what_is_stored(tmp_path):
         told = watched.release()
         assert told.table.num_rows == 3
         assert same.release() == told
+
+
+def test_no_standing_question_waits_for_another_one(monkeypatch):
+    read_on, waits = AnswerService.read_on, []
+
+    def slow(self, receipt, *said):
+        if receipt.sequence == first.charge:
+            other = threading.Thread(target=second.release, daemon=True)
+            other.start()
+            other.join(60)
+            waits.append(other.is_alive())
+        return read_on(self, receipt, *said)
+
+    with clinic([(1, 1, "Haifa")]) as curator:
+        first, second = (curator.watch(COUNT, **{**TERMS, "epsilon": n}) for n in (1000, 1001))
+        monkeypatch.setattr(AnswerService, "read_on", slow)
+        curator.append("visits", visits([(2, 1, "Oslo")]), through=day(1))
+        assert waits == [False]
+        assert [one.release().table.num_rows for one in (first, second)] == [3, 3]
+
+
+def test_an_owner_does_not_wait_for_the_moments_of_analysts(monkeypatch):
+    read_on, appended, seen = AnswerService.read_on, threading.Event(), []
+
+    def slow(*said):
+        seen.append(appended.wait(60))
+        return read_on(*said)
+
+    with clinic([(1, 1, "Haifa")]) as curator:
+        curator.keep_time(lambda _: ReleaseSchedule())
+        watched = curator.watch(COUNT, **TERMS)
+        monkeypatch.setattr(AnswerService, "read_on", slow)
+        curator.append("visits", visits([(2, 1, "Oslo")]), through=day(1))
+        appended.set()
+        assert watched.release().table.num_rows == 3
+        assert seen == [True]
 
 
 def test_data_that_cannot_be_read_tells_nothing_until_an_owner_has_looked(monkeypatch):
