@@ -1,13 +1,12 @@
 """Named workbooks: the ledger keeps their shares, as accounts that their questions debit too."""
 
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Final
+from typing import Final
 
-from discreet.curator.canonical_json import named
-from discreet.curator.ledger.accounts import MEASURES, cost_units, workbook
+from discreet.curator.ledger.account_changes import OPENED
+from discreet.curator.ledger.accounts import MEASURES, Holder, cost_units, workbook, workbook_name
 from discreet.curator.ledger.accounts import dataset as holder_of
 from discreet.curator.ledger.charge_index import ChargedOrder
 from discreet.curator.ledger.entries import Entry
@@ -17,9 +16,6 @@ from discreet.errors import InputError
 from discreet.privacy.budgets.charges import UNITS, Charge
 from discreet.rationals import Real, positive
 from discreet.sql.reader.parse import without_comments
-
-OPENED: Final = "workbook opened"
-"""The kind of entry that says which shares a workbook has."""
 
 MOST: Final = 100
 """Workbooks that one analyst may open of one dataset."""
@@ -44,16 +40,21 @@ def open_workbook(
         In every measure it has an account under the smallest share of all accounts of the analyst
         and the dataset that count it. The ledger keeps them, whoever asks at once.
     Edge cases:
-        The shares are noted first: whoever opens it after a crash opens the missing accounts. Of
-        two who open it at once the first note counts.
+        Its accounts are opened with the note of its shares, or nothing is. Of two who open it at
+        once the first one counts. Accounts that an earlier version left out are opened.
     """
-    if "/" in named(name, "the name of a workbook"):
-        raise InputError("a workbook's name with a /", why="it parts names", fix="leave it out")
+    workbook_name(name)
     note = _noted(ledger, dataset, analyst, name)
     if note is None:
-        facts = {"share": str(share), "caps": _caps(ledger, dataset, analyst, share)}
+        caps = _caps(ledger, dataset, analyst, share)
+        facts = {"share": str(share), "caps": caps}
         about = {"dataset": dataset, "workbook": f"{analyst}/{name}"}
-        ledger.record(OPENED, by=analyst, facts={**about, **facts})
+        try:
+            books = _books(ledger, dataset, analyst, name, caps)
+            ledger.open_workbook(books, by=analyst, note={**about, **facts})
+        except InputError:
+            if _noted(ledger, dataset, analyst, name) is None:  # else somebody else has opened it
+                raise
         note = _noted(ledger, dataset, analyst, name)
         assert note is not None  # noqa: S101 - narrowing: it was noted
     if note.facts["share"] != str(share):
@@ -62,26 +63,24 @@ def open_workbook(
             why=f"it was opened with {float(Fraction(note.facts['share'])):g}, which stays",
             fix="pass that share, or another name",
         )
-    caps = note.facts["caps"]
-    books = [workbook(analyst, name, MEASURES[one], within=dataset) for one in caps]
-    for book, (measure, units) in zip(books, caps.items(), strict=True):
-        if not _is_open(ledger, book):
-            like = ledger.account(holder_of(dataset)).neighbours
-            amounts = (Fraction(int(one), UNITS) for one in units)
-            cap = Charge(*amounts, measure=MEASURES[measure], neighbours=like)
-            try:
-                ledger.open_account(book, cap, by=analyst)
-            except InputError:
-                if not _is_open(ledger, book):  # else another process has opened it
-                    raise
-    found = ledger.paid_by(books, after=note.sequence)
+    books = _books(ledger, dataset, analyst, name, note.facts["caps"])
+    known = {one.holder for one in ledger.accounts()}
+    if missing := {book: cap for book, cap in books.items() if book not in known}:
+        ledger.open_workbook(missing, by=analyst, note={})
+    found = ledger.paid_by(list(books), after=note.sequence)
     return [_asked(one, analyst) for one in found]
 
 
-def _is_open(ledger: Ledger, book: Any) -> bool:
-    with suppress(InputError):
-        return ledger.account(book) is not None
-    return False
+def _books(
+    ledger: Ledger, dataset: str, analyst: str, name: str, caps: Mapping[str, list[str]]
+) -> dict[Holder, Charge]:
+    """The accounts of a workbook and their caps."""
+    like, books = ledger.account(holder_of(dataset)).neighbours, dict[Holder, Charge]()
+    for measure, units in caps.items():
+        amounts = (Fraction(int(one), UNITS) for one in units)
+        cap = Charge(*amounts, measure=MEASURES[measure], neighbours=like)
+        books[workbook(analyst, name, MEASURES[measure], within=dataset)] = cap
+    return books
 
 
 def _noted(ledger: Ledger, dataset: str, analyst: str, name: str) -> Entry | None:

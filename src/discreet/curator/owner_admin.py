@@ -45,8 +45,7 @@ class OwnerAdmin(OwnerBackend):
             self._check_going(named(new.dataset or new.name, "table"))
             if new.dataset is not None:
                 known_dataset(self.tables, new.dataset)
-        column = getattr(unit, "column", None)
-        incoming = self.data_store.look(new.name, source, said, new.source_table, column)
+        incoming = self.data_store.look(new.name, source, said, new.source_table, unit)
         types = said.types(incoming)
         if unit is None:
             public = PublicTable(new.name, types, new.key)

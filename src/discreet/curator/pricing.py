@@ -6,8 +6,7 @@ from typing import Generic
 
 from discreet.answer.plan.accuracy import Accuracy
 from discreet.curator.arguments import expect
-from discreet.curator.canonical_json import named
-from discreet.curator.ledger.accounts import Account, budget_share
+from discreet.curator.ledger.accounts import Account, budget_share, workbook_name
 from discreet.curator.ledger.orders import Order
 from discreet.curator.orders.planned_orders import (
     OrderExplanation,
@@ -45,7 +44,7 @@ class Terms:
         if self.accuracy is not None:
             expect(self.accuracy, Accuracy, "an accuracy", fix="pass Accuracy(within=50)")
         if self.workbook is not None:
-            named(self.workbook, "the name of a workbook")
+            workbook_name(self.workbook)
         if self.weights is not None:
             expect(self.weights, Mapping, "weights", fix="pass weights={'m': 4}")
         if (self.epsilon is None) is (self.accuracy is None):

@@ -9,7 +9,10 @@ from typing import Any, Final
 from discreet.errors import InputError
 from discreet.plan.kinds import Kind
 
-ABSENT: Final = ("NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null", "None", "-", "?", ".")
+NEWER: Final = ("?", ".")
+"""Words for no value that tables of earlier versions may hold as texts."""
+
+ABSENT: Final = ("NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null", "None", "-", *NEWER)
 """Words for no value; in a column of text the owner has to say whether they are."""
 
 TRUE: Final = ("true", "t", "yes", "y", "1")
@@ -36,7 +39,8 @@ class Reading:
     `day_first` settles 03/04/2024. `nulls` are words for NULL in every column. `true` and `false`
     are words beside yes/no, true/false, t/f, y/n and 1/0. `unreadable` is "null" where values that
     cannot be read become NULL, and lines with too few or too many fields are left out. `blanks` is
-    "keep" where blanks around the values of a delimited file belong to them.
+    "keep" where blanks around the values of a delimited file or a sheet belong to them; those
+    around what names the person of a row always do.
 
     Example:
         >>> Reading(delimiter=";", decimal=",", nulls=["NA"]).to_dict()
@@ -94,7 +98,9 @@ class Reading:
 
     def absent(self, kind: Kind) -> tuple[str, ...]:
         """The words that are NULL in a column of this kind."""
-        return (self.nulls or ()) if kind is Kind.TEXT else (*(self.nulls or ()), "", *ABSENT)
+        said = self.nulls or ()
+        usual = (word for word in ABSENT if word not in (*self.true, *self.false))
+        return said if kind is Kind.TEXT else (*said, "", *usual)
 
     def to_dict(self) -> dict[str, Any]:
         """The settings that differ from the defaults, as plain JSON."""

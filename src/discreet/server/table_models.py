@@ -198,7 +198,7 @@ class PublicTableBody(UploadedTable):
 
 def kinds_of(path: Path, said: Columns) -> dict[str, Kind]:
     """The kind of each column, from the owner, from the file, or as it looks."""
-    source = open_source(path, said.read_reading(), said.source_table)
+    source = open_source(path, said.read_reading(), said.source_table, exact=said.unit_column())
     return proposed_kinds(source, said.stated({}))
 
 

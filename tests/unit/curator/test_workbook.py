@@ -9,7 +9,7 @@ import pytest
 
 import discreet as dp
 from discreet.curator import kept_workbooks
-from discreet.curator.ledger import accounts
+from discreet.curator.ledger import account_changes, accounts
 from discreet.errors import BudgetError, InputError, QueryRefused
 from discreet.privacy.budgets.charges import EPSILON, UNITS
 from running_server import served
@@ -313,13 +313,43 @@ def test_threads_open_one_named_workbook():
         assert {(one.left, one.asked) for one in books} == {(1, 0)}
 
 
-def test_a_crash_before_the_account_is_opened_is_made_good(monkeypatch):
-    with opened(BUDGETS["epsilon"]) as curator:
+def test_accounts_and_the_note_of_a_workbook_are_stored_together_or_not_at_all(monkeypatch):
+    with opened(BUDGETS["gaussian"]) as curator:
+        curator.grant("ann", "visits", BUDGETS["epsilon"])
+        ann, about = curator.as_analyst("ann"), {"share": 0.5, "questions": 2}
+        before, put, tries = curator.ledger.head(), account_changes._put, []
+
+        def failing(*said, **more):
+            tries.append(1)
+            return put(*said, **more) if len(tries) < 2 else 1 / 0
+
         with monkeypatch.context() as context:
-            context.setattr(type(curator.ledger), "open_account", lambda *_, **__: 1 / 0)
+            context.setattr(account_changes, "_put", failing)
             with pytest.raises(ZeroDivisionError):
-                curator.workbook("visits", share=0.5, questions=2, name="thesis")
-        curator.sql(question(1), epsilon=0.1)
-        book = curator.workbook("visits", share=0.5, questions=2, name="thesis")
-        assert (book.left, book.asked) == (1, 0)
+                ann.workbook("visits", **about, name="thesis")
+        assert curator.ledger.head() == before
+        assert ann.workbook("visits", **about, name="thesis").asked == 0
+        kinds = [one.holder.kind for one in curator.ledger.accounts()]
+        assert kinds.count("workbook") == 2
         assert curator.ledger.verify().ok
+
+
+def test_a_workbook_that_reads_like_another_leaves_no_note():
+    with opened(BUDGETS["epsilon"]) as curator:
+        about = {"share": 0.5, "questions": 2}
+        curator.workbook("visits", **about, name="thesis")
+        before = curator.ledger.head()
+        with pytest.raises(InputError, match="reads like another"):
+            curator.workbook("visits", **about, name="Thesis")
+        assert curator.ledger.head() == before
+
+
+def test_no_name_leads_to_the_workbook_of_somebody_else():
+    with opened(BUDGETS["epsilon"]) as curator:
+        curator.as_analyst("lab/ann").workbook("visits", share=0.5, questions=2, name="study")
+        lab = curator.as_analyst("lab")
+        for ask in (lab.sql, lab.cost):
+            with pytest.raises(InputError, match="name with a /"):
+                ask(question(1), epsilon=0.1, workbook="ann/study")
+        with pytest.raises(InputError, match="name with a /"):
+            curator.ledger.touched("visits", "lab", "ann/study")

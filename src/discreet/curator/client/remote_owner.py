@@ -4,7 +4,7 @@ import secrets
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Unpack
 from urllib.parse import quote, urlencode
@@ -138,7 +138,7 @@ def _as_file(name: str, source: Any, table: str | None, reading: Reading) -> Ite
     if _is_sent(source):
         yield Path(source)
         return
-    opened = open_source(source, reading, table, name)
+    opened = open_source(source, replace(reading, blanks="keep"), table, name)
     with tempfile.TemporaryDirectory(prefix="discreet-") as folder:
         made = Path(folder) / f"{secrets.token_hex(4)}.parquet"
         save(opened.open(), made)

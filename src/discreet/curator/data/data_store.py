@@ -16,10 +16,14 @@ from discreet.curator.data import intake, registry
 from discreet.curator.data.column_declarations import ColumnDeclarations
 from discreet.curator.data.load_report import Stated
 from discreet.curator.data.part_intake import (
+    check_keys,
     check_new,
     check_part,
     content_digest,
+    exact_column,
     incoming_part,
+    trimmed_keys,
+    trims,
     with_part,
 )
 from discreet.curator.data.registry import Part, Registration, Registry
@@ -30,8 +34,10 @@ from discreet.engines.default import as_arrow, save
 from discreet.engines.reading import Reading
 from discreet.errors import EngineError, InputError
 from discreet.plan.schema import (
+    KeyPath,
     PublicTable,
     Table,
+    Unit,
 )
 
 if TYPE_CHECKING:
@@ -43,13 +49,13 @@ _MEMORY = "memory"
 class DataStore(TableStore):
     """All tables of a curator, in a folder or in memory, and how they are added and grow."""
 
-    @staticmethod
     def look(
+        self,
         name: str,
         source: Any,
         said: ColumnDeclarations,
         source_table: str | None,
-        unit: str | None = None,
+        unit: Unit | None = None,
     ) -> intake.Incoming:
         """Look at a source, and refuse what leaves a question open."""
         if named(name, "table") in (".", ".."):
@@ -59,7 +65,10 @@ class DataStore(TableStore):
                 fix="give it a name with a letter in it",
             )
         stated = Stated(said.columns, said.read_kinds(), said.confirm)
-        return intake.take(source, stated, said.reading, source_table, name=name, unit=unit)
+        column = getattr(unit, "column", None)
+        exact = exact_column(self.tables, unit)
+        about = source, stated, said.reading, source_table
+        return intake.take(*about, name=name, unit=column, exact=exact)
 
     def add(
         self,
@@ -88,6 +97,7 @@ class DataStore(TableStore):
             engine = self._opened(
                 with_checked(before, one).placed_at(one.address), one.address, frames
             )
+            self._check_path(one)
             engine.check_readable(table)
             if one.address and not one.fingerprint:
                 remote = cast("RemoteEngine", engine)
@@ -108,6 +118,13 @@ class DataStore(TableStore):
             if self._folder is not None and incoming.reference is None and not one.address:
                 Path(one.source).unlink(missing_ok=True)  # nobody is told that it is here
             raise
+
+    def _check_path(self, one: Registration) -> None:
+        """Refuse a key path whose keys are trimmed in some parts of its table and not in others."""
+        unit, known = getattr(one.table, "unit", None), self.tables.tables
+        if isinstance(unit, KeyPath) and trims(self.tables, known.get(unit.table), unit.key):
+            target = known[unit.table]
+            check_keys(target, [unit.key], self._sources(target)[1:])
 
     # --- parts ----------------------------------------------------------------------------------
 
@@ -135,13 +152,14 @@ class DataStore(TableStore):
                 why="parts are files or frames that never change",
                 fix="add the new rows on the server, and the table under a new name",
             )
-        stored = {"blanks": "keep", **one.reading}  # which all files did, before it was stored
-        incoming = incoming_part(table, source, reading or Reading.from_dict(stored))
+        incoming = incoming_part(before, one, source, reading)
         part, rows = self._place_part(one, incoming)
         held = self._held(one) if part.source == _MEMORY else ()
         frames = {name: (*held, rows)} if held else {}
         try:
             count = check_part(table, self._sources(one)[0], rows)
+            if incoming.reading.blanks != "trim":
+                check_keys(one, trimmed_keys(before, name), [rows])
             if count and not again:
                 check_new(one, part, held[:1])
             total = count + self.open([name]).row_count(name)

@@ -44,16 +44,17 @@ def take(
     *,
     name: str = "",
     unit: str | None = None,
+    exact: str | None = None,
 ) -> Incoming:
     """Take a source in: a file, a data frame, a relation, or the address of a server.
 
     Refuses what leaves a question open. `source_table` is the table to read where there are
-    several, else it is the one called `name`.
+    several, else it is the one called `name`. Texts of `exact` keep the blanks around them.
     """
     if (remote := find_remote(source, source_table or name)) is not None:
         found = engine_at(remote.address, remote.session).describe(remote.table)
         return Incoming(found.kinds | dict(stated.kinds), remote=remote, columns=stated.columns)
-    opened = open_source(source, reading, source_table, name)
+    opened = open_source(source, reading, source_table, name, exact)
     plain = opened.typed and not _converted(opened, stated)
     sure = not opened.questions and not any(map(may_not_fit, opened.stored.values()))
     if plain and sure and not stated.confirm:
@@ -119,4 +120,5 @@ def describe(
     """
     said = Stated(columns or {}, {n: Kind(k) for n, k in (kinds or {}).items()}, confirmed(confirm))
     name = Path(source).name.partition(".")[0] if isinstance(source, str | Path) else ""
-    return look(open_source(source, Reading.from_dict(reading), source_table, name), said, unit)
+    opened = open_source(source, Reading.from_dict(reading), source_table, name, unit)
+    return look(opened, said, unit)

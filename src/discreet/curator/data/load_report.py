@@ -180,11 +180,15 @@ class LoadReport:
 
 @dataclass(frozen=True, slots=True)
 class Stated:
-    """The owner's declarations about a source and what they confirm as public knowledge."""
+    """The owner's declarations about a source and what they confirm as public knowledge.
+
+    `themselves` are words for no value that are not asked about.
+    """
 
     columns: Mapping[str, Bounds | Keys] = field(default_factory=dict)
     kinds: Mapping[str, Kind] = field(default_factory=dict)
     confirm: Collection[str] = ()
+    themselves: Collection[str] = ()
 
     def confirms(self, column: str, *, kind: bool) -> bool:
         """Whether what is proposed of a column is confirmed."""
@@ -219,7 +223,7 @@ def _look(source: Source, stated: Stated, unit: str | None, *, propose: bool) ->
         said, public_rows = {*stated.columns, unit}, rows if stated.confirm == PUBLIC else None
         known = propose_known(source, wanted, counts, reading, said, public_rows)
     if not source.typed and reading.nulls is None:
-        questions += _absent(counts)
+        questions += _absent(counts, stated.themselves)
     if reading.is_strict:
         asked = {question.column for question in questions}
         open_ = {name: one for name, one in counts.items() if name not in asked}
@@ -275,17 +279,18 @@ def _corrected(
     return {name: others[name] for name in better}
 
 
-def _absent(counts: Mapping[str, ColumnCounts]) -> list[OwnerQuestion]:
+def _absent(counts: Mapping[str, ColumnCounts], themselves: Collection[str]) -> list[OwnerQuestion]:
     """Ask whether NA in a column of text is NULL, or Namibia."""
+    found = {n: [w for w in one.absent if w not in themselves] for n, one in counts.items()}
     return [
         OwnerQuestion(
             "nulls",
-            f"Does {' or '.join(one.absent)} in {name} stand for NULL, or for itself?",
+            f"Does {' or '.join(words)} in {name} stand for NULL, or for itself?",
             name,
-            (("NULL", {"nulls": list(one.absent)}), ("itself", {"nulls": []})),
+            (("NULL", {"nulls": words}), ("itself", {"nulls": []})),
         )
-        for name, one in counts.items()
-        if one.absent
+        for name, words in found.items()
+        if words
     ]
 
 

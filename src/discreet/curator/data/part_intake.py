@@ -12,9 +12,10 @@ from discreet.curator.data import intake
 from discreet.curator.data.load_report import Stated
 from discreet.curator.data.registry import Part, Registration, Registry
 from discreet.engines.default import DefaultEngine, as_arrow, describe
-from discreet.engines.reading import Reading
+from discreet.engines.reading import NEWER, Reading
 from discreet.errors import InputError
-from discreet.plan.schema import PART, EachRow, Schema, Table
+from discreet.plan.kinds import Kind
+from discreet.plan.schema import PART, EachRow, KeyPath, Schema, Table, Unit
 
 
 def with_part(tables: Registry, name: str, part: Part) -> Registry:
@@ -23,10 +24,59 @@ def with_part(tables: Registry, name: str, part: Part) -> Registry:
     return tables.with_changed(replace(one, parts=(*one.parts, part), pending=None))
 
 
-def incoming_part(table: Table, source: Any, reading: Reading) -> intake.Incoming:
-    """Look at rows for a table, as values of the kinds that its columns have."""
+def incoming_part(
+    tables: Registry, one: Registration, source: Any, said: Reading | None
+) -> intake.Incoming:
+    """Look at rows for a table, as values of the kinds that its columns have.
+
+    Tables of earlier versions kept all blanks, and took the newer words for NULL as texts.
+    """
+    table, older = one.table, "blanks" not in one.reading
+    reading = Reading.from_dict(one.reading) if said is None else said
+    blanks = reading.blanks or one.reading.get("blanks", "keep")
     kinds = {name: of.kind for name, of in table.columns.items()}
-    return intake.take(source, Stated(kinds=kinds), reading, name=table.name)
+    stated = Stated(kinds=kinds, themselves=NEWER if older else ())
+    exact = exact_column(tables, getattr(table, "unit", None))
+    return intake.take(
+        source, stated, replace(reading, blanks=blanks), name=table.name, exact=exact
+    )
+
+
+def trims(tables: Registry, one: Registration | None, column: str) -> bool:
+    """Whether blanks around texts of a column were left out when its table was added."""
+    if one is None or one.reading.get("blanks") != "trim":
+        return False
+    unit = getattr(one.table, "unit", None)
+    return column != getattr(unit, "column", None) or exact_column(tables, unit) is None
+
+
+def exact_column(tables: Registry, unit: Unit | None) -> str | None:
+    """The column whose texts keep their blanks: it names the person, or a key that has its own."""
+    if isinstance(unit, KeyPath) and trims(tables, tables.tables.get(unit.table), unit.key):
+        return None
+    return getattr(unit, "column", None)
+
+
+def trimmed_keys(tables: Registry, name: str) -> list[str]:
+    """The columns of a table that key paths lead to and whose blanks were left out."""
+    units = (getattr(one.table, "unit", None) for one in tables.tables.values())
+    keys = {unit.key for unit in units if isinstance(unit, KeyPath) and unit.table == name}
+    return [key for key in keys if trims(tables, tables.tables[name], key)]
+
+
+def check_keys(one: Registration, keys: Sequence[str], parts: Sequence[Any]) -> None:
+    """Refuse keys with blanks around them where others lost theirs: ' 1' and '1' would be two."""
+    from pyarrow import compute  # noqa: PLC0415 - for those who have such keys
+
+    for key in keys:
+        for rows in parts if one.table.columns[key].kind is Kind.TEXT else ():
+            texts = as_arrow(rows, [key]).column(key).cast(pa.string())
+            if compute.any(compute.not_equal(texts, compute.utf8_trim_whitespace(texts))).as_py():
+                raise InputError(
+                    f"blanks around values of {one.table.name}.{key}",
+                    why="key paths lead there, and blanks were left out of its first rows",
+                    fix="leave them out of all rows, or add all tables with Reading(blanks='keep')",
+                )
 
 
 def content_digest(rows: pa.Table) -> str:

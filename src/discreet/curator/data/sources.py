@@ -88,11 +88,18 @@ class Source:
 
 
 def open_source(
-    source: Any, reading: Reading, source_table: str | None = None, name: str = ""
+    source: Any,
+    reading: Reading,
+    source_table: str | None = None,
+    name: str = "",
+    exact: str | None = None,
 ) -> Source:
     """Look at a source without reading its values; InputError where it cannot be read.
 
     `source_table` is the sheet or table to read; else it is the one called `name`, or the only one.
+    Blanks around texts of the column `exact` are kept.
+
+    Why: frames and Parquet files keep them, and one person would have two names.
     """
     if source is None:
         raise InputError("no data", why="the source is None", fix="pass a file or a data frame")
@@ -102,21 +109,21 @@ def open_source(
     with refusing(Path(source).name[:80]):
         path = Path(source).expanduser()
         if _PATTERN & set(str(path)) and not path.is_file():
-            return _glob(path, reading, choose)
-        found = _open_file(path.resolve(), reading, choose)
+            return _glob(path, reading, choose, exact)
+        found = _open_file(path.resolve(), reading, choose, exact)
     check_names(found.stored)
     return found
 
 
-def _open_file(path: Path, reading: Reading, choose: Choice) -> Source:
+def _open_file(path: Path, reading: Reading, choose: Choice, exact: str | None) -> Source:
     name = path.name.lower()
     if path.is_file():
         if name.endswith(_DELIMITED):
-            return _delimited(path, reading)
+            return _delimited(path, reading, exact)
         if name.endswith(_JSON):
             return _texts(path.name, read_json(path), reading)
         if name.endswith(_EXCEL):
-            return _workbook(path, reading, choose)
+            return _workbook(path, reading, choose, exact)
         if name.endswith(_DATABASES):
             return _database(path, reading, choose)
         if name.endswith(_ARROW):
@@ -129,12 +136,13 @@ def _open_file(path: Path, reading: Reading, choose: Choice) -> Source:
 def _table(name: str, rows: Any, reading: Reading) -> Source:
     told = describe(rows)
     other = tuple(one.name for one in told.columns if one.kind is None)
-    return Source(name, told.stored, lambda: rows, reading=reading, left_out=other)
+    kept = replace(reading, blanks=None)
+    return Source(name, told.stored, lambda: rows, reading=kept, left_out=other)
 
 
 def _texts(name: str, rows: pa.Table, reading: Reading) -> Source:
     stored = dict.fromkeys(rows.column_names, "VARCHAR")
-    return Source(name, stored, lambda: rows, typed=False, reading=reading)
+    return Source(name, stored, lambda: rows, typed=False, reading=replace(reading, blanks=None))
 
 
 def _as_rows(source: Any) -> Any:
@@ -157,23 +165,23 @@ def _as_rows(source: Any) -> Any:
     return source
 
 
-def _glob(path: Path, reading: Reading, choose: Choice) -> Source:
+def _glob(path: Path, reading: Reading, choose: Choice, exact: str | None) -> Source:
     """All files that a pattern names, in order, read alike: as the first one is."""
     parts = sorted(Path(one) for one in iglob(str(path), recursive=True) if Path(one).is_file())  # noqa: PTH207 - of an absolute path too
     if not parts:
         raise InputError(
             f"no file is called {path.name}", why="the pattern fits none", fix="name another one"
         )
-    opened = [_open_file(parts[0].resolve(), reading, choose)]
+    opened = [_open_file(parts[0].resolve(), reading, choose, exact)]
     for part in parts[1:]:
-        opened.append(_open_file(part.resolve(), opened[0].reading, choose))
+        opened.append(_open_file(part.resolve(), opened[0].reading, choose, exact))
     first = opened[0]
-    wanted = list(first.stored.items())
-    if other := [one.name for one in opened if list(one.stored.items()) != wanted]:
+    wanted = _shape(first)
+    if other := [one.name for one in opened if _shape(one) != wanted]:
         raise InputError(
-            f"{other[0]} has other columns than {first.name}",
+            f"{other[0]} has other columns than {first.name}, or another format",
             why="files that a pattern names are parts of one table",
-            fix="name files with the same columns, in the same order",
+            fix="name files of one format with the same columns, in the same order",
         )
 
     def rows() -> pa.Table:
@@ -184,6 +192,10 @@ def _glob(path: Path, reading: Reading, choose: Choice) -> Source:
     joined = replace(first, name=path.name, open=rows, reference=None, skipped=[0])
     joined.questions = [question for one in opened for question in one.questions]
     return joined
+
+
+def _shape(source: Source) -> tuple[Any, ...]:
+    return source.reading.blanks, *source.stored.items()
 
 
 def _as_table(rows: Any, names: list[str]) -> pa.Table:
@@ -214,15 +226,15 @@ def _read_arrow(path: Path) -> pa.Table:
 # --- delimited text -----------------------------------------------------------------------------
 
 
-def _delimited(path: Path, said: Reading) -> Source:
+def _delimited(path: Path, said: Reading, exact: str | None) -> Source:
     """A CSV file: encoding, separator and header as the owner says, else as they look."""
     encoding = said.encoding or encoding_of(_parts(path))
     head = _head(path, encoding)
     delimiter = said.delimiter or _delimiter(head, path)
     first = next(csv.reader(io.StringIO(head), delimiter=delimiter, quotechar=said.quote), [])
-    reading = replace(said, encoding=encoding, delimiter=delimiter, blanks=said.blanks or "trim")
+    reading = replace(said, encoding=encoding, delimiter=delimiter)
     _check_quotes(path, reading)
-    found = _with_header(path.name, first, reading, partial(_batches, path))
+    found = _with_header(path.name, first, reading, partial(_batches, path, exact))
     if said.encoding is None and encoding in (codes := ("cp1252", "latin-1")):
         answers = tuple((f"it is in {code}", {"encoding": code}) for code in codes)
         text = f"{path.name} is not in UTF-8. Is it in {encoding}, as Windows writes files?"
@@ -252,7 +264,9 @@ def _with_header(
     name: str, first: list[str], said: Reading, rows: Callable[[list[str], Reading, list[int]], Any]
 ) -> Source:
     """A file of texts whose first line may name its columns; a doubt is asked about."""
-    skipped, first = [0], [one.strip() for one in first]
+    skipped, said = [0], replace(said, blanks=said.blanks or "trim")
+    if said.blanks == "trim":
+        first = [one.strip() for one in first]
 
     def source(names: Sequence[str], *, header: bool) -> Source:
         reading = replace(said, header=header)
@@ -327,7 +341,7 @@ def _delimiter(head: str, path: Path) -> str:
 
 
 def _batches(
-    path: Path, names: list[str], reading: Reading, skipped: list[int]
+    path: Path, exact: str | None, names: list[str], reading: Reading, skipped: list[int]
 ) -> pa.RecordBatchReader:
     """All fields as texts, trimmed unless blanks are kept; empty ones without quotes are NULL.
 
@@ -368,11 +382,19 @@ def _batches(
         with open_watched(path, f"reading {path.name}") as file:
             if path.stat().st_size:
                 for batch in arrow.open_csv(pa.input_stream(file, packed), read, parse, turned):
-                    trimmed = map(_trimmed, batch.columns)
-                    kept = reading.blanks == "keep"
-                    yield batch if kept else pa.record_batch(list(trimmed), schema=schema)
+                    texts = _without_blanks(names, batch.columns, reading, exact)
+                    yield pa.record_batch(texts, schema=schema)
 
     return pa.RecordBatchReader.from_batches(schema, batches())
+
+
+def _without_blanks(
+    names: Sequence[str], columns: Sequence[pa.Array], reading: Reading, exact: str | None
+) -> list[pa.Array]:
+    """Columns as they are read: trimmed, but for `exact` and where blanks are kept."""
+    kept = set(names) if reading.blanks == "keep" else {exact}
+    both = zip(names, columns, strict=True)
+    return [one if name in kept else _trimmed(one) for name, one in both]
 
 
 def _trimmed(texts: pa.Array) -> pa.Array:
@@ -387,7 +409,7 @@ def _trimmed(texts: pa.Array) -> pa.Array:
 # --- workbooks and databases --------------------------------------------------------------------
 
 
-def _workbook(path: Path, reading: Reading, choose: Choice) -> Source:
+def _workbook(path: Path, reading: Reading, choose: Choice, exact: str | None) -> Source:
     """A sheet of an Excel file."""
     titled = reading.header is not False and reading.names is None
     names, cells = read_workbook(path, choose, titled=titled)
@@ -396,7 +418,7 @@ def _workbook(path: Path, reading: Reading, choose: Choice) -> Source:
     def table(columns: list[str], now: Reading, _: list[int]) -> pa.Table:
         body = cells[1:] if now.header else cells
         made = [pa.array([row[i] for row in body], pa.string()) for i in range(len(columns))]
-        return pa.table(made, names=columns)
+        return pa.table(_without_blanks(columns, made, now, exact), names=columns)
 
     return _among(names, choose, _with_header(path.name, first, reading, table))
 

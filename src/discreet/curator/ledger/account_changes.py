@@ -21,6 +21,9 @@ KINDS = {
 }
 """How the ledger calls the opening of an account."""
 
+OPENED: Final = "workbook opened"
+"""The kind of entry that says which shares a workbook has."""
+
 
 def find(transaction: Transaction, holder: Holder) -> Account | None:
     """The account of a holder."""
@@ -73,6 +76,22 @@ def open_account(
     for member in members:
         _admit(transaction, holder, member)
     return opened
+
+
+def open_workbook(
+    transaction: Transaction, accounts: Sequence[Account], *, by: str, note: Mapping[str, Any]
+) -> None:
+    """Open all accounts of a workbook after the entry that says so; what is refused is first."""
+    holders = [account.holder for account in accounts]
+    for holder in holders:
+        existing(transaction, dataset_holder(str(holder.within)))
+        if find(transaction, holder) is not None:
+            raise _taken(holder)
+    check_unlike(transaction, holders)
+    if note:
+        transaction.append(OPENED, by, note)
+    for account in accounts:
+        _put(transaction, account, KINDS["workbook"], by, _facts(account, (), ""), new=True)
 
 
 def check_unlike(transaction: Transaction, holders: Sequence[Holder]) -> None:

@@ -111,7 +111,14 @@ def link(name: str) -> Holder:
 
 def workbook(analyst_name: str, name: str, measure: Measure, *, within: str) -> Holder:
     """A workbook of an analyst, as far as it counts one measure."""
-    return Holder("workbook", f"{analyst_name}/{name} ({measure.name})", within)
+    return Holder("workbook", f"{analyst_name}/{workbook_name(name)} ({measure.name})", within)
+
+
+def workbook_name(name: str) -> str:
+    """Read the name of a workbook: one with a / could be that of another analyst."""
+    if "/" in named(name, "the name of a workbook"):
+        raise InputError("a workbook's name with a /", why="it parts names", fix="leave it out")
+    return name
 
 
 def spender(within: str, analyst_name: str | None, group_name: str | None = None) -> Holder:

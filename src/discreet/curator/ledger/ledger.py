@@ -216,6 +216,16 @@ class Ledger(ReadableLedger):
 
         return self._committer.submit_alone(work)
 
+    def open_workbook(
+        self, caps: Mapping[Holder, Charge], *, by: str, note: Mapping[str, Any]
+    ) -> None:
+        """Open all accounts of a workbook and note its shares, or nothing; {} notes nothing."""
+        opened = [Account.under(read_holder(holder), cap) for holder, cap in caps.items()]
+        named(by, "by")
+        self._committer.submit_alone(
+            lambda page: account_changes.open_workbook(page, opened, by=by, note=note)
+        )
+
     def set_cap(self, holder: Holder, cap: Charge, *, by: str, reason: str) -> Account:
         """Raise or lower a cap, not below what is spent; an entry says who did and why."""
         named(by, "by")

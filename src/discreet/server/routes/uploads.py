@@ -160,7 +160,8 @@ def report(upload: str, said: ReportBody, request: Request, caller: Owner) -> Lo
     app_state = app_state_of(request)
     path = app_state.uploads.find(upload)
     with app_state.computing:
-        source = open_source(path, said.read_reading(), said.source_table)
+        unit = said.unit_column()
+        source = open_source(path, said.read_reading(), said.source_table, exact=unit)
         kinds = proposed_kinds(source, said.stated({}))
-        found = look(source, said.stated(kinds), said.unit_column())
+        found = look(source, said.stated(kinds), unit)
     return LoadReportReply.model_validate(found.to_dict())

@@ -15,6 +15,7 @@ import pytest
 
 import discreet as dp
 from discreet.errors import InputError
+from discreet.plan.kinds import Kind
 from messy_files import DAYS, MESSY, ROWS, excel, lines
 
 BUDGET = dp.Budget(epsilon=1, delta=1e-6)
@@ -129,7 +130,7 @@ def test_lines_above_the_names_are_refused(tmp_path):
 def test_blanks_around_names_and_values_are_left_out(tmp_path):
     rows = loaded(file_of(tmp_path, 'patient , x, y\n1 , Oslo ,"a b"\n2,  ,""\n3,,c\n'))
     assert rows.to_pydict() == {
-        "patient": ["1", "2", "3"],
+        "patient": ["1 ", "2", "3"],  # which name people in frames too
         "x": ["Oslo", None, None],
         "y": ["a b", "", "c"],
     }
@@ -145,6 +146,69 @@ def test_blanks_are_kept_on_the_owners_word_and_for_tables_from_before(tmp_path)
         known.reading.pop("blanks")  # as earlier versions stored it
         curator.append("visits", file_of(tmp_path, "patient,x\n2, Bern\n", "more.csv"))
         assert curator._data_store._frames["visits"][1].column("x").to_pylist() == [" Bern"]
+
+
+@pytest.mark.parametrize("first", ["trim", "keep", None])
+@pytest.mark.parametrize("reading", [None, {"delimiter": ","}, {"blanks": "trim"}])
+def test_however_parts_are_read_a_person_has_one_name(tmp_path, first, reading):
+    file = file_of(tmp_path, "x,patient\na, p1\nb, p2\n")
+    more = file_of(tmp_path, "x,patient\nc, p1\n", "more.csv")
+    frame = pa.table({"x": ["d"], "patient": [" p1"]})
+    with dp.Curator.in_memory() as curator:
+        said = {} if first is None else {"reading": {"blanks": first}}
+        curator.add("visits", file, unit="patient", budget=BUDGET, **said)
+        curator.append("visits", more, reading=reading)
+        curator.append("visits", frame)
+        curator.add("stays", more, unit="patient", dataset="visits")
+        kept = curator._data_store._frames
+        assert {name for rows in kept["visits"] for name in rows.column("patient").to_pylist()} == {
+            " p1",
+            " p2",
+        }
+        assert kept["stays"][0].column("patient").to_pylist() == [" p1"]
+
+
+def test_a_stated_reading_leaves_the_blanks_of_a_table_as_they_are(tmp_path):
+    for blanks, value in (("keep", " Bern"), ("trim", "Bern")):
+        with dp.Curator.in_memory() as curator:
+            file = file_of(tmp_path, "patient,x\n1, Oslo\n")
+            curator.add("t", file, unit="patient", budget=BUDGET, reading={"blanks": blanks})
+            more = file_of(tmp_path, "patient;x\n2; Bern\n", "more.csv")
+            curator.append("t", more, reading={"delimiter": ";"})
+            assert curator._data_store._frames["t"][1].column("x").to_pylist() == [value]
+
+
+def test_tables_from_before_take_the_names_and_words_that_they_took(tmp_path):
+    frame = pa.table({"patient": ["1"], " x": [" ?"]})
+    with dp.Curator.in_memory() as curator:
+        curator.add("visits", frame, unit="patient", budget=BUDGET)
+        curator.append("visits", file_of(tmp_path, "patient, x\n2, ?\n3, .\n"))
+        rows = curator._data_store._frames["visits"][1]
+        assert rows.column(" x").to_pylist() == [" ?", " ."]
+    assert dp.Reading(true=["?"]).absent(Kind.BOOLEAN).count("?") == 0
+
+
+def test_keys_that_lead_to_people_are_trimmed_in_both_tables_or_in_none(tmp_path):
+    stays = file_of(tmp_path, "patient,stay\n p1, s1\n p2, s2\n", "stays.csv")
+    tests = file_of(tmp_path, "x,stay\na, s1\nb, s2\n", "tests.csv")
+    frame = pa.table({"patient": [" p1", " p2"], "stay": [" s1", " s2"]})
+    more = pa.table({"patient": ["p3"], "stay": [" s3"]})
+    for source, keys in ((stays, ["s1", "s2"]), (frame, [" s1", " s2"])):
+        with dp.Curator.in_memory() as curator:
+            curator.add("stays", source, unit="patient", budget=BUDGET)
+            path = dp.KeyPath("stay", "stays", "stay")
+            curator.add("tests", tests, unit=path, dataset="stays")
+            assert curator._data_store._frames["tests"][0].column("stay").to_pylist() == keys
+            if source is frame:
+                curator.append("stays", more)
+                continue
+            with pytest.raises(InputError, match=r"blanks around values of stays\.stay"):
+                curator.append("stays", more)
+    with dp.Curator.in_memory() as curator:
+        curator.add("stays", stays, unit="patient", budget=BUDGET)
+        curator.append("stays", more)
+        with pytest.raises(InputError, match=r"blanks around values of stays\.stay"):
+            curator.add("tests", tests, unit=path, dataset="stays")
 
 
 def test_a_title_and_an_empty_line_above_a_sheet_are_skipped(tmp_path):
