@@ -291,6 +291,9 @@ def test_an_exception_at_a_later_step_looks_the_same_on_neighbours(kind):
 
 
 @pytest.mark.audit
+@pytest.mark.filterwarnings(
+    "ignore::pytest.PytestUnraisableExceptionWarning"
+)  # raised in finalizers too
 @pytest.mark.parametrize("kind", LATER)
 def test_an_exception_at_every_later_step_looks_the_same_on_neighbours(kind):
     check_later(kind)
