@@ -273,6 +273,7 @@ _CLASSES: Final = {**_RANGE, "classes": [0, 1, 2, 3]}
 _LEARNT: Final = (
     *(_learnt(kind, **_CLASSES) for kind in ("LogisticRegression", "LinearSVC", "GaussianNB")),
     *(_learnt(kind, **_CLASSES) for kind in ("DecisionTree", "RandomForest", "Perceptron")),
+    _learnt("LogisticRegression", standard_errors=True, max_iter=2, **_CLASSES),
     _learnt("AdditiveClassifier", **_CLASSES),
     _learnt("CategoricalNB", classes=_CLASSES["classes"], n_categories=10),
     *(_learnt(kind, **_RANGE) for kind in ("PCA", "StandardScaler", "KMeans")),
