@@ -250,6 +250,7 @@ def _learnt(kind: str, **said: Any) -> Ask:
         told = {name: str(one) for name, one in vars(model).items() if name.endswith("_")}
         return [told, model.guarantee_]
 
+    ask.__name__ = kind
     return ask
 
 

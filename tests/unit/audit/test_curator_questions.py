@@ -240,6 +240,11 @@ def test_the_command_line_knows_them_by_name():
 _extent = LeafCounts.extent.fget
 
 
+def _learning(asked):
+    """The part of `learn-rows` that this function asks."""
+    return next(one for one in QUESTIONS["learn-rows"].parts if one.asked.__name__ == asked)
+
+
 def test_one_noise_for_all_groups_of_a_stream_is_caught(monkeypatch):
     shared = vector_stream.rounded_gaussian
     monkeypatch.setattr(vector_stream, "rounded_gaussian", lambda variance, _: shared(variance))
@@ -249,15 +254,15 @@ def test_one_noise_for_all_groups_of_a_stream_is_caught(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("place", "owner", "name", "wrong"),
+    ("asked", "owner", "name", "wrong"),
     [
-        (4, LeafCounts, "extent", property(lambda self: (_extent(self)[0], 1))),
-        (12, Expectation, "_of", lambda self, x, y: float(self.function(x, y)) * 1024),
-        (13, RightLabels, "extent", property(lambda _: (2, 1))),
+        ("RandomForest", LeafCounts, "extent", property(lambda self: (_extent(self)[0], 1))),
+        ("_queried", Expectation, "_of", lambda self, x, y: float(self.function(x, y)) * 1024),
+        ("_tuned", RightLabels, "extent", property(lambda _: (2, 1))),
     ],
 )
-def test_a_sum_of_rows_that_is_larger_than_stated_is_caught(monkeypatch, place, owner, name, wrong):
-    part = QUESTIONS["learn-rows"].parts[place]
+def test_a_sum_of_rows_that_is_larger_than_stated_is_caught(monkeypatch, asked, owner, name, wrong):
+    part = _learning(asked)
     assert not audit_question("sound", part).refuted
     monkeypatch.setattr(owner, name, wrong)
     assert "declared" in audit_question("planted", part).why
@@ -266,6 +271,4 @@ def test_a_sum_of_rows_that_is_larger_than_stated_is_caught(monkeypatch, place, 
 def test_a_model_that_states_less_than_it_spent_is_caught(monkeypatch):
     stated = property(lambda self: GDP.of_square(self.spent / 2, neighbours=self.neighbours))
     monkeypatch.setattr(NoisySums, "guarantee", stated)
-    assert (
-        "together, promised 0." in audit_question("planted", QUESTIONS["learn-rows"].parts[2]).why
-    )
+    assert "together, promised 0." in audit_question("planted", _learning("GaussianNB")).why
