@@ -43,7 +43,7 @@ from discreet.plan.query import AggregateFunction, level_of
 from discreet.plan.statistics import Distinct, Ranks, Statistic
 from discreet.privacy import Guarantee
 from discreet.sql.writer.compile import FEW_KEYS
-from discreet.sql.writer.individual import LEFT_OUT
+from discreet.sql.writer.individual import WEIGHTS
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -71,7 +71,7 @@ def measure_set(
         contributions, spent = bounded.contributions, list(bounded.spent)
         check_feasible(plan, contributions)
         if admission is not None:
-            session.put(LEFT_OUT, admission.left_out(statements, session))
+            session.put(WEIGHTS, admission.weights(statements, session))
         else:
             for kept in statements.bounding(contributions):
                 session.keep(*kept)

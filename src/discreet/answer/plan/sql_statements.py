@@ -16,8 +16,7 @@ from discreet.sql.writer.compile import SECRET, CompiledQuery, Kept
 from discreet.sql.writer.dialect import Dialect
 from discreet.sql.writer.individual import (
     MeasuredTotals,
-    render_shares,
-    render_shares_over,
+    render_contributions,
     with_accounts,
 )
 
@@ -73,7 +72,7 @@ class SetStatements:
         # First, so that nobody is weighed by groups that they do not count in.
         most = self.plan.findable(contributions.groups)
         few = self.compiled.few_groups(most) if self.plan.finds_keys else []
-        return [*map(self._kept, few), *(self._weights(contributions) if self._rereads else [])]
+        return [*map(self._kept, few), *(self._weights(contributions) if self._ranked else [])]
 
     def totals(self, contributions: ContributionBounds) -> str:
         """The weighted totals of each group: by place where keys are known, else by key."""
@@ -81,7 +80,7 @@ class SetStatements:
         text = self._salted(
             compiled.placed_totals if compiled.query.has_known_keys else compiled.totals
         )
-        if compiled.query.is_by_row or self._rereads:
+        if compiled.query.is_by_row or compiled.participants or self._ranked:
             return text
         weights = [f"{name} AS ({select})" for name, select in self._weights(contributions)]
         if self._alone:
@@ -94,29 +93,25 @@ class SetStatements:
     def _alone(self) -> bool:
         """Whether one statement does all: nothing but the totals reads what would be kept."""
         compiled, plan = self.compiled, self.plan
-        more = self._rereads or plan.histograms or plan.finds_keys
+        more = compiled.participants or self._ranked or plan.histograms or plan.finds_keys
         return compiled.dialect.keeps_in_tables and not more
 
-    def shares(self) -> str:
-        """Contributions of each person to each measurement, group by group, at full weight."""
-        return render_shares(self.compiled, self.measured(self.stated))
-
-    def shares_over(self) -> str:
-        """The same of people above a limit, by account, as they weigh."""
-        return render_shares_over(self.compiled, self.measured(self.stated))
+    def contributions(self) -> str:
+        """Contributions of each person to each measurement, group by group, before weights."""
+        return render_contributions(self.compiled, self.measured(self.stated))
 
     @property
-    def share_columns(self) -> list[str]:
-        """The columns of `shares`: one for each measurement, and how many rows the pair has."""
-        return [*(f"q{i}" for i in range(len(self.plan.costs))), "n"]
+    def contribution_columns(self) -> list[str]:
+        """The columns of `contributions`, but for the person."""
+        sizes = [len(one.strategy.combinations) for one in self.plan.measurements(self.stated)]
+        return [*(f"x{i}_{j}" for i, size in enumerate(sizes) for j in range(size)), "n"]
 
     def _bounding(self, contributions: ContributionBounds) -> list[str]:
         """Every statement between those about people and the totals."""
-        kept, dialect = [*map(str, self.bounding(contributions))], self.compiled.dialect
         if not self.compiled.participants:
-            return kept
-        shares = with_accounts(self.shares(), self.share_columns, dialect)
-        return [shares, *kept, self.shares_over()]
+            return [*map(str, self.bounding(contributions))]
+        columns, dialect = self.contribution_columns, self.compiled.dialect
+        return [with_accounts(self.contributions(), columns, dialect)]
 
     def measured(self, contributions: ContributionBounds) -> list[MeasuredTotals]:
         """Each measurement by the places of its totals."""
@@ -136,10 +131,9 @@ class SetStatements:
         return _SALT in self.compiled.pairs.select
 
     @property
-    def _rereads(self) -> bool:
-        """Whether weights are read again: for quantiles, or for what each person adds."""
-        ranked = any(isinstance(one, Ranks) for one in self.compiled.statistics)
-        return ranked or self.compiled.participants
+    def _ranked(self) -> bool:
+        """Whether weights are read again: for quantiles."""
+        return any(isinstance(one, Ranks) for one in self.compiled.statistics)
 
     def _weights(self, contributions: ContributionBounds) -> list[Kept]:
         square = contributions.noise_kind is NoiseKind.GAUSSIAN

@@ -14,7 +14,7 @@ Why:
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from discreet.answer.execute.individual import by_account
+from discreet.answer.execute.individual import people_shares
 from discreet.answer.execute.totals import put_domains
 from discreet.answer.plan.sql_statements import SetStatements
 from discreet.curator.ledger.entries import Entry
@@ -214,11 +214,6 @@ def read_costs(
         yield one, class_costs(one.entry, found, len(names))
 
 
-def _numbered(classes: int, accounts: NDArray[np.int64]) -> pa.Table:
-    """The people of a batch by the places of their charges and classes."""
-    return pa.table({PERSON: (accounts // classes << _SHIFT) + accounts % classes})
-
-
 def _form(one: SetStatements) -> tuple[Any, ...]:
     """All that the statements of sets differ by, but for which rows they read."""
     kinds = [(type(s), getattr(s, "where", None) is None) for s in one.compiled.statistics]
@@ -242,15 +237,15 @@ def _read(
         source = f"(SELECT {', '.join([shifted, *read])} FROM {_REPRESENTATIVES}) AS v"  # noqa: S608 - identifiers
         texts.append(replace(one.compiled, scanned=source).parts())
     session.keep(*compiled.pairs_of(" UNION ALL ".join(texts)))
-    batches = list(session.stream(sets[0].shares()))
+    batches = list(session.stream(sets[0].contributions()))
     people, *columns = (
         np.concatenate([np.zeros(0, np.int64), *(one.column(i) for one in batches)])
-        for i in range(1 + len(sets[0].share_columns))
+        for i in range(1 + len(sets[0].contribution_columns))
     )
     accounts = (people >> _SHIFT) * classes + people % (1 << _SHIFT)
-    places, rows = by_account(sets[0], session, accounts, columns, partial(_numbered, classes))
-    order = np.argsort(places)
-    places, rows = places[order], rows[order]
+    found = people_shares(sets[0], accounts, columns, len(sets) * classes)
+    order = np.argsort(found.accounts)
+    places, rows = found.accounts[order], found.shares[order]
     ends = np.searchsorted(places, np.arange(len(sets) + 1) * classes)
     for k, (start, end) in enumerate(pairwise(ends)):
         yield places[start:end] - k * classes, rows[start:end]

@@ -20,7 +20,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from discreet.answer.execute.individual import by_account, read_new_people, read_table
+from discreet.answer.execute.individual import (
+    PeopleShares,
+    people_shares,
+    read_new_people,
+    read_table,
+)
 from discreet.answer.execute.totals import put_domains
 from discreet.answer.measurement_plan import MeasurementPlan
 from discreet.answer.plan.sql_statements import SetStatements
@@ -49,6 +54,7 @@ from discreet.curator.people.person_charges import (
 from discreet.curator.people.person_limits import Population, hash_person, limits_after
 from discreet.engines.engine import ARROW, Deadline, Engine, Session
 from discreet.errors import InvariantBroken, LedgerError
+from discreet.plan.bounding import FULL
 from discreet.plan.kinds import Kind
 from discreet.plan.schema import PERSON, EachRow, PersonPeriod, Table
 from discreet.privacy.budgets.individual_balances import ClassCosts, IndividualBalances
@@ -343,29 +349,39 @@ class PersonAccounts:
         """The admission of a charge, decided once data is read for it."""
         return ChargeAdmission(self, sequence, charge_salt(self._key, sequence), until)
 
-    def left_out(
-        self, asked: "ChargeAdmission", statements: SetStatements, session: Session
-    ) -> pa.Table:
-        """The people left out of a charge; the session has its pairs, and weights afterwards.
+    def left_out(self, asked: "ChargeAdmission", own: PeopleShares) -> NDArray[np.int64]:
+        """The accounts left out of a charge, of which `own` is a set.
 
         The charge is folded in with what its own session reads: most questions have one set.
         """
         sequence = asked.sequence
         with self._lock:
             self.catch_up(sequence - 1, asked.until)
-            shares = [self.shares(statements, session)]
             if self.sequence < sequence:
-                [entry] = self._entries(sequence)
+                [entry], shares = self._entries(sequence), [(own.accounts, own.shares)]
                 if len(charged_sets(entry)) > 1:
                     shares = self._shares_of(self._read(entry), asked.until)
                 self._take(entry, shares)
                 self.sequence = sequence
             if sequence in self._left:
-                return self._named(self._left[sequence])
+                return self._left[sequence]
         again = PersonAccounts(self._ledger, self._data_store, self.population, self._key)
         for upto in (sequence - 1, sequence):  # the charge itself in no batch
             again.catch_up(upto, asked.until)
-        return again._named(again._left[sequence])
+        left = again._hashes[again._left[sequence]]  # other accounts, of the same people
+        with self._lock:
+            return np.flatnonzero(np.isin(self._hashes, left))
+
+    def weighed(self, set_: PeopleShares, left: NDArray[np.int64]) -> pa.Table:
+        """The table of weights of a set, with the accounts that are left out."""
+        with self._lock:
+            weights = set_.of_rows.copy(), set_.of_person.copy()
+            for one in weights:
+                one[left[left < len(one)]] = 0  # whoever is new since is in another set
+            less = np.flatnonzero(np.minimum(*weights) < FULL)
+            of_rows, of_person = (pa.array(one[less]) for one in weights)
+            table = self._named(less).append_column("of_rows", of_rows)
+            return table.append_column("of_person", of_person)
 
     def _named(self, places: NDArray[np.int64]) -> pa.Table:
         if len(self._name_of) < self.balances.people:
@@ -420,15 +436,16 @@ class PersonAccounts:
             put_domains(statements.plan.query, session)
             for kept in statements.people():
                 session.keep(*kept)
-            return self.shares(statements, session)
+            found = self.shares(statements, session)
+            return found.accounts, found.shares
 
-    def shares(self, statements: SetStatements, session: Session) -> ByAccount:
-        """The shares of a set by account; the session has its pairs, and weights afterwards."""
-        dialect, names = statements.compiled.dialect, statements.share_columns
+    def shares(self, statements: SetStatements, session: Session) -> PeopleShares:
+        """The shares of a set, of which the session has the pairs."""
+        dialect, names = statements.compiled.dialect, statements.contribution_columns
         with self._lock:
-            accounts, found = self._read_rows(statements.shares(), names, dialect, session)
+            accounts, found = self._read_rows(statements.contributions(), names, dialect, session)
             columns = [one.to_numpy() for one in found]
-            return by_account(statements, session, accounts, columns, self._named)
+            return people_shares(statements, accounts, columns, self.balances.people)
 
     def _read_rows(
         self, rows: str, columns: Sequence[str], dialect: Dialect, session: Session
@@ -506,15 +523,14 @@ class ChargeAdmission:
     sequence: int
     salt: str
     until: Deadline | None
-    _decided: pa.Table | None = None
+    _left: NDArray[np.int64] | None = None
 
-    def left_out(self, statements: SetStatements, session: Session) -> pa.Table:
-        """Decided once, with the first set."""
-        if self._decided is None:
-            self._decided = self.accounts.left_out(self, statements, session)
-        else:
-            self.accounts.shares(statements, session)
-        return self._decided
+    def weights(self, statements: SetStatements, session: Session) -> pa.Table:
+        """The weights of a set; who is left out is decided once, with the first."""
+        found = self.accounts.shares(statements, session)
+        if self._left is None:
+            self._left = self.accounts.left_out(self, found)
+        return self.accounts.weighed(found, self._left)
 
 
 def _bytes_of(arrays: Iterable[NDArray[Any]]) -> int:

@@ -9,11 +9,11 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.answer.execute.individual import WHOLE_SHARE
 from discreet.curator.canonical_json import canonical
 from discreet.curator.ledger.entries import Entry
 from discreet.curator.orders.stored_orders import StoredOrder
 from discreet.privacy.budgets.individual_balances import MOST_UNITS, price_units, share_costs
-from discreet.sql.writer.individual import WHOLE_SHARE
 
 ByAccount: TypeAlias = tuple[NDArray[np.int64], NDArray[np.int64]]
 """Accounts, each once, and what is said of each."""

@@ -5,7 +5,6 @@ The steps, each one SELECT; the rows of those with a name in brackets are kept b
     [pairs]  one row for each person and group: rows, and the person's part in each statistic
     [norms]  one row for each person: what their rows and groups add up to
     spread   how many people have which norm (for choosing limits)
-    [pairs_over]  the pairs of people above a limit, where each person has a budget
     [heavy]  the few people above a limit on rows, with a weight below the full one;
     [roaming]  the same for a limit on groups
     totals   the weighted sums of all people, group by group
@@ -30,7 +29,7 @@ from discreet.plan.schema import PERSON
 from discreet.plan.statistics import Distinct, DistinctTotal, People, Ranks, Rows, Statistic, Total
 from discreet.plan.typing import infer
 from discreet.sql.writer.dialect import Dialect
-from discreet.sql.writer.individual import LEFT_OUT, OVER_LIMITS, PAIRS_OVER
+from discreet.sql.writer.individual import WEIGHTS
 from discreet.sql.writer.integers import cell, on_grid, saturated
 from discreet.sql.writer.relations import first_rows, render_relation
 
@@ -61,9 +60,8 @@ class CompiledQuery:
     """The statements that answer one query on one engine.
 
     `salt` is the question's secret: it chooses which rows and groups of a person count. With
-    `participants` the totals leave out whoever is in the session's table `left_out`, and weights
-    are of people in its table `over_limits`. `scanned` is read in place of the private table of a
-    query that scans only one.
+    `participants` people weigh what the session's table `weights` says. `scanned` is read in place
+    of the private table of a query that scans only one.
     """
 
     query: Query
@@ -143,21 +141,16 @@ class CompiledQuery:
         wide, total = self.dialect.wide("n"), self.dialect.sum
         l1, l2 = self._at_most(total("n")), self._at_most(total(f"{wide} * n", wide=True))
         columns = f"{self._person}, {l1} AS l1, {l2} AS l2, COUNT(*) AS l0"
-        return Kept("norms", f"SELECT {columns} FROM {self._bounded} GROUP BY {self._person}")
-
-    @property
-    def _bounded(self) -> str:
-        """The pairs of everybody who may be above a limit."""
-        return PAIRS_OVER if self.participants else "pairs"
+        return Kept("norms", f"SELECT {columns} FROM pairs GROUP BY {self._person}")
 
     @cached_property
     def _norms(self) -> str:
-        """The source of norms: kept, or read once; or the only row that each person has."""
+        """The source of norms: kept, or the only row that each person has."""
         if self.keys:
-            return f"({self.norms.select}) AS norms" if self.participants else "norms"
+            return "norms"
         l2 = self._at_most(f"{self.dialect.wide('n')} * n")
         shown = f"{self._person}, n AS l1, {l2} AS l2, 1 AS l0"
-        return f"(SELECT {shown} FROM {self._bounded}) AS norms"
+        return f"(SELECT {shown} FROM pairs) AS norms"
 
     def _at_most(self, text: str) -> str:
         """A wide number of at least 1 in 64 bits."""
@@ -182,9 +175,7 @@ class CompiledQuery:
         A limit that no statistic is weighed by is left out. Why: see `discreet.plan.bounding`.
         """
         norm, most = ("l2", rows**2) if square else ("l1", rows)
-        above = f"SELECT * FROM pairs JOIN {OVER_LIMITS} USING ({self._person})"
         return [
-            *([Kept(PAIRS_OVER, above)] if self.participants else []),
             *([self._over("heavy", norm, most, square=square)] if self._of(*_BY_ROWS) else []),
             *([self._over("roaming", "l0", groups, square=square)] if self._of(People) else []),
         ]
@@ -229,28 +220,26 @@ class CompiledQuery:
             source = f"({self.parts()}) AS r"
         else:
             total, full = self.dialect.sum, self.dialect.literal(FULL, Kind.INTEGER)
-            weighed = {i: f"s{i} * COALESCE(h.w, {full})" for i in self._of(Rows, Total)}
+            of_rows, of_person = ("h.w", "g.w")
+            if self.participants:
+                of_rows, of_person = ("w.of_rows", "w.of_person")
+            weighed = {i: f"s{i} * COALESCE({of_rows}, {full})" for i in self._of(Rows, Total)}
             parts = {i: total(text, wide=True) for i, text in weighed.items()}
             parts |= {
-                i: total(f"CASE WHEN q{i} THEN COALESCE(g.w, {full}) ELSE 0 END")
+                i: total(f"CASE WHEN q{i} THEN COALESCE({of_person}, {full}) ELSE 0 END")
                 for i in self._of(People)
             }
-            source = f"{self._participants}{self.joined_weights}"
+            source = f"pairs{self._joined_weights}"
         sums = [f"{part} AS t{i}" for i, part in sorted(parts.items())]
         return self._grouped(["COUNT(*) AS people", *sums], source)
 
     @property
-    def joined_weights(self) -> str:
+    def _joined_weights(self) -> str:
         """Joins pairs to the weights of their people, NULL where these are full."""
+        if self.participants:
+            return self._join(WEIGHTS, "w")
         heavy = self._join("heavy", "h") if self._of(Rows, Total) else ""
         return heavy + (self._join("roaming", "g") if self._of(People) else "")
-
-    @property
-    def _participants(self) -> str:
-        if not self.participants:
-            return "pairs"
-        match = self._same("p", "o", [self._person])
-        return self.dialect.matching("pairs AS p", f"{LEFT_OUT} AS o", match, some=False)
 
     def ranks(self, statistic: Ranks) -> str:
         """The weight in each occupied cell of each released group, by place."""

@@ -1,13 +1,8 @@
-"""SQL for each person's contribution, as a share of the largest one.
-
-A share is a whole number of 0 to `WHOLE_SHARE`: the squared l2 norm of all that one person adds to
-the numbers of a measurement, relative to the square of its sensitivity.
-"""
+"""SQL for each person's contribution, and for the accounts of people."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from discreet.plan.bounding import FULL
 from discreet.plan.kinds import Kind
 from discreet.plan.schema import PERSON
 from discreet.plan.statistics import People
@@ -16,20 +11,11 @@ if TYPE_CHECKING:
     from discreet.sql.writer.compile import CompiledQuery
     from discreet.sql.writer.dialect import Dialect
 
-_STEPS: Final = 1 << 20
-"""A part of the sensitivity is rounded up to a multiple of one in so many."""
+ACCOUNTS, WEIGHTS = "accounts", "weights"
+"""Tables of the session: who has which account, and who weighs less than in full.
 
-WHOLE_SHARE: Final = _STEPS**2
-"""The share of somebody who adds as much as anybody may."""
-
-_NARROW: Final = 1 << 41
-"""Sensitivities below this are divided by in 64 bits, which is faster."""
-
-ACCOUNTS, LEFT_OUT = "accounts", "left_out"
-"""Tables of the session: who has which account, and who takes no part in the question."""
-
-OVER_LIMITS, PAIRS_OVER = "over_limits", "pairs_over"
-"""Tables of the session: people above a limit, with their accounts; and the pairs of these."""
+The second has the columns `of_rows` and `of_person`; whoever takes no part weighs 0.
+"""
 
 
 class MeasuredTotals(NamedTuple):
@@ -40,50 +26,37 @@ class MeasuredTotals(NamedTuple):
     sensitivity: int
 
 
-def render_shares(compiled: "CompiledQuery", measured: Sequence[MeasuredTotals]) -> str:
-    """One row for each person and group: the person, shares q0, q1, ... in each measurement, rows.
+def render_contributions(compiled: "CompiledQuery", measured: Sequence[MeasuredTotals]) -> str:
+    """One row for each person and group: the person, sizes x0_0, x0_1, ..., and rows.
 
-    Everybody weighs in full here; people above a limit are in `render_shares_over` again.
+    xi_j is the absolute value of combination j of measurement i before any weight, held to the
+    measurement's sensitivity S.
 
     Guarantee:
-        The sum over a person's groups of q / WHOLE_SHARE, held to 1, is at least the squared norm
-        of what the person adds over the squared sensitivity.
-    Why:
-        Each part is an exact integer, divided by the sensitivity and rounded up, and squares of
-        whole numbers are added exactly. No part, and no norm, is above the sensitivity
-        (`docs/explanation/proofs/bounding.md`), so holding them to it takes nothing off.
+        With a weight w of 0 to FULL, the least of w * x and S is that of w times the exact value
+        and S: holding a value of at least S to S takes nothing off.
     Edge cases:
-        Whoever adds nothing has share 0. No value overflows, whatever is stored.
+        Whoever adds nothing has 0. No value overflows, whatever is stored: S is below 2^61.
     """
-    person, full = compiled.dialect.identifier(PERSON), _full(compiled)
-    return _shares(compiled, measured, person, "pairs", (full, full))
+    sizes = [
+        f"{_size(compiled, one, row)} AS x{i}_{j}"
+        for i, one in enumerate(measured)
+        for j, row in enumerate(one.combinations)
+    ]
+    shown = ", ".join([compiled.dialect.identifier(PERSON), *sizes, "n"])
+    return f"SELECT {shown} FROM pairs"
 
 
-def render_shares_over(compiled: "CompiledQuery", measured: Sequence[MeasuredTotals]) -> str:
-    """The same for people above a limit, by account, as they weigh."""
-    weights = [f"COALESCE({one}.w, {_full(compiled)})" for one in ("h", "g")]
-    source = f"{PAIRS_OVER}{compiled.joined_weights}"
-    return _shares(compiled, measured, "account", source, weights)
+def _size(compiled: "CompiledQuery", one: MeasuredTotals, row: tuple[int, ...]) -> str:
+    used = [(times, place) for times, place in zip(row, one.places, strict=True) if times]
+    total = " + ".join(f"{times} * {_summed(compiled, place)}" for times, place in used)
+    return compiled.dialect.cast(f"LEAST(ABS({total}), {one.sensitivity})", Kind.INTEGER)
 
 
-def _shares(
-    compiled: "CompiledQuery",
-    measured: Sequence[MeasuredTotals],
-    who: str,
-    source: str,
-    weights: Sequence[str],
-) -> str:
-    """Shares of pairs, with the column `who`; `weights` are those of rows, and of the person."""
-    parts, squares = [], []
-    for i, one in enumerate(measured):
-        columns = [f"x{i}_{j}" for j in range(len(one.combinations))]
-        parts += [
-            f"{_rounded_up(compiled, one, row, weights)} AS {name}"
-            for name, row in zip(columns, one.combinations, strict=True)
-        ]
-        squares.append(" + ".join(f"{name} * {name}" for name in columns) + f" AS q{i}")
-    pairs = f"SELECT {', '.join([who, *parts, 'n'])} FROM {source}"
-    return f"SELECT {', '.join([who, *squares, 'n'])} FROM ({pairs}) AS c"
+def _summed(compiled: "CompiledQuery", place: int) -> str:
+    if isinstance(compiled.statistics[place], People):
+        return f"CASE WHEN q{place} THEN 1 ELSE 0 END"
+    return f"s{place}"
 
 
 def with_accounts(rows: str, columns: Sequence[str], dialect: "Dialect") -> str:
@@ -101,28 +74,6 @@ def render_new_people(rows: str, dialect: "Dialect", kind: Kind, key: str) -> st
 def _with_accounts(rows: str, dialect: "Dialect") -> str:
     person = dialect.identifier(PERSON)
     return f"({rows}) AS c LEFT JOIN {ACCOUNTS} AS a ON a.{person} = c.{person}"
-
-
-def _rounded_up(
-    compiled: "CompiledQuery", one: MeasuredTotals, row: tuple[int, ...], weights: Sequence[str]
-) -> str:
-    """One combination of a person's weighted totals in a group, in steps of the sensitivity."""
-    dialect, most = compiled.dialect, one.sensitivity
-    used = [(times, place) for times, place in zip(row, one.places, strict=True) if times]
-    total = " + ".join(f"{times} * {_weighted(compiled, place, weights)}" for times, place in used)
-    held, wide = f"LEAST(ABS({total}), {most})", most >= _NARROW
-    narrow = held if wide else dialect.cast(held, Kind.INTEGER)
-    return dialect.whole_quotient(f"({narrow} * {_STEPS} + {most - 1})", str(most), wide=wide)
-
-
-def _weighted(compiled: "CompiledQuery", place: int, weights: Sequence[str]) -> str:
-    if isinstance(compiled.statistics[place], People):
-        return f"CASE WHEN q{place} THEN {weights[1]} ELSE 0 END"
-    return f"s{place} * {weights[0]}"
-
-
-def _full(compiled: "CompiledQuery") -> str:
-    return compiled.dialect.literal(FULL, Kind.INTEGER)
 
 
 def keyed_person(dialect: "Dialect", text: str, kind: Kind, key: str) -> str:

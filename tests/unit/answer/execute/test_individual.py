@@ -1,34 +1,53 @@
-"""Whose shares are read again: everybody above a limit, whatever the numbers are."""
+"""Weights and shares of people, against exact integers, whatever the numbers are."""
 
+import math
 from collections import defaultdict
 
 import numpy as np
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from discreet.answer.execute.individual import above_limits
-from discreet.plan.bounding import ContributionBounds, NoiseKind
-from discreet.plan.statistics import People, Rows
+from discreet.answer.execute.individual import rounded_steps, row_weights
+from discreet.plan.bounding import FULL, ContributionBounds, NoiseKind, largest_weight
+from discreet.plan.schema import MOST_ROWS
+from discreet.plan.sensitivity import Strategy, sensitivity
+from discreet.plan.statistics import Total, grid
 
 COUNTS = st.integers(1, 5) | st.sampled_from([2**26, 2**27 - 1, 2**31, 2**62, 2**63 - 1])
 PAIRS = st.lists(st.tuples(st.integers(0, 3), COUNTS), min_size=1, max_size=8)
-LIMITS = st.integers(1, 6) | st.sampled_from([2**26, 2**27, 2**31, 2**40])
+LIMITS = st.integers(1, 6) | st.sampled_from([2**26, 2**27, 2**30])
 
 
-@example([(0, 1), (0, 1)], 1, 3)  # a square above the limit by 1, exact in doubles and not
-@example([(0, 2**26), (0, 1)], 2**26, 3)
-@example([(0, 2**31), (0, 1)], 2**31, 3)
-@given(PAIRS, LIMITS, st.integers(1, 3))
-def test_everybody_above_a_limit_is_found(pairs, limit, groups):
-    bounds = ContributionBounds(NoiseKind.GAUSSIAN, limit, groups)
+@example([(0, 1), (0, 1)], 1)  # a square above the limit by 1, exact in doubles and not
+@example([(0, 2**26), (0, 1)], 2**26)
+@example([(0, 2**30), (0, 1)], 2**30)
+@given(PAIRS, LIMITS)
+def test_rows_weigh_as_their_exact_norm_says(pairs, limit):
     of = defaultdict(list)
     for account, rows in pairs:
         of[account].append(rows)
     accounts, rows = np.array(pairs, dtype=np.int64).T
-    for statistics, roaming in ((Rows(None),), False), ((Rows(None), People(None)), True):
-        found = above_limits(accounts, rows, bounds, statistics)
-        for account, mine in of.items():
-            square = sum(n * n for n in mine)
-            above = square > limit**2 or (roaming and len(mine) > groups)
-            # Below 2^52 nobody else is found: reading everybody again would be slow.
-            assert found[account] == above or (found[account] and square > 2**52)
+    weights = row_weights(accounts, rows, limit**2, people=5)
+    assert weights[4] == FULL  # not in the set
+    for account, mine in of.items():
+        weight, norm = int(weights[account]), sum(n * n for n in mine)
+        top = largest_weight(limit**2, squared=True)
+        assert weight == (FULL if norm <= limit**2 else int(top / math.sqrt(norm)))
+        assert weight**2 * norm <= (FULL * limit) ** 2
+
+
+@example(2**61 - 1, 2**61 - 1, FULL)
+@example(3 * 2**30, 2**30, 3)  # a whole number of steps
+@example(2**60 + 1, 2**60, FULL)
+@given(st.integers(1, 2**61 - 1), st.integers(0, 2**61 - 1), st.integers(0, FULL))
+def test_steps_are_rounded_up_exactly(most, size, weight):
+    held = min(size, most)
+    [found] = rounded_steps(np.array([held]), np.array([weight]), most)
+    assert found == min(-(-size * weight * 2**20 // most), 2**20)
+
+
+def test_no_sensitivity_is_above_what_steps_are_exact_for():
+    widest = [grid(-1.7e308, 1.7e308, whole=False), grid(-(2.0**20), 2.0**20, whole=True)]
+    bounds = ContributionBounds(NoiseKind.GAUSSIAN, MOST_ROWS, MOST_ROWS)
+    for one in widest:
+        assert sensitivity(Strategy.of((Total(None, None, one),)), bounds) < 2**61

@@ -295,7 +295,7 @@ def test_a_crash_in_any_step_loses_time_and_no_charge(step, tmp_path, monkeypatc
             where = {
                 "charge": (curator._answer_service, "collect"),
                 "left_out": (person_accounts.PersonAccounts, "_take"),
-                "measured": (person_accounts.ChargeAdmission, "left_out"),
+                "measured": (person_accounts.ChargeAdmission, "weights"),
                 "keep": (Ledger, "keep"),
                 "complete": (Ledger, "complete"),
             }[step]
