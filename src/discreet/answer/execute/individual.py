@@ -6,8 +6,7 @@ before any total is computed, who is left out (`Admission`).
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -29,9 +28,6 @@ WHOLE_SHARE: Final = _STEPS**2
 
 _SLICE: Final = 1 << 16
 """Pairs that are weighed at once."""
-
-NO_LIMIT: Final = INT64[1]
-"""No norm is above this."""
 
 PARTICIPANTS = (
     "only people whose own budget could pay are counted; intervals speak of these participants, and"
@@ -76,8 +72,7 @@ def read_new_people(session: Session, text: str) -> tuple[list[pa.Array], NDArra
     return names, np.concatenate(hashes)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PeopleShares:
+class PeopleShares(NamedTuple):
     """What people add to a set, and their weights in it.
 
     `accounts` are named once each, with a row of `shares`: the squared l2 norm of all that the
@@ -111,9 +106,9 @@ def people_shares(
     measured = statements.measured(bounds)
     by_person = [isinstance(of[one.places[0]], People) for one in measured]
     groups = np.bincount(accounts, minlength=people)
-    # A limit that nothing is weighed by is none.
-    of_rows = row_weights(accounts, rows, NO_LIMIT if all(by_person) else bounds.rows**2, people)
-    of_person = _weights(groups, bounds.groups if any(by_person) else NO_LIMIT)
+    none = INT64[1]  # for a limit that nothing is weighed by
+    of_rows = row_weights(accounts, rows, none if all(by_person) else bounds.rows**2, people)
+    of_person = _weights(groups, bounds.groups if any(by_person) else none)
     sums, x = [], iter(sizes)
     for one, person in zip(measured, by_person, strict=True):
         mine = [next(x) for _ in one.combinations]

@@ -82,21 +82,16 @@ class ReadCharge:
     @cached_property
     def batch(self) -> "Batch | None":
         """What charges of one batch have in common; None for one that is read by itself."""
-        private = {table.name for one in self.sets for table in _query(one).relation.facts.tables}
-        nodes = [n for one in self.sets for n in rel.nodes_of(_query(one).relation)[0]]
-        if len(private) > 1 or not all(isinstance(node, _OF_ROWS) for node in nodes):
+        queries = [one.plan.query for one in self.sets]
+        private = {table.name: table for one in queries for table in one.relation.facts.tables}
+        nodes = [node for one in queries for node in rel.nodes_of(one.relation)[0]]
+        of_rows = all(isinstance(node, _OF_ROWS) for node in nodes)
+        if len(private) > 1 or not of_rows or any(one.is_salted for one in self.sets):
             return None
-        [name] = private
-        if any(one.is_salted for one in self.sets):
-            return None
-        columns = {name for one in self.sets for name in _mentioned(_query(one))}
-        table = _query(self.sets[0]).relation.facts.tables[0]
-        read = tuple(name for name in table.columns if name in columns)
+        [(name, table)] = private.items()
+        columns = {column for one in queries for column in _mentioned(one)}
+        read = tuple(column for column in table.columns if column in columns)
         return Batch(self.tables, self.dataset, self.version, name, read)
-
-
-def _query(one: SetStatements) -> Query:
-    return one.plan.query
 
 
 def _mentioned(query: Query) -> Iterator[str]:
@@ -219,7 +214,7 @@ def _form(one: SetStatements) -> tuple[Any, ...]:
     kinds = [(type(s), getattr(s, "where", None) is None) for s in one.compiled.statistics]
     keys = [
         (of.kind, of.keys if len(of.keys or ()) > WRITTEN_KEYS else None)
-        for of in _query(one).key_types
+        for of in one.plan.query.key_types
     ]
     return one.stated, tuple(one.measured(one.stated)), tuple(kinds), tuple(keys)
 
@@ -230,7 +225,7 @@ def _read(
     """The shares of each class in each of some sets of one form."""
     compiled, dialect = sets[0].compiled, sets[0].compiled.dialect
     person = dialect.identifier(PERSON)
-    put_domains(_query(sets[0]), session)
+    put_domains(sets[0].plan.query, session)
     read, texts = [*map(dialect.identifier, batch.columns)], []
     for k, one in enumerate(sets):
         shifted = f"{dialect.literal(k << _SHIFT, Kind.INTEGER)} + {person} AS {person}"

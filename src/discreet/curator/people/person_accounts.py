@@ -11,8 +11,8 @@ measured side by side; whose turn is first is the order of their charges.
 import threading
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any, Final
 
@@ -45,7 +45,6 @@ from discreet.curator.people.charge_batches import (
     render_rows,
 )
 from discreet.curator.people.person_charges import (
-    ByAccount,
     charge_costs,
     charge_salt,
     charged_sets,
@@ -131,7 +130,7 @@ class PersonAccounts:
         self._limited: dict[str, int] = {}
         self._closed: set[str] = set()
         self._left: OrderedDict[int, NDArray[np.int64]] = OrderedDict()
-        self._shares: OrderedDict[str, list[ByAccount]] = OrderedDict()
+        self._shares: OrderedDict[str, list[PeopleShares]] = OrderedDict()
         self._classes: OrderedDict[Batch, PersonClasses] = OrderedDict()
         self._watched: bytes | None = None
         self._found: list[PersonCharge] = []
@@ -206,14 +205,13 @@ class PersonAccounts:
         self._limited[hash_] = units
         self.balances.limits[self._owners == hash_.encode()] = units
 
-    def _take(self, entry: Entry, shares: Sequence[ByAccount]) -> None:
+    def _take(self, entry: Entry, sets: Sequence[PeopleShares]) -> None:
         """Charge everybody who can pay for a question, in all its sets or in none."""
-        places, costs = charge_costs(entry, shares)
+        places, costs = charge_costs(entry, sets)
         admitted = self.balances.charge(places, costs)
         self._unsaved += 1
         self._left[entry.sequence] = places[~admitted]
-        while len(self._left) > _MASKS:
-            self._left.popitem(last=False)
+        _forget(self._left, lambda _: 1, _MASKS)
         if self._watched is not None:
             self._look(entry.sequence, places, costs, admitted)
 
@@ -333,11 +331,7 @@ class PersonAccounts:
         with engine.snapshot(until) as session:
             read = self._read_rows(rows, columns, engine.dialect, session)
         self._classes[batch] = found = PersonClasses.find(*read)
-        while (
-            len(self._classes) > 1
-            and _bytes_of(one.of for one in self._classes.values()) > _MOST_KEPT // 2
-        ):
-            self._classes.popitem(last=False)
+        _forget(self._classes, lambda one: one.of.nbytes, _MOST_KEPT // 2)
         return found
 
     def _engine_of(self, batch: Batch) -> Engine:
@@ -349,19 +343,27 @@ class PersonAccounts:
         """The admission of a charge, decided once data is read for it."""
         return ChargeAdmission(self, sequence, charge_salt(self._key, sequence), until)
 
-    def left_out(self, asked: "ChargeAdmission", own: PeopleShares) -> NDArray[np.int64]:
-        """The accounts left out of a charge, of which `own` is a set.
+    def sets(
+        self, asked: "ChargeAdmission", statements: SetStatements, session: Session
+    ) -> list[PeopleShares]:
+        """What people add to each set of a charge, of which the session has the pairs of the first.
 
-        The charge is folded in with what its own session reads: most questions have one set.
+        Most questions have one set, and what their own session has is all that is read.
         """
+        [entry] = self._ledger.entries(after=asked.sequence - 1, limit=1)
+        if len(charged_sets(entry)) == 1:
+            return [self.shares(statements, session)]
+        with self._lock:
+            return list(self._shares_of(self._read(entry), asked.until))
+
+    def left_out(self, asked: "ChargeAdmission", sets: Sequence[PeopleShares]) -> NDArray[np.int64]:
+        """The accounts left out of a charge, which is folded in."""
         sequence = asked.sequence
         with self._lock:
             self.catch_up(sequence - 1, asked.until)
             if self.sequence < sequence:
-                [entry], shares = self._entries(sequence), [(own.accounts, own.shares)]
-                if len(charged_sets(entry)) > 1:
-                    shares = self._shares_of(self._read(entry), asked.until)
-                self._take(entry, shares)
+                [entry] = self._entries(sequence)
+                self._take(entry, sets)
                 self.sequence = sequence
             if sequence in self._left:
                 return self._left[sequence]
@@ -408,7 +410,7 @@ class PersonAccounts:
         sets = [SetStatements.of(one, dialect, salt, participants=True) for one in plan.sets]
         return ReadCharge(entry, tuple(sets), asked.tables, order.data_version)
 
-    def _shares_of(self, read: ReadCharge, until: Deadline | None) -> list[ByAccount]:
+    def _shares_of(self, read: ReadCharge, until: Deadline | None) -> list[PeopleShares]:
         """The shares of a charge in sessions of its own, unless the same was asked lately.
 
         Why: what people add depends on the question and the limits, and not on the price; on the
@@ -419,25 +421,18 @@ class PersonAccounts:
             self._shares.move_to_end(name)
             return self._shares[name]
         engine = self._data_store.open_at(read.tables, read.dataset, read.version)
-        found = [self._computed(one, engine, until) for one in read.sets]
+        found = []
+        for one in read.sets:
+            with engine.snapshot(until) as session:
+                put_domains(one.plan.query, session)
+                for kept in one.people():
+                    session.keep(*kept)
+                found.append(self.shares(one, session))
         if not any(one.is_salted for one in read.sets):
             self._shares[name] = found
-            size = _bytes_of(one for kept in self._shares.values() for pair in kept for one in pair)
-            while len(self._shares) > 1 and size > _MOST_KEPT:
-                size -= _bytes_of(
-                    one for pair in self._shares.popitem(last=False)[1] for one in pair
-                )
+            size = lambda kept: sum(one.nbytes for set_ in kept for one in set_)  # noqa: E731
+            _forget(self._shares, size, _MOST_KEPT)
         return found
-
-    def _computed(
-        self, statements: SetStatements, engine: Engine, until: Deadline | None
-    ) -> ByAccount:
-        with engine.snapshot(until) as session:
-            put_domains(statements.plan.query, session)
-            for kept in statements.people():
-                session.keep(*kept)
-            found = self.shares(statements, session)
-            return found.accounts, found.shares
 
     def shares(self, statements: SetStatements, session: Session) -> PeopleShares:
         """The shares of a set, of which the session has the pairs."""
@@ -524,17 +519,21 @@ class ChargeAdmission:
     salt: str
     until: Deadline | None
     _left: NDArray[np.int64] | None = None
+    _sets: list[PeopleShares] = field(default_factory=list)
 
     def weights(self, statements: SetStatements, session: Session) -> pa.Table:
-        """The weights of a set; who is left out is decided once, with the first."""
-        found = self.accounts.shares(statements, session)
+        """The weights of the next set; who is left out is decided once, with the first."""
         if self._left is None:
-            self._left = self.accounts.left_out(self, found)
-        return self.accounts.weighed(found, self._left)
+            self._sets = self.accounts.sets(self, statements, session)
+            self._left = self.accounts.left_out(self, self._sets)
+        return self.accounts.weighed(self._sets.pop(0), self._left)
 
 
-def _bytes_of(arrays: Iterable[NDArray[Any]]) -> int:
-    return sum(one.nbytes for one in arrays)
+def _forget(kept: OrderedDict[Any, Any], size: Callable[[Any], int], most: int) -> None:
+    """Drop the oldest of what is kept, but never the newest, until the rest has at most a size."""
+    total = sum(map(size, kept.values()))
+    while len(kept) > 1 and total > most:
+        total -= size(kept.popitem(last=False)[1])
 
 
 def _kind_of(data_store: DataStore, datasets: Sequence[str]) -> tuple[Kind, str | None]:

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.answer.execute.individual import WHOLE_SHARE
+from discreet.answer.execute.individual import WHOLE_SHARE, PeopleShares
 from discreet.curator.canonical_json import canonical
 from discreet.curator.ledger.entries import Entry
 from discreet.curator.orders.stored_orders import StoredOrder
@@ -46,13 +46,13 @@ def share_signature(entry: Entry) -> str:
     return canonical([entry.facts["version"], asked.query, decided])
 
 
-def charge_costs(entry: Entry, shares: Sequence[ByAccount]) -> ByAccount:
+def charge_costs(entry: Entry, sets: Sequence[PeopleShares]) -> ByAccount:
     """What people pay over all sets of a charge, each person once."""
-    if len(shares) == 1:
-        [(places, rows)], [prices] = shares, set_prices(entry)
-        return places, share_costs(rows, prices, WHOLE_SHARE)
-    once = np.unique(np.concatenate([places for places, _ in shares]))
-    by_place = [(np.searchsorted(once, places), rows) for places, rows in shares]
+    if len(sets) == 1:
+        [prices] = set_prices(entry)
+        return sets[0].accounts, share_costs(sets[0].shares, prices, WHOLE_SHARE)
+    once = np.unique(np.concatenate([one.accounts for one in sets]))
+    by_place = [(np.searchsorted(once, one.accounts), one.shares) for one in sets]
     return once, class_costs(entry, by_place, len(once))[:-1]
 
 

@@ -220,26 +220,20 @@ class CompiledQuery:
             source = f"({self.parts()}) AS r"
         else:
             total, full = self.dialect.sum, self.dialect.literal(FULL, Kind.INTEGER)
-            of_rows, of_person = ("h.w", "g.w")
-            if self.participants:
-                of_rows, of_person = ("w.of_rows", "w.of_person")
+            of_rows, of_person, joins = "w.of_rows", "w.of_person", self._join(WEIGHTS, "w")
+            if not self.participants:  # NULL where a weight is full
+                of_rows, of_person = "h.w", "g.w"
+                joins = self._join("heavy", "h") if self._of(Rows, Total) else ""
+                joins += self._join("roaming", "g") if self._of(People) else ""
             weighed = {i: f"s{i} * COALESCE({of_rows}, {full})" for i in self._of(Rows, Total)}
             parts = {i: total(text, wide=True) for i, text in weighed.items()}
             parts |= {
                 i: total(f"CASE WHEN q{i} THEN COALESCE({of_person}, {full}) ELSE 0 END")
                 for i in self._of(People)
             }
-            source = f"pairs{self._joined_weights}"
+            source = f"pairs{joins}"
         sums = [f"{part} AS t{i}" for i, part in sorted(parts.items())]
         return self._grouped(["COUNT(*) AS people", *sums], source)
-
-    @property
-    def _joined_weights(self) -> str:
-        """Joins pairs to the weights of their people, NULL where these are full."""
-        if self.participants:
-            return self._join(WEIGHTS, "w")
-        heavy = self._join("heavy", "h") if self._of(Rows, Total) else ""
-        return heavy + (self._join("roaming", "g") if self._of(People) else "")
 
     def ranks(self, statistic: Ranks) -> str:
         """The weight in each occupied cell of each released group, by place."""

@@ -48,15 +48,14 @@ def render_contributions(compiled: "CompiledQuery", measured: Sequence[MeasuredT
 
 
 def _size(compiled: "CompiledQuery", one: MeasuredTotals, row: tuple[int, ...]) -> str:
-    used = [(times, place) for times, place in zip(row, one.places, strict=True) if times]
-    total = " + ".join(f"{times} * {_summed(compiled, place)}" for times, place in used)
+    person = [isinstance(compiled.statistics[i], People) for i in one.places]
+    sums = [
+        f"{times} * CASE WHEN q{i} THEN 1 ELSE 0 END" if counts else f"{times} * s{i}"
+        for times, i, counts in zip(row, one.places, person, strict=True)
+        if times
+    ]
+    total = " + ".join(sums)
     return compiled.dialect.cast(f"LEAST(ABS({total}), {one.sensitivity})", Kind.INTEGER)
-
-
-def _summed(compiled: "CompiledQuery", place: int) -> str:
-    if isinstance(compiled.statistics[place], People):
-        return f"CASE WHEN q{place} THEN 1 ELSE 0 END"
-    return f"s{place}"
 
 
 def with_accounts(rows: str, columns: Sequence[str], dialect: "Dialect") -> str:

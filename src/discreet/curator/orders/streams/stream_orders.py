@@ -141,7 +141,8 @@ class StreamOrder(PlannedOrder):
     @property
     def tables(self) -> frozenset[str]:
         """The names of all tables that it reads, public ones too."""
-        return _tables(self.query)
+        nodes, _ = nodes_of(self.query.relation)
+        return frozenset(one.table.name for one in nodes if isinstance(one, Scan | JoinPublic))
 
     @property
     def text(self) -> str:
@@ -309,11 +310,6 @@ def _running(
     totals = np.array(answers).T.reshape(measured.shape)
     edge = float(1 << 62)
     return np.rint(np.clip(totals, -edge, edge)).astype(np.int64) if whole else totals
-
-
-def _tables(query: Query) -> frozenset[str]:
-    nodes, _ = nodes_of(query.relation)
-    return frozenset(one.table.name for one in nodes if isinstance(one, Scan | JoinPublic))
 
 
 def date_kind(query: Query, column: str) -> Kind:
