@@ -4,6 +4,7 @@ import math
 from collections import defaultdict
 
 import numpy as np
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -12,6 +13,7 @@ from discreet.plan.bounding import FULL, ContributionBounds, NoiseKind, largest_
 from discreet.plan.schema import MOST_ROWS
 from discreet.plan.sensitivity import Strategy, sensitivity
 from discreet.plan.statistics import Total, grid
+from people import CITIES, LOUD, clinic, spent
 
 COUNTS = st.integers(1, 5) | st.sampled_from([2**26, 2**27 - 1, 2**31, 2**62, 2**63 - 1])
 PAIRS = st.lists(st.tuples(st.integers(0, 3), COUNTS), min_size=1, max_size=8)
@@ -51,3 +53,14 @@ def test_no_sensitivity_is_above_what_steps_are_exact_for():
     bounds = ContributionBounds(NoiseKind.GAUSSIAN, MOST_ROWS, MOST_ROWS)
     for one in widest:
         assert sensitivity(Strategy.of((Total(None, None, one),)), bounds) < 2**61
+
+
+@pytest.mark.parametrize("groups", [1, 2])
+def test_whoever_is_above_a_limit_pays_the_whole_price_and_counts_once(groups):
+    rows = [(i, city, 0) for i in range(50) for city in CITIES[:groups] for _ in range(3)]
+    with clinic([*rows, (50, CITIES[0], 0)]) as curator:
+        text = "SELECT city, COUNT(*) AS n FROM visits GROUP BY city"
+        found = curator.sql(text, **LOUD).table.column("n").to_pylist()
+        assert found[0] == pytest.approx(1 + 50 / math.sqrt(groups), abs=3)
+        paid = spent(curator)
+        assert all(0.99 < paid[i] / paid[50] <= 1 for i in range(50))
