@@ -11,7 +11,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from discreet.errors import InputError
 from discreet.learn.base import PrivateEstimator
-from discreet.learn.design import read_bounds
 from discreet.learn.noisy_sums import NoisySums, RowStatistic
 from discreet.learn.rows import Chunk, Floats, PersonRows
 from discreet.rationals import whole
@@ -109,6 +108,32 @@ def equal_bins(low: Floats, high: Floats, counts: list[int]) -> FeatureBins:
     ends = tuple((float(a), float(b)) for a, b in zip(low, high, strict=True))
     edges = (np.linspace(a, b, n + 1)[1:-1] for (a, b), n in zip(ends, counts, strict=True))
     return FeatureBins(tuple(edges), ends)
+
+
+def category_bins(n_categories: Any, features: int) -> FeatureBins:
+    """A bin for each of the categories 0, 1, ...: one number of them for all features, or each."""
+    if n_categories is None:
+        raise InputError(
+            "n_categories are missing",
+            why="categories that come from the data would give away who has a rare one",
+            fix="pass n_categories=4, one number or one a feature, or pay for a list of the "
+            "categories with learn.private_classes (of a curator's table: curator.profile)",
+        )
+    given = np.ravel(n_categories).tolist()
+    sizes = given * features if len(given) == 1 else given
+    if len(sizes) != features:
+        raise InputError(
+            "n_categories are neither one nor one a feature",
+            why=f"there are {features} features",
+            fix="pass one number, or as many as features",
+        )
+    tops = np.array([whole(one, "n_categories", at_least=2) for one in sizes]) - 0.5
+    return equal_bins(np.full(features, -0.5), tops, [int(top + 0.5) for top in tops])
+
+
+def looked_up(tables: list[Floats], places: NDArray[Any]) -> Floats:
+    """For each row the sum over features of the column of a table at the row's place."""
+    return np.asarray(sum(table[:, places[:, j]].T for j, table in enumerate(tables)))
 
 
 @dataclass(frozen=True)
@@ -218,7 +243,7 @@ class Binner(TransformerMixin, PrivateEstimator):  # type: ignore[misc]
         read_n_bins(self.n_bins)
 
     def _learn(self, sums: NoisySums) -> None:
-        low, high = read_bounds(self.bounds, self.n_features_in_)
+        low, high = self.bounds_
         bins, counts = private_bins(sums, fine_cells(low, high), self.n_bins, Fraction(1))
         self.bin_edges_ = list(bins.edges)
         self.bin_counts_ = [bins.of(counts, j) for j in range(len(low))]
@@ -226,9 +251,8 @@ class Binner(TransformerMixin, PrivateEstimator):  # type: ignore[misc]
     def transform(self, X: Any) -> Floats:  # noqa: N803 - sklearn's
         """The number of the bin of each value; NaN has the last."""
         check_is_fitted(self, "bin_edges_")
-        bins = FeatureBins(tuple(self.bin_edges_))
-        codes = bins.codes(self._read_features(X, reset=False)) - bins.starts
-        return codes.astype(np.float64)
+        places = FeatureBins(tuple(self.bin_edges_)).places(self._read_features(X, reset=False))
+        return places.astype(np.float64)
 
     @property
     def _n_features_out(self) -> int:
