@@ -18,7 +18,6 @@ from discreet.learn.binning import (
     fine_cells,
     looked_up,
     private_bins,
-    read_n_bins,
 )
 from discreet.learn.classifiers import PrivateClassifier, softmax
 from discreet.learn.descent import CELLS, Descent, Link, link_residuals
@@ -144,7 +143,6 @@ class AdditiveClassifier(PrivateClassifier):
 
     def _prepare(self, features: int) -> None:
         super()._prepare(features)
-        read_n_bins(self.n_bins)
         if self.batch_rows is not None:
             whole(self.batch_rows, "batch_rows", at_least=1)
         low, high = read_bounds(self.bounds, features)

@@ -21,7 +21,19 @@ from discreet.privacy import GDP, Guarantee, compose
 from discreet.rationals import proper_share, whole
 
 _CLASSES = 1000
-_COUNTS = frozenset({"max_depth", "max_iter", "n_clusters", "n_estimators"})
+CELLS = 256
+"""Bins of a feature at most, and equal cells in which it is counted before they are joined."""
+
+_COUNTS = {
+    "max_depth": 1,
+    "max_iter": 1,
+    "n_bins": 2,
+    "n_clusters": 1,
+    "n_components": 1,
+    "n_estimators": 1,
+    "newton_steps": 2,
+}
+"""Parameters that count something, and the least that each may be."""
 
 
 class PrivacyWarning(UserWarning):
@@ -126,8 +138,10 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc] # ships no types
             read_bounds(self.bounds, features)
         if "classes" in said:
             read_classes(self.classes)
-        for name in sorted(_COUNTS & said.keys()):
-            whole(said[name], name, at_least=1)
+        for name in sorted(_COUNTS.keys() & said.keys()):
+            whole(said[name], name, at_least=_COUNTS[name])
+        if said.get("n_bins", 0) > CELLS:
+            raise InputError("too many n_bins", why=f"cells are {CELLS}", fix="ask for fewer")
 
     @abstractmethod
     def _learn(self, sums: NoisySums) -> None:

@@ -10,13 +10,10 @@ from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from discreet.errors import InputError
-from discreet.learn.base import PrivateEstimator
+from discreet.learn.base import CELLS, PrivateEstimator
 from discreet.learn.noisy_sums import NoisySums, RowStatistic
 from discreet.learn.rows import Chunk, Floats, PersonRows
 from discreet.rationals import whole
-
-_CELLS = 256
-"""Equal cells in which a feature is counted before they are joined to bins."""
 
 _FEW = 16
 """Bins up to which a value is compared with edges; equal bins beyond are found by arithmetic."""
@@ -168,7 +165,7 @@ class BinCounts(RowStatistic):
 
 def fine_cells(low: Floats, high: Floats, categorical: frozenset[int] = frozenset()) -> FeatureBins:
     """Equal cells of features, which are counted before they are joined; listed: one a value."""
-    fine = [int(high[j] - low[j]) + 1 if j in categorical else _CELLS for j in range(len(low))]
+    fine = [int(high[j] - low[j]) + 1 if j in categorical else CELLS for j in range(len(low))]
     wide = np.array([0.5 if j in categorical else 0.0 for j in range(len(low))])
     return equal_bins(low - wide, high + wide, fine)
 
@@ -238,10 +235,6 @@ class Binner(TransformerMixin, PrivateEstimator):  # type: ignore[misc]
     n_bins: Any = field(default=16, kw_only=False)
     bounds: Any = None
 
-    def _prepare(self, features: int) -> None:
-        super()._prepare(features)
-        read_n_bins(self.n_bins)
-
     def _learn(self, sums: NoisySums) -> None:
         low, high = self.bounds_
         bins, counts = private_bins(sums, fine_cells(low, high), self.n_bins, Fraction(1))
@@ -262,14 +255,6 @@ class Binner(TransformerMixin, PrivateEstimator):  # type: ignore[misc]
     def transformed_bounds_(self) -> list[tuple[float, float]]:
         """Bounds of what `transform` gives: public, for the next step of a pipeline."""
         return [(0.0, float(len(edges) + 1)) for edges in self.bin_edges_]
-
-
-def read_n_bins(value: Any) -> int:
-    """Bins of a feature, from 2 to the number of cells."""
-    n = whole(value, "n_bins", at_least=2)
-    if n <= _CELLS:
-        return n
-    raise InputError(f"n_bins is {n}", why=f"cells are {_CELLS}", fix="ask for fewer")
 
 
 def coded(rows: PersonRows, bins: FeatureBins) -> PersonRows:

@@ -15,7 +15,6 @@ from discreet.learn.linear import axis_squares, unscaling
 from discreet.learn.moments import LogisticCurvature, symmetric
 from discreet.learn.noisy_sums import NoisySums
 from discreet.learn.rows import Chunk, Floats, PersonRows
-from discreet.rationals import whole
 
 _CENTRE = Fraction(1, 6)
 
@@ -122,10 +121,6 @@ class LogisticRegression(LinearClassifier):
 
     standard_errors: Any = False
     newton_steps: Any = 3
-
-    def _prepare(self, features: int) -> None:
-        super()._prepare(features)
-        whole(self.newton_steps, "newton_steps", at_least=2)
 
     def _learn(self, sums: NoisySums) -> None:
         if not self.standard_errors:

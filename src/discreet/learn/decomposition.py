@@ -14,7 +14,6 @@ from discreet.learn.design import Scaling, centre, feature_moments
 from discreet.learn.moments import second_moments
 from discreet.learn.noisy_sums import NoisySums
 from discreet.learn.rows import Floats, exact_dot
-from discreet.rationals import whole
 
 _CENTRE = Fraction(1, 5)
 
@@ -36,10 +35,9 @@ class PCA(TransformerMixin, PrivateEstimator):  # type: ignore[misc]
 
     def _prepare(self, features: int) -> None:
         super()._prepare(features)
-        wanted = whole(self.n_components, "n_components", at_least=1)
-        if wanted > features:
+        if self.n_components > features:
             raise InputError(
-                f"n_components is {wanted}",
+                f"n_components is {self.n_components}",
                 why=f"there are {features} features",
                 fix="ask for fewer",
             )

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from discreet.learn.binning import FeatureBins, coded, equal_bins, read_n_bins
+from discreet.learn.binning import FeatureBins, coded, equal_bins
 from discreet.learn.classifiers import PrivateClassifier
 from discreet.learn.noisy_sums import NoisySums, RowStatistic
 from discreet.learn.rows import Chunk, Floats
@@ -83,10 +83,6 @@ class TreeClassifier(PrivateClassifier):
     """Votes of noisy leaves."""
 
     bounds: Any = None
-
-    def _prepare(self, features: int) -> None:
-        super()._prepare(features)
-        read_n_bins(self.n_bins)
 
     def _own_bins(self) -> FeatureBins:
         low, high = self.bounds_

@@ -399,6 +399,12 @@ def test_parameters_that_would_give_something_away_are_refused():
         Trainer(network(), nn.functional.cross_entropy, **TOLD).fit(*rows())
     with pytest.raises(InputError, match="differ in length"):
         trainer().fit(rows()[0], rows(3)[1])
+    with pytest.raises(InputError, match="are no numbers"):
+        trainer().fit(rows(3)[0], ["secret", "a", "b"])
+    with pytest.raises(InputError, match="made-up rows"):
+        trainer().fit(rows()[0].double(), rows()[1])
+    with pytest.raises(InputError, match="asks for the loss again"):
+        trainer(optimizer=torch.optim.LBFGS)
     one = trainer(epochs=1).fit(*rows())
     with pytest.raises(InputError, match="was fitted"):
         one.fit(*rows())

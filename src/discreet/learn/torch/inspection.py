@@ -12,7 +12,7 @@ from typing import Any, Final
 import torch
 from torch import Tensor, nn
 
-from discreet.errors import InputError
+from discreet.errors import DiscreetError, InputError
 from discreet.learn.torch.person_gradients import LayerCall, PersonGradients
 
 _CLOSE: Final = 1e-3
@@ -51,7 +51,16 @@ def inspect(
     device = next(model.parameters()).device
     probes = [_made_up(inputs, targets, rows, device) for rows in (2, 3)]
     with _no_dropout(model):
-        _check_rows(model, losses, probes[1])
+        try:
+            _check_rows(model, losses, probes[1])
+        except (RuntimeError, IndexError, TypeError, ValueError) as one:
+            if isinstance(one, DiscreetError):
+                raise
+            raise InputError(
+                "a model or a loss that fails on made-up rows of this shape and type",
+                why=f"{type(one).__name__}: {one}",
+                fix="compare the shapes and types of X and y with what the model takes",
+            ) from None
         listener, wrong = PersonGradients(model, units_of(model)), ""
         for whole in (False, True):
             if whole:

@@ -124,6 +124,12 @@ class Trainer:
             raise InputError(
                 "clip is below 2^-40", why="squares of float32 vanish", fix="scale the loss"
             )
+        if isinstance(self.optimizer, torch.optim.LBFGS):
+            raise InputError(
+                "an optimizer that asks for the loss again",
+                why="a step releases one gradient",
+                fix="use Adam or SGD",
+            )
         if exact and precision is not torch.float32:
             raise InputError("exact low precision", why="it is neither", fix="choose one")
 
@@ -429,4 +435,10 @@ def _tensor(data: Any) -> Tensor:
     if torch.is_tensor(data):
         return data.detach()
     array = np.asarray(data)
+    if array.dtype.kind not in "biuf":
+        raise InputError(
+            "rows or targets that are no numbers",
+            why="a tensor holds numbers",
+            fix="pass numbers, labels as 0, 1, ...",
+        )
     return torch.from_numpy(array.astype(np.float32) if array.dtype == np.float64 else array)
