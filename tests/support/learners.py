@@ -11,7 +11,7 @@ PAID = {"epsilon": 2, "delta": 1e-5}
 SUPERVISED = {
     "logistic": learn.LogisticRegression(bounds=BOUNDS, classes=LABELS, max_iter=3, **PAID),
     "logistic errors": learn.LogisticRegression(
-        bounds=BOUNDS, classes=LABELS, max_iter=3, standard_errors=True, **PAID
+        bounds=BOUNDS, classes=[*LABELS, "maybe"], max_iter=3, standard_errors=True, **PAID
     ),
     "multinomial": learn.LogisticRegression(
         bounds=BOUNDS, classes=[*LABELS, "maybe"], max_iter=3, **PAID
@@ -71,5 +71,5 @@ def fit(name, rows):
 
 
 def told(one):
-    """Everything that fit has set."""
-    return {name: value for name, value in vars(one).items() if name.endswith("_")}
+    """Everything that an estimator holds after a fit, whatever its name, but for parameters."""
+    return {name: value for name, value in vars(one).items() if name not in one.get_params()}

@@ -16,10 +16,10 @@ from discreet.learn.binning import (
     PlacedBins,
     bins_of_cells,
     fine_cells,
+    looked_up,
     private_bins,
-    read_n_bins,
 )
-from discreet.learn.classifiers import PrivateClassifier, margin_shares
+from discreet.learn.classifiers import PrivateClassifier, softmax
 from discreet.learn.descent import CELLS, Descent, Link, link_residuals
 from discreet.learn.design import GRID, read_bounds
 from discreet.learn.noisy_sums import NoisySums, RowStatistic
@@ -52,10 +52,6 @@ class JoinedCodes:
                 found.append([j])
         return found
 
-    def shape(self, group: list[int]) -> list[int]:
-        """Bins of the features of a group."""
-        return [self.sizes[j] for j in group]
-
     def join(self, places: NDArray[Any], bins: list[NDArray[np.int64]]) -> NDArray[Any]:
         """Codes of rows that are given by places, each of which is in one of a feature's `bins`."""
         joined = np.zeros((len(self.groups), len(places)), dtype=np.int32)
@@ -74,7 +70,7 @@ class JoinedCodes:
         """For each bin the sum over all codes that it is in."""
         found = []
         for group, one in zip(self.groups, by_code, strict=True):
-            cube, axes = one.reshape(self.shape(group)), range(len(group))
+            cube, axes = one.reshape([self.sizes[j] for j in group]), range(len(group))
             found += [cube.sum(axis=tuple(i for i in axes if i != keep)) for keep in axes]
         return np.concatenate(found)
 
@@ -147,7 +143,6 @@ class AdditiveClassifier(PrivateClassifier):
 
     def _prepare(self, features: int) -> None:
         super()._prepare(features)
-        read_n_bins(self.n_bins)
         if self.batch_rows is not None:
             whole(self.batch_rows, "batch_rows", at_least=1)
         low, high = read_bounds(self.bounds, features)
@@ -176,7 +171,7 @@ class AdditiveClassifier(PrivateClassifier):
 
         Rows are read once: they are kept as cells, which are counted and then joined.
         """
-        low, high = read_bounds(self.bounds, self.n_features_in_)
+        low, high = self.bounds_
         listed = frozenset(self.categorical or ())
         cells = fine_cells(low, high, listed)
         (placed,) = sums.rows.map(
@@ -235,13 +230,10 @@ class AdditiveClassifier(PrivateClassifier):
         """Log odds: one a row for two classes, else one for each class."""
         check_is_fitted(self, "curves_")
         x = self._read_features(X, reset=False)
-        bins = FeatureBins(tuple(self.bin_edges_))
-        codes = bins.codes(x) - bins.starts
-        margin = self.intercept_ + sum(
-            curve[:, codes[:, j]].T for j, curve in enumerate(self.curves_)
-        )
+        places = FeatureBins(tuple(self.bin_edges_)).places(x)
+        margin = self.intercept_ + looked_up(self.curves_, places)
         return np.asarray(margin[:, 0] if len(self.classes_) == 2 else margin)
 
     def predict_proba(self, X: Any) -> Floats:  # noqa: N803 - sklearn's
         """Probabilities of the classes."""
-        return margin_shares(self.decision_function(X))
+        return softmax(self.decision_function(X))

@@ -2,6 +2,7 @@
 
 import warnings
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from statistics import NormalDist
@@ -15,12 +16,24 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from discreet.errors import InputError
 from discreet.learn.design import read_bounds
 from discreet.learn.noisy_sums import NoisySums, mu_squared_of
-from discreet.learn.rows import Floats, items_of, rows_of
+from discreet.learn.rows import Floats, PersonRows, items_of, rows_of
 from discreet.privacy import GDP, Guarantee, compose
 from discreet.rationals import proper_share, whole
 
 _CLASSES = 1000
-_COUNTS = frozenset({"max_depth", "max_iter", "n_clusters", "n_estimators"})
+CELLS = 256
+"""Bins of a feature at most, and equal cells in which it is counted before they are joined."""
+
+_COUNTS = {
+    "max_depth": 1,
+    "max_iter": 1,
+    "n_bins": 2,
+    "n_clusters": 1,
+    "n_components": 1,
+    "n_estimators": 1,
+    "newton_steps": 2,
+}
+"""Parameters that count something, and the least that each may be."""
 
 
 class PrivacyWarning(UserWarning):
@@ -74,16 +87,21 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc] # ships no types
 
     def fit(self, X: Any, y: Any = None, *, groups: Any = None) -> Self:  # noqa: N803 - sklearn's
         """Learn from rows; `groups` names the person of each row."""
-        x = self._read_features(X)
-        target = self._target_of(y)
-        self._prepare(x.shape[1])
-        rows = rows_of(x, target, groups, self.max_rows_per_unit)
+        rows = self._rows(X, y, groups, self.max_rows_per_unit)
         self._learn_from(NoisySums(rows, self._mu_squared))
         self._spending.add(self.guarantee_)
         return self
 
+    def _rows(self, x: Any, y: Any, groups: Any, max_rows_per_unit: int) -> PersonRows:
+        """Rows as `fit` takes them; parameters are checked before any row is looked at."""
+        features, target = self._read_features(x), self._target_of(y)
+        self._prepare(features.shape[1])
+        return rows_of(features, target, groups, max_rows_per_unit)
+
     def _learn_from(self, sums: NoisySums) -> None:
         """Fit from noisy sums, fresh or from a tape."""
+        if hasattr(self, "bounds"):
+            self.bounds_ = read_bounds(self.bounds, self.n_features_in_)
         self._learn(sums)
         self.guarantee_: GDP = sums.guarantee
 
@@ -120,8 +138,10 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc] # ships no types
             read_bounds(self.bounds, features)
         if "classes" in said:
             read_classes(self.classes)
-        for name in sorted(_COUNTS & said.keys()):
-            whole(said[name], name, at_least=1)
+        for name in sorted(_COUNTS.keys() & said.keys()):
+            whole(said[name], name, at_least=_COUNTS[name])
+        if said.get("n_bins", 0) > CELLS:
+            raise InputError("too many n_bins", why=f"cells are {CELLS}", fix="ask for fewer")
 
     @abstractmethod
     def _learn(self, sums: NoisySums) -> None:
@@ -145,7 +165,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc] # ships no types
         """Features to predict from, within their bounds; NaN is the middle."""
         check_is_fitted(self, "guarantee_")
         read = self._read_features(x, reset=False)
-        low, high = read_bounds(self.bounds, self.n_features_in_)
+        low, high = self.bounds_
         return np.asarray(np.clip(np.where(np.isnan(read), (low + high) / 2, read), low, high))
 
     def _target_of(self, y: Any) -> Floats | None:
@@ -159,13 +179,10 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc] # ships no types
                 why="it learns to predict it",
                 fix="pass y",
             )
-        return self._read_target(column_or_1d(items_of(y), warn=True))
-
-    def _read_target(self, y: Any) -> Floats:
-        """Targets as doubles: each a number, or the place of a label."""
-        if self._TARGET == "label":
-            return codes_of(y, read_classes(self.classes))
-        return np.array([number(item) for item in y.tolist()], dtype=np.float64)
+        items = column_or_1d(items_of(y), warn=True).tolist()
+        label = self._TARGET == "label"
+        place = _places(read_classes(self.classes)) if label else number
+        return np.array([place(item) for item in items], dtype=np.float64)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -184,11 +201,24 @@ def number(item: Any) -> float:
 
 
 def numbers(x: Any) -> Any:
-    """An array or nested lists with doubles for whatever is in them; all else as it is."""
-    if isinstance(x, (list, tuple)):
-        x = np.array(x, dtype=object)
-    if isinstance(x, np.ndarray) and x.dtype.kind in "OUS":
-        return np.array([number(item) for item in x.ravel().tolist()]).reshape(x.shape)
+    """A table of numbers, with NaN for whatever else is in it; what is no array stays as it is.
+
+    Errors of scikit-learn and numpy quote the data, so that what they refuse is refused here.
+    """
+    array = np.array(x, dtype=object) if isinstance(x, (list, tuple)) else x
+    array = np.asarray(array) if hasattr(array, "__array__") else array
+    if not isinstance(array, np.ndarray):
+        return x
+    if array.ndim != 2:
+        raise InputError(
+            f"Expected 2D array, got {array.ndim}D array instead",
+            why="there is a row for each record, and a column for each feature",
+            fix="Reshape your data: x.reshape(-1, 1) has one feature",
+        )
+    if array.dtype.kind == "c":
+        raise InputError("Complex data not supported", why="bounds are real", fix="pass x.real")
+    if array.dtype.kind in "OUS":
+        return np.array([number(item) for item in array.ravel().tolist()]).reshape(array.shape)
     return x
 
 
@@ -198,14 +228,18 @@ def read_classes(classes: Any) -> Any:
         raise InputError(
             "classes are missing",
             why="labels that come from the data would give away whoever has a rare one",
-            fix="pass classes=[...], or pay for them with learn.private_classes",
+            fix="pass classes=[...], or pay for them with learn.private_classes (of a curator's "
+            "table: curator.profile)",
         )
-    listed = np.asarray(classes)
-    if listed.ndim != 1 or len(listed) < 2 or len(set(listed.tolist())) < len(listed):
+    listed, items = np.asarray(classes), list(np.ravel(items_of(classes)))
+    plain = (int, float, np.number, np.bool_)
+    kinds = {float if isinstance(one, plain) else type(one) for one in items if one == one}  # noqa: PLR0124 - NaN is none
+    different = len({*listed.tolist()}) == len(items) > 1 == len(kinds)
+    if listed.ndim != 1 or not different or any(one != one for one in items):  # noqa: PLR0124
         raise InputError(
-            "classes are not a list of different labels",
-            why="there are two at least",
-            fix="list each label once",
+            "classes are not a list of different labels of one kind",
+            why="there are two at least, and rows are compared with them",
+            fix="list each label once, all of them texts or all of them numbers",
         )
     if len(listed) > _CLASSES:
         raise InputError(
@@ -214,28 +248,20 @@ def read_classes(classes: Any) -> Any:
     return np.array(sorted(listed.tolist()), dtype=listed.dtype)
 
 
-def codes_of(y: Any, classes: Any) -> Floats:
-    """The place of each label among the classes; NaN for every other."""
-    places = {label: place for place, label in enumerate(classes.tolist())}
-    flat = np.asarray(y).ravel()
-    found = [places.get(item, np.nan) if _hashable(item) else np.nan for item in flat.tolist()]
-    return np.array(found, dtype=np.float64).reshape(len(flat))
+def _places(classes: Any) -> Callable[[Any], float]:
+    """The place of a label among the classes; NaN of every other."""
+    places = {label: float(place) for place, label in enumerate(classes.tolist())}
 
+    def place(item: Any) -> float:
+        try:
+            return places.get(item, np.nan)
+        except TypeError:  # a list, say: it is no label
+            return np.nan
 
-def _hashable(item: Any) -> bool:
-    try:
-        hash(item)
-    except TypeError:
-        return False
-    return True
+    return place
 
 
 def normal_intervals(values: Floats, errors: Floats, confidence: float) -> Floats:
     """Each value +- z errors: one row (low, high) a value."""
-    width = z_score(confidence) * errors
-    return np.asarray(np.stack([values - width, values + width], axis=-1))
-
-
-def z_score(confidence: float) -> float:
-    """The two-sided normal quantile of a confidence in (0, 1)."""
-    return NormalDist().inv_cdf((1 + float(proper_share(confidence, "confidence"))) / 2)
+    z = NormalDist().inv_cdf((1 + float(proper_share(confidence, "confidence"))) / 2)
+    return np.asarray(np.stack([values - z * errors, values + z * errors], axis=-1))

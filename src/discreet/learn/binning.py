@@ -10,14 +10,10 @@ from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from discreet.errors import InputError
-from discreet.learn.base import PrivateEstimator
-from discreet.learn.design import read_bounds
+from discreet.learn.base import CELLS, PrivateEstimator
 from discreet.learn.noisy_sums import NoisySums, RowStatistic
 from discreet.learn.rows import Chunk, Floats, PersonRows
 from discreet.rationals import whole
-
-_CELLS = 256
-"""Equal cells in which a feature is counted before they are joined to bins."""
 
 _FEW = 16
 """Bins up to which a value is compared with edges; equal bins beyond are found by arithmetic."""
@@ -111,6 +107,32 @@ def equal_bins(low: Floats, high: Floats, counts: list[int]) -> FeatureBins:
     return FeatureBins(tuple(edges), ends)
 
 
+def category_bins(n_categories: Any, features: int) -> FeatureBins:
+    """A bin for each of the categories 0, 1, ...: one number of them for all features, or each."""
+    if n_categories is None:
+        raise InputError(
+            "n_categories are missing",
+            why="categories that come from the data would give away who has a rare one",
+            fix="pass n_categories=4, one number or one a feature, or pay for a list of the "
+            "categories with learn.private_classes (of a curator's table: curator.profile)",
+        )
+    given = np.ravel(n_categories).tolist()
+    sizes = given * features if len(given) == 1 else given
+    if len(sizes) != features:
+        raise InputError(
+            "n_categories are neither one nor one a feature",
+            why=f"there are {features} features",
+            fix="pass one number, or as many as features",
+        )
+    tops = np.array([whole(one, "n_categories", at_least=2) for one in sizes]) - 0.5
+    return equal_bins(np.full(features, -0.5), tops, [int(top + 0.5) for top in tops])
+
+
+def looked_up(tables: list[Floats], places: NDArray[Any]) -> Floats:
+    """For each row the sum over features of the column of a table at the row's place."""
+    return np.asarray(sum(table[:, places[:, j]].T for j, table in enumerate(tables)))
+
+
 @dataclass(frozen=True)
 class BinCounts(RowStatistic):
     """How many rows are in each bin of each feature, by label where there are `labels`.
@@ -143,7 +165,7 @@ class BinCounts(RowStatistic):
 
 def fine_cells(low: Floats, high: Floats, categorical: frozenset[int] = frozenset()) -> FeatureBins:
     """Equal cells of features, which are counted before they are joined; listed: one a value."""
-    fine = [int(high[j] - low[j]) + 1 if j in categorical else _CELLS for j in range(len(low))]
+    fine = [int(high[j] - low[j]) + 1 if j in categorical else CELLS for j in range(len(low))]
     wide = np.array([0.5 if j in categorical else 0.0 for j in range(len(low))])
     return equal_bins(low - wide, high + wide, fine)
 
@@ -213,12 +235,8 @@ class Binner(TransformerMixin, PrivateEstimator):  # type: ignore[misc]
     n_bins: Any = field(default=16, kw_only=False)
     bounds: Any = None
 
-    def _prepare(self, features: int) -> None:
-        super()._prepare(features)
-        read_n_bins(self.n_bins)
-
     def _learn(self, sums: NoisySums) -> None:
-        low, high = read_bounds(self.bounds, self.n_features_in_)
+        low, high = self.bounds_
         bins, counts = private_bins(sums, fine_cells(low, high), self.n_bins, Fraction(1))
         self.bin_edges_ = list(bins.edges)
         self.bin_counts_ = [bins.of(counts, j) for j in range(len(low))]
@@ -226,9 +244,8 @@ class Binner(TransformerMixin, PrivateEstimator):  # type: ignore[misc]
     def transform(self, X: Any) -> Floats:  # noqa: N803 - sklearn's
         """The number of the bin of each value; NaN has the last."""
         check_is_fitted(self, "bin_edges_")
-        bins = FeatureBins(tuple(self.bin_edges_))
-        codes = bins.codes(self._read_features(X, reset=False)) - bins.starts
-        return codes.astype(np.float64)
+        places = FeatureBins(tuple(self.bin_edges_)).places(self._read_features(X, reset=False))
+        return places.astype(np.float64)
 
     @property
     def _n_features_out(self) -> int:
@@ -238,14 +255,6 @@ class Binner(TransformerMixin, PrivateEstimator):  # type: ignore[misc]
     def transformed_bounds_(self) -> list[tuple[float, float]]:
         """Bounds of what `transform` gives: public, for the next step of a pipeline."""
         return [(0.0, float(len(edges) + 1)) for edges in self.bin_edges_]
-
-
-def read_n_bins(value: Any) -> int:
-    """Bins of a feature, from 2 to the number of cells."""
-    n = whole(value, "n_bins", at_least=2)
-    if n <= _CELLS:
-        return n
-    raise InputError(f"n_bins is {n}", why=f"cells are {_CELLS}", fix="ask for fewer")
 
 
 def coded(rows: PersonRows, bins: FeatureBins) -> PersonRows:

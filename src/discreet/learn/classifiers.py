@@ -10,12 +10,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from discreet.learn.base import PrivateEstimator, normal_intervals, read_classes
 from discreet.learn.descent import Descent, Link, LinkGradient
-from discreet.learn.design import GRID, Scaling, read_bounds, standardize
+from discreet.learn.design import GRID, Scaling, standardize
 from discreet.learn.linear import axis_squares, unscaling
 from discreet.learn.moments import LogisticCurvature, symmetric
 from discreet.learn.noisy_sums import NoisySums
 from discreet.learn.rows import Chunk, Floats, PersonRows
-from discreet.rationals import whole
 
 _CENTRE = Fraction(1, 6)
 
@@ -48,7 +47,7 @@ class LinearClassifier(PrivateClassifier):
     _SOFTMAX: ClassVar[bool] = False
 
     def _learn(self, sums: NoisySums) -> None:
-        low, high = read_bounds(self.bounds, self.n_features_in_)
+        low, high = self.bounds_
         found = standardize(sums, low, high, _CENTRE, power=0.5, quantile=0.3)
         theta = self._descend(sums, found, 1 - _CENTRE, sums.rows, len(self.classes_))
         self._keep(theta, found[0])
@@ -123,15 +122,11 @@ class LogisticRegression(LinearClassifier):
     standard_errors: Any = False
     newton_steps: Any = 3
 
-    def _prepare(self, features: int) -> None:
-        super()._prepare(features)
-        whole(self.newton_steps, "newton_steps", at_least=2)
-
     def _learn(self, sums: NoisySums) -> None:
         if not self.standard_errors:
             super()._learn(sums)
             return
-        low, high = read_bounds(self.bounds, self.n_features_in_)
+        low, high = self.bounds_
         found = standardize(sums, low, high, _CENTRE, power=0.5, quantile=0.98)
         scaling = found[0]
         back = unscaling(scaling, self.n_features_in_)
@@ -206,7 +201,7 @@ class LogisticRegression(LinearClassifier):
 
     def predict_proba(self, X: Any) -> Floats:  # noqa: N803 - sklearn's
         """Probabilities of the classes."""
-        return margin_shares(self.decision_function(X))
+        return softmax(self.decision_function(X))
 
 
 class LinearSVC(LinearClassifier):
@@ -240,14 +235,9 @@ def against(chunk: Chunk, label: int) -> Chunk:
     return Chunk(chunk.x, y, chunk.weight)
 
 
-def margin_shares(margin: Floats) -> Floats:
-    """Margins of a decision function as probabilities; one a row is that of the second class."""
-    return softmax(
-        np.stack([np.zeros(len(margin)), margin], axis=1) if margin.ndim == 1 else margin
-    )
-
-
 def softmax(margin: Floats) -> Floats:
-    """Margins as probabilities."""
+    """Margins as probabilities; one margin a row is that of the second of two classes."""
+    if margin.ndim == 1:
+        margin = np.stack([np.zeros(len(margin)), margin], axis=1)
     e = np.exp(margin - margin.max(axis=1, keepdims=True))
     return np.asarray(e / e.sum(axis=1, keepdims=True))

@@ -9,7 +9,7 @@ from sklearn.base import ClusterMixin, TransformerMixin
 
 from discreet.learn.base import PrivateEstimator
 from discreet.learn.decomposition import components
-from discreet.learn.design import GRID, Scaling, read_bounds
+from discreet.learn.design import GRID, Scaling
 from discreet.learn.noisy_sums import NoisySums, RowStatistic
 from discreet.learn.rows import Chunk, Floats, exact_product
 
@@ -68,7 +68,7 @@ class KMeans(ClusterMixin, TransformerMixin, PrivateEstimator):  # type: ignore[
     max_iter: Any = 5
 
     def _learn(self, sums: NoisySums) -> None:
-        low, high = read_bounds(self.bounds, self.n_features_in_)
+        low, high = self.bounds_
         scaling, count, values, vectors = components(sums, low, high, _CENTRE, _AXES)
         kept = min(len(values), max(1, self.n_clusters - 1))
         axes = vectors[:kept]
@@ -111,8 +111,8 @@ class KMeans(ClusterMixin, TransformerMixin, PrivateEstimator):  # type: ignore[
     def transform(self, X: Any) -> Floats:  # noqa: N803 - sklearn's
         """Distances to the centres, of features scaled by their bounds."""
         away = self._clamped(X)[:, None, :] - self.cluster_centers_
-        low, high = read_bounds(self.bounds, self.n_features_in_)
-        away = away * (2 / (high - low))
+        low, high = self.bounds_
+        away *= 2 / (high - low)
         return np.asarray(np.sqrt((away**2).sum(axis=2)))
 
     @property

@@ -10,11 +10,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from discreet.errors import InputError
 from discreet.learn.base import PrivateEstimator
-from discreet.learn.design import Scaling, centre, feature_moments, read_bounds
+from discreet.learn.design import Scaling, centre, feature_moments
 from discreet.learn.moments import second_moments
 from discreet.learn.noisy_sums import NoisySums
 from discreet.learn.rows import Floats, exact_dot
-from discreet.rationals import whole
 
 _CENTRE = Fraction(1, 5)
 
@@ -36,16 +35,15 @@ class PCA(TransformerMixin, PrivateEstimator):  # type: ignore[misc]
 
     def _prepare(self, features: int) -> None:
         super()._prepare(features)
-        wanted = whole(self.n_components, "n_components", at_least=1)
-        if wanted > features:
+        if self.n_components > features:
             raise InputError(
-                f"n_components is {wanted}",
+                f"n_components is {self.n_components}",
                 why=f"there are {features} features",
                 fix="ask for fewer",
             )
 
     def _learn(self, sums: NoisySums) -> None:
-        low, high = read_bounds(self.bounds, self.n_features_in_)
+        low, high = self.bounds_
         scaling, _, values, vectors = components(sums, low, high, _CENTRE, 1 - _CENTRE)
         self.components_ = vectors[: self.n_components]
         self.mean_, self.feature_scale_ = scaling.centre, scaling.scale
@@ -55,7 +53,7 @@ class PCA(TransformerMixin, PrivateEstimator):  # type: ignore[misc]
         """Rows in the coordinates of the components."""
         check_is_fitted(self, "components_")
         x = self._read_features(X, reset=False)
-        low, high = read_bounds(self.bounds, self.n_features_in_)
+        low, high = self.bounds_
         x = np.clip(np.where(np.isnan(x), self.mean_, x), low, high)
         return exact_dot((x - self.mean_) * self.feature_scale_, self.components_.T)
 
@@ -93,14 +91,14 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator): 
     bounds: Any = None
 
     def _learn(self, sums: NoisySums) -> None:
-        low, high = read_bounds(self.bounds, self.n_features_in_)
+        low, high = self.bounds_
         self.n_samples_seen_, self.mean_, self.var_ = feature_moments(sums, low, high, Fraction(1))
         self.scale_ = np.sqrt(self.var_)
 
     def transform(self, X: Any) -> Floats:  # noqa: N803 - sklearn's
         """Scaled features, cut at their bounds; NaN becomes 0, the mean."""
         check_is_fitted(self, "mean_")
-        low, high = read_bounds(self.bounds, self.n_features_in_)
+        low, high = self.bounds_
         x = np.clip(self._read_features(X, reset=False), low, high)
         return np.asarray(np.where(np.isnan(x), 0.0, (x - self.mean_) / self.scale_))
 
@@ -108,6 +106,6 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator): 
     def transformed_bounds_(self) -> list[tuple[float, float]]:
         """Bounds of what `transform` gives: public, for the next step of a pipeline."""
         check_is_fitted(self, "mean_")
-        low, high = read_bounds(self.bounds, self.n_features_in_)
+        low, high = self.bounds_
         ends = ((low - self.mean_) / self.scale_, (high - self.mean_) / self.scale_)
         return [(float(a), float(b)) for a, b in zip(*ends, strict=True)]

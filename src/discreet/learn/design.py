@@ -10,7 +10,7 @@ import numpy as np
 
 from discreet.errors import InputError
 from discreet.learn.noisy_sums import NoisySums, RowStatistic
-from discreet.learn.rows import Chunk, Floats, PersonRows
+from discreet.learn.rows import Chunk, Floats, PersonRows, exact_product
 from discreet.rationals import rational
 
 GRID = 1 << 10
@@ -129,27 +129,33 @@ class Scaling:
 class FeatureTotals(RowStatistic):
     """The count of rows, and of each feature the sum and the sum of squares, within its bounds.
 
-    Features are put on [-1, 1] by their bounds first; `y` counts as one more where it has bounds.
+    Features are put on [-1, 1] by their bounds first. With `labels` there are totals for each.
+
+    Guarantee:
+        A row adds 1 to one count, and at most 1 and 1 a feature, under its own label alone; with
+        labels, a row without a known one adds nothing.
     """
 
     low: Floats
     high: Floats
+    labels: int | None = None
 
     @property
     def extent(self) -> tuple[int, int]:
-        """One count and two numbers a feature; 1 for each of them, in steps."""
+        """One count and two numbers a feature, for each label; 1 for each of them, in steps."""
         many = 1 + 2 * len(self.low)
-        return many, many * GRID**2
+        return (self.labels or 1) * many, many * GRID**2
 
     def sums(self, chunk: Chunk) -> Any:
-        """Counts first, then sums, then sums of squares."""
-        return chunk.weight @ with_squares(self.low, self.high, chunk.x)
-
-
-def with_squares(low: Floats, high: Floats, x: Floats) -> Floats:
-    """A count, values between bounds and their squares, in steps; one row a row."""
-    u = unit(low, high)(x)
-    return np.column_stack([np.full(len(u), float(GRID)), u, np.floor(u * u / GRID)])
+        """For each label the count first, then sums, then sums of squares."""
+        u = unit(self.low, self.high)(chunk.x)
+        each = np.column_stack([np.full(len(u), float(GRID)), u, np.floor(u * u / GRID)])
+        if self.labels is None:
+            return chunk.weight @ each
+        known = np.isfinite(chunk.y)
+        label = np.where(known, chunk.y, 0).astype(np.int64)
+        here = np.eye(self.labels)[label] * (chunk.weight * known)[:, None]
+        return exact_product(here, each, int(GRID * chunk.weight.max(initial=1.0)))
 
 
 def unit(low: Floats, high: Floats) -> GridColumns:
@@ -277,7 +283,7 @@ def read_bounds(bounds: Any, features: int, name: str = "bounds") -> tuple[Float
             f"{name} are missing",
             why="bounds that come from the data would give away whoever is farthest out",
             fix=f"pass {name}=(low, high), one pair or one a feature, or pay for them with "
-            "learn.private_bounds",
+            "learn.private_bounds (of a curator's table: curator.profile)",
         )
     pairs = np.shape(bounds)
     if pairs not in {(2,), (features, 2)} or (pairs == (2,) and isinstance(bounds[0], Sequence)):

@@ -124,7 +124,7 @@ class FitPlan:
             one._learn_from(sums)  # noqa: SLF001
             fitted.append(one)
             if len(fitted) < len(self.steps):
-                rows = rows.map(lambda chunk, one=one: _through(one, chunk))  # type: ignore[misc]
+                rows = rows.map(lambda c, of=one.transform: Chunk(of(c.x), c.y, c.weight))  # type: ignore[misc]
                 width = getattr(one, "_n_features_out", width)
         return fitted, told
 
@@ -150,21 +150,14 @@ def _plain(estimator: BaseEstimator) -> dict[str, Any]:
 
 
 def _json(value: Any) -> Any:
-    match value:
-        case np.ndarray():
-            return _json(value.tolist())
-        case list() | tuple():
-            return [_json(item) for item in value]
-        case bool() | np.bool_():
-            return bool(value)
-        case int() | np.integer():
-            return int(value)
-        case float() | np.floating():
-            return float(value)
-        case str():
-            return str(value)
-        case Fraction():
-            return str(value)
+    if isinstance(value, np.ndarray | np.generic):
+        return _json(value.tolist())
+    if isinstance(value, list | tuple):
+        return [_json(item) for item in value]
+    if isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, Fraction):
+        return str(value)
     raise InputError(
         f"a parameter of type {type(value).__name__}",
         why="the ledger keeps texts, numbers and lists",
@@ -211,7 +204,3 @@ def read_amount(value: Any) -> Fraction:
     raise InputError(
         "an epsilon or delta that cannot be read", why="it is a short number", fix='pass "1/2"'
     )
-
-
-def _through(one: Any, chunk: Chunk) -> Chunk:
-    return Chunk(one.transform(chunk.x), chunk.y, chunk.weight)

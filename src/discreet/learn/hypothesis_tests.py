@@ -17,13 +17,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from discreet.errors import InputError
 from discreet.learn.base import PrivateEstimator, normal_intervals, read_classes
-from discreet.learn.binning import BinCounts, equal_bins
-from discreet.learn.class_totals import ClassMoments, class_moments
-from discreet.learn.design import read_bounds
+from discreet.learn.binning import BinCounts, category_bins, equal_bins
+from discreet.learn.moments import ClassMoments, class_moments
 from discreet.learn.noisy_sums import NoisySums
 from discreet.learn.null_laws import compare_counts, compare_means, compare_ranks
 from discreet.learn.rows import Floats
-from discreet.rationals import whole
+from discreet.rationals import proper_share
 
 _CELLS = 32
 """Cells of values where ranks are compared."""
@@ -45,13 +44,16 @@ class HypothesisTest(PrivateEstimator):
 
     _TARGET: ClassVar[str] = "label"
     _PAIR: ClassVar[bool] = False
+    _ALONE: ClassVar[bool] = False
+    """Whether it compares two groups; whether it also tests one group alone."""
 
     def _prepare(self, features: int) -> None:
         if features != 1:
             raise InputError(
                 f"{features} columns of values", why="a test is about one", fix="pass one column"
             )
-        super()._prepare(features)
+        if self.classes is not None or not self._ALONE:
+            super()._prepare(features)
         if self._PAIR and len(read_classes(self.classes)) != 2:
             raise InputError("more than two groups", why="the test compares two", fix="use anova")
 
@@ -63,6 +65,13 @@ class HypothesisTest(PrivateEstimator):
         check_is_fitted(self, "pvalue_")
         return bool(self.pvalue_ <= level)
 
+    def interval(self, confidence: float = 0.95) -> Floats:
+        """An interval for `difference_`, from sampling and privacy noise together."""
+        check_is_fitted(self, "difference_")
+        return normal_intervals(
+            np.asarray(self.difference_), np.asarray(self.standard_error_), confidence
+        )
+
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class _OfMeans(HypothesisTest):
@@ -72,7 +81,7 @@ class _OfMeans(HypothesisTest):
 
     def _compared(self, sums: NoisySums) -> tuple[ClassMoments, float, float]:
         """Totals by group of values on [-1, 1], the F of their means, and its p-value."""
-        low, high = read_bounds(self.bounds, 1)
+        low, high = self.bounds_
         found = class_moments(sums, low, high, len(read_classes(self.classes)), Fraction(1))
         f, pvalue = compare_means(found.counts, found.sums[:, 0], found.squares[:, 0], found.sigma)
         return found, float(f), float(pvalue)
@@ -92,20 +101,13 @@ class TTest(_OfMeans):
 
     def _learn(self, sums: NoisySums) -> None:
         found, f, pvalue = self._compared(sums)
-        low, high = read_bounds(self.bounds, 1)
+        low, high = self.bounds_
         half, means = float(high[0] - low[0]) / 2, found.means[:, 0]
         noise = found.sigma**2 * (1 + means**2) / found.sizes**2
         sampling = found.variances[:, 0] / np.maximum(found.sizes - 1, 1.0)
         self.difference_ = float(means[1] - means[0]) * half
         self.standard_error_ = float((sampling + noise).sum()) ** 0.5 * half
         self._told(np.copysign(f**0.5, self.difference_), pvalue)
-
-    def interval(self, confidence: float = 0.95) -> Floats:
-        """An interval for the difference of the means."""
-        check_is_fitted(self, "difference_")
-        return normal_intervals(
-            np.asarray(self.difference_), np.asarray(self.standard_error_), confidence
-        )
 
 
 class Anova(_OfMeans):
@@ -137,7 +139,7 @@ class MannWhitney(_OfMeans):
     _PAIR: ClassVar[bool] = True
 
     def _learn(self, sums: NoisySums) -> None:
-        low, high = read_bounds(self.bounds, 1)
+        low, high = self.bounds_
         statistic = BinCounts(equal_bins(low, high, [_CELLS]), 2)
         counts = sums.sums(statistic, Fraction(1)).reshape(2, -1)
         sigma = sums.sigma(statistic, Fraction(1))
@@ -149,16 +151,17 @@ class MannWhitney(_OfMeans):
 class _OfCounts(HypothesisTest):
     """Tests of the counts of `n_categories` values, with `probabilities` or by group."""
 
+    _ALONE: ClassVar[bool] = True
+
     def _target_of(self, y: Any) -> Floats | None:
         return None if self.classes is None else super()._target_of(y)
 
     def _prepare(self, features: int) -> None:
+        super()._prepare(features)
+        statistic = self._statistic
         if self.classes is None:
-            self._expected()
-        else:
-            super()._prepare(features)
-        k = whole(int(np.ravel(self._categories)[0]), "n_categories", at_least=2)
-        if k * (1 if self.classes is None else len(self.classes)) > _TABLE:
+            self._expected(statistic)
+        if statistic.width > _TABLE + 2 * statistic.labels:
             raise InputError(
                 f"a table of more than {_TABLE:,} cells",
                 why="with so many, nearly all would be noise",
@@ -166,19 +169,14 @@ class _OfCounts(HypothesisTest):
             )
 
     @property
-    def _categories(self) -> Any:
-        if self.n_categories is not None:
-            return self.n_categories
-        if self.probabilities is not None:
-            return len(self.probabilities)
-        raise InputError(
-            "n_categories are missing",
-            why="categories that come from the data would give away who has a rare one",
-            fix="pass n_categories=4, or probabilities",
-        )
+    def _statistic(self) -> BinCounts:
+        """Counts by group and category, of NaN, and of all rows of a group."""
+        told = self.n_categories is None and self.probabilities is not None
+        many = len(self.probabilities) if told else self.n_categories
+        return BinCounts(category_bins(many, 1), 1 if self.classes is None else len(self.classes))
 
-    def _expected(self) -> Floats:
-        k = int(np.ravel(self._categories)[0])
+    def _expected(self, statistic: BinCounts) -> Floats:
+        k = statistic.bins.sizes[0] - 1
         given = np.full(k, 1 / k) if self.probabilities is None else np.ravel(self.probabilities)
         if given.shape == (k,) and np.all(given > 0) and abs(float(given.sum()) - 1) < 1e-9:
             return given.astype(np.float64)
@@ -189,15 +187,16 @@ class _OfCounts(HypothesisTest):
         )
 
     def _learn(self, sums: NoisySums) -> None:
-        k = int(np.ravel(self._categories)[0])
-        groups = 1 if self.classes is None else len(self.classes)
-        cells = equal_bins(np.array([-0.5]), np.array([k - 0.5]), [k])
-        statistic = BinCounts(cells, groups)
-        counts = sums.sums(statistic, Fraction(1)).reshape(groups, -1)[:, :k]
+        statistic = self._statistic
+        counts = sums.sums(statistic, Fraction(1)).reshape(statistic.labels, -1)[:, :-2]
         sigma = sums.sigma(statistic, Fraction(1))
-        law = self._expected() if self.classes is None else None
+        law = self._expected(statistic) if self.classes is None else None
         chi_square, pvalue = compare_counts(counts, sigma, law)
         self._told(float(chi_square), float(pvalue))
+        self._estimate(counts, sigma)
+
+    def _estimate(self, counts: Floats, sigma: float) -> None:
+        """Keep more than the p-value of noisy counts."""
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -222,6 +221,9 @@ class ChiSquare(_OfCounts):
 class ProportionTest(_OfCounts):
     """Whether a share of rows is `probability`, or the same in two groups; values are 0 and 1.
 
+    `proportions_` are the shares of 1. `difference_`, with an interval, is that of two groups, or
+    that of one share from `probability`.
+
     Guarantee:
         As `ChiSquare`.
 
@@ -238,7 +240,17 @@ class ProportionTest(_OfCounts):
     @property
     def probabilities(self) -> list[float]:
         """The probabilities of 0 and 1."""
-        return [1 - float(self.probability), float(self.probability)]
+        share = float(proper_share(self.probability, "probability"))
+        return [1 - share, share]
+
+    def _estimate(self, counts: Floats, sigma: float) -> None:
+        sizes = np.maximum(counts.sum(axis=1), max(1.0, sigma))
+        self.proportions_ = p = np.clip(counts[:, 1] / sizes, 0, 1)
+        if len(p) > 2:
+            return
+        noise = sigma**2 * (p**2 + (1 - p) ** 2) / sizes**2
+        self.difference_ = float(p[-1] - (p[0] if len(p) == 2 else float(self.probability)))
+        self.standard_error_ = float((p * (1 - p) / sizes + noise).sum()) ** 0.5
 
 
 TESTS: dict[str, type[HypothesisTest]] = {

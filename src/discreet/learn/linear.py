@@ -43,15 +43,10 @@ class LinearRegression(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
     def _prepare(self, features: int) -> None:
         super()._prepare(features)
         read_bounds(self.target_bounds, 1, "target_bounds")
-        non_negative(self._penalty, "alpha")
-
-    @property
-    def _penalty(self) -> Any:
-        return 0
+        non_negative(getattr(self, "alpha", 0), "alpha")
 
     def _learn(self, sums: NoisySums) -> None:
-        features = self.n_features_in_
-        ends = (read_bounds(self.bounds, features), read_bounds(self.target_bounds, 1, "target"))
+        ends = (self.bounds_, read_bounds(self.target_bounds, 1, "target_bounds"))
         low, high = (np.concatenate([a, b]) for a, b in zip(*ends, strict=True))
         joined = sums.rows.joined()
         said = {"power": 0.5, "quantile": 0.9}
@@ -65,7 +60,7 @@ class LinearRegression(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         a, b, yy = matrix[:p, :p], matrix[:p, p], float(matrix[p, p])
         drowned = 2 * sigma * p**0.5  # the spectral norm of the noise, about
         values, vectors = np.linalg.eigh(a)
-        self.ridge_ = float(self._penalty) + max(0.0, drowned - float(values[0]))
+        self.ridge_ = float(getattr(self, "alpha", 0)) + max(0.0, drowned - float(values[0]))
         inverse = np.linalg.inv(a + self.ridge_ * np.eye(p))
         theta = inverse @ b
         count = max(float(matrix[0, 0]), p + 1.0)
@@ -127,10 +122,6 @@ class Ridge(LinearRegression):
     """
 
     alpha: Any = field(default=1.0, kw_only=False)
-
-    @property
-    def _penalty(self) -> Any:
-        return self.alpha
 
 
 def axis_squares(axes: Floats, theta: Floats) -> Floats:

@@ -1,12 +1,13 @@
-"""Second moments of rows on the grid, and the curvature of the logistic loss: sums of products."""
+"""Moments of rows: second moments on the grid, the logistic curvature, totals by class."""
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from discreet.learn.descent import LinkGradient
-from discreet.learn.design import GRID, Scaling
+from discreet.learn.design import GRID, FeatureTotals, Scaling
 from discreet.learn.noisy_sums import NoisySums, RowStatistic
 from discreet.learn.rows import Chunk, Floats, PersonRows, exact_product
 
@@ -30,14 +31,18 @@ class SecondMoments(RowStatistic):
     @property
     def extent(self) -> tuple[int, int]:
         """The triangle with its diagonal; by the norm of a row and the reach of a number."""
-        radius, reach = self.scaling.radius, self.scaling.reach
-        return self.size * (self.size + 1) // 2, (radius**4 + reach**2 * radius**2) // 2
+        return _triangle(self.size, self.scaling.radius, self.scaling.reach, 1)
 
     def sums(self, chunk: Chunk) -> Any:
         """Products of whole numbers."""
         z, weight = self.scaling.steps(chunk.x), chunk.weight
         most = int(self.scaling.reach**2 * weight.max(initial=1.0))
         return exact_product(z * weight[:, None], z, most)[np.triu_indices(self.size)]
+
+
+def _triangle(size: int, radius: int, reach: int, most: int) -> tuple[int, int]:
+    """Numbers of an upper triangle, and the largest squared norm of a row's times `most`."""
+    return size * (size + 1) // 2, most**2 * (radius**4 + reach**2 * radius**2) // 2
 
 
 def second_moments(
@@ -77,9 +82,7 @@ class LogisticCurvature(RowStatistic):
     @property
     def extent(self) -> tuple[int, int]:
         """The triangle with its diagonal; by the norm of a row."""
-        return self.theta.size * (self.theta.size + 1) // 2, (_FINE // 4) ** 2 * (
-            self.radius**4 + self.reach**2 * self.radius**2
-        ) // 2
+        return _triangle(self.theta.size, self.radius, self.reach, _FINE // 4)
 
     @property
     def unit(self) -> float:
@@ -94,3 +97,44 @@ class LogisticCurvature(RowStatistic):
         most = int(_FINE // 4 * self.reach**2 * chunk.weight.max(initial=1.0))
         scaled = chunk.x * (chunk.weight * slope)[:, None]
         return exact_product(scaled, chunk.x, most)[np.triu_indices(self.theta.size)]
+
+
+@dataclass(frozen=True)
+class ClassMoments:
+    """Noisy counts, sums and sums of squares of features on [-1, 1], one row a label.
+
+    `sigma` is the deviation of the noise of each number.
+    """
+
+    counts: Floats
+    sums: Floats
+    squares: Floats
+    sigma: float
+
+    @property
+    def sizes(self) -> Floats:
+        """Counts, at least one row and at least what noise alone could be."""
+        return np.asarray(np.maximum(self.counts, max(1.0, self.sigma)))
+
+    @property
+    def means(self) -> Floats:
+        """Means of features, between -1 and 1."""
+        return np.asarray(np.clip(self.sums / self.sizes[:, None], -1, 1))
+
+    @property
+    def variances(self) -> Floats:
+        """Variances, no smaller than noise lets them be known."""
+        least = np.minimum(0.5 * self.sigma / self.sizes, 0.25)[:, None] + 1e-6
+        found = self.squares / self.sizes[:, None] - self.means**2
+        return np.asarray(np.clip(found, least, 1.0))
+
+
+def class_moments(
+    sums: NoisySums, low: Floats, high: Floats, labels: int, share: Fraction
+) -> ClassMoments:
+    """Measure totals by class once."""
+    statistic = FeatureTotals(low, high, labels)
+    totals = sums.sums(statistic, share).reshape(labels, -1) / GRID
+    d = len(low)
+    sigma = sums.sigma(statistic, share) / GRID
+    return ClassMoments(totals[:, 0], totals[:, 1 : d + 1], totals[:, d + 1 :], sigma)

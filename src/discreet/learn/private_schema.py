@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from discreet.learn.base import numbers
-from discreet.learn.rows import items_of, name_of
+from discreet.learn.rows import items_of, name_of, person_codes
 from discreet.mechanisms.automatic_bounds import AutomaticBounds
 from discreet.mechanisms.stability_histogram import LaplaceThreshold
 from discreet.privacy import Guarantee, compose
@@ -77,7 +77,5 @@ def _first_rows(x: Any, groups: Any) -> Any:
     """The first row of each person."""
     if groups is None:
         return x
-    seen: dict[Any, int] = {}
-    for at, name in enumerate(items_of(groups).tolist()):
-        seen.setdefault(name_of(name), at)
-    return x[sorted(seen.values())]
+    _, first = np.unique(person_codes(groups), return_index=True)
+    return x[np.sort(first)]

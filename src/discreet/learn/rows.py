@@ -100,16 +100,13 @@ class PersonRows:
         held: list[list[Chunk]] = [[] for _ in range(many)]
         while some := list(islice(chunks, many)):  # so that a batch has chunks of the usual size
             x = np.concatenate([one.x.T for one in some], axis=1)
-            y, weight = (np.concatenate([getattr(one, name) for one in some]) for name in _SIDES)
+            y, weight = (np.concatenate(p) for p in ([c.y for c in some], [c.weight for c in some]))
             for at, batch in zip(_dealt(many, len(y)), held, strict=True):
                 batch.append(Chunk(_small(x[:, at]).T, _small(y[at]), _small(weight[at])))
         return [
             PersonRows(batch.__iter__, self.full, self.bound, batch=(deal, i))
             for i, batch in enumerate(held)
         ]
-
-
-_SIDES = "y", "weight"
 
 
 def _dealt(many: int, rows: int) -> list[Any]:

@@ -3,15 +3,17 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet.errors import BudgetError, InputError
-from discreet.learn.base import numbers
+from discreet.learn.base import number, numbers
 from discreet.learn.design import GRID
 from discreet.learn.noisy_sums import NoisySums, RowStatistic, mu_squared_of
-from discreet.learn.rows import Chunk, rows_of
+from discreet.learn.rows import Chunk, items_of, rows_of
 from discreet.privacy import GDP
 from discreet.rationals import Real, positive, whole
 
@@ -49,10 +51,14 @@ class Expectation(RowStatistic):
 
 @dataclass(frozen=True, slots=True)
 class QueryAnswer:
-    """A noisy expectation; off by more than `tolerance` with a probability of 5 %, by the noise."""
+    """A noisy expectation; off by more than `tolerance` with a probability of 5 %, by the noise.
+
+    `price` is the epsilon of this answer alone; 0 in an online session, which is paid for once.
+    """
 
     value: float
     tolerance: float
+    price: float
 
     def __float__(self) -> float:
         return self.value
@@ -70,8 +76,9 @@ class StatisticalQueries:
         With a curator and the name of a table for X and y, queries are SQL predicates, each a
         question that the curator charges an equal part of epsilon for. With `columns` as well they
         are values of these, as `curator.online` takes them: any number for one price, `queries` is
-        how many are expected. Functions see one row at a time, as a copy; for one that remembers
-        rows nothing can be promised.
+        how many are expected. Functions see one row at a time, as doubles (NaN for what is none),
+        and its label, a double or whatever else it is; for a function that remembers rows nothing
+        can be promised.
 
     Example:
         >>> x, y = np.arange(2000.0)[:, None] % 10, np.zeros(2000)
@@ -91,28 +98,27 @@ class StatisticalQueries:
         *,
         epsilon: Real,
         delta: Real = 1e-6,
-        queries: int,
+        queries: int = 100,
         groups: Any = None,
         max_rows_per_unit: int = 1,
         columns: Sequence[str] | None = None,
     ) -> None:
         self._queries, self._asked = whole(queries, "queries", at_least=1), 0
-        self._source: tuple[Any, str, Fraction] | None = None
+        self._sums: NoisySums | None = None
         self._online: Any = None
+        each = positive(epsilon, "epsilon") / self._queries
         if columns is not None:
             said = {"columns": columns, "epsilon": epsilon, "queries": self._queries}
             self._online = X.online(str(y), delta=delta, **said)
-            self._rows = self._online.ask({}, confidence=_EACH)
-            return
-        if hasattr(X, "sql"):
-            self._source = X, str(y), positive(epsilon, "epsilon") / self._queries
-            return
-        x = np.asarray(numbers(X), dtype=np.float64)
-        if x.ndim != 2:
-            raise InputError("X is no table", why="rows have features", fix="pass two dimensions")
-        target = None if y is None else np.asarray(numbers(y), dtype=np.float64)
-        rows = rows_of(x, target, groups, max_rows_per_unit)
-        self._sums = NoisySums(rows, mu_squared_of(positive(epsilon, "epsilon"), delta))
+            self._answer = partial(_share, self._online, self._online.ask({}, confidence=_EACH))
+        elif hasattr(X, "sql"):
+            self._answer = partial(_curated, X, str(y), each)
+        else:
+            x = np.asarray(numbers(X), dtype=np.float64)
+            rows = rows_of(x, None if y is None else _labels(y), groups, max_rows_per_unit)
+            self._sums = NoisySums(rows, mu_squared_of(epsilon, delta))
+            one = GDP.of_square(self._sums.mu_squared / self._queries).epsilon(delta).upper
+            self._answer = partial(_summed, self._sums, Fraction(1, self._queries), float(one))
 
     def __call__(
         self, function: Callable[[Any, Any], Any] | str | Mapping[str, Any]
@@ -121,9 +127,7 @@ class StatisticalQueries:
 
         Of an online session the share of rows with some values.
         """
-        if self._online is not None:
-            return self._share(self._online.ask(function, confidence=_EACH))
-        if self._asked == self._queries:
+        if self._asked == self._queries and self._online is None:
             raise BudgetError(
                 f"all {self._queries} queries are asked",
                 why="the budget was shared among so many",
@@ -131,35 +135,9 @@ class StatisticalQueries:
                 asked=1,
                 left=0,
             )
-        self._asked += 1
-        if self._source is not None:
-            return self._curated(str(function), *self._source)
-        if isinstance(function, str | Mapping):
-            raise InputError(
-                "SQL or values about rows in memory", why="there is no table", fix="pass a function"
-            )
-        statistic, share = Expectation(function), Fraction(1, self._queries)
-        total, count = self._sums.sums(statistic, share) / GRID
-        noise = self._sums.sigma(statistic, share) / GRID / max(count, 1.0)
-        value = float(np.clip(total / max(count, 1.0), -1, 1))
-        return QueryAnswer(value, float(1.96 * noise * (1 + value**2) ** 0.5))
-
-    def _share(self, found: Any) -> QueryAnswer:
-        """A count over that of all rows, each within its interval."""
-        most, rows, least = (max(getattr(self._rows, one), 1.0) for one in ("high", "value", "low"))
-        value = min(max(found.value / rows, 0.0), 1.0)
-        ends = found.low / most, min(found.high / least, 1.0)
-        return QueryAnswer(value, max(value - ends[0], ends[1] - value))
-
-    @staticmethod
-    def _curated(predicate: str, curator: Any, table: str, price: Fraction) -> QueryAnswer:
-        """The share of a table's rows for which an SQL predicate holds, charged to its curator."""
-        name = '"' + table.replace('"', '""') + '"'
-        share = f"AVG(CASE WHEN ({predicate}) THEN 1.0 ELSE 0.0 END) AS share"
-        text = f"SELECT {share} FROM {name}"  # noqa: S608 - the curator's reader judges it
-        release = curator.sql(text, epsilon=price)
-        value, off = release.table.column("share")[0].as_py(), release.half_widths["share"][0]
-        return QueryAnswer(float(value or 0.0), float(off.as_py() or 1.0))
+        answer = self._answer(function)
+        self._asked += self._online is None
+        return answer
 
     @property
     def left(self) -> int:
@@ -169,10 +147,50 @@ class StatisticalQueries:
     @property
     def guarantee(self) -> GDP:
         """The composed guarantee of all answers so far; a curator's ledger keeps its own."""
-        if self._source is not None or self._online is not None:
+        if self._sums is None:
             raise InputError(
                 "a guarantee of queries to a curator",
                 why="its ledger counts what was spent, in its own measure",
                 fix="ask curator.budget(dataset)",
             )
         return self._sums.guarantee
+
+
+def _labels(y: Any) -> NDArray[Any]:
+    """Labels one by one, numbers as doubles: what one of them is changes none of the others."""
+    found = np.empty(len(y), dtype=object)
+    for at, one in enumerate(items_of(y).tolist()):
+        found[at] = np.float64(number(one)) if isinstance(one, (int, float)) else one
+    return found
+
+
+def _summed(sums: NoisySums, share: Fraction, price: float, function: Any) -> QueryAnswer:
+    """The mean of a function over rows in memory."""
+    if not callable(function):
+        raise InputError(
+            "SQL or values about rows in memory", why="there is no table", fix="pass a function"
+        )
+    statistic = Expectation(function)
+    total, count = sums.sums(statistic, share) / GRID
+    noise = sums.sigma(statistic, share) / GRID / max(count, 1.0)
+    value = float(np.clip(total / max(count, 1.0), -1, 1))
+    return QueryAnswer(value, float(1.96 * noise * (1 + value**2) ** 0.5), price)
+
+
+def _curated(curator: Any, table: str, price: Fraction, predicate: Any) -> QueryAnswer:
+    """The share of a table's rows for which an SQL predicate holds, charged to its curator."""
+    name = '"' + table.replace('"', '""') + '"'
+    share = f"AVG(CASE WHEN ({predicate}) THEN 1.0 ELSE 0.0 END) AS share"
+    text = f"SELECT {share} FROM {name}"  # noqa: S608 - the curator's reader judges it
+    release = curator.sql(text, epsilon=price)
+    value, off = release.table.column("share")[0].as_py(), release.half_widths["share"][0]
+    return QueryAnswer(float(value or 0.0), float(off.as_py() or 1.0), float(price))
+
+
+def _share(online: Any, everybody: Any, values: Any) -> QueryAnswer:
+    """The share of rows with some values: a count over that of all rows, each in its interval."""
+    found = online.ask(values, confidence=_EACH)
+    most, rows, least = (max(getattr(everybody, one), 1.0) for one in ("high", "value", "low"))
+    value = min(max(found.value / rows, 0.0), 1.0)
+    ends = found.low / most, min(found.high / least, 1.0)
+    return QueryAnswer(value, max(value - ends[0], ends[1] - value), 0.0)

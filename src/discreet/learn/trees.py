@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from discreet.learn.binning import FeatureBins, coded, equal_bins, read_n_bins
+from discreet.learn.binning import FeatureBins, coded, equal_bins
 from discreet.learn.classifiers import PrivateClassifier
-from discreet.learn.design import read_bounds
 from discreet.learn.noisy_sums import NoisySums, RowStatistic
 from discreet.learn.rows import Chunk, Floats
 
@@ -85,12 +84,8 @@ class TreeClassifier(PrivateClassifier):
 
     bounds: Any = None
 
-    def _prepare(self, features: int) -> None:
-        super()._prepare(features)
-        read_n_bins(self.n_bins)
-
     def _own_bins(self) -> FeatureBins:
-        low, high = read_bounds(self.bounds, self.n_features_in_)
+        low, high = self.bounds_
         return equal_bins(low, high, [self.n_bins] * len(low))
 
     def _keep(self, trees: tuple[Tree, ...], counts: Floats, noise: float) -> None:
@@ -103,8 +98,7 @@ class TreeClassifier(PrivateClassifier):
     def predict_proba(self, X: Any) -> Floats:  # noqa: N803 - sklearn's
         """The shares of labels in a row's leaves, averaged over all trees."""
         check_is_fitted(self, "trees_")
-        bins = self._own_bins()
-        codes = bins.codes(self._clamped(X)) - bins.starts
+        codes = self._own_bins().places(self._clamped(X))
         pairs = zip(self.trees_, self.leaf_shares_, strict=True)
         return np.asarray(np.mean([shares[tree.leaves(codes)] for tree, shares in pairs], axis=0))
 

@@ -1,7 +1,6 @@
 """Choosing hyper-parameters privately: random search with random stopping, charged once."""
 
 import math
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -9,12 +8,12 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone, is_classifier
+from sklearn.base import clone
 
 from discreet.errors import InputError
-from discreet.learn.base import PrivacyWarning
+from discreet.learn.classifiers import PrivateClassifier
 from discreet.learn.noisy_sums import NoisySums, RowStatistic
-from discreet.learn.rows import Chunk, rows_of
+from discreet.learn.rows import Chunk
 from discreet.noise import below, bernoulli
 from discreet.privacy import RDP
 from discreet.rationals import Real, positive, proper_share, whole
@@ -77,18 +76,19 @@ def tune(
     runs = whole(expected_runs, "expected_runs", at_least=1)
     if not candidates:
         raise InputError("no candidates", why="one of them is chosen", fix="pass some")
-    if not all(map(is_classifier, candidates)):
+    if not all(isinstance(one, PrivateClassifier) for one in candidates):
         raise InputError(
-            "a candidate that is no classifier",
+            "a candidate that is no classifier of discreet.learn",
             why="runs are compared by their share of right labels",
-            fix="pass classifiers of discreet.learn",
+            fix="pass single classifiers, not pipelines",
         )
     mu_squared = _mu_squared_of_run(
         positive(epsilon, "epsilon"), proper_share(delta, "delta"), runs
     )
     best: tuple[float, Any] | None = None
     while True:
-        one = _unspent(candidates[below(len(candidates))])
+        one = clone(candidates[below(len(candidates))])
+        one.__dict__.pop("_spent")  # an account of its own: the search is counted as one
         score = _run(one, X, y, groups, max_rows_per_unit, mu_squared)
         if best is None or score > best[0]:
             best = score, one
@@ -96,28 +96,15 @@ def tune(
             break
     score, chosen = best
     chosen.score_, chosen.guarantee_ = score, search_guarantee(mu_squared, runs)
-    chosen._spending.guarantees[:] = [chosen.guarantee_]  # noqa: SLF001 - the package's own
+    chosen._spending.guarantees.append(chosen.guarantee_)  # noqa: SLF001 - the package's own
     return chosen
-
-
-def _unspent(candidate: Any) -> Any:
-    """A clone with an account of its own: what the search spends is counted as one."""
-    one = clone(candidate)
-    one.__dict__.pop("_spent", None)
-    return one
 
 
 def _run(one: Any, x: Any, y: Any, groups: Any, most: int, mu_squared: Fraction) -> float:
     """Fit and score one candidate for one run's budget."""
-    features = one._read_features(x)  # noqa: SLF001 - the package's own
-    target = one._target_of(y)  # noqa: SLF001
-    one._prepare(features.shape[1])  # noqa: SLF001
-    rows = rows_of(features, target, groups, most)
+    rows = one._rows(x, y, groups, most)  # noqa: SLF001 - the package's own
     one._learn_from(NoisySums(rows, (1 - _SCORE) * mu_squared))  # noqa: SLF001
     right, count = NoisySums(rows, _SCORE * mu_squared).sums(RightLabels(one), Fraction(1))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PrivacyWarning)
-        one._spending.add(one.guarantee_)  # noqa: SLF001
     return float(np.clip(right / max(count, 1.0), 0, 1))
 
 

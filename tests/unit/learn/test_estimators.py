@@ -100,7 +100,7 @@ def test_what_is_missing_is_refused_before_a_row_is_looked_at(name):
     for missing in ("bounds", "classes", "target_bounds", "n_categories"):
         if missing in one.get_params():
             bare = clone(one).set_params(**{missing: None})
-            with pytest.raises(InputError, match="missing"):
+            with pytest.raises(InputError, match=r"missing.*pay for .*learn\.private_"):
                 bare.fit(np.zeros((2, 3)), [0, 1])
 
 
@@ -116,6 +116,9 @@ def test_what_is_missing_is_refused_before_a_row_is_looked_at(name):
         {"bounds": (0, float("nan"))},
         {"classes": [1]},
         {"classes": ["a", "a"]},
+        {"classes": ["a", 1]},  # a list that numpy would turn into texts, which no 1 equals
+        {"classes": ["a", None]},
+        {"classes": [1, float("nan")]},
         {"max_iter": 0},
         {"max_rows_per_unit": 0},
         {"classes": list(range(2000))},
@@ -139,6 +142,24 @@ def test_values_that_are_no_numbers_are_missing_and_quoted_nowhere():
     assert learn.LinearRegression(bounds=(0, 1), target_bounds=(0, 1), **PAID).fit(odd, listed)
     with pytest.raises(InputError, match="too wide"):
         learn.AdditiveClassifier(bounds=(0, 1e9), classes=[0, 1], categorical=[0]).fit(odd, listed)
+
+
+def test_no_error_quotes_the_data():
+    import pandas as pd
+
+    odd = pd.DataFrame({"a": ["secret", 1.0]})
+    assert learn.private_bounds(odd, epsilon=1)[0]
+    assert learn.StatisticalQueries(odd, epsilon=1)(lambda row, _: row[0] > 0)
+    x = np.full((3, 2), 0.1234)
+    for wrong in (x[0], x[0].tolist(), x[None], x + 1j, [[0.1234], [0.1234, 0.1234]]):
+        for call in (
+            lambda wrong: learn.StandardScaler(bounds=(0, 1)).fit(wrong),
+            lambda wrong: learn.StatisticalQueries(wrong, epsilon=1),
+            lambda wrong: learn.private_bounds(wrong, epsilon=1),
+        ):
+            with pytest.raises(InputError, match=r"2D|Complex") as caught:
+                call(wrong)
+            assert "1234" not in str(caught.value)
 
 
 def test_one_odd_value_in_a_list_changes_nothing_about_the_others():
@@ -208,6 +229,9 @@ def test_each_step_of_a_pipeline_spends_once():
 
     assert len(scaler.spent_.parts) == len(bayes.spent_.parts) == 1
     assert (pipe.predict(x) == y).mean() > 0.5
+    with pytest.warns(learn.PrivacyWarning) as warned:
+        clone(pipe).fit(x, y)
+    assert len(warned) == 2
 
 
 def test_estimators_learn_the_small_sets_that_everybody_tries():
@@ -300,9 +324,25 @@ def test_queries_are_answered_until_the_plan_is_used_up():
         oracle(breaks)
 
 
+def test_queries_are_about_labels_of_any_kind():
+    y = np.array(["a", "b", 3, None], dtype=object)[np.arange(4000) % 4]
+    oracle = learn.StatisticalQueries(np.zeros((4000, 1)), y, queries=2, **PAID)
+
+    found = oracle(lambda _, label: label == "a"), oracle(lambda _, label: label > 2)
+
+    for one in found:
+        assert abs(one.value - 0.25) < 3 * one.tolerance
+        assert 1 < one.price < 2  # less than 2 for both, more than a half of that each
+    with pytest.raises(InputError, match="no table"):
+        learn.StatisticalQueries(np.zeros((4, 1)), epsilon=1)("a > 1")
+
+
 def test_only_classifiers_are_tuned():
     with pytest.raises(InputError, match="no classifier"):
         learn.tune([learn.LinearRegression(bounds=(0, 1))], [[0.5]], [1], epsilon=1, delta=1e-6)
+    steps = [("bayes", learn.GaussianNB(bounds=(0, 1), classes=[0, 1]))]
+    with pytest.raises(InputError, match="not pipelines"):
+        learn.tune([Pipeline(steps)], [[0.5]], [1], epsilon=1, delta=1e-6)
 
 
 def test_tuning_is_paid_once_whatever_the_number_of_runs():
@@ -348,6 +388,27 @@ def test_without_noise_the_tests_of_means_are_welchs():
     for test in (learn.TTest, learn.Anova):
         one = test(bounds=(0, 1), classes=[0, 1], epsilon=10**7).fit(values[:, None], by)
         assert 0.98 * welch.pvalue < one.pvalue_ < 1.3 * welch.pvalue
+
+
+def test_intervals_of_shares_know_the_noise():
+    rng, held = np.random.default_rng(8), []
+    for _ in range(200):
+        by = rng.integers(0, 2, 1000)
+        values = (rng.uniform(size=1000) < np.array([0.3, 0.5])[by]).astype(float)[:, None]
+        one = learn.ProportionTest(probability=0.5, epsilon=0.3).fit(values)
+        two = learn.ProportionTest(classes=[0, 1], epsilon=0.3).fit(values, by)
+        ends = np.stack([one.interval(), two.interval()])
+        held.append((ends[:, 0] < [-0.1, 0.2]) & (ends[:, 1] > [-0.1, 0.2]))
+
+    assert (np.mean(held, axis=0) > 0.95 - 5 * (0.95 * 0.05 / 200) ** 0.5).all()
+    assert (np.mean(held, axis=0) < 1).all()
+    assert two.proportions_.shape == (2,)
+    several = learn.ProportionTest(classes=[0, 1, 2], epsilon=1).fit(values, by)
+    with pytest.raises(NotFittedError):
+        several.interval()
+    for wrong in (values.repeat(2, axis=1), values[:, :0]):
+        with pytest.raises((InputError, ValueError), match=r"columns|feature"):
+            learn.ProportionTest().fit(wrong)
 
 
 def test_hypotheses_are_rejected_by_their_p_values():

@@ -8,7 +8,6 @@ import pytest
 from discreet.errors import InputError
 from discreet.learn.additive import CurveGradient, JoinedCodes
 from discreet.learn.binning import BinCounts, equal_bins, fine_cells, private_bins
-from discreet.learn.class_totals import ClassTotals
 from discreet.learn.cluster import ClusterTotals
 from discreet.learn.descent import Link, LinkGradient
 from discreet.learn.design import FeatureTotals, NormCounts, RowTotals, Scaling, read_bounds
@@ -47,7 +46,7 @@ CASES = {
     "norm counts": (NormCounts(SCALING, 4.0), _same),
     "second moments": (SecondMoments(SCALING), _same),
     "joined moments": (SecondMoments(JOINED), _same),
-    "class totals": (ClassTotals(LOW, HIGH, 3), _same),
+    "class totals": (FeatureTotals(LOW, HIGH, 3), _same),
     "bin counts": (BinCounts(BINS, 3), _same),
     "logistic": (LinkGradient(THETA, SCALING.radius), SCALING.chunk),
     "hinge": (LinkGradient(THREE, SCALING.radius, Link.HINGE, clip=0.5), SCALING.chunk),

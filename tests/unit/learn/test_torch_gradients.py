@@ -48,6 +48,17 @@ class Looks(Attends):
         return out + where.sum(2, keepdim=True) + seen
 
 
+class Remembers(nn.Module):
+    """A recurrent layer: vmap has a rule for some kinds alone."""
+
+    def __init__(self, inner):
+        super().__init__()
+        self.inner = inner
+
+    def forward(self, x):
+        return self.inner(x)[0]
+
+
 class Bare(nn.Module):
     """A parameter that no layer owns, and one that is used by two layers."""
 
@@ -142,6 +153,8 @@ MODELS = {
         lambda: nn.utils.parametrizations.weight_norm(nn.Linear(6, 3)),
         rows_of(12, 6),
     ),
+    "gru": (lambda: Tokens(Remembers(nn.GRU(8, 8, batch_first=True))), WORDS),
+    "lstm": (lambda: Tokens(Remembers(nn.LSTM(8, 8, batch_first=True))), WORDS),
     "adapters": (lambda: add_adapters(Tokens(nn.Linear(8, 8)), rank=2), WORDS),
 }
 """Models by the layer that they are about, and inputs."""
@@ -173,7 +186,7 @@ def ours(trainer, inputs, targets, people):
     sampler = PeopleSampler((inputs,), targets, people, rows=rows, at_once=at_once)
     total = torch.zeros(trainer.grid.dimension, dtype=torch.float64)
     everybody = torch.arange(len(sampler.counts)).numpy()
-    for batch in sampler.batches(everybody, torch.device("cpu")):
+    for batch in sampler.batches(everybody, torch.device("cpu"))():
         trainer.add_clipped(batch, gradients, total)
     return total * 2.0**trainer.grid.exponent
 

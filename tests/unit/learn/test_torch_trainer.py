@@ -178,11 +178,11 @@ def test_batches_have_one_shape_whatever_the_sample():
     sampler = PeopleSampler((x,), y, people, rows=3, at_once=4)
 
     for some in ([], [0], [0, 1, 2, 3, 4, 5]):
-        for batch in sampler.batches(np.array(some, dtype=int), torch.device("cpu")):
+        for batch in sampler.batches(np.array(some, dtype=int), torch.device("cpu"))():
             assert batch.inputs[0].shape == (12, 4)
             by_person = batch.weights.view(4, 3).sum(1)
             assert set(by_person.round(decimals=5).tolist()) <= {0.0, 1.0}
-    (batch,) = sampler.batches(np.array([0, 1]), torch.device("cpu"))
+    (batch,) = sampler.batches(np.array([0, 1]), torch.device("cpu"))()
     assert [round(w, 4) for w in batch.weights.tolist()] == [0.3333] * 3 + [0.5] * 2 + [0.0] * 7
     assert torch.equal(batch.inputs[0][5], batch.inputs[0][3])  # their own once more
     alone = batch.only(torch.tensor([1]))
@@ -343,6 +343,17 @@ class Drops(Mixes):
         return self.inner(self.drop(x * self.scale))
 
 
+class Forgets(Drops):
+    """Random numbers in a module that is run one person after another."""
+
+    def __init__(self):
+        super().__init__()
+        self.cell = nn.GRUCell(4, 4)
+
+    def forward(self, x):
+        return super().forward(self.cell(x))
+
+
 REFUSED = {
     "0 \\(BatchNorm1d\\) mixes people": lambda: nn.Sequential(nn.BatchNorm1d(4), nn.Linear(4, 2)),
     "keeps statistics": lambda: nn.Sequential(nn.InstanceNorm1d(4, track_running_stats=True)),
@@ -355,6 +366,7 @@ REFUSED = {
     "loss that depends on other rows": Largest,
     "a row's loss that depends": Places,
     "draws random numbers inside": Drops,
+    "\\(Forgets\\) .* draws random numbers": Forgets,
     "buffer seen": Counts,
 }
 
@@ -387,6 +399,12 @@ def test_parameters_that_would_give_something_away_are_refused():
         Trainer(network(), nn.functional.cross_entropy, **TOLD).fit(*rows())
     with pytest.raises(InputError, match="differ in length"):
         trainer().fit(rows()[0], rows(3)[1])
+    with pytest.raises(InputError, match="are no numbers"):
+        trainer().fit(rows(3)[0], ["secret", "a", "b"])
+    with pytest.raises(InputError, match="made-up rows"):
+        trainer().fit(rows()[0].double(), rows()[1])
+    with pytest.raises(InputError, match="asks for the loss again"):
+        trainer(optimizer=torch.optim.LBFGS)
     one = trainer(epochs=1).fit(*rows())
     with pytest.raises(InputError, match="was fitted"):
         one.fit(*rows())

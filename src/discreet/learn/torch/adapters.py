@@ -47,12 +47,13 @@ def add_adapters(
     module uses without calling them, as `nn.MultiheadAttention` does, are left alone.
     """
     size = whole(rank, "rank", at_least=1)
+    ends = tuple(f".{end}" for end in targets) or ""
     found = [
         (parent, name, layer)
         for path, parent in model.named_modules()
         if not isinstance(parent, nn.MultiheadAttention)
         for name, layer in parent.named_children()
-        if type(layer) is nn.Linear and _wanted(f"{path}.{name}", targets)
+        if type(layer) is nn.Linear and f"{path}.{name}".endswith(ends)
     ]
     if not found:
         raise InputError(
@@ -71,7 +72,3 @@ def merge_adapters(model: nn.Module) -> nn.Module:
             if isinstance(layer, LowRankLinear):
                 setattr(parent, name, layer.merged())
     return model
-
-
-def _wanted(name: str, targets: Sequence[str]) -> bool:
-    return not targets or any(name.endswith(f".{end}") for end in targets)

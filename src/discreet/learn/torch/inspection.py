@@ -12,8 +12,7 @@ from typing import Any, Final
 import torch
 from torch import Tensor, nn
 
-from discreet.errors import InputError
-from discreet.learn.torch.layers import PersonGradient
+from discreet.errors import DiscreetError, InputError
 from discreet.learn.torch.person_gradients import LayerCall, PersonGradients
 
 _CLOSE: Final = 1e-3
@@ -22,6 +21,8 @@ _CLOSE: Final = 1e-3
 _MIXING: Final = (nn.modules.batchnorm._BatchNorm, nn.SyncBatchNorm)  # noqa: SLF001 - all sizes
 _RANDOM: Final = (nn.RReLU, nn.FractionalMaxPool2d, nn.FractionalMaxPool3d)
 _DROPOUT: Final = nn.modules.dropout._DropoutNd  # noqa: SLF001 - the public ones share it
+
+_DROP_INSIDE: Final = (nn.MultiheadAttention, nn.RNNBase)
 
 Losses = Callable[..., Tensor]
 """One loss a row, from a model's inputs and targets."""
@@ -50,7 +51,16 @@ def inspect(
     device = next(model.parameters()).device
     probes = [_made_up(inputs, targets, rows, device) for rows in (2, 3)]
     with _no_dropout(model):
-        _check_rows(model, losses, probes[1])
+        try:
+            _check_rows(model, losses, probes[1])
+        except (RuntimeError, IndexError, TypeError, ValueError) as one:
+            if isinstance(one, DiscreetError):
+                raise
+            raise InputError(
+                "a model or a loss that fails on made-up rows of this shape and type",
+                why=f"{type(one).__name__}: {one}",
+                fix="compare the shapes and types of X and y with what the model takes",
+            ) from None
         listener, wrong = PersonGradients(model, units_of(model)), ""
         for whole in (False, True):
             if whole:
@@ -130,20 +140,19 @@ def refuse_layers(model: nn.Module) -> None:
 
 @contextmanager
 def _no_dropout(model: nn.Module) -> Iterator[None]:
-    drops = [one for one in model.modules() if isinstance(one, _DROPOUT) and one.training]
-    attentions = [one for one in model.modules() if isinstance(one, nn.MultiheadAttention)]
-    shares = [one.dropout for one in attentions]
-    for one in drops:
-        one.eval()
-    for attention in attentions:
-        attention.dropout = 0.0
+    """Turn dropout off; layers that hide it inside are still refused, by name, as they are run."""
+    found: list[tuple[nn.Module, str, Any]] = [
+        (one, "training", False) for one in model.modules() if isinstance(one, _DROPOUT)
+    ]
+    found += [(one, "dropout", 0.0) for one in model.modules() if isinstance(one, _DROP_INSIDE)]
+    before = [getattr(one, name) for one, name, _ in found]
+    for one, name, off in found:
+        setattr(one, name, off)
     try:
         yield
     finally:
-        for one in drops:
-            one.train()
-        for attention, share in zip(attentions, shares, strict=True):
-            attention.dropout = share
+        for (one, name, _), value in zip(found, before, strict=True):
+            setattr(one, name, value)
 
 
 Probe = tuple[tuple[Tensor, ...], Tensor | None]
@@ -237,15 +246,10 @@ def _differs(listener: PersonGradients, losses: Losses, probe: Probe) -> str:
         torchs = torch.autograd.grad(
             losses(*probe).sum(), list(parameters.values()), allow_unused=True
         )
-    for name, theirs in zip(parameters, torchs, strict=True):
-        if not _agree(own.get(name), theirs):
+    for (name, one), found in zip(parameters.items(), torchs, strict=True):
+        theirs = torch.zeros_like(one) if found is None else found
+        ours = own[name].weighted_sum(torch.ones(3).to(one)) if name in own else 0 * theirs
+        off = (ours.to(theirs) - theirs).abs().max()
+        if not off <= _CLOSE * (theirs.abs().max() + 1e-6):  # NaN is no agreement
             return f"the parameter {name}"
     return ""
-
-
-def _agree(own: PersonGradient | None, theirs: Tensor | None) -> bool:
-    if own is None or theirs is None:
-        return own is None and (theirs is None or not theirs.any())
-    ours = own.weighted_sum(torch.ones(3, device=theirs.device))
-    scale = theirs.abs().max() + 1e-6
-    return bool((ours.to(theirs) - theirs).abs().max() <= _CLOSE * scale)

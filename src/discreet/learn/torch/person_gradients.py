@@ -90,6 +90,7 @@ class PersonGradients:
         device = next(model.parameters()).device
         self._anchor = torch.zeros((), device=device, requires_grad=True)
         self._attended: set[nn.Module] = set()
+        self._alone: set[nn.Module] = set()
         self._open, self._people, self._rows = False, 0, 0
 
     def of(
@@ -286,12 +287,30 @@ class PersonGradients:
             several = out if isinstance(out, (tuple, list)) else [out]
             return torch.stack([(several[at] * g).sum() for at, g in slopes.items()]).sum()
 
-        try:
-            each = torch.vmap(torch.func.grad(value), in_dims=(None, 0, 0), randomness="error")
-            with sdpa_kernel(SDPBackend.MATH):
-                grads = each(mine, batched, slopes)
-        except (RuntimeError, NotImplementedError, ValueError) as wrong:
-            raise _not_by_person(call, wrong) from None
+        together = torch.vmap(torch.func.grad(value), in_dims=(None, 0, 0), randomness="error")
+
+        def one_by_one(*parts: dict[Any, Tensor]) -> dict[str, Tensor]:
+            device = next(iter(mine.values())).device
+            before = _random_state(device)
+            each = [
+                torch.func.grad(value)(mine, *({k: v[at] for k, v in one.items()} for one in parts))
+                for at in range(people)
+            ]
+            if not torch.equal(before, _random_state(device)):
+                raise RuntimeError("randomness")
+            return {name: torch.stack([one[name] for one in each]) for name in mine}
+
+        for alone in (unit in self._alone or isinstance(unit, nn.RNNBase), True):
+            try:
+                with sdpa_kernel(SDPBackend.MATH):
+                    grads = (
+                        one_by_one(batched, slopes) if alone else together(mine, batched, slopes)
+                    )
+                break
+            except (RuntimeError, NotImplementedError, ValueError) as wrong:
+                if alone or "randomness" in str(wrong):
+                    raise _not_by_person(call, wrong) from None
+                self._alone.add(unit)  # vmap has no rule for some operation
         return {name: PersonMatrix(one) for name, one in grads.items()}
 
     def _moving(self, number: int, call: LayerCall) -> list[Any]:
@@ -325,6 +344,11 @@ def _mask(told: Mapping[str, Any], rows: int, heads: int, like: Tensor) -> Tenso
     return found
 
 
+def _random_state(device: torch.device) -> Tensor:
+    """The state of the generator that layers on a device draw from."""
+    return torch.cuda.get_rng_state(device) if device.type == "cuda" else torch.get_rng_state()
+
+
 def _unchanged(call: LayerCall) -> None:
     if call.now != call.versions:
         raise InputError(
@@ -338,7 +362,7 @@ def _not_by_person(call: LayerCall, wrong: Exception) -> InputError:
     random = "randomness" in str(wrong)
     return InputError(
         f"{call.name or 'the model'} ({type(call.unit).__name__}) cannot run person by person",
-        why="it draws random numbers inside" if random else f"torch.vmap: {type(wrong).__name__}",
+        why="it draws random numbers inside" if random else type(wrong).__name__,
         fix="set its dropout to 0, or build it of layers that have a rule",
     )
 

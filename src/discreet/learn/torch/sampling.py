@@ -47,14 +47,7 @@ class PeopleBatch:
         return PeopleBatch(inputs, targets, weights.flatten(), self.people, self.rows)
 
 
-@dataclass(frozen=True)
-class PeopleBatches:
-    """Batches that are made as they are read; nothing is drawn for another reading."""
-
-    make: Callable[[], Iterator[PeopleBatch]]
-
-    def __iter__(self) -> Iterator[PeopleBatch]:
-        return self.make()
+Batches = Iterator[PeopleBatch]
 
 
 class PeopleSampler:
@@ -106,12 +99,12 @@ class PeopleSampler:
         here = self.seats[: len(self.counts)] == step % self.places
         return np.flatnonzero(np.asarray(tossed, dtype=bool) & here)
 
-    def batches(self, sampled: NDArray[Any], device: torch.device) -> "PeopleBatches":
-        """Their rows, in batches of one shape; the same ones whenever they are asked for."""
+    def batches(self, sampled: NDArray[Any], device: torch.device) -> Callable[[], Batches]:
+        """Their rows, in batches of one shape that are made at each call, with nothing drawn."""
         first = _block_of(len(self.counts), lambda n: below(1 << 32, n))
         places = range(0, len(sampled), self.at_once)
-        return PeopleBatches(
-            lambda: (self._batch(sampled[at : at + self.at_once], first, device) for at in places)
+        return lambda: (
+            self._batch(sampled[at : at + self.at_once], first, device) for at in places
         )
 
     def _batch(self, some: NDArray[Any], first: Any, device: torch.device) -> PeopleBatch:

@@ -22,7 +22,7 @@ from discreet.learn.torch.grid_noise import GradientNoise
 from discreet.learn.torch.inspection import inspect, refuse_layers
 from discreet.learn.torch.layers import PersonGradient
 from discreet.learn.torch.person_gradients import PersonGradients
-from discreet.learn.torch.sampling import PeopleBatch, PeopleBatches, PeopleSampler
+from discreet.learn.torch.sampling import Batches, PeopleBatch, PeopleSampler
 from discreet.noise import below
 from discreet.privacy import Guarantee
 from discreet.rationals import Real, positive, whole
@@ -123,6 +123,12 @@ class Trainer:
         if self.grid.clip < _LEAST:
             raise InputError(
                 "clip is below 2^-40", why="squares of float32 vanish", fix="scale the loss"
+            )
+        if isinstance(self.optimizer, torch.optim.LBFGS):
+            raise InputError(
+                "an optimizer that asks for the loss again",
+                why="a step releases one gradient",
+                fix="use Adam or SGD",
             )
         if exact and precision is not torch.float32:
             raise InputError("exact low precision", why="it is neither", fix="choose one")
@@ -228,14 +234,14 @@ class Trainer:
         if self.schedule is not None:
             self.schedule.step()
 
-    def _sum_clipped(self, batches: PeopleBatches, gradients: PersonGradients) -> Tensor:
+    def _sum_clipped(self, batches: Callable[[], Batches], gradients: PersonGradients) -> Tensor:
         """The sum of clipped gradients in steps of the grid; who has none that is finite is out.
 
         A GPU is asked once a step whether there is such a person, and then the sum is made again.
         """
         for drop in (False, True):
             total = torch.zeros(self.grid.dimension, dtype=torch.float64, device=self.device)
-            lost = [self.add_clipped(one, gradients, total, drop=drop) for one in batches]
+            lost = [self.add_clipped(one, gradients, total, drop=drop) for one in batches()]
             if drop or not lost or not bool(torch.stack(lost).any()):
                 break
         return total
@@ -429,4 +435,10 @@ def _tensor(data: Any) -> Tensor:
     if torch.is_tensor(data):
         return data.detach()
     array = np.asarray(data)
+    if array.dtype.kind not in "biuf":
+        raise InputError(
+            "rows or targets that are no numbers",
+            why="a tensor holds numbers",
+            fix="pass numbers, labels as 0, 1, ...",
+        )
     return torch.from_numpy(array.astype(np.float32) if array.dtype == np.float64 else array)

@@ -241,10 +241,10 @@ def fitted(estimator: Any, release: BaseRelease) -> Any:
         raise InputError("a release of another kind", why="no fit", fix="pass that of a fit")
     own = [one for _, one in estimator.steps] if hasattr(estimator, "steps") else [estimator]
     for one, learned in zip(own, release.estimators, strict=True):
-        params = one.get_params(deep=False)
-        one.__dict__.update(
-            {k: v for k, v in learned.__dict__.items() if k not in params or params[k] is None}
-        )
+        params = one.get_params(
+            deep=False
+        )  # stay as they are: the same fit again is the same order
+        one.__dict__.update({k: v for k, v in learned.__dict__.items() if k not in params})
     return estimator
 
 
@@ -337,7 +337,7 @@ def _not_a_number(what: str) -> InputError:
     return InputError(
         f"{what} that is text",
         why="texts are no numbers, and a fit must not fail where one cannot be read as one",
-        fix="describe the column with Keys",
+        fix="describe the column with Keys, or pay for a list of its values with curator.profile",
     )
 
 
@@ -360,7 +360,8 @@ def feature_ends(of: Type) -> tuple[float, float]:
     raise InputError(
         "a feature without bounds",
         why="bounds that come from the data would give away whoever is farthest out",
-        fix="describe the column with Bounds or Keys, or pass bounds to the estimator",
+        fix="describe the column with Bounds or Keys, pass bounds to the estimator, or pay for "
+        "bounds with curator.profile",
     )
 
 

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from discreet.engines.engine import Session
 from discreet.learn.binning import BinCounts, FeatureBins
-from discreet.learn.class_totals import ClassTotals
 from discreet.learn.design import (
     BELOW,
     GRID,
@@ -80,12 +79,7 @@ class FitTotals:
 
     @totals.register
     def _(self, one: FeatureTotals) -> Totals | None:
-        rows, names = self._on_grid(unit(one.low, one.high))
-        return self._sums(rows, self._with_squares(names), GRID)
-
-    @totals.register
-    def _(self, one: ClassTotals) -> Totals | None:
-        here = replace(self, known=True)
+        here = self if one.labels is None else replace(self, known=True)
         rows, names = here._on_grid(unit(one.low, one.high))  # noqa: SLF001 - its own
         return self._sums(rows, self._with_squares(names), GRID, one.labels)
 

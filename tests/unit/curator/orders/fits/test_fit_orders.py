@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pyarrow as pa
 import pytest
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression as Foreign
 from sklearn.pipeline import Pipeline
 
@@ -14,7 +15,7 @@ import discreet as dp
 from clinic_curator import spent
 from discreet.audit.replay import replay
 from discreet.curator.orders.fits.fit_orders import FitOrder, FittedModel
-from discreet.errors import BudgetError, InputError
+from discreet.errors import BudgetError, InputError, QueryRefused
 from running_server import served
 
 BUDGET = dp.Budget(epsilon=30, delta=1e-4)
@@ -37,6 +38,7 @@ def visits(n=400):
             "age": age,
             "city": city,
             "cost": age / 2 + rng.normal(0, 3, n),
+            "free": age,
             "smokes": rng.uniform(20, 80, n) < age,
             "since": pa.array([0] * n, pa.date32()),
         }
@@ -83,7 +85,8 @@ def test_a_fit_is_charged_once_and_the_same_again_costs_nothing(curator):
     )
 
     assert first is model
-    assert model.bounds == [[0.0, 100.0]]
+    assert model.bounds is None  # a parameter, which another table fills in by itself
+    assert [ends.tolist() for ends in model.bounds_] == [[0.0], [100.0]]
     assert again.coef_.tolist() == first.coef_.tolist()
     with pytest.raises(InputError, match="its ledger counts"):
         _ = first.spent_
@@ -128,16 +131,24 @@ def test_a_pipeline_is_one_order(curator):
     assert [one.kind for one in curator.ledger.entries()].count("charged") == 1
     assert curator.window(None).newest()[0].order.kind == "fit"
     assert len(pipe.predict([[50.0, 20.0]])) == 1
+    paid = spent(curator)
+    for again in (pipe, clone(pipe)):  # parameters of no step were changed by the fit
+        curator.fit(again, "visits", features=["age", "cost"], target="smokes")
+    assert spent(curator) == paid
 
 
 def test_tests_are_fits(curator):
     told = curator.test("t", "visits", value="cost", by="smokes", epsilon=1)
     ann = curator.as_analyst("ann").test("t", "visits", value="cost", by="smokes", epsilon=1)
     fit = curator.test("chi-square", "visits", value="city", by="smokes", epsilon=1)
+    share = curator.test("proportion", "visits", value="smokes", probability=0.4, epsilon=1)
 
     assert 0 <= told.pvalue_ == ann.pvalue_ <= 1
-    assert told.interval().shape == (2,)
+    assert told.interval().shape == share.interval().shape == (2,)
     assert 0 <= fit.pvalue_ <= 1
+    for name, one in {"t": {"by": "smokes"}, "chi-square": {}}.items():
+        with pytest.raises(InputError, match=r"pay for .*curator\.profile"):
+            curator.test(name, "visits", value="free", epsilon=1, **one)
     with pytest.raises(InputError, match="known are"):
         curator.test("guess", "visits", value="cost")
 
@@ -238,6 +249,7 @@ def test_neighbours_differ_in_noise_alone():
             "age": [float("inf")] * 1000,
             "city": ["Atlantis"] * 1000,
             "cost": [None] * 1000,
+            "free": [None] * 1000,
             "smokes": [True] * 1000,
             "since": pa.array([None] * 1000, pa.date32()),
         },
@@ -299,8 +311,14 @@ def test_statistical_queries_are_charged_to_the_table(curator):
     oracle = dp.learn.StatisticalQueries(curator, "visits", epsilon=4, queries=2)
 
     answer = oracle("age > 50")
+    paid = spent(curator)
+    with pytest.raises(QueryRefused):
+        oracle("wage > 50")
 
+    assert spent(curator) == paid
     assert abs(answer.value - 0.5) < 0.3
+    assert answer.price == 2
+    assert dp.learn.StatisticalQueries(curator, "visits", epsilon=4).left == 100
     assert answer.tolerance > 0
     assert spent(curator)[0] > 0
     assert oracle.left == 1
@@ -320,6 +338,7 @@ def test_statistical_queries_over_an_online_session_pay_once(curator):
     assert spent(curator) == paid
     assert paid[0] > 0
     assert all(abs(one.value - 1 / 3) <= one.tolerance for one in told)
+    assert {one.price for one in told} == {0}
     count, people = (oracle._online.ask(one, confidence=0.975) for one in ({"city": "Rome"}, {}))
     assert count.high / people.low == pytest.approx(told[2].value + told[2].tolerance)
     assert abs(sum(one.value for one in told[:3]) - 1) < 0.2

@@ -10,7 +10,6 @@ from discreet.curator.orders.fits import fit_totals
 from discreet.curator.orders.fits.fit_rows import numbers, person_rows
 from discreet.engines.duckdb import DuckDBEngine
 from discreet.learn.binning import BinCounts, FeatureBins, coded, equal_bins
-from discreet.learn.class_totals import ClassTotals
 from discreet.learn.design import FeatureTotals, NormCounts, RowTotals, Scaling
 from discreet.learn.moments import SecondMoments
 from discreet.learn.rows import FULL
@@ -97,7 +96,7 @@ PLAIN = {
     "joined bins": BinCounts(BINS),
 }
 BY_LABEL = {
-    "class totals": ClassTotals(LOW, HIGH, 2),
+    "class totals": FeatureTotals(LOW, HIGH, 2),
     "bins by label": BinCounts(CELLS, 2),
     "leaves": LeafCounts((TREE, TREE), 2, equal_bins(LOW, HIGH, [8, 8, 8, 8])),
     "leaves by bin": LeafCounts((TREE,), 2, CELLS, by_bin=True),
@@ -149,7 +148,7 @@ def test_more_rows_than_doubles_count_are_summed_in_wide_numbers(opened, monkeyp
     monkeypatch.setattr(fit_totals, "_EXACT", 1)
 
     assert agree(rows(opened), SecondMoments(scaling(1.7)))
-    assert agree(rows(opened, "ill", [False, True]), ClassTotals(LOW, HIGH, 2))
+    assert agree(rows(opened, "ill", [False, True]), FeatureTotals(LOW, HIGH, 2))
 
 
 def test_no_rows_sum_to_nothing():
