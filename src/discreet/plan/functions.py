@@ -262,6 +262,7 @@ ARGUMENTS: dict[Function, tuple[int, int]] = {
     Function.SUBSTRING: (3, 3),
     Function.REPLACE: (3, 3),
     Function.SPLIT_PART: (3, 3),
+    Function.EXTRACT: (3, 3),
     Function.BUCKET: (4, 4),
 }
 """The fewest and the most arguments of each function that does not take one."""

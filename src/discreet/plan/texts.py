@@ -11,6 +11,7 @@ from discreet.plan.keylists import mapped, truth
 from discreet.plan.kinds import Kind, Range, Type
 from discreet.plan.numeric import ResultType
 from discreet.plan.operands import Rule, expect, literal
+from discreet.plan.patterns import Pattern, read_pattern
 
 _UPPER = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 TO_LOWER = str.maketrans(_UPPER, _UPPER.lower())
@@ -98,6 +99,24 @@ def split(text: str, mark: str, place: int) -> str:
     return dict(enumerate(text.split(mark), start=1)).get(place, "")
 
 
+def _extract(call: Call, operands: Sequence[Type]) -> ResultType:
+    expect(call, operands[:1], {Kind.TEXT})
+    keys = mapped(operands[0], extraction(call).extract, nullable=operands[0].nullable)
+    return ResultType(Type(Kind.TEXT, operands[0].nullable, keys=keys))
+
+
+def extraction(call: Call) -> Pattern:
+    """The pattern whose group REGEXP_EXTRACT takes."""
+    pattern, group = (literal(part) for part in call.arguments[1:])
+    if isinstance(pattern, str) and type(group) is int and group >= 0:
+        return read_pattern(pattern, group)
+    raise InputError(
+        "the pattern of regexp_extract",
+        why="it has to be a literal text, and the group a literal from 0 on",
+        fix="write regexp_extract(text, '^([A-Z]+)', 1)",
+    )
+
+
 def _position(call: Call, operands: Sequence[Type]) -> ResultType:
     expect(call, operands, {Kind.TEXT})
     nullable = any(of.nullable for of in operands)
@@ -163,6 +182,7 @@ RULES: dict[Function, Rule] = {
     Function.REPLACE: _replace,
     Function.POSITION: _position,
     Function.SPLIT_PART: _split,
+    Function.EXTRACT: _extract,
     Function.STARTS_WITH: _starts_with,
     Function.ENDS_WITH: _starts_with,
 }

@@ -16,9 +16,11 @@ from sqlglot import exp
 from discreet.errors import InputError
 from discreet.plan.expressions import Call, Case, Column, Expression, Function, Literal
 from discreet.plan.kinds import Kind, Range, Type
+from discreet.plan.proved_bounds import hold_values
 from discreet.plan.query import Aggregate, AggregateFunction, check, released_kind, summary_of
+from discreet.plan.relations import Relation
 from discreet.plan.released_tables import aggregate_type
-from discreet.plan.row_counts import counted_column, hold_counts
+from discreet.plan.row_counts import counted_column, hold_counts, row_counts
 from discreet.plan.summaries import PersonAggregate, summary_type
 from discreet.plan.typing import infer
 from discreet.sql.reader.aggregate_calls import AggregateCall, CallReader, both
@@ -56,7 +58,7 @@ class Aggregates(CallReader):
         self,
         reader: ExpressionReader,
         columns: Sequence[Visible],
-        counts: Callable[[], Mapping[str, Range | None]],
+        relation: Callable[[], Relation],
         *,
         per_person: bool,
         released: bool = False,
@@ -64,7 +66,7 @@ class Aggregates(CallReader):
     ) -> None:
         super().__init__(reader, columns, per_person=per_person, released=released)
         self._spread = spread
-        self._known_counts = counts
+        self._relation = relation
         self._names = {c.column: c.name for c in columns}
         self._asked: dict[AggregateCall, Node] = {}
         self._columns: dict[AggregateCall, Column] = {}
@@ -73,7 +75,7 @@ class Aggregates(CallReader):
     @property
     def _counts(self) -> Mapping[str, Range | None]:
         """Counts and sums of one person's rows; a subquery that is read adds its own."""
-        return self._known_counts()
+        return {} if self._released else row_counts(self._relation())
 
     def ask(self, node: Node) -> Expression:
         """The column of one aggregate, or what it is computed from."""
@@ -287,7 +289,9 @@ class Aggregates(CallReader):
         bare = Aggregate(
             name, asked.measure, asked.arguments, asked.where, asked.level, asked.sample
         )
-        return hold_counts(bare, self._counts)
+        if self._released:
+            return bare
+        return hold_values(hold_counts(bare, self._counts), self._relation())
 
     def _uncounted(self, node: Node, error: InputError) -> Refusal:
         """A count or sum of one person's rows without limits, and the same question with one."""

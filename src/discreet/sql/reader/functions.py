@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from discreet.plan.expressions import Call, Case, Cast, Expression, Function, Literal
+from discreet.plan.calendar import PARTS
+from discreet.plan.expressions import Call, Case, Cast, Column, Expression, Function, Literal
 from discreet.plan.kinds import Kind
 from discreet.sql.reader import times
 from discreet.sql.reader.composed_functions import COMPOSED
@@ -135,9 +136,28 @@ def _round(reader: "ExpressionReader", node: Node) -> Expression:
 def _pipe(reader: "ExpressionReader", node: Node) -> Expression:
     """Texts joined with ||: NULL if any of them is."""
     for part in node.find_all(exp.DPipe):
-        reader.syntax.part(part, "safe")  # whether the engine casts; here kinds have to be TEXT
+        reader.syntax.part(part, "safe")  # whether the engine casts: `_as_text` does
     parts = conjuncts(reader.syntax, node, exp.DPipe)
-    return Call(Function.CONCAT, tuple(reader.read(part) for part in parts))
+    return Call(Function.CONCAT, tuple(_as_text(reader, part) for part in parts))
+
+
+def _as_text(reader: "ExpressionReader", node: Node) -> Expression:
+    """A part of a text: whole numbers and dates as their digits.
+
+    Only of values that are whole numbers in every engine: FLOOR(x) prints as 2.0 in some.
+    """
+    value = reader.read(node)
+    match value:
+        case Cast() | Call(Function.LENGTH | Function.POSITION):
+            plain = True
+        case Column(name):
+            plain = name not in reader.computed
+        case Call(function):
+            plain = function in PARTS
+        case _:
+            plain = False
+    digits = plain and reader.check(value, node).kind in {Kind.INTEGER, Kind.DATE, Kind.BOOLEAN}
+    return Cast(value, Kind.TEXT) if digits else value
 
 
 def _concat(reader: "ExpressionReader", node: Node) -> Expression:
@@ -145,7 +165,7 @@ def _concat(reader: "ExpressionReader", node: Node) -> Expression:
     for flag in ("safe", "coalesce"):
         reader.syntax.expect(node, flag, True)  # noqa: FBT003 - the parser's flag
     empty = Literal("", Kind.TEXT)
-    parts = [reader.read(part) for part in reader.syntax.parts(node, "expressions")]
+    parts = [_as_text(reader, part) for part in reader.syntax.parts(node, "expressions")]
     filled = (
         part if isinstance(part, Literal) else reader.call(node, Function.COALESCE, part, empty)
         for part in parts
@@ -394,6 +414,7 @@ LOWER UPPER TRIM LTRIM RTRIM LENGTH CONCAT SUBSTRING LEFT RIGHT REPLACE STRPOS P
 STARTS_WITH ENDS_WITH CAST TRY_CAST DATE EXTRACT DATE_PART YEAR QUARTER MONTH WEEK DAY HOUR MINUTE
 SECOND DAYOFWEEK ISODOW DAYOFYEAR DATE_TRUNC DATE_DIFF DATE_ADD WIDTH_BUCKET MOD IF IFF
 TIME_BUCKET MAKE_DATE
-STRFTIME TO_CHAR DAYNAME MONTHNAME EPOCH LAST_DAY TRUNC SPLIT_PART REGEXP_MATCHES NOW CURRENT_DATE
+STRFTIME TO_CHAR DAYNAME MONTHNAME EPOCH LAST_DAY TRUNC SPLIT_PART REGEXP_MATCHES REGEXP_EXTRACT NOW
+CURRENT_DATE
 """
 KNOWN_FUNCTIONS = frozenset(_NAMES.split())

@@ -1,6 +1,6 @@
 """Answers in FROM: side by side under names of their own, joined, and pivoted."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from sqlglot import exp
@@ -8,6 +8,7 @@ from sqlglot import exp
 from discreet.errors import InputError
 from discreet.plan.answer_program import Program
 from discreet.plan.expressions import Call, Column, Expression, Function
+from discreet.plan.kinds import Value
 from discreet.plan.query import Query, SortKey
 from discreet.plan.relations import Named
 from discreet.plan.released_tables import (
@@ -30,15 +31,23 @@ from discreet.sql.reader.syntax import Node, Syntax, order_parts
 
 
 def pivoted_select(
-    syntax: Syntax, node: Node, table: str, columns: Sequence[str]
+    syntax: Syntax,
+    node: Node,
+    table: str,
+    columns: Sequence[str],
+    keys_of: Mapping[str, Sequence[Value] | None],
 ) -> tuple[exp.Query, list[Node]]:
     """PIVOT (AVG(cost) FOR city IN ('Austin', 'Haifa')) as SELECT: a column for each listed value.
 
     Each is the aggregate FILTER (WHERE city = 'Austin'). Rows are grouped by GROUP BY, or by the
-    columns that PIVOT does not name. Also the parts of PIVOT that are copied into it.
+    columns that PIVOT does not name. Also the parts of PIVOT that are copied into it. A column
+    whose values are not listed has its public keys, sorted.
     """
     asked, listed = syntax.parts(node, "expressions"), syntax.parts(node, "fields")
     values = syntax.parts(listed[0], "expressions") if len(listed) == 1 else []
+    if len(listed) == 1 and not values and isinstance(listed[0].this, exp.Column):
+        known = keys_of.get(listed[0].this.name.lower()) or ()
+        values = [exp.convert(one) for one in sorted(key for key in known if key is not None)]
     if not asked or not values:
         raise syntax.refuse(node, _PIVOT)
     if syntax.part(node, "unpivot"):
@@ -112,9 +121,9 @@ def pivot_statement(syntax: Syntax, node: Node) -> exp.Select:
         )
         pivot.set("expressions", [name.this.copy() for name in names[1:]])
         pivot.set("fields", [exp.In(this=names[0].this.copy(), expressions=columns)])
-    elif len(on) == 1 and isinstance(on[0], exp.In) and node.args.get("using"):
+    elif len(on) == 1 and isinstance(on[0], exp.In | exp.Column) and node.args.get("using"):
         pivot.set("expressions", node.args["using"])
-        pivot.set("fields", on)
+        pivot.set("fields", [on[0] if isinstance(on[0], exp.In) else exp.In(this=on[0])])
     else:
         raise syntax.refuse(node, _PIVOT)
     if node.this.args.get("pivots"):

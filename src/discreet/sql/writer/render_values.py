@@ -7,6 +7,7 @@ from discreet.plan.expressions import COMPARISONS, Call, Function
 from discreet.plan.numeric import ResultType
 from discreet.plan.texts import (
     LONGEST_CONCAT,
+    extraction,
     replacement,
     right_limit,
     split_limits,
@@ -85,6 +86,8 @@ def _text(renderer: "Renderer", call: Call, parts: list[SqlText], outcome: Resul
             sql = dialect.right(texts[0], right_limit(call))
         case Function.SPLIT_PART:
             sql = dialect.split_part(texts[0], *split_limits(call))
+        case Function.EXTRACT:
+            sql = dialect.extract(texts[0], extraction(call))
         case Function.POSITION:
             sql = dialect.position(*texts)
         case Function.ENDS_WITH:
