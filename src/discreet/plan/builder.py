@@ -21,6 +21,7 @@ from discreet.plan import relations as rel
 from discreet.plan.constants import literal, member, number, odd
 from discreet.plan.kinds import Kind, Value
 from discreet.plan.listed_literals import check_listed
+from discreet.plan.proved_bounds import hold_values
 from discreet.plan.query import Aggregate, AggregateFunction, Query, SortKey, summary_of
 from discreet.plan.reads import mentions
 from discreet.plan.schema import Limits
@@ -489,7 +490,7 @@ class From:
         all_ = tuple(agg.named(name) for name, agg in aggregates.items())
 
         def make(relation: rel.Relation) -> Query:
-            return Query(relation, self.keys, all_)
+            return Query(relation, self.keys, tuple(hold_values(one, relation) for one in all_))
 
         try:
             plan = make(self.relation)

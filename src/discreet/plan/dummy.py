@@ -138,7 +138,7 @@ def _column(
     if name in unique:
         return _counted(table, name, unique, rows)
     if isinstance(table, Table) and name in _names_of(table):
-        others = sizes[table.unit.table] if isinstance(table.unit, KeyPath) else _people(rows)
+        others = sizes[table.unit.table] if isinstance(table.unit, KeyPath) else (-(-rows // _EACH))
         return [nth(of, int(i)) for i in draws.below(max(1, others), rows)]
     values = _values(of, rows, draws)
     if of.nullable:
@@ -150,10 +150,6 @@ def _column(
 def _names_of(table: Table) -> tuple[str, ...]:
     """The column that leads to the person."""
     return (table.unit.column,) if isinstance(table.unit, Person | PersonPeriod | KeyPath) else ()
-
-
-def _people(rows: int) -> int:
-    return -(-rows // _EACH)
 
 
 def _counted(

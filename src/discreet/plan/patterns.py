@@ -16,12 +16,11 @@ from typing import Final
 from discreet.errors import InputError
 
 _LONGEST: Final = 1 << 8
-_CLASSES: Final = {"d": "0-9", "w": "0-9A-Za-z_", "s": "\t\n\f\r "}
-_CLASSES |= {"n": "\n", "t": "\t", "r": "\r"}
+_CLASSES: Final = {"d": "0-9", "w": "0-9A-Za-z_", "s": "\t\n\f\r ", "n": "\n", "t": "\t"}
 _ONE: Final = r"(?:\\[^\w\s]|[^\\\[\]^&-])"
 _ITEM: Final = re.compile(
-    rf"(\((?:\?:)?)|(\))|(\[\^?-?(?:{_ONE}-{_ONE}|\\[dwsntr]|{_ONE})+-?\]"
-    r"|\\[dwsntr]|\\[^\w\s]|[^\\^$|?*+{}\[\]()])([?*+]|\{\d\d?(?:,(?:\d\d?)?)?\})?(?![?*+{])",
+    rf"(\((?:\?:)?)|(\))|(\[\^?-?(?:{_ONE}-{_ONE}|\\[dwsnt]|{_ONE})+-?\]"
+    r"|\\[dwsnt]|\\[^\w\s]|[^\\^$|?*+{}\[\]()])([?*+]|\{\d\d?(?:,(?:\d\d?)?)?\})?(?![?*+{])",
     re.DOTALL,
 )
 _REPEATED: Final = {"": "{1}", "?": "{0,1}", "*": "{0,}", "+": "{1,}"}

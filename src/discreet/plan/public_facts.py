@@ -327,7 +327,8 @@ def count_outside(query: Query, found: Sequence[Sequence[Value]] | None = None) 
     else:
         _check_few(len(found))
         rows = [
-            [_among(*one) for one in zip(keys, _singles(row), types, strict=True)] for row in found
+            [_among(*one) for one in zip(keys, [(value,) for value in row], types, strict=True)]
+            for row in found
         ]
         each = [_joined(Function.AND, row) for row in rows]
         condition = _joined(Function.OR, each or [_FALSE])
@@ -338,10 +339,6 @@ def count_outside(query: Query, found: Sequence[Sequence[Value]] | None = None) 
 
 
 _FALSE = Literal(value=False, kind=Kind.BOOLEAN)
-
-
-def _singles(row: Sequence[Value]) -> list[tuple[Value]]:
-    return [(value,) for value in row]
 
 
 def _among(key: Expression, values: Sequence[Value], of: Type) -> Expression:

@@ -20,7 +20,7 @@ from discreet.plan.proved_bounds import hold_values
 from discreet.plan.query import Aggregate, AggregateFunction, check, released_kind, summary_of
 from discreet.plan.relations import Relation
 from discreet.plan.released_tables import aggregate_type
-from discreet.plan.row_counts import counted_column, hold_counts, row_counts
+from discreet.plan.row_counts import counted_column, row_counts
 from discreet.plan.summaries import PersonAggregate, summary_type
 from discreet.plan.typing import infer
 from discreet.sql.reader.aggregate_calls import AggregateCall, CallReader, both
@@ -291,7 +291,7 @@ class Aggregates(CallReader):
         )
         if self._released:
             return bare
-        return hold_values(hold_counts(bare, self._counts), self._relation())
+        return hold_values(bare, self._relation())
 
     def _uncounted(self, node: Node, error: InputError) -> Refusal:
         """A count or sum of one person's rows without limits, and the same question with one."""

@@ -210,8 +210,8 @@ def _matches(*, whole: bool) -> Rule:
         elif _ALTERNATIVES.fullmatch(pattern):
             texts = pattern.split("|")
         else:
-            end = "" if re.search(r"(?<!\\)\$$", pattern) else "$"
-            anchored = f"^{pattern.removeprefix('^')}{end}" if whole else pattern
+            last = "" if re.search(r"(?<!\\)\$$", pattern) else "$"
+            anchored = f"^{pattern.removeprefix('^')}{last}" if whole else pattern
             return _found(reader, node, operand, anchored)
         tests = [Like(operand, _like(one, start=start, end=end), "!") for one in texts]
         return tests[0] if len(tests) == 1 else Call(Function.OR, tuple(tests))
@@ -256,7 +256,7 @@ _DIGITS = Refusal("argument", "TRUNC to more than 15 digits", "a double has no m
 _REGULAR = Refusal(
     "pattern",
     "a regular expression that is not understood here",
-    "each set of characters that repeats has to differ from what can follow it, and alternatives"
+    "each set that repeats has to differ from what can follow it, ranges go up, and alternatives"
     " are plain texts: else one row could take long, and engines disagree",
     "use LIKE, where % is any text and _ any character, or '^(flu|cold)', or '^[A-C][0-9]+'",
 )

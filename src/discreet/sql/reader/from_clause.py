@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from discreet.errors import InputError, QueryRefused
 from discreet.plan.answer_program import Program
-from discreet.plan.relations import Relation, Scan, columns_of
+from discreet.plan.relations import Relation, Scan
 from discreet.plan.released_tables import PublicRows
 from discreet.plan.schema import PublicTable, Schema
 from discreet.plan.spread_rows import spread as spread_rows
@@ -353,11 +353,8 @@ class RelationReader:
         if isinstance(found, Answer):
             self._impersonal(found, node)
         names = found.names if isinstance(found, Answer) else [c.name for c in found.columns]
-        known = {}
-        if isinstance(found, NamedRelation):
-            of = columns_of(found.relation)
-            known = {one.name.lower(): of[one.column].keys for one in found.columns}
-        select, used = pivoted_select(self.syntax, pivots[0], _PIVOTED, names, known)
+        rows = found if isinstance(found, NamedRelation) else None
+        select, used = pivoted_select(self.syntax, pivots[0], _PIVOTED, names, rows)
         inner = replace(self, named=(*self.named, (_PIVOTED, found)))
         answer = inner.read(select)
         self.syntax.read_as(used, select)

@@ -1,6 +1,6 @@
 """Answers in FROM: side by side under names of their own, joined, and pivoted."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from sqlglot import exp
@@ -8,9 +8,8 @@ from sqlglot import exp
 from discreet.errors import InputError
 from discreet.plan.answer_program import Program
 from discreet.plan.expressions import Call, Column, Expression, Function
-from discreet.plan.kinds import Value
 from discreet.plan.query import Query, SortKey
-from discreet.plan.relations import Named
+from discreet.plan.relations import Named, columns_of
 from discreet.plan.released_tables import (
     ComputedTable,
     JoinedTables,
@@ -21,7 +20,7 @@ from discreet.plan.released_tables import (
     is_single,
 )
 from discreet.sql.reader.expressions import ExpressionReader
-from discreet.sql.reader.names import Visible, bare_word, fresh, resolve
+from discreet.sql.reader.names import NamedRelation, Visible, bare_word, fresh, resolve
 from discreet.sql.reader.refusals import Refusal
 from discreet.sql.reader.released_tables import answer_of, program_of
 from discreet.sql.reader.released_values import Answer, orders, position, read_limits
@@ -35,7 +34,7 @@ def pivoted_select(
     node: Node,
     table: str,
     columns: Sequence[str],
-    keys_of: Mapping[str, Sequence[Value] | None],
+    rows: NamedRelation | None,
 ) -> tuple[exp.Query, list[Node]]:
     """PIVOT (AVG(cost) FOR city IN ('Austin', 'Haifa')) as SELECT: a column for each listed value.
 
@@ -45,9 +44,11 @@ def pivoted_select(
     """
     asked, listed = syntax.parts(node, "expressions"), syntax.parts(node, "fields")
     values = syntax.parts(listed[0], "expressions") if len(listed) == 1 else []
-    if len(listed) == 1 and not values and isinstance(listed[0].this, exp.Column):
-        known = keys_of.get(listed[0].this.name.lower()) or ()
-        values = [exp.convert(one) for one in sorted(key for key in known if key is not None)]
+    if len(listed) == 1 and not values and rows is not None:
+        of, name = columns_of(rows.relation), listed[0].this.name.lower()
+        known = [of[one.column].keys or () for one in rows.columns if one.name.lower() == name]
+        keys_known = (key for keys in known for key in keys if key is not None)
+        values = [exp.convert(one) for one in sorted(keys_known)]
     if not asked or not values:
         raise syntax.refuse(node, _PIVOT)
     if syntax.part(node, "unpivot"):
