@@ -1,6 +1,6 @@
 """Regular expressions of which every engine finds the same part of a text, in bounded time.
 
-A pattern is a row of single characters, each of a set, that may repeat, with groups in parentheses.
+A pattern is a row of single characters, each of a set, that may repeat, with plain groups.
 
 Why engines agree: no set that repeats shares a character with what can follow it. So from a given
 start a run of its characters ends where the next character is another one: a shorter run would be
@@ -9,7 +9,7 @@ leftmost-longest ones find, and trying from each start takes at most the square 
 """
 
 import re
-from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
@@ -19,11 +19,11 @@ _LONGEST: Final = 1 << 8
 _CLASSES: Final = {"d": "0-9", "w": "0-9A-Za-z_", "s": "\t\n\f\r ", "n": "\n", "t": "\t"}
 _ONE: Final = r"(?:\\[^\w\s]|[^\\\[\]^&-])"
 _ITEM: Final = re.compile(
-    rf"(\((?:\?:)?)|(\))|(\[\^?-?(?:{_ONE}-{_ONE}|\\[dwsnt]|{_ONE})+-?\]"
+    rf"(\((?:\?:)?|\))|(\[\^?-?(?:{_ONE}-{_ONE}|\\[dwsnt]|{_ONE})+-?\]"
     r"|\\[dwsnt]|\\[^\w\s]|[^\\^$|?*+{}\[\]()])([?*+]|\{\d\d?(?:,(?:\d\d?)?)?\})?(?![?*+{])",
     re.DOTALL,
 )
-_REPEATED: Final = {"": "{1}", "?": "{0,1}", "*": "{0,}", "+": "{1,}"}
+_TIMES: Final = {"": "{1}", "?": "{0,1}", "*": "{0,}", "+": "{1,}"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,29 +56,27 @@ def read_pattern(pattern: str, group: int) -> Pattern:
         discreet.errors.InputError: a regular expression that is not understood here: ...
     """
     start, end = pattern.startswith("^"), pattern.endswith("$") and pattern[-2:] != r"\$"
-    body = pattern[start : len(pattern) - end]
-    pieces, groups, span, inside, at = list[str](), [[0, 0]], [0, 0], False, 0
-    for item in _ITEM.finditer(body):
-        opened, closed, one, many = item.groups("")
-        if item.start() != at or (inside and opened) or (closed and not inside):
-            raise _refusal()
-        at, inside = item.end(), bool(opened) or (inside and not closed)
+    body, text, opened = pattern[start : len(pattern) - end], "", 0
+    pieces: list[tuple[str, int, float]] = []
+    items = list(_ITEM.finditer(body))
+    for bracket, one, many in (item.groups("") for item in items):
+        opened += bracket == "("
+        text += bracket if bracket != "(" or opened == group else "(?:"
         if one:
-            pieces.append(_written(one) + _REPEATED.get(many, many))
-        elif opened:
-            span = [len(pieces), 0]
-            groups += [span] if opened == "(" else []
-        else:
-            span[1] = len(pieces)
-    groups[0][1] = len(pieces)
-    if inside or at < len(body) or not 0 < len(body) <= _LONGEST or group >= len(groups):
-        raise _refusal()
-    if not _is_single(pieces, {*body, *map(chr, range(128)), "\U0010ffff"}):
-        raise _refusal()
-    first, last = groups[group]
-    text = "".join([*pieces[:first], "(", *pieces[first:last], ")", *pieces[last:]])
-    may_be_empty = all(_times(piece)[0] == 0 for piece in pieces)
-    return Pattern("^" * start + text, end, may_be_empty)
+            text += _written(one) + many
+            least, comma, most = _TIMES.get(many, many)[1:-1].partition(",")
+            pieces.append((_written(one), int(least), float(most or (least, "inf")[bool(comma)])))
+    known = "".join(item[0] for item in items) == body and len(body) <= _LONGEST
+    with suppress(re.error):  # an open group, or a range that ends before it begins
+        if known and pieces and opened >= group and re.compile(text) and _is_single(pieces, body):
+            text = text if group else f"({text})"
+            return Pattern("^" * start + text, end, not any(least for _, least, _ in pieces))
+    raise InputError(
+        "a regular expression that is not understood here",
+        why="each set of characters that repeats has to differ from what can follow it, without"
+        " alternatives and repeated groups: else one row could take long, and engines disagree",
+        fix="write 'ref:([A-Z]+)' or '@([^.]+)', or use SPLIT_PART, SUBSTRING, or CASE with LIKE",
+    )
 
 
 def _written(one: str) -> str:
@@ -91,38 +89,20 @@ def _written(one: str) -> str:
     return f"[{_CLASSES[one[1]]}]" if one[1:] in _CLASSES else one
 
 
-def _times(piece: str) -> tuple[int, int | None]:
-    """How often a piece repeats at least, and at most."""
-    least, comma, most = piece[piece.rindex("{") + 1 : -1].partition(",")
-    return int(least), int(most) if most else None if comma else int(least)
-
-
-def _is_single(pieces: Sequence[str], characters: set[str]) -> bool:
+def _is_single(pieces: list[tuple[str, int, float]], body: str) -> bool:
     """Whether no repeated piece shares a character with one that can follow it.
 
     Ranges and their gaps begin at a character of the pattern, or right after one.
     """
-    tried = characters | {chr(min(ord(c) + 1, 0x10FFFF)) for c in characters}
-    try:
-        sets = [{c for c in tried if re.fullmatch(p[: p.rindex("{")], c)} for p in pieces]
-    except re.error:  # a range that ends before it begins
-        return False
-    for at, piece in enumerate(pieces):
-        least, most = _times(piece)
-        if most is not None and most < max(1, least):
+    named = {*body, *map(chr, range(128))}
+    tried = named | {chr(ord(c) + 1) for c in named if c < "\U0010ffff"} | {"\U0010ffff"}
+    sets = [{c for c in tried if re.fullmatch(one, c)} for one, _, _ in pieces]
+    for at, (_, least, most) in enumerate(pieces):
+        if most < max(1, least):
             return False
         for after in range(at + 1, len(pieces)) if least != most else ():
             if sets[at] & sets[after]:
                 return False
-            if _times(pieces[after])[0]:
+            if pieces[after][1]:
                 break
     return True
-
-
-def _refusal() -> InputError:
-    return InputError(
-        "a regular expression that is not understood here",
-        why="each set of characters that repeats has to differ from what can follow it, without"
-        " alternatives and repeated groups: else one row could take long, and engines disagree",
-        fix="write 'ref:([A-Z]+)' or '@([^.]+)', or use SPLIT_PART, SUBSTRING, or CASE with LIKE",
-    )

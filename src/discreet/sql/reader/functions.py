@@ -184,16 +184,14 @@ def _substring(reader: "ExpressionReader", node: Node) -> Expression:
     return _slice(text, first, count)
 
 
-def _left(reader: "ExpressionReader", node: Node) -> Expression:
-    text = reader.read(reader.syntax.part(node, "this"))
-    count = read_whole(reader.syntax, reader.syntax.part(node, "expression"), "the length of LEFT")
-    return _slice(text, 1, count)
-
-
-def _right(reader: "ExpressionReader", node: Node) -> Expression:
-    text = reader.read(reader.syntax.part(node, "this"))
-    count = read_whole(reader.syntax, reader.syntax.part(node, "expression"), "the length of RIGHT")
-    return Call(Function.RIGHT, (text, Literal(count, Kind.INTEGER)))
+def _end(reader: "ExpressionReader", node: Node) -> Expression:
+    """LEFT(text, 3) and RIGHT(text, 3)."""
+    name = type(node).__name__.upper()
+    text, count = (reader.syntax.part(node, part) for part in ("this", "expression"))
+    read, length = reader.read(text), read_whole(reader.syntax, count, f"the length of {name}")
+    if isinstance(node, exp.Left):
+        return _slice(read, 1, length)
+    return Call(Function.RIGHT, (read, Literal(length, Kind.INTEGER)))
 
 
 def _trim(reader: "ExpressionReader", node: Node) -> Expression:
@@ -273,10 +271,6 @@ def _cast(reader: "ExpressionReader", node: Node) -> Expression:
     return _as_kind(reader, reader.syntax.part(node, "this"), kind)
 
 
-def _date(reader: "ExpressionReader", node: Node) -> Expression:
-    return _as_kind(reader, reader.syntax.part(node, "this"), Kind.DATE)
-
-
 def _as_kind(reader: "ExpressionReader", operand: Node, kind: Kind) -> Expression:
     if isinstance(operand, exp.Null):
         return Literal(None, kind)
@@ -343,66 +337,53 @@ _CLOCK = Refusal(
     "values are booleans, numbers, texts, dates and timestamps",
     "compare it, as in CAST(x AS TIME) < TIME '18:00', or take a part: EXTRACT(HOUR FROM x)",
 )
+_UNARY = (exp.Abs, exp.Sign, exp.Floor, exp.Ceil, exp.Sqrt, exp.Exp, exp.Ln, exp.Lower, exp.Upper)
+_BINARY: dict[type[Node], Function] = {
+    exp.Mul: Function.MULTIPLY,
+    exp.SafeDivide: Function.DIVIDE,  # by 0 it is NULL anyway
+    exp.Mod: Function.MODULO,
+    exp.IntDiv: Function.QUOTIENT,
+    exp.Nullif: Function.NULL_IF,
+    exp.StartsWith: Function.STARTS_WITH,
+    exp.EndsWith: Function.ENDS_WITH,
+}
+_PARTS = (exp.Year, exp.Quarter, exp.Month, exp.Day, exp.DayOfMonth, exp.Hour, exp.Minute)
+_PARTS += (exp.Second, exp.Week, exp.WeekOfYear, exp.DayOfWeek, exp.DayOfYear)
 FUNCTIONS: dict[type[Node], times.Rule] = {
     **COMPOSED,
+    **{one: _plain(Function[one.__name__.upper()], "this") for one in _UNARY},
+    **{one: _plain(function, "this", "expression") for one, function in _BINARY.items()},
+    **{one: times.named_part(one.__name__.upper()) for one in _PARTS},
+    exp.DayOfWeekIso: times.named_part("ISODOW"),
     exp.Add: _sum(Function.ADD),
     exp.Sub: _sum(Function.SUBTRACT),
-    exp.Mul: _plain(Function.MULTIPLY, "this", "expression"),
     exp.Div: _divide,
-    exp.SafeDivide: _plain(Function.DIVIDE, "this", "expression"),  # by 0 it is NULL anyway
     exp.Interval: _alone,
-    exp.Mod: _plain(Function.MODULO, "this", "expression"),
-    exp.IntDiv: _plain(Function.QUOTIENT, "this", "expression"),
     exp.Pow: _power,
     exp.Log: _logarithm,
-    exp.Abs: _plain(Function.ABS, "this"),
-    exp.Sign: _plain(Function.SIGN, "this"),
-    exp.Floor: _plain(Function.FLOOR, "this"),
-    exp.Ceil: _plain(Function.CEIL, "this"),
     exp.Round: _round,
-    exp.Sqrt: _plain(Function.SQRT, "this"),
-    exp.Exp: _plain(Function.EXP, "this"),
-    exp.Ln: _plain(Function.LN, "this"),
     exp.Least: _alike(Function.LEAST, flag="ignore_nulls"),
     exp.Greatest: _alike(Function.GREATEST, flag="ignore_nulls"),
     exp.Coalesce: _alike(Function.COALESCE),
-    exp.Nullif: _plain(Function.NULL_IF, "this", "expression"),
-    exp.Lower: _plain(Function.LOWER, "this"),
-    exp.Upper: _plain(Function.UPPER, "this"),
     exp.Trim: _trim,
     exp.Replace: _replace,
-    exp.Right: _right,
+    exp.Left: _end,
+    exp.Right: _end,
     exp.StrPosition: _plain(Function.POSITION, "this", "substr"),
     exp.Contains: _contains,
-    exp.EndsWith: _plain(Function.ENDS_WITH, "this", "expression"),
     exp.Length: _length,
     exp.ArraySize: _length,
     exp.DPipe: _pipe,
     exp.Concat: _concat,
     exp.Substring: _substring,
-    exp.Left: _left,
-    exp.StartsWith: _plain(Function.STARTS_WITH, "this", "expression"),
     exp.Cast: _cast,
     exp.TryCast: _cast,
-    exp.Date: _date,
+    exp.Date: lambda reader, node: _as_kind(reader, reader.syntax.part(node, "this"), Kind.DATE),
     exp.Extract: times.read_extract,
-    exp.Year: times.named_part("YEAR"),
-    exp.Quarter: times.named_part("QUARTER"),
-    exp.Month: times.named_part("MONTH"),
-    exp.Day: times.named_part("DAY"),
-    exp.DayOfMonth: times.named_part("DAY"),
-    exp.Hour: times.named_part("HOUR"),
-    exp.Minute: times.named_part("MINUTE"),
-    exp.Second: times.named_part("SECOND"),
-    exp.Week: times.named_part("WEEK"),
-    exp.WeekOfYear: times.named_part("WEEK"),
     exp.DateDiff: times.read_difference,
     exp.DateAdd: times.read_date_add,
     exp.DateBin: times.read_bin,
     exp.DateFromParts: times.read_made_date,
-    exp.DayOfWeek: times.named_part("DOW"),
-    exp.DayOfWeekIso: times.named_part("ISODOW"),
-    exp.DayOfYear: times.named_part("DOY"),
     exp.TimestampTrunc: times.read_truncated,
     exp.DateTrunc: times.read_truncated,
     exp.WidthBucket: _plain(Function.BUCKET, "this", "min_value", "max_value", "num_buckets"),
