@@ -255,8 +255,8 @@ SELECT REGEXP_EXTRACT(note, 'ref:([A-Z]+)', 1) AS series, COUNT(*) FROM visits G
 SELECT AVG(visit_id), AVG(LENGTH(note)) FROM visits WHERE visit_id BETWEEN 1 AND 500
 -- scan visits
 -- filter ((visit_id >= 1) and (visit_id <= 500))
--- aggregate avg_visit_id := MEAN(case[IS_NULL(visit_id) -> None:INTEGER; else LEAST(GREATEST(visit_id, 1), 500)])
--- aggregate avg := MEAN(case[IS_NULL(LENGTH(Note)) -> None:INTEGER; else LEAST(GREATEST(LENGTH(Note), 0), 1024)])
+-- aggregate avg_visit_id := MEAN(case[IS_NULL(visit_id) -> None:INTEGER; else GREATEST(LEAST(visit_id, 500), 1)])
+-- aggregate avg := MEAN(case[IS_NULL(LENGTH(Note)) -> None:INTEGER; else GREATEST(LEAST(LENGTH(Note), 1024), 0)])
 -- output avg_visit_id
 -- output avg
 

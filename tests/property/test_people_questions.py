@@ -150,16 +150,16 @@ def test_the_first_row_of_each_person_is_told_by_places_and_names_of_selected_va
 
 
 HELD = [
-    """SUM(visit_id), SUM(visit_id) FILTER (WHERE visit_id < 40) FROM visits WHERE visit_id >= 3
-    AND 90 > visit_id AND visit_id BETWEEN -7 AND 80.5""",
-    """SUM(100.0 / v), SUM(v * v) FROM (SELECT city, visit_id AS v FROM visits WHERE visit_id > 2) w
-    WHERE v <= 60 AND city IN (SELECT name FROM cities)""",
-    "SUM(LENGTH(note)), SUM(STRPOS(note || city, 'a')), SUM(-LENGTH(city)) FROM visits",
+    """SUM(visit_id), COUNT(visit_id) FROM visits WHERE visit_id >= 3 AND visit_id < 90
+    AND visit_id BETWEEN -7 AND 80.5""",
+    """SUM(v) FROM (SELECT city, visit_id AS v FROM visits WHERE visit_id > 2 AND visit_id <= 60) w
+    WHERE v < 50 AND city IN (SELECT name FROM cities)""",
+    "SUM(LENGTH(note)), SUM(LENGTH(city)) FROM visits",
 ]
 
 
 @pytest.mark.parametrize("values", HELD)
-def test_values_whose_bounds_conditions_prove_are_those_of_duckdb(values):
+def test_values_whose_bounds_are_proved_are_those_of_duckdb(values):
     assert disagreement(f"SELECT city, {values} GROUP BY city") is None
 
 

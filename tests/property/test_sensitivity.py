@@ -95,9 +95,9 @@ QUESTIONS = [
     UNPIVOT (v FOR q IN (age, a)) GROUP BY q""",
     """SELECT city, AVG((SELECT COUNT(*) FROM loose w WHERE w.person = v.person AND w.age > 9)) AS n
     FROM visits v GROUP BY city""",
-    """SELECT city, AVG(amount), SUM(age), VARIANCE(amount * age), AVG(9 / amount) FROM free WHERE
-    amount BETWEEN 3 AND 40.5 AND age >= 0 AND 99 > age GROUP BY city""",
-    """SELECT REGEXP_EXTRACT(city, '([a-h]*)[^a-h]?$', 1), AVG(LENGTH(street || city)), MAX(x) FROM
+    """SELECT city, AVG(amount), SUM(age), VARIANCE(amount), CORR(age, amount) FROM free WHERE
+    amount BETWEEN 3 AND 40.5 AND age >= 0 AND age < 99 GROUP BY city""",
+    """SELECT REGEXP_EXTRACT(city, '([a-h]*)[^a-h]?$', 1), AVG(LENGTH(street)), MAX(x) FROM
     (SELECT *, age AS x FROM free) WHERE x <= 50 AND x > -8.5 AND street <> 'b' GROUP BY 1""",
 ]
 

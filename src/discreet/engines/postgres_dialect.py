@@ -196,13 +196,9 @@ class PostgresDialect(Dialect):
         return f'{function.value}({text} COLLATE "C")'
 
     def extract(self, text: str, pattern: Pattern) -> str:
-        """The one group of a match; no match is NULL here, and so is NULL."""
-
-        def body(it: str) -> str:
-            found = f"substring({it} from {self.text(pattern.write('$'))})"
-            return self.only_if(f"{it} IS NOT NULL", f"COALESCE({found}, '')")
-
-        return self.let([text], body)
+        """The one group of a match; no match is NULL here, and NULL has no beginning."""
+        found = f"from {self.text(pattern.write('$'))})"
+        return self.let([text], lambda it: f"COALESCE(substring({it} {found}, left({it}, 0))")
 
     def trim(self, function: Function, text: str) -> str:
         """Trim spaces."""

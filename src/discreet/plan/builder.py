@@ -21,7 +21,6 @@ from discreet.plan import relations as rel
 from discreet.plan.constants import literal, member, number, odd
 from discreet.plan.kinds import Kind, Value
 from discreet.plan.listed_literals import check_listed
-from discreet.plan.proved_bounds import hold_values
 from discreet.plan.query import Aggregate, AggregateFunction, Query, SortKey, summary_of
 from discreet.plan.reads import mentions
 from discreet.plan.schema import Limits
@@ -149,11 +148,8 @@ def call(function: ex.Function | str, *arguments: Operand) -> Expr:
 
 
 def _call(function: ex.Function, *arguments: object) -> Expr:
-    return Expr(ex.Call(function, tuple(_expression(argument) for argument in arguments)))
-
-
-def _expression(operand: object) -> ex.Expression:
-    return operand.expression if isinstance(operand, Expr) else literal(operand)
+    parts = (one.expression if isinstance(one, Expr) else literal(one) for one in arguments)
+    return Expr(ex.Call(function, tuple(parts)))
 
 
 def condition_of(value: object) -> ex.Expression:
@@ -490,7 +486,7 @@ class From:
         all_ = tuple(agg.named(name) for name, agg in aggregates.items())
 
         def make(relation: rel.Relation) -> Query:
-            return Query(relation, self.keys, tuple(hold_values(one, relation) for one in all_))
+            return Query(relation, self.keys, all_)
 
         try:
             plan = make(self.relation)

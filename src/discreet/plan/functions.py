@@ -12,7 +12,7 @@ from discreet.plan.expressions import COMPARISONS, Call, Expression, Function, L
 from discreet.plan.keylists import counting, few, truth, united
 from discreet.plan.kinds import Kind, Range, Type
 from discreet.plan.numeric import ResultType
-from discreet.plan.operands import NUMBERS, TIMES, Rule, expect, literal, names
+from discreet.plan.operands import NUMBERS, TIMES, Rule, expect, literal, names, of_truth, over
 
 MOST_BUCKETS = 1 << 31
 
@@ -116,20 +116,8 @@ def _seconds_later(call: Call, operands: Sequence[Type]) -> ResultType:
     return numeric.later(Function.ADD, time, seconds, SECOND)
 
 
-def _over(
-    kinds: "set[Kind] | frozenset[Kind]", rule: Callable[[Sequence[Type]], ResultType]
-) -> Rule:
-    """The rule of a function whose arguments are all of these kinds."""
-
-    def typed(call: Call, operands: Sequence[Type]) -> ResultType:
-        expect(call, operands, kinds)
-        return rule(operands)
-
-    return typed
-
-
 def _number(rule: Callable[[Type], ResultType]) -> Rule:
-    return _over(NUMBERS, lambda operands: rule(operands[0]))
+    return over(NUMBERS, lambda operands: rule(operands[0]))
 
 
 def _extreme(call: Call, operands: Sequence[Type]) -> ResultType:
@@ -146,16 +134,7 @@ def _extreme(call: Call, operands: Sequence[Type]) -> ResultType:
 
 def _compare(call: Call, operands: Sequence[Type]) -> ResultType:
     common_kind(operands, call.function.value)
-    return ResultType(truth(nullable=any(of.nullable for of in operands)))
-
-
-def _is_null(_call: Call, _operands: Sequence[Type]) -> ResultType:
-    return ResultType(truth(nullable=False))
-
-
-def _logic(call: Call, operands: Sequence[Type]) -> ResultType:
-    expect(call, operands, {Kind.BOOLEAN})
-    return ResultType(truth(nullable=any(of.nullable for of in operands)))
+    return of_truth(operands)
 
 
 def _coalesce(call: Call, operands: Sequence[Type]) -> ResultType:
@@ -239,9 +218,9 @@ RULES: dict[Function, Rule] = {
     Function.ADD: _add,
     Function.SUBTRACT: _subtract,
     Function.MULTIPLY: _arithmetic,
-    Function.DIVIDE: _over(NUMBERS, numeric.quotient),
-    Function.MODULO: _over({Kind.INTEGER}, numeric.remainder),
-    Function.QUOTIENT: _over({Kind.INTEGER}, numeric.whole_quotient),
+    Function.DIVIDE: over(NUMBERS, numeric.quotient),
+    Function.MODULO: over({Kind.INTEGER}, numeric.remainder),
+    Function.QUOTIENT: over({Kind.INTEGER}, numeric.whole_quotient),
     Function.NEGATE: _arithmetic,
     Function.ABS: _arithmetic,
     Function.SIGN: _number(numeric.sign),
@@ -254,10 +233,8 @@ RULES: dict[Function, Rule] = {
     Function.LEAST: _extreme,
     Function.GREATEST: _extreme,
     **dict.fromkeys(COMPARISONS, _compare),
-    Function.IS_NULL: _is_null,
-    Function.AND: _logic,
-    Function.OR: _logic,
-    Function.NOT: _logic,
+    Function.IS_NULL: lambda _call, _operands: ResultType(truth(nullable=False)),
+    **dict.fromkeys((Function.AND, Function.OR, Function.NOT), over({Kind.BOOLEAN}, of_truth)),
     Function.COALESCE: _coalesce,
     Function.NULL_IF: _null_if,
     **texts.RULES,

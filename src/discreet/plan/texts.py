@@ -7,10 +7,10 @@ from functools import partial
 
 from discreet.errors import InputError
 from discreet.plan.expressions import Call, Function
-from discreet.plan.keylists import mapped, truth
+from discreet.plan.keylists import mapped
 from discreet.plan.kinds import Kind, Range, Type
 from discreet.plan.numeric import ResultType
-from discreet.plan.operands import Rule, expect, literal
+from discreet.plan.operands import Rule, expect, literal, of_truth, over
 from discreet.plan.patterns import Pattern, read_pattern
 
 _UPPER = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -41,21 +41,6 @@ def _mapped(
     return ResultType(Type(Kind.TEXT, nullable, keys=keys))
 
 
-def _concat(call: Call, operands: Sequence[Type]) -> ResultType:
-    expect(call, operands, {Kind.TEXT})
-    return ResultType(Type(Kind.TEXT), strays=True)
-
-
-def _length(call: Call, operands: Sequence[Type]) -> ResultType:
-    expect(call, operands, {Kind.TEXT})
-    return ResultType(Type(Kind.INTEGER, operands[0].nullable, Range(0, math.inf)))
-
-
-def _starts_with(call: Call, operands: Sequence[Type]) -> ResultType:
-    expect(call, operands, {Kind.TEXT})
-    return ResultType(truth(nullable=any(of.nullable for of in operands)))
-
-
 def _replace(call: Call, operands: Sequence[Type]) -> ResultType:
     """A text that does not grow stays as short as it was."""
     expect(call, operands, {Kind.TEXT})
@@ -81,12 +66,6 @@ def extraction(call: Call) -> Pattern:
         why="it has to be a literal text, and the group a literal from 0 on",
         fix="write regexp_extract(text, '^([A-Z]+)', 1)",
     )
-
-
-def _position(call: Call, operands: Sequence[Type]) -> ResultType:
-    expect(call, operands, {Kind.TEXT})
-    nullable = any(of.nullable for of in operands)
-    return ResultType(Type(Kind.INTEGER, nullable, Range(0, math.inf)))
 
 
 def substring_limits(call: Call) -> tuple[int, int]:
@@ -135,6 +114,11 @@ def replacement(call: Call) -> tuple[str, str]:
     )
 
 
+def _whole(operands: Sequence[Type]) -> ResultType:
+    nullable = any(of.nullable for of in operands)
+    return ResultType(Type(Kind.INTEGER, nullable, Range(0, math.inf)))
+
+
 def _sliced(call: Call) -> Callable[[str], str]:
     first, count = substring_limits(call)
     return lambda text: text[first - 1 : first - 1 + count]
@@ -155,12 +139,11 @@ RULES: dict[Function, Rule] = {
     Function.RIGHT: partial(_mapped, _ended),
     Function.SPLIT_PART: partial(_mapped, lambda call: partial(split, limits=split_limits(call))),
     Function.EXTRACT: partial(_mapped, lambda call: extraction(call).extract),
-    Function.LENGTH: _length,
-    Function.CONCAT: _concat,
+    Function.LENGTH: over({Kind.TEXT}, _whole),
+    Function.POSITION: over({Kind.TEXT}, _whole),
+    Function.CONCAT: over({Kind.TEXT}, lambda _: ResultType(Type(Kind.TEXT), strays=True)),
     Function.REPLACE: _replace,
-    Function.POSITION: _position,
-    Function.STARTS_WITH: _starts_with,
-    Function.ENDS_WITH: _starts_with,
+    **dict.fromkeys((Function.STARTS_WITH, Function.ENDS_WITH), over({Kind.TEXT}, of_truth)),
 }
 
 

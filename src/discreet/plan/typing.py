@@ -107,18 +107,6 @@ def parts_of(expression: Expression) -> tuple[Expression, ...]:
             assert_never(expression)
 
 
-def with_parts(expression: Expression, parts: Sequence[Expression]) -> Expression:
-    """The expression with others in place of those that `parts_of` tells, in the same order."""
-    match expression:
-        case Call(function):
-            return Call(function, tuple(parts))
-        case Case():
-            return Case(tuple(zip(parts[:-1:2], parts[1::2], strict=True)), parts[-1])
-        case Cast() | IsIn() | Like() | Truncate():
-            return replace(expression, operand=parts[0])
-    return expression
-
-
 def deduce(
     expression: Expression, parts: Sequence[Type], columns: Mapping[str, Type]
 ) -> ResultType:

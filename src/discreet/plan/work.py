@@ -151,9 +151,10 @@ class _Plan:
         self.rows = rows
         self.order, _ = rel.nodes_of(query.relation)
         self.sizes: dict[int, _Size] = {}
+        self.texts: dict[int, dict[str, int]] = {}
         for node in self.order:
             self.sizes[id(node)] = self._size(node)
-        self.texts = longest_texts(query.relation)
+            self.texts[id(node)] = self._texts(node)
         self.statistics = needed(query)
         self.read = {(table.name, name) for table, name in fetched(query)}
 
@@ -174,7 +175,7 @@ class _Plan:
             return float(min(reduce(lambda a, b: a * (b or 1), public, 1), 1 << 40))
         return min(self.sizes[id(self.query.relation)].rows / 8, 1e7)
 
-    # --- rows -------------------------------------------------------------------------------------
+    # --- rows and texts ---------------------------------------------------------------------------
 
     def _size(self, node: rel.Relation) -> _Size:
         below = [self.sizes[id(one)] for one in rel.inputs_of(node)]
@@ -205,6 +206,38 @@ class _Plan:
         usual = min(left.usual, caps[0]) * min(right.usual, caps[1])
         each = min(left.each, caps[0]) * min(right.each, caps[1])
         return _Size(people * usual, usual, max(1, min(each, rel.MOST_JOINED)))
+
+    def _texts(self, node: rel.Relation) -> dict[str, int]:
+        """The longest text that each column can hold."""
+        below = [self.texts[id(one)] for one in rel.inputs_of(node)]
+        match node:
+            case rel.Scan(table):
+                return _stored(table.columns)
+            case rel.Project(_, columns):
+                found = {c.name: longest(c.expression, below[0]) for c in columns}
+            case rel.JoinPublic(_, table, _, _, columns):
+                there = _stored(table.columns)
+                found = {**below[0], **{here: there.get(name, 0) for here, name in columns}}
+            case rel.JoinPerson():
+                found = {**below[0], **below[1]}
+            case rel.PersonWindow(_, windows):
+                texts = {w.name: longest(w.argument, below[0]) for w in windows if w.argument}
+                defaults = {w.name: longest(w.default, {}) for w in windows if w.default}
+                found = below[0] | {n: max(t, defaults.get(n, 0)) for n, t in texts.items()}
+            case rel.PerPerson(_, keys, aggregates):
+                found = {key.name: longest(key.expression, below[0]) for key in keys}
+                for one in aggregates:
+                    if one.summary in _CHOSEN and one.argument is not None:
+                        found[one.name] = longest(one.argument, below[0])
+            case rel.Union():
+                pairs = zip(rel.columns_of(node), rel.columns_of(node.right), strict=True)
+                found = {
+                    name: max(below[0].get(name, 0), below[1].get(other, 0))
+                    for name, other in pairs
+                }
+            case rel.FilterRows() | rel.MatchPerson() | rel.MatchPublic():
+                return below[0]
+        return found
 
     # --- costs ------------------------------------------------------------------------------------
 
@@ -321,45 +354,6 @@ def _looked_at(window: WindowColumn) -> int:
     if low is None:
         return 0
     return MOST_ROWS_EACH if high is None else high - low + 1
-
-
-def longest_texts(relation: rel.Relation) -> dict[int, dict[str, int]]:
-    """The longest text that each column of each relation can hold, by the relation's identity."""
-    found: dict[int, dict[str, int]] = {}
-    for node in rel.nodes_of(relation)[0]:
-        found[id(node)] = _texts(node, [found[id(one)] for one in rel.inputs_of(node)])
-    return found
-
-
-def _texts(node: rel.Relation, below: list[dict[str, int]]) -> dict[str, int]:
-    """The longest text that each column can hold."""
-    match node:
-        case rel.Scan(table):
-            return _stored(table.columns)
-        case rel.Project(_, columns):
-            found = {c.name: longest(c.expression, below[0]) for c in columns}
-        case rel.JoinPublic(_, table, _, _, columns):
-            there = _stored(table.columns)
-            found = {**below[0], **{here: there.get(name, 0) for here, name in columns}}
-        case rel.JoinPerson():
-            found = {**below[0], **below[1]}
-        case rel.PersonWindow(_, windows):
-            texts = {w.name: longest(w.argument, below[0]) for w in windows if w.argument}
-            defaults = {w.name: longest(w.default, {}) for w in windows if w.default}
-            found = below[0] | {n: max(t, defaults.get(n, 0)) for n, t in texts.items()}
-        case rel.PerPerson(_, keys, aggregates):
-            found = {key.name: longest(key.expression, below[0]) for key in keys}
-            for one in aggregates:
-                if one.summary in _CHOSEN and one.argument is not None:
-                    found[one.name] = longest(one.argument, below[0])
-        case rel.Union():
-            pairs = zip(rel.columns_of(node), rel.columns_of(node.right), strict=True)
-            found = {
-                name: max(below[0].get(name, 0), below[1].get(other, 0)) for name, other in pairs
-            }
-        case rel.FilterRows() | rel.MatchPerson() | rel.MatchPublic():
-            return below[0]
-    return found
 
 
 def _stored(columns: Mapping[str, Type]) -> dict[str, int]:

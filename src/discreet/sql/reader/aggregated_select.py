@@ -26,6 +26,7 @@ from discreet.plan.released_tables import (
     AnswerTable,
     ComputedTable,
 )
+from discreet.plan.row_counts import row_counts
 from discreet.plan.typing import infer
 from discreet.sql.reader.aggregate_calls import percent
 from discreet.sql.reader.aggregates import Aggregates, NeedsOneRowEach
@@ -65,7 +66,7 @@ class AggregatedSelect:
         self.aggregates = Aggregates(
             select.reader,
             select.columns,
-            lambda: select.relation,
+            lambda: {} if released else row_counts(select.relation),
             per_person=per_person,
             released=released,
             spread=None if select.spread is None else select.spread.values,

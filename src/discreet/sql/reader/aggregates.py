@@ -16,11 +16,9 @@ from sqlglot import exp
 from discreet.errors import InputError
 from discreet.plan.expressions import Call, Case, Column, Expression, Function, Literal
 from discreet.plan.kinds import Kind, Range, Type
-from discreet.plan.proved_bounds import hold_values
 from discreet.plan.query import Aggregate, AggregateFunction, check, released_kind, summary_of
-from discreet.plan.relations import Relation
 from discreet.plan.released_tables import aggregate_type
-from discreet.plan.row_counts import counted_column, row_counts
+from discreet.plan.row_counts import counted_column, hold_counts
 from discreet.plan.summaries import PersonAggregate, summary_type
 from discreet.plan.typing import infer
 from discreet.sql.reader.aggregate_calls import AggregateCall, CallReader, both
@@ -58,7 +56,7 @@ class Aggregates(CallReader):
         self,
         reader: ExpressionReader,
         columns: Sequence[Visible],
-        relation: Callable[[], Relation],
+        counts: Callable[[], Mapping[str, Range | None]],
         *,
         per_person: bool,
         released: bool = False,
@@ -66,7 +64,7 @@ class Aggregates(CallReader):
     ) -> None:
         super().__init__(reader, columns, per_person=per_person, released=released)
         self._spread = spread
-        self._relation = relation
+        self._known_counts = counts
         self._names = {c.column: c.name for c in columns}
         self._asked: dict[AggregateCall, Node] = {}
         self._columns: dict[AggregateCall, Column] = {}
@@ -75,7 +73,7 @@ class Aggregates(CallReader):
     @property
     def _counts(self) -> Mapping[str, Range | None]:
         """Counts and sums of one person's rows; a subquery that is read adds its own."""
-        return {} if self._released else row_counts(self._relation())
+        return self._known_counts()
 
     def ask(self, node: Node) -> Expression:
         """The column of one aggregate, or what it is computed from."""
@@ -277,9 +275,8 @@ class Aggregates(CallReader):
                 return aggregate_type(release, self.types)
             check(release, self._reader.types)
         except InputError as error:
-            if not self._per_person and any(
-                counted_column(one) in self._counts for one in asked.arguments
-            ):
+            known = [self._counts.get(counted_column(one) or "", _SOME) for one in asked.arguments]
+            if not self._per_person and None in known:
                 raise self._syntax.refuse(node, self._uncounted(node, error)) from None
             raise self._syntax.blame(node, error) from None
         return Type(released_kind(release))
@@ -289,9 +286,7 @@ class Aggregates(CallReader):
         bare = Aggregate(
             name, asked.measure, asked.arguments, asked.where, asked.level, asked.sample
         )
-        if self._released:
-            return bare
-        return hold_values(bare, self._relation())
+        return hold_counts(bare, self._counts)
 
     def _uncounted(self, node: Node, error: InputError) -> Refusal:
         """A count or sum of one person's rows without limits, and the same question with one."""

@@ -353,8 +353,7 @@ class RelationReader:
         if isinstance(found, Answer):
             self._impersonal(found, node)
         names = found.names if isinstance(found, Answer) else [c.name for c in found.columns]
-        rows = found if isinstance(found, NamedRelation) else None
-        select, used = pivoted_select(self.syntax, pivots[0], _PIVOTED, names, rows)
+        select, used = pivoted_select(self.syntax, pivots[0], _PIVOTED, names)
         inner = replace(self, named=(*self.named, (_PIVOTED, found)))
         answer = inner.read(select)
         self.syntax.read_as(used, select)

@@ -147,15 +147,9 @@ def _as_text(reader: "ExpressionReader", node: Node) -> Expression:
     Only of values that are whole numbers in every engine: FLOOR(x) prints as 2.0 in some.
     """
     value = reader.read(node)
-    match value:
-        case Cast() | Call(Function.LENGTH | Function.POSITION):
-            plain = True
-        case Column(name):
-            plain = name not in reader.computed
-        case Call(function):
-            plain = function in PARTS
-        case _:
-            plain = False
+    stored = isinstance(value, Column) and value.name not in reader.computed
+    whole = isinstance(value, Call) and value.function in {Function.LENGTH, *PARTS}
+    plain = stored or whole or isinstance(value, Cast)
     digits = plain and reader.check(value, node).kind in {Kind.INTEGER, Kind.DATE, Kind.BOOLEAN}
     return Cast(value, Kind.TEXT) if digits else value
 
@@ -347,8 +341,10 @@ _BINARY: dict[type[Node], Function] = {
     exp.StartsWith: Function.STARTS_WITH,
     exp.EndsWith: Function.ENDS_WITH,
 }
-_PARTS = (exp.Year, exp.Quarter, exp.Month, exp.Day, exp.DayOfMonth, exp.Hour, exp.Minute)
-_PARTS += (exp.Second, exp.Week, exp.WeekOfYear, exp.DayOfWeek, exp.DayOfYear)
+_PARTS = (
+    *(exp.Year, exp.Quarter, exp.Month, exp.Week, exp.WeekOfYear, exp.Day, exp.DayOfMonth),
+    *(exp.DayOfWeek, exp.DayOfYear, exp.Hour, exp.Minute, exp.Second),
+)
 FUNCTIONS: dict[type[Node], times.Rule] = {
     **COMPOSED,
     **{one: _plain(Function[one.__name__.upper()], "this") for one in _UNARY},

@@ -23,10 +23,6 @@ _ONLY_READS = "a question reads and changes nothing"
 _ASK = "ask a SELECT with aggregates, such as SELECT city, COUNT(*) FROM visits GROUP BY city"
 
 
-def _statement(word: str) -> Refusal:
-    return Refusal("statement", f"{word} is not a question", _ONLY_READS, _ASK)
-
-
 _COMMANDS = """
 INSERT UPDATE DELETE MERGE CREATE ALTER DROP TRUNCATE ATTACH DETACH COPY EXPORT IMPORT LOAD INSTALL
 SET RESET PRAGMA CALL USE VACUUM CHECKPOINT BEGIN COMMIT ROLLBACK GRANT REVOKE PREPARE EXECUTE SHOW
@@ -42,7 +38,10 @@ CurrentDate CurrentTime CurrentTimestamp CurrentDatetime Localtime Localtimestam
 
 STATEMENTS = {
     "": Refusal("statement", "the text does not begin with SELECT or WITH", _ONLY_READS, _ASK),
-    **{word: _statement(word) for word in _COMMANDS.split()},
+    **{
+        word: Refusal("statement", f"{word} is not a question", _ONLY_READS, _ASK)
+        for word in _COMMANDS.split()
+    },
     "EXPLAIN": Refusal(
         "statement", "EXPLAIN is not a question", _ONLY_READS, "pass the SELECT alone to explain"
     ),

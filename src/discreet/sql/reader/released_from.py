@@ -9,7 +9,7 @@ from discreet.errors import InputError
 from discreet.plan.answer_program import Program
 from discreet.plan.expressions import Call, Column, Expression, Function
 from discreet.plan.query import Query, SortKey
-from discreet.plan.relations import Named, columns_of
+from discreet.plan.relations import Named
 from discreet.plan.released_tables import (
     ComputedTable,
     JoinedTables,
@@ -20,7 +20,7 @@ from discreet.plan.released_tables import (
     is_single,
 )
 from discreet.sql.reader.expressions import ExpressionReader
-from discreet.sql.reader.names import NamedRelation, Visible, bare_word, fresh, resolve
+from discreet.sql.reader.names import Visible, bare_word, fresh, resolve
 from discreet.sql.reader.refusals import Refusal
 from discreet.sql.reader.released_tables import answer_of, program_of
 from discreet.sql.reader.released_values import Answer, orders, position, read_limits
@@ -30,25 +30,15 @@ from discreet.sql.reader.syntax import Node, Syntax, order_parts
 
 
 def pivoted_select(
-    syntax: Syntax,
-    node: Node,
-    table: str,
-    columns: Sequence[str],
-    rows: NamedRelation | None,
+    syntax: Syntax, node: Node, table: str, columns: Sequence[str]
 ) -> tuple[exp.Query, list[Node]]:
     """PIVOT (AVG(cost) FOR city IN ('Austin', 'Haifa')) as SELECT: a column for each listed value.
 
     Each is the aggregate FILTER (WHERE city = 'Austin'). Rows are grouped by GROUP BY, or by the
-    columns that PIVOT does not name. Also the parts of PIVOT that are copied into it. A column
-    whose values are not listed has its public keys, sorted.
+    columns that PIVOT does not name. Also the parts of PIVOT that are copied into it.
     """
     asked, listed = syntax.parts(node, "expressions"), syntax.parts(node, "fields")
     values = syntax.parts(listed[0], "expressions") if len(listed) == 1 else []
-    if len(listed) == 1 and not values and rows is not None:
-        of, name = columns_of(rows.relation), listed[0].this.name.lower()
-        known = [of[one.column].keys or () for one in rows.columns if one.name.lower() == name]
-        keys_known = (key for keys in known for key in keys if key is not None)
-        values = [exp.convert(one) for one in sorted(keys_known)]
     if not asked or not values:
         raise syntax.refuse(node, _PIVOT)
     if syntax.part(node, "unpivot"):
@@ -122,9 +112,9 @@ def pivot_statement(syntax: Syntax, node: Node) -> exp.Select:
         )
         pivot.set("expressions", [name.this.copy() for name in names[1:]])
         pivot.set("fields", [exp.In(this=names[0].this.copy(), expressions=columns)])
-    elif len(on) == 1 and isinstance(on[0], exp.In | exp.Column) and node.args.get("using"):
+    elif len(on) == 1 and isinstance(on[0], exp.In) and node.args.get("using"):
         pivot.set("expressions", node.args["using"])
-        pivot.set("fields", [on[0] if isinstance(on[0], exp.In) else exp.In(this=on[0])])
+        pivot.set("fields", on)
     else:
         raise syntax.refuse(node, _PIVOT)
     if node.this.args.get("pivots"):
