@@ -90,11 +90,12 @@ def _between(predicate: Expression, columns: Mapping[str, Type]) -> Mapping[str,
     for one in conjuncts(predicate):
         match one:
             case Call(function, (Column(name), Literal(int() | float() as at))):
-                kind = columns[name].kind
-                if columns[name].range is None and kind.is_number and abs(at) < _EXACT:
+                of = columns[name]
+                if of.range is None and of.kind.is_number and abs(at) < _EXACT:
+                    up, down = (float, float) if of.kind is Kind.REAL else (math.ceil, math.floor)
                     low, high = ends.setdefault(name, [[], []])
-                    low += [at if kind is Kind.REAL else math.ceil(at)] * (function in _LOWER)
-                    high += [at if kind is Kind.REAL else math.floor(at)] * (function in _UPPER)
+                    low += [up(at)] * (function in _LOWER)
+                    high += [down(at)] * (function in _UPPER)
     known = ((name, max(low), min(high)) for name, (low, high) in ends.items() if low and high)
     return {name: _ProvedRange(low, high) for name, low, high in known if low <= high}
 

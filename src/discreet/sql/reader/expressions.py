@@ -13,13 +13,7 @@ from typing import TypeAlias
 from sqlglot import exp
 
 from discreet.errors import InputError, QueryRefused
-from discreet.plan.expressions import (
-    Call,
-    Case,
-    Expression,
-    Function,
-    Literal,
-)
+from discreet.plan.expressions import Call, Case, Expression, Function, Literal
 from discreet.plan.kinds import Kind, Type
 from discreet.plan.listed_literals import unlisted
 from discreet.plan.typing import infer, parts_of
