@@ -48,7 +48,7 @@ def test_what_is_extracted_is_what_duckdb_extracts():
 
 @pytest.mark.parametrize(
     "written",
-    ["", "a*ab", "[ab]+b", r"\w+\d", ".+x", "a|b", "(a)+", "((a))", "(a", "a)", "[Z-A]", "a+?", "^",
+    ["", "a*ab", "[ab]+b", r"\w+\d", ".+x", "a|b", "(a)+", "(a", "a)", "[Z-A]", "a+?", "^",
      "[a-c-e]", r"[\d-x]", r"\b", "a{2,1}", "x{0}", "[à-åé-ÿ]?[^à-åé-ö]", "a" * 300],
 )  # fmt: skip
 def test_what_engines_might_match_differently_is_refused(written):
