@@ -241,6 +241,34 @@ SELECT COUNT(*) FROM visits WHERE DATE_DIFF('minute', day, seen) > 5 AND EPOCH(s
 
 SELECT COUNT(*) FROM visits WHERE REGEXP_MATCHES(city, '^[A-C]\d{2}$')
 -- scan visits
--- filter (SUBSTRING(city, 1, 1) in ['A', 'B', 'C'] and SUBSTRING(city, 2, 1) in ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9'] and SUBSTRING(city, 3, 1) in ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9'] and (LENGTH(city) = 3))
+-- filter (EXTRACT(city, '^[A-C]\\d{2}$', 0) <> '')
+-- aggregate count := COUNT(*)
+-- output count
+
+SELECT REGEXP_EXTRACT(note, 'ref:([A-Z]+)', 1) AS series, COUNT(*) FROM visits GROUP BY 1
+-- scan visits
+-- key series := EXTRACT(Note, 'ref:([A-Z]+)', 1)
+-- aggregate count := COUNT(*)
+-- output series
+-- output count
+
+SELECT AVG(visit_id), AVG(LENGTH(note)) FROM visits WHERE visit_id BETWEEN 1 AND 500
+-- scan visits
+-- filter ((visit_id >= 1) and (visit_id <= 500))
+-- aggregate avg_visit_id := MEAN(case[IS_NULL(visit_id) -> None:INTEGER; else GREATEST(LEAST(visit_id, 500), 1)])
+-- aggregate avg := MEAN(case[IS_NULL(LENGTH(Note)) -> None:INTEGER; else GREATEST(LEAST(LENGTH(Note), 1024), 0)])
+-- output avg_visit_id
+-- output avg
+
+SELECT YEAR(day) || '-Q' || QUARTER(day) AS quarter, COUNT(*) FROM visits GROUP BY 1
+-- scan visits
+-- key quarter := (YEAR(day)::TEXT || '-Q' || QUARTER(day)::TEXT)
+-- aggregate count := COUNT(*)
+-- output quarter
+-- output count
+
+SELECT COUNT(*) FROM visits WHERE DATE_DIFF('week', day, seen) = 1
+-- scan visits
+-- filter (QUOTIENT((seen::DATE - day::DATE), 7) = 1)
 -- aggregate count := COUNT(*)
 -- output count

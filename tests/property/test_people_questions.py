@@ -149,6 +149,20 @@ def test_the_first_row_of_each_person_is_told_by_places_and_names_of_selected_va
     assert disagreement(f"SELECT SUM(age) FROM (SELECT {rows})") is None
 
 
+HELD = [
+    """SUM(visit_id), COUNT(visit_id) FROM visits WHERE visit_id >= 3 AND visit_id < 90
+    AND visit_id BETWEEN -7 AND 80.5""",
+    """SUM(v) FROM (SELECT city, visit_id AS v FROM visits WHERE visit_id > 2 AND visit_id <= 60) w
+    WHERE v < 50 AND city IN (SELECT name FROM cities)""",
+    "SUM(LENGTH(note)), SUM(LENGTH(city)) FROM visits",
+]
+
+
+@pytest.mark.parametrize("values", HELD)
+def test_values_whose_bounds_are_proved_are_those_of_duckdb(values):
+    assert disagreement(f"SELECT city, {values} GROUP BY city") is None
+
+
 SECONDS = "CAST(visit_id % 9000 AS BIGINT)"
 MOMENTS = f"""(SELECT *, CAST(day AS TIMESTAMP) + INTERVAL ({SECONDS} * 4999) SECOND AS ts,
     CAST(day AS TIMESTAMP) - INTERVAL ({SECONDS} * 86399) SECOND + INTERVAL (age) DAY AS tt
@@ -166,6 +180,13 @@ CLOCKS = [
     ),
     *("MAKE_DATE(YEAR(day), 2, DAY(day) % 28 + 1)", "LEN(STRING_SPLIT(city, 'if'))"),
     "ARRAY_LENGTH(STRING_SPLIT(city, 'a'))",
+    *(
+        "DATE_DIFF('week', tt, ts)",
+        "city || '-' || age",
+        "CONCAT(YEAR(day), '-Q', QUARTER(ts), urgent)",
+    ),
+    *("REGEXP_EXTRACT(city, '^([A-Z])([a-h]*)', 2)", r"REGEXP_EXTRACT(note, '\w+')"),
+    *("REGEXP_MATCHES(city, '[a-h]+i')", r"REGEXP_FULL_MATCH(city, '\w{5}\$?')"),
 ]
 
 

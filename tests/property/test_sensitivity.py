@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from discreet.engines.duckdb import DuckDBEngine
 from discreet.plan.bounding import FULL, ContributionBounds, NoiseKind
-from discreet.plan.kinds import Kind
+from discreet.plan.kinds import Kind, Type
 from discreet.plan.query import questions_in
 from discreet.plan.schema import Bounds, Keys, Limits, Person, Schema, Table, column_type
 from discreet.sql.reader.read import read
@@ -33,7 +33,9 @@ COLUMNS = {
 }
 VISITS = Table("visits", COLUMNS, Person("person"), Limits(2, 3))
 LOOSE = Table("loose", COLUMNS, Person("person"))
-SCHEMA = Schema({"visits": VISITS, "loose": LOOSE})
+BARE = {name: Type(of.kind) for name, of in COLUMNS.items()}
+FREE = Table("free", BARE | {"city": COLUMNS["city"]}, Person("person"), Limits(2, 3))
+SCHEMA = Schema({"visits": VISITS, "loose": LOOSE, "free": FREE})
 
 ROWS = st.lists(
     st.tuples(
@@ -93,6 +95,10 @@ QUESTIONS = [
     UNPIVOT (v FOR q IN (age, a)) GROUP BY q""",
     """SELECT city, AVG((SELECT COUNT(*) FROM loose w WHERE w.person = v.person AND w.age > 9)) AS n
     FROM visits v GROUP BY city""",
+    """SELECT city, AVG(amount), SUM(age), VARIANCE(amount), CORR(age, amount) FROM free WHERE
+    amount BETWEEN 3 AND 40.5 AND age >= 0 AND age < 99 GROUP BY city""",
+    """SELECT REGEXP_EXTRACT(city, '([a-h]*)[^a-h]?$', 1), AVG(LENGTH(street)), MAX(x) FROM
+    (SELECT *, age AS x FROM free) WHERE x <= 50 AND x > -8.5 AND street <> 'b' GROUP BY 1""",
 ]
 
 

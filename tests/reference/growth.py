@@ -229,6 +229,22 @@ def splits(choose, depth):
     return Call(Function.SPLIT_PART, (grow(choose, Kind.TEXT, depth), mark, place))
 
 
+def extracts(choose, depth):
+    pattern, groups = choose.one(
+        [
+            (r"a([^ab]*)b?", 1),
+            (r"^(\w+)", 1),
+            (r"([A-Z]{1,2})([^A-Z])", 2),
+            (r"é+([^é\]-]?)$", 1),
+            (r"[^\d.]+$", 0),
+            (r"\s?('[^']*)", 1),
+            (r".+", 0),
+        ]
+    )
+    literals = Literal(pattern, Kind.TEXT), Literal(choose.one(range(groups + 1)), Kind.INTEGER)
+    return Call(Function.EXTRACT, (grow(choose, Kind.TEXT, depth), *literals))
+
+
 def replacements(choose, depth):
     what = choose.one(["a", "é", "ab", "\x00", "aa", "a" * 9000, "'", "\u0301"])
     by = choose.one(["", "a", "é'", "aaa", "b" * 9000, "\U0010ffff"])
@@ -304,6 +320,7 @@ MAKERS = {
         several(Kind.TEXT, Function.CONCAT, *EXTREMES),
         substrings,
         splits,
+        extracts,
         ends,
         replacements,
         casts(Kind.INTEGER, Kind.TEXT),

@@ -217,6 +217,13 @@ def concat(_kind, *texts):
     return joined if len(joined) <= LONGEST else None
 
 
+def extract(_, x, pattern, group):
+    """Python's own matching of the pattern as it was written."""
+    text = re.sub(r"(?<!\\)\$$", r"\\Z", pattern).replace(r"\s", r"[\t\n\f\r ]")
+    found = re.search(text, x, re.ASCII)
+    return found[group] if found else ""
+
+
 def replace(_kind, text, what, by):
     replaced = by.join(text.split(what))
     return replaced if len(by) <= len(what) or len(replaced) <= LONGEST else None
@@ -271,6 +278,7 @@ FUNCTIONS = {
     Function.RIGHT: lambda _, x, count: "".join(list(x)[::-1][:count][::-1]),
     Function.REPLACE: replace,
     Function.SPLIT_PART: lambda _, x, mark, n: (x.split(mark) + [""] * n)[n - 1],
+    Function.EXTRACT: extract,
     Function.POSITION: lambda _, x, y: x.find(y) + 1,
     Function.STARTS_WITH: lambda _, x, y: x.startswith(y),
     Function.ENDS_WITH: lambda _, x, y: x.endswith(y),

@@ -42,7 +42,11 @@ def describe_source(source: Any) -> Description:
                 connection.register("incoming", source)
             rows = connection.execute(f"DESCRIBE SELECT * FROM {text} LIMIT 0").fetchall()
         except duckdb.Error:  # its text may quote the file
-            raise _undescribed(Path(source).name if is_file else type(source).__name__) from None
+            raise InputError(
+                f"{(Path(source).name if is_file else type(source).__name__)} cannot be described",
+                why="it has no columns that can be read",
+                fix="pass a Parquet or CSV file, a data frame or an Arrow table that is intact",
+            ) from None
     columns = tuple(
         ColumnDescription(str(row[0]), str(row[1]), DUCKDB.kind(str(row[1]))) for row in rows
     )
@@ -163,11 +167,3 @@ def connected(
             why="a source is damaged or in use, has values of several types, or the disk is full",
             fix="name a source that is intact, and give each column one type",
         ) from None
-
-
-def _undescribed(name: str) -> InputError:
-    return InputError(
-        f"{name} cannot be described",
-        why="it has no columns that can be read",
-        fix="pass a Parquet or CSV file, a data frame or an Arrow table that is intact",
-    )

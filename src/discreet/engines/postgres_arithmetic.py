@@ -149,10 +149,6 @@ def _positive(form: str, x: str) -> str:
     return f"CASE WHEN {x} > 0 THEN {form.format(x)} ELSE {NOT_A_NUMBER} + {x} END"
 
 
-def _root(x: str) -> str:
-    return f"CASE WHEN {x} >= 0 THEN sqrt({x}) ELSE {NOT_A_NUMBER} + {x} END"
-
-
 def _power(x: str) -> str:
     return (
         f"CASE WHEN {x} > {double(_LOG_LARGEST)} THEN {INFINITE} "
@@ -165,7 +161,7 @@ _RULES: Final[dict[Function, Callable[..., str]]] = {
     Function.SUBTRACT: partial(_plus, "-"),
     Function.MULTIPLY: _times,
     Function.DIVIDE: _over,
-    Function.SQRT: _root,
+    Function.SQRT: lambda x: f"CASE WHEN {x} >= 0 THEN sqrt({x}) ELSE {NOT_A_NUMBER} + {x} END",
     Function.EXP: _power,
     Function.LN: partial(_positive, "ln({})"),
     Function.LOG10: partial(_positive, "log({})"),

@@ -22,6 +22,7 @@ from discreet.engines.stored_types import POSTGRES
 from discreet.errors import QueryRefused
 from discreet.plan.expressions import Function, Unit
 from discreet.plan.kinds import INT64, Kind
+from discreet.plan.patterns import Pattern
 from discreet.sql.writer.dialect import Dialect
 
 _SHORT = 150  # characters: to write a text again is cheaper than a subquery, up to about here
@@ -193,6 +194,11 @@ class PostgresDialect(Dialect):
     def recase(self, function: Function, text: str) -> str:
         """Change case in the collation C, where letters are A-Z."""
         return f'{function.value}({text} COLLATE "C")'
+
+    def extract(self, text: str, pattern: Pattern) -> str:
+        """The one group of a match; no match is NULL here, and NULL has no beginning."""
+        found = f"from {self.text(pattern.write('$'))})"
+        return self.let([text], lambda it: f"COALESCE(substring({it} {found}, left({it}, 0))")
 
     def trim(self, function: Function, text: str) -> str:
         """Trim spaces."""

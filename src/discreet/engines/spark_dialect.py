@@ -13,6 +13,7 @@ from discreet.engines.grammar import DAY, GRAMMAR, MOMENT
 from discreet.engines.stored_types import SPARK
 from discreet.plan.expressions import Function, Unit
 from discreet.plan.kinds import Kind, Value
+from discreet.plan.patterns import Pattern
 from discreet.sql.writer.dialect import Dialect
 
 _SHORT = 200  # characters: to write a text again is cheaper than a lambda, up to about here
@@ -206,6 +207,11 @@ class SparkDialect(Dialect):
     def trim(self, function: Function, text: str) -> str:
         """Trim spaces alone."""
         return f"{function.value}({text})"
+
+    def extract(self, text: str, pattern: Pattern) -> str:
+        """A group of a match; $ would leave out a line end."""
+        form = self.text(pattern.write(r"\z"))
+        return f"regexp_extract({text}, {form}, 1)"
 
     def position(self, text: str, part: str) -> str:
         """The position in code points; the empty text is at 1."""

@@ -148,11 +148,8 @@ def call(function: ex.Function | str, *arguments: Operand) -> Expr:
 
 
 def _call(function: ex.Function, *arguments: object) -> Expr:
-    return Expr(ex.Call(function, tuple(_expression(argument) for argument in arguments)))
-
-
-def _expression(operand: object) -> ex.Expression:
-    return operand.expression if isinstance(operand, Expr) else literal(operand)
+    parts = (one.expression if isinstance(one, Expr) else literal(one) for one in arguments)
+    return Expr(ex.Call(function, tuple(parts)))
 
 
 def condition_of(value: object) -> ex.Expression:

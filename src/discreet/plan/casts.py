@@ -36,14 +36,6 @@ def _boolean_to_integer(of: Type) -> ResultType:
     return ResultType(Type(Kind.INTEGER, of.nullable, Range(0, 1), keys))
 
 
-def _boolean_to_real(of: Type) -> ResultType:
-    return ResultType(as_kind(_boolean_to_integer(of).type, Kind.REAL))
-
-
-def _integer_to_boolean(of: Type) -> ResultType:
-    return ResultType(truth(nullable=of.nullable))
-
-
 def _real_to_integer(of: Type) -> ResultType:
     strays = not fits(intervals.whole(round, reach(of)), Kind.INTEGER)
     bounds = stated(intervals.whole(round, declared(of)), Kind.INTEGER)
@@ -53,22 +45,17 @@ def _real_to_integer(of: Type) -> ResultType:
 
 
 def _timestamp_to_date(of: Type) -> ResultType:
-    bounds = stated(intervals.whole(_day, declared(of)), Kind.DATE)
+    bounds = stated(intervals.whole(lambda at: int(at) // DAY, declared(of)), Kind.DATE)
     keys = mapped(of, dt.datetime.date, nullable=of.nullable)
     keys = few(bounds, Kind.DATE, nullable=of.nullable) if keys is None else keys
     return ResultType(Type(Kind.DATE, of.nullable, bounds, keys))
 
 
-def _day(microseconds: float) -> int:
-    return int(microseconds) // DAY
-
-
 def _to_text(of: Type) -> ResultType:
-    return ResultType(Type(Kind.TEXT, of.nullable, keys=mapped(of, _text, nullable=of.nullable)))
+    def text(value: Value) -> Value:
+        return str(value).lower() if isinstance(value, bool) else str(value)
 
-
-def _text(value: Value) -> Value:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    return ResultType(Type(Kind.TEXT, of.nullable, keys=mapped(of, text, nullable=of.nullable)))
 
 
 def _widened(kind: Kind) -> Callable[[Type], ResultType]:
@@ -81,9 +68,9 @@ def _parsed(kind: Kind) -> Callable[[Type], ResultType]:
 
 CASTS: dict[tuple[Kind, Kind], Callable[[Type], ResultType]] = {
     (Kind.BOOLEAN, Kind.INTEGER): _boolean_to_integer,
-    (Kind.BOOLEAN, Kind.REAL): _boolean_to_real,
+    (Kind.BOOLEAN, Kind.REAL): lambda of: _widened(Kind.REAL)(_boolean_to_integer(of).type),
     (Kind.BOOLEAN, Kind.TEXT): _to_text,
-    (Kind.INTEGER, Kind.BOOLEAN): _integer_to_boolean,
+    (Kind.INTEGER, Kind.BOOLEAN): lambda of: ResultType(truth(nullable=of.nullable)),
     (Kind.INTEGER, Kind.REAL): _widened(Kind.REAL),
     (Kind.INTEGER, Kind.TEXT): _to_text,
     (Kind.REAL, Kind.INTEGER): _real_to_integer,

@@ -137,23 +137,15 @@ def _column(
     rows = sizes[table.name]
     if name in unique:
         return _counted(table, name, unique, rows)
-    if isinstance(table, Table) and name in _names_of(table):
-        others = sizes[table.unit.table] if isinstance(table.unit, KeyPath) else _people(rows)
+    paths = (Person, PersonPeriod, KeyPath)  # whose column leads to the person
+    if isinstance(table, Table) and isinstance(table.unit, paths) and name == table.unit.column:
+        others = sizes[table.unit.table] if isinstance(table.unit, KeyPath) else (-(-rows // _EACH))
         return [nth(of, int(i)) for i in draws.below(max(1, others), rows)]
     values = _values(of, rows, draws)
     if of.nullable:
         blank = DummyDraws(f"{draws.name}\0null").below(_NULLS, rows) == 0
         values = [None if gone else value for gone, value in zip(blank, values, strict=True)]
     return values
-
-
-def _names_of(table: Table) -> tuple[str, ...]:
-    """The column that leads to the person."""
-    return (table.unit.column,) if isinstance(table.unit, Person | PersonPeriod | KeyPath) else ()
-
-
-def _people(rows: int) -> int:
-    return -(-rows // _EACH)
 
 
 def _counted(

@@ -74,6 +74,7 @@ class Function(Enum):
     RIGHT = "right"  # text, count: the last code points; count >= 0 is a literal
     REPLACE = "replace"  # text, what, by: literals, `what` not empty; too long as for CONCAT: NULL
     POSITION = "strpos"  # INTEGER: the first place of a text in another, from 1; 0 where it is not
+    EXTRACT = "regexp_extract"  # text, pattern, group: literals; of the first match, or empty
     SPLIT_PART = "split_part"  # text, mark, place: literals; the part before that mark, or empty
     STARTS_WITH = "starts_with"
     ENDS_WITH = "ends_with"

@@ -12,7 +12,7 @@ from discreet.plan.expressions import COMPARISONS, Call, Expression, Function, L
 from discreet.plan.keylists import counting, few, truth, united
 from discreet.plan.kinds import Kind, Range, Type
 from discreet.plan.numeric import ResultType
-from discreet.plan.operands import NUMBERS, TIMES, Rule, expect, literal, names
+from discreet.plan.operands import NUMBERS, TIMES, Rule, expect, literal, names, of_truth, over
 
 MOST_BUCKETS = 1 << 31
 
@@ -116,29 +116,8 @@ def _seconds_later(call: Call, operands: Sequence[Type]) -> ResultType:
     return numeric.later(Function.ADD, time, seconds, SECOND)
 
 
-def _divide(call: Call, operands: Sequence[Type]) -> ResultType:
-    expect(call, operands, NUMBERS)
-    return numeric.quotient(operands)
-
-
-def _modulo(call: Call, operands: Sequence[Type]) -> ResultType:
-    expect(call, operands, {Kind.INTEGER})
-    return numeric.remainder(operands)
-
-
-def _quotient(call: Call, operands: Sequence[Type]) -> ResultType:
-    expect(call, operands, {Kind.INTEGER})
-    return numeric.whole_quotient(operands)
-
-
-def _number(rule: Callable[[Type], ResultType], call: Call, operands: Sequence[Type]) -> ResultType:
-    expect(call, operands, NUMBERS)
-    return rule(operands[0])
-
-
-def _whole(call: Call, operands: Sequence[Type]) -> ResultType:
-    expect(call, operands, NUMBERS)
-    return numeric.whole(call.function, operands[0])
+def _number(rule: Callable[[Type], ResultType]) -> Rule:
+    return over(NUMBERS, lambda operands: rule(operands[0]))
 
 
 def _extreme(call: Call, operands: Sequence[Type]) -> ResultType:
@@ -155,16 +134,7 @@ def _extreme(call: Call, operands: Sequence[Type]) -> ResultType:
 
 def _compare(call: Call, operands: Sequence[Type]) -> ResultType:
     common_kind(operands, call.function.value)
-    return ResultType(truth(nullable=any(of.nullable for of in operands)))
-
-
-def _is_null(_call: Call, _operands: Sequence[Type]) -> ResultType:
-    return ResultType(truth(nullable=False))
-
-
-def _logic(call: Call, operands: Sequence[Type]) -> ResultType:
-    expect(call, operands, {Kind.BOOLEAN})
-    return ResultType(truth(nullable=any(of.nullable for of in operands)))
+    return of_truth(operands)
 
 
 def _coalesce(call: Call, operands: Sequence[Type]) -> ResultType:
@@ -229,39 +199,17 @@ def bucket_limits(call: Call) -> tuple[float, float, int]:
 
 _MANY = (1, 1 << 30)
 ARGUMENTS: dict[Function, tuple[int, int]] = {
-    **dict.fromkeys(
-        (
-            Function.ADD,
-            Function.SUBTRACT,
-            Function.MULTIPLY,
-            Function.DIVIDE,
-            Function.MODULO,
-            *COMPARISONS,
-            Function.NULL_IF,
-            Function.STARTS_WITH,
-            Function.ENDS_WITH,
-            Function.POSITION,
-            Function.RIGHT,
-            Function.QUOTIENT,
-            Function.ADD_MONTHS,
-            Function.ADD_SECONDS,
-        ),
-        (2, 2),
-    ),
-    **dict.fromkeys(
-        (
-            Function.LEAST,
-            Function.GREATEST,
-            Function.AND,
-            Function.OR,
-            Function.COALESCE,
-            Function.CONCAT,
-        ),
-        _MANY,
-    ),
+    **dict.fromkeys(COMPARISONS, (2, 2)),
+    **dict.fromkeys((Function.ADD, Function.SUBTRACT, Function.MULTIPLY, Function.DIVIDE), (2, 2)),
+    **dict.fromkeys((Function.MODULO, Function.QUOTIENT, Function.NULL_IF), (2, 2)),
+    **dict.fromkeys((Function.STARTS_WITH, Function.ENDS_WITH, Function.POSITION), (2, 2)),
+    **dict.fromkeys((Function.RIGHT, Function.ADD_MONTHS, Function.ADD_SECONDS), (2, 2)),
+    **dict.fromkeys((Function.LEAST, Function.GREATEST, Function.AND, Function.OR), _MANY),
+    **dict.fromkeys((Function.COALESCE, Function.CONCAT), _MANY),
     Function.SUBSTRING: (3, 3),
     Function.REPLACE: (3, 3),
     Function.SPLIT_PART: (3, 3),
+    Function.EXTRACT: (3, 3),
     Function.BUCKET: (4, 4),
 }
 """The fewest and the most arguments of each function that does not take one."""
@@ -270,27 +218,23 @@ RULES: dict[Function, Rule] = {
     Function.ADD: _add,
     Function.SUBTRACT: _subtract,
     Function.MULTIPLY: _arithmetic,
-    Function.DIVIDE: _divide,
-    Function.MODULO: _modulo,
-    Function.QUOTIENT: _quotient,
+    Function.DIVIDE: over(NUMBERS, numeric.quotient),
+    Function.MODULO: over({Kind.INTEGER}, numeric.remainder),
+    Function.QUOTIENT: over({Kind.INTEGER}, numeric.whole_quotient),
     Function.NEGATE: _arithmetic,
     Function.ABS: _arithmetic,
-    Function.SIGN: partial(_number, numeric.sign),
-    Function.FLOOR: _whole,
-    Function.CEIL: _whole,
-    Function.ROUND: _whole,
-    Function.SQRT: partial(_number, numeric.square_root),
-    Function.EXP: partial(_number, numeric.exponential),
-    Function.LN: partial(_number, partial(numeric.logarithm, math.log)),
-    Function.LOG10: partial(_number, partial(numeric.logarithm, math.log10)),
-    Function.LOG2: partial(_number, partial(numeric.logarithm, math.log2)),
+    Function.SIGN: _number(numeric.sign),
+    **{one: _number(partial(numeric.whole, one)) for one in numeric.ROUNDING},
+    Function.SQRT: _number(numeric.square_root),
+    Function.EXP: _number(numeric.exponential),
+    Function.LN: _number(partial(numeric.logarithm, math.log)),
+    Function.LOG10: _number(partial(numeric.logarithm, math.log10)),
+    Function.LOG2: _number(partial(numeric.logarithm, math.log2)),
     Function.LEAST: _extreme,
     Function.GREATEST: _extreme,
     **dict.fromkeys(COMPARISONS, _compare),
-    Function.IS_NULL: _is_null,
-    Function.AND: _logic,
-    Function.OR: _logic,
-    Function.NOT: _logic,
+    Function.IS_NULL: lambda _call, _operands: ResultType(truth(nullable=False)),
+    **dict.fromkeys((Function.AND, Function.OR, Function.NOT), over({Kind.BOOLEAN}, of_truth)),
     Function.COALESCE: _coalesce,
     Function.NULL_IF: _null_if,
     **texts.RULES,

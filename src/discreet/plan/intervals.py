@@ -37,7 +37,7 @@ def subtract(x: Range, y: Range) -> Range:
 
 def multiply(x: Range, y: Range) -> Range:
     """The product grows or falls in x for a fixed y, and the other way round: all corners."""
-    return _hull(_product(a, b) for a in (x.low, x.high) for b in (y.low, y.high))
+    return _hull((a * b if a and b else 0) for a in (x.low, x.high) for b in (y.low, y.high))
 
 
 def divide(x: Range, y: Range, step: float) -> Range | None:
@@ -48,7 +48,8 @@ def divide(x: Range, y: Range, step: float) -> Range | None:
     """
     halves = (meet(y, Range(-math.inf, -step)), meet(y, Range(step, math.inf)))
     ends = [end for half in halves if half is not None for end in (half.low, half.high)]
-    return _hull(_quotient(a, b) for a in (x.low, x.high) for b in ends) if ends else None
+    corners = (0.0 if math.isinf(b) else a / b for a in (x.low, x.high) for b in ends)
+    return _hull(corners) if ends else None
 
 
 def remainder(x: Range, y: Range) -> Range | None:
@@ -124,14 +125,6 @@ def meet(x: Range, y: Range) -> Range | None:
     """The intersection."""
     low, high = max(x.low, y.low), min(x.high, y.high)
     return Range(low, high) if low <= high else None
-
-
-def _product(a: float, b: float) -> float:
-    return a * b if a and b else 0
-
-
-def _quotient(a: float, b: float) -> float:
-    return 0.0 if math.isinf(b) else a / b
 
 
 def _cut_off(a: float, b: float) -> float:

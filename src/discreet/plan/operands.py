@@ -5,6 +5,7 @@ from typing import TypeAlias
 
 from discreet.errors import InputError
 from discreet.plan.expressions import Call, Expression, Literal
+from discreet.plan.keylists import truth
 from discreet.plan.kinds import Kind, Type, Value
 from discreet.plan.numeric import ResultType
 
@@ -35,3 +36,20 @@ def names(operands: Sequence[Type]) -> str:
 def literal(expression: Expression) -> Value:
     """The value of a literal; None for anything else."""
     return expression.value if isinstance(expression, Literal) else None
+
+
+def over(
+    kinds: "set[Kind] | frozenset[Kind]", rule: Callable[[Sequence[Type]], ResultType]
+) -> Rule:
+    """The rule of a function whose arguments are all of these kinds."""
+
+    def typed(call: Call, operands: Sequence[Type]) -> ResultType:
+        expect(call, operands, kinds)
+        return rule(operands)
+
+    return typed
+
+
+def of_truth(operands: Sequence[Type]) -> ResultType:
+    """A truth value that is NULL only where an operand is."""
+    return ResultType(truth(nullable=any(of.nullable for of in operands)))

@@ -327,7 +327,8 @@ def count_outside(query: Query, found: Sequence[Sequence[Value]] | None = None) 
     else:
         _check_few(len(found))
         rows = [
-            [_among(*one) for one in zip(keys, _singles(row), types, strict=True)] for row in found
+            [_among(*one) for one in zip(keys, [(value,) for value in row], types, strict=True)]
+            for row in found
         ]
         each = [_joined(Function.AND, row) for row in rows]
         condition = _joined(Function.OR, each or [_FALSE])
@@ -340,24 +341,18 @@ def count_outside(query: Query, found: Sequence[Sequence[Value]] | None = None) 
 _FALSE = Literal(value=False, kind=Kind.BOOLEAN)
 
 
-def _singles(row: Sequence[Value]) -> list[tuple[Value]]:
-    return [(value,) for value in row]
-
-
 def _among(key: Expression, values: Sequence[Value], of: Type) -> Expression:
     """Whether a key is one of some values, NULL among them or not: never NULL itself."""
     _check_few(len(values))
-    known = tuple(Literal(_as(v, of.kind), of.kind) for v in values if v is not None)
+    real = of.kind is Kind.REAL
+    plain = (float(v) if real and isinstance(v, int) else v for v in values if v is not None)
+    known = tuple(Literal(v, of.kind) for v in plain)
     parts: list[Expression] = []
     if known:
         parts.append(Call(Function.COALESCE, (IsIn(key, known), _FALSE)))
     if None in values:
         parts.append(Call(Function.IS_NULL, (key,)))
     return _joined(Function.OR, parts)
-
-
-def _as(value: Value, kind: Kind) -> Value:
-    return float(value) if kind is Kind.REAL and isinstance(value, int) else value
 
 
 def _joined(function: Function, parts: Sequence[Expression]) -> Expression:

@@ -176,9 +176,14 @@ def join_person(
     Where nothing but the person has to be equal, each row meets all: rows multiply unless a side
     has one row each. Further equalities are mostly of the one row that both are about.
     """
-    sides = [[Limits(1, 1) == one.limits for one in side.facts.tables] for side in (left, right)]
-    single = left.facts.one_row_each or right.facts.one_row_each or any(map(all, sides))
+    single = any(side.facts.one_row_each or _is_stated_once(side) for side in (left, right))
     return JoinPerson(left, right, on, keep, condition, multiplies=not on and not single)
+
+
+def _is_stated_once(side: "Relation") -> bool:
+    """Whether limits state one row of each person; a union may have one from either side."""
+    united = any(isinstance(node, Union) for node in nodes_of(side)[0])
+    return not united and all(one.limits == Limits(1, 1) for one in side.facts.tables)
 
 
 @dataclass(frozen=True, slots=True)

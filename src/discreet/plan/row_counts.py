@@ -6,14 +6,17 @@ sum of values with bounds is held to what so many rows can add up to. Conditions
 both as they are.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from discreet.plan import relations as rel
 from discreet.plan.expressions import Call, Case, Column, Expression, Function, Literal
-from discreet.plan.kinds import Kind, Range
+from discreet.plan.kinds import Kind, Range, Type
 from discreet.plan.query import Aggregate, Query
+from discreet.plan.sensitivity import conjuncts
 from discreet.plan.summaries import PersonAggregate, Summary, WindowColumn
+from discreet.plan.texts import longest_stored
 from discreet.plan.typing import infer
 
 _COUNTS = {Summary.COUNT, Summary.COUNT_DISTINCT, Summary.SUM}
@@ -34,27 +37,76 @@ def row_counts(relation: rel.Relation) -> Mapping[str, Range | None]:
             return {name: of for name, summary, of in ranges if summary in _COUNTS}
         case rel.JoinPerson(left, right):  # values beside rows, or NULL where no rows meet
             both = {**row_counts(left), **row_counts(right)}
-            return {name: of and _NullableRange(of.low, of.high) for name, of in both.items()}
+            return {
+                name: _NullableRange(of.low, of.high) if type(of) is Range else of
+                for name, of in both.items()
+            }
         case rel.PersonWindow(below, columns):
             rows = _stated(below)
             added = (one for one in columns if one.function in _COUNTS)
             return {**row_counts(below), **{one.name: _range(one, below, rows) for one in added}}
-        case rel.FilterRows() | rel.MatchPerson() | rel.MatchPublic():
+        case rel.Scan(table):
+            texts = ((name, of) for name, of in table.columns.items() if of.kind is Kind.TEXT)
+            return {_LENGTH + name: _ProvedRange(0, longest_stored(of)) for name, of in texts}
+        case rel.FilterRows(below, predicate):
+            return {**_between(predicate, rel.columns_of(below)), **row_counts(below)}
+        case rel.MatchPerson() | rel.MatchPublic():
             return row_counts(rel.inputs_of(relation)[0])
         case rel.Project(below, columns):
             known = row_counts(below)
             kept = ((one.name, one.expression) for one in columns)
             return {
-                name: known[from_.name]
+                start + name: known[start + from_.name]
                 for name, from_ in kept
-                if isinstance(from_, Column) and from_.name in known
+                for start in ("", _LENGTH)
+                if isinstance(from_, Column) and start + from_.name in known
             }
     return {}
+
+
+_LENGTH = "\0length "
+"""Before the name of a stored text, whose length is at most what is read of it."""
+
+_EXACT = 1 << 53
+"""Below, whole numbers and doubles compare alike; 2^53 + 1 as a double is 2^53."""
+
+_LOWER = {Function.EQUAL, Function.GREATER, Function.GREATER_EQUAL}
+_UPPER = {Function.EQUAL, Function.LESS, Function.LESS_EQUAL}
+
+
+def _between(predicate: Expression, columns: Mapping[str, Type]) -> Mapping[str, Range]:
+    """The numbers without bounds that a condition holds between two literals.
+
+    Stability: that of any aggregate of LEAST(GREATEST(x, low), high), whose range is inferred for
+    every row, kept or not. No type follows from the condition, so no engine meets arithmetic that
+    it guards.
+
+    Why the number is the same: each row that counts meets the condition, so x is between the ends.
+
+    Edge cases: NULL stays NULL. Ends are closed, also of strict comparisons; an end of 2^53 and
+    beyond is none. Ends that no value lies between are none.
+    """
+    ends: dict[str, list[list[float]]] = {}
+    for one in conjuncts(predicate):
+        match one:
+            case Call(function, (Column(name), Literal(int() | float() as at))):
+                of = columns[name]
+                if of.range is None and of.kind.is_number and abs(at) < _EXACT:
+                    up, down = (float, float) if of.kind is Kind.REAL else (math.ceil, math.floor)
+                    low, high = ends.setdefault(name, [[], []])
+                    low += [up(at)] * (function in _LOWER)
+                    high += [down(at)] * (function in _UPPER)
+    known = ((name, max(low), min(high)) for name, (low, high) in ends.items() if low and high)
+    return {name: _ProvedRange(low, high) for name, low, high in known if low <= high}
 
 
 @dataclass(frozen=True, slots=True)
 class _NullableRange(Range):
     """The range of a value that may be NULL too: a sum, or a count beside rows without a match."""
+
+
+class _ProvedRange(_NullableRange):
+    """The range that conditions or the length of texts prove: nothing is cut off."""
 
 
 def _range(
@@ -96,6 +148,8 @@ def counted_column(argument: Expression) -> str | None:
     match argument:
         case Column(name) | Call(Function.COALESCE, (Column(name), Literal(0, _))):
             return name
+        case Call(Function.LENGTH, (Column(name),)):
+            return _LENGTH + name
     return None
 
 
@@ -127,5 +181,6 @@ def held_counts(query: Query) -> Mapping[str, Range]:
         name: of
         for name, of in counts.items()
         if of is not None
+        and not isinstance(of, _ProvedRange)
         and any(_held(form, counts) in arguments for form in (Column(name), or_zero(name)))
     }

@@ -7,10 +7,11 @@ from functools import partial
 
 from discreet.errors import InputError
 from discreet.plan.expressions import Call, Function
-from discreet.plan.keylists import mapped, truth
+from discreet.plan.keylists import mapped
 from discreet.plan.kinds import Kind, Range, Type
 from discreet.plan.numeric import ResultType
-from discreet.plan.operands import Rule, expect, literal
+from discreet.plan.operands import Rule, expect, literal, of_truth, over
+from discreet.plan.patterns import Pattern, read_pattern
 
 _UPPER = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 TO_LOWER = str.maketrans(_UPPER, _UPPER.lower())
@@ -30,51 +31,14 @@ def longest_stored(of: Type) -> int:
     return max([LONGEST_TEXT, *(len(key) + 1 for key in of.keys or () if isinstance(key, str))])
 
 
-def _text(
-    function: Callable[[str], str] | None, call: Call, operands: Sequence[Type]
+def _mapped(
+    function: Callable[[Call], Callable[[str], str]], call: Call, operands: Sequence[Type]
 ) -> ResultType:
-    expect(call, operands, {Kind.TEXT})
-    nullable = any(of.nullable for of in operands)
-    keys = None if function is None else mapped(operands[0], function, nullable=nullable)
+    """A function of one text, whose other arguments are literals."""
+    expect(call, operands[:1], {Kind.TEXT})
+    nullable = operands[0].nullable
+    keys = mapped(operands[0], function(call), nullable=nullable)
     return ResultType(Type(Kind.TEXT, nullable, keys=keys))
-
-
-def _concat(call: Call, operands: Sequence[Type]) -> ResultType:
-    expect(call, operands, {Kind.TEXT})
-    return ResultType(Type(Kind.TEXT), strays=True)
-
-
-def _length(call: Call, operands: Sequence[Type]) -> ResultType:
-    expect(call, operands, {Kind.TEXT})
-    return ResultType(Type(Kind.INTEGER, operands[0].nullable, Range(0, math.inf)))
-
-
-def _starts_with(call: Call, operands: Sequence[Type]) -> ResultType:
-    expect(call, operands, {Kind.TEXT})
-    return ResultType(truth(nullable=any(of.nullable for of in operands)))
-
-
-def _substring(call: Call, operands: Sequence[Type]) -> ResultType:
-    expect(call, operands[:1], {Kind.TEXT})
-    first, count = substring_limits(call)
-    slice_of = partial(_slice, first=first, count=count)
-    keys = mapped(operands[0], slice_of, nullable=operands[0].nullable)
-    return ResultType(Type(Kind.TEXT, operands[0].nullable, keys=keys))
-
-
-def _slice(text: str, first: int, count: int) -> str:
-    return text[first - 1 : first - 1 + count]
-
-
-def _right(call: Call, operands: Sequence[Type]) -> ResultType:
-    expect(call, operands[:1], {Kind.TEXT})
-    count = right_limit(call)
-    keys = mapped(operands[0], partial(_end, count=count), nullable=operands[0].nullable)
-    return ResultType(Type(Kind.TEXT, operands[0].nullable, keys=keys))
-
-
-def _end(text: str, count: int) -> str:
-    return text[max(0, len(text) - count) :]
 
 
 def _replace(call: Call, operands: Sequence[Type]) -> ResultType:
@@ -86,22 +50,22 @@ def _replace(call: Call, operands: Sequence[Type]) -> ResultType:
     return ResultType(Type(Kind.TEXT, nullable), strays=grows)
 
 
-def _split(call: Call, operands: Sequence[Type]) -> ResultType:
-    expect(call, operands[:1], {Kind.TEXT})
-    mark, place = split_limits(call)
-    keys = mapped(operands[0], lambda text: split(text, mark, place), nullable=operands[0].nullable)
-    return ResultType(Type(Kind.TEXT, operands[0].nullable, keys=keys))
-
-
-def split(text: str, mark: str, place: int) -> str:
+def split(text: str, limits: tuple[str, int]) -> str:
     """One of the parts between marks, from 1; empty where there are fewer."""
+    mark, place = limits
     return dict(enumerate(text.split(mark), start=1)).get(place, "")
 
 
-def _position(call: Call, operands: Sequence[Type]) -> ResultType:
-    expect(call, operands, {Kind.TEXT})
-    nullable = any(of.nullable for of in operands)
-    return ResultType(Type(Kind.INTEGER, nullable, Range(0, math.inf)))
+def extraction(call: Call) -> Pattern:
+    """The pattern whose group REGEXP_EXTRACT takes."""
+    pattern, group = (literal(part) for part in call.arguments[1:])
+    if isinstance(pattern, str) and type(group) is int and group >= 0:
+        return read_pattern(pattern, group)
+    raise InputError(
+        "the pattern of regexp_extract",
+        why="it has to be a literal text, and the group a literal from 0 on",
+        fix="write regexp_extract(text, '^([A-Z]+)', 1)",
+    )
 
 
 def substring_limits(call: Call) -> tuple[int, int]:
@@ -150,21 +114,36 @@ def replacement(call: Call) -> tuple[str, str]:
     )
 
 
+def _whole(operands: Sequence[Type]) -> ResultType:
+    nullable = any(of.nullable for of in operands)
+    return ResultType(Type(Kind.INTEGER, nullable, Range(0, math.inf)))
+
+
+def _sliced(call: Call) -> Callable[[str], str]:
+    first, count = substring_limits(call)
+    return lambda text: text[first - 1 : first - 1 + count]
+
+
+def _ended(call: Call) -> Callable[[str], str]:
+    count = right_limit(call)
+    return lambda text: text[max(0, len(text) - count) :]
+
+
 RULES: dict[Function, Rule] = {
-    Function.LOWER: partial(_text, lambda text: text.translate(TO_LOWER)),
-    Function.UPPER: partial(_text, lambda text: text.translate(TO_UPPER)),
-    Function.TRIM: partial(_text, lambda text: text.strip(" ")),
-    Function.LTRIM: partial(_text, lambda text: text.lstrip(" ")),
-    Function.RTRIM: partial(_text, lambda text: text.rstrip(" ")),
-    Function.LENGTH: _length,
-    Function.CONCAT: _concat,
-    Function.SUBSTRING: _substring,
-    Function.RIGHT: _right,
+    Function.LOWER: partial(_mapped, lambda _: lambda text: text.translate(TO_LOWER)),
+    Function.UPPER: partial(_mapped, lambda _: lambda text: text.translate(TO_UPPER)),
+    Function.TRIM: partial(_mapped, lambda _: lambda text: text.strip(" ")),
+    Function.LTRIM: partial(_mapped, lambda _: lambda text: text.lstrip(" ")),
+    Function.RTRIM: partial(_mapped, lambda _: lambda text: text.rstrip(" ")),
+    Function.SUBSTRING: partial(_mapped, _sliced),
+    Function.RIGHT: partial(_mapped, _ended),
+    Function.SPLIT_PART: partial(_mapped, lambda call: partial(split, limits=split_limits(call))),
+    Function.EXTRACT: partial(_mapped, lambda call: extraction(call).extract),
+    Function.LENGTH: over({Kind.TEXT}, _whole),
+    Function.POSITION: over({Kind.TEXT}, _whole),
+    Function.CONCAT: over({Kind.TEXT}, lambda _: ResultType(Type(Kind.TEXT), strays=True)),
     Function.REPLACE: _replace,
-    Function.POSITION: _position,
-    Function.SPLIT_PART: _split,
-    Function.STARTS_WITH: _starts_with,
-    Function.ENDS_WITH: _starts_with,
+    **dict.fromkeys((Function.STARTS_WITH, Function.ENDS_WITH), over({Kind.TEXT}, of_truth)),
 }
 
 

@@ -404,7 +404,7 @@ def _weigh(expression: Expression, columns: Mapping[str, int], costs: list[tuple
 _LONGEST_CAST: Final = 32
 _SAME: Final = {
     *(Function.LOWER, Function.UPPER, Function.TRIM, Function.LTRIM, Function.RTRIM),
-    Function.SPLIT_PART,
+    *(Function.SPLIT_PART, Function.EXTRACT),
     *(Function.LEAST, Function.GREATEST, Function.COALESCE, Function.NULL_IF),
 }
 
@@ -444,6 +444,8 @@ def _steps(node: Expression, parts: list[int]) -> int:
             return _OVERHEAD + 20 * text + _replaced(node, text)
         case Call(Function.SPLIT_PART, _):
             return _OVERHEAD + 40 * text
+        case Call(Function.EXTRACT, _):
+            return 100 * _OVERHEAD + 100 * text
         case Call(Function.POSITION, _):
             return _OVERHEAD + 12 * text
         case Call(Function.CONCAT, _):

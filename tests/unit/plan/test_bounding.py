@@ -176,6 +176,8 @@ def test_a_union_adds_the_limits_of_its_sides():
     assert limits_over(everywhere, Limits(None, 9), Limits(5, 4)) == Limits(None, 13)
     inside = f"a JOIN {UNITED} b USING (person)"
     assert limits_over(inside, Limits(1, 1), Limits(1, 1), "") == Limits(1, 2)
+    twice = f"{UNITED} a JOIN {UNITED} b USING (person)"
+    assert limits_over(twice, Limits(1, 1), Limits(1, 1), "") == Limits(1, 4)
     each = f"(SELECT person, x, COUNT(*) FROM {UNITED} GROUP BY person, x) a"
     assert limits_over(each, Limits(2, 9), Limits(5, 4)) == Limits(7, 13)
     one = "(SELECT person, MAX(x) AS x FROM a GROUP BY person)"

@@ -57,7 +57,8 @@ class Layout:
 def draw(release: "Release") -> Any:
     """A panel for each released number."""
     alt = altair()
-    numbers = [f.name for f in release.table.schema if _is_answer(release, f)]
+    shown = (f.name for f in release.table.schema if is_number(f.type))
+    numbers = [name for name in shown if not is_key(release, name)]
     if not numbers or not release.table.num_rows:
         raise InputError(
             "there is nothing to draw",
@@ -110,10 +111,6 @@ def _width(places: Sequence[float]) -> float | None:
     ordered = sorted(set(places))
     least = min(high - low for low, high in pairwise(ordered))
     return least if ordered[-1] - ordered[0] < _BARS * least else None
-
-
-def _is_answer(release: "Release", field: pa.Field) -> bool:
-    return is_number(field.type) and not is_key(release, field.name)
 
 
 def _is_ordered(release: "Release", field: pa.Field) -> bool:

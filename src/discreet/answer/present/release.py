@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     import polars as pl
 import dataclasses
 import json
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from discreet.answer.estimate import measured_sets
@@ -177,7 +177,18 @@ def _pack(release: "Release") -> bytes:
     names = list(release.half_widths)
     columns = [*release.table.columns, *(release.half_widths[name] for name in names)]
     titles = [*release.table.column_names, *(f"{name} \N{PLUS-MINUS SIGN}" for name in names)]
-    about = json.dumps(_about(release, names), sort_keys=True, separators=(",", ":"))
+    facts = {
+        "version": _VERSION,
+        "columns": release.table.num_columns,
+        "half_widths": names,
+        "how": dict(release.how),
+        "price": [str(release.price.epsilon), str(release.price.delta)],
+        "guarantee": release.guarantee.to_dict(),
+        "costs": [[c.what, c.noise, c.guarantee.to_dict()] for c in release.costs],
+        "notes": list(release.notes),
+        "facts": None if release.facts is None else dataclasses.asdict(release.facts),
+    }
+    about = json.dumps(facts, sort_keys=True, separators=(",", ":"))
     fields = [pa.field(title, c.type) for title, c in zip(titles, columns, strict=True)]
     measured = {_PARTS: measured_sets.pack(release.parts)} if release.parts else {}
     schema = pa.schema(fields, metadata={_PLACE: about.encode(), **measured})
@@ -197,20 +208,6 @@ def _unpack(stored: bytes) -> dict[str, Any]:
         return {**_fields(table, json.loads(metadata[_PLACE])), "parts": measured}
 
 
-def _about(release: "Release", names: list[str]) -> dict[str, Any]:
-    return {
-        "version": _VERSION,
-        "columns": release.table.num_columns,
-        "half_widths": names,
-        "how": dict(release.how),
-        "price": [str(release.price.epsilon), str(release.price.delta)],
-        "guarantee": release.guarantee.to_dict(),
-        "costs": [[c.what, c.noise, c.guarantee.to_dict()] for c in release.costs],
-        "notes": list(release.notes),
-        "facts": None if release.facts is None else dataclasses.asdict(release.facts),
-    }
-
-
 def _fields(table: pa.Table, about: Mapping[str, Any]) -> dict[str, Any]:
     if about["version"] != _VERSION:
         raise InputError(
@@ -219,21 +216,18 @@ def _fields(table: pa.Table, about: Mapping[str, Any]) -> dict[str, Any]:
             fix="read it with the package that wrote it, or a later one",
         )
     count, names = about["columns"], about["half_widths"]
+    epsilon, delta = map(Fraction, about["price"])
     widths = [table.column(count + i).combine_chunks() for i in range(len(names))]
     return {
         "table": table.select(list(range(count))).replace_schema_metadata(None),
         "half_widths": dict(zip(names, widths, strict=True)),
         "how": about["how"],
-        "price": _price(*map(Fraction, about["price"])),
+        "price": Price(epsilon, delta) if epsilon or delta else Price.free(),
         "guarantee": Guarantee.from_dict(about["guarantee"]),
         "costs": [(what, noise, Guarantee.from_dict(g)) for what, noise, g in about["costs"]],
         "notes": tuple(about["notes"]),
         "facts": None if about["facts"] is None else _facts(about["facts"]),
     }
-
-
-def _price(epsilon: Fraction, delta: Fraction) -> Price:
-    return Price(epsilon, delta) if epsilon or delta else Price.free()
 
 
 def _facts(stored: Mapping[str, Any]) -> PublicFacts:

@@ -49,7 +49,7 @@ def _key(value: Any) -> str:
 def _measured(values: list[Any], widths: list[float | None], kind: pa.DataType) -> list[str]:
     """Numbers with their half-widths and their intervals on one scale for the column."""
     whole = bool(pa.types.is_integer(kind))
-    ends = [(v - w, v + w) for v, w in zip(values, widths, strict=True) if _drawable(v, w)]
+    ends = [(v - w, v + w) for v, w in zip(values, widths, strict=True) if None not in (v, w)]
     low = min([0.0, *(end[0] for end in ends)])
     high = max([0.0, *(end[1] for end in ends)])
     return [
@@ -57,10 +57,6 @@ def _measured(values: list[Any], widths: list[float | None], kind: pa.DataType) 
         f"{half(w, whole=whole)}</span>{_bar(v, w, low, high)}</td>"
         for v, w in zip(values, widths, strict=True)
     ]
-
-
-def _drawable(value: Any, width: float | None) -> bool:
-    return value is not None and width is not None
 
 
 def _bar(value: Any, width: float | None, low: float, high: float) -> str:

@@ -275,9 +275,8 @@ class Aggregates(CallReader):
                 return aggregate_type(release, self.types)
             check(release, self._reader.types)
         except InputError as error:
-            if not self._per_person and any(
-                counted_column(one) in self._counts for one in asked.arguments
-            ):
+            known = [self._counts.get(counted_column(one) or "", _SOME) for one in asked.arguments]
+            if not self._per_person and None in known:
                 raise self._syntax.refuse(node, self._uncounted(node, error)) from None
             raise self._syntax.blame(node, error) from None
         return Type(released_kind(release))

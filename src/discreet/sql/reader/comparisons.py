@@ -58,10 +58,6 @@ def _same(reader: "ExpressionReader", node: Node) -> Expression:
     return Call(Function.COALESCE, (reader.call(node, Function.EQUAL, *values), both))
 
 
-def _different(reader: "ExpressionReader", node: Node) -> Expression:
-    return Call(Function.NOT, (reader.syntax.remember(_same(reader, node), node),))
-
-
 def _is(reader: "ExpressionReader", node: Node) -> Expression:
     operand = reader.read(reader.syntax.part(node, "this"))
     what = reader.syntax.part(node, "expression")
@@ -184,7 +180,9 @@ COMPARISONS: dict[type[Node], Rule] = {
     exp.GT: _compare(Function.GREATER),
     exp.GTE: _compare(Function.GREATER_EQUAL),
     exp.NullSafeEQ: _same,
-    exp.NullSafeNEQ: _different,
+    exp.NullSafeNEQ: lambda reader, node: Call(
+        Function.NOT, (reader.syntax.remember(_same(reader, node), node),)
+    ),
     exp.Is: _is,
     exp.Between: _between,
     exp.In: _in,

@@ -5,23 +5,25 @@ Each is total where its parts are, and costs what they cost; none is new to an e
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from discreet.errors import InputError
 from discreet.plan.expressions import (
     Call,
     Case,
     Cast,
     Expression,
     Function,
-    IsIn,
     Like,
     Literal,
     Truncate,
     Unit,
 )
 from discreet.plan.kinds import Kind
+from discreet.plan.patterns import read_pattern
 from discreet.sql.reader.literals import read_whole
 from discreet.sql.reader.refusals import Refusal
 from discreet.sql.reader.syntax import Node
@@ -178,6 +180,16 @@ def read_split(reader: "ExpressionReader", node: Node) -> Expression:
     return Call(Function.SPLIT_PART, (text, _text(mark), _number(place)))
 
 
+def read_extraction(reader: "ExpressionReader", node: Node) -> Expression:
+    """REGEXP_EXTRACT(text, pattern, group): empty where nothing matches."""
+    syntax = reader.syntax
+    syntax.expect(node, "null_if_pos_overflow", True)  # noqa: FBT003 - the parser's flag
+    text = reader.read(syntax.part(node, "this"))
+    pattern = reader.text(syntax.part(node, "expression"), "a regular expression")
+    group = read_whole(syntax, syntax.part(node, "group"), "the group")
+    return Call(Function.EXTRACT, (text, _text(pattern), _number(group)))
+
+
 _PLAIN = r"(?:[^\\^$.|?*+()\[\]{}]|\\[^A-Za-z0-9])+"
 _PATTERN = re.compile(rf"(\^?)(?:\((?:\?:)?({_PLAIN}(?:\|{_PLAIN})*)\)|({_PLAIN}))(\$?)", re.DOTALL)
 _ALTERNATIVES = re.compile(rf"{_PLAIN}(?:\|{_PLAIN})+", re.DOTALL)
@@ -198,44 +210,22 @@ def _matches(*, whole: bool) -> Rule:
         elif _ALTERNATIVES.fullmatch(pattern):
             texts = pattern.split("|")
         else:
-            try:
-                at_places = _by_place(pattern, operand, whole=whole)
-            except re.error:
-                raise syntax.refuse(node, _RANGE) from None
-            if at_places is None:
-                raise syntax.refuse(node, _REGULAR)
-            return at_places
+            last = "" if re.search(r"(?<!\\)\$$", pattern) else "$"
+            anchored = f"^{pattern.removeprefix('^')}{last}" if whole else pattern
+            return _found(reader, node, operand, anchored)
         tests = [Like(operand, _like(one, start=start, end=end), "!") for one in texts]
         return tests[0] if len(tests) == 1 else Call(Function.OR, tuple(tests))
 
     return rule
 
 
-_ONE = r"\[(?:[A-Za-z0-9]-[A-Za-z0-9]|[A-Za-z0-9_ ])+\]|\\d|[A-Za-z0-9_ -]|\\[^A-Za-z0-9]"
-_PLACES = re.compile(rf"(\^?)((?:(?:{_ONE})(?:\{{[1-9]\}})?)+)((?<!\{{[1-9]\}})\+)?(\$?)")
-_PLACE = re.compile(rf"({_ONE})(?:\{{(\d)\}})?")
-
-
-def _by_place(pattern: str, operand: Expression, *, whole: bool) -> Expression | None:
-    """One character after the other from the beginning: ^[A-C][0-9]{2}, each out of a list.
-
-    A + at the end, where more may follow, asks for no more than one.
-    """
-    found = _PLACES.fullmatch(pattern)
-    if found is None or not (whole or found[1]) or (found[3] and (whole or found[4])):
-        return None
-    choices = [one for one, times in _PLACE.findall(found[2]) for _ in range(int(times or 1))]
-    tests: list[Expression] = [
-        IsIn(
-            Call(Function.SUBSTRING, (operand, _number(at), _number(1))),
-            tuple(_text(c) for c in map(chr, range(128)) if re.fullmatch(one, c)),
-        )
-        for at, one in enumerate(choices, start=1)
-    ]
-    if whole or found[4]:
-        length = Call(Function.LENGTH, (operand,))
-        tests.append(Call(Function.EQUAL, (length, _number(len(choices)))))
-    return tests[0] if len(tests) == 1 else Call(Function.AND, tuple(tests))
+def _found(reader: "ExpressionReader", node: Node, operand: Expression, pattern: str) -> Expression:
+    """Whether a text has a match that cannot be empty: what is extracted is not."""
+    with suppress(InputError):
+        if not read_pattern(pattern, 0).may_be_empty:
+            found = reader.call(node, Function.EXTRACT, operand, _text(pattern), _number(0))
+            return Call(Function.NOT_EQUAL, (found, _text("")))
+    raise reader.syntax.refuse(node, _REGULAR)
 
 
 def _like(text: str, *, start: bool, end: bool) -> str:
@@ -265,15 +255,10 @@ _FORMAT = Refusal(
 _DIGITS = Refusal("argument", "TRUNC to more than 15 digits", "a double has no more", "use fewer")
 _REGULAR = Refusal(
     "pattern",
-    "a regular expression that is more than texts, alternatives, anchors and single characters",
-    "one row could take long to match, and engines disagree on classes and repetitions",
-    "use LIKE, where % is any text and _ any character, or '^(flu|cold)', or '^[A-C][0-9]{2}'",
-)
-_RANGE = Refusal(
-    "pattern",
-    "a range of characters in a regular expression ends before it begins",
-    "no character is in it",
-    "write the smaller character first, as in '^[A-Z]'",
+    "a regular expression that is not understood here",
+    "each set that repeats has to differ from what can follow it, ranges go up, and alternatives"
+    " are plain texts: else one row could take long, and engines disagree",
+    "use LIKE, where % is any text and _ any character, or '^(flu|cold)', or '^[A-C][0-9]+'",
 )
 COMPOSED: dict[type[Node], Rule] = {
     exp.TimeToStr: _formatted(_STRFTIME, r"[^%]"),
@@ -284,6 +269,7 @@ COMPOSED: dict[type[Node], Rule] = {
     exp.LastDay: read_last_day,
     exp.Trunc: read_truncation,
     exp.SplitPart: read_split,
+    exp.RegexpExtract: read_extraction,
     exp.RegexpLike: _matches(whole=False),
     exp.RegexpFullMatch: _matches(whole=True),
     exp.CurrentDate: _clock(Kind.DATE),

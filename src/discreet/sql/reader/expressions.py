@@ -13,13 +13,7 @@ from typing import TypeAlias
 from sqlglot import exp
 
 from discreet.errors import InputError, QueryRefused
-from discreet.plan.expressions import (
-    Call,
-    Case,
-    Expression,
-    Function,
-    Literal,
-)
+from discreet.plan.expressions import Call, Case, Expression, Function, Literal
 from discreet.plan.kinds import Kind, Type
 from discreet.plan.listed_literals import unlisted
 from discreet.plan.typing import infer, parts_of
@@ -233,22 +227,6 @@ def _is_text(expression: Expression) -> bool:
 # --- rules ----------------------------------------------------------------------------------------
 
 
-def _paren(reader: ExpressionReader, node: Node) -> Expression:
-    return reader.read(reader.syntax.part(node, "this"))
-
-
-def _column(reader: ExpressionReader, node: Node) -> Expression:
-    return reader.resolve(node)  # type: ignore[arg-type]  # the table below sends columns alone
-
-
-def _literal(reader: ExpressionReader, node: Node) -> Expression:
-    return read_literal(reader.syntax, node)
-
-
-def _boolean(reader: ExpressionReader, node: Node) -> Expression:
-    return Literal(bool(reader.syntax.part(node, "this")), Kind.BOOLEAN)
-
-
 def _negate(reader: ExpressionReader, node: Node) -> Expression:
     inner = reader.syntax.part(node, "this")
     if isinstance(inner, exp.Literal) and not inner.args.get("is_string"):
@@ -262,10 +240,6 @@ def _logic(function: Function) -> Rule:
         return Call(function, tuple(reader.read(operand) for operand in operands))
 
     return rule
-
-
-def _not(reader: ExpressionReader, node: Node) -> Expression:
-    return Call(Function.NOT, (reader.read(reader.syntax.part(node, "this")),))
 
 
 def _case(reader: ExpressionReader, node: Node) -> Expression:
@@ -300,14 +274,16 @@ MEDIAN PERCENTILE_CONT QUANTILE QUANTILE_CONT MIN MAX COUNT_IF FILTER WITHINGROU
 KNOWN_AGGREGATES = frozenset(_AGGREGATE_NAMES.split())
 
 RULES: dict[type[Node], Rule] = {
-    exp.Paren: _paren,
-    exp.Column: _column,
-    exp.Literal: _literal,
-    exp.Boolean: _boolean,
+    exp.Paren: lambda reader, node: reader.read(reader.syntax.part(node, "this")),
+    exp.Column: lambda reader, node: reader.resolve(node),  # type: ignore[arg-type]
+    exp.Literal: lambda reader, node: read_literal(reader.syntax, node),
+    exp.Boolean: lambda reader, node: Literal(bool(reader.syntax.part(node, "this")), Kind.BOOLEAN),
     exp.Neg: _negate,
     exp.And: _logic(Function.AND),
     exp.Or: _logic(Function.OR),
-    exp.Not: _not,
+    exp.Not: lambda reader, node: Call(
+        Function.NOT, (reader.read(reader.syntax.part(node, "this")),)
+    ),
     **COMPARISONS,
     exp.Case: _case,
     exp.If: _if,

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from discreet.plan.expressions import Call, Case, Cast, Expression, Function, Literal
+from discreet.plan.calendar import PARTS
+from discreet.plan.expressions import Call, Case, Cast, Column, Expression, Function, Literal
 from discreet.plan.kinds import Kind
 from discreet.sql.reader import times
 from discreet.sql.reader.composed_functions import COMPOSED
@@ -135,9 +136,22 @@ def _round(reader: "ExpressionReader", node: Node) -> Expression:
 def _pipe(reader: "ExpressionReader", node: Node) -> Expression:
     """Texts joined with ||: NULL if any of them is."""
     for part in node.find_all(exp.DPipe):
-        reader.syntax.part(part, "safe")  # whether the engine casts; here kinds have to be TEXT
+        reader.syntax.part(part, "safe")  # whether the engine casts: `_as_text` does
     parts = conjuncts(reader.syntax, node, exp.DPipe)
-    return Call(Function.CONCAT, tuple(reader.read(part) for part in parts))
+    return Call(Function.CONCAT, tuple(_as_text(reader, part) for part in parts))
+
+
+def _as_text(reader: "ExpressionReader", node: Node) -> Expression:
+    """A part of a text: whole numbers and dates as their digits.
+
+    Only of values that are whole numbers in every engine: FLOOR(x) prints as 2.0 in some.
+    """
+    value = reader.read(node)
+    stored = isinstance(value, Column) and value.name not in reader.computed
+    whole = isinstance(value, Call) and value.function in {Function.LENGTH, *PARTS}
+    plain = stored or whole or isinstance(value, Cast)
+    digits = plain and reader.check(value, node).kind in {Kind.INTEGER, Kind.DATE, Kind.BOOLEAN}
+    return Cast(value, Kind.TEXT) if digits else value
 
 
 def _concat(reader: "ExpressionReader", node: Node) -> Expression:
@@ -145,7 +159,7 @@ def _concat(reader: "ExpressionReader", node: Node) -> Expression:
     for flag in ("safe", "coalesce"):
         reader.syntax.expect(node, flag, True)  # noqa: FBT003 - the parser's flag
     empty = Literal("", Kind.TEXT)
-    parts = [reader.read(part) for part in reader.syntax.parts(node, "expressions")]
+    parts = [_as_text(reader, part) for part in reader.syntax.parts(node, "expressions")]
     filled = (
         part if isinstance(part, Literal) else reader.call(node, Function.COALESCE, part, empty)
         for part in parts
@@ -164,16 +178,14 @@ def _substring(reader: "ExpressionReader", node: Node) -> Expression:
     return _slice(text, first, count)
 
 
-def _left(reader: "ExpressionReader", node: Node) -> Expression:
-    text = reader.read(reader.syntax.part(node, "this"))
-    count = read_whole(reader.syntax, reader.syntax.part(node, "expression"), "the length of LEFT")
-    return _slice(text, 1, count)
-
-
-def _right(reader: "ExpressionReader", node: Node) -> Expression:
-    text = reader.read(reader.syntax.part(node, "this"))
-    count = read_whole(reader.syntax, reader.syntax.part(node, "expression"), "the length of RIGHT")
-    return Call(Function.RIGHT, (text, Literal(count, Kind.INTEGER)))
+def _end(reader: "ExpressionReader", node: Node) -> Expression:
+    """LEFT(text, 3) and RIGHT(text, 3)."""
+    name = type(node).__name__.upper()
+    text, count = (reader.syntax.part(node, part) for part in ("this", "expression"))
+    read, length = reader.read(text), read_whole(reader.syntax, count, f"the length of {name}")
+    if isinstance(node, exp.Left):
+        return _slice(read, 1, length)
+    return Call(Function.RIGHT, (read, Literal(length, Kind.INTEGER)))
 
 
 def _trim(reader: "ExpressionReader", node: Node) -> Expression:
@@ -253,10 +265,6 @@ def _cast(reader: "ExpressionReader", node: Node) -> Expression:
     return _as_kind(reader, reader.syntax.part(node, "this"), kind)
 
 
-def _date(reader: "ExpressionReader", node: Node) -> Expression:
-    return _as_kind(reader, reader.syntax.part(node, "this"), Kind.DATE)
-
-
 def _as_kind(reader: "ExpressionReader", operand: Node, kind: Kind) -> Expression:
     if isinstance(operand, exp.Null):
         return Literal(None, kind)
@@ -323,66 +331,55 @@ _CLOCK = Refusal(
     "values are booleans, numbers, texts, dates and timestamps",
     "compare it, as in CAST(x AS TIME) < TIME '18:00', or take a part: EXTRACT(HOUR FROM x)",
 )
+_UNARY = (exp.Abs, exp.Sign, exp.Floor, exp.Ceil, exp.Sqrt, exp.Exp, exp.Ln, exp.Lower, exp.Upper)
+_BINARY: dict[type[Node], Function] = {
+    exp.Mul: Function.MULTIPLY,
+    exp.SafeDivide: Function.DIVIDE,  # by 0 it is NULL anyway
+    exp.Mod: Function.MODULO,
+    exp.IntDiv: Function.QUOTIENT,
+    exp.Nullif: Function.NULL_IF,
+    exp.StartsWith: Function.STARTS_WITH,
+    exp.EndsWith: Function.ENDS_WITH,
+}
+_PARTS = (
+    *(exp.Year, exp.Quarter, exp.Month, exp.Week, exp.WeekOfYear, exp.Day, exp.DayOfMonth),
+    *(exp.DayOfWeek, exp.DayOfYear, exp.Hour, exp.Minute, exp.Second),
+)
 FUNCTIONS: dict[type[Node], times.Rule] = {
     **COMPOSED,
+    **{one: _plain(Function[one.__name__.upper()], "this") for one in _UNARY},
+    **{one: _plain(function, "this", "expression") for one, function in _BINARY.items()},
+    **{one: times.named_part(one.__name__.upper()) for one in _PARTS},
+    exp.DayOfWeekIso: times.named_part("ISODOW"),
     exp.Add: _sum(Function.ADD),
     exp.Sub: _sum(Function.SUBTRACT),
-    exp.Mul: _plain(Function.MULTIPLY, "this", "expression"),
     exp.Div: _divide,
-    exp.SafeDivide: _plain(Function.DIVIDE, "this", "expression"),  # by 0 it is NULL anyway
     exp.Interval: _alone,
-    exp.Mod: _plain(Function.MODULO, "this", "expression"),
-    exp.IntDiv: _plain(Function.QUOTIENT, "this", "expression"),
     exp.Pow: _power,
     exp.Log: _logarithm,
-    exp.Abs: _plain(Function.ABS, "this"),
-    exp.Sign: _plain(Function.SIGN, "this"),
-    exp.Floor: _plain(Function.FLOOR, "this"),
-    exp.Ceil: _plain(Function.CEIL, "this"),
     exp.Round: _round,
-    exp.Sqrt: _plain(Function.SQRT, "this"),
-    exp.Exp: _plain(Function.EXP, "this"),
-    exp.Ln: _plain(Function.LN, "this"),
     exp.Least: _alike(Function.LEAST, flag="ignore_nulls"),
     exp.Greatest: _alike(Function.GREATEST, flag="ignore_nulls"),
     exp.Coalesce: _alike(Function.COALESCE),
-    exp.Nullif: _plain(Function.NULL_IF, "this", "expression"),
-    exp.Lower: _plain(Function.LOWER, "this"),
-    exp.Upper: _plain(Function.UPPER, "this"),
     exp.Trim: _trim,
     exp.Replace: _replace,
-    exp.Right: _right,
+    exp.Left: _end,
+    exp.Right: _end,
     exp.StrPosition: _plain(Function.POSITION, "this", "substr"),
     exp.Contains: _contains,
-    exp.EndsWith: _plain(Function.ENDS_WITH, "this", "expression"),
     exp.Length: _length,
     exp.ArraySize: _length,
     exp.DPipe: _pipe,
     exp.Concat: _concat,
     exp.Substring: _substring,
-    exp.Left: _left,
-    exp.StartsWith: _plain(Function.STARTS_WITH, "this", "expression"),
     exp.Cast: _cast,
     exp.TryCast: _cast,
-    exp.Date: _date,
+    exp.Date: lambda reader, node: _as_kind(reader, reader.syntax.part(node, "this"), Kind.DATE),
     exp.Extract: times.read_extract,
-    exp.Year: times.named_part("YEAR"),
-    exp.Quarter: times.named_part("QUARTER"),
-    exp.Month: times.named_part("MONTH"),
-    exp.Day: times.named_part("DAY"),
-    exp.DayOfMonth: times.named_part("DAY"),
-    exp.Hour: times.named_part("HOUR"),
-    exp.Minute: times.named_part("MINUTE"),
-    exp.Second: times.named_part("SECOND"),
-    exp.Week: times.named_part("WEEK"),
-    exp.WeekOfYear: times.named_part("WEEK"),
     exp.DateDiff: times.read_difference,
     exp.DateAdd: times.read_date_add,
     exp.DateBin: times.read_bin,
     exp.DateFromParts: times.read_made_date,
-    exp.DayOfWeek: times.named_part("DOW"),
-    exp.DayOfWeekIso: times.named_part("ISODOW"),
-    exp.DayOfYear: times.named_part("DOY"),
     exp.TimestampTrunc: times.read_truncated,
     exp.DateTrunc: times.read_truncated,
     exp.WidthBucket: _plain(Function.BUCKET, "this", "min_value", "max_value", "num_buckets"),
@@ -394,6 +391,7 @@ LOWER UPPER TRIM LTRIM RTRIM LENGTH CONCAT SUBSTRING LEFT RIGHT REPLACE STRPOS P
 STARTS_WITH ENDS_WITH CAST TRY_CAST DATE EXTRACT DATE_PART YEAR QUARTER MONTH WEEK DAY HOUR MINUTE
 SECOND DAYOFWEEK ISODOW DAYOFYEAR DATE_TRUNC DATE_DIFF DATE_ADD WIDTH_BUCKET MOD IF IFF
 TIME_BUCKET MAKE_DATE
-STRFTIME TO_CHAR DAYNAME MONTHNAME EPOCH LAST_DAY TRUNC SPLIT_PART REGEXP_MATCHES NOW CURRENT_DATE
+STRFTIME TO_CHAR DAYNAME MONTHNAME EPOCH LAST_DAY TRUNC SPLIT_PART REGEXP_MATCHES REGEXP_EXTRACT NOW
+CURRENT_DATE
 """
 KNOWN_FUNCTIONS = frozenset(_NAMES.split())

@@ -268,7 +268,13 @@ class RowJoin:
             else:
                 rest.append(condition)
         if len(keys) < len(right.table.key):
-            raise self.syntax.refuse(self.node, _needs_key(right.table))
+            what = Refusal(
+                "join",
+                f"the join does not name the key of {right.table.name}",
+                "a row could meet several rows of the public table, without a bound",
+                f"join on {', '.join(right.table.key)}",
+            )
+            raise self.syntax.refuse(self.node, what)
         on = tuple(keys[key] for key in right.table.key)
         columns = tuple(stored.items())
         joined = self._build(
@@ -480,15 +486,6 @@ def bare(syntax: Syntax, node: Node) -> Node:
 
 def _no_names(node: exp.Column) -> Expression:
     raise TypeError(node)
-
-
-def _needs_key(table: PublicTable) -> Refusal:
-    return Refusal(
-        "join",
-        f"the join does not name the key of {table.name}",
-        "a row could meet several rows of the public table, without a bound",
-        f"join on {', '.join(table.key)}",
-    )
 
 
 _KEEP = {"INNER": rel.Keep.MATCHED, "LEFT": rel.Keep.ALL}

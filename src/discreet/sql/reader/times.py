@@ -85,13 +85,16 @@ def _amount(reader: "ExpressionReader", interval: Node, each: int) -> Expression
 
 
 def read_difference(reader: "ExpressionReader", node: Node) -> Expression:
-    """DATE_DIFF('month', a, b): how many beginnings of a month lie after a and up to b."""
+    """DATE_DIFF('month', a, b): how many beginnings of a month lie after a and up to b.
+
+    Weeks are whole sevens of days, as in DuckDB.
+    """
     syntax = reader.syntax
     unit = syntax.part(node, "unit")
     name = str(syntax.part(unit, "this")).upper() if isinstance(unit, exp.Var) else ""
     if name not in _COUNTED:
         raise syntax.refuse(node, _DIFFERENCE)
-    syntax.expect(node, "date_part_boundary", True)  # noqa: FBT003 - the parser's flag
+    syntax.expect(node, "date_part_boundary", name != "WEEK" or None)
     ends = [reader.read(syntax.part(node, part)) for part in ("this", "expression")]
 
     def apart(part: Function | None) -> Expression:
@@ -106,12 +109,13 @@ def read_difference(reader: "ExpressionReader", node: Node) -> Expression:
     for part, each in finer:
         whole = reader.call(node, Function.MULTIPLY, found, Literal(each, Kind.INTEGER))
         found = reader.call(node, Function.ADD, whole, apart(part))
-    return found
+    return Call(Function.QUOTIENT, (found, Literal(7, Kind.INTEGER))) if name == "WEEK" else found
 
 
 _HOURS = (None, (Function.HOUR, 24))
 _COUNTED: dict[str, tuple[Any, ...]] = {
     "DAY": (None,),
+    "WEEK": (None,),
     "HOUR": _HOURS,
     "MINUTE": (*_HOURS, (Function.MINUTE, 60)),
     "SECOND": (*_HOURS, (Function.MINUTE, 60), (Function.SECOND, 60)),
@@ -523,8 +527,8 @@ _CLOCK = Refusal(
 _DIFFERENCE = Refusal(
     "argument",
     "DATE_DIFF in a unit that is not known",
-    "units are second, minute, hour, day, month, quarter and year; engines disagree on weeks",
-    "write DATE_DIFF('day', a, b), and // 7 for weeks",
+    "units are second, minute, hour, day, week, month, quarter and year",
+    "write DATE_DIFF('day', a, b)",
 )
 _PART = Refusal(
     "argument",

@@ -16,6 +16,7 @@ from typing import ClassVar
 
 from discreet.plan.expressions import Expression, Function, Unit
 from discreet.plan.kinds import Kind, Type, Value
+from discreet.plan.patterns import Pattern
 from discreet.plan.texts import Wildcard
 from discreet.sql.writer.render import render
 
@@ -306,6 +307,10 @@ class Dialect(ABC):
     def split_part(self, text: str, mark: str, place: int) -> str:
         """The part of a text before its `place`-th mark, which is not empty; '' if it has none."""
         return f"split_part({text}, {self.text(mark)}, {place})"
+
+    def extract(self, text: str, pattern: Pattern) -> str:
+        """The group of the first match of a pattern; '' if there is none."""
+        return f"regexp_extract({text}, {self.text(pattern.write('$'))}, 1)"
 
     @abstractmethod
     def position(self, text: str, part: str) -> str:

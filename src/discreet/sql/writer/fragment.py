@@ -1,6 +1,7 @@
 """A part of an expression as text, with what has to be known to put it into a larger one."""
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from discreet.plan.expressions import Literal
 from discreet.plan.kinds import Kind, Range, Type
@@ -22,7 +23,10 @@ class SqlText:
         return self.type.kind
 
 
-def strays(parts: list[SqlText], outcome: ResultType) -> bool:
+Parts: TypeAlias = list[SqlText]
+
+
+def strays(parts: Parts, outcome: ResultType) -> bool:
     """Whether a double that passes strays on may stray."""
     return outcome.type.kind is Kind.REAL and (outcome.strays or any(p.strays for p in parts))
 

@@ -20,7 +20,7 @@ from discreet.plan.kinds import Kind, Type, Value
 from discreet.plan.numeric import REACH, ResultType, reach
 from discreet.plan.texts import tokens
 from discreet.plan.typing import check_depth, deduce, parts_of
-from discreet.sql.writer import render_numbers, render_times, render_values
+from discreet.sql.writer import render_numbers, render_values
 from discreet.sql.writer.fragment import SqlText, ends
 from discreet.sql.writer.render_numbers import Rule
 
@@ -208,6 +208,5 @@ def _same(value: Value, kind: Kind) -> Value:
 
 CALLS: dict[ex.Function, Rule] = {
     **render_numbers.CALLS,
-    **render_times.CALLS,
     **render_values.CALLS,
 }

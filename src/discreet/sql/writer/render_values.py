@@ -7,57 +7,54 @@ from discreet.plan.expressions import COMPARISONS, Call, Function
 from discreet.plan.numeric import ResultType
 from discreet.plan.texts import (
     LONGEST_CONCAT,
+    extraction,
     replacement,
     right_limit,
     split_limits,
     substring_limits,
 )
 from discreet.plan.texts import RULES as TEXT_RULES
-from discreet.sql.writer.fragment import SqlText
+from discreet.sql.writer.fragment import Parts, SqlText
 
 if TYPE_CHECKING:
     from discreet.sql.writer.render import Renderer
 
-Rule: TypeAlias = Callable[["Renderer", Call, list[SqlText], ResultType], SqlText]
+Rule: TypeAlias = Callable[["Renderer", Call, Parts, ResultType], SqlText]
 
 
-def _extreme(
-    renderer: "Renderer", call: Call, parts: list[SqlText], outcome: ResultType
-) -> SqlText:
+def _extreme(renderer: "Renderer", call: Call, parts: Parts, outcome: ResultType) -> SqlText:
     texts = renderer.alike(parts, outcome.type.kind)
     return SqlText(f"{call.function.value}({', '.join(texts)})", outcome.type)
 
 
-def _compare(
-    renderer: "Renderer", call: Call, parts: list[SqlText], outcome: ResultType
-) -> SqlText:
+def _compare(renderer: "Renderer", call: Call, parts: Parts, outcome: ResultType) -> SqlText:
     return SqlText(renderer.comparison(call.function.value, *parts), outcome.type)
 
 
-def _is_null(renderer: "Renderer", _: Call, parts: list[SqlText], outcome: ResultType) -> SqlText:
+def _is_null(renderer: "Renderer", _: Call, parts: Parts, outcome: ResultType) -> SqlText:
     (part,) = parts
     if part.strays:
         return SqlText(f"({renderer.dialect.is_finite(part.sql)} IS NOT TRUE)", outcome.type)
     return SqlText(f"({part.sql} IS NULL)", outcome.type)
 
 
-def _logic(_: "Renderer", call: Call, parts: list[SqlText], outcome: ResultType) -> SqlText:
+def _logic(_: "Renderer", call: Call, parts: Parts, outcome: ResultType) -> SqlText:
     word = f" {call.function.value.upper()} "
     return SqlText(f"({word.join(part.sql for part in parts)})", outcome.type)
 
 
-def _negation(_: "Renderer", _call: Call, parts: list[SqlText], outcome: ResultType) -> SqlText:
+def _negation(_: "Renderer", _call: Call, parts: Parts, outcome: ResultType) -> SqlText:
     return SqlText(f"(NOT {parts[0].sql})", outcome.type)
 
 
-def _coalesce(renderer: "Renderer", _: Call, parts: list[SqlText], outcome: ResultType) -> SqlText:
+def _coalesce(renderer: "Renderer", _: Call, parts: Parts, outcome: ResultType) -> SqlText:
     """The last part may stray: there is nothing after it."""
     kind = outcome.type.kind
     texts = [*renderer.alike(parts[:-1], kind), renderer.as_kind(parts[-1], kind)]
     return SqlText(f"COALESCE({', '.join(texts)})", outcome.type, parts[-1].strays)
 
 
-def _null_if(renderer: "Renderer", _: Call, parts: list[SqlText], outcome: ResultType) -> SqlText:
+def _null_if(renderer: "Renderer", _: Call, parts: Parts, outcome: ResultType) -> SqlText:
     x, y = parts
     null = renderer.dialect.literal(None, x.kind)
 
@@ -70,7 +67,7 @@ def _null_if(renderer: "Renderer", _: Call, parts: list[SqlText], outcome: Resul
     )
 
 
-def _text(renderer: "Renderer", call: Call, parts: list[SqlText], outcome: ResultType) -> SqlText:
+def _text(renderer: "Renderer", call: Call, parts: Parts, outcome: ResultType) -> SqlText:
     dialect, texts = renderer.dialect, [part.sql for part in parts]
     match call.function:
         case Function.LOWER | Function.UPPER:
@@ -85,6 +82,8 @@ def _text(renderer: "Renderer", call: Call, parts: list[SqlText], outcome: Resul
             sql = dialect.right(texts[0], right_limit(call))
         case Function.SPLIT_PART:
             sql = dialect.split_part(texts[0], *split_limits(call))
+        case Function.EXTRACT:
+            sql = dialect.extract(texts[0], extraction(call))
         case Function.POSITION:
             sql = dialect.position(*texts)
         case Function.ENDS_WITH:
@@ -94,7 +93,7 @@ def _text(renderer: "Renderer", call: Call, parts: list[SqlText], outcome: Resul
     return SqlText(sql, outcome.type)
 
 
-def _concat(renderer: "Renderer", _: Call, parts: list[SqlText], outcome: ResultType) -> SqlText:
+def _concat(renderer: "Renderer", _: Call, parts: Parts, outcome: ResultType) -> SqlText:
     """Texts that get too long are NULL, lest doubling them over and over exhausts an engine."""
 
     def body(*texts: str) -> str:
@@ -104,9 +103,7 @@ def _concat(renderer: "Renderer", _: Call, parts: list[SqlText], outcome: Result
     return SqlText(renderer.dialect.let([part.sql for part in parts], body), outcome.type)
 
 
-def _replace(
-    renderer: "Renderer", call: Call, parts: list[SqlText], outcome: ResultType
-) -> SqlText:
+def _replace(renderer: "Renderer", call: Call, parts: Parts, outcome: ResultType) -> SqlText:
     """REPLACE; as for CONCAT, texts that grow too long are NULL."""
     dialect = renderer.dialect
     sql = dialect.replace(parts[0].sql, *replacement(call))

@@ -153,7 +153,7 @@ def test_a_broken_invariant_is_not_masked(monkeypatch):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("SELECT COUNT(*) FROM visits WHERE REGEXP_MATCHES(city, '^[Z-A]')", "ends before it"),
+        ("SELECT COUNT(*) FROM visits WHERE REGEXP_MATCHES(city, '^[Z-A]')", "not understood here"),
         ("SELECT * FROM cities a NATURAL JOIN cities b", "NATURAL join of answers"),
         (
             "SELECT AVG((SELECT SUM(cost) FROM visits v WHERE patient_id = p.id)) FROM patients p",
@@ -196,7 +196,7 @@ def test_what_is_no_text_is_bad_input(text):
             "SELECT COUNT(DISTINCT (cost, city)) FROM visits",
             "CAST(x AS BIGINT)",
         ),
-        ("SELECT COUNT(*) FROM visits WHERE DATE_DIFF('week', day, seen) = 1", "DATE_DIFF('day', "),
+        ("SELECT COUNT(*) FROM visits WHERE DATE_DIFF('era', day, seen) = 1", "DATE_DIFF('day', "),
         (
             "SELECT COUNT(*) FROM visits SEMI JOIN patients ON city = sex",
             "patient_id = patients.id",

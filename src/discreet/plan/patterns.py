@@ -1,0 +1,108 @@
+"""Regular expressions of which every engine finds the same part of a text, in bounded time.
+
+A pattern is a row of single characters, each of a set, that may repeat, with plain groups.
+
+Why engines agree: no set that repeats shares a character with what can follow it. So from a given
+start a run of its characters ends where the next character is another one: a shorter run would be
+followed by a character that nothing takes. There is one longest match, which greedy engines and
+leftmost-longest ones find, and trying from each start takes at most the square of a text's length.
+"""
+
+import re
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final
+
+from discreet.errors import InputError
+
+_LONGEST: Final = 1 << 8
+_CLASSES: Final = {"d": "0-9", "w": "0-9A-Za-z_", "s": "\t\n\f\r ", "n": "\n", "t": "\t"}
+_ONE: Final = r"(?:\\[^\w\s]|[^\\\[\]^&-])"
+_ITEM: Final = re.compile(
+    rf"(\((?:\?:)?|\))|(\[\^?-?(?:{_ONE}-{_ONE}|\\[dwsnt]|{_ONE})+-?\]"
+    r"|\\[dwsnt]|\\[^\w\s]|[^\\^$|?*+{}\[\]()])([?*+]|\{\d\d?(?:,(?:\d\d?)?)?\})?(?![?*+{])",
+    re.DOTALL,
+)
+_TIMES: Final = {"": "{1}", "?": "{0,1}", "*": "{0,}", "+": "{1,}"}
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """A pattern that every engine reads alike, with one group, which is extracted."""
+
+    text: str
+    is_ended: bool
+    may_be_empty: bool
+
+    def write(self, end: str) -> str:
+        """The pattern, with what anchors the end of a text."""
+        return self.text + (end if self.is_ended else "")
+
+    def extract(self, text: str) -> str:
+        """The group of the first match; empty where there is none."""
+        found = re.search(self.write(r"\Z"), text)
+        return found[1] if found else ""
+
+
+def read_pattern(pattern: str, group: int) -> Pattern:
+    """The pattern that a text means, of which one group is extracted; 0 is all of it.
+
+    Example:
+        >>> read_pattern("https?://([^/]+)", 1).extract("see https://example.org/page")
+        'example.org'
+        >>> read_pattern("a*ab", 0)
+        Traceback (most recent call last):
+        ...
+        discreet.errors.InputError: a regular expression that is not understood here: ...
+    """
+    start, end = pattern.startswith("^"), pattern.endswith("$") and pattern[-2:] != r"\$"
+    body, text, opened = pattern[start : len(pattern) - end], "", 0
+    pieces: list[tuple[str, int, float]] = []
+    items = list(_ITEM.finditer(body))
+    for bracket, one, many in (item.groups("") for item in items):
+        opened += bracket == "("
+        text += bracket if bracket != "(" or opened == group else "(?:"
+        if one:
+            text += _written(one) + many
+            least, comma, most = _TIMES.get(many, many)[1:-1].partition(",")
+            pieces.append((_written(one), int(least), float(most or (least, "inf")[bool(comma)])))
+    known = "".join(item[0] for item in items) == body and len(body) <= _LONGEST
+    with suppress(re.error):  # an open group, or a range that ends before it begins
+        if known and pieces and opened >= group and re.compile(text) and _is_single(pieces, body):
+            text = text if group else f"({text})"
+            return Pattern("^" * start + text, end, not any(least for _, least, _ in pieces))
+    raise InputError(
+        "a regular expression that is not understood here",
+        why="each set of characters that repeats has to differ from what can follow it, without"
+        " alternatives and repeated groups: else one row could take long, and engines disagree",
+        fix="write 'ref:([A-Z]+)' or '@([^.]+)', or use SPLIT_PART, SUBSTRING, or CASE with LIKE",
+    )
+
+
+def _written(one: str) -> str:
+    """A set of characters as all engines read it; . is all but a line end, as in DuckDB."""
+    if one == ".":
+        return "[^\n]"
+    if one[0] == "[":
+        listed = re.sub(r"^(\[\^?)-|-\]$", lambda m: m[0].replace("-", r"\-"), one)
+        return re.sub(r"\\([a-z])", lambda m: _CLASSES[m[1]], listed)
+    return f"[{_CLASSES[one[1]]}]" if one[1:] in _CLASSES else one
+
+
+def _is_single(pieces: list[tuple[str, int, float]], body: str) -> bool:
+    """Whether no repeated piece shares a character with one that can follow it.
+
+    Ranges and their gaps begin at a character of the pattern, or right after one.
+    """
+    named = {*body, *map(chr, range(128))}
+    tried = named | {chr(ord(c) + 1) for c in named if c < "\U0010ffff"} | {"\U0010ffff"}
+    sets = [{c for c in tried if re.fullmatch(one, c)} for one, _, _ in pieces]
+    for at, (_, least, most) in enumerate(pieces):
+        if most < max(1, least):
+            return False
+        for after in range(at + 1, len(pieces)) if least != most else ():
+            if sets[at] & sets[after]:
+                return False
+            if pieces[after][1]:
+                break
+    return True

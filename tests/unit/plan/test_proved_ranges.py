@@ -1,0 +1,55 @@
+"""Values that are aggregated are held to bounds that conditions and texts prove."""
+
+import pytest
+
+from discreet.errors import QueryRefused
+from discreet.plan.kinds import Kind, Range, Type
+from discreet.plan.relations import columns_of
+from discreet.plan.row_counts import held_counts
+from discreet.plan.schema import Person, Schema, Table
+from discreet.plan.typing import infer
+from discreet.sql.reader.read import read
+
+COLUMNS = {"who": Type(Kind.INTEGER), "n": Type(Kind.INTEGER), "x": Type(Kind.REAL)}
+ROWS = Table("rows", {**COLUMNS, "note": Type(Kind.TEXT)}, Person("who"))
+
+
+def held(value, where):
+    query = read(f"SELECT AVG({value}) FROM {where}", Schema({"rows": ROWS}))  # noqa: S608 - a question
+    assert not held_counts(query)  # nothing is cut off
+    (aggregate,) = query.aggregates
+    return infer(aggregate.arguments[0], columns_of(query.relation)).range
+
+
+@pytest.mark.parametrize(
+    ("value", "where", "range_"),
+    [
+        ("n", "rows WHERE n BETWEEN -3.5 AND 7.9", Range(-3, 7)),
+        ("n", "rows WHERE n > 0 AND n < 10 AND n >= 2 AND n <= 20", Range(2, 10)),
+        ("x", "rows WHERE x >= 0 AND x < 2.5 AND note <> 'a'", Range(0.0, 2.5)),
+        ("v", "(SELECT n AS v FROM rows WHERE n >= 0 AND n <= 9) WHERE v < 7", Range(0, 9)),
+        ("n", "rows WHERE n = 5", Range(5, 5)),
+        ("LENGTH(note)", "rows", Range(0, 1024)),
+        ("LENGTH(b)", "(SELECT note AS b, n FROM rows) WHERE n > 3", Range(0, 1024)),
+    ],
+)
+def test_a_value_has_the_bounds_that_are_proved(value, where, range_):
+    assert held(value, where) == range_
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "AVG(n) FROM rows WHERE n > 0",
+        "AVG(n) FROM rows WHERE n > 0 OR n < 9",
+        "AVG(n) FROM rows WHERE NOT (n > 0 AND n < 9)",
+        "AVG(n) FROM rows WHERE n >= 0 AND n <= 9007199254740993",
+        "AVG(n) FROM rows WHERE n > 9 AND n < 3",
+        "AVG(x) FROM rows WHERE n BETWEEN 0 AND 9",
+        "AVG(LENGTH(b)) FROM (SELECT note || note AS b FROM rows)",
+        "AVG(n) FROM (SELECT n FROM rows WHERE n > 0 AND n < 5 UNION ALL SELECT n FROM rows)",
+    ],
+)
+def test_a_value_whose_bounds_are_not_proved_is_refused(asked):
+    with pytest.raises(QueryRefused, match="without bounds"):
+        read(f"SELECT {asked}", Schema({"rows": ROWS}))
