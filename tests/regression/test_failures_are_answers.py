@@ -313,13 +313,19 @@ def test_later_steps_are_read_at_a_pace_that_is_fixed_before(kind):
 
 
 @pytest.mark.parametrize("kind", LATER)
-def test_a_later_step_keeps_the_pace_of_whoever_it_was_charged_to(kind):
-    names = []
+@pytest.mark.parametrize("by", ["bob", None])
+def test_a_later_step_keeps_the_pace_of_whoever_asks_for_it(kind, by):
+    names = set()
     with curator_of_days(NEIGHBOURS[0]) as curator:
-        _, go_on = opened(curator, kind, 0)
-        curator.keep_time(lambda name: names.append(name) or ReleaseSchedule())
-        seen_later(go_on)
-    assert names == ["owner"]
+        charge, go_on = opened(curator, kind, 0)
+        curator.keep_time(lambda name: names.add(name) or ReleaseSchedule())
+        if by is None:
+            seen_later(go_on)
+        elif kind == "online":
+            curator.window(None).ask_online(charge, ASKED, 0.95, by)
+        else:
+            curator.window(None).stream_release(charge, by)
+    assert names == {by or "owner"}
 
 
 @pytest.mark.parametrize("kind", LATER)
@@ -334,16 +340,18 @@ def test_a_later_step_that_overruns_its_time_fails_and_nothing_of_it_is_stored(k
 
 @pytest.mark.parametrize("kind", LATER)
 def test_five_failures_of_later_steps_are_all_that_an_analyst_gets(kind, monkeypatch):
-    def fail(*_):
+    def fail(*_, **__):
         raise Injected
 
-    monkeypatch.setattr(OnlineSession, "ask", fail)
-    monkeypatch.setattr(StreamQuery, "read", fail)
     with curator_of_days(NEIGHBOURS[0]) as curator:
-        for n in range(5):
-            assert seen_later(opened(curator, kind, n)[1])[0] == "EngineError"
+        later = [opened(curator, kind, n)[1] for n in range(6)]
+        if kind == "online":
+            assert [seen_later(one) for one in later[3:]] == [True] * 3  # what is open fails too
+        monkeypatch.setattr(OnlineSession, "ask", fail)
+        monkeypatch.setattr(StreamQuery, "read", fail)
+        assert [seen_later(one)[0] for one in later] == ["EngineError"] * 5 + ["AccessError"]
         with pytest.raises(dp.errors.AccessError, match="5 questions of owner about visits failed"):
-            opened(curator, kind, 5)
+            opened(curator, kind, 6)
 
 
 @pytest.mark.audit

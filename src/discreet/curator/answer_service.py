@@ -6,8 +6,8 @@ offer (public facts) -> charge (durable) -> measure (noisy, stored) -> present -
 import logging
 import math
 import time
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
@@ -150,7 +150,7 @@ class AnswerService:
         self._plans: dict[int, PlannedOrder] = {}
         self.people = Populations(ledger, data_store)
         self.pace_of: Callable[[str], ReleaseSchedule] = lambda _: AT_ONCE
-        """The pace of an analyst, at which recovery and later steps of their charges compute."""
+        """The pace of a caller: of recovery, and of later steps that they ask for."""
 
     @property
     def is_paced(self) -> bool:
@@ -355,25 +355,33 @@ class AnswerService:
             raise lost
         return None if overran else found
 
-    def read_on(
-        self, receipt: Receipt, planned: PlannedOrder, read: Callable[["Deadline | None"], T]
-    ) -> T:
-        """Read data for a later step of a released charge, as steadily as for its first.
+    @contextmanager
+    def later_step(self, receipt: Receipt, by: str) -> Iterator[None]:
+        """Compute a later step of a released charge inside, in turn with all questions.
+
+        `by` asks for it. It waits here: enter before any lock that others need, and before the
+        charge is held.
+        """
+        with self.pace_of(by).turn(self.bound_seconds(receipt)):
+            self._ledger.check_failures(by, receipt.order.dataset)
+            yield
+
+    def read_on(self, receipt: Receipt, by: str, read: Callable[["Deadline | None"], T]) -> T:
+        """Read data for a `later_step`, as steadily as for the first, at the pace of who asks.
 
         `read` goes from data to the noise that is stored, or to what is kept in memory. If it fails
         nothing is read for this charge again, until an owner has looked.
         """
-        seconds = planned.seconds(self._data_store.bound_work)
         with self._ledger.keep_turn(receipt.sequence):
-            found = self._timed(seconds, self.pace_of(receipt.order.analyst), read)
+            found = self._timed(self.bound_seconds(receipt), self.pace_of(by), read)
         if found is None:
-            raise self.end_steps(receipt)
+            raise self.end_steps(receipt, by)
         return found
 
-    def end_steps(self, receipt: Receipt) -> EngineError:
+    def end_steps(self, receipt: Receipt, by: str) -> EngineError:
         """Store that a later step failed; the error to raise, the same for all data."""
         _LOG.error("a later step of charge %d failed while data was read", receipt.sequence)
-        self._ledger.fail_step(receipt.sequence, by=receipt.order.analyst)
+        self._ledger.fail_step(receipt.sequence, by=by)
         return step_failure()
 
     def cancel(self, receipt: Receipt, *, by: str, for_all: bool = True) -> None:

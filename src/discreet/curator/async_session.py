@@ -132,18 +132,19 @@ class AsyncSession:
         sequence: int,
         wheres: Sequence[Mapping[str, Any]],
         confidence: float,
+        by: str,
         planning: Callable[[], AbstractContextManager[object]] = nullcontext,
     ) -> OnlineReply:
         """Answer counting queries under an epoch's charge, which has to be `find`able."""
-        return self._epochs.ask(sequence, wheres, confidence=confidence, planning=planning)
+        return self._epochs.ask(sequence, wheres, confidence=confidence, by=by, planning=planning)
 
     def online_state(self, sequence: int) -> OnlineState:
         """The public state of an epoch, whose charge has to be `find`able."""
         return self._epochs.state(sequence)
 
-    def stream_release(self, sequence: int) -> Release:
+    def stream_release(self, sequence: int, by: str) -> Release:
         """A standing question as far as it is answered; its charge has to be `find`able."""
-        return self.curator._backend.stream_release(sequence)  # noqa: SLF001 - of the same kind
+        return self.curator._local.streams.release(sequence, by)  # noqa: SLF001 - of the same kind
 
     def workbook(
         self, dataset: str, name: str, share: Fraction, analyst: str

@@ -397,7 +397,7 @@ class Curator(OwnerInterface, QuestionInterface):
         return self._answer_service.recover(patience=patience)
 
     def keep_time(self, pace_of: Callable[[str], ReleaseSchedule]) -> None:
-        """Let recovery and later steps keep an analyst's pace: somebody may be watching.
+        """Let recovery and later steps keep the pace of a caller: somebody may be watching.
 
         The first question no longer recovers by itself, since it would wait for others' steps.
         """

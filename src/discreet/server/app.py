@@ -99,7 +99,6 @@ def build_app(
     chosen = settings or Settings()
     metrics = Metrics()
     timetable = Timetable(chosen.steps, chosen.quantum, metrics.overrun)
-    curator.keep_time(timetable.pace)
     app_state = AppState(
         curator,
         folder,
@@ -113,6 +112,7 @@ def build_app(
             processors=chosen.processors,
         ),
         Slots(chosen.planning, long=max(1, chosen.planning // 3), each=1),
+        Slots(2),
         timetable,
         Uploads(folder),
         CampaignStore(None if folder is None else folder / "campaigns"),
@@ -129,6 +129,7 @@ def build_app(
         redirect_slashes=False,
         lifespan=_lifespan,
     )
+    curator.keep_time(app_state.step_pace)
     app_state.access.revoked = Revocations(curator.ledger)
     app.state.app_state = app_state
     app.state.postgres = None if postgres is None else PostgresListener(app_state, postgres)

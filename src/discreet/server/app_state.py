@@ -1,7 +1,7 @@
 """The state that handlers share."""
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
@@ -9,14 +9,17 @@ from typing import cast
 from fastapi import Request
 
 from discreet.curator.curator import Curator
+from discreet.curator.release_schedule import ReleaseSchedule
 from discreet.local.campaigns import CampaignStore
 from discreet.server.access import AccessStore
 from discreet.server.metrics import Metrics
 from discreet.server.rate_limits import CallerLimits
+from discreet.server.sending import LARGE
 from discreet.server.settings import Settings
 from discreet.server.slots import Slots
 from discreet.server.timetable import Timetable
 from discreet.server.uploads import Uploads
+from discreet.server.waits import SPARE
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +28,8 @@ class AppState:
 
     `folder` is the curator's, None in memory. Compute inside `computing`: it bounds what runs at a
     time and is waited for when the server stops. Read and price questions inside
-    `planning.taken(...)`, which is bounded apart. `log` takes one line.
+    `planning.taken(...)`, and read and write large answers inside `reading(...)`, which are
+    bounded apart. `log` takes one line.
     """
 
     curator: Curator
@@ -35,11 +39,32 @@ class AppState:
     metrics: Metrics
     work: Slots
     planning: Slots
+    writing: Slots
     timetable: Timetable
     uploads: Uploads
     campaigns: CampaignStore
     limits: CallerLimits
     log: Callable[[str], None]
+
+    def slot(self, caller: str, seconds: float, patience: float) -> AbstractContextManager[None]:
+        """A slot, in turn, to compute what takes `seconds` by its public bound."""
+        held = self.timetable.steps(caller, seconds)[0]
+        return self.work.taken(patience=patience, caller=caller, seconds=seconds, held=held)
+
+    def step_pace(self, caller: str) -> ReleaseSchedule:
+        """The pace of later steps that a caller asks for: they take turns with all questions."""
+
+        def turn(seconds: float) -> AbstractContextManager[None]:
+            self.work.check(caller, self.settings.at_once)
+            return self.slot(caller, seconds, (1 - SPARE) * self.settings.patience)
+
+        return self.timetable.pace(caller, turn)
+
+    def reading(self, size: int, caller: str) -> AbstractContextManager[None]:
+        """Read and write an answer of so many bytes inside: large ones few at a time, in turn."""
+        if size <= LARGE:
+            return nullcontext()
+        return self.writing.taken(patience=self.settings.patience, caller=caller)
 
     @property
     def computing(self) -> AbstractContextManager[None]:

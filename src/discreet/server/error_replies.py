@@ -151,14 +151,9 @@ def unreadable(error: RequestValidationError) -> InputError:
     where = ".".join(str(part)[:60] for part in first["loc"][:6])
     return InputError(
         f"{where} cannot be read",
-        why=_plain(str(first["msg"])),
+        why=str(first["msg"]).rstrip(".")[:200] or "it is not of the right kind",
         fix="send what the description of this route says (/v1/openapi.json)",
     )
-
-
-def _plain(text: str) -> str:
-    """A sentence of the validator's without its full stop, bounded."""
-    return text.rstrip(".")[:200] or "it is not of the right kind"
 
 
 def _other(error: HTTPException) -> HttpError:

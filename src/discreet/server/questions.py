@@ -20,6 +20,7 @@ from discreet.curator.ledger.orders import Receipt
 from discreet.curator.release_schedule import ReleaseSchedule
 from discreet.curator.reports import json_views
 from discreet.server.app_state import AppState, app_state_of
+from discreet.server.error_replies import missing
 from discreet.server.permissions import Caller
 from discreet.server.question_models import Pending
 from discreet.server.sending import LARGE, send_file, write_json
@@ -51,18 +52,12 @@ class Asking:
     @property
     def schedule(self) -> ReleaseSchedule:
         """Compute in turn, and let an answer be known just before a tick of whoever asked."""
-        app_state, caller = self.app_state, self.caller
-        return app_state.timetable.pace(
-            caller.name,
-            lambda seconds: app_state.work.taken(
-                patience=max(600.0, 20 * app_state.settings.patience),  # it is charged already
-                caller=caller.name,
-                seconds=seconds,
-                held=app_state.timetable.steps(caller.name, seconds)[0],
-            ),
-            lambda: time.sleep(
-                until_tick(time.monotonic() - self.arrived, app_state.settings.quantum)
-            ),
+        name, settings = self.caller.name, self.app_state.settings
+        patience = max(600.0, 20 * settings.patience)  # it is charged already
+        return self.app_state.timetable.pace(
+            name,
+            lambda seconds: self.app_state.slot(name, seconds, patience),
+            lambda: time.sleep(until_tick(time.monotonic() - self.arrived, settings.quantum)),
         )
 
     def planning(self, size: int) -> AbstractContextManager[None]:
@@ -95,6 +90,15 @@ def asking_of(request: Request, caller: Caller) -> Asking:
 def async_session_of(request: Request, caller: Caller) -> AsyncSession:
     """The curator as a caller sees it."""
     return asking_of(request, caller).session
+
+
+def charged_of_kind(charge: int, kind: str, request: Request, caller: Caller) -> AsyncSession:
+    """The session of a caller who may know of a charge of this kind; else 404."""
+    session = async_session_of(request, caller)
+    found = session.find(charge)
+    if found is None or found.order.kind != kind:
+        raise missing(f"{kind} order {charge}")
+    return session
 
 
 _PLANNING: Final = 1 / 4096

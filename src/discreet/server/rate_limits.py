@@ -79,7 +79,13 @@ class ConcurrencyLimit:
     async def joined(self, name: str) -> AsyncIterator[None]:
         """Serve inside."""
         if self._present[name] >= self._most:
-            raise HttpError(429, _crowded(self._most), {"Retry-After": "1"})
+            error = ServiceError(
+                "too many requests at once",
+                why=f"{self._most} requests of one name are served at a time, whatever tokens they "
+                "come with",
+                fix="wait for one of them, or ask with 'Prefer: respond-async'",
+            )
+            raise HttpError(429, error, {"Retry-After": "1"})
         self._present[name] += 1
         try:
             await self._admitted(name)
@@ -127,14 +133,6 @@ def less(counts: "Counter[Any]", key: Any) -> None:
     counts[key] -= 1
     if not counts[key]:
         del counts[key]
-
-
-def _crowded(most: int) -> ServiceError:
-    return ServiceError(
-        "too many requests at once",
-        why=f"{most} requests of one name are served at a time, whatever tokens they come with",
-        fix="wait for one of them, or ask with 'Prefer: respond-async'",
-    )
 
 
 def address(client: tuple[str, int] | None) -> str:

@@ -32,7 +32,7 @@ def listed(store: AccessStore, caller: Caller) -> list[SavedQuestion]:
     return [
         SavedQuestion(number, title, json.loads(facts), time)
         for number, title, facts, time, scope in store.read(sql, (caller.name,))
-        if _within(scope, caller)
+        if caller.datasets is None or (scope and set(json.loads(scope)) <= caller.datasets)
     ]
 
 
@@ -67,7 +67,3 @@ def delete(store: AccessStore, caller: Caller, number: int) -> bool:
 
 def _scope(caller: Caller) -> str:
     return "" if caller.datasets is None else json.dumps(sorted(caller.datasets))
-
-
-def _within(scope: str, caller: Caller) -> bool:
-    return caller.datasets is None or (bool(scope) and set(json.loads(scope)) <= caller.datasets)

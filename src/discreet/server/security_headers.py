@@ -54,9 +54,22 @@ class SecurityHeadersMiddleware:
     def _wrong(self, scope: Scope) -> HttpError | None:
         sent = scope["headers"]
         if len(sent) > _MANY or sum(len(name) + len(value) for name, value in sent) > HEADER_LIMIT:
-            return _long()
+            error = InputError(
+                "the headers are too long",
+                why=f"{HEADER_LIMIT} bytes in {_MANY} lines are enough for every request",
+                fix="send fewer of them",
+            )
+            return HttpError(431, error, {"Connection": "close"})
         names = Headers(scope=scope).getlist("host")
-        return None if len(names) == 1 and self._is_own(names[0], scope) else _stranger()
+        if len(names) == 1 and self._is_own(names[0], scope):
+            return None
+        error = InputError(
+            "this server does not answer to that name and port",
+            why="a page of somebody else could reach it by a name of theirs",
+            fix="use a name it was started with (discreet serve --name); a proxy's port is part of "
+            "it",
+        )
+        return HttpError(400, error)
 
     def _is_own(self, host: str, scope: Scope) -> bool:
         """Whether a name is the server's, with no port, the one it listens on, or a stated one."""
@@ -73,21 +86,3 @@ def _add(headers: MutableHeaders, path: str) -> None:
         headers[name] = value
     if path.startswith("/v1"):
         headers["Cache-Control"] = "no-store"
-
-
-def _long() -> HttpError:
-    error = InputError(
-        "the headers are too long",
-        why=f"{HEADER_LIMIT} bytes in {_MANY} lines are enough for every request",
-        fix="send fewer of them",
-    )
-    return HttpError(431, error, {"Connection": "close"})
-
-
-def _stranger() -> HttpError:
-    error = InputError(
-        "this server does not answer to that name and port",
-        why="a page of somebody else could reach it by a name of theirs",
-        fix="use a name it was started with (discreet serve --name); a proxy's port is part of it",
-    )
-    return HttpError(400, error)

@@ -5,9 +5,7 @@ Memory is taken by the few that are being written, whatever their format. A read
 
 import json
 import tempfile
-import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from typing import IO, Any, Final
 
 from fastapi.responses import StreamingResponse
@@ -15,32 +13,12 @@ from starlette.types import Receive, Scope, Send
 
 from discreet.answer.present import release_json
 from discreet.answer.present.release import Release
-from discreet.errors import ServiceError
 
 LARGE: Final = 1 << 20
 """Bytes of a stored answer that is not held in memory for each of its readers."""
 
 _PART: Final = 1 << 18
 _ROWS: Final = 4096
-_writing: Final = threading.BoundedSemaphore(2)
-
-
-@contextmanager
-def few_at_a_time(size: int, patience: float) -> Iterator[None]:
-    """Read and write an answer of so many bytes inside; 503 where others take too long."""
-    if size <= LARGE:
-        yield
-        return
-    if not _writing.acquire(timeout=patience):
-        raise ServiceError(
-            "the server is busy",
-            why="large answers are written a few at a time",
-            fix="read it again in a moment: it is charged and free to read",
-        )
-    try:
-        yield
-    finally:
-        _writing.release()
 
 
 def send_file(

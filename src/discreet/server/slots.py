@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
+from discreet.curator.ledger.stepping import NOBODY
 from discreet.errors import ServiceError
 from discreet.server.error_replies import HttpError
 from discreet.server.rate_limits import less
@@ -47,7 +48,7 @@ class Slots:
     those of the last `room` seconds in as long. A question keeps its slot until its step, asleep or
     not. So one caller is given three quarters of the slots at most, half of those for long
     questions, or `each`. The next slot goes to the waiting caller who holds the fewest, and of
-    those to the one who was given none for longest.
+    those to the one who was given none for longest; to what nobody asked for after all others.
     """
 
     def __init__(
@@ -83,8 +84,12 @@ class Slots:
         ticket = _Ticket(caller, seconds, held)
         self._enter(ticket)
         try:
-            if not ticket.called.wait(patience) and not self._is_held(ticket):
-                raise _busy()
+            if not ticket.called.wait(patience):
+                raise ServiceError(
+                    "the server is busy",
+                    why="as much is being computed as it was told to compute at a time",
+                    fix="ask again in a moment",
+                )
             yield
         finally:
             self._leave(ticket)
@@ -93,7 +98,12 @@ class Slots:
         """Refuse a caller for whom as many questions are computed, or wait for it, already."""
         with self._changed:
             if self._inside[caller] >= most:
-                raise HttpError(429, _waiting(most), {"Retry-After": "1"})
+                error = ServiceError(
+                    "too many questions at once",
+                    why=f"{most} questions of one caller are computed, or wait for it, at a time",
+                    fix="wait for the answer to one of them",
+                )
+                raise HttpError(429, error, {"Retry-After": "1"})
 
     def close(self, *, grace: float) -> bool:
         """Let nobody else in and wait for those inside; whether all came out."""
@@ -104,7 +114,12 @@ class Slots:
     def _enter(self, ticket: _Ticket) -> None:
         with self._changed:
             if self._closed:
-                raise _stopping()
+                raise ServiceError(
+                    "the server is stopping",
+                    why="it finishes what is charged and takes nothing new",
+                    fix="ask again when it is back: with the same request name nothing is charged "
+                    "twice",
+                )
             self._inside[ticket.caller] += 1
             self._waiting.append(ticket)
             self._grant()
@@ -121,10 +136,6 @@ class Slots:
                 if not self._waiting:
                     self._clock = None
                     return
-
-    def _is_held(self, ticket: _Ticket) -> bool:
-        with self._changed:
-            return ticket in self._held
 
     def _leave(self, ticket: _Ticket) -> None:
         with self._changed:
@@ -149,7 +160,13 @@ class Slots:
                 and (roomy and long[one.caller] < most_long if one.is_long else quick)
             )
             chosen = min(
-                free, key=lambda one: (own[one.caller], given.get(one.caller, 0.0)), default=None
+                free,
+                key=lambda one: (
+                    one.caller == NOBODY,
+                    own[one.caller],
+                    given.get(one.caller, 0.0),
+                ),
+                default=None,
             )
             if chosen is None:
                 return
@@ -167,27 +184,3 @@ class Slots:
         lately = time.monotonic() - self._room
         short = sum(one.seconds for one in self._held if not one.is_long and one.granted > lately)
         return short / GENEROUS * (1 + long / self._processors) / self._processors
-
-
-def _waiting(most: int) -> ServiceError:
-    return ServiceError(
-        "too many questions at once",
-        why=f"{most} questions of one caller are computed, or wait for it, at a time",
-        fix="wait for the answer to one of them",
-    )
-
-
-def _busy() -> ServiceError:
-    return ServiceError(
-        "the server is busy",
-        why="as many questions are being computed as it was told to compute at a time",
-        fix="ask again in a moment",
-    )
-
-
-def _stopping() -> ServiceError:
-    return ServiceError(
-        "the server is stopping",
-        why="it finishes what is charged and takes nothing new",
-        fix="ask again when it is back: with the same request name nothing is charged twice",
-    )

@@ -69,18 +69,15 @@ class Waits:
             if not task.done():
                 self._left.add(task)
                 task.add_done_callback(self._forget)
-        await reply(_stuck())(scope, receive, send)
+        error = ServiceError(
+            "there is no answer in time",
+            why="the ledger or the machine does not answer; whether anything was charged is not "
+            "known",
+            fix="ask the same again later: it is charged once, and found if it was charged",
+        )
+        await reply(HttpError(503, error, {"Retry-After": "10"}))(scope, receive, send)
 
     def _forget(self, task: "asyncio.Task[None]") -> None:
         self._left.discard(task)
         if not task.cancelled():
             task.exception()
-
-
-def _stuck() -> HttpError:
-    error = ServiceError(
-        "there is no answer in time",
-        why="the ledger or the machine does not answer; whether anything was charged is not known",
-        fix="ask the same again later: it is charged once, and found if it was charged",
-    )
-    return HttpError(503, error, {"Retry-After": "10"})

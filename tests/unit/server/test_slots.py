@@ -123,6 +123,25 @@ def test_the_next_slot_is_for_whoever_holds_the_fewest():
     [thread.join() for thread in threads]
 
 
+def test_what_nobody_asked_for_gets_a_slot_after_all_others():
+    slots, order = Slots(1), []
+
+    def work(name):
+        with slots.taken(patience=10, caller=name):
+            order.append(name)
+
+    callers = ["", "", "ann", "ann", "ben"]
+    with slots.taken(patience=1, caller="ann"):
+        threads = [threading.Thread(target=work, args=(name,)) for name in callers]
+        for n, thread in enumerate(threads, 1):
+            thread.start()
+            while len(slots._waiting) < n:
+                time.sleep(0.001)
+    [thread.join() for thread in threads]
+
+    assert order == ["ben", "ann", "ann", "", ""]
+
+
 def test_short_questions_do_not_wait_for_long_ones():
     slots = Slots(8, long=2)
     with ExitStack() as held:

@@ -53,8 +53,7 @@ def charge(transaction: Transaction, cache: AccountCache, order: Order, turn: Tu
         if outcome is None or outcome.kind != "failed":  # nobody pays for an error
             _share(transaction, cache, order, found)
         return _receive(transaction, found, turn)
-    [(failed,)] = transaction.read(*failures_of(order))
-    check_failures(failed, order)
+    check_failures(transaction, order.analyst, order.dataset)
     touched = cache.touched(asker_of(order))
     entry, debits = _debit(transaction, cache, order, touched, "charged", order.to_dict())
     made = (entry.sequence, order.request, order.question, turn.worker, turn.now)
@@ -322,36 +321,43 @@ def _filed(body: str, outcome: str | None) -> ChargedOrder:
 # --- failures -------------------------------------------------------------------------------------
 
 
-_FAILURES: Final = "SELECT count(*) FROM charges WHERE failed = 1 AND analyst = ? AND dataset = ?"
+_FAILURES: Final = """SELECT count(*) FROM charges
+WHERE failed = 1 AND COALESCE(failed_by, analyst) = ? AND dataset = ?"""
 
 
-def failures_of(order: Order) -> Statement:
-    """The keys that `charge` reads about an analyst's failed questions."""
-    return _FAILURES, (order.analyst, order.dataset)
+def failures_of(analyst: str, dataset: str) -> Statement:
+    """The keys that `charge` reads about failed questions and later steps of an analyst."""
+    return _FAILURES, (analyst, dataset)
 
 
-def check_failures(failed: int, order: Order) -> None:
-    """Refuse questions of an analyst so many of whose questions have failed.
+def check_failures(transaction: Transaction, analyst: str, dataset: str) -> None:
+    """Refuse questions and later steps of an analyst so many of which have failed.
 
     Why: whether a question fails may depend on data. It happens seldom by itself; whoever makes it
     happen learns a little each time, until an owner has looked.
     """
+    [(failed,)] = transaction.read(*failures_of(analyst, dataset))
     if failed >= MOST_FAILURES:
         raise AccessError(
-            f"{failed} questions of {order.analyst} about {order.dataset} failed",
+            f"{failed} questions of {analyst or 'nobody'} about {dataset} failed",
             why="whether a question fails may depend on data, so it must not happen often",
             fix="ask an owner to look into it and run `discreet ledger readmit`",
         )
 
 
 def readmit(transaction: Transaction, analyst: str, dataset: str, *, by: str, reason: str) -> int:
-    """Count the failures of an analyst's questions from 0 again; how many there were."""
-    [(failed,)] = transaction.read(_FAILURES, (analyst, dataset))
+    """Count the failures of an analyst's questions from 0 again; how many there were.
+
+    Charges of theirs go on whose later steps failed when others asked for them, or nobody did.
+    """
+    where = "failed = 1 AND dataset = ? AND (COALESCE(failed_by, analyst) = ? OR analyst = ?)"
+    about = (dataset, analyst, analyst)
+    [(failed,)] = transaction.read(f"SELECT count(*) FROM charges WHERE {where}", about)  # noqa: S608 - a constant
     facts = {"analyst": analyst, "dataset": dataset, "failures": failed, "reason": reason}
     transaction.append("readmitted", by, facts)
     if failed:
-        sql = "UPDATE charges SET failed = 2 WHERE failed = 1 AND analyst = ? AND dataset = ?"
-        transaction.update(sql, (analyst, dataset), rows=failed)
+        sql = f"UPDATE charges SET failed = 2 WHERE {where}"  # noqa: S608 - a constant
+        transaction.update(sql, about, rows=failed)
     return int(failed)
 
 

@@ -227,7 +227,12 @@ class Committer:
         elif isinstance(refusal.__cause__, DiscreetError):
             jobs[0].settle(refusal.__cause__)
         else:
-            jobs[0].settle(_inconsistent())
+            broken = LedgerError(
+                "the database refused a change",
+                why="it would have broken a rule of the ledger",
+                fix="run `discreet ledger verify`",
+            )
+            jobs[0].settle(broken)
 
     def _together(self, jobs: Sequence[_Job[Any]]) -> None:
         until = min((job.until for job in jobs), default=0.0)
@@ -275,12 +280,4 @@ def _same(error: BaseException) -> BaseException:
         "the transaction was interrupted",
         why="another thread that shared it was stopped",
         fix="ask again: a charge that was made is found, not made twice",
-    )
-
-
-def _inconsistent() -> LedgerError:
-    return LedgerError(
-        "the database refused a change",
-        why="it would have broken a rule of the ledger",
-        fix="run `discreet ledger verify`",
     )

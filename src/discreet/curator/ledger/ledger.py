@@ -255,7 +255,7 @@ class Ledger(ReadableLedger):
         receipt = self._committer.submit(
             lambda page, cache: charging.charge(page, cache, order, self._turn()),
             order,
-            ahead=[charging.failures_of(order)],
+            ahead=[charging.failures_of(order.analyst, order.dataset)],
         )
         if receipt.state is State.RELEASED:
             self._remember(order)
@@ -325,6 +325,10 @@ class Ledger(ReadableLedger):
         if self._read(lambda page: stepping.is_held(page, charge, turn)):
             return True
         return self._committer.submit_alone(lambda page: stepping.hold(page, charge, turn))
+
+    def may_hold(self, charge: int) -> bool:
+        """Whether `hold` would give the turn now; reads only."""
+        return self._read(lambda page: stepping.is_free(page, charge, self._turn()))
 
     @contextmanager
     def keep_turn(self, charge: int) -> Iterator[None]:

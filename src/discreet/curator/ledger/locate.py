@@ -62,7 +62,8 @@ def believe(store: LedgerStore, witness: Witness | None) -> None:
         raise damaged(str(report.problem))
     if witness is not None:
         with witness.held() as file:
-            witness.renew(file, store.snapshot(_sighting))
+            sighting = store.snapshot(lambda execute: Transaction(execute).sighting)
+            witness.renew(file, sighting)
     _bring_up_to_date(store)
 
 
@@ -98,7 +99,3 @@ def _check_end(execute: Execute, seen: Sighting | None) -> None:
     if (sequence, hash_, digest(body)) != (head.sequence, head.hash, head.hash):
         raise damaged("its newest entry is not the one it says it ends with")
     transaction.check(seen)
-
-
-def _sighting(execute: Execute) -> Sighting:
-    return Transaction(execute).sighting

@@ -241,7 +241,19 @@ def _fifth(dialect: Dialect) -> tuple[str, ...]:
     return (*_COMMITS[dialect], table.format(**_WORDS[dialect]), *guards)
 
 
-STEPS: tuple[Callable[[Dialect], Sequence[str]], ...] = (_first, _second, _third, _fourth, _fifth)
+def _sixth(dialect: Dialect) -> tuple[str, ...]:
+    """Who asked for a later step that failed; else the analyst of the charge."""
+    return (
+        f"ALTER TABLE charges ADD COLUMN failed_by {_WORDS[dialect]['text']}",
+        "DROP INDEX failures",
+        """CREATE INDEX failures ON charges (COALESCE(failed_by, analyst), dataset)
+        WHERE failed = 1""",
+    )
+
+
+STEPS: tuple[Callable[[Dialect], Sequence[str]], ...] = (
+    *(_first, _second, _third, _fourth, _fifth, _sixth),
+)
 """Step number n leads from version n to version n + 1."""
 
 

@@ -159,7 +159,11 @@ class PostgresStore:
             raise _failure(wrong) from None
         if fsync != "on":
             connection.close()
-            raise _forgetful()
+            raise LedgerError(
+                "the server does not keep a ledger",
+                why="its setting fsync is off, so a power cut would forget charges",
+                fix="set fsync = on in the server's configuration",
+            )
         return connection
 
     def _connect_timeout(self) -> int:
@@ -320,12 +324,4 @@ def _failure(wrong: "psycopg.Error") -> LedgerError:
         why=f"Postgres says: {type(wrong).__name__}{code}",
         fix="see that the server runs and has room, and ask again: a charge that was made is "
         "found, not made twice",
-    )
-
-
-def _forgetful() -> LedgerError:
-    return LedgerError(
-        "the server does not keep a ledger",
-        why="its setting fsync is off, so a power cut would forget charges",
-        fix="set fsync = on in the server's configuration",
     )

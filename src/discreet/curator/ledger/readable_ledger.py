@@ -192,16 +192,15 @@ class ReadableLedger:
         return self._read(lambda page: tuple(one for (one,) in page.read(sql, sequences)))
 
     def may_measure(self, sequence: int, order: Order) -> bool:
-        """Whether a charge is neither failed nor cancelled by now.
-
-        AccessError where too many questions of its analyst have failed meanwhile.
-        """
-        counted, about = charging.failures_of(order)
-        sql = f"SELECT failed, ({counted}) FROM charges WHERE sequence = ?"  # noqa: S608 - constants
-        [(over, failed)] = self._store.snapshot(lambda run: run(sql, (*about, sequence)))
+        """Whether a charge is neither failed nor cancelled by now; as `check_failures` if not."""
+        over = bool(self.failed((sequence,)))
         if not over:
-            charging.check_failures(failed, order)
+            self.check_failures(order.analyst, order.dataset)
         return not over
+
+    def check_failures(self, analyst: str, dataset: str) -> None:
+        """AccessError where too many questions and later steps of an analyst have failed."""
+        self._read(lambda page: charging.check_failures(page, analyst, dataset))
 
     def steps(self, charge: int, *, after: int = 0) -> tuple[bytes, ...]:
         """The stored steps of a charge, in order, those that follow number `after`."""

@@ -38,7 +38,7 @@ class Replay:
         self.shares: set[tuple[int, str]] = set()
         self.open: dict[int, tuple[str, str]] = {}
         self.measured: set[int] = set()
-        self.failures: dict[tuple[str, str], set[int]] = {}
+        self.failures: dict[int, tuple[str, str]] = {}
         self.forgiven: set[int] = set()
         self.charged = 0
         self.released = 0
@@ -99,7 +99,7 @@ class Replay:
             case "stepped":
                 self._step(entry)
             case "failed":
-                self._fail(facts)
+                self._fail(entry.by, facts)
             case "readmitted":
                 self._readmit((facts["analyst"], facts["dataset"]), facts["failures"])
 
@@ -151,16 +151,16 @@ class Replay:
         self.steps[charge] = number
         self.stepped.add((charge, number, entry.sequence, entry.facts["digest"]))
 
-    def _fail(self, facts: Mapping[str, Any]) -> None:
+    def _fail(self, by: str, facts: Mapping[str, Any]) -> None:
         """A charge that was measured has an answer, sooner or later; a cancelled one counts not.
 
-        The next step of a released charge may fail; again only if its analyst was readmitted.
+        The next step of a released charge may fail, which counts against whoever asked for it;
+        again only after an owner has readmitted somebody for it.
         """
         charge = facts["charge"]
         if "step" in facts:
-            asker = self.done[charge]
-            counted = charge in self.failures.get(asker, ())
-            if counted or facts["step"] != self.steps.get(charge, 0) + 1:
+            asker = by, self.done[charge][1]
+            if charge in self.failures or facts["step"] != self.steps.get(charge, 0) + 1:
                 raise ValueError(charge)
             self.forgiven.discard(charge)
         else:
@@ -170,12 +170,14 @@ class Replay:
         if facts.get("cancelled") is True:
             self.forgiven.add(charge)
         else:
-            self.failures.setdefault(asker, set()).add(charge)
+            self.failures[charge] = asker
 
     def _readmit(self, asker: tuple[str, str], failures: int) -> None:
-        failed = self.failures.pop(asker, set())
+        counted = self.failures.items()
+        failed = {charge for charge, who in counted if asker in (who, self.done.get(charge))}
         if len(failed) != failures:
             raise ValueError(asker)
+        self.failures = {charge: who for charge, who in counted if charge not in failed}
         self.forgiven |= failed
 
     def _share(self, entry: Entry) -> None:
@@ -187,16 +189,14 @@ class Replay:
         self, debits: Mapping[str, Any], prices: Mapping[Any, tuple[int, int]] | None, own: str
     ) -> None:
         for key, (units, delta) in debits.items():
-            account = self.accounts.get(key) or _uncapped(key, self.accounts[own])
+            base = self.accounts[own]  # whoever was never granted one has what the dataset counts
+            account = self.accounts.get(key) or Account(
+                Holder.read(key), base.measure, base.neighbours, None
+            )
             cost = int(units), int(delta)
             if prices is not None and prices[account.measure, account.neighbours] != cost:
                 raise ValueError(key)
             self.accounts[key] = account.after(cost)
-
-
-def _uncapped(key: str, own: Account) -> Account:
-    """The account of an analyst who was never granted one: it counts what the dataset counts."""
-    return Account(Holder.read(key), own.measure, own.neighbours, None)
 
 
 @lru_cache(maxsize=4096)

@@ -4,6 +4,8 @@ A released charge may be gone on with by one worker at a time. Each step is an e
 of its bytes, and is durable before anybody is told of it.
 """
 
+from typing import Final
+
 from discreet.curator.canonical_json import digest
 from discreet.curator.ledger.charging import Turn, is_gone
 from discreet.curator.ledger.entries import Entry
@@ -11,19 +13,27 @@ from discreet.curator.ledger.store import damaged
 from discreet.curator.ledger.transaction import Transaction
 from discreet.errors import EngineError, LedgerError
 
+NOBODY: Final = ""
+"""Who asks for steps that are computed before anybody asks, as those that an append completes."""
+
 
 def hold(transaction: Transaction, charge: int, turn: Turn) -> bool:
     """Take, or keep, the turn to go on with a charge.
 
     False while another worker has it, and where a step failed, until an owner has looked.
     """
+    free = is_free(transaction, charge, turn)
+    if free:
+        sql = "UPDATE charges SET worker = ?, claimed = ? WHERE sequence = ?"
+        transaction.update(sql, (turn.worker, turn.now, charge))
+    return free
+
+
+def is_free(transaction: Transaction, charge: int, turn: Turn) -> bool:
+    """Whether `hold` would give the turn; reads only."""
     worker, claimed, failed = _claim(transaction, charge)
     stands = turn.lapsed < claimed <= turn.ahead and not is_gone(worker)
-    if failed or (worker != turn.worker and stands):
-        return False
-    sql = "UPDATE charges SET worker = ?, claimed = ? WHERE sequence = ?"
-    transaction.update(sql, (turn.worker, turn.now, charge))
-    return True
+    return not failed and (worker == turn.worker or not stands)
 
 
 def let_go(transaction: Transaction, charge: int, turn: Turn) -> None:
@@ -46,14 +56,16 @@ def step(
 
 
 def fail(transaction: Transaction, charge: int, by: str, turn: Turn) -> None:
-    """End the steps of a charge whose turn this worker has; counted as a failure of its analyst.
+    """End the steps of a charge whose turn this worker has; counted against whoever asked for it.
 
-    Why: whether a step fails may depend on data. What was told stays; nothing is read for the
-    charge again before an owner has looked and readmitted its analyst.
+    Why: whether a step fails may depend on data. What was told stays;
+    nothing is read for the charge again before an owner has looked and readmitted who asked, or
+    the analyst of the charge.
     """
     number = _going_on(transaction, charge, turn) + 1
     transaction.append("failed", by, {"charge": charge, "step": number})
-    transaction.update("UPDATE charges SET failed = 1 WHERE sequence = ?", (charge,))
+    sql = "UPDATE charges SET failed = 1, failed_by = ? WHERE sequence = ?"
+    transaction.update(sql, (by, charge))
 
 
 def step_failure() -> EngineError:

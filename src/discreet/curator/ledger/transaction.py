@@ -112,10 +112,22 @@ class Transaction:
         if seen is None or seen == self.sighting:
             return
         if seen.ledger != self.ledger:
-            raise _foreign()
+            raise LedgerError(
+                "the ledger and the file that witnesses its head belong to different ledgers",
+                why="one of them was replaced",
+                fix="put back the one that belongs here; only if it is lost for good, adopt the "
+                "ledger with `discreet ledger adopt`",
+            )
         found = self.read(*entry_seen(seen))
         if seen.head.sequence > self.head.sequence or found != [(seen.head.hash,)]:
-            raise _restored(seen.head.sequence, self.head.sequence)
+            raise LedgerError(
+                f"entry {seen.head.sequence} was written once and is not in this ledger, which "
+                f"ends with {self.head.sequence}",
+                why="it was restored from an older copy or changed, and budgets would be spent "
+                "twice",
+                fix="put back the newest copy; only if it is lost for good, adopt this one with "
+                "`discreet ledger adopt`: what it lacks counts as not spent",
+            )
 
 
 def entry_seen(seen: Sighting) -> Statement:
@@ -138,21 +150,3 @@ def _insert_all(table: str, rows: Sequence[Sequence[Any]]) -> Change:
     marks = f"({', '.join('?' * len(rows[0]))})"
     sql = f"INSERT INTO {table} VALUES {', '.join([marks] * len(rows))}"  # noqa: S608 - constants
     return sql, [value for row in rows for value in row], len(rows)
-
-
-def _foreign() -> LedgerError:
-    return LedgerError(
-        "the ledger and the file that witnesses its head belong to different ledgers",
-        why="one of them was replaced",
-        fix="put back the one that belongs here; only if it is lost for good, adopt the ledger "
-        "with `discreet ledger adopt`",
-    )
-
-
-def _restored(seen: int, here: int) -> LedgerError:
-    return LedgerError(
-        f"entry {seen} was written once and is not in this ledger, which ends with {here}",
-        why="it was restored from an older copy or changed, and budgets would be spent twice",
-        fix="put back the newest copy; only if it is lost for good, adopt this one with `discreet "
-        "ledger adopt`: what it lacks counts as not spent",
-    )

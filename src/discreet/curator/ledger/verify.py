@@ -180,23 +180,20 @@ def _check_tables(execute: Execute, replay: Replay, head: Head, seen: Sighting |
         if notes != replay.notes:
             raise _Wrong(0, "what is noted about entries is not what they say")
     if replay.version > 4:
-        _check_steps(execute, replay)
-
-
-def _check_steps(execute: Execute, replay: Replay) -> None:
-    """Steps are kept for ever, as they were told."""
-    rows = execute("SELECT charge, number, entry, bytes FROM steps")
-    if {(*row[:3], digest(bytes(row[3]))) for row in rows} != replay.stepped:
-        raise _Wrong(0, "the stored steps of charges are not those of the entries")
+        rows = execute("SELECT charge, number, entry, bytes FROM steps")  # kept as they were told
+        if {(*row[:3], digest(bytes(row[3]))) for row in rows} != replay.stepped:
+            raise _Wrong(0, "the stored steps of charges are not those of the entries")
 
 
 def _check_open(execute: Execute, replay: Replay) -> None:
     """Measurements without an answer, and failures that count."""
     if {charge for (charge,) in execute("SELECT charge FROM measurements")} != replay.measured:
         raise _Wrong(0, "there are measurements without an entry")
-    failed = {(one, 1) for some in replay.failures.values() for one in some}
-    failed |= {(one, 2) for one in replay.forgiven}
-    if set(execute("SELECT sequence, failed FROM charges WHERE failed <> 0")) != failed:
+    counted = {(one, 1, who) for one, (who, _) in replay.failures.items()}
+    forgiven = {(one, 2, None) for one in replay.forgiven}
+    who = "COALESCE(failed_by, analyst)" if replay.version > 5 else "analyst"
+    told = f"SELECT sequence, failed, CASE failed WHEN 1 THEN {who} END"
+    if set(execute(f"{told} FROM charges WHERE failed <> 0")) != counted | forgiven:
         raise _Wrong(0, "the failures that are counted are not those of the entries")
 
 

@@ -9,7 +9,7 @@ run, which the price of the epoch has paid for.
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from math import prod
 from typing import Any, Final
 
@@ -53,18 +53,13 @@ class OnlineReply:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON."""
-        return {
-            "answers": [one.to_dict() for one in self.answers],
-            "updates_left": self.updates_left,
-            "runs_left": self.runs_left,
-            "held": self.held,
-        }
+        return asdict(self)
 
     @staticmethod
     def from_dict(told: Mapping[str, Any]) -> "OnlineReply":
         """Read what `to_dict` wrote."""
         answers = tuple(OnlineAnswer(**one) for one in told["answers"])
-        return OnlineReply(answers, told["updates_left"], told["runs_left"], told["held"])
+        return OnlineReply(**{**told, "answers": answers})
 
 
 class LedgerJournal(Journal):
@@ -91,8 +86,9 @@ class LedgerJournal(Journal):
 
 @dataclass
 class _Epoch:
-    """This process's state of an epoch."""
+    """This process's state of an epoch; `opening` is held to read data, and before `lock`."""
 
+    opening: threading.Lock = field(default_factory=threading.Lock)
     lock: threading.RLock = field(default_factory=threading.RLock)
     session: OnlineSession | None = None
     journal: LedgerJournal | None = None
@@ -133,7 +129,7 @@ class OnlineEpochs:
     def close(self) -> None:
         """Give up all turns: the next to ask goes on."""
         for charge, epoch in self._epochs.items():
-            with epoch.lock:
+            with epoch.opening, epoch.lock:
                 if epoch.session is not None:
                     epoch.session = None
                     self._ledger.let_go(charge)
@@ -161,31 +157,50 @@ class OnlineEpochs:
         wheres: Sequence[Mapping[str, Any]],
         *,
         confidence: float = 0.95,
+        by: str | None = None,
         planning: Callable[[], AbstractContextManager[object]] = nullcontext,
     ) -> OnlineReply:
         """Answer counting queries, one after the other.
 
-        `planning` is entered to read and to answer them, not while data is read for a session.
+        `by` asks them; None for the analyst of the charge. `planning` is entered to read and to
+        answer them, not while data is read for a session.
         """
-        epoch = self._epoch(charge)
-        with epoch.lock:
-            with planning():
-                queries = _read(wheres, self._known(charge, epoch), confidence)
-            receipt = self._receipt(charge)
-            held = not self._ledger.retired(receipt.order.dataset) and self._ledger.hold(charge)
-            state = self._known(charge, epoch)
-            if not held:
-                epoch.session = None
-                with planning():
-                    told = [interval_of(one, state.hypothesis, confidence) for one in queries]
-                return OnlineReply(tuple(told), state.updates_left, state.runs_left, held=False)
-            session = self._session(receipt, epoch, state)
-            with planning():
-                answers = self._answers(session, queries, confidence, epoch)
-            if answers is None:
-                raise self._service.end_steps(receipt)
-            left = session.state
-            return OnlineReply(answers, left.updates_left, left.runs_left, held=True)
+        receipt, epoch = self._receipt(charge), self._epoch(charge)
+        asker = receipt.order.analyst if by is None else by
+        while True:
+            with planning(), epoch.lock:
+                reply = self._reply(receipt, epoch, wheres, confidence, asker)
+            if reply is not None:
+                return reply
+            self._open(receipt, epoch, asker)
+
+    def _reply(
+        self,
+        receipt: Receipt,
+        epoch: _Epoch,
+        wheres: Sequence[Mapping[str, Any]],
+        confidence: float,
+        asker: str,
+    ) -> OnlineReply | None:
+        """Answers of the session of this process, else from what is stored; None to open one."""
+        charge, ledger = receipt.sequence, self._ledger
+        queries = _read(wheres, self._known(charge, epoch), confidence)
+        may_go_on = ledger.may_hold if epoch.session is None else ledger.hold
+        held = not ledger.retired(receipt.order.dataset) and may_go_on(charge)
+        state, session, journal = self._known(charge, epoch), epoch.session, epoch.journal
+        if not held:
+            epoch.session = None
+            told = [interval_of(one, state.hypothesis, confidence) for one in queries]
+            return OnlineReply(tuple(told), state.updates_left, state.runs_left, held=False)
+        if session is None or journal is None or journal.steps != epoch.steps:
+            epoch.session = None
+            return None
+        ledger.check_failures(asker, receipt.order.dataset)
+        answers = self._answers(session, queries, confidence, epoch)
+        if answers is None:
+            raise self._service.end_steps(receipt, asker)
+        left = session.state
+        return OnlineReply(answers, left.updates_left, left.runs_left, held=True)
 
     @staticmethod
     def _answers(
@@ -206,22 +221,28 @@ class OnlineEpochs:
             raise _unknown(charge)
         return Receipt(charge, found.order, State.RELEASED)
 
-    def _session(self, receipt: Receipt, epoch: _Epoch, state: OnlineState) -> OnlineSession:
-        """The session of this process, or one that goes on from what is stored."""
-        known, journal = epoch.session, epoch.journal
-        if known is not None and journal is not None and journal.steps == epoch.steps:
-            return known
-        planned, engine = self._service.reopen(receipt)
-        journal = LedgerJournal(self._ledger, receipt.sequence, epoch.steps, receipt.order.analyst)
+    def _open(self, receipt: Receipt, epoch: _Epoch, asker: str) -> None:
+        """Open a session that goes on from what is stored, unless somebody else just did.
 
-        def begin(until: Deadline | None) -> OnlineSession:
-            assert isinstance(planned, OnlineOrder)  # noqa: S101 - narrowing: of this kind
-            histogram = planned.read_rows(engine, until)
-            return OnlineSession(state, histogram, journal, hypothesis=state.hypothesis)
+        Whoever waits for a turn to compute has neither a lock nor the epoch.
+        """
+        charge = receipt.sequence
+        with self._service.later_step(receipt, asker), epoch.opening:
+            if epoch.session is not None or not self._ledger.hold(charge):
+                return
+            planned, engine = self._service.reopen(receipt)
+            with epoch.lock:
+                state = self._known(charge, epoch)
+                journal = LedgerJournal(self._ledger, charge, epoch.steps, receipt.order.analyst)
 
-        epoch.session = self._service.read_on(receipt, planned, begin)
-        epoch.journal = journal
-        return epoch.session
+            def begin(until: Deadline | None) -> OnlineSession:
+                assert isinstance(planned, OnlineOrder)  # noqa: S101 - narrowing: of this kind
+                histogram = planned.read_rows(engine, until)
+                return OnlineSession(state, histogram, journal, hypothesis=state.hypothesis)
+
+            session = self._service.read_on(receipt, asker, begin)
+            with epoch.lock:
+                epoch.session, epoch.journal = session, journal
 
 
 def _with_steps(state: OnlineState, steps: Sequence[bytes]) -> OnlineState:

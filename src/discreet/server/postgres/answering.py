@@ -32,7 +32,7 @@ from discreet.server.postgres.session_settings import SessionSettings
 from discreet.server.postgres.statements import Rewritten
 from discreet.server.postgres.values import FLOAT8, OIDS, oid_of
 from discreet.server.questions import Asking
-from discreet.server.sending import LARGE, few_at_a_time
+from discreet.server.sending import LARGE
 
 _ASKERS: Final = allowed("owner", "analyst")
 _ROWS: Final = 4096
@@ -111,7 +111,7 @@ class WireQuestion:
             raise cancelled()
         receipt = asking.session.charge(offer)
         size = 0 if receipt.release is None else len(receipt.release)
-        with few_at_a_time(size, asking.app_state.settings.patience):
+        with asking.app_state.reading(size, asking.caller.name):
             release = _awaited(asking, receipt, stop)
             table = _spilled(_table(shown, release))
         charged = receipt.state is State.CHARGED

@@ -19,7 +19,7 @@ import pyarrow as pa
 from sqlglot import errors, exp, parse_one
 
 from discreet.plan.kinds import Type
-from discreet.plan.schema import PublicTable, Schema, Table
+from discreet.plan.schema import PublicTable, Schema
 from discreet.server.postgres.replies import PostgresError
 from discreet.server.postgres.session_settings import DEFAULTS
 from discreet.server.postgres.statements import SYSTEM
@@ -61,7 +61,8 @@ class Catalogue:
         tables, columns = [], []
         for oid, name in enumerate(sorted(schema.tables), FIRST):
             table = schema.tables[name]
-            tables.append((oid, name, _about(table)))
+            is_public = isinstance(table, PublicTable)
+            tables.append((oid, name, "public" if is_public else "private: ask for aggregates"))
             for number, (column, of) in enumerate(table.columns.items(), 1):
                 said = _declared(of)
                 columns.append((oid, number, column, OIDS[of.kind], of.nullable, said))
@@ -96,10 +97,6 @@ class Catalogue:
 @lru_cache(maxsize=1)
 def _script() -> str:
     return files(__package__).joinpath("catalogue.sql").read_text("utf-8")
-
-
-def _about(table: Table | PublicTable) -> str:
-    return "public" if isinstance(table, PublicTable) else "private: ask for aggregates"
 
 
 def _declared(of: Type) -> str | None:
@@ -165,10 +162,11 @@ def _check(tree: Any) -> None:
     if any(one.args.get("recursive") for one in tree.find_all(exp.With)):
         raise _misunderstood()
     counts = Counter(type(node) for node in tree.dfs())
+    tables_each = Counter(id(one.parent_select) for one in tree.find_all(exp.Table))
     joined = (exp.DPipe, exp.Concat, exp.ConcatWs, exp.Replace, exp.RegexpReplace)
     if (
         counts[exp.Table] > MOST_TABLES
-        or max(_tables_each(tree).values(), default=0) > MOST_JOINS
+        or max(tables_each.values(), default=0) > MOST_JOINS
         or counts[exp.Select] + counts[exp.Values] > MOST_SELECTS
         or counts[exp.Star] > MOST_STARS
         or sum(counts[one] for one in joined) > MOST_JOINED
@@ -178,11 +176,6 @@ def _check(tree: Any) -> None:
         raise PostgresError(
             "54001", "this query of the catalogue is too large", hint="ask for less at once"
         )
-
-
-def _tables_each(tree: Any) -> Counter[int]:
-    """How many tables each SELECT joins."""
-    return Counter(id(one.parent_select) for one in tree.find_all(exp.Table))
 
 
 def _name(one: Any) -> None:

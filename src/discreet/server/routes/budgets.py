@@ -7,7 +7,7 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 
 from discreet.curator.client import wire
-from discreet.curator.ledger.accounts import Account, Holder
+from discreet.curator.ledger.accounts import Account
 from discreet.curator.ledger.charge_index import ChargedOrder
 from discreet.curator.reports import json_views
 from discreet.privacy.budgets.charges import UNITS
@@ -107,7 +107,8 @@ def budget(dataset: str, request: Request, caller: Member) -> JSONResponse:
     inside = [
         one
         for one in window.accounts()
-        if _is_about(one.holder, dataset)
+        if one.holder.within == dataset
+        or (one.holder.kind == "dataset" and one.holder.name == dataset)
         or (one.holder.kind == "link" and dataset in members.get(one.holder, ()))
     ]
     return JSONResponse(
@@ -119,10 +120,6 @@ def budget(dataset: str, request: Request, caller: Member) -> JSONResponse:
             "history": _history(account, filed, caller),
         }
     )
-
-
-def _is_about(holder: Holder, dataset: str) -> bool:
-    return dataset in {holder.within, holder.name if holder.kind == "dataset" else None}
 
 
 def _history(

@@ -8,11 +8,9 @@ from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from discreet.curator.async_session import AsyncSession
 from discreet.curator.orders.online_epochs import MOST_QUERIES
-from discreet.server.error_replies import missing
-from discreet.server.permissions import Asker, Caller
-from discreet.server.questions import asking_of, async_session_of
+from discreet.server.permissions import Asker
+from discreet.server.questions import asking_of, charged_of_kind
 from discreet.server.routes.questions import Charge
 
 router = APIRouter(tags=["online"])
@@ -41,21 +39,12 @@ class OnlineTold(BaseModel):
     held: bool
 
 
-def _window(charge: int, request: Request, caller: Caller) -> AsyncSession:
-    """The session of a caller who may know of an epoch."""
-    window = async_session_of(request, caller)
-    found = window.find(charge)
-    if found is None or found.order.kind != "online":
-        raise missing(f"epoch {charge}")
-    return window
-
-
 @router.post("/online/{charge}/ask", response_model=OnlineTold)
 def ask_online(charge: Charge, body: OnlineBody, request: Request, caller: Asker) -> JSONResponse:
     """Answer counting queries from an epoch's hypothesis; those that are hard are measured."""
-    window = _window(charge, request, caller)
+    window = charged_of_kind(charge, "online", request, caller)
     planning = partial(asking_of(request, caller).planning, len(json.dumps(body.queries)))
-    told = window.ask_online(charge, body.queries, body.confidence, planning)
+    told = window.ask_online(charge, body.queries, body.confidence, caller.name, planning)
     return JSONResponse(told.to_dict())
 
 
@@ -66,5 +55,6 @@ def ask_online(charge: Charge, body: OnlineBody, request: Request, caller: Asker
 )
 def online_state(charge: Charge, request: Request, caller: Asker) -> Response:
     """The public state of an epoch: its measurements, free to query anywhere."""
-    stored = _window(charge, request, caller).online_state(charge).to_bytes()
+    window = charged_of_kind(charge, "online", request, caller)
+    stored = window.online_state(charge).to_bytes()
     return Response(stored, media_type="application/octet-stream")

@@ -11,7 +11,7 @@ from discreet.curator.ledger.entries import Entry
 from discreet.server.app_state import app_state_of
 from discreet.server.error_replies import missing
 from discreet.server.permissions import Asker, Owner
-from discreet.server.questions import async_session_of
+from discreet.server.questions import async_session_of, charged_of_kind
 from discreet.server.routes.questions import Charge
 from discreet.server.table_models import Name, ReadingBody, StrictBody
 
@@ -85,9 +85,6 @@ def _known(entry: Entry) -> dict[str, Any]:
 @router.get("/streams/{charge}", response_class=Response)
 def stream(charge: Charge, request: Request, caller: Asker) -> Response:
     """A standing question as far as it is answered: the bytes of a release."""
-    window = async_session_of(request, caller)
-    found = window.find(charge)
-    if found is None or found.order.kind != "stream":
-        raise missing(f"standing question {charge}")
-    release = window.stream_release(charge)
+    window = charged_of_kind(charge, "stream", request, caller)
+    release = window.stream_release(charge, caller.name)
     return Response(release.to_bytes(), media_type=release.media_type)

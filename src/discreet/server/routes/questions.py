@@ -22,7 +22,7 @@ from discreet.server.error_replies import missing
 from discreet.server.permissions import Asker, Caller
 from discreet.server.question_models import TELLS, Number, QuestionBody
 from discreet.server.questions import asking_of, async_session_of, pending, tell, tell_public
-from discreet.server.sending import LARGE, few_at_a_time
+from discreet.server.sending import LARGE
 from discreet.server.table_models import StrictBody
 
 router = APIRouter(tags=["questions"])
@@ -146,7 +146,7 @@ def look(charge: Charge, request: Request, caller: Asker, accept: Accept = None)
     filed = window.find(charge)
     if filed is None:
         raise missing(f"question {charge}")
-    with few_at_a_time(filed.size, app_state_of(request).settings.patience):
+    with app_state_of(request).reading(filed.size, caller.name):
         release = window.resume(charge, pace=asking_of(request, caller).schedule)
         if release is None:
             return pending(charge)

@@ -23,7 +23,7 @@ from discreet.server.permissions import Asker
 from discreet.server.question_models import TELLS
 from discreet.server.questions import about_charge, async_session_of, pending, tell
 from discreet.server.routes.questions import Charge
-from discreet.server.sending import few_at_a_time, send_file
+from discreet.server.sending import send_file
 
 router = APIRouter(tags=["releases"])
 
@@ -106,10 +106,11 @@ def again(
         raise missing(f"release {charge}")
     if filed.failed:
         raise final_failure()
-    chosen = form or _accepted(accept or "")
+    kinds = (kind for media, kind in _FORMATS.items() if media in (accept or ""))
+    chosen = form or next(kinds, "json")
     if chosen == "python":
         return Response(_snippet(filed, str(request.base_url)), media_type="text/x-python")
-    with few_at_a_time(filed.size, app_state_of(request).settings.patience):
+    with app_state_of(request).reading(filed.size, caller.name):
         release = window.release(charge)
         if release is None:
             return pending(charge)
@@ -121,10 +122,6 @@ def again(
             return _WRITERS[chosen](_as_rows(release), filed)
         accepted = as_table(release).media_type if chosen == "arrow" else None
         return tell(release, filed, caller, accepted, charged=False, share=window.share(filed))
-
-
-def _accepted(accept: str) -> Format:
-    return next((kind for media, kind in _FORMATS.items() if media in accept), "json")
 
 
 def _as_rows(release: BaseRelease) -> Rows:

@@ -5,8 +5,15 @@ from queue import Queue
 
 import pytest
 
+import postgres_server
+from discreet.curator.ledger import charging, migrations
+from discreet.curator.ledger.accounts import dataset
+from discreet.curator.ledger.charging import failures_of
 from discreet.curator.ledger.ledger import Ledger
-from discreet.errors import LedgerError
+from discreet.curator.ledger.orders import State
+from discreet.curator.ledger.stepping import NOBODY
+from discreet.errors import AccessError, LedgerError
+from discreet.privacy.budgets.charges import EPSILON, Charge
 
 
 @pytest.fixture
@@ -148,3 +155,85 @@ def test_a_failure_that_is_told_twice_is_found(visits, charge):
     again = {"charge": charge, "step": 1}
     visits._committer.submit_alone(lambda page: page.append("failed", "alice", again))
     assert not visits.verify().ok
+
+
+# --- whose failure it is --------------------------------------------------------------------------
+
+
+def failures(ledger, analyst):
+    return ledger._store.snapshot(lambda execute: execute(*failures_of(analyst, "visits")))[0][0]
+
+
+@pytest.mark.parametrize(("readmitted", "left"), [("bob", 0), ("alice", 0), ("carol", 1)])
+def test_a_failed_step_counts_against_who_asked_until_they_or_its_analyst_are_readmitted(
+    visits, charge, readmitted, left
+):
+    assert visits.find(charge).order.analyst == "alice"
+    visits.hold(charge)
+    visits.fail_step(charge, by="bob")
+    assert (failures(visits, "alice"), failures(visits, "bob")) == (0, 1)
+    assert visits.verify().ok
+    assert visits.readmit(readmitted, "visits", by="owner", reason="looked") == 1 - left
+    assert failures(visits, "bob") == left
+    assert visits.has_ended(charge) == bool(left)
+    assert visits.verify().ok
+
+
+def test_five_steps_that_nobody_asked_for_are_all_that_fail(visits, ask):
+    for n in range(5):
+        receipt = visits.charge(ask(f"question {n}"))
+        visits.complete(receipt, b"begun")
+        visits.check_failures(NOBODY, "visits")
+        visits.hold(receipt.sequence)
+        visits.fail_step(receipt.sequence, by=NOBODY)
+    with pytest.raises(AccessError, match="5 questions of nobody"):
+        visits.check_failures(NOBODY, "visits")
+    visits.check_failures("alice", "visits")
+    assert visits.charge(ask("another")).state is State.CHARGED
+    assert visits.verify().ok
+
+
+@pytest.mark.parametrize("name", ["'alice'", "''", "NULL"])
+def test_a_failure_that_is_counted_against_another_is_found(visits, charge, name):
+    visits.hold(charge)
+    visits.fail_step(charge, by="bob")
+    visits._store.transact(lambda execute: execute(f"UPDATE charges SET failed_by = {name}"))  # noqa: S608 - a constant
+    assert "failures" in str(visits.verify().problem)
+
+
+def test_failures_are_counted_by_an_index(tmp_path):
+    with Ledger.open(tmp_path / "ledger.sqlite") as ledger:
+        sql, values = failures_of("alice", "visits")
+        plan = ledger._store.snapshot(lambda run: run(f"EXPLAIN QUERY PLAN {sql}", values))
+    assert "USING INDEX failures (<expr>=? AND dataset=?)" in plan[0][3]
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+def test_a_step_that_failed_before_failures_had_names_counts_against_its_analyst(
+    tmp_path, request, monkeypatch, ask, kind
+):
+    place = tmp_path / "ledger.sqlite"
+    if kind == "postgres":
+        place = postgres_server.empty_database(request.getfixturevalue("server"))
+
+    def fail_as_before(page):
+        page.append("failed", "alice", {"charge": charged.sequence, "step": 1})
+        page.update("UPDATE charges SET failed = 1 WHERE sequence = ?", (charged.sequence,))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(migrations, "STEPS", migrations.STEPS[:5])
+        patch.setattr(
+            charging, "_FAILURES", charging._FAILURES.replace("failed_by, analyst", "analyst, ''")
+        )
+        with Ledger.open(place, witness=tmp_path / "head") as old:
+            old.open_account(dataset("visits"), Charge(1, measure=EPSILON), by="owner")
+            charged = old.charge(ask())
+            old.complete(charged, b"begun")
+            old._committer.submit_alone(fail_as_before)
+            assert old.verify().ok
+    with Ledger.open(place, witness=tmp_path / "head") as ledger:
+        assert failures(ledger, "alice") == 1
+        assert ledger.verify().ok
+        assert ledger.readmit("alice", "visits", by="owner", reason="looked") == 1
+        assert not ledger.has_ended(charged.sequence)
+        assert ledger.verify().ok

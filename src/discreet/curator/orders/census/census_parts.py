@@ -38,7 +38,11 @@ class PartStore:
         if number < len(self._known):
             return
         if not self._ledger.hold(self._charge):
-            raise _busy(self._charge)
+            raise LedgerError(
+                f"another worker makes the release of charge {self._charge}",
+                why="one at a time does, so that no part is drawn twice",
+                fix="wait for it, or run it again when it is gone",
+            )
         digest = self._left_behind(number) or self._write(number, noisy())
         step = {"part": number, "digest": digest}
         self._ledger.step(self._charge, number + 1, json.dumps(step).encode(), by=self._by)
@@ -73,11 +77,3 @@ class PartStore:
         digest = hashlib.sha256(stored).hexdigest()
         write_durably(self._path(number, digest), stored)
         return digest
-
-
-def _busy(charge: int) -> LedgerError:
-    return LedgerError(
-        f"another worker makes the release of charge {charge}",
-        why="one at a time does, so that no part is drawn twice",
-        fix="wait for it, or run it again when it is gone",
-    )

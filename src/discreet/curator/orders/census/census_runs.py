@@ -405,16 +405,13 @@ def _check_room(name: str, cells: int, tree: Hierarchy, chunks: Sequence[tuple[i
         )
 
 
+@dataclass(frozen=True, slots=True)
 class CensusRuns:
     """Runs charged releases in a folder: each from where it was left."""
 
-    def __init__(
-        self,
-        ledger: Ledger,
-        reopen: Callable[[Receipt], tuple[PlannedOrder, Engine]],
-        folder: Callable[[], Path],
-    ) -> None:
-        self._ledger, self._reopen, self._folder = ledger, reopen, folder
+    _ledger: Ledger
+    _reopen: Callable[[Receipt], tuple[PlannedOrder, Engine]]
+    _folder: Callable[[], Path]
 
     @staticmethod
     def survey(order: PlannedOrder, engine: Engine) -> None:

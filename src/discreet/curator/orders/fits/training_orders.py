@@ -302,6 +302,7 @@ def training_spec(
     return {**said, **plan, "model": digest(canonical([facts, trainer.words()]))[:32]}
 
 
+@dataclass(frozen=True, slots=True)
 class TrainingRuns:
     """Runs charged training orders in a folder, each once.
 
@@ -314,13 +315,9 @@ class TrainingRuns:
         that lost a step.
     """
 
-    def __init__(
-        self,
-        ledger: Ledger,
-        reopen: Callable[[Receipt], tuple[PlannedOrder, Engine]],
-        folder: Callable[[], Path],
-    ) -> None:
-        self._ledger, self._reopen, self._folder = ledger, reopen, folder
+    _ledger: Ledger
+    _reopen: Callable[[Receipt], tuple[PlannedOrder, Engine]]
+    _folder: Callable[[], Path]
 
     @staticmethod
     def survey(order: PlannedOrder, trainer: Any) -> None:

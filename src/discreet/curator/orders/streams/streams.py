@@ -24,7 +24,7 @@ from discreet.curator.data.data_store import DataStore
 from discreet.curator.fork_safety import FORKS
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.orders import Receipt, State
-from discreet.curator.ledger.stepping import step_failure
+from discreet.curator.ledger.stepping import NOBODY, step_failure
 from discreet.curator.orders.streams.stream_orders import StreamOrder
 from discreet.engines.engine import Deadline
 from discreet.errors import DiscreetError, InputError
@@ -70,31 +70,34 @@ class Streams:
     def renew(self) -> None:
         """Begin with locks that nobody holds, and look for standing questions again."""
         self._lock = threading.RLock()
-        self._turns: dict[int, threading.RLock] = {}
+        self._turns: dict[int, threading.Lock] = {}
         self._pool: ThreadPoolExecutor | None = None
         self._asked: dict[str, list[int]] = {}
         self._seen: dict[str, int] = {}
 
-    def release(self, charge: int) -> Release:
-        """The answer so far, after the periods that are complete by now."""
+    def release(self, charge: int, by: str | None = None) -> Release:
+        """The answer so far, after the periods that are complete by now.
+
+        `by` asks for it; None for the analyst of the charge.
+        """
         receipt, planned = self._find(charge)
-        tables = self._data_store.tables.tables
-        dataset = tables[planned.reading.table.name].dataset or ""
-        if self._ledger.retired(dataset):
-            return self._told(charge, planned)
-        with self._turns.setdefault(charge, threading.RLock()):
-            due = self._due(planned)
-            if not due:
-                self._ledger.let_go(charge)  # whoever asked it has the turn still
-            elif len(self._ledger.steps(charge)) < len(due):
-                if self._ledger.has_ended(charge):
-                    raise step_failure()
-                if self._ledger.hold(charge):
-                    try:
-                        self._advance(receipt, planned, due)
-                    finally:
-                        self._ledger.let_go(charge)
+        if not self._ledger.retired(receipt.order.dataset) and self._lacks(charge, planned):
+            asker = receipt.order.analyst if by is None else by
+            turns = self._turns.setdefault(charge, threading.Lock())
+            with self._service.later_step(receipt, asker), turns:
+                self._advance(receipt, planned, asker)
         return self._told(charge, planned)
+
+    def _lacks(self, charge: int, planned: StreamOrder) -> bool:
+        """Whether there are periods to answer that no other worker answers now."""
+        due = self._due(planned)
+        if not due:
+            self._ledger.let_go(charge)  # whoever asked it has the turn still
+        if len(self._ledger.steps(charge)) >= len(due):
+            return False
+        if self._ledger.has_ended(charge):
+            raise step_failure()
+        return self._ledger.may_hold(charge)
 
     def go_on(self, dataset: str) -> None:
         """Answer the periods that have become complete, of all standing questions of a dataset.
@@ -125,7 +128,7 @@ class Streams:
 
     def _try(self, charge: int) -> None:
         with suppress(DiscreetError):
-            self.release(charge)
+            self.release(charge, NOBODY)
 
     def told(self, charge: int) -> Release:
         """The release of the stored periods; no data is read."""
@@ -165,21 +168,27 @@ class Streams:
                 versions += [entry.facts["version"]] * (complete - len(versions))
         return versions
 
-    def _advance(self, receipt: Receipt, planned: StreamOrder, due: list[int]) -> None:
-        """Answer the periods that are due, one step each; this worker has the turn."""
-        charge, done = receipt.sequence, len(self._ledger.steps(receipt.sequence))
-        self._service.check_data(sorted(planned.tables))
+    def _advance(self, receipt: Receipt, planned: StreamOrder, asker: str) -> None:
+        """Answer the periods that are due by now, one step each, where this worker may."""
+        charge, due = receipt.sequence, self._due(planned)
+        done = len(self._ledger.steps(charge))
+        if done >= len(due) or not self._ledger.hold(charge):
+            return
 
         def measure(until: Deadline | None) -> list[NDArray[Any]]:
             increments = self._read(planned, due, until)
             stream = VectorStream(planned.counter, increments[:done])
             return [stream.release(one) for one in increments[done:]]
 
-        noisy = self._service.read_on(receipt, planned, measure)
-        for step, numbers in enumerate(noisy, done):
-            told = {"version": due[step], "measured": numbers.tolist()}
-            stored = json.dumps(told).encode()
-            self._ledger.step(charge, step + 1, stored, by=receipt.order.analyst)
+        try:
+            self._service.check_data(sorted(planned.tables))
+            noisy = self._service.read_on(receipt, asker, measure)
+            for step, numbers in enumerate(noisy, done):
+                told = {"version": due[step], "measured": numbers.tolist()}
+                stored = json.dumps(told).encode()
+                self._ledger.step(charge, step + 1, stored, by=receipt.order.analyst)
+        finally:
+            self._ledger.let_go(charge)
 
     def _read(
         self, planned: StreamOrder, due: list[int], until: Deadline | None = None

@@ -443,6 +443,29 @@ def test_an_owner_does_not_wait_for_the_moments_of_analysts(monkeypatch):
         assert seen == [True]
 
 
+def test_what_another_answered_while_one_waited_for_a_turn_is_not_answered_again(monkeypatch):
+    later_step, read_on = AnswerService.later_step, AnswerService.read_on
+    waited, read = [], []
+
+    def overtaken(self, receipt, by):
+        if not waited:
+            waited.append(by)
+            watched.release()
+        return later_step(self, receipt, by)
+
+    def counted(self, receipt, by, how):
+        read.append(by)
+        return read_on(self, receipt, by, how)
+
+    with clinic([(1, 1, "Haifa")]) as curator:
+        watched = curator.watch(COUNT, **TERMS)
+        monkeypatch.setattr(AnswerService, "later_step", overtaken)
+        monkeypatch.setattr(AnswerService, "read_on", counted)
+        curator.append("visits", visits([(2, 1, "Oslo")]), through=day(1))
+        assert (waited, read) == ([""], ["owner"])
+        assert len(curator.ledger.steps(watched.charge)) == 1
+
+
 def test_data_that_cannot_be_read_tells_nothing_until_an_owner_has_looked(monkeypatch):
     from discreet.curator.orders.streams.stream_reading import StreamQuery
 
