@@ -15,16 +15,25 @@ TORCH := torch>=2.6,<2.14
 # Tests start hundreds of processes: none of them should compile the whole package again.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test check audit coverage mutants portable bench bench-quick unpinned lock docs figures screenshots clean
+.PHONY: demo test ready compiled check audit coverage mutants portable bench bench-quick unpinned lock docs figures screenshots clean
 
 demo: .venv/run
 	@$(BIN)/discreet demo
 
 # Three workers on two cores: some wait for servers and browsers. What takes time is measured after
-# that, when little else runs.
-test: check .venv/browser .venv/jdbc .venv-dbt
+# that, when little else runs; only files that name the mark are imported for it.
+test:
+	$(MAKE) -j 2 ready
 	$(RUN) -m pytest -n 3 --dist worksteal -q -m "not audit and not timed"
-	$(RUN) -m pytest -n 2 --dist worksteal -q -m "timed and not audit" tests
+	$(RUN) -m pytest -n 2 --dist worksteal -q -m "timed and not audit" \
+	    $$(grep -rlw timed tests --include='test_*.py')
+
+# Side by side: pip and mypy use one core each.
+ready: check compiled .venv/browser .venv/jdbc .venv-dbt
+
+# All that tests import is compiled once: workers that begin together would each compile all of it.
+compiled: .venv/test
+	@$(RUN) -m pytest --collect-only -q >.venv/collected || { tail -n 60 .venv/collected; false; }
 
 check: .venv/test
 	$(BIN)/ruff check .
@@ -107,8 +116,9 @@ lock:
 	    || echo "Chromium is not installed: the tests of the page need it (apt-get install chromium)"
 	@touch $@
 
-# The JDBC driver comes from the system's packages too; it is unpacked and not installed.
-.venv/jdbc: .venv/bin/python
+# The JDBC driver comes from the system's packages too; it is unpacked and not installed. It waits for
+# the browser: apt does one thing at a time.
+.venv/jdbc: .venv/bin/python | .venv/browser
 	@mkdir -p $@ && cd $@ && { apt-get download -qq libpostgresql-jdbc-java >/dev/null 2>&1 \
 	    || { [ "$$(id -u)" = 0 ] && apt-get update -qq \
 	    && apt-get download -qq libpostgresql-jdbc-java >/dev/null 2>&1; }; } \

@@ -1,5 +1,6 @@
 """Fixtures that several rooms share."""
 
+import gc
 import hashlib
 import os
 
@@ -41,6 +42,17 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if item.get_closest_marker("timed"):
             item.add_marker(pytest.mark.flaky(reruns=2, reruns_delay=2))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Imports and 16,000 tests are no garbage: looking for some among them takes seconds."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -20,7 +20,8 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from types import CodeType, FunctionType
 
@@ -134,13 +135,13 @@ def replaced(tree: ast.Module, path: tuple, new: ast.AST) -> ast.Module:
     return ast.fix_missing_locations(whole)
 
 
-def mutants(source: str) -> Iterator[tuple[int, str, ast.Module]]:
-    """Each mutant of a module: its line, what changed, and the tree."""
+def mutants(source: str) -> Iterator[tuple[int, str, Callable[[], ast.Module]]]:
+    """Each mutant of a module: its line, what changed, and what makes its tree."""
     tree = ast.parse(source)
     for node, path in places(tree):
         for new in changes(node):
             line = getattr(node, "lineno", getattr(getattr(node, "target", None), "lineno", 0))
-            yield line, f"{_told(node)} -> {_told(new)}", replaced(tree, path, new)
+            yield line, f"{_told(node)} -> {_told(new)}", partial(replaced, tree, path, new)
 
 
 def _told(node: ast.AST) -> str:
@@ -240,8 +241,8 @@ def main() -> int:
             return 1
         found = list(mutants(source))
         killed = equivalent = 0
-        for line, what, tree in found:
-            if noticed(module, tests, tree):
+        for line, what, make in found:
+            if noticed(module, tests, make()):
                 killed += 1
             elif is_equivalent(module, source.splitlines()[line - 1], what):
                 equivalent += 1

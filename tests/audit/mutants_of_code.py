@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from discreet import noise
-from discreet.audit.report import audit_mechanism
+from discreet.audit.evidence import samples_for
+from discreet.audit.report import against_mechanism
 from discreet.mechanisms import (
     continual,
     gaussian,
@@ -73,9 +74,13 @@ class Code:
 
 
 def audited(code: Code, *, runs: int | None, alpha: float) -> str:
+    """What refutes it first; what comes after that is not tried."""
     with code.planted():
-        found = audit_mechanism("mutant", code.make(), samples=runs, alpha=alpha)
-    return f"{found.strongest.method}: {found.why}" if found.refuted else ""
+        mechanism = code.make()
+        many = samples_for(mechanism.guarantee) if runs is None else runs
+        tried = against_mechanism(mechanism, mechanism.claim, many, alpha)
+        found = next((one for one in tried if one.refuted), None)
+    return f"{found.method}: {found.reason or found.event}" if found else ""
 
 
 def wrong(name: str, make: Callable, owner: Any, part: str, change: Callable) -> Mutant:

@@ -1,6 +1,7 @@
 import ast
 import pickle
 import re
+from functools import cache
 from pathlib import Path
 
 import click
@@ -50,8 +51,13 @@ def test_every_error_is_documented(kind):
 SOURCE = Path(errors.__file__).parent
 
 
+@cache
 def advice():
-    """Every place where an error is made: where it is, its words, and the texts of its fix."""
+    """Every place where an error is made: where it is, the call, and its words."""
+    return tuple(_advice())
+
+
+def _advice():
     for path in sorted(SOURCE.rglob("*.py")):
         for call in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             named = isinstance(call, ast.Call) and isinstance(call.func, ast.Name)
@@ -72,7 +78,7 @@ def texts(node):
 
 
 def test_every_error_that_is_made_says_why_and_what_to_do():
-    found = list(advice())
+    found = advice()
     assert len(found) > 350
     for place, call, words in found:
         assert len(call.args) == 1, place

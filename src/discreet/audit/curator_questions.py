@@ -464,14 +464,17 @@ QUESTIONS: Final[Mapping[str, CuratorQuestion]] = MappingProxyType(
 
 def audit_question(name: str, question: CuratorQuestion) -> Audit:
     """Replay a question on its neighbours; certain, and without an epsilon of its own."""
-    start, claim = time.process_time(), question.claim
-    asked = ((part, pair) for part in question.parts for pair in claim.pairs)
-    reason = "; ".join(one for both in asked for one in _wrong(*both))
-    promised = question.promised
+    start, claim, promised = time.process_time(), question.claim, question.promised
+    reason, event = "; ".join(findings(question)), "neighbours look alike"
     top = Point(float(promised.epsilon0), float(promised.delta0))
-    event = "neighbours look alike"
     evidence = Evidence(claim.name, "replay", top, 0.0, event, reason=reason)
     return Audit(name, claim, (evidence,), time.process_time() - start)
+
+
+def findings(question: CuratorQuestion) -> Iterator[str]:
+    """What is wrong, part by part and pair by pair, as it is found."""
+    asked = ((part, pair) for part in question.parts for pair in question.claim.pairs)
+    return (one for both in asked for one in _wrong(*both))
 
 
 def _wrong(question: CuratorQuestion, pair: Pair) -> Iterator[str]:

@@ -22,6 +22,7 @@ Coder: TypeAlias = Callable[[Outputs], Codes]
 
 _BINS: Final = 64
 _MANY_COLUMNS: Final = 16
+_DENSE: Final = 1 << 16
 _RIDGE: Final = 1e-6
 _MIX: Final = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio, to spread columns
 
@@ -64,40 +65,31 @@ def learn(left: Outputs, right: Outputs) -> Iterator[Feature]:
 
 def _of_column(column: int, left: Outputs, right: Outputs) -> Iterator[Feature]:
     name = "the output" if left.shape[1] == 1 else f"number {column}"
+    yield Feature(name, lambda outputs: _ordered(_numbers(outputs[:, column])))
+    yield _of_bin(column, name, left, right)
+    for what, code in (("value", row_codes), ("last bits", grain)):
+        yield _likelihood(f"the {what} of {name}", _single(code, column), left, right)
 
-    def single(outputs: Outputs) -> Outputs:
-        return outputs[:, column : column + 1]
 
-    bins = _bins(np.concatenate([single(left), single(right)]))
-    yield Feature(name, lambda outputs: _ordered(_numbers(single(outputs))[:, 0]))
-    yield _likelihood(f"the bin of {name}", lambda x: bins(single(x)), left, right)
-    yield _likelihood(f"the value of {name}", lambda x: row_codes(single(x)), left, right)
-    yield _likelihood(f"the last bits of {name}", lambda x: grain(single(x)), left, right)
+def _of_bin(column: int, name: str, left: Outputs, right: Outputs) -> Feature:
+    bins = _bins(np.concatenate([left[:, column], right[:, column]]))
+    return _likelihood(f"the bin of {name}", _single(bins, column), left, right)
+
+
+def _single(code: Coder, column: int) -> Coder:
+    return lambda outputs: code(outputs[:, column : column + 1])
 
 
 def _likelihood(name: str, code: Coder, left: Outputs, right: Outputs) -> Feature:
-    """The log likelihood ratio of a code, as seen in training; 0 for what was not seen."""
-    keys, ratios = _ratios(code(left), code(right))
-    return Feature(
-        f"the log likelihood ratio of {name}", lambda outputs: _look_up(code(outputs), keys, ratios)
-    )
+    ratios = _ratios(code(left), code(right))
+    return Feature(f"the log likelihood ratio of {name}", lambda outputs: ratios(code(outputs)))
 
 
 def _naive(left: Outputs, right: Outputs) -> Feature:
     """The sum of every number's own log likelihood ratio: best where they are independent."""
-    tables = []
-    for column in range(left.shape[1]):
-        sides = left[:, column : column + 1], right[:, column : column + 1]
-        bins = _bins(np.concatenate(sides))
-        tables.append((bins, *_ratios(*map(bins, sides))))
-
-    def score(outputs: Outputs) -> Floats:
-        total = np.zeros(len(outputs))
-        for column, (bins, keys, ratios) in enumerate(tables):
-            total += _look_up(bins(outputs[:, column : column + 1]), keys, ratios)
-        return total
-
-    return Feature("the log likelihood ratio of all numbers, one by one", score)
+    parts = [_of_bin(column, "", left, right).score for column in range(left.shape[1])]
+    name = "the log likelihood ratio of all numbers, one by one"
+    return Feature(name, lambda outputs: sum((one(outputs) for one in parts), np.zeros(1)))
 
 
 def _linear(left: Outputs, right: Outputs) -> Feature:
@@ -124,21 +116,29 @@ def _linear(left: Outputs, right: Outputs) -> Feature:
     return Feature("the best weighted sum", score)
 
 
-def _ratios(left: Codes, right: Codes) -> tuple[Codes, Floats]:
-    keys, which = np.unique(np.concatenate([left, right]), return_inverse=True)
-    on_left = np.bincount(which[: left.size], minlength=keys.size)
-    on_right = np.bincount(which[left.size :], minlength=keys.size)
-    return keys, np.log((on_left + 0.5) / (on_right + 0.5))
+def _ratios(left: Codes, right: Codes) -> Callable[[Codes], Floats]:
+    """The log likelihood ratio of a code, as seen in training; 0 for what was not seen."""
+    low, high = min(left.min(), right.min()), max(left.max(), right.max())
+    size, keys = int(high) - int(low) + 1, None  # a code's place is its distance from the least
+    if size > _DENSE:  # or among those that were seen
+        keys = np.unique(np.concatenate([left, right]))
+        size = keys.size
 
+    def place(codes: Codes) -> Codes:
+        if keys is None:
+            far = (codes - low).view(np.uint64)  # below the least is far too
+            return np.where(far < size, far, size).astype(np.int64)
+        found = np.minimum(np.searchsorted(keys, codes), size - 1)
+        return np.where(keys[found] == codes, found, size)
 
-def _look_up(codes: Codes, keys: Codes, values: Floats) -> Floats:
-    place = np.minimum(np.searchsorted(keys, codes), keys.size - 1)
-    return np.where(keys[place] == codes, values[place], 0.0)
+    on_left, on_right = (np.bincount(place(side), minlength=size + 1) for side in (left, right))
+    ratios = np.log((on_left + 0.5) / (on_right + 0.5))
+    return lambda codes: ratios[place(codes)]
 
 
 def _bins(outputs: Outputs) -> Coder:
     """Bins with about equally many training outputs; NaN has a bin of its own."""
-    values = _numbers(outputs)[:, 0]
+    values = _numbers(outputs)
     finite = values[np.isfinite(values)]
     levels = np.linspace(0, 1, _BINS + 1)[1:-1]
     edges = np.unique(np.quantile(finite, levels, method="nearest")) if finite.size else finite
@@ -153,8 +153,11 @@ def _bins(outputs: Outputs) -> Coder:
 
 def row_codes(outputs: Outputs) -> Codes:
     """One code for each distinct row, bit for bit (-0.0 is not 0.0); a collision merges two."""
+    words = _words(outputs)
+    if words.shape[1] == 1:
+        return words[:, 0].view(np.int64)
     code = np.zeros(len(outputs), dtype=np.uint64)
-    for column in _words(outputs).T:
+    for column in words.T:
         code = (code ^ column) * _MIX
         code ^= code >> np.uint64(29)
     return code.view(np.int64)

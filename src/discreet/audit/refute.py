@@ -147,7 +147,7 @@ def _events(
 
 def _thresholds(left: Floats, right: Floats) -> Floats:
     """Cuts through the pooled scores: even ranks, and ever rarer ones toward both ends."""
-    pooled = np.sort(np.concatenate([left, right]))
+    pooled = np.sort(np.concatenate([left, right]), kind="stable")  # merges two sorted runs
     even = np.linspace(0, pooled.size - 1, _STEPS).astype(np.int64)
     rare = np.unique(np.geomspace(1, pooled.size / 2, _STEPS // 2).astype(np.int64))
     return np.unique(pooled[np.concatenate([even, rare, pooled.size - rare])])

@@ -33,9 +33,7 @@ def released(mechanism: Mechanism) -> Claim:
         [[1, 0], [1, 0]]
     """
     release = mechanism.release
-    return replace(
-        mechanism.claim, draw=lambda value, runs: _answers(mechanism, release, value, runs)
-    )
+    return replace(mechanism.claim, draw=lambda *asked: _answers(mechanism, release, *asked))
 
 
 def _answers(mechanism: Mechanism, release: Call, value: Any, runs: int) -> Outputs:
@@ -75,18 +73,14 @@ def compare_paths(
     """
     claim = mechanism.claim
     listed = [side for pair in claim.pairs for side in (pair.left, pair.right)]
-    if release not in {
-        None,
-        mechanism.release,
-    }:  # far from its threshold a rule answers more by its noise
+    path = release or mechanism.release
+    if path != mechanism.release:  # far from its threshold a rule answers more by its noise
         listed = [*listed[:4], *(moved(listed[0], None, far) for far in (-10, 10))]
     sides = distinct(listed)
     each = max(_FEWEST, 2 * runs // len(sides))
-    path = release or mechanism.release
     found = strongest([_compare(mechanism, path, side, each, alpha / len(sides)) for side in sides])
     reason = found.reason or (f"release and draw differ: {found.event}" if found.refuted else "")
-    top = points(claim.guarantee)[-1]
-    event = reason or "release and draw agree"
+    top, event = points(claim.guarantee)[-1], reason or "release and draw agree"
     return Evidence(claim.name, "release", top, 0.0, event, alpha, each, reason=reason)
 
 
@@ -107,13 +101,11 @@ def _compare(mechanism: Mechanism, path: Call, side: Any, runs: int, alpha: floa
     if views := mechanism.claim.views:
         seen = [np.column_stack([one.read(side) for one in views]) for side in tables[0]]
         tables.append((seen[0], seen[1]))
-    _, event, left, right = max(
-        (
-            (reach, event, *table)
-            for table in tables
-            for reach, event in ranked_events(table[0][:cut], table[1][:cut], promised, alpha, None)
-        ),
-        key=itemgetter(0),
+    ranked = (
+        (reach, event, *table)
+        for table in tables
+        for reach, event in ranked_events(table[0][:cut], table[1][:cut], promised, alpha, None)
     )
+    _, event, left, right = max(ranked, key=itemgetter(0))
     point, bound = certify(event, left[cut:], right[cut:], promised, alpha)
     return Evidence("same", "release", point, bound, str(event), alpha, runs)

@@ -93,26 +93,30 @@ def audit_mechanism(
     `samples` follows the claim unless it is said; with `tries`, so many other neighbours are
     tried, and the hardest of them is audited as well. `asked` is what it was made to keep.
     """
-    start, share = time.process_time(), alpha / 4
+    start = time.process_time()
     many = samples_for(mechanism.guarantee) if samples is None else samples
     claim = harder(mechanism, tries=tries, samples=many) if tries else mechanism.claim
+    found = tuple(against_mechanism(mechanism, claim, many, alpha, asked))
+    return Audit(name, claim, found, time.process_time() - start)
+
+
+def against_mechanism(
+    mechanism: Mechanism, claim: Claim, samples: int, alpha: float, asked: Guarantee | None = None
+) -> Iterator[Evidence]:
+    """Everything that `audit_mechanism` tries, one after another: what costs most comes last."""
+    if asked is not None:
+        yield priced(claim, asked)
     paths = [path for path in (mechanism.release, step_by_step(mechanism)) if path is not None]
-    runs, each = min(many, max(RELEASES, many // _DRAWS)), share / len(paths)
-    compared = [
-        compare_paths(mechanism, runs=times * runs, alpha=each, release=path)
-        for path, times in zip(paths, (1, _TOLD), strict=False)
-    ]
-    own = audit_claim(name, claim, samples=many, alpha=alpha - share)
-    price = [] if asked is None else [priced(claim, asked)]
     near = several(mechanism, claim.pairs, NEAR)
+    yield _replayed(claim, paths, near)
     # Laws of rows are known for any rows; those of numbers, near the numbers of the claim.
-    known = isinstance(mechanism, RowMechanism) and (claim.law is not None or claim.views)
-    laws = []
-    with suppress(InputError):  # rows that are refused, which `replay` tells
-        laws = [enumerate_loss(replace(claim, pairs=tuple(near)))] if known and near else []
-    seen = _replayed(claim, paths, near)
-    found = (*price, seen, *compared, *laws, *own.evidence)
-    return replace(own, evidence=found, seconds=time.process_time() - start)
+    if isinstance(mechanism, RowMechanism) and (claim.law is not None or claim.views) and near:
+        with suppress(InputError):  # rows that are refused, which `replay` tells
+            yield enumerate_loss(replace(claim, pairs=tuple(near)))
+    yield from _against_claim(claim, samples, 3 * alpha / 4)
+    runs, each = min(samples, max(RELEASES, samples // _DRAWS)), alpha / 4 / len(paths)
+    for path, times in zip(paths, (1, _TOLD), strict=False):
+        yield compare_paths(mechanism, runs=times * runs, alpha=each, release=path)
 
 
 def priced(claim: Claim, asked: Guarantee) -> Evidence:
@@ -142,22 +146,22 @@ def audit_claim(
 ) -> Audit:
     """Try everything on one claim; a true claim is refuted with probability at most alpha."""
     start = time.process_time()
+    return Audit(
+        name, claim, tuple(_against_claim(claim, samples, alpha)), time.process_time() - start
+    )
+
+
+def _against_claim(claim: Claim, samples: int | None, alpha: float) -> Iterator[Evidence]:
+    """The law first, if there is one, and the samples last."""
     try:
-        found = list(_attempts(claim, samples, alpha))
+        if claim.law is not None or claim.views:
+            yield enumerate_loss(claim)
+            alpha = alpha / 2
+            yield check_law(claim, samples=samples, alpha=alpha)
+        yield refute(claim, samples=samples, alpha=alpha)
     except InputError as error:  # nothing that a claim is about may be refused
         said = f"what it is about is refused: {error}"
-        found = [Evidence(claim.name, "claim", points(claim.guarantee)[-1], 0.0, said, reason=said)]
-    return Audit(name, claim, tuple(found), time.process_time() - start)
-
-
-def _attempts(claim: Claim, samples: int | None, alpha: float) -> Iterator[Evidence]:
-    """The law first, if there is one, and the samples last."""
-    if claim.law is None and not claim.views:
-        yield refute(claim, samples=samples, alpha=alpha)
-        return
-    yield enumerate_loss(claim)
-    yield check_law(claim, samples=samples, alpha=alpha / 2)
-    yield refute(claim, samples=samples, alpha=alpha / 2)
+        yield Evidence(claim.name, "claim", points(claim.guarantee)[-1], 0.0, said, reason=said)
 
 
 def audit_all(
@@ -170,11 +174,9 @@ def audit_all(
 ) -> Iterator[Audit]:
     """Audit one after another; all of them together err with probability at most alpha."""
     each = alpha / max(1, len(mechanisms))
-    for name, mechanism in mechanisms.items():
+    for name, one in mechanisms.items():
         price = asked.get(name)
-        yield audit_mechanism(
-            name, mechanism, samples=samples, alpha=each, tries=tries, asked=price
-        )
+        yield audit_mechanism(name, one, samples=samples, alpha=each, tries=tries, asked=price)
 
 
 def as_facts(audit: Audit) -> dict[str, Any]:

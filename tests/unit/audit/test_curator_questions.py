@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from discreet.answer.execute import measure_set
 from discreet.answer.plan.set_plan import SetPlan
 from discreet.answer.plan.thresholded_count import ThresholdedCount
-from discreet.audit.curator_questions import QUESTIONS, CuratorQuestion, audit_question
+from discreet.audit.curator_questions import QUESTIONS, CuratorQuestion, audit_question, findings
 from discreet.audit.recorder import Recorder
 from discreet.audit.replay import replay
 from discreet.audit.report import as_facts
@@ -37,6 +37,11 @@ from discreet.workload import marginals, profile, residual
 from discreet.workload.matrix import MatrixMechanism
 from discreet.workload.online_plan import OnlinePlan
 from discreet.workload.small_database import SmallDatabase
+
+
+def caught(name, text=""):
+    """Whether a finding says so; what would be asked after it is not asked."""
+    return any(text in one for one in findings(QUESTIONS[name]))
 
 
 @pytest.mark.parametrize("name", QUESTIONS)
@@ -84,19 +89,19 @@ def _halved(mechanism):
 
 def test_a_histogram_whose_people_weigh_more_than_stated_is_caught(monkeypatch):
     monkeypatch.setattr(HistogramQuery, "person_weight", property(lambda _: FULL))
-    assert "declared" in audit_question("planted", QUESTIONS["curator-synthesis"]).why
+    assert caught("curator-synthesis", "declared")
 
 
 def test_an_online_threshold_for_half_a_person_is_caught(monkeypatch):
     true = OnlinePlan.gate.func
     monkeypatch.setattr(OnlinePlan, "gate", property(lambda plan: _halved(true(plan))))
-    assert "declared" in audit_question("planted", QUESTIONS["curator-online"]).why
+    assert caught("curator-online", "declared")
 
 
 def test_a_standing_question_with_noise_for_half_a_person_is_caught(monkeypatch):
     true = StreamOrder.counter.func
     monkeypatch.setattr(StreamOrder, "counter", property(lambda planned: _halved(true(planned))))
-    assert "l2 of a step" in audit_question("planted", QUESTIONS["curator-standing-question"]).why
+    assert caught("curator-standing-question", "l2 of a step")
 
 
 def test_a_standing_question_that_counts_a_person_on_every_day_is_caught(monkeypatch):
@@ -121,7 +126,7 @@ def test_a_failure_that_tells_who_has_no_budget_left_is_caught(monkeypatch):
         return out
 
     monkeypatch.setattr(PersonAccounts, "left_out", telling)
-    assert audit_question("planted", QUESTIONS["curator-per-person"]).refuted
+    assert caught("curator-per-person")
 
 
 def test_a_standing_question_with_a_tenth_of_its_noise_is_caught(monkeypatch):
@@ -131,7 +136,7 @@ def test_a_standing_question_with_a_tenth_of_its_noise_is_caught(monkeypatch):
         return VectorStream(FactorizedCount(rho=100 * rule.rho, **same), past)
 
     monkeypatch.setattr(streams, "VectorStream", thin)
-    assert "promised 1" in audit_question("planted", QUESTIONS["curator-standing-question"]).why
+    assert caught("curator-standing-question", "promised 1")
 
 
 @pytest.mark.parametrize(("name", "home"), [("synthesis", marginals), ("profile", profile)])
@@ -140,21 +145,21 @@ def test_noise_that_is_smaller_than_what_was_charged_for_is_caught(monkeypatch, 
         return RoundedGaussian(**{**said, "mu_squared": 100 * said["mu_squared"]})
 
     monkeypatch.setattr(home, "RoundedGaussian", thin)
-    assert "promised 1" in audit_question("planted", QUESTIONS[f"curator-{name}"]).why
+    assert caught(f"curator-{name}", "promised 1")
 
 
 def test_a_strategy_whose_columns_are_longer_than_stated_is_caught(monkeypatch):
     thin = property(lambda one: one.person_weight**2 / one.mu_squared)
     monkeypatch.setattr(MatrixMechanism, "variance", thin)
     for name in ("curator-workload", "workload-strategies"):
-        assert "declared" in audit_question("planted", QUESTIONS[name]).why
+        assert caught(name, "declared")
 
 
 def test_a_residual_that_keeps_its_means_is_caught(monkeypatch):
     true = residual._residual
     kept = lambda rows, **whole: rows * rows.size if whole else true(rows)  # noqa: E731
     monkeypatch.setattr(residual, "_residual", kept)
-    assert "declared" in audit_question("planted", QUESTIONS["workload-strategies"]).why
+    assert caught("workload-strategies", "declared")
 
 
 def test_a_fit_with_noise_for_one_row_of_a_person_is_caught(monkeypatch):
@@ -164,20 +169,20 @@ def test_a_fit_with_noise_for_one_row_of_a_person_is_caught(monkeypatch):
         return true(replace(sums, rows=replace(sums.rows, bound=1)), statistic, share)
 
     monkeypatch.setattr(NoisySums, "_mechanism", thin)
-    assert audit_question("planted", QUESTIONS["curator-fits"]).refuted
+    assert caught("curator-fits")
 
 
 @pytest.mark.parametrize("least", [lambda tail: tail // 2, lambda tail: tail - 200])
 def test_a_threshold_that_shows_keys_of_one_person_is_caught(monkeypatch, least):
     true = ThresholdedCount._tail
     monkeypatch.setattr(ThresholdedCount, "_tail", lambda one, p: least(true(one, p)))
-    assert "a key of one person alone" in audit_question("p", QUESTIONS["curator-found-keys"]).why
+    assert caught("curator-found-keys", "a key of one person alone")
 
 
 def test_a_threshold_of_a_profile_that_shows_a_text_of_one_person_is_caught(monkeypatch):
     true = profile.ProfileNoise.threshold
     monkeypatch.setattr(profile.ProfileNoise, "threshold", lambda one, p: true(one, p) * 4 // 5)
-    assert "a key of one person alone" in audit_question("p", QUESTIONS["curator-profile"]).why
+    assert caught("curator-profile", "a key of one person alone")
 
 
 def test_keys_chosen_as_if_a_person_had_one_are_caught(monkeypatch):
@@ -217,7 +222,7 @@ def test_a_small_database_that_is_simply_the_best_is_caught(monkeypatch):
         return blr.databases[int(blr.scores(histogram).argmax())]
 
     monkeypatch.setattr(SmallDatabase, "release", best)
-    assert audit_question("planted", QUESTIONS["small-database"]).refuted
+    assert caught("small-database")
 
 
 def test_a_question_that_is_not_answered_is_no_evidence():
@@ -228,7 +233,7 @@ def test_a_question_that_is_not_answered_is_no_evidence():
 def test_people_who_go_on_without_a_budget_are_caught(monkeypatch):
     true = PersonAccounts.left_out
     monkeypatch.setattr(PersonAccounts, "left_out", lambda *args: true(*args)[:0])
-    assert "promised 5" in audit_question("planted", QUESTIONS["curator-per-person"]).why
+    assert caught("curator-per-person", "promised 5")
 
 
 def test_the_command_line_knows_them_by_name():

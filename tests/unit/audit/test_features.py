@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from discreet.audit.features import grain, learn, row_codes, rows
+from discreet.audit.features import _ratios, grain, learn, row_codes, rows
 from discreet.errors import InputError
 
 
@@ -66,3 +66,14 @@ def test_not_a_number_has_a_bin_of_its_own():
     (binned,) = [one for one in learn(left, right) if "the bin of" in one.name]
 
     assert binned.score(rows([np.nan]))[0] > binned.score(rows([0.0]))[0]
+
+
+@pytest.mark.parametrize("apart", [1, 2**40])
+def test_ratios_are_those_of_training_and_0_for_what_was_not_seen(apart):
+    """Codes near each other are looked up by place, others by search."""
+    ratios = _ratios(apart * np.array([0, 0, 5]), apart * np.array([5, 5, -3]))
+    seen = ratios(apart * np.array([0, 5, -3]))
+    unseen = ratios(np.array([1, 6 * apart, -4 * apart, -(2**63), 2**63 - 1]))
+
+    assert seen == pytest.approx(np.log([5, 1.5 / 2.5, 1 / 3]))
+    assert not unseen.any()
