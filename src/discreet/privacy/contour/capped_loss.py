@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 from math import log1p
 
 import numpy as np
@@ -45,7 +44,9 @@ class Capped(Guarantee):
         """Delta at the cap, when the person is removed."""
         if direction is Direction.ADD:
             return Interval.of(0)
-        return _delta_at(self.guarantee, self.cap)
+        above = self.guarantee.delta(Fraction(self.cap) * (1 - _NEAR)).upper
+        below = self.guarantee.delta(Fraction(self.cap) * (1 + _NEAR)).lower
+        return Interval.between(min(above, below), above)
 
     def log_mgf(self, order: Number, direction: Direction = Direction.REMOVE) -> Interval:
         """The log moment generating function at the nearest doubles, between which it is convex."""
@@ -76,10 +77,3 @@ class Capped(Guarantee):
         shape[0] = 1
         error = half * (1 + 2.0**-30) + abs(lost.lower) * UNIT
         return Moments(top - half, error, shape, 1.0 if line.size > 1 else 0.0)
-
-
-@lru_cache(maxsize=64)  # one cap is asked for several times
-def _delta_at(guarantee: Guarantee, cap: float) -> Interval:
-    above = guarantee.delta(Fraction(cap) * (1 - _NEAR)).upper
-    below = guarantee.delta(Fraction(cap) * (1 + _NEAR)).lower
-    return Interval.between(min(above, below), above)
