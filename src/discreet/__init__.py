@@ -45,6 +45,7 @@ if TYPE_CHECKING:
         ReportNoisyMax,
         SmoothMedian,
         SparseVector,
+        Staircase,
         TopK,
         TreeCount,
     )
@@ -113,7 +114,7 @@ _HOMES = {
     "mechanisms": [
         *("AboveThreshold", "ExponentialMechanism", "Gaussian", "Histogram", "Laplace"),
         *("PermuteAndFlip", "Quantile", "RandomizedResponse", "SmoothMedian", "SparseVector"),
-        *("Quantiles", "ReportNoisyMax", "TopK", "TreeCount"),
+        *("Quantiles", "ReportNoisyMax", "Staircase", "TopK", "TreeCount"),
     ],
     "privacy": [
         *("Approximate", "CalibrationStep", "Filter", "GDP", "Neighbours", "Odometer", "Plan"),
@@ -165,6 +166,7 @@ __all__ = [
     "Shuffled",
     "SmoothMedian",
     "SparseVector",
+    "Staircase",
     "Subsampled",
     "TopK",
     "TreeCount",

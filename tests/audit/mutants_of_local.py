@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 
 from discreet import noise
-from discreet.audit.local_protocols import PROTOCOLS, repeated
+from discreet.audit.local_protocols import PROTOCOLS
 from discreet.local.count_mean_sketch import CountMeanSketch, HadamardCountMeanSketch
 from discreet.local.heavy_hitters import HeavyHitters
 from discreet.local.k_randomized_response import KRandomizedResponse
@@ -15,6 +15,7 @@ from discreet.local.mean import HybridMean, Mean1Bit, PiecewiseMean
 from discreet.local.protocol import as_octets
 from discreet.local.unary_encoding import SubsetSelection, UnaryEncoding
 from discreet.local.unit_vector_mean import UnitVectorMean
+from discreet.mechanisms.mechanism import Claim
 from discreet.mechanisms.randomized_response import RandomizedResponse
 from discreet.privacy import Neighbours, Pure
 from planted_bugs import Mutant, counts, law, samples
@@ -137,6 +138,20 @@ class LengthByValue(HeavyHitters):
         again = super().randomize(codes)
         swap = (codes[:, 0] == ord("b")) & (rows[:, 0] == 0)
         return np.where(swap[:, None], again, rows)
+
+
+def repeated(protocol, days):
+    """The claim of a device that reports one value day after day: epsilon, however many days.
+
+    Its answer is drawn once and kept; what is sent of it may be drawn every day.
+    """
+
+    def draw(value, runs):
+        kept = protocol.randomize(np.repeat(protocol.read(value), runs, axis=0))
+        return np.stack([protocol.coded(protocol.send(kept)) for _ in range(days)], axis=1)
+
+    promised = Pure(protocol.epsilon, neighbours=Neighbours.CHANGE_ONE)
+    return Claim(f"{type(protocol).__name__} repeated", promised, protocol.pairs, draw)
 
 
 def forgotten(days):

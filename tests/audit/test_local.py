@@ -5,13 +5,17 @@ Bits are fixed, so the verdicts are the same on every run.
 
 import importlib.util
 import sys
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from discreet.audit import audit_claim
-from discreet.audit.local_protocols import PROTOCOLS, audit_protocols, repeated
+from discreet.audit.local_protocols import PATHS, PROTOCOLS, audit_protocols
+from discreet.local import shuffle
 from discreet.local.protocol import _KINDS
+from discreet.privacy import Pure
 
 
 def load(name):
@@ -44,6 +48,26 @@ def test_every_claim_stands_and_is_nearly_reached(name):
     assert audit.bound > 0.6 * audit.measured.point.epsilon
 
 
+@pytest.mark.parametrize("name", PATHS)
+def test_reports_on_their_way_keep_their_claims(name):
+    [audit] = audit_protocols({name: PATHS[name]()}, alpha=1e-4)
+    assert not audit.refuted, audit.strongest
+
+
+def test_a_shuffler_that_keeps_the_order_or_swaps_halves_is_caught(monkeypatch):
+    for order in (np.arange, lambda size: np.roll(np.arange(size), size // 2)):
+        monkeypatch.setattr(shuffle, "_permutation", order)
+        [audit] = audit_protocols({"shuffle": PATHS["local-shuffle"]()})
+        assert audit.refuted
+
+
+def test_a_claim_for_life_that_counts_one_bit_of_two_is_caught():
+    claim = PATHS["local-rappor-for-life"]()
+    half = Pure(claim.guarantee.epsilon0 / 2, neighbours=claim.guarantee.neighbours)
+    [audit] = audit_protocols({"rappor": replace(claim, guarantee=half)})
+    assert audit.refuted
+
+
 @mutants
 def test_every_mutant_is_caught(mutant):
     assert mutant.tool(mutant.broken, runs=40_000, alpha=0.01)
@@ -70,5 +94,5 @@ def test_every_claim_stands_with_fresh_bits(name):
 @pytest.mark.audit
 def test_repeats_stand_with_fresh_bits():
     for name in ("local-k-randomized-response", "local-rappor"):
-        claim = repeated(PROTOCOLS[name](), 10)
+        claim = PLANTED.repeated(PROTOCOLS[name](), 10)
         assert not audit_claim(name, claim, samples=300_000, alpha=1e-9).refuted

@@ -14,12 +14,12 @@ from discreet.audit import (
     compare_paths,
     enumerate_loss,
     refute,
-    repeats,
     replay,
 )
 from discreet.errors import DiscreetError
 from discreet.mechanisms.mechanism import Claim, Pair
 from discreet.mechanisms.sparse_vector import SparseVector
+from repetition import repeats
 
 Tool = Callable[..., str]
 

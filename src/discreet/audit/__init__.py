@@ -19,7 +19,6 @@ from discreet.audit.enumerate import check_law, enumerate_loss
 from discreet.audit.evidence import Evidence, Point
 from discreet.audit.refute import refute
 from discreet.audit.releases import compare_paths, released
-from discreet.audit.repetition import repeats
 from discreet.audit.replay import Difference, Differences, replay
 from discreet.audit.report import Audit, audit_all, audit_claim, audit_mechanism
 from discreet.audit.search import FoundPair, search
@@ -40,7 +39,6 @@ __all__ = [
     "enumerate_loss",
     "refute",
     "released",
-    "repeats",
     "replay",
     "search",
 ]

@@ -3,8 +3,9 @@
 Mechanisms are audited against the accountant's curves, so a curve that is too low shows there if a
 mechanism has it. Composition, sampling, shuffling, groups and filters have no mechanism of their
 own: here they are held against products, mixtures and shuffles of small laws, enumerated outcome by
-outcome. The same laws are held against every other way to state a guarantee: its rho, and its price
-in each measure that a budget may have.
+outcome. The same laws are held against every other way to state a guarantee: as it is read back
+from storage, its rho, and its price in each measure that a budget may have. Filters are stored and
+read back after every charge, as they are between two questions.
 """
 
 import math
@@ -42,6 +43,7 @@ from discreet.privacy import (
     Filter,
     Guarantee,
     Measure,
+    Neighbours,
     Pure,
     RandomizedResponseNoise,
     Shuffled,
@@ -63,6 +65,7 @@ Laws: TypeAlias = tuple[Chances, Chances]
 _ONE, _RATE, _VARIANCE, _SLIP = Fraction(1), Fraction(1, 4), Fraction(4), Fraction(1, 100)
 _FAR: Final = 40
 _GROUP: Final = 3
+_MOSTLY: Final = _SLIP * Fraction(9999, 10_000)
 _MANY: Final = 100
 _RUNS: Final = 8
 _MOST: Final = 9
@@ -85,10 +88,28 @@ def _twice(laws: Laws) -> Laws:
     return one, other
 
 
-def _sampled(laws: Laws) -> Laws:
-    """A person who is there, in a sample with probability `_RATE`, and who is not."""
+def _sampled(laws: Laws, rate: Fraction = _RATE) -> Laws:
+    """A person who is there, in a sample with this probability, and who is not."""
     there, gone = laws
-    return {k: there[k] * _RATE + gone[k] * (1 - _RATE) for k in there}, gone
+    return {k: there[k] * rate + gone[k] * (1 - rate) for k in there}, gone
+
+
+def _sampled_people(people: int = 1) -> Laws:
+    """So many people, each of them in the sample or not, and nobody."""
+    sizes = {
+        n: math.comb(people, n) * _RATE**n * (1 - _RATE) ** (people - n) for n in range(people + 1)
+    }
+    moved = {n: _discrete(n)[1] for n in sizes}
+    return {k: total(moved[n][k] * p for n, p in sizes.items()) for k in moved[0]}, moved[0]
+
+
+def _or_truth(laws: Laws, chance: Fraction) -> Laws:
+    """The same, but for a chance that tells which of the two it is."""
+    one, other = (
+        {k: p * (1 - chance) for k, p in law.items()} | {f"truth {side}": Interval.of(chance)}
+        for side, law in enumerate(laws)
+    )
+    return one, other
 
 
 def _reports(n: int = 1, k: int = 2, epsilon: Fraction = _ONE) -> Laws:
@@ -108,17 +129,16 @@ def _reports(n: int = 1, k: int = 2, epsilon: Fraction = _ONE) -> Laws:
     return counts(0), counts(1)
 
 
-def _responses(times: int, epsilon: Fraction, delta: Fraction = Fraction(0)) -> Laws:
-    """Answers 1 among so many to one question; with `delta` each time, the truth beside them."""
-    lie, kept = 1 / (Interval.of(epsilon).exp() + 1), Interval.of((1 - delta) ** times)
+def _responses(times: int, epsilon: Fraction = _ONE) -> Laws:
+    """Answers 1 among so many to one question."""
+    lie = 1 / (Interval.of(epsilon).exp() + 1)
 
     def counts(own: int) -> Chances:
         p = 1 - lie if own else lie
-        found: dict[Any, Interval] = {
-            i: kept * math.comb(times, i) * (p.log() * i + (1 - p).log() * (times - i)).exp()
+        return {
+            i: math.comb(times, i) * (p.log() * i + (1 - p).log() * (times - i)).exp()
             for i in range(times + 1)
         }
-        return {**found, f"truth {own}": 1 - kept} if delta else found
 
     return counts(0), counts(1)
 
@@ -127,8 +147,8 @@ def _discrete(apart: int = 1) -> Laws:
     return _noise(lambda m: gaussian_tail.two_sided_tail(_VARIANCE, m - 1) / 2, apart)
 
 
-def _rounded(apart: int = 1) -> Laws:
-    return _noise(lambda m: rounded_tail.upper_tail(_VARIANCE, m), apart)
+def _rounded(apart: int = 1, variance: Fraction = _VARIANCE) -> Laws:
+    return _noise(lambda m: rounded_tail.upper_tail(variance, m), apart)
 
 
 def _geometric(apart: int = 1) -> Laws:
@@ -162,11 +182,12 @@ def _claim(guarantee: Guarantee, laws: Callable[[], Laws]) -> Claim:
     return Claim(name, guarantee, pairs, not_drawn, lambda side: ends(dict(laws()[side])))
 
 
-def _theorem(epsilon: Callable[..., Any]) -> Claim:
-    """The epsilon that a theorem gives many answers of which each has the same."""
-    half = Pure(_ONE / 2)
+def _theorem(epsilon: Callable[..., Any], lost: Fraction = Fraction(0)) -> Claim:
+    """The epsilon that a theorem gives many answers of which each has the same, and a delta."""
+    half = Approximate(_ONE / 2, lost / _MANY) if lost else Pure(_ONE / 2)
     found = Fraction(epsilon([(half, _MANY)], _SLIP).upper)
-    return _claim(Approximate(found, _SLIP), lambda: _responses(_MANY, half.epsilon0))
+    told = 1 - (1 - lost / _MANY) ** _MANY
+    return _claim(Approximate(found, _SLIP), lambda: _or_truth(_responses(_MANY, _ONE / 2), told))
 
 
 def _tuning() -> Claim:
@@ -176,16 +197,24 @@ def _tuning() -> Claim:
 
 
 def _filter(measure: Measure, delta: Fraction = Fraction(0)) -> Claim:
-    """As many charges as a filter with room for two of them, or for two deltas, admits."""
+    """As many charges as a filter admits that has room for little more than two, or two deltas."""
     one = Approximate(_ONE, delta) if delta else Pure(_ONE)
     price = Filter(Charge(0, measure=measure)).price(one)
-    amount = price.amount * (_MOST if delta else 2)
+    amount = price.amount * (_MOST if delta else Fraction(201, 100))
     budget, times = Filter(Charge(amount, 2 * price.delta, measure=measure)), 0
     promised = budget.guarantee
     with suppress(BudgetError):
         while times < _MOST:
-            budget, times = budget.charge(one), times + 1
-    return _claim(promised, lambda: _responses(times, _ONE, delta))
+            budget, times = Filter.from_dict(budget.charge(one).to_dict()), times + 1
+    return _claim(promised, lambda: _or_truth(_responses(times), 1 - (1 - delta) ** times))
+
+
+def _training() -> Claim:
+    """Three steps of training in bands of two: two releases, with samples as large as a band's."""
+    plan = import_module("discreet.learn.noise_plan").NoisePlan(
+        epsilon=1, delta=_SLIP, people=8, batch=1, epochs=1, band=2, settled=Fraction(1, 2)
+    )
+    return _claim(plan.guarantee(3), lambda: _twice(_sampled(_rounded(), Fraction(1, 4))))
 
 
 _BITS: Final = RandomizedResponseNoise(_ONE)
@@ -195,7 +224,7 @@ _NAMED: Final = {"basic": basic_epsilon, "advanced": advanced_epsilon, "optimal"
 _GROUPS: Final = (
     *((Pure(_ONE), _geometric), (DiscreteLaplaceNoise(_ONE), _geometric), (_HALF, _rounded)),
     *((ZCDP(1 / (2 * _VARIANCE)), _discrete), (_LATTICE, _discrete)),
-    (Approximate(_ONE, _SLIP), _shown),
+    *((Approximate(_ONE, _SLIP), _shown), (Subsampled(_LATTICE, _RATE), _sampled_people)),
 )
 """Guarantees of one person, and the laws of outputs for so many people."""
 
@@ -234,8 +263,22 @@ ACCOUNTING: Final[Mapping[str, Claim]] = MappingProxyType(
             )
             for one, laws in _GROUPS
         },
+        **{
+            f"accountant-change-{type(one).__name__.lower()}": _claim(
+                one.under(Neighbours.CHANGE_ONE), partial(laws, 2)
+            )
+            for one, laws in _GROUPS
+        },
         **{f"accountant-theorem-{name}": _theorem(one) for name, one in _NAMED.items()},
-        **({"accountant-tuning": _tuning()} if find_spec("sklearn") else {}),
+        **{
+            f"accountant-theorem-{name}-delta": _theorem(one, _MOSTLY)
+            for name, one in _NAMED.items()
+        },
+        **(
+            {"accountant-tuning": _tuning(), "accountant-training": _training()}
+            if find_spec("sklearn")
+            else {}
+        ),
         **{f"accountant-filter-{one.name}": _filter(one) for one in _MEASURES},
         **{f"accountant-filter-{one.name}-delta": _filter(one, _SLIP) for one in _MEASURES[:3]},
     }
@@ -254,8 +297,9 @@ def audit_accounting(name: str, claim: Claim) -> Audit:
 
 
 def _restated(guarantee: Guarantee) -> Iterator[Guarantee]:
-    """The same in rho, and as the price in every measure that can express it."""
+    """The same as it is stored, in rho, and as the price in every measure that can express it."""
     about = guarantee.neighbours
+    yield Guarantee.from_dict(guarantee.to_dict())
     with suppress(InputError):
         yield ZCDP(Fraction(guarantee.rho().upper), neighbours=about)
     for measure in _MEASURES:

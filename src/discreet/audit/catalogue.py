@@ -113,8 +113,14 @@ CATALOGUE: Final[Mapping[str, Callable[[], Mechanism]]] = MappingProxyType(
             global_sensitivity=1000, epsilon=1, delta=Fraction(1, 10**9)
         ),
         "smooth-median": lambda: SmoothMedian(0, 128, epsilon=1, delta=_DELTA),
+        "smooth-median-change-one": lambda: SmoothMedian(
+            0, 128, epsilon=1, delta=_DELTA, neighbours=_CHANGE
+        ),
         "propose-test-release": lambda: ProposeTestRelease(bound=1, epsilon=1, delta=_DELTA),
         "tested-median": lambda: TestedMedian(0, 128, bound=1, epsilon=1, delta=_DELTA),
+        "tested-median-change-one": lambda: TestedMedian(
+            0, 128, bound=1, epsilon=1, delta=_DELTA, neighbours=_CHANGE
+        ),
         "quantile": lambda: Quantile(0.5, 0, 128, epsilon=1),
         "quantile-low-change-one": lambda: Quantile(0.1, 0, 64, epsilon=1, neighbours=_CHANGE),
         "quantile-lowest": lambda: Quantile(0, 0, 64, epsilon=1),
@@ -162,8 +168,9 @@ _WITH_DELTA: Final = (
     *("key-selection", "key-selection-change-one", "key-selection-two-groups"),
     *("key-selection-many-groups", "laplace-threshold", "laplace-threshold-change-one"),
     "laplace-threshold-two-groups",
-    *("gaussian-threshold", "gaussian-threshold-two-groups", "smooth-sensitivity"),
-    *("smooth-median", "propose-test-release", "tested-median"),
+    *("gaussian-threshold", "gaussian-threshold-two-groups"),
+    *("smooth-sensitivity", "smooth-median", "smooth-median-change-one"),
+    *("propose-test-release", "tested-median", "tested-median-change-one"),
 )
 _ASKED: Final[Mapping[str, Guarantee]] = {
     **dict.fromkeys(_WITH_DELTA, Approximate(1, _DELTA)),

@@ -60,8 +60,8 @@ class Evidence:
 
 
 def strongest(evidence: list[Evidence]) -> Evidence:
-    """The attempt that came closest, or went furthest."""
-    return max(evidence, key=lambda one: (one.reach, one.point.epsilon))
+    """The attempt that came closest, or went furthest; of those alike, at the largest epsilon."""
+    return max(evidence, key=lambda one: (one.refuted, round(one.reach, 9), one.point.epsilon))
 
 
 _RARE: Final = 1e-3

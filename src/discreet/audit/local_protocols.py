@@ -1,8 +1,9 @@
-"""All local protocols, with parameters that make mistakes easy to see."""
+"""All local protocols, and what becomes of their reports; parameters make mistakes easy to see."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -12,15 +13,18 @@ from numpy.typing import NDArray
 from discreet.audit.report import Audit, audit_claim, priced
 from discreet.local.count_mean_sketch import CountMeanSketch, HadamardCountMeanSketch
 from discreet.local.domain import ValueDomain
+from discreet.local.frequency import FrequencyProtocol
 from discreet.local.heavy_hitters import HeavyHitters
 from discreet.local.k_randomized_response import KRandomizedResponse
 from discreet.local.local_hashing import HadamardResponse, LocalHashing
 from discreet.local.mean import HybridMean, Mean1Bit, PiecewiseMean
 from discreet.local.protocol import LocalProtocol
 from discreet.local.rappor import Rappor
+from discreet.local.reports import Frames, read_frames, write_frame
+from discreet.local.shuffle import Shuffle
 from discreet.local.unary_encoding import SubsetSelection, UnaryEncoding
 from discreet.local.unit_vector_mean import UnitVectorMean
-from discreet.mechanisms.mechanism import Claim
+from discreet.mechanisms.mechanism import Claim, Pair
 from discreet.privacy import Neighbours, Pure
 
 _ONE: Final = Fraction(1)
@@ -50,27 +54,74 @@ PROTOCOLS: Final[Mapping[str, Callable[[], LocalProtocol]]] = MappingProxyType(
 )
 """Names as the command line takes them, and how to make each."""
 
+_FEW: Final = 4000
+_BATCH: Final = 16
+_VALUES: Final = 32
+
+
+def _shuffled() -> Claim:
+    """The place of one report in a shuffled batch: the same law, wherever it was before."""
+    survey = KRandomizedResponse(epsilon=Fraction(1, 10), domain=ValueDomain(2))
+    rule = Shuffle(survey, batch=_BATCH, delta=Fraction(9, 10))
+
+    def draw(place: int, runs: int) -> NDArray[Any]:
+        rows = (np.arange(_BATCH) == place).astype(np.uint8)[:, None]
+        batch = write_frame(survey.digest, rows)
+        return np.array([_place(rule.shuffle(batch)) for _ in range(runs)])
+
+    def _place(batch: bytes) -> int:
+        [found] = read_frames(batch, survey.digest, survey.width)
+        return int(found.rows[:, 0].argmax()) if isinstance(found, Frames) else -1
+
+    return Claim("Shuffle", Pure(0, neighbours=Neighbours.CHANGE_ONE), (Pair(0, 15),), draw)
+
+
+def _kept(name: str) -> Claim:
+    """The claim for life: of the answer that a device keeps, and all it ever sends is made of."""
+    protocol = PROTOCOLS[name]()
+
+    def draw(value: Any, runs: int) -> NDArray[Any]:
+        return protocol.coded(protocol.randomize(np.repeat(protocol.read(value), runs, axis=0)))
+
+    promised = Pure(protocol.epsilon, neighbours=Neighbours.CHANGE_ONE)
+    return Claim(f"{type(protocol).__name__} kept", promised, protocol.pairs, draw)
+
+
+def _of_values(name: str) -> Claim:
+    """The claim about one report, of every value of its domain, or of many where there are more."""
+    one = PROTOCOLS[name]()
+    size = one.domain.size if isinstance(one, FrequencyProtocol) else _VALUES
+    return replace(one.claim, pairs=tuple(Pair(v, (v + 1) % size) for v in range(0, size, 2)))
+
+
+PATHS: Final[Mapping[str, Callable[[], Claim]]] = MappingProxyType(
+    {
+        "local-shuffle": _shuffled,
+        "local-rappor-for-life": partial(_kept, "local-rappor"),
+        **{
+            f"{name}-values": partial(_of_values, name)
+            for name in PROTOCOLS
+            if name.endswith(
+                ("response", "encoding", "symmetric", "selection", "hashing", "sketch")
+            )
+        },
+    }
+)
+"""More claims about reports, by name: few runs show what these look for."""
+
 
 def audit_protocols(
-    protocols: Mapping[str, LocalProtocol], *, samples: int | None = None, alpha: float = 0.01
+    protocols: Mapping[str, LocalProtocol | Claim],
+    *,
+    samples: int | None = None,
+    alpha: float = 0.01,
 ) -> Iterator[Audit]:
     """Audit what one report claims; all of them together err with probability at most alpha."""
     each = alpha / max(1, len(protocols))
-    for name, protocol in protocols.items():
-        found = audit_claim(name, protocol.claim, samples=samples, alpha=each)
-        price = priced(found.claim, Pure(protocol.epsilon))
+    for name, one in protocols.items():
+        if isinstance(one, Claim):
+            yield audit_claim(name, one, samples=_FEW, alpha=each)
+            continue
+        found = audit_claim(name, one.claim, samples=samples, alpha=each)
+        price = priced(found.claim, Pure(one.epsilon))
         yield replace(found, evidence=(price, *found.evidence))
-
-
-def repeated(protocol: LocalProtocol, days: int) -> Claim:
-    """The claim of a device that reports one value day after day: epsilon, however many days.
-
-    Its answer is drawn once and kept; what is sent of it may be drawn every day.
-    """
-
-    def draw(value: Any, runs: int) -> NDArray[Any]:
-        kept = protocol.randomize(np.repeat(protocol.read(value), runs, axis=0))
-        return np.stack([protocol.coded(protocol.send(kept)) for _ in range(days)], axis=1)
-
-    promised = Pure(protocol.epsilon, neighbours=Neighbours.CHANGE_ONE)
-    return Claim(f"{type(protocol).__name__} repeated", promised, protocol.pairs, draw)

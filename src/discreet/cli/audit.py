@@ -12,10 +12,12 @@ from discreet.cli.options import HELP, shape_options
 from discreet.cli.rows import show
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from discreet.audit.curator_questions import CuratorQuestion
     from discreet.audit.report import Audit
     from discreet.local.protocol import LocalProtocol
-    from discreet.mechanisms.mechanism import Mechanism
+    from discreet.mechanisms.mechanism import Claim, Mechanism
 
 _HEAD = (
     *("name", "claim", "neighbours", "epsilon_claimed", "delta", "epsilon_refuted_up_to"),
@@ -89,16 +91,17 @@ def audit(
 
 def _claims(
     names: tuple[str, ...],
-) -> "tuple[dict[str, Mechanism], dict[str, LocalProtocol], dict[str, CuratorQuestion]]":
+) -> "tuple[dict[str, Mechanism], dict[str, LocalProtocol | Claim], dict[str, CuratorQuestion]]":
     """The named claims of mechanisms, local protocols and curator questions; all by default."""
     from discreet.audit.accounting import ACCOUNTING  # noqa: PLC0415 - heavy room
     from discreet.audit.catalogue import CATALOGUE  # noqa: PLC0415 - the same
     from discreet.audit.curator_questions import QUESTIONS  # noqa: PLC0415 - the same
-    from discreet.audit.local_protocols import PROTOCOLS  # noqa: PLC0415 - the same
+    from discreet.audit.local_protocols import PATHS, PROTOCOLS  # noqa: PLC0415 - the same
     from discreet.audit.training_noise import TRAINING  # noqa: PLC0415 - the same
 
     mechanisms = {**CATALOGUE, **TRAINING}
-    known = [*mechanisms, *PROTOCOLS, *QUESTIONS, *ACCOUNTING]
+    protocols: dict[str, Callable[[], LocalProtocol | Claim]] = {**PROTOCOLS, **PATHS}
+    known = [*mechanisms, *protocols, *QUESTIONS, *ACCOUNTING]
     unknown = [name for name in names if name not in known]
     if unknown:
         raise click.UsageError(
@@ -107,7 +110,7 @@ def _claims(
     wanted = names or tuple(known)
     return (
         {name: mechanisms[name]() for name in wanted if name in mechanisms},
-        {name: PROTOCOLS[name]() for name in wanted if name in PROTOCOLS},
+        {name: protocols[name]() for name in wanted if name in protocols},
         {name: QUESTIONS[name] for name in wanted if name in QUESTIONS},
     )
 

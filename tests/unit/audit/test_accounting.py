@@ -1,5 +1,6 @@
 """The accountant against laws that are written down."""
 
+from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 
@@ -9,30 +10,47 @@ from click.testing import CliRunner
 from discreet.audit import accounting
 from discreet.audit.accounting import ACCOUNTING, audit_accounting
 from discreet.cli.audit import audit
-from discreet.errors import InvariantBroken
+from discreet.errors import BudgetError, InvariantBroken
+from discreet.local import KRandomizedResponse
+from discreet.local.device_ledger import DeviceLedger
 from discreet.privacy import (
+    EPSILON,
+    MU_SQUARED,
     RHO,
     ZCDP,
     Approximate,
     BoundedRange,
+    Charge,
+    DiscreteGaussianNoise,
     DiscreteLaplaceNoise,
     Filter,
+    GaussianNoise,
+    IndividualFilter,
     LaplaceNoise,
+    Odometer,
+    Pure,
     RandomizedResponseNoise,
     ShuffledRandomizedResponse,
     Subsampled,
     compose,
 )
-from discreet.privacy.budgets import charges
+from discreet.privacy.budgets import charges, filters
+from discreet.privacy.budgets import odometer as odometers
+from discreet.privacy.budgets.charges import units
+from discreet.privacy.budgets.individual import BUDGET_UNITS
 
-LOOSE = ("choices", "zcdp", "group-zcdp", "group-approximate", "theorem-basic", "tuning")
-LOOSE += ("theorem-advanced", "filter-rho", "filter-mu-squared", "filter-renyi", "filter-epsilon")
 TIGHT = [
-    name
-    for name in ACCOUNTING
-    if name.removeprefix("accountant-").removesuffix("-delta") not in LOOSE
+    "accountant-" + name
+    for name in (
+        *("pure-composition", "response-composition", "gdp", "laplace", "discrete-gaussian"),
+        *("sampling", "sampled-composition", "sampled-gaussian", "shuffling", "shuffling-k"),
+        *("clones", "group-pure", "group-discretelaplacenoise", "group-gdp"),
+        *("group-discretegaussiannoise", "change-pure", "change-discretelaplacenoise"),
+        *("change-gdp", "change-discretegaussiannoise", "theorem-optimal"),
+    )
 ]
-BIT = RandomizedResponseNoise(1)
+SLIP = Fraction(1, 100)
+BIT, LATTICE = RandomizedResponseNoise(1), DiscreteGaussianNoise(1, 4)
 
 
 @pytest.mark.parametrize("name", ACCOUNTING)
@@ -59,6 +77,13 @@ def test_a_law_comes_near_to_what_the_accountant_says(name):
         ("accountant-group-zcdp", ZCDP(Fraction(3, 8))),
         ("accountant-theorem-advanced", Approximate(18, Fraction(1, 100))),
         ("accountant-tuning", ZCDP(Fraction(1, 16))),
+        (
+            "accountant-training",
+            compose([Subsampled(GaussianNoise(Fraction(1, 2)), Fraction(1, 4))]),
+        ),
+        ("accountant-group-subsampled", Subsampled(LATTICE, Fraction(1, 4))),
+        ("accountant-change-zcdp", ZCDP(Fraction(1, 4))),
+        ("accountant-theorem-advanced-delta", Approximate(20, Fraction(1, 100))),
     ],
 )
 def test_a_guarantee_that_is_too_strong_is_caught(name, wrong):
@@ -94,6 +119,75 @@ def test_a_filter_that_forgets_a_delta_is_caught(monkeypatch):
     assert not audit_accounting("sound", accounting._filter(RHO, Fraction(1, 100))).refuted
     monkeypatch.setattr(Filter, "charge", forgetful)
     assert audit_accounting("planted", accounting._filter(RHO, Fraction(1, 100))).refuted
+
+
+def test_a_filter_that_is_read_back_whole_is_caught(monkeypatch):
+    monkeypatch.setattr(
+        Filter, "from_dict", lambda stored: Filter(Charge.from_dict(stored["limit"]))
+    )
+    assert audit_accounting("planted", accounting._filter(RHO)).refuted
+
+
+# --- budgets without a claim of their own, against the same laws ---------------------------------
+
+
+def within(measure):
+    """A filter for (1, delta) that is used up: by Gaussian noise, and by deltas."""
+    whole = Filter.within(1, 2 * SLIP, by=measure, deltas=SLIP).limit.amount
+    variance = 1 / (2 * whole if measure == RHO else whole)
+    laws = accounting._or_truth(accounting._rounded(1, variance), SLIP)
+    return accounting._claim(Approximate(1, 2 * SLIP), lambda: laws)
+
+
+def odometer(measure):
+    """The rho that an odometer has counted after an answer that was priced in a measure."""
+    spent = Odometer().charge(Filter(Charge(0, measure=measure)).price(Pure(1)))
+    counted = ZCDP(Odometer.from_dict(spent.to_dict()).spent.amount)
+    return accounting._claim(counted, lambda: accounting._responses(1))
+
+
+def individual():
+    """As many charges as the filter of one person admits that has room for little more than two."""
+    rho = Fraction(Pure(1).rho().upper)
+    budget, admitted = IndividualFilter(1, rho * Fraction(201, 100)), 0
+    for _ in range(9):
+        budget, mask = budget.charge(rho)
+        admitted += int(mask[0])
+    return accounting._claim(budget.guarantee, lambda: accounting._responses(admitted))
+
+
+def device(path):
+    """As many answers as a device gives that has room for two, and is switched off after each."""
+    survey, told = KRandomizedResponse(epsilon=Fraction(1), domain=9), 0
+    with suppress(BudgetError):
+        for value in range(9):
+            with DeviceLedger(path, limit=2) as ledger:
+                survey.reporter(ledger).report(value)
+            told += 1
+    return accounting._claim(Pure(2), lambda: accounting._responses(told))
+
+
+def test_budgets_give_away_no_more_than_they_promise(tmp_path):
+    claims = [*map(within, (RHO, MU_SQUARED)), *map(odometer, (EPSILON, RHO, MU_SQUARED))]
+    for claim in (*claims, individual(), device(tmp_path / "told")):
+        assert not audit_accounting("budget", claim).refuted
+
+
+def test_a_budget_that_counts_too_little_is_caught(monkeypatch, tmp_path):
+    monkeypatch.setattr(IndividualFilter, "_fits", lambda self, _: self._spent < BUDGET_UNITS)
+    assert audit_accounting("planted", individual()).refuted
+    true, amount = DeviceLedger._load, filters.amount_within
+
+    def forgetful(self):
+        true(self)
+        self._spent = Fraction(0)
+
+    monkeypatch.setattr(DeviceLedger, "_load", forgetful)
+    assert audit_accounting("planted", device(tmp_path / "told")).refuted
+    monkeypatch.setattr(filters, "amount_within", lambda *asked: amount(*asked[:3]))
+    assert audit_accounting("planted", within(MU_SQUARED)).refuted
+    monkeypatch.setattr(odometers, "_rho_units", lambda charge: units(charge.amount / 4))
+    assert audit_accounting("planted", odometer(MU_SQUARED)).refuted
 
 
 def test_laws_are_not_sampled_and_have_names():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from discreet import noise
-from discreet.audit import repeats, replay
+from discreet.audit import replay
 from discreet.audit.recorder import Recorder
 from discreet.errors import InputError
 from discreet.mechanisms.automatic_bounds import AutomaticBounds
@@ -22,6 +22,7 @@ from discreet.mechanisms.randomized_response import RandomizedResponse
 from discreet.mechanisms.smooth_sensitivity import SmoothMedian
 from discreet.mechanisms.subsample_aggregate import SubsampleAggregate
 from discreet.privacy import Neighbours
+from repetition import repeats
 
 COUNT = Laplace(epsilon=1, sensitivity=1)
 

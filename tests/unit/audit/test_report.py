@@ -38,6 +38,7 @@ def small_catalogue(monkeypatch):
     }
     monkeypatch.setattr(catalogue, "CATALOGUE", entries)
     monkeypatch.setattr(local_protocols, "PROTOCOLS", {})
+    monkeypatch.setattr(local_protocols, "PATHS", {})
     monkeypatch.setattr(curator_questions, "QUESTIONS", {})
     monkeypatch.setattr(training_noise, "TRAINING", {})
     monkeypatch.setattr(accounting, "ACCOUNTING", {})

@@ -5,6 +5,7 @@ Nothing here can make an answer wrong: a poor choice costs time or a looser boun
 
 import math
 from collections.abc import Callable
+from functools import cache
 
 from discreet.privacy.contour.spectrum import Spectrum
 
@@ -44,12 +45,12 @@ def resolution(
 
 def descend(cost: Callable[[int], float], size: int) -> int:
     """The index of least cost of a sequence that falls and then rises."""
+    known = cache(cost)  # most are looked at several times
     j, step = size // 3, 4
     while step:
-        here = cost(j)
-        while j + step < size and cost(j + step) < here:
-            j, here = j + step, cost(j + step)
-        while j - step >= 0 and cost(j - step) < here:
-            j, here = j - step, cost(j - step)
+        while j + step < size and known(j + step) < known(j):
+            j += step
+        while j - step >= 0 and known(j - step) < known(j):
+            j -= step
         step //= 2
     return j

@@ -94,6 +94,7 @@ class Tally:
         "_done",
         "_members",
         "_others",
+        "_scaled",
         "_square",
         "_summed",
         "_sums",
@@ -113,6 +114,7 @@ class Tally:
         self._square = 0.0
         self._members: dict[Shape, Members] = {}
         self._others: dict[Guarantee, int] = {}
+        self._scaled: dict[int, float] = {}  # log moments of `_others`: their keys are slow to hash
         self._sums: FloatArray = np.zeros(len(ORDERS))
         self._done = 0
         self._counted = 0
@@ -122,6 +124,7 @@ class Tally:
         """Take in `count` copies of a guarantee with this closed form, or none."""
         if form is None:
             self._others[guarantee] = self._others.get(guarantee, 0) + count
+            self._scaled = {}
             self.largest = (self.largest + count * _largest(guarantee)) * (1 + 4 * UNIT)
         else:
             self._take_form(form[0], form[1], count)
@@ -141,7 +144,10 @@ class Tally:
         middle = float(self._closed()[j])
         room = self._summed * _PER_UNIT[j] + self._counted * _FIXED[j]
         if self._others:
-            middle += sum(n * _scale(one, self.direction, j) for one, n in self._others.items())
+            if j not in self._scaled:
+                parts = (n * _scale(one, self.direction, j) for one, n in self._others.items())
+                self._scaled[j] = sum(parts)
+            middle += self._scaled[j]
         size = abs(middle) - 2 * self.log_finite
         return middle + room * (1 + 64 * UNIT) + size * (self.length + 600) * (2 * UNIT)
 
@@ -177,8 +183,9 @@ class Tally:
         for one, count in self._others.items():
             folded = one.capped(cap) if cap < math.inf else None
             twin._others[folded or one] = count
-            if folded is not None and folded.infinity(direction).hi > 0:
-                twin._lose(folded.infinity(direction), count, False)  # noqa: FBT003
+            lost = Interval.of(0) if folded is None else folded.infinity(direction)
+            if lost.hi > 0:
+                twin._lose(lost, count, False)  # noqa: FBT003
         return twin
 
     def moved(self, cap: float) -> float:

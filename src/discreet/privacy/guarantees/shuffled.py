@@ -7,10 +7,11 @@ from fractions import Fraction
 from functools import lru_cache
 
 from discreet.errors import InputError
-from discreet.privacy.guarantees import clones, shuffling_lower_bound
+from discreet.privacy.guarantees import clones
 from discreet.privacy.guarantees.guarantee import GroupPrivacy, Guarantee, fill, people, stored_as
 from discreet.privacy.guarantees.neighbours import Neighbours
 from discreet.privacy.guarantees.pure import Pure, two_point_log_mgf
+from discreet.privacy.guarantees.response_counts import ResponseCounts, lies, widest_needed
 from discreet.privacy.numerics.moments import Direction
 from discreet.privacy.numerics.rounding import Bound, Interval, Number
 from discreet.rationals import Real, positive, whole
@@ -18,6 +19,10 @@ from discreet.rationals import Real, positive, whole
 _METHOD = "clones"
 _LEAST = 1e-320
 _WIDEST = 40.0
+_MOST = 10**8
+
+HUGE = 300
+"""Reports that lie less often than e^-300 hide nobody; their laws leave the range of doubles."""
 
 
 @stored_as("shuffled/1")
@@ -28,8 +33,9 @@ class Shuffled(Guarantee):
     Guarantee:
         `upper` holds for every local randomizer that is epsilon-private by itself. It also holds
         when the data are shuffled first and the randomizers are applied one after the other,
-        each chosen from the reports before it. `lower` is what one attack on binary randomized
-        response achieves: the best possible figure for all randomizers lies between.
+        each chosen from the reports before it. `lower` is what the counts of binary randomized
+        responses give away where all others hold the same: the best possible figure for all
+        randomizers lies between. Above 10^8 people `lower` is 0.
     Neighbours:
         One person's data is replaced. Adding a person changes the number of reports, which a
         shuffler shows, so there is no add/remove guarantee.
@@ -96,8 +102,7 @@ class Shuffled(Guarantee):
             crowd = clones.clone_counts(self.n, self._local, spread)
             upper = min(upper, clones.divergence(crowd, self._local, asked))
             spread = spread * 1.7 if crowd.none > upper * 1e-3 else math.inf
-        lower = shuffling_lower_bound.divergence(self.n, self._local, asked)
-        return Bound(min(lower, upper), upper, _METHOD)
+        return Bound(min(self._witness(0.0)(asked), upper), upper, _METHOD)
 
     def _epsilon(self, delta: Fraction) -> Bound:
         own = Pure(self.epsilon0).epsilon(delta).upper
@@ -106,10 +111,16 @@ class Shuffled(Guarantee):
         target = Interval.of(delta)
         crowd = clones.clone_counts(self.n, self._local, _spread(target.lower))
         upper = first_below(lambda e: clones.divergence(crowd, self._local, e), target.lower, own)
-        lower = last_above(
-            lambda e: shuffling_lower_bound.divergence(self.n, self._local, e), target.upper, own
-        )
+        lower = last_above(self._witness(target.lower), target.upper, own)
         return Bound(min(lower, upper), upper, _METHOD)
+
+    def _witness(self, delta: float) -> Callable[[Interval], float]:
+        """Lower bound on delta(epsilon), as far as it is not far below `delta`."""
+        if self.n > _MOST:
+            return lambda _: 0.0
+        _, lie = lies(Interval.of(min(self.epsilon0, Fraction(HUGE))))
+        crowd = ResponseCounts(0, self.n - 1, lie, widest_needed(delta))
+        return lambda epsilon: crowd.divergence(epsilon)[0]
 
 
 @lru_cache(maxsize=4096)

@@ -9,7 +9,7 @@ from discreet.privacy.guarantees.guarantee import Guarantee, fill, people, store
 from discreet.privacy.guarantees.neighbours import Neighbours
 from discreet.privacy.guarantees.randomized_response import RandomizedResponseNoise
 from discreet.privacy.guarantees.response_counts import ResponseCounts, lies, splits, widest_needed
-from discreet.privacy.guarantees.shuffled import Shuffled, first_below, last_above
+from discreet.privacy.guarantees.shuffled import HUGE, Shuffled, first_below
 from discreet.privacy.guarantees.uniform_reports import UniformReports
 from discreet.privacy.numerics.moments import Direction
 from discreet.privacy.numerics.rounding import Bound, Interval, Number
@@ -19,9 +19,6 @@ _METHOD: Final = "shuffled randomized response"
 _FINE: Final = 1e-6
 _MOST: Final = 10**8
 """A larger crowd is charged as this many people where that is less than hiding among clones."""
-
-_HUGE: Final = 300
-"""Reports that lie less often than e^-300 hide nobody; their laws leave the range of doubles."""
 
 
 @stored_as("shuffled-randomized-response/1")
@@ -98,7 +95,7 @@ class ShuffledRandomizedResponse(Guarantee):
                 crowd = self._uniform(upper)
                 upper = min(upper, crowd.divergence(asked))
             return Bound(0.0, upper, _METHOD)
-        lower = self._witness(0.0).divergence(asked)[0] if self.n <= _MOST else 0.0
+        lower = any_report.lower
         near = lower if self.n <= _MOST else any_report.upper
         upper = max(one.divergence(asked)[1] for one in self._crowds(near))
         return Bound(lower, min(max(lower, upper), any_report.upper), _METHOD)
@@ -111,19 +108,16 @@ class ShuffledRandomizedResponse(Guarantee):
         if self.k > 2:
             crowd = self._uniform(target.lower)
             return Bound(0.0, first_below(crowd.divergence, target.lower, own, _FINE), _METHOD)
-        lower = upper = 0.0
-        if self.n <= _MOST:
-            least = _lower_end(self._witness(target.lower))
-            lower = last_above(least, target.upper, own, _FINE)
+        upper = 0.0
         for one in self._crowds(target.lower):
             if upper < own and one.divergence(Interval.of(upper))[1] > target.lower:
                 profile = _upper_end(one)
                 upper = first_below(profile, target.lower, own, _FINE)
-        return Bound(min(lower, upper), upper, _METHOD)
+        return Bound(min(any_report.lower, upper), upper, _METHOD)
 
     @property
     def _hides_nobody(self) -> bool:
-        return self.n == 1 or self.epsilon0 > _HUGE
+        return self.n == 1 or self.epsilon0 > HUGE
 
     @property
     def _alone(self) -> RandomizedResponseNoise:
@@ -134,18 +128,9 @@ class ShuffledRandomizedResponse(Guarantee):
         for no, yes in splits(min(self.n, _MOST) - 1):
             yield ResponseCounts(no, yes, lie, widest_needed(delta))
 
-    def _witness(self, delta: float) -> ResponseCounts:
-        """Everybody else holds 1: one crowd that there may be."""
-        _, lie = lies(Interval.of(self.epsilon0))
-        return ResponseCounts(0, self.n - 1, lie, widest_needed(delta))
-
     def _uniform(self, delta: float) -> UniformReports:
         local = Interval.of(self.epsilon0)
         return UniformReports.among(min(self.n, _MOST) - 1, self.k, local, widest_needed(delta))
-
-
-def _lower_end(crowd: ResponseCounts) -> Callable[[Interval], float]:
-    return lambda epsilon: crowd.divergence(epsilon)[0]
 
 
 def _upper_end(crowd: ResponseCounts) -> Callable[[Interval], float]:
