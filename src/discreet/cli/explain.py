@@ -52,8 +52,12 @@ def explain(*, sql: str, folder: Path, price: dict[str, Any], analyst: str | Non
 
 def charges(bill: "dict[Account, Charge]") -> str:
     """The charge to each budget, in words."""
+    from discreet.answer.present.number_text import percent  # noqa: PLC0415 - heavy room
+
     lines = ["Charged, unless the same was asked before"]
     for account, cost in bill.items():
+        share = f"{percent(account.share(cost))} of the budget: " if account.cap else ""
         left = "" if account.left is None else f" of {float(account.left.amount):.4g} left"
-        lines.append(f"  {float(cost.amount):.4g} {account.measure.name}{left} to {account.holder}")
+        paid = f"{float(cost.amount):.4g} {account.measure.name}{left}"
+        lines.append(f"  {share}{paid} to {account.holder}")
     return "\n".join(lines)

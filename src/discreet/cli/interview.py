@@ -82,8 +82,7 @@ def interview(
     draft, said_unit = _begin(source, name, said), bool(said["key_path"] or said["period"])
     while True:
         draft, report = _edit(draft, budget, asks_unit=not said_unit)
-        question = "Analysts will see names, kinds, bounds and keys. Are they public knowledge?"
-        if click.confirm(question, default=None):
+        if _is_public():
             break
     known = {one.name: one.known for one in report.columns if one.known is not None}
     known = {n: k for n, k in known.items() if draft.columns.get(n, k) is not None}
@@ -101,6 +100,16 @@ def interview(
         "confirm": (),
     }
     return source, budget or read_budget(draft.epsilon, draft.delta, None), told
+
+
+def _is_public() -> bool:
+    """Whether the owner confirms the table; no, or back, returns to it."""
+    question = "Analysts will see names, kinds, bounds and keys. Are they public knowledge? [y/n]"
+    while (said := click.prompt(question).strip().lower()) not in ("y", "yes", "n", "no", "back"):
+        if said == "quit":
+            raise click.Abort
+        click.echo("  y: keep the table as shown; n or back: change it; quit: make nothing")
+    return said in ("y", "yes")
 
 
 def _ask_file() -> Path | None:

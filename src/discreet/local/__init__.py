@@ -28,6 +28,19 @@ from discreet.local.shuffle import Shuffle
 from discreet.local.unary_encoding import SubsetSelection, UnaryEncoding
 from discreet.local.unit_vector_mean import UnitVectorMean
 
+_SHORT = (
+    "OLH LocalHashing OUE UnaryEncoding SUE UnaryEncoding GRR KRandomizedResponse RAPPOR Rappor"
+)
+_OTHER_NAMES = dict(zip(_SHORT.split()[::2], _SHORT.split()[1::2], strict=True))
+"""Protocols as papers shorten them."""
+
+
+def __getattr__(name: str) -> object:
+    other = _OTHER_NAMES.get(name)
+    hint = f": {other} is its name here" if other else ""
+    raise AttributeError(f"module 'discreet.local' has no attribute {name!r}{hint}", name=name)
+
+
 __all__ = [
     "Aggregator",
     "Campaign",

@@ -22,7 +22,7 @@ from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
-from typing import ClassVar, Final, TypeVar
+from typing import Any, ClassVar, Final, TypeVar
 
 from discreet.errors import InputError
 from discreet.privacy.guarantees.neighbours import Neighbours
@@ -241,6 +241,11 @@ def about(guarantee: Guarantee, neighbours: Neighbours) -> Guarantee:
 def people(k: int) -> int:
     """Read the size of a group."""
     return whole(k, "k", at_least=1)
+
+
+def guarantee_of(given: Any) -> Any:
+    """A guarantee as it is, and that of a mechanism; anything else as it is."""
+    return given if isinstance(given, Guarantee) else getattr(given, "guarantee", given)
 
 
 def below_one(value: Real, name: str) -> Fraction:
