@@ -283,11 +283,7 @@ def _with_header(
     if header is None:
         looks = bool(first) and is_record(first, source(numbered, header=True).sample())
         header, doubt = not looks, looks if said.names is None else not looks
-    if (
-        len(first) > 1
-        and not first[-1]
-        and not source(numbered, header=True).sample()[numbered[-1]]
-    ):
+    if first[1:] and not first[-1] and not source(numbered, header=True).sample()[numbered[-1]]:
         first = [*first[:-1], numbered[-1]]  # lines end with a separator
     if said.names is not None and list(said.names) == first:
         header, doubt = True, False
