@@ -94,7 +94,7 @@ class ShellSession:
                 self._begun.clear()
                 click.echo("", err=True)
                 continue
-            if line.strip() in (r"\quit", r"\q"):
+            if line.strip() in (r"\quit", r"\q", *([] if self._begun else ("quit", "exit"))):
                 break
             try:
                 self.take(line)
@@ -105,7 +105,7 @@ class ShellSession:
 
     def take(self, line: str) -> None:
         """One line: a command, or a part of a question, which ends with a semicolon."""
-        text = line.strip()
+        text = r"\help" if line.strip() in ("help", "?") and not self._begun else line.strip()
         if not self._begun and text.startswith("\\") and not text.startswith("\\explain"):
             name, _, rest = text[1:].partition(" ")
             if name not in self._commands:
