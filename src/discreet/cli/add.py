@@ -13,7 +13,7 @@ import click
 
 from discreet.cli.completion import datasets
 from discreet.cli.options import (
-    End,
+    END,
     budget_options,
     curator_option,
     open_curator,
@@ -32,75 +32,62 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 KINDS = ("boolean", "integer", "real", "text", "date", "timestamp")
+_MOST = click.IntRange(1)
+
+
+_SAID: dict[str, dict[str, Any]] = {
+    "--unit": {"metavar": "COLUMN", "help": "The column that names the person."},
+    "--each-row": {"is_flag": True, "help": "Protect single rows, not whole people."},
+    "--period": {
+        "type": (str, str, str),
+        "metavar": "COLUMN DATE EVERY",
+        "help": "Protect the person that COLUMN names in each hour, day, week, ... of DATE.",
+    },
+    "--path key_path": {
+        "type": (str, str, str),
+        "metavar": "COLUMN TABLE KEY",
+        "help": "COLUMN refers to TABLE.KEY, which names the person.",
+    },
+    "--bounds": {
+        "type": (str, END, END),
+        "multiple": True,
+        "metavar": "COLUMN LOW HIGH",
+        "help": "Clip a column's values to this range.",
+    },
+    "--keys": {
+        "type": (str, str),
+        "multiple": True,
+        "metavar": "COLUMN LIST",
+        "help": "Public values of a column, separated by commas.",
+    },
+    "--kind kinds": {
+        "type": (str, click.Choice(KINDS)),
+        "multiple": True,
+        "metavar": "COLUMN KIND",
+        "help": f"What a CSV file's column holds: {', '.join(KINDS)}.",
+    },
+    "--required": {"multiple": True, "metavar": "COLUMN", "help": "A column that is never NULL."},
+    "--max-groups": {"type": _MOST, "help": "Groups that one person may count in."},
+    "--max-rows": {"type": _MOST, "help": "Rows that one person may have in a group."},
+    "--max-table-rows": {
+        "type": _MOST,
+        "help": "A public bound on the table's rows  [default: the next power of ten]",
+    },
+    "--confirm": {
+        "multiple": True,
+        "metavar": "kinds|COLUMN|all",
+        "help": "What `discreet describe FILE` proposes from the data is public knowledge.",
+    },
+    "--source-table": {"help": "Sheet or table to read in a file, if not NAME."},
+    "--copy": {"is_flag": True, "help": "Copy a Parquet file too; other files always are."},
+}
+"""Options that declare a table."""
 
 
 def table_options(command: F) -> F:
-    """Options that declare a table."""
-    options: tuple[Callable[[F], F], ...] = (
-        click.option(
-            "--copy", is_flag=True, help="Copy a Parquet file too; other files always are."
-        ),
-        click.option("--source-table", help="Sheet or table to read in a file, if not NAME."),
-        click.option(
-            "--confirm",
-            multiple=True,
-            metavar="kinds|COLUMN|all",
-            help="What `discreet describe FILE` proposes from the data is public knowledge.",
-        ),
-        click.option(
-            "--max-table-rows",
-            type=click.IntRange(1),
-            help="A public bound on the table's rows  [default: the next power of ten]",
-        ),
-        click.option(
-            "--max-rows", type=click.IntRange(1), help="Rows that one person may have in a group."
-        ),
-        click.option(
-            "--max-groups", type=click.IntRange(1), help="Groups that one person may count in."
-        ),
-        click.option(
-            "--required", multiple=True, metavar="COLUMN", help="A column that is never NULL."
-        ),
-        click.option(
-            "--kind",
-            "kinds",
-            type=(str, click.Choice(KINDS)),
-            multiple=True,
-            metavar="COLUMN KIND",
-            help="What a CSV file's column holds: " + ", ".join(KINDS) + ".",
-        ),
-        click.option(
-            "--keys",
-            type=(str, str),
-            multiple=True,
-            metavar="COLUMN LIST",
-            help="Public values of a column, separated by commas.",
-        ),
-        click.option(
-            "--bounds",
-            type=(str, End(), End()),
-            multiple=True,
-            metavar="COLUMN LOW HIGH",
-            help="Clip a column's values to this range.",
-        ),
-        click.option(
-            "--path",
-            "key_path",
-            type=(str, str, str),
-            metavar="COLUMN TABLE KEY",
-            help="COLUMN refers to TABLE.KEY, which names the person.",
-        ),
-        click.option(
-            "--period",
-            type=(str, str, str),
-            metavar="COLUMN DATE EVERY",
-            help="Protect the person that COLUMN names in each hour, day, week, ... of DATE.",
-        ),
-        click.option("--each-row", is_flag=True, help="Protect single rows, not whole people."),
-        click.option("--unit", metavar="COLUMN", help="The column that names the person."),
-    )
-    for option in options:
-        command = option(command)
+    """Let a command declare a table, and say how its file is read."""
+    for names, facts in reversed(_SAID.items()):
+        command = click.option(*names.split(), **facts)(command)
     return reading_options(command)
 
 

@@ -9,7 +9,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from discreet.cli.options import HELP, Exact, shape_options
+from discreet.cli.options import EXACT, HELP, shape_options
 from discreet.cli.rows import show
 from discreet.errors import InputError
 
@@ -84,7 +84,7 @@ def _command(name: str, one: "Play") -> click.Command:
         ),
         click.Option(
             ["--epsilon"],
-            type=Exact(),
+            type=EXACT,
             default="1",
             show_default=True,
             help="The promise for all answers together; private answers keep it.",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from discreet.cli.add import KINDS, read_key
-from discreet.cli.options import End, read_budget, read_number
+from discreet.cli.options import END, read_budget, read_number
 from discreet.errors import InputError
 
 if TYPE_CHECKING:
@@ -244,7 +244,7 @@ def _about(draft: Draft, report: "LoadReport", column: str, what: str, rest: lis
     elif what == "bounds":
         if len(rest) != len(("low", "high")):
             raise ValueError("bounds are two ends, as 0 120")
-        known = Bounds(*(End().convert(text, None, None) for text in rest))
+        known = Bounds(*(END.convert(text, None, None) for text in rest))
     else:
         [values] = csv.reader([" ".join(rest)])
         known = Keys([read_key(value.strip(), report.kinds[column], column) for value in values])

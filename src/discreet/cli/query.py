@@ -9,7 +9,7 @@ import click
 from rich.console import Console
 
 from discreet.cli.options import (
-    Exact,
+    EXACT,
     check_priced,
     curator_option,
     open_curator,
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 @click.option("--remeasure", is_flag=True, help="Measure again and merge with earlier answers.")
 @click.option(
     "--outside",
-    type=Exact(),
+    type=EXACT,
     metavar="EPSILON",
     help="Count the people in none of the answer's groups too, for an epsilon of its own.",
 )

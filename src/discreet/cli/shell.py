@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from discreet.cli.options import (
-    Exact,
+    EXACT,
     analyst_option,
     curator_option,
     open_curator,
@@ -45,7 +45,7 @@ _LINES: Final = 10_000
 @curator_option
 @server_option
 @analyst_option
-@click.option("--epsilon", type=Exact(), help="Epsilon of each question until \\epsilon.")
+@click.option("--epsilon", type=EXACT, help="Epsilon of each question until \\epsilon.")
 @shape_options
 def shell(*, folder: Path, analyst: str | None, epsilon: Fraction | None) -> None:
     """Ask questions interactively: Tab completes names, the arrow keys bring back questions.

@@ -32,7 +32,7 @@ from discreet.privacy.budgets.domination import dominating_mu, least_mu
 from discreet.privacy.composition.composed import Composed, compose
 from discreet.privacy.guarantees.bounded_range import BoundedRange, Ranges
 from discreet.privacy.guarantees.gaussian import GDP, DiscreteGaussianNoise, GaussianNoise
-from discreet.privacy.guarantees.guarantee import Guarantee, fill, guarantee_of
+from discreet.privacy.guarantees.guarantee import Guarantee, fill
 from discreet.privacy.guarantees.laplace import DiscreteLaplaceNoise, LaplaceNoise
 from discreet.privacy.guarantees.neighbours import Neighbours
 from discreet.privacy.guarantees.pure import Approximate, Pure
@@ -235,7 +235,7 @@ def price(guarantee: Chargeable, measure: Measure, *, tail: Real = 0) -> Charge:
         >>> price(GaussianNoise(0.1), RHO).amount, price(LaplaceNoise(0.1), EPSILON).amount
         (Fraction(1, 200), Fraction(1, 10))
     """
-    guarantee = guarantee_of(guarantee)
+    guarantee = Guarantee.of(guarantee)
     cost, delta = _cost(_chargeable(guarantee, measure), measure, probability(tail, "tail"))
     return Charge(cost, delta, measure=measure, neighbours=guarantee.neighbours)
 

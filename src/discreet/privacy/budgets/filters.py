@@ -82,7 +82,15 @@ class Filter:
         if epsilon is not None and limit is None:
             limit = (Filter.within(epsilon, delta) if delta else Filter.basic(epsilon)).limit
         if not isinstance(limit, Charge):
-            limit = price(limit, _measure(limit))  # type: ignore[arg-type]  # _measure refuses others
+            kinds: dict[type, Measure] = {ZCDP: RHO, GDP: MU_SQUARED}
+            by = (kinds | {Pure: EPSILON, Approximate: EPSILON}).get(type(limit))
+            if by is None:
+                raise InputError(
+                    f"the limit of a filter is of type {type(limit).__name__}",
+                    why="it is an amount in one measure",
+                    fix="call Filter(epsilon=1, delta=1e-6), Filter(Pure(1)) or Filter(ZCDP(0.1))",
+                )
+            limit = price(limit, by)  # type: ignore[arg-type]  # one of these four
         left = {"_left": limit.amount * UNITS // 1, "_left_delta": limit.delta * UNITS // 1}
         fill(self, limit=limit, history=ChargeHistory(), **left)
 
@@ -223,18 +231,6 @@ class Filter:
     def _charge(self, units: int, delta_units: int) -> Charge:
         amounts = Fraction(units, UNITS), Fraction(delta_units, UNITS)
         return Charge(*amounts, measure=self.limit.measure, neighbours=self.limit.neighbours)
-
-
-def _measure(limit: object) -> Measure:
-    """What a limit that is told as a guarantee counts."""
-    kinds: dict[type, Measure] = {ZCDP: RHO, GDP: MU_SQUARED, Pure: EPSILON, Approximate: EPSILON}
-    if type(limit) in kinds:
-        return kinds[type(limit)]
-    raise InputError(
-        f"the limit of a filter is of type {type(limit).__name__}",
-        why="it is an amount in one measure",
-        fix="call Filter(epsilon=1, delta=1e-6), Filter(Pure(1)) or Filter(ZCDP(0.1))",
-    )
 
 
 def renyi_for(epsilon: Real, delta: Real) -> Measure:

@@ -16,7 +16,7 @@ import numpy as np
 
 from discreet.argument_names import also_called
 from discreet.errors import InputError
-from discreet.privacy.guarantees.guarantee import Guarantee, below_one, guarantee_of
+from discreet.privacy.guarantees.guarantee import Guarantee, below_one
 from discreet.privacy.guarantees.pure import Approximate, Pure
 from discreet.privacy.numerics.inversion import invert
 from discreet.privacy.numerics.moments import FloatArray
@@ -38,7 +38,7 @@ def counted_parts(parts: Any, *more: Any) -> list[tuple[Guarantee, int]]:
 def _counted(part: Any, count: Any = 1, *more: Any) -> tuple[Guarantee, int]:
     """A guarantee, that of a mechanism, or a pure epsilon; and how often."""
     is_epsilon = isinstance(part, (int, float, Fraction, Decimal))
-    one = Pure(part) if is_epsilon else guarantee_of(part)
+    one = Pure(part) if is_epsilon else Guarantee.of(part)
     if isinstance(one, Guarantee) and not more:
         once = type(count) is int and count == 1  # as most are
         return one, 1 if once else whole(count, "count", at_least=1)

@@ -99,6 +99,11 @@ class Guarantee(ABC):
             raise InputError(f"alpha is {alpha}", why="it is a probability", fix="pass alpha <= 1")
         return self._tradeoff(level)
 
+    @staticmethod
+    def of(given: Any) -> Any:
+        """A guarantee as it is, and that of a mechanism; anything else as it is."""
+        return given if isinstance(given, Guarantee) else getattr(given, "guarantee", given)
+
     @abstractmethod
     def group(self, k: int) -> "Guarantee":
         """The guarantee for k people at once."""
@@ -241,11 +246,6 @@ def about(guarantee: Guarantee, neighbours: Neighbours) -> Guarantee:
 def people(k: int) -> int:
     """Read the size of a group."""
     return whole(k, "k", at_least=1)
-
-
-def guarantee_of(given: Any) -> Any:
-    """A guarantee as it is, and that of a mechanism; anything else as it is."""
-    return given if isinstance(given, Guarantee) else getattr(given, "guarantee", given)
 
 
 def below_one(value: Real, name: str) -> Fraction:

@@ -8,14 +8,7 @@ from functools import lru_cache
 
 from discreet.errors import InputError
 from discreet.privacy.guarantees import clones, shuffling_lower_bound
-from discreet.privacy.guarantees.guarantee import (
-    GroupPrivacy,
-    Guarantee,
-    fill,
-    guarantee_of,
-    people,
-    stored_as,
-)
+from discreet.privacy.guarantees.guarantee import GroupPrivacy, Guarantee, fill, people, stored_as
 from discreet.privacy.guarantees.neighbours import Neighbours
 from discreet.privacy.guarantees.pure import Pure, two_point_log_mgf
 from discreet.privacy.numerics.moments import Direction
@@ -71,7 +64,7 @@ class Shuffled(Guarantee):
                 why="the shuffler shows how many reports there are",
                 fix="use Neighbours.CHANGE_ONE",
             )
-        local = getattr(guarantee_of(epsilon), "epsilon0", epsilon)  # a number, or a report's
+        local = getattr(Guarantee.of(epsilon), "epsilon0", epsilon)  # a number, or a report's
         local, size = positive(local, "epsilon"), whole(n, "n", at_least=1)
         fill(self, epsilon0=local, n=size, neighbours=neighbours)
 

@@ -13,14 +13,7 @@ from discreet.argument_names import also_called
 from discreet.errors import InputError
 from discreet.privacy.contour.capped_loss import Capped
 from discreet.privacy.guarantees.gaussian import GDP, DiscreteGaussianNoise, GaussianNoise
-from discreet.privacy.guarantees.guarantee import (
-    GroupPrivacy,
-    Guarantee,
-    fill,
-    guarantee_of,
-    people,
-    stored_as,
-)
+from discreet.privacy.guarantees.guarantee import GroupPrivacy, Guarantee, fill, people, stored_as
 from discreet.privacy.guarantees.laplace import LaplaceNoise
 from discreet.privacy.guarantees.neighbours import Neighbours
 from discreet.privacy.guarantees.pure import Pure
@@ -106,7 +99,7 @@ class Subsampled(Guarantee):
         scheme: Scheme | int = Scheme.POISSON,
         neighbours: Neighbours | None = None,
     ) -> None:
-        guarantee, how, share = guarantee_of(guarantee), _scheme(scheme), positive(rate, "rate")
+        guarantee, how, share = Guarantee.of(guarantee), _scheme(scheme), positive(rate, "rate")
         if share > 1:
             raise InputError(f"rate is {rate}", why="it is a share", fix="pass 0 < rate <= 1")
         about = Neighbours.CHANGE_ONE if how else Neighbours.ADD_REMOVE
