@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+import discreet as dp
 from discreet.cli.completion import datasets
 from discreet.cli.options import (
     END,
@@ -24,10 +25,9 @@ from discreet.cli.progress import shown
 from discreet.cli.rows import tell
 
 if TYPE_CHECKING:
-    from discreet.curator.budget import Budget
     from discreet.curator.curator import Curator
     from discreet.plan.kinds import Kind
-    from discreet.plan.schema import Bounds, Keys, Unit
+    from discreet.plan.schema import Unit
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -121,7 +121,7 @@ def add(
     source: Path | None,
     declared: Path | None,
     folder: Path,
-    budget: "Budget | None",
+    budget: "dp.Budget | None",
     dataset: str | None,
     public_key: tuple[str, ...],
     **said: Any,
@@ -188,8 +188,6 @@ def add_table(
     **said: Any,
 ) -> None:
     """Add a table as the options say."""
-    from discreet.plan.schema import Limits  # noqa: PLC0415 - heavy room
-
     kinds = read_kinds(source, name, said)
     columns = read_columns(said["bounds"], said["keys"], kinds)
     facts: dict[str, Any] = {
@@ -208,7 +206,7 @@ def add_table(
             "Say what may be given away in all, --epsilon 3 --delta 1e-6, or whose people and "
             "budget it shares, --dataset DATASET; one of them."
         )
-    limits = Limits(said["max_groups"], said["max_rows"])
+    limits = dp.Limits(said["max_groups"], said["max_rows"])
     unit = read_unit(said["unit"], said["key_path"], said["period"], each_row=said["each_row"])
     with reported(source, unit, **facts):
         curator.add(
@@ -228,15 +226,12 @@ def add_table(
 @contextmanager
 def reported(source: Path, unit: "str | Unit", **facts: Any) -> Iterator[None]:
     """Show the owner, where a file is refused, what it holds and what is to be decided."""
-    from discreet.curator.data.intake import describe  # noqa: PLC0415 - heavy room
-    from discreet.errors import InputError  # noqa: PLC0415 - heavy room
-
     try:
         yield
-    except InputError:
-        with suppress(InputError):
+    except dp.InputError:
+        with suppress(dp.InputError):
             column = unit if isinstance(unit, str) else getattr(unit, "column", None)
-            found = describe(source, unit=column, **facts)
+            found = dp.describe(source, unit=column, **facts)
             if not found.ready:
                 click.echo(repr(found), err=True)
         raise
@@ -250,11 +245,9 @@ def read_unit(
     each_row: bool,
 ) -> "str | Unit":
     """The privacy unit, given in exactly one way."""
-    from discreet.plan.schema import EachRow, KeyPath, PersonPeriod  # noqa: PLC0415 - heavy room
-
-    path = KeyPath(*key_path) if key_path else None
-    said = (unit, path, PersonPeriod(*period) if period else None, EachRow() if each_row else None)
-    given = [one for one in said if one is not None]
+    path = dp.KeyPath(*key_path) if key_path else None
+    said = (unit, path, dp.PersonPeriod(*period) if period else None)
+    given = [one for one in (*said, dp.EachRow() if each_row else None) if one is not None]
     if len(given) != 1:
         raise click.UsageError(
             "Say who is protected: --unit COLUMN that names the person, --path COLUMN TABLE KEY, "
@@ -285,16 +278,16 @@ def read_columns(
     bounds: tuple[tuple[str, Any, Any], ...],
     keys: tuple[tuple[str, str], ...],
     kinds: "Mapping[str, Kind]",
-) -> "dict[str, Bounds | Keys]":
+) -> "dict[str, dp.Bounds | dp.Keys]":
     """Declared columns."""
-    from discreet.plan.schema import Bounds, Keys  # noqa: PLC0415 - heavy room
-
-    columns: dict[str, Bounds | Keys] = {name: Bounds(low, high) for name, low, high in bounds}
+    columns: dict[str, dp.Bounds | dp.Keys] = {
+        name: dp.Bounds(low, high) for name, low, high in bounds
+    }
     for name, text in keys:
         if name in columns:
             raise click.UsageError(f"{name} has both bounds and keys; one of them says enough.")
         [values] = csv.reader([text])
-        columns[name] = Keys([read_key(value, kinds.get(name), name) for value in values])
+        columns[name] = dp.Keys([read_key(value, kinds.get(name), name) for value in values])
     return columns
 
 

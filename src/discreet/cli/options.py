@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
+import discreet as dp
+
 if TYPE_CHECKING:
-    from discreet.curator.budget import Budget, MeasureName
+    from discreet.curator.budget import MeasureName
     from discreet.curator.curator import Curator
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -232,14 +234,12 @@ def reading_options(command: F) -> F:
 
     @wraps(command)
     def read(*, no_null: bool, names: str | None, **said: Any) -> Any:
-        from discreet.engines.reading import Reading  # noqa: PLC0415 - heavy room
-
         fields = {key: said.pop(key) for key in _READING_FIELDS}
         fields["dates"] = dict(fields["dates"])
         fields["nulls"] = () if no_null else fields["nulls"] or None
         fields["delimiter"] = {"tab": "\t", "\\t": "\t"}.get(*2 * (fields["delimiter"],))
         listed = None if names is None else tuple(next(csv.reader([names]), ()))
-        return command(reading=Reading(names=listed, **fields), **said)
+        return command(reading=dp.Reading(names=listed, **fields), **said)
 
     options = cast("F", read)
     for names, facts in reversed(_READING):
@@ -277,7 +277,6 @@ def shape() -> str:
 def open_curator(folder: Path, witness: str | None = None) -> "Curator":
     """The curator in a folder, which has to be there, or behind the server that was named."""
     from discreet.curator.data.folder import is_curator  # noqa: PLC0415 - heavy room
-    from discreet.curator.opening import Curator  # noqa: PLC0415 - heavy room
 
     if (address := server()) is not None:
         return _open_server(address)
@@ -285,12 +284,10 @@ def open_curator(folder: Path, witness: str | None = None) -> "Curator":
         raise click.UsageError(
             f"There is no curator in {folder}. Make one with: discreet init --curator {folder}"
         )
-    return Curator(folder, witness=witness)
+    return dp.Curator(folder, witness=witness)
 
 
 def _open_server(address: str) -> "Curator":
-    from discreet.curator.opening import Curator  # noqa: PLC0415 - heavy room
-
     ctx = click.get_current_context()
     if ctx.get_parameter_source("folder") is click.core.ParameterSource.COMMANDLINE:
         raise click.UsageError("Say --curator or --server, not both.")
@@ -302,7 +299,7 @@ def _open_server(address: str) -> "Curator":
             f"A server lets nobody in without a token, and {TOKEN} is not set. Set it with: export "
             f"{TOKEN}=dpt_...  The owner makes one with: discreet token make NAME"
         )
-    return Curator(address, token=token)
+    return dp.Curator(address, token=token)
 
 
 def read_budget(
@@ -310,13 +307,11 @@ def read_budget(
     delta: Fraction | None,
     rho: Fraction | None,
     measure: "MeasureName | None" = None,
-) -> "Budget | None":
+) -> "dp.Budget | None":
     """A budget, None where nothing was said."""
-    from discreet.curator.budget import Budget  # noqa: PLC0415 - heavy room
-
     if epsilon is None and rho is None:
         return None
-    return Budget(epsilon, delta or 0, rho=rho, measure=measure)
+    return dp.Budget(epsilon, delta or 0, rho=rho, measure=measure)
 
 
 def read_price(
@@ -327,13 +322,11 @@ def read_price(
     as_of: int | None = None,
 ) -> dict[str, Any]:
     """The price of a question, as the curator takes it."""
-    from discreet.answer.plan.accuracy import Accuracy  # noqa: PLC0415 - heavy room
-
     if epsilon is not None and within is not None:
         raise click.UsageError(_WORTH)
     if len(dict(weights)) < len(weights):
         raise click.UsageError("Give a column one --weight.")
-    accuracy = None if within is None else Accuracy(within)
+    accuracy = None if within is None else dp.Accuracy(within)
     price = {"epsilon": epsilon, "delta": delta, "accuracy": accuracy, "weights": dict(weights)}
     return {**price, "as_of": as_of}
 

@@ -37,7 +37,7 @@ def token(ctx: click.Context, *, folder: Path) -> None:
         return
     from discreet.server import tokens  # noqa: PLC0415 - heavy room
 
-    with _store(folder) as (_, store):
+    with token_store(folder) as (_, store):
         rows = [_facts(one, store.now()) for one in tokens.all_tokens(store)]
 
     def draw() -> None:
@@ -77,7 +77,7 @@ def make(*, name: str, role: str, datasets: tuple[str, ...], days: float, folder
     """
     from discreet.server import tokens  # noqa: PLC0415 - heavy room
 
-    with _store(folder) as (curator, store):
+    with token_store(folder) as (curator, store):
         known = curator.datasets()
         for one in datasets:
             if one not in known:
@@ -101,7 +101,7 @@ def revoke(*, identity: str, folder: Path) -> None:
     """
     from discreet.server import tokens  # noqa: PLC0415 - heavy room
 
-    with _store(folder) as (curator, store):
+    with token_store(folder) as (curator, store):
         found = tokens.end(store, curator.ledger, identity, by="owner")
         if found is None:
             raise click.UsageError(
@@ -112,7 +112,8 @@ def revoke(*, identity: str, folder: Path) -> None:
 
 
 @contextmanager
-def _store(folder: Path) -> "Iterator[tuple[Curator, AccessStore]]":
+def token_store(folder: Path) -> "Iterator[tuple[Curator, AccessStore]]":
+    """The curator in a folder, and the tokens that its server lets in."""
     from discreet.server.access import FILE, AccessStore  # noqa: PLC0415 - heavy room
 
     with open_curator(folder) as curator:

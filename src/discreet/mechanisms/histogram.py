@@ -97,18 +97,13 @@ class Histogram(Mechanism):
 
     def release(self, value: Any) -> Any:
         """All counts with fresh noise, as an array of ints."""
-        if getattr(value, "shape", None) == () or not hasattr(value, "__len__"):
+        is_list = hasattr(value, "__len__") and getattr(value, "shape", None) != ()
+        if not is_list or (self.parts is None and len(value) != self.bins):
             raise InputError(
-                "one number to release",
-                why="a histogram has a list of counts, one for each bin, or of values to count",
-                fix="pass a list or an array",
-            )
-        if self.parts is None and len(value) != self.bins:
-            raise InputError(
-                f"{len(value)} numbers for {self.bins} bins",
-                why="bins that are a number alone take one count each",
-                fix=f"pass {self.bins} counts, or name the bins to have values counted: "
-                "bins=[0, 18, 65, 120], bins=['a', 'b'], or bins=10 and range=(0, 120)",
+                f"a histogram of {self.bins} bins takes a list of as many counts",
+                why="it counts values itself where its bins are named",
+                fix="name them to have values counted: bins=[0, 18, 65, 120], bins=['a', 'b'], or "
+                "bins=10 and range=(0, 120)",
             )
         return self.noise.release(self._counts(value))
 
