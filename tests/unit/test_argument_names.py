@@ -2,7 +2,6 @@
 
 import math
 
-import numpy as np
 import pytest
 
 import discreet as dp
@@ -93,13 +92,12 @@ def test_a_natural_call_means_the_same_as_the_documented_one(natural, own):
 @pytest.mark.parametrize(
     ("call", "told"),
     [
-        (lambda: dp.Histogram(epsilon=1), r"call Histogram\(bins=\[0, 18, 65, 120\], epsilon=1\)"),
+        (lambda: dp.Histogram(epsilon=1), r"call Histogram\(bins=3, epsilon=1\)"),
         (lambda: dp.TopK(k=2, epsilon=1), r"call TopK\(k=2, outputs=\[\"a\", \"b\", \"c\"\], eps"),
         (lambda: dp.Laplace(epsilon=1), r"call Laplace\(epsilon=0.5, sensitivity=1\)"),
         (lambda: dp.Gaussian(noise_multiplier=2), r"call Gaussian\(scale=1.1, sensitivity=1\)"),
         (lambda: dp.PermuteAndFlip(epsilon=1), r"call PermuteAndFlip\(\["),
-        (lambda: dp.calibrate(dp.Gaussian, error=5), r"call calibrate\(lambda s: compose\("),
-        (lambda: dp.ReusableHoldout(epsilon=1), r"call ReusableHoldout\(train, holdout, thr"),
+        (lambda: dp.calibrate(dp.GDP, error=5), r"call calibrate\(\[CalibrationStep\(GDP, count=1"),
         (lambda: dp.Quantile(0.5, 0, 9, bounds=(0, 9), epsilon=1), "multiple values"),
         (lambda: dp.Quantile(0.5, lower=0, bounds=(0, 9), epsilon=1), "pass bounds, or lower and"),
     ],
@@ -127,35 +125,16 @@ def test_a_function_without_an_example_points_to_its_help():
         plain()
 
 
-@pytest.mark.parametrize("limit", [dp.Laplace(epsilon=1, sensitivity=1).guarantee, None, 3])
-def test_a_filter_names_the_limits_it_takes(limit):
-    with pytest.raises(dp.InputError, match="Filter\\(epsilon=1, delta=1e-6\\)"):
+@pytest.mark.parametrize("limit", [None, 3])
+def test_a_filter_refuses_what_has_no_price(limit):
+    with pytest.raises(dp.InputError, match="has no cost"):
         dp.Filter(limit)
 
 
-def test_histograms_count_values_in_edges_ranges_and_labels():
-    edges = dp.Histogram(bins=[0, 20, 40, 100], epsilon=1000)
-    assert edges.release(AGES).tolist() == [20, 200, 500]
-    assert dp.Histogram(bins=2, range=(0, 100), epsilon=1000).release(AGES).tolist() == [320, 400]
-    labels = dp.Histogram(bins=["a", "b"], epsilon=1000)
-    assert labels.release(["a", "b", "a", "no bin", None]).tolist() == [2, 1]
-    assert labels.release([]).tolist() == [0, 0]
-    # The last bin has both ends; what lies outside of all bins is left out, however large.
-    assert edges.release([100, 100.5, -1, 0]).tolist() == [1, 0, 1]
-    assert edges.release(np.array([10**30, 5], dtype=object)).tolist() == [1, 0, 0]
-    for pair in (*edges.claim.pairs, *labels.claim.pairs):
-        assert len(pair.right) == len(pair.left) + 1
-
-
-@pytest.mark.parametrize("bins", [[], [1], [3, 2, 1], ["a", "a"], "ab", None])
-def test_bins_that_overlap_or_name_nothing_are_refused(bins):
-    with pytest.raises(dp.InputError, match="bins are neither"):
-        dp.Histogram(bins=bins, epsilon=1)
-
-
-def test_a_histogram_of_counts_says_how_to_have_values_counted():
-    with pytest.raises(dp.InputError, match=r"bins=10 and range=\(0, 120\)"):
-        dp.Histogram(bins=10, epsilon=1).release(AGES)
+def test_a_histogram_says_how_to_have_values_counted():
+    for value in (AGES, 3):
+        with pytest.raises(dp.InputError, match=r"numpy\.histogram\(values, bins="):
+            dp.Histogram(bins=10, epsilon=1).release(value)
 
 
 def test_scores_come_by_name_where_the_names_are_the_public_outputs():
@@ -182,25 +161,11 @@ def test_an_interval_surrounds_an_answer():
     assert (low, high) == (36, 48)
 
 
-def test_a_function_of_a_scale_is_calibrated_whichever_way_it_goes():
-    def steps(scale):
-        return dp.compose(dp.Gaussian(scale=scale, sensitivity=1), 10)
-
-    falling = dp.calibrate(steps, epsilon=2, delta=1e-6)
-    assert 1.99 < steps(falling.parameters[0]).epsilon(1e-6).upper <= 2
-    rising = dp.calibrate(lambda mu: dp.compose(dp.GDP(mu), 10), epsilon=2, delta=1e-6)
-    assert rising.plan.epsilon(1e-6).upper <= 2
-
-
 def test_names_that_are_missing_tell_what_is_meant():
-    with pytest.raises(AttributeError, match=r"run = \.start\(\)"):
+    with pytest.raises(AttributeError, match=r"\.start\(\)\.ask"):
         _ = dp.SparseVector(threshold=9, epsilon=1).ask
     with pytest.raises(AttributeError, match=r"Laplace has no ask$"):
         _ = dp.Laplace(epsilon=1, sensitivity=1).ask
-    with pytest.raises(AttributeError, match="LocalHashing is its name here"):
-        _ = dp.local.OLH
-    with pytest.raises(AttributeError, match=r"no attribute 'nothing'$"):
-        _ = dp.local.nothing
 
 
 def test_ranges_and_values_of_columns_need_no_names_of_their_own():

@@ -12,15 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 import discreet as dp
+from discreet.cli import options
 from discreet.cli.completion import datasets
-from discreet.cli.options import (
-    END,
-    budget_options,
-    curator_option,
-    open_curator,
-    reading_options,
-    shape_options,
-)
 from discreet.cli.progress import shown
 from discreet.cli.rows import tell
 
@@ -49,7 +42,7 @@ _SAID: dict[str, dict[str, Any]] = {
         "help": "COLUMN refers to TABLE.KEY, which names the person.",
     },
     "--bounds": {
-        "type": (str, END, END),
+        "type": (str, options.END, options.END),
         "multiple": True,
         "metavar": "COLUMN LOW HIGH",
         "help": "Clip a column's values to this range.",
@@ -88,7 +81,7 @@ def table_options(command: F) -> F:
     """Let a command declare a table, and say how its file is read."""
     for names, facts in reversed(_SAID.items()):
         command = click.option(*names.split(), **facts)(command)
-    return reading_options(command)
+    return options.reading_options(command)
 
 
 from_option = click.option(
@@ -104,8 +97,8 @@ from_option = click.option(
 @click.argument("name", required=False)
 @click.argument("source", type=click.Path(path_type=Path), required=False)
 @from_option
-@curator_option
-@budget_options
+@options.curator_option
+@options.budget_options
 @click.option(
     "--dataset",
     metavar="DATASET",
@@ -114,7 +107,7 @@ from_option = click.option(
 )
 @click.option("--public-key", multiple=True, metavar="COLUMN", help="A public table's unique key.")
 @table_options
-@shape_options
+@options.shape_options
 def add(
     *,
     name: str | None,
@@ -139,7 +132,7 @@ def add(
         from discreet.curator.declaration_file import read_declarations  # noqa: PLC0415 - heavy room
 
         tables = read_declarations(declared)
-        with open_curator(folder) as curator, shown():
+        with options.open_curator(folder) as curator, shown():
             for table in tables:
                 table.add_to(curator)
         names = [table.name for table in tables]
@@ -148,7 +141,7 @@ def add(
     if name is None or source is None:
         raise click.UsageError("Name a table and its file: discreet add NAME FILE, or --from.")
     with (
-        open_curator(folder) as curator,
+        options.open_curator(folder) as curator,
         shown(),
         copied(source, folder, name, wanted=said.pop("copy")) as file,
     ):

@@ -9,6 +9,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+import discreet as dp
 from discreet.cli.options import EXACT, HELP, shape_options
 from discreet.cli.rows import show
 from discreet.errors import InputError
@@ -25,17 +26,13 @@ class Lab(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names of all attacks, and `list`."""
-        from discreet.lab import PLAYS  # noqa: PLC0415 - heavy room
-
-        return [_LIST, *PLAYS]
+        return [_LIST, *dp.lab.PLAYS]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of one attack."""
-        from discreet.lab import PLAYS  # noqa: PLC0415 - heavy room
-
         if cmd_name == _LIST:
             return list_attacks
-        return _command(cmd_name, PLAYS[cmd_name]) if cmd_name in PLAYS else None
+        return _command(cmd_name, dp.lab.PLAYS[cmd_name]) if cmd_name in dp.lab.PLAYS else None
 
 
 @click.group(cls=Lab, context_settings=HELP)
@@ -56,11 +53,9 @@ def list_attacks() -> None:
 
     Example: discreet attack list
     """
-    from discreet.lab import PLAYS  # noqa: PLC0415 - heavy room
-
-    facts = [_facts(name, one) for name, one in PLAYS.items()]
+    facts = [_facts(name, one) for name, one in dp.lab.PLAYS.items()]
     table = Table("attack", "what it does", "rounded", "private")
-    for name, one in PLAYS.items():
+    for name, one in dp.lab.PLAYS.items():
         table.add_row(name, one.story.summary, one.story.rounded, one.story.private)
     show(facts, lambda: Console().print(table), rows=facts)
 

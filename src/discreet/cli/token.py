@@ -1,7 +1,7 @@
 """`discreet token`: who is let in at the server, as what, to which datasets, and until when."""
 
 import datetime as dt
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -116,12 +116,8 @@ def token_store(folder: Path) -> "Iterator[tuple[Curator, AccessStore]]":
     """The curator in a folder, and the tokens that its server lets in."""
     from discreet.server.access import FILE, AccessStore  # noqa: PLC0415 - heavy room
 
-    with open_curator(folder) as curator:
-        store = AccessStore(folder / FILE)
-        try:
-            yield curator, store
-        finally:
-            store.close()
+    with open_curator(folder) as curator, closing(AccessStore(folder / FILE)) as store:
+        yield curator, store
 
 
 def _facts(one: "Token", now: float) -> dict[str, Any]:

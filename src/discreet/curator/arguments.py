@@ -86,12 +86,7 @@ def read_table(unit: Any, limits: Any, columns: Any) -> dict[str, Bounds | Keys]
 
 
 def read_columns(said: Any) -> dict[str, Bounds | Keys]:
-    """What is known of columns: a pair (0, 120) is a range, and a list is of public values.
-
-    Example:
-        >>> read_columns({"age": (0, 120)})
-        {'age': Bounds(lower=0, upper=120)}
-    """
+    """What is known of columns: a pair (0, 120) is a range, and a list is of public values."""
     read = {}
     expect({} if said is None else said, Mapping, "columns", fix="pass columns={'age': (0, 120)}")
     for name, spec in (said or {}).items():

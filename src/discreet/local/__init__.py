@@ -1,7 +1,7 @@
 """The local model: reports that nobody has to be trusted with.
 
 A protocol is a frozen object of public parameters. Its reporter runs on a person's device and its
-aggregator on any server:
+aggregator on any server (`LocalHashing` is OLH, `UnaryEncoding` OUE, `KRandomizedResponse` GRR):
 
 >>> from discreet import local
 >>> poll = local.HadamardResponse(epsilon=1, domain=["tea", "coffee", "water", "none"])
@@ -27,19 +27,6 @@ from discreet.local.secret_shared_sum import SecretSharedSum
 from discreet.local.shuffle import Shuffle
 from discreet.local.unary_encoding import SubsetSelection, UnaryEncoding
 from discreet.local.unit_vector_mean import UnitVectorMean
-
-_SHORT = (
-    "OLH LocalHashing OUE UnaryEncoding SUE UnaryEncoding GRR KRandomizedResponse RAPPOR Rappor"
-)
-_OTHER_NAMES = dict(zip(_SHORT.split()[::2], _SHORT.split()[1::2], strict=True))
-"""Protocols as papers shorten them."""
-
-
-def __getattr__(name: str) -> object:
-    other = _OTHER_NAMES.get(name)
-    hint = f": {other} is its name here" if other else ""
-    raise AttributeError(f"module 'discreet.local' has no attribute {name!r}{hint}", name=name)
-
 
 __all__ = [
     "Aggregator",

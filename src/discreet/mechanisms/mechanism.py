@@ -77,9 +77,8 @@ class Mechanism(ABC):
     __slots__ = ()
 
     def __getattr__(self, name: str) -> Any:
-        run = ": run = .start() answers one by one, by run.ask(value) or run.release(increment)"
-        fix = run if hasattr(type(self), "start") else ""
-        raise AttributeError(f"{type(self).__name__} has no {name}{fix}", name=name, obj=self)
+        runs = ": start a run first, as .start().ask(value)" if hasattr(type(self), "start") else ""
+        raise AttributeError(f"{type(self).__name__} has no {name}{runs}", name=name, obj=self)
 
     @property
     @abstractmethod

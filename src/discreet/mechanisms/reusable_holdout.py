@@ -9,7 +9,6 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.argument_names import also_called
 from discreet.errors import InputError
 from discreet.mechanisms.comparison_laws import law_of_answers, place_of, places
 from discreet.mechanisms.grid import grid_below
@@ -229,7 +228,6 @@ class ReusableHoldout(Interaction):
 
     rule: Thresholdout
 
-    @also_called()
     def __init__(
         self, train: Any, holdout: Any, *, threshold: Real, epsilon: Real, hits: int = 10
     ) -> None:

@@ -329,7 +329,6 @@ class AboveThreshold(SparseVector):
     and Theorem 3.23; Lyu, Su, Li 2017, as for `SparseVector`.
     """
 
-    @also_called()
     def __init__(
         self,
         *,

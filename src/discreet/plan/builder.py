@@ -268,11 +268,10 @@ def maximum(of: Expr | str) -> Agg:
     return Agg(AggregateFunction.MAX, (expression_of(of),))
 
 
-_NAMED: list[Callable[..., Agg]] = [
-    *(count_people, count_distinct, total, mean, variance, stddev, covariance, correlation),
-    *(quantile, median, minimum, maximum),
-]
-_AGGREGATES = {one.__name__: one for one in _NAMED}
+_AGGREGATES = (
+    *("count_people", "count_distinct", "total", "mean", "variance", "stddev", "covariance"),
+    *("correlation", "quantile", "median", "minimum", "maximum"),
+)
 
 
 def expression_of(of: Expr | str) -> ex.Expression:
@@ -406,11 +405,10 @@ class From:
 
     def __getattr__(self, name: str) -> "Callable[..., Question]":
         """Any aggregate by itself: `.mean("age")` is `.agg(mean("age"))`."""
-        made = _AGGREGATES.get(name)
-        if made is None:
+        if name not in _AGGREGATES:
             known = "where, group_by, agg, count, " + ", ".join(_AGGREGATES)
             raise AttributeError(f"a table has no {name}: it has {known}", name=name, obj=self)
-        return lambda *of, **how: self.agg(made(*of, **how))
+        return lambda *of, **how: self.agg(globals()[name](*of, **how))
 
     def _listed(self, expression: ex.Expression) -> ex.Expression:
         """An expression over these rows, once its literals are among the declared keys."""

@@ -345,12 +345,7 @@ def _delimiter(head: str, path: Path) -> str:
 
 
 def _batches(
-    path: Path,
-    exact: str | None,
-    blank: int,
-    names: list[str],
-    reading: Reading,
-    skipped: list[int],
+    path: Path, exact: str | None, blank: int, names: list[str], reading: Reading, lost: list[int]
 ) -> pa.RecordBatchReader:
     """All fields as texts, trimmed unless blanks are kept; empty ones without quotes are NULL.
 
@@ -358,10 +353,10 @@ def _batches(
     """
     from pyarrow import csv as arrow  # noqa: PLC0415 - for those who have such files
 
-    skipped[0] = 0
+    lost[0] = 0
 
     def skip(_: Any) -> str:
-        skipped[0] += 1
+        lost[0] += 1
         return "skip"
 
     parse = arrow.ParseOptions(

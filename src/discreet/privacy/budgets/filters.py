@@ -82,15 +82,9 @@ class Filter:
         if epsilon is not None and limit is None:
             limit = (Filter.within(epsilon, delta) if delta else Filter.basic(epsilon)).limit
         if not isinstance(limit, Charge):
-            kinds: dict[type, Measure] = {ZCDP: RHO, GDP: MU_SQUARED}
-            by = (kinds | {Pure: EPSILON, Approximate: EPSILON}).get(type(limit))
-            if by is None:
-                raise InputError(
-                    f"the limit of a filter is of type {type(limit).__name__}",
-                    why="it is an amount in one measure",
-                    fix="call Filter(epsilon=1, delta=1e-6), Filter(Pure(1)) or Filter(ZCDP(0.1))",
-                )
-            limit = price(limit, by)  # type: ignore[arg-type]  # one of these four
+            by = MU_SQUARED if isinstance(limit, GDP) else EPSILON
+            by = RHO if isinstance(limit, ZCDP) else by
+            limit = price(limit, by)  # type: ignore[arg-type]  # it refuses None
         left = {"_left": limit.amount * UNITS // 1, "_left_delta": limit.delta * UNITS // 1}
         fill(self, limit=limit, history=ChargeHistory(), **left)
 

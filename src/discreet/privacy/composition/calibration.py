@@ -123,12 +123,9 @@ class Calibration:
 
 @also_called()
 def calibrate(
-    requests: Iterable[CalibrationStep] | Family, *, epsilon: Real, delta: Real = 0
+    requests: Iterable[CalibrationStep], *, epsilon: Real, delta: Real = 0
 ) -> Calibration:
     """The largest common factor c with which the plan still meets (epsilon, delta).
-
-    A function of one parameter, such as a scale, is calibrated by itself, whether its cost grows or
-    falls with it.
 
     Guarantee:
         plan.epsilon(delta) <= epsilon, and at least 0.9998 of it wherever the plan's epsilon moves
@@ -142,16 +139,13 @@ def calibrate(
         refused.
 
     Example:
-        >>> from discreet.privacy.guarantees.gaussian import GaussianNoise
-        >>> found = calibrate(lambda s: compose(GaussianNoise(1 / s), 100), epsilon=1, delta=1e-6)
-        >>> round(float(found.parameters[0]))
+        >>> from discreet.privacy.guarantees.gaussian import GDP
+        >>> found = calibrate([CalibrationStep(GDP, count=100)], epsilon=1, delta=1e-6)
+        >>> round(float(1 / found.parameters[0]))  # the deviation for a sensitivity of 1
         42
-        >>> found = calibrate([CalibrationStep(GaussianNoise, count=100)], epsilon=1, delta=1e-6)
         >>> 0.9998 <= found.plan.epsilon(1e-6).upper <= 1
         True
     """
-    if callable(requests):
-        return _of_function(requests, epsilon, delta)
     steps = tuple(requests)
     target, d = positive(epsilon, "epsilon"), non_negative(delta, "delta")
     if not steps:
@@ -159,15 +153,6 @@ def calibrate(
     best = _search(lambda c: _cost(steps, c, d), float(target))
     parameters = tuple(step.weight * best for step in steps)
     return Calibration(Plan(_parts(steps, best)), parameters)
-
-
-def _of_function(family: Family, epsilon: Real, delta: Real) -> Calibration:
-    """Its one parameter; of one that falls the inverse is searched, which grows."""
-    near, far = (compose(family(Fraction(x))).epsilon(delta).upper for x in (1, 2))
-    grows = near <= far
-    step = CalibrationStep(family if grows else lambda c: family(1 / c))
-    found = calibrate([step], epsilon=epsilon, delta=delta)
-    return found if grows else Calibration(found.plan, (1 / found.parameters[0],))
 
 
 def _parts(steps: tuple[CalibrationStep, ...], c: Fraction) -> list[tuple[Guarantee, int]]:
