@@ -86,8 +86,7 @@ class Offer(Generic[P_co]):
     @property
     def explanation(self) -> OrderExplanation:
         """How good the release will be; who asks without looking need not wait for it."""
-        told = self.planned.explain(self.at.dialect)
-        return replace(told, text=f"{told.text}\ntakes {self.takes}") if self.takes else told
+        return self.planned.explain(self.at.dialect)
 
     @property
     def takes(self) -> str | None:
