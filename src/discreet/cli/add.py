@@ -11,97 +11,77 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+import discreet as dp
+from discreet.cli import options
 from discreet.cli.completion import datasets
-from discreet.cli.options import (
-    End,
-    budget_options,
-    curator_option,
-    open_curator,
-    reading_options,
-    shape_options,
-)
 from discreet.cli.progress import shown
 from discreet.cli.rows import tell
 
 if TYPE_CHECKING:
-    from discreet.curator.budget import Budget
     from discreet.curator.curator import Curator
     from discreet.plan.kinds import Kind
-    from discreet.plan.schema import Bounds, Keys, Unit
+    from discreet.plan.schema import Unit
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 KINDS = ("boolean", "integer", "real", "text", "date", "timestamp")
+_MOST = click.IntRange(1)
+
+
+_SAID: dict[str, dict[str, Any]] = {
+    "--unit": {"metavar": "COLUMN", "help": "The column that names the person."},
+    "--each-row": {"is_flag": True, "help": "Protect single rows, not whole people."},
+    "--period": {
+        "type": (str, str, str),
+        "metavar": "COLUMN DATE EVERY",
+        "help": "Protect the person that COLUMN names in each hour, day, week, ... of DATE.",
+    },
+    "--path key_path": {
+        "type": (str, str, str),
+        "metavar": "COLUMN TABLE KEY",
+        "help": "COLUMN refers to TABLE.KEY, which names the person.",
+    },
+    "--bounds": {
+        "type": (str, options.END, options.END),
+        "multiple": True,
+        "metavar": "COLUMN LOW HIGH",
+        "help": "Clip a column's values to this range.",
+    },
+    "--keys": {
+        "type": (str, str),
+        "multiple": True,
+        "metavar": "COLUMN LIST",
+        "help": "Public values of a column, separated by commas.",
+    },
+    "--kind kinds": {
+        "type": (str, click.Choice(KINDS)),
+        "multiple": True,
+        "metavar": "COLUMN KIND",
+        "help": f"What a CSV file's column holds: {', '.join(KINDS)}.",
+    },
+    "--required": {"multiple": True, "metavar": "COLUMN", "help": "A column that is never NULL."},
+    "--max-groups": {"type": _MOST, "help": "Groups that one person may count in."},
+    "--max-rows": {"type": _MOST, "help": "Rows that one person may have in a group."},
+    "--max-table-rows": {
+        "type": _MOST,
+        "help": "A public bound on the table's rows  [default: the next power of ten]",
+    },
+    "--confirm": {
+        "multiple": True,
+        "metavar": "kinds|COLUMN|all",
+        "help": "What `discreet describe FILE` proposes from the data is public knowledge.",
+    },
+    "--source-table": {"help": "Sheet or table to read in a file, if not NAME."},
+    "--copy": {"is_flag": True, "help": "Copy a Parquet file too; other files always are."},
+}
+"""Options that declare a table."""
 
 
 def table_options(command: F) -> F:
-    """Options that declare a table."""
-    options: tuple[Callable[[F], F], ...] = (
-        click.option(
-            "--copy", is_flag=True, help="Copy a Parquet file too; other files always are."
-        ),
-        click.option("--source-table", help="Sheet or table to read in a file, if not NAME."),
-        click.option(
-            "--confirm",
-            multiple=True,
-            metavar="kinds|COLUMN|all",
-            help="What `discreet describe FILE` proposes from the data is public knowledge.",
-        ),
-        click.option(
-            "--max-table-rows",
-            type=click.IntRange(1),
-            help="A public bound on the table's rows  [default: the next power of ten]",
-        ),
-        click.option(
-            "--max-rows", type=click.IntRange(1), help="Rows that one person may have in a group."
-        ),
-        click.option(
-            "--max-groups", type=click.IntRange(1), help="Groups that one person may count in."
-        ),
-        click.option(
-            "--required", multiple=True, metavar="COLUMN", help="A column that is never NULL."
-        ),
-        click.option(
-            "--kind",
-            "kinds",
-            type=(str, click.Choice(KINDS)),
-            multiple=True,
-            metavar="COLUMN KIND",
-            help="What a CSV file's column holds: " + ", ".join(KINDS) + ".",
-        ),
-        click.option(
-            "--keys",
-            type=(str, str),
-            multiple=True,
-            metavar="COLUMN LIST",
-            help="Public values of a column, separated by commas.",
-        ),
-        click.option(
-            "--bounds",
-            type=(str, End(), End()),
-            multiple=True,
-            metavar="COLUMN LOW HIGH",
-            help="Clip a column's values to this range.",
-        ),
-        click.option(
-            "--path",
-            "key_path",
-            type=(str, str, str),
-            metavar="COLUMN TABLE KEY",
-            help="COLUMN refers to TABLE.KEY, which names the person.",
-        ),
-        click.option(
-            "--period",
-            type=(str, str, str),
-            metavar="COLUMN DATE EVERY",
-            help="Protect the person that COLUMN names in each hour, day, week, ... of DATE.",
-        ),
-        click.option("--each-row", is_flag=True, help="Protect single rows, not whole people."),
-        click.option("--unit", metavar="COLUMN", help="The column that names the person."),
-    )
-    for option in options:
-        command = option(command)
-    return reading_options(command)
+    """Let a command declare a table, and say how its file is read."""
+    for names, facts in reversed(_SAID.items()):
+        command = click.option(*names.split(), **facts)(command)
+    return options.reading_options(command)
 
 
 from_option = click.option(
@@ -117,8 +97,8 @@ from_option = click.option(
 @click.argument("name", required=False)
 @click.argument("source", type=click.Path(path_type=Path), required=False)
 @from_option
-@curator_option
-@budget_options
+@options.curator_option
+@options.budget_options
 @click.option(
     "--dataset",
     metavar="DATASET",
@@ -127,14 +107,14 @@ from_option = click.option(
 )
 @click.option("--public-key", multiple=True, metavar="COLUMN", help="A public table's unique key.")
 @table_options
-@shape_options
+@options.shape_options
 def add(
     *,
     name: str | None,
     source: Path | None,
     declared: Path | None,
     folder: Path,
-    budget: "Budget | None",
+    budget: "dp.Budget | None",
     dataset: str | None,
     public_key: tuple[str, ...],
     **said: Any,
@@ -152,7 +132,7 @@ def add(
         from discreet.curator.declaration_file import read_declarations  # noqa: PLC0415 - heavy room
 
         tables = read_declarations(declared)
-        with open_curator(folder) as curator, shown():
+        with options.open_curator(folder) as curator, shown():
             for table in tables:
                 table.add_to(curator)
         names = [table.name for table in tables]
@@ -161,7 +141,7 @@ def add(
     if name is None or source is None:
         raise click.UsageError("Name a table and its file: discreet add NAME FILE, or --from.")
     with (
-        open_curator(folder) as curator,
+        options.open_curator(folder) as curator,
         shown(),
         copied(source, folder, name, wanted=said.pop("copy")) as file,
     ):
@@ -201,8 +181,6 @@ def add_table(
     **said: Any,
 ) -> None:
     """Add a table as the options say."""
-    from discreet.plan.schema import Limits  # noqa: PLC0415 - heavy room
-
     kinds = read_kinds(source, name, said)
     columns = read_columns(said["bounds"], said["keys"], kinds)
     facts: dict[str, Any] = {
@@ -221,7 +199,7 @@ def add_table(
             "Say what may be given away in all, --epsilon 3 --delta 1e-6, or whose people and "
             "budget it shares, --dataset DATASET; one of them."
         )
-    limits = Limits(said["max_groups"], said["max_rows"])
+    limits = dp.Limits(said["max_groups"], said["max_rows"])
     unit = read_unit(said["unit"], said["key_path"], said["period"], each_row=said["each_row"])
     with reported(source, unit, **facts):
         curator.add(
@@ -241,15 +219,12 @@ def add_table(
 @contextmanager
 def reported(source: Path, unit: "str | Unit", **facts: Any) -> Iterator[None]:
     """Show the owner, where a file is refused, what it holds and what is to be decided."""
-    from discreet.curator.data.intake import describe  # noqa: PLC0415 - heavy room
-    from discreet.errors import InputError  # noqa: PLC0415 - heavy room
-
     try:
         yield
-    except InputError:
-        with suppress(InputError):
+    except dp.InputError:
+        with suppress(dp.InputError):
             column = unit if isinstance(unit, str) else getattr(unit, "column", None)
-            found = describe(source, unit=column, **facts)
+            found = dp.describe(source, unit=column, **facts)
             if not found.ready:
                 click.echo(repr(found), err=True)
         raise
@@ -263,11 +238,9 @@ def read_unit(
     each_row: bool,
 ) -> "str | Unit":
     """The privacy unit, given in exactly one way."""
-    from discreet.plan.schema import EachRow, KeyPath, PersonPeriod  # noqa: PLC0415 - heavy room
-
-    path = KeyPath(*key_path) if key_path else None
-    said = (unit, path, PersonPeriod(*period) if period else None, EachRow() if each_row else None)
-    given = [one for one in said if one is not None]
+    path = dp.KeyPath(*key_path) if key_path else None
+    said = (unit, path, dp.PersonPeriod(*period) if period else None)
+    given = [one for one in (*said, dp.EachRow() if each_row else None) if one is not None]
     if len(given) != 1:
         raise click.UsageError(
             "Say who is protected: --unit COLUMN that names the person, --path COLUMN TABLE KEY, "
@@ -298,16 +271,16 @@ def read_columns(
     bounds: tuple[tuple[str, Any, Any], ...],
     keys: tuple[tuple[str, str], ...],
     kinds: "Mapping[str, Kind]",
-) -> "dict[str, Bounds | Keys]":
+) -> "dict[str, dp.Bounds | dp.Keys]":
     """Declared columns."""
-    from discreet.plan.schema import Bounds, Keys  # noqa: PLC0415 - heavy room
-
-    columns: dict[str, Bounds | Keys] = {name: Bounds(low, high) for name, low, high in bounds}
+    columns: dict[str, dp.Bounds | dp.Keys] = {
+        name: dp.Bounds(low, high) for name, low, high in bounds
+    }
     for name, text in keys:
         if name in columns:
             raise click.UsageError(f"{name} has both bounds and keys; one of them says enough.")
         [values] = csv.reader([text])
-        columns[name] = Keys([read_key(value, kinds.get(name), name) for value in values])
+        columns[name] = dp.Keys([read_key(value, kinds.get(name), name) for value in values])
     return columns
 
 

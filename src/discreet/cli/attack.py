@@ -9,7 +9,8 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from discreet.cli.options import HELP, Exact, shape_options
+import discreet as dp
+from discreet.cli.options import EXACT, HELP, shape_options
 from discreet.cli.rows import show
 from discreet.errors import InputError
 
@@ -25,17 +26,13 @@ class Lab(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names of all attacks, and `list`."""
-        from discreet.lab import PLAYS  # noqa: PLC0415 - heavy room
-
-        return [_LIST, *PLAYS]
+        return [_LIST, *dp.lab.PLAYS]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of one attack."""
-        from discreet.lab import PLAYS  # noqa: PLC0415 - heavy room
-
         if cmd_name == _LIST:
             return list_attacks
-        return _command(cmd_name, PLAYS[cmd_name]) if cmd_name in PLAYS else None
+        return _command(cmd_name, dp.lab.PLAYS[cmd_name]) if cmd_name in dp.lab.PLAYS else None
 
 
 @click.group(cls=Lab, context_settings=HELP)
@@ -56,11 +53,9 @@ def list_attacks() -> None:
 
     Example: discreet attack list
     """
-    from discreet.lab import PLAYS  # noqa: PLC0415 - heavy room
-
-    facts = [_facts(name, one) for name, one in PLAYS.items()]
+    facts = [_facts(name, one) for name, one in dp.lab.PLAYS.items()]
     table = Table("attack", "what it does", "rounded", "private")
-    for name, one in PLAYS.items():
+    for name, one in dp.lab.PLAYS.items():
         table.add_row(name, one.story.summary, one.story.rounded, one.story.private)
     show(facts, lambda: Console().print(table), rows=facts)
 
@@ -84,7 +79,7 @@ def _command(name: str, one: "Play") -> click.Command:
         ),
         click.Option(
             ["--epsilon"],
-            type=Exact(),
+            type=EXACT,
             default="1",
             show_default=True,
             help="The promise for all answers together; private answers keep it.",

@@ -9,14 +9,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from discreet.cli import options
 from discreet.cli.completion import datasets as complete_datasets
-from discreet.cli.options import (
-    budget_options,
-    curator_option,
-    open_curator,
-    server_option,
-    shape_options,
-)
 from discreet.cli.rows import show, tell
 
 if TYPE_CHECKING:
@@ -35,9 +29,9 @@ _ORDER = ("link", "dataset", "group", "analyst", "workbook")
 
 
 @click.group(invoke_without_command=True)
-@curator_option
-@server_option
-@shape_options
+@options.curator_option
+@options.server_option
+@options.shape_options
 @click.pass_context
 def budget(ctx: click.Context, *, folder: Path) -> None:
     """Show what is left of all budgets.
@@ -49,7 +43,7 @@ def budget(ctx: click.Context, *, folder: Path) -> None:
     """
     if ctx.invoked_subcommand is not None:
         return
-    with open_curator(folder) as curator:
+    with options.open_curator(folder) as curator:
         accounts = curator.as_auditor().accounts()
     rows = [facts(one) for one in accounts]
     show(rows, lambda: Console().print(_drawn(list(accounts))), rows=rows)
@@ -58,15 +52,15 @@ def budget(ctx: click.Context, *, folder: Path) -> None:
 @budget.command()
 @click.argument("analyst")
 @click.argument("dataset", shell_complete=complete_datasets)
-@curator_option
-@budget_options
-@shape_options
+@options.curator_option
+@options.budget_options
+@options.shape_options
 def grant(*, analyst: str, dataset: str, folder: Path, budget: "Budget | None") -> None:
     """Give ANALYST a cap of their own within the cap of DATASET.
 
     Example: discreet budget grant alice visits --epsilon 1 --delta 1e-7
     """
-    with open_curator(folder) as curator:
+    with options.open_curator(folder) as curator:
         account = curator.grant(analyst, dataset, _needed(budget))
     told = f"{analyst} has a cap within {dataset}."
     tell(told, facts(account))
@@ -78,9 +72,9 @@ def grant(*, analyst: str, dataset: str, folder: Path, budget: "Budget | None") 
 @click.option("--analyst", help="Raise the cap of this analyst instead.")
 @click.option("--group", help="Raise the cap of this group instead.")
 @click.option("--link", is_flag=True, help="DATASET is the name of a link.")
-@curator_option
-@budget_options
-@shape_options
+@options.curator_option
+@options.budget_options
+@options.shape_options
 def raise_(
     *,
     dataset: str,
@@ -98,7 +92,7 @@ def raise_(
     if link and (analyst or group):
         raise click.UsageError("A link holds datasets; analysts and groups are within one of them.")
     cap = _needed(budget)
-    with open_curator(folder) as curator:
+    with options.open_curator(folder) as curator:
         if link:
             account = curator.raise_link(dataset, cap, reason=reason)
         else:
@@ -112,9 +106,9 @@ def raise_(
 @click.argument("name")
 @click.argument("dataset", shell_complete=complete_datasets)
 @click.argument("analysts", nargs=-1, required=True, metavar="ANALYST...")
-@curator_option
-@budget_options
-@shape_options
+@options.curator_option
+@options.budget_options
+@options.shape_options
 def group(
     *, name: str, dataset: str, analysts: tuple[str, ...], folder: Path, budget: "Budget | None"
 ) -> None:
@@ -122,7 +116,7 @@ def group(
 
     Example: discreet budget group lab visits alice bob --epsilon 2 --delta 1e-6
     """
-    with open_curator(folder) as curator:
+    with options.open_curator(folder) as curator:
         account = curator.group(name, dataset, analysts, budget)
     told = f"{name} is a group within {dataset}."
     tell(told, facts(account))
@@ -133,23 +127,23 @@ def group(
 @click.argument(
     "datasets", nargs=-1, required=True, metavar="DATASET...", shell_complete=complete_datasets
 )
-@curator_option
-@budget_options
-@shape_options
+@options.curator_option
+@options.budget_options
+@options.shape_options
 def link(*, name: str, datasets: tuple[str, ...], folder: Path, budget: "Budget | None") -> None:
     """Say that datasets hold the same people; cap, or count, what one of them loses in all.
 
     Example: discreet budget link people visits bills --epsilon 5 --delta 1e-6
     """
-    with open_curator(folder) as curator:
+    with options.open_curator(folder) as curator:
         account = curator.link(name, datasets, budget)
     told = f"{name} links {', '.join(datasets)}."
     tell(told, facts(account))
 
 
 @budget.command()
-@budget_options
-@shape_options
+@options.budget_options
+@options.shape_options
 def compare(*, budget: "Budget | None") -> None:
     """Show how precise 1 to 1,000 counts are under a budget, by each --measure.
 

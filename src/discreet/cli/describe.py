@@ -9,15 +9,8 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from discreet.cli import options
 from discreet.cli.completion import tables_and_files
-from discreet.cli.options import (
-    curator_option,
-    open_curator,
-    reading_options,
-    server,
-    server_option,
-    shape_options,
-)
 from discreet.cli.rows import plain, show
 
 if TYPE_CHECKING:
@@ -35,16 +28,16 @@ _SHOWN = 8
 
 @click.command()
 @click.argument("what", required=False, shell_complete=tables_and_files)
-@curator_option
-@server_option
+@options.curator_option
+@options.server_option
 @click.option("--dummy", is_flag=True, help="Print made-up rows of the table WHAT as CSV.")
 @click.option("--unit", metavar="COLUMN", help="Of a file: the column that names the person.")
 @click.option("--source-table", help="Of a file: the sheet or table to read.")
 @click.option(
     "--yaml", "as_yaml", is_flag=True, help="Of a file: write what could be said, for --from."
 )
-@reading_options
-@shape_options
+@options.reading_options
+@options.shape_options
 def describe(*, what: str | None, folder: Path, dummy: bool, as_yaml: bool, **said: Any) -> None:
     """Show what may be asked about.
 
@@ -56,7 +49,7 @@ def describe(*, what: str | None, folder: Path, dummy: bool, as_yaml: bool, **sa
     """
     from discreet.curator.data.folder import is_curator  # noqa: PLC0415 - heavy room
 
-    known = server() is not None or is_curator(folder)
+    known = options.server() is not None or is_curator(folder)
     if what is not None and not (known and what in _tables(folder)):
         _describe_file(_found(what, folder, known=known), as_yaml=as_yaml, **said)
     elif dummy:
@@ -66,14 +59,14 @@ def describe(*, what: str | None, folder: Path, dummy: bool, as_yaml: bool, **sa
 
 
 def _tables(folder: Path) -> "dict[str, Private | PublicTable]":
-    with open_curator(folder) as curator:
+    with options.open_curator(folder) as curator:
         return dict(curator.schema.tables)
 
 
 def _found(what: str, folder: Path, *, known: bool) -> Path:
     if Path(what).is_file() or set("*?[") & set(what):
         return Path(what)
-    where = server() or f"in {folder}"
+    where = options.server() or f"in {folder}"
     inside = f"the curator {where} has no such table" if known else "there is no such file"
     raise click.UsageError(f"{what} is nothing to describe: {inside}.")
 
@@ -120,7 +113,7 @@ def _print_dummy(folder: Path, what: str | None) -> None:
 
     if what is None:
         raise click.UsageError("Name the table to make up rows for.")
-    with open_curator(folder) as curator:
+    with options.open_curator(folder) as curator:
         sink = pa.BufferOutputStream()
         pyarrow.csv.write_csv(dummy(curator.schema)[what], sink)
     click.echo(sink.getvalue().to_pybytes().decode(), nl=False)
@@ -128,6 +121,7 @@ def _print_dummy(folder: Path, what: str | None) -> None:
 
 def facts(table: "Private | PublicTable") -> dict[str, Any]:
     """The declaration of a table as plain JSON."""
+    from discreet.curator.reports.privacy_promise import unit_words  # noqa: PLC0415 - heavy room
     from discreet.plan.schema import PublicTable  # noqa: PLC0415 - heavy room
     from discreet.plan.schema_text import range_words  # noqa: PLC0415 - heavy room
 
@@ -143,7 +137,7 @@ def facts(table: "Private | PublicTable") -> dict[str, Any]:
     if isinstance(table, PublicTable):
         return {"public": True, "key": list(table.key), "columns": columns}
     limits = {"max_groups": table.limits.max_groups, "max_rows": table.limits.max_rows}
-    return {"public": False, "unit": unit_words(table), "limits": limits, "columns": columns}
+    return {"public": False, "unit": unit_words(table.unit), "limits": limits, "columns": columns}
 
 
 def _rows(name: str, table: "Private | PublicTable") -> Iterator[dict[str, Any]]:
@@ -153,21 +147,6 @@ def _rows(name: str, table: "Private | PublicTable") -> Iterator[dict[str, Any]]
         keys = None if of["keys"] is None else json.dumps(of["keys"], ensure_ascii=False)
         about = {"table": name, "public": said["public"], "protects": said.get("unit")}
         yield {**about, "column": column, **of, "keys": keys}
-
-
-def unit_words(table: "Private") -> str:
-    """The privacy unit in words."""
-    from discreet.plan.schema import EachRow, KeyPath, Person, PersonPeriod  # noqa: PLC0415 - heavy room
-
-    match table.unit:
-        case Person(column):
-            return f"the person that {column} names"
-        case KeyPath(column, target, key):
-            return f"the person to whom {column} leads by {target}.{key}"
-        case PersonPeriod(column, period, every):
-            return f"the person that {column} names, in one {every} of {period}"
-        case EachRow():
-            return "each row by itself, and nobody whole"
 
 
 def _key(key: Any) -> Any:

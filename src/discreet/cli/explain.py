@@ -6,15 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from discreet.cli.options import (
-    check_priced,
-    curator_option,
-    open_curator,
-    price_options,
-    read_sql,
-    server_option,
-    shape_options,
-)
+from discreet.cli import options
 from discreet.cli.rows import plain, show
 
 if TYPE_CHECKING:
@@ -27,10 +19,10 @@ CHARGED = ("account", "measure", "cost", "cost_delta", "cap", "left")
 
 @click.command()
 @click.argument("sql")
-@curator_option
-@server_option
-@price_options
-@shape_options
+@options.curator_option
+@options.server_option
+@options.price_options
+@options.shape_options
 def explain(*, sql: str, folder: Path, price: dict[str, Any], analyst: str | None) -> None:
     """Show the price and error of a question.
 
@@ -40,9 +32,9 @@ def explain(*, sql: str, folder: Path, price: dict[str, Any], analyst: str | Non
     """
     from discreet.curator.reports.json_views import explanation_facts  # noqa: PLC0415 - heavy room
 
-    text = read_sql(sql)
-    check_priced(price)
-    with open_curator(folder) as curator:
+    text = options.read_sql(sql)
+    options.check_priced(price)
+    with options.open_curator(folder) as curator:
         told = curator.explain(text, analyst=analyst, **price)
         bill = curator.cost(text, analyst=analyst, **price)
     facts = explanation_facts(told, bill)
@@ -52,8 +44,12 @@ def explain(*, sql: str, folder: Path, price: dict[str, Any], analyst: str | Non
 
 def charges(bill: "dict[Account, Charge]") -> str:
     """The charge to each budget, in words."""
+    from discreet.answer.present.number_text import percent  # noqa: PLC0415 - heavy room
+
     lines = ["Charged, unless the same was asked before"]
     for account, cost in bill.items():
+        share = f"{percent(account.share(cost))} of the budget: " if account.cap else ""
         left = "" if account.left is None else f" of {float(account.left.amount):.4g} left"
-        lines.append(f"  {float(cost.amount):.4g} {account.measure.name}{left} to {account.holder}")
+        paid = f"{float(cost.amount):.4g} {account.measure.name}{left}"
+        lines.append(f"  {share}{paid} to {account.holder}")
     return "\n".join(lines)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+import discreet as dp
 from discreet.cli.add import add_table, copied, from_option, read_kinds, table_options
 from discreet.cli.options import budget_options, curator_option, shape_options
 from discreet.cli.progress import shown
@@ -51,16 +52,14 @@ def init(
 
     Example: discreet init visits.parquet --unit patient_id --epsilon 3 --delta 1e-6
     """
-    from discreet.curator.curator import Curator  # noqa: PLC0415 - heavy room
     from discreet.curator.data.folder import is_curator  # noqa: PLC0415 - heavy room
-    from discreet.privacy import Neighbours  # noqa: PLC0415 - heavy room
 
     if is_curator(folder):
         raise click.UsageError(f"There is a curator in {folder} already. See: discreet add")
     if folder.is_dir() and any(folder.iterdir()):
         raise click.UsageError(f"{folder} is full of other things. Name a new folder: --curator")
-    neighbours = Neighbours.CHANGE_ONE if change_one else Neighbours.ADD_REMOVE
-    made = partial(Curator, folder, ledger=ledger, witness=witness, neighbours=neighbours)
+    neighbours = dp.Neighbours.CHANGE_ONE if change_one else dp.Neighbours.ADD_REMOVE
+    made = partial(dp.Curator, folder, ledger=ledger, witness=witness, neighbours=neighbours)
     if declared is not None:
         _init_from(declared, made, folder, neighbours)
         return
@@ -87,11 +86,10 @@ def init(
 
 def _init_from(declared: Path, made: Any, folder: Path, neighbours: Any) -> None:
     """Make a curator of what a YAML file says, once all of it was tried out."""
-    from discreet.curator.curator import Curator  # noqa: PLC0415 - heavy room
     from discreet.curator.declaration_file import read_declarations  # noqa: PLC0415 - heavy room
 
     tables = read_declarations(declared)
-    for start in (partial(Curator.in_memory, neighbours=neighbours), made):
+    for start in (partial(dp.Curator.in_memory, neighbours=neighbours), made):
         with start() as curator, shown():
             for table in tables:
                 table.add_to(curator)
@@ -102,9 +100,7 @@ def _init_from(declared: Path, made: Any, folder: Path, neighbours: Any) -> None
 
 def _try_out(source: Path, name: str | None, budget: Any, said: Any, neighbours: Any) -> None:
     """Find what is wrong before anything is made."""
-    from discreet.curator.curator import Curator  # noqa: PLC0415 - heavy room
-
-    with Curator.in_memory(neighbours=neighbours) as trial, shown():
+    with dp.Curator.in_memory(neighbours=neighbours) as trial, shown():
         add_table(trial, name or _stem(source), source, budget, None, (), **said)
 
 

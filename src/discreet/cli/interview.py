@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+import discreet as dp
 from discreet.cli.add import KINDS, read_key
-from discreet.cli.options import End, read_budget, read_number
+from discreet.cli.options import END, read_budget, read_number
 from discreet.errors import InputError
 
 if TYPE_CHECKING:
     from discreet.curator.data.load_report import LoadReport
-    from discreet.engines.reading import Reading
-    from discreet.plan.schema import Bounds, Keys
 
 _HELP = """\
   unit COLUMN                 whom the table is about; `unit each-row` protects single rows
@@ -46,11 +45,11 @@ class Draft:
 
     source: Path
     name: str
-    reading: "Reading"
+    reading: "dp.Reading"
     source_table: str | None = None
     unit: str | None = None
     each_row: bool = False
-    columns: "Mapping[str, Bounds | Keys | None]" = field(default_factory=dict)
+    columns: "Mapping[str, dp.Bounds | dp.Keys | None]" = field(default_factory=dict)
     kinds: Mapping[str, str] = field(default_factory=dict)
     required: tuple[str, ...] = ()
     epsilon: Fraction = Fraction(3)
@@ -60,9 +59,7 @@ class Draft:
 
     def report(self) -> "LoadReport":
         """The load report of the file, read with these settings."""
-        from discreet.curator.data.intake import describe  # noqa: PLC0415 - heavy room
-
-        return describe(
+        return dp.describe(
             self.source,
             unit=self.unit,
             columns={name: said for name, said in self.columns.items() if said is not None},
@@ -82,8 +79,7 @@ def interview(
     draft, said_unit = _begin(source, name, said), bool(said["key_path"] or said["period"])
     while True:
         draft, report = _edit(draft, budget, asks_unit=not said_unit)
-        question = "Analysts will see names, kinds, bounds and keys. Are they public knowledge?"
-        if click.confirm(question, default=None):
+        if _is_public():
             break
     known = {one.name: one.known for one in report.columns if one.known is not None}
     known = {n: k for n, k in known.items() if draft.columns.get(n, k) is not None}
@@ -101,6 +97,16 @@ def interview(
         "confirm": (),
     }
     return source, budget or read_budget(draft.epsilon, draft.delta, None), told
+
+
+def _is_public() -> bool:
+    """Whether the owner confirms the table; no, or back, returns to it."""
+    question = "Analysts will see names, kinds, bounds and keys. Are they public knowledge? [y/n]"
+    while (said := click.prompt(question).strip().lower()) not in ("y", "yes", "n", "no", "back"):
+        if said == "quit":
+            raise click.Abort
+        click.echo("  y: keep the table as shown; n or back: change it; quit: make nothing")
+    return said in ("y", "yes")
 
 
 def _ask_file() -> Path | None:
@@ -220,8 +226,6 @@ def _changed(draft: Draft, report: "LoadReport", line: str, *, asks_unit: bool) 
 
 
 def _about(draft: Draft, report: "LoadReport", column: str, what: str, rest: list[str]) -> Draft:
-    from discreet.plan.schema import Bounds, Keys  # noqa: PLC0415 - heavy room
-
     known: Any
     if what == "required":
         return replace(draft, required=(*draft.required, column))
@@ -235,10 +239,10 @@ def _about(draft: Draft, report: "LoadReport", column: str, what: str, rest: lis
     elif what == "bounds":
         if len(rest) != len(("low", "high")):
             raise ValueError("bounds are two ends, as 0 120")
-        known = Bounds(*(End().convert(text, None, None) for text in rest))
+        known = dp.Bounds(*(END.convert(text, None, None) for text in rest))
     else:
         [values] = csv.reader([" ".join(rest)])
-        known = Keys([read_key(value.strip(), report.kinds[column], column) for value in values])
+        known = dp.Keys([read_key(value.strip(), report.kinds[column], column) for value in values])
     kinds = {column: report.kinds[column].value} | dict(draft.kinds)
     return replace(draft, columns={**draft.columns, column: known}, kinds=kinds)
 
@@ -253,12 +257,10 @@ def _column(text: str, report: "LoadReport") -> str:
 
 
 def _read_as(draft: Draft, patch: Mapping[str, Any]) -> Draft:
-    from discreet.engines.reading import Reading  # noqa: PLC0415 - heavy room
-
     said = draft.reading.to_dict() | dict(patch)
     if "dates" in patch:
         said["dates"] = {**draft.reading.dates, **patch["dates"]}
-    return replace(draft, reading=Reading.from_dict(said))
+    return replace(draft, reading=dp.Reading.from_dict(said))
 
 
 def _reading_value(name: str, values: list[str]) -> Any:

@@ -3,7 +3,7 @@
 import json
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -17,6 +17,7 @@ from discreet.cli.completion import datasets
 from discreet.cli.options import curator_option, open_curator, shape, shape_options
 from discreet.cli.progress import shown
 from discreet.cli.rows import show, tell, write_csv
+from discreet.errors import LedgerError
 
 if TYPE_CHECKING:
     from discreet.curator.curator import Curator
@@ -77,8 +78,6 @@ def verify(*, folder: Path) -> None:
 
     Example: discreet ledger verify
     """
-    from discreet.errors import LedgerError  # noqa: PLC0415 - used here alone
-
     problem = None
     with open_curator(folder) as curator, shown():
         report = curator.ledger.verify()
@@ -110,11 +109,8 @@ def _check_tokens(curator: "Curator", folder: Path) -> None:
     from discreet.server.access import AccessStore  # noqa: PLC0415 - an extra
     from discreet.server.tokens import check_tokens  # noqa: PLC0415 - an extra
 
-    store = AccessStore(folder / "access.sqlite")
-    try:
+    with closing(AccessStore(folder / "access.sqlite")) as store:
         check_tokens(store, curator.ledger)
-    finally:
-        store.close()
 
 
 @ledger.command()

@@ -7,7 +7,7 @@ from typing import IO
 
 import click
 
-from discreet.cli.options import Exact, curator_option, open_curator, shape, shape_options
+from discreet.cli.options import EXACT, curator_option, open_curator, shape, shape_options
 from discreet.cli.rows import write_csv
 
 
@@ -16,9 +16,9 @@ from discreet.cli.rows import write_csv
 @click.argument("file", type=click.File(encoding="utf-8"), default="-")
 @curator_option
 @click.option("--column", "columns", multiple=True, required=True, help="A column; repeat it.")
-@click.option("--epsilon", type=Exact(), required=True, help="What the whole epoch costs.")
-@click.option("--delta", type=Exact(), help="Its delta [default: dataset delta / 50].")
-@click.option("--accuracy", type=Exact(), help="Rows from which on an error is measured.")
+@click.option("--epsilon", type=EXACT, required=True, help="What the whole epoch costs.")
+@click.option("--delta", type=EXACT, help="Its delta [default: dataset delta / 50].")
+@click.option("--accuracy", type=EXACT, help="Rows from which on an error is measured.")
 @click.option("--epoch", type=int, help="Tells epochs with the same words apart [default: 1].")
 @click.option("--analyst", default="owner", show_default=True, help="Who asks.")
 @shape_options

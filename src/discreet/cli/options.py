@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
+import discreet as dp
+
 if TYPE_CHECKING:
-    from discreet.curator.budget import Budget, MeasureName
+    from discreet.curator.budget import MeasureName
     from discreet.curator.curator import Curator
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -27,54 +29,18 @@ _DIGITS = 400
 _DAY = len("2024-12-31")
 
 
-class Exact(click.ParamType[Fraction]):
-    """A number as it was typed: 0.1 is one tenth."""
+class _Typed(click.ParamType[Any]):
+    """A value that `read` understands; it gives None for others."""
 
-    name = "number"
+    def __init__(self, name: str, read: Callable[[str], Any], otherwise: str) -> None:
+        self.name = name
+        self._read = read
+        self._otherwise = otherwise
 
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> Fraction:
-        """Read a decimal or a fraction."""
-        found = read_number(str(value))
-        if found is None:
-            self.fail(f"{value!r} is not a number", param, ctx)
-        return found
-
-
-class Weight(click.ParamType[tuple[str, Fraction]]):
-    """A column and how much its error matters."""
-
-    name = "column=number"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[str, Fraction]:
-        """Read a name and a number; the name itself may have an equals sign."""
-        name, equals, number = str(value).rpartition("=")
-        found = read_number(number)
-        if not equals or not name or found is None:
-            self.fail(f"{value!r} is not a column and a number, such as m=4", param, ctx)
-        return name, found
-
-
-class End(click.ParamType[Fraction | dt.date]):
-    """An end of a range: a number, a date or a time."""
-
-    name = "end"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> Fraction | dt.date:
-        """Read whatever fits first."""
-        number = read_number(str(value))
-        if number is not None:
-            return number
-        try:
-            day = dt.datetime.fromisoformat(value)
-        except ValueError:
-            self.fail(f"{value!r} is neither a number nor a date such as 2024-12-31", param, ctx)
-        return day if len(value) > _DAY else day.date()
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Read what was typed."""
+        found = self._read(str(value))
+        return self.fail(f"{value!r} is {self._otherwise}", param, ctx) if found is None else found
 
 
 def read_number(text: str) -> Fraction | None:
@@ -92,6 +58,29 @@ def read_number(text: str) -> Fraction | None:
         return Fraction(text) if small and len(text) <= _DIGITS else None
     except (ValueError, ZeroDivisionError):
         return None
+
+
+def _weight(text: str) -> tuple[str, Fraction] | None:
+    """A column and how much its error matters; the name itself may have an equals sign."""
+    name, _, number = text.rpartition("=")
+    found = read_number(number)
+    return (name, found) if name and found is not None else None
+
+
+def read_end(text: str) -> Fraction | dt.date | None:
+    """An end of a range: a number, a date or a time."""
+    if (number := read_number(text)) is not None:
+        return number
+    try:
+        day = dt.datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return day if len(text) > _DAY else day.date()
+
+
+EXACT = _Typed("number", read_number, "not a number")
+_WEIGHT = _Typed("column=number", _weight, "not a column and a number, such as m=4")
+END = _Typed("end", read_end, "neither a number nor a date such as 2024-12-31")
 
 
 def curator_option(command: F) -> F:
@@ -162,7 +151,7 @@ def budget_options(command: F) -> F:
         ("--delta", "Chance that more than epsilon is given away: far below 1 / people."),
         ("--epsilon", "The most that may ever be given away."),
     ):
-        options = click.option(name, type=Exact(), help=text)(options)
+        options = click.option(name, type=EXACT, help=text)(options)
     return options
 
 
@@ -194,15 +183,15 @@ def price_options(command: F) -> F:
         click.option(
             "--weight",
             "weights",
-            type=Weight(),
+            type=_WEIGHT,
             multiple=True,
             help="How much the error of a column matters beside the others: m=4.",
         ),
-        click.option("--delta", type=Exact(), help="Query delta  [default: dataset delta / 50]"),
+        click.option("--delta", type=EXACT, help="Query delta  [default: dataset delta / 50]"),
         click.option(
-            "--within", type=Exact(), help="Instead of epsilon: the largest error of each number."
+            "--within", type=EXACT, help="Instead of epsilon: the largest error of each number."
         ),
-        click.option("--epsilon", type=Exact(), help="Query epsilon."),
+        click.option("--epsilon", type=EXACT, help="Query epsilon."),
     )
     priced = cast("F", read)
     for option in options:
@@ -245,14 +234,12 @@ def reading_options(command: F) -> F:
 
     @wraps(command)
     def read(*, no_null: bool, names: str | None, **said: Any) -> Any:
-        from discreet.engines.reading import Reading  # noqa: PLC0415 - heavy room
-
         fields = {key: said.pop(key) for key in _READING_FIELDS}
         fields["dates"] = dict(fields["dates"])
         fields["nulls"] = () if no_null else fields["nulls"] or None
         fields["delimiter"] = {"tab": "\t", "\\t": "\t"}.get(*2 * (fields["delimiter"],))
         listed = None if names is None else tuple(next(csv.reader([names]), ()))
-        return command(reading=Reading(names=listed, **fields), **said)
+        return command(reading=dp.Reading(names=listed, **fields), **said)
 
     options = cast("F", read)
     for names, facts in reversed(_READING):
@@ -290,7 +277,6 @@ def shape() -> str:
 def open_curator(folder: Path, witness: str | None = None) -> "Curator":
     """The curator in a folder, which has to be there, or behind the server that was named."""
     from discreet.curator.data.folder import is_curator  # noqa: PLC0415 - heavy room
-    from discreet.curator.opening import Curator  # noqa: PLC0415 - heavy room
 
     if (address := server()) is not None:
         return _open_server(address)
@@ -298,12 +284,10 @@ def open_curator(folder: Path, witness: str | None = None) -> "Curator":
         raise click.UsageError(
             f"There is no curator in {folder}. Make one with: discreet init --curator {folder}"
         )
-    return Curator(folder, witness=witness)
+    return dp.Curator(folder, witness=witness)
 
 
 def _open_server(address: str) -> "Curator":
-    from discreet.curator.opening import Curator  # noqa: PLC0415 - heavy room
-
     ctx = click.get_current_context()
     if ctx.get_parameter_source("folder") is click.core.ParameterSource.COMMANDLINE:
         raise click.UsageError("Say --curator or --server, not both.")
@@ -315,7 +299,7 @@ def _open_server(address: str) -> "Curator":
             f"A server lets nobody in without a token, and {TOKEN} is not set. Set it with: export "
             f"{TOKEN}=dpt_...  The owner makes one with: discreet token make NAME"
         )
-    return Curator(address, token=token)
+    return dp.Curator(address, token=token)
 
 
 def read_budget(
@@ -323,13 +307,11 @@ def read_budget(
     delta: Fraction | None,
     rho: Fraction | None,
     measure: "MeasureName | None" = None,
-) -> "Budget | None":
+) -> "dp.Budget | None":
     """A budget, None where nothing was said."""
-    from discreet.curator.budget import Budget  # noqa: PLC0415 - heavy room
-
     if epsilon is None and rho is None:
         return None
-    return Budget(epsilon, delta or 0, rho=rho, measure=measure)
+    return dp.Budget(epsilon, delta or 0, rho=rho, measure=measure)
 
 
 def read_price(
@@ -340,13 +322,11 @@ def read_price(
     as_of: int | None = None,
 ) -> dict[str, Any]:
     """The price of a question, as the curator takes it."""
-    from discreet.answer.plan.accuracy import Accuracy  # noqa: PLC0415 - heavy room
-
     if epsilon is not None and within is not None:
         raise click.UsageError(_WORTH)
     if len(dict(weights)) < len(weights):
         raise click.UsageError("Give a column one --weight.")
-    accuracy = None if within is None else Accuracy(within)
+    accuracy = None if within is None else dp.Accuracy(within)
     price = {"epsilon": epsilon, "delta": delta, "accuracy": accuracy, "weights": dict(weights)}
     return {**price, "as_of": as_of}
 

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from discreet.cli.explain import CHARGED, charges
 from discreet.cli.options import (
-    Exact,
+    EXACT,
     F,
     analyst_option,
     curator_option,
@@ -72,8 +72,8 @@ def order_options(command: F) -> F:
 def price_of_all(command: F) -> F:
     """`--epsilon` and `--delta` of all that an order makes."""
     delta = "Delta of all of it  [default: dataset delta / 50]"
-    command = click.option("--delta", type=Exact(), help=delta)(command)
-    return click.option("--epsilon", type=Exact(), required=True, help="Epsilon of all of it.")(
+    command = click.option("--delta", type=EXACT, help=delta)(command)
+    return click.option("--epsilon", type=EXACT, required=True, help="Epsilon of all of it.")(
         command
     )
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from discreet.cli.options import Exact, curator_option, open_curator, shape_options
+from discreet.cli.options import EXACT, curator_option, open_curator, shape_options
 from discreet.cli.rows import plain, show, tell
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def statement(*, name: str, dataset: str | None, folder: Path) -> None:
 
 @person.command()
 @_about_person
-@click.option("--epsilon", type=Exact(), required=True, help="What NAME may lose; 0 opts out.")
+@click.option("--epsilon", type=EXACT, required=True, help="What NAME may lose; 0 opts out.")
 def limit(*, name: str, dataset: str | None, folder: Path, epsilon: Fraction) -> None:
     """Let NAME lose less than the others, from the next question on.
 

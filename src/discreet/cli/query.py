@@ -8,17 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.console import Console
 
-from discreet.cli.options import (
-    Exact,
-    check_priced,
-    curator_option,
-    open_curator,
-    price_options,
-    read_sql,
-    server_option,
-    shape,
-    shape_options,
-)
+from discreet.cli import options
 from discreet.cli.rows import plain
 
 if TYPE_CHECKING:
@@ -28,19 +18,19 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("sql")
-@curator_option
-@server_option
-@price_options
+@options.curator_option
+@options.server_option
+@options.price_options
 @click.option("--request", help="A name for this attempt: the same name is never charged twice.")
 @click.option("--remeasure", is_flag=True, help="Measure again and merge with earlier answers.")
 @click.option(
     "--outside",
-    type=Exact(),
+    type=options.EXACT,
     metavar="EPSILON",
     help="Count the people in none of the answer's groups too, for an epsilon of its own.",
 )
 @click.option("--statement", is_flag=True, help="Add a paragraph on what was protected.")
-@shape_options
+@options.shape_options
 def query(
     *,
     sql: str,
@@ -65,11 +55,11 @@ def query(
     """
     if remeasure and request is not None:
         raise click.UsageError("--request names a first attempt; --remeasure makes another.")
-    text = read_sql(sql)
-    with open_curator(folder) as curator, Console(stderr=True).status("asking"):
+    text = options.read_sql(sql)
+    with options.open_curator(folder) as curator, Console(stderr=True).status("asking"):
         priced = price["epsilon"] is not None or price["accuracy"] is not None
         if not priced and (remeasure or not _is_free(text, curator.schema)):
-            check_priced(price)
+            options.check_priced(price)
         if remeasure:
             release = curator.remeasure(text, analyst=analyst, **price)
         else:
@@ -78,18 +68,18 @@ def query(
         if outside is not None:
             asked = {"epsilon": outside, "shown": release, "as_of": price["as_of"]}
             rest = curator.outside(text, analyst=analyst, **asked)
-    if shape() == "csv":
+    if options.shape() == "csv":
         click.echo(release.to_csv(), nl=False)
-    elif shape() == "json":
+    elif options.shape() == "json":
         said = {"statement": release.statement()} if statement else {}
         left = {} if rest is None else {"outside": facts(rest)}
         click.echo(json.dumps({**facts(release), **left, **said}, indent=2))
     else:
         plain(repr(release))
-    if rest is not None and shape() != "json":
-        click.echo(f"\n{rest!r}", err=shape() == "csv")
-    if statement and shape() != "json":
-        click.echo(release.statement(), err=shape() == "csv")  # a table stays a table
+    if rest is not None and options.shape() != "json":
+        click.echo(f"\n{rest!r}", err=options.shape() == "csv")
+    if statement and options.shape() != "json":
+        click.echo(release.statement(), err=options.shape() == "csv")  # a table stays a table
 
 
 def _is_free(text: str, schema: "Schema") -> bool:

@@ -8,6 +8,7 @@ import click
 
 from discreet.cli.options import curator_option, open_curator, shape, shape_options
 from discreet.cli.rows import tell
+from discreet.cli.token import token_store
 
 _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 _TLS = """A server for other machines needs encryption, or tokens and answers travel in the open.
@@ -97,6 +98,7 @@ def serve(
     try:
         import uvicorn  # noqa: F401, PLC0415 - an extra
 
+        from discreet.server import tokens  # noqa: PLC0415 - heavy room
         from discreet.server.serving import run  # noqa: PLC0415 - heavy room
         from discreet.server.settings import LOOPBACK, Settings  # noqa: PLC0415 - heavy room
     except ModuleNotFoundError as wrong:
@@ -114,11 +116,13 @@ def serve(
     if postgres is not None and not (is_local(host) or (certificate and key)):
         raise click.UsageError(_POSTGRES_TLS)
     open_curator(folder, witness).close()  # a folder that cannot be opened is told once, and here
+    with token_store(folder) as (_, store):
+        has_owner = tokens.has_owner(store)
     settings = Settings(
         hosts=(*LOOPBACK, *names), quantum=quantum, grace=grace, upload_limit=upload_limit
     )
     url = _url(host, port, "https" if certificate else "http")
-    if not _has_owner(folder):
+    if not has_owner:
         click.echo(_NOBODY, err=True)
     click.echo(f"Serving {folder} at {url} (stop with Ctrl-C)", err=True)
     facts: dict[str, Any] = {"curator": str(folder), "url": url}
@@ -134,10 +138,8 @@ def serve(
 
 def _first_token(folder: Path) -> str:
     from discreet.server import tokens  # noqa: PLC0415 - heavy room
-    from discreet.server.access import FILE, AccessStore  # noqa: PLC0415 - heavy room
 
-    with open_curator(folder) as curator:
-        store = AccessStore(folder / FILE)
+    with token_store(folder) as (curator, store):
         if tokens.has_owner(store):
             raise click.UsageError(
                 "There is an owner's token that works. Make further ones with `discreet token make "
@@ -145,19 +147,7 @@ def _first_token(folder: Path) -> str:
             )
         made = tokens.issue(store, "owner", "owner", days=365)
         curator.ledger.record("token made", by="owner", facts=made.token.said)
-        store.close()
     return made.text
-
-
-def _has_owner(folder: Path) -> bool:
-    from discreet.server import tokens  # noqa: PLC0415 - heavy room
-    from discreet.server.access import FILE, AccessStore  # noqa: PLC0415 - heavy room
-
-    store = AccessStore(folder / FILE)
-    try:
-        return tokens.has_owner(store)
-    finally:
-        store.close()
 
 
 def _url(host: str, port: int, scheme: str = "http") -> str:

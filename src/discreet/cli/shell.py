@@ -9,16 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from discreet.cli.options import (
-    Exact,
-    analyst_option,
-    curator_option,
-    open_curator,
-    read_number,
-    server_option,
-    shape,
-    shape_options,
-)
+from discreet.cli import options
 from discreet.cli.rows import plain
 from discreet.errors import DiscreetError
 
@@ -42,17 +33,17 @@ _LINES: Final = 10_000
 
 
 @click.command()
-@curator_option
-@server_option
-@analyst_option
-@click.option("--epsilon", type=Exact(), help="Epsilon of each question until \\epsilon.")
-@shape_options
+@options.curator_option
+@options.server_option
+@options.analyst_option
+@click.option("--epsilon", type=options.EXACT, help="Epsilon of each question until \\epsilon.")
+@options.shape_options
 def shell(*, folder: Path, analyst: str | None, epsilon: Fraction | None) -> None:
     """Ask questions interactively: Tab completes names, the arrow keys bring back questions.
 
     Example: discreet shell --epsilon 0.1
     """
-    with open_curator(folder) as curator:
+    with options.open_curator(folder) as curator:
         session = ShellSession(curator, analyst, epsilon)
         tables = curator.schema.tables
         names = [*tables, *(column for one in tables.values() for column in one.columns)]
@@ -94,7 +85,7 @@ class ShellSession:
                 self._begun.clear()
                 click.echo("", err=True)
                 continue
-            if line.strip() in (r"\quit", r"\q"):
+            if line.strip() in (r"\quit", r"\q", *([] if self._begun else ("quit", "exit"))):
                 break
             try:
                 self.take(line)
@@ -105,7 +96,7 @@ class ShellSession:
 
     def take(self, line: str) -> None:
         """One line: a command, or a part of a question, which ends with a semicolon."""
-        text = line.strip()
+        text = r"\help" if line.strip() in ("help", "?") and not self._begun else line.strip()
         if not self._begun and text.startswith("\\") and not text.startswith("\\explain"):
             name, _, rest = text[1:].partition(" ")
             if name not in self._commands:
@@ -135,7 +126,7 @@ class ShellSession:
         from discreet.cli.query import facts  # noqa: PLC0415 - heavy room
 
         told = self.curator.sql(question, epsilon=self._price(), analyst=self.analyst)
-        match shape():
+        match options.shape():
             case "json":
                 click.echo(json.dumps(facts(told)))
             case "csv":
@@ -156,7 +147,7 @@ class ShellSession:
             plain(f"{name}: {', '.join(f'{c} {of.kind.value}' for c, of in table.columns.items())}")
 
     def _set_epsilon(self, text: str) -> None:
-        number = read_number(text)
+        number = options.read_number(text)
         if number is None or number <= 0:
             raise click.UsageError(f"{text or 'Nothing'} is no epsilon. Write: \\epsilon 0.1")
         self.epsilon = number

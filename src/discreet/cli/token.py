@@ -1,7 +1,7 @@
 """`discreet token`: who is let in at the server, as what, to which datasets, and until when."""
 
 import datetime as dt
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,7 +37,7 @@ def token(ctx: click.Context, *, folder: Path) -> None:
         return
     from discreet.server import tokens  # noqa: PLC0415 - heavy room
 
-    with _store(folder) as (_, store):
+    with token_store(folder) as (_, store):
         rows = [_facts(one, store.now()) for one in tokens.all_tokens(store)]
 
     def draw() -> None:
@@ -77,7 +77,7 @@ def make(*, name: str, role: str, datasets: tuple[str, ...], days: float, folder
     """
     from discreet.server import tokens  # noqa: PLC0415 - heavy room
 
-    with _store(folder) as (curator, store):
+    with token_store(folder) as (curator, store):
         known = curator.datasets()
         for one in datasets:
             if one not in known:
@@ -101,7 +101,7 @@ def revoke(*, identity: str, folder: Path) -> None:
     """
     from discreet.server import tokens  # noqa: PLC0415 - heavy room
 
-    with _store(folder) as (curator, store):
+    with token_store(folder) as (curator, store):
         found = tokens.end(store, curator.ledger, identity, by="owner")
         if found is None:
             raise click.UsageError(
@@ -112,15 +112,12 @@ def revoke(*, identity: str, folder: Path) -> None:
 
 
 @contextmanager
-def _store(folder: Path) -> "Iterator[tuple[Curator, AccessStore]]":
+def token_store(folder: Path) -> "Iterator[tuple[Curator, AccessStore]]":
+    """The curator in a folder, and the tokens that its server lets in."""
     from discreet.server.access import FILE, AccessStore  # noqa: PLC0415 - heavy room
 
-    with open_curator(folder) as curator:
-        store = AccessStore(folder / FILE)
-        try:
-            yield curator, store
-        finally:
-            store.close()
+    with open_curator(folder) as curator, closing(AccessStore(folder / FILE)) as store:
+        yield curator, store
 
 
 def _facts(one: "Token", now: float) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from discreet.cli.options import Exact, curator_option, open_curator, read_sql, shape, shape_options
+from discreet.cli.options import EXACT, curator_option, open_curator, read_sql, shape, shape_options
 
 _DAY = click.DateTime(["%Y-%m-%d"])
 
@@ -22,8 +22,8 @@ _DAY = click.DateTime(["%Y-%m-%d"])
 @click.option("--since", type=_DAY, help="The first day  [default: the column's lower bound]")
 @click.option("--column", help="The column of dates, where there are several.")
 @click.option("--max-periods", type=int, help="Periods one person counts in  [default: 1]")
-@click.option("--epsilon", type=Exact(), required=True, help="What all periods cost together.")
-@click.option("--delta", type=Exact(), help="Its delta  [default: dataset delta / 50]")
+@click.option("--epsilon", type=EXACT, required=True, help="What all periods cost together.")
+@click.option("--delta", type=EXACT, help="Its delta  [default: dataset delta / 50]")
 @click.option("--analyst", default="owner", show_default=True, help="Who asks.")
 @shape_options
 def watch(

@@ -77,22 +77,25 @@ def readable(what: str, fix: str) -> Iterator[None]:
         raise InputError(f"{what} that cannot be read", why=why, fix=fix) from None
 
 
-def about_table(unit: Any, limits: Any, columns: Any) -> None:
-    """Refuse what says nothing about a private table."""
+def read_table(unit: Any, limits: Any, columns: Any) -> dict[str, Bounds | Keys]:
+    """Refuse what says nothing about a private table; what is known of its columns."""
     expect(unit, (str, *get_args(Unit)), "unit", fix="name the person's column")
     if limits is not None:
         expect(limits, Limits, "limits", fix="pass Limits(max_groups=2, max_rows=4)")
-    about_columns(columns)
+    return read_columns(columns)
 
 
-def about_columns(said: Any) -> None:
-    """Refuse what says nothing about a column; None says that nothing is known."""
-    if said is None:
-        return
-    expect(said, Mapping, "columns", fix="pass columns={'age': Bounds(0, 120)}")
-    for name, spec in said.items():
+def read_columns(said: Any) -> dict[str, Bounds | Keys]:
+    """What is known of columns: a pair (0, 120) is a range, and a list is of public values."""
+    read = {}
+    expect({} if said is None else said, Mapping, "columns", fix="pass columns={'age': (0, 120)}")
+    for name, spec in (said or {}).items():
+        pair = isinstance(spec, tuple) and len(spec) == 2
+        known = Bounds(*spec) if pair else Keys(spec) if isinstance(spec, list) else spec
         fix = "pass Bounds(0, 120) for its range, or Keys([...]) for its public values"
-        expect(spec, (Bounds, Keys), f"what is said about {name}", fix=fix)
+        expect(known, (Bounds, Keys), f"what is said about {name}", fix=fix)
+        read[name] = known
+    return read
 
 
 def placed(

@@ -20,6 +20,7 @@ from discreet.curator.orders.online_epochs import OnlineEpochs, OnlineReply
 from discreet.curator.orders.order_kinds import kind_named
 from discreet.curator.orders.planned_orders import OWNER, PlannedOrder
 from discreet.curator.orders.profile_bounds import hold, read_bounded
+from discreet.curator.orders.profile_release import ProfileRelease
 from discreet.curator.orders.query_orders import QueryOrder, UnpricedQuery
 from discreet.curator.orders.stored_orders import StoredOrder
 from discreet.curator.orders.streams.streams import Streams
@@ -86,9 +87,9 @@ class LocalBackend(QuestionBackend):
         """Charge an order durably, compute it, store it; or find the stored release."""
         offer = self.priced(asked)
         told = self.answered(offer, asked.request)
-        if asked.terms is None or not isinstance(told, Release):
-            return told
-        return replace(told, share=offer.share)
+        if isinstance(told, Release | ProfileRelease):
+            return replace(told, share=offer.share)
+        return told
 
     def remeasure(self, asked: OrderRequest) -> Release:
         """Answer a question again, merged with what its analyst was told before."""

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Unpack
 
-from discreet.curator.arguments import about_columns, about_table, several
+from discreet.curator.arguments import read_columns, read_table, several
 from discreet.curator.budget import Budget
 from discreet.curator.data.column_declarations import ColumnDeclarations
 from discreet.curator.data.load_report import PUBLIC, confirmed
@@ -115,9 +115,8 @@ class OwnerInterface(ABC):
         `max_table_rows` is a public bound on the rows of the table, which estimates of time rest
         on; without one it is the next power of ten, 10,000 at least.
         """
-        about_table(unit, limits, columns)
         said = ColumnDeclarations(
-            columns or {},
+            read_table(unit, limits, columns),
             kinds or {},
             frozenset(several(required, "required columns")),
             Reading.from_dict(reading),
@@ -143,9 +142,8 @@ class OwnerInterface(ABC):
         Its values are public, so kinds, bounds and keys that are not stated come from them.
         """
         keys = (key,) if isinstance(key, str) else tuple(several(key, "keys"))
-        about_columns(columns)
         read = Reading.from_dict(reading)
-        said = ColumnDeclarations(columns or {}, kinds or {}, frozenset(keys), read, PUBLIC)
+        said = ColumnDeclarations(read_columns(columns), kinds or {}, frozenset(keys), read, PUBLIC)
         self._owner.add(source, NewTable(name, said, source_table=source_table, key=keys))
 
     @spelled_out

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Generic
 
 from discreet.answer.plan.accuracy import Accuracy
+from discreet.answer.present.number_text import percent
 from discreet.curator.arguments import expect
 from discreet.curator.ledger.accounts import Account, budget_share, workbook_name
 from discreet.curator.ledger.orders import Order
@@ -86,6 +87,15 @@ class Offer(Generic[P_co]):
     def explanation(self) -> OrderExplanation:
         """How good the release will be; who asks without looking need not wait for it."""
         return self.planned.explain(self.at.dialect)
+
+    @property
+    def takes(self) -> str | None:
+        """The largest share of any budget that it takes, and what is left of that; in words."""
+        capped = [(one.share(cost), one) for one, cost in self.bill().items() if one.cap]
+        if not capped:
+            return None
+        share, account = max(capped, key=lambda one: one[0])
+        return f"{percent(share)} of the budget of {account}"
 
     @property
     def share(self) -> float | None:

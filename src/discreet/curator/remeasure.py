@@ -5,7 +5,7 @@ from what was measured for each, which is stored with it; answers that were stor
 merged column by column, as far as they are counts and sums.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Final
@@ -13,9 +13,7 @@ from typing import Final
 from discreet.answer.estimate.merging import MergedColumns, fits, merge_parts
 from discreet.answer.plan.explain import Explanation, recall
 from discreet.answer.plan.price import Price
-from discreet.answer.present.number_text import percent
 from discreet.answer.present.release import Release
-from discreet.curator.ledger.accounts import Account
 from discreet.curator.ledger.charge_index import NEWEST, ChargedOrder
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.orders import Order
@@ -24,7 +22,7 @@ from discreet.curator.orders.query_orders import QueryOrder
 from discreet.curator.orders.stored_orders import StoredOrder
 from discreet.curator.pricing import Offer
 from discreet.plan.query import Query
-from discreet.privacy import Charge, compose
+from discreet.privacy import compose
 
 _PAGE: Final = 200
 _MOST: Final = 50
@@ -48,17 +46,8 @@ def told_before(ledger: Ledger, order: Order) -> list[Release]:
 
 def explain_offer(ledger: Ledger, offer: Offer[QueryOrder]) -> Explanation:
     """How good an answer will be, with what its analyst was told for the same question before."""
-    told = replace(offer.planned.plan.explain(offer.at.dialect), share=_share(offer.bill()))
+    told = replace(offer.planned.plan.explain(offer.at.dialect), share=offer.takes)
     return recall(told, _told_lately(ledger, offer.order()))
-
-
-def _share(bill: Mapping[Account, Charge]) -> str | None:
-    """The largest share of any budget that an order takes."""
-    capped = [(account.share(cost), account) for account, cost in bill.items() if account.cap]
-    if not capped:
-        return None
-    share, account = max(capped, key=lambda one: one[0])
-    return f"{percent(share)} of the budget of {account}"
 
 
 def _told_lately(ledger: Ledger, order: Order) -> list[Release]:

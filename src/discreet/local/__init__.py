@@ -1,7 +1,7 @@
 """The local model: reports that nobody has to be trusted with.
 
 A protocol is a frozen object of public parameters. Its reporter runs on a person's device and its
-aggregator on any server:
+aggregator on any server (`LocalHashing` is OLH, `UnaryEncoding` OUE, `KRandomizedResponse` GRR):
 
 >>> from discreet import local
 >>> poll = local.HadamardResponse(epsilon=1, domain=["tea", "coffee", "water", "none"])

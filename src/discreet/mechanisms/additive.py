@@ -60,6 +60,11 @@ class Additive(Mechanism):
         width = self._half_width(failure(confidence)) * self.grid.step + self.grid.rounding
         return Interval.of(width).upper
 
+    def interval(self, answer: Any, confidence: Real = 0.95) -> tuple[Any, Any]:
+        """The ends between which the value without noise lies, for each coordinate of an answer."""
+        width = self.error(confidence)
+        return np.asarray(answer) - width, np.asarray(answer) + width
+
     def loss(self, answer: Any, left: Any, right: Any) -> Interval:
         """The loss ln P(answer on left)/P(answer on right): a sum over independent coordinates."""
         seen_, one, other = (

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.argument_names import also_called
 from discreet.errors import InputError
 from discreet.mechanisms import rounded_tail
 from discreet.mechanisms.comparison_laws import Bins, ends
@@ -120,7 +121,7 @@ class ContinualCount(Mechanism):
             raise InputError(
                 "increments are not a flat list within the horizon",
                 why=f"noise and guarantee were settled for {self.horizon} steps at most",
-                fix="pass a list of ints, one for each step, or raise horizon",
+                fix="pass a list of ints, one for each step, or take a stream: .start()",
             )
         return self._counts(self._measure(steps, ()), steps.size)
 
@@ -192,6 +193,7 @@ class TreeCount(ContinualCount):
     scale: Fraction
     digits: SignedDigits
 
+    @also_called(length="horizon", T="horizon", steps="horizon")
     def __init__(
         self,
         *,

@@ -76,7 +76,7 @@ class ExponentialMechanism(Selection):
         """The exact law of the position, for up to 256 outputs."""
         if len(self.outputs) > _LISTED:
             return None
-        return lambda scores: weights_law(read_scores(scores, len(self.outputs)), self.scale)
+        return lambda scores: weights_law(read_scores(scores, self.outputs), self.scale)
 
 
 def utility_gap(count: int, beta: Fraction, scale: Fraction) -> Interval:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
+from discreet.argument_names import also_called
 from discreet.errors import InputError
 from discreet.mechanisms import gaussian_tail, rounded_tail
 from discreet.mechanisms.additive import SEEN, Additive, as_int64, read_dimension
@@ -54,6 +55,8 @@ class Gaussian(Additive):
         parameters that are not positive and finite are refused, and delta = 0 as well.
 
     Example:
+        >>> Gaussian(scale=1.1, sensitivity=1).rho  # a noise multiplier of 1.1
+        Fraction(50, 121)
         >>> total = Gaussian(rho=0.5, sensitivity=3)
         >>> total.variance, total.error(0.95), isinstance(total.release(1000), int)
         (Fraction(9, 1), 6.0, True)
@@ -70,6 +73,7 @@ class Gaussian(Additive):
     variance: Fraction
     rounded: bool
 
+    @also_called(sigma="scale", std="scale")
     def __init__(
         self,
         *,

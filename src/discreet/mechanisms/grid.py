@@ -143,7 +143,7 @@ class PowerOfTwoGrid:
             raise InputError(
                 "a value is not of an integer type",
                 why="this mechanism was declared for integers, by a whole sensitivity and no grid",
-                fix="pass ints, or pass grid= (a power of two) to have real values rounded to it",
+                fix="pass ints, or a grid to round real values to, such as grid=2**-10",
             )
         return data
 

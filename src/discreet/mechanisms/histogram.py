@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from discreet.argument_names import also_called
 from discreet.errors import InputError
 from discreet.mechanisms.additive import Additive, seen
 from discreet.mechanisms.gaussian import Gaussian
@@ -30,6 +31,7 @@ class Histogram(Mechanism):
         tell which are empty). One bin is a count: changing a person moves it by at most 1.
 
     Example:
+        >>> noisy = Histogram(bins=3, epsilon=1).release([10, 0, 5])
         >>> Histogram(bins=1000, epsilon=0.5).noise.scale
         Fraction(2, 1)
         >>> Histogram(bins=4, epsilon=0.5, neighbours=Neighbours.CHANGE_ONE).noise.scale
@@ -44,6 +46,7 @@ class Histogram(Mechanism):
     bins: int
     noise: Additive
 
+    @also_called()
     def __init__(
         self,
         *,
@@ -84,11 +87,12 @@ class Histogram(Mechanism):
 
     def release(self, value: Any) -> Any:
         """All counts with fresh noise, as an array of ints."""
-        if getattr(value, "shape", None) == () or not hasattr(value, "__len__"):
+        is_list = hasattr(value, "__len__") and getattr(value, "shape", None) != ()
+        if not is_list or len(value) != self.bins:
             raise InputError(
-                "one number to release",
-                why="a histogram has a list of counts, one for each bin",
-                fix="pass a list or an array",
+                f"a histogram of {self.bins} bins takes a list of as many counts",
+                why="its bins are named without looking at the data; counts come one for each",
+                fix="count values first: .release(numpy.histogram(values, bins=[0, 18, 65])[0])",
             )
         return self.noise.release(value)
 

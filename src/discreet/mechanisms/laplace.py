@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
+from discreet.argument_names import also_called
 from discreet.mechanisms import laplace_tail
 from discreet.mechanisms.additive import Additive, as_int64, read_dimension
 from discreet.mechanisms.grid import PowerOfTwoGrid, Steps, choose_grid
@@ -55,6 +56,7 @@ class Laplace(Additive):
     epsilon: Fraction
     scale: Fraction
 
+    @also_called(b="scale")
     def __init__(
         self,
         *,

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import noise
+from discreet.argument_names import also_called
 from discreet.mechanisms.comparison_laws import WIDEST, law_of_largest
 from discreet.mechanisms.grid import PowerOfTwoGrid, add, choose_grid
 from discreet.mechanisms.laplace_tail import failure, first_whole, upper_tail
@@ -63,6 +64,7 @@ class ReportNoisyMax(Selection):
     noise: MaxNoise
     grid: PowerOfTwoGrid
 
+    @also_called(candidates="outputs", options="outputs", domain="outputs")
     def __init__(
         self,
         outputs: int | Sequence[Hashable],
@@ -136,7 +138,7 @@ class ReportNoisyMax(Selection):
         """The exact law of the position, for up to 8 outputs and narrow noise."""
         if len(self.outputs) > _OUTPUTS or self.scale_steps > WIDEST:
             return None
-        return lambda scores: self._largest(read_scores(scores, len(self.outputs)))
+        return lambda scores: self._largest(read_scores(scores, self.outputs))
 
     def _largest(self, scores: NDArray[Any]) -> Law:
         steps = [int(step) for step in np.asarray(self.grid.index(scores))]

@@ -75,7 +75,7 @@ class PermuteAndFlip(Selection):
         """The exact law of the position, for up to 12 outputs."""
         if len(self.outputs) > _LISTED:
             return None
-        return lambda scores: flips_law(read_scores(scores, len(self.outputs)), self.scale)
+        return lambda scores: flips_law(read_scores(scores, self.outputs), self.scale)
 
 
 def flips_law(scores: NDArray[Any], scale: Fraction) -> Law:

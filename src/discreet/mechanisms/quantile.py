@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import noise
+from discreet.argument_names import also_called
 from discreet.errors import InputError
 from discreet.mechanisms.comparison_laws import ends
 from discreet.mechanisms.exponential import utility_gap
@@ -69,6 +70,7 @@ class Quantile(RowMechanism):
     scale: Fraction
     neighbours: Neighbours
 
+    @also_called(q="quantile", bounds="lower upper", range="lower upper")
     def __init__(
         self,
         quantile: Real,
@@ -169,6 +171,7 @@ class Quantiles(RowMechanism):
     epsilon: Fraction
     neighbours: Neighbours
 
+    @also_called(q="quantiles", bounds="lower upper", range="lower upper")
     def __init__(
         self,
         quantiles: Sequence[Real],

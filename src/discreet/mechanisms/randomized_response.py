@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import noise
+from discreet.argument_names import also_called
 from discreet.errors import InputError
 from discreet.mechanisms.laplace_tail import failure
 from discreet.mechanisms.mechanism import Claim, Law, Mechanism, Pair, exactly_one, fill
@@ -28,7 +29,7 @@ class RandomizedResponse(Mechanism):
         Each report is epsilon-differentially private about its own answer, with truth/lie <=
         e^epsilon; in full the law `discreet.privacy.RandomizedResponse`. From `epsilon`, `lie` =
         1/(e^epsilon + k - 1) is rounded up at 113 bits to a rational that a coin has exactly; from
-        `gamma`, epsilon = ln(truth/lie) is rounded up.
+        `gamma` or `truth`, epsilon = ln(truth/lie) is rounded up.
     Neighbours:
         One person's answer is changed to any other; who reports is public. With
         `neighbours=ADD_REMOVE` an absent person must be made to report all the same.
@@ -39,13 +40,13 @@ class RandomizedResponse(Mechanism):
         quote them. gamma = 1/2 never lies and promises nothing. Empty in, empty out.
 
     Example:
+        >>> RandomizedResponse(epsilon=1, k=5).release([0, 4, 2]).shape
+        (3,)
         >>> survey = RandomizedResponse(gamma=0.25)
         >>> survey.truth, survey.lie, survey == RandomizedResponse.two_coins()
         (Fraction(3, 4), Fraction(1, 4), True)
         >>> survey.guarantee.epsilon(0).upper  # ln 3
         1.0986122886...
-        >>> RandomizedResponse(epsilon=1, k=5).release([0, 4, 2]).shape
-        (3,)
 
     Reference: Warner, Randomized Response, 1965; Kairouz, Bonawitz, Ramage, Discrete Distribution
     Estimation under Local Privacy (k-ary randomized response).
@@ -57,23 +58,25 @@ class RandomizedResponse(Mechanism):
     k: int
     neighbours: Neighbours
 
+    @also_called(p="truth")
     def __init__(
         self,
         *,
         epsilon: Real | None = None,
         gamma: Real | None = None,
+        truth: Real | None = None,
         k: int = 2,
         neighbours: Neighbours = Neighbours.CHANGE_ONE,
     ) -> None:
-        exactly_one(epsilon=epsilon, gamma=gamma)
+        exactly_one(epsilon=epsilon, gamma=gamma, truth=truth)
         answers = whole(k, "k", at_least=2)
         asked = None if epsilon is None else positive(epsilon, "epsilon")
-        lie = _lie(asked, answers) if asked is not None else _from_gamma(gamma, answers)
-        truth = 1 - (answers - 1) * lie
+        lie = _lie(asked, answers) if asked is not None else _from_truth(gamma, truth, answers)
+        true = 1 - (answers - 1) * lie
         fill(
             self,
-            epsilon=asked if lie == 0 or asked else Fraction(Interval.of(truth / lie).log().upper),
-            truth=truth,
+            epsilon=asked if lie == 0 or asked else Fraction(Interval.of(true / lie).log().upper),
+            truth=true,
             lie=lie,
             k=answers,
             neighbours=Neighbours(neighbours),
@@ -193,14 +196,16 @@ def _as_array(value: Any) -> NDArray[Any]:
         return np.array(None)
 
 
-def _from_gamma(gamma: Real | None, k: int) -> Fraction:
-    exact = rational(0 if gamma is None else gamma, "gamma")
-    if k == 2 and 0 < exact <= Fraction(1, 2):
-        return Fraction(1, 2) - exact
+def _from_truth(gamma: Real | None, truth: Real | None, k: int) -> Fraction:
+    """The probability of each lie; the truth has 1/2 + gamma of two answers, or `truth`."""
+    told = rational(truth if gamma is None else gamma, "truth or gamma")  # type: ignore[arg-type]  # one is given
+    told += Fraction(gamma is not None, 2)
+    if (gamma is None or k == 2) and Fraction(1, k) < told <= 1:
+        return (1 - told) / (k - 1)
     raise InputError(
-        f"gamma is {gamma} and k is {k}",
-        why="the truth is told with probability 1/2 + gamma, of two answers",
-        fix="pass gamma in (0, 1/2] with k=2, or pass epsilon",
+        f"the truth is told with probability {told} and k is {k}",
+        why="that is 1/2 + gamma of two answers, or `truth` of k, and above 1/k",
+        fix="pass gamma in (0, 1/2] with k=2, truth in (1/k, 1], or epsilon",
     )
 
 

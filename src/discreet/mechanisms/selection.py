@@ -1,7 +1,7 @@
 """Shared parts of mechanisms that choose one output by its score."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, TypeAlias
@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.argument_names import also_called
 from discreet.errors import InputError
 from discreet.mechanisms.grid import as_numbers
 from discreet.mechanisms.mechanism import Claim, Law, Mechanism, Pair, exactly_one, fill
@@ -46,6 +47,7 @@ class Selection(Mechanism):
     utility: Utility | None
     neighbours: Neighbours
 
+    @also_called(candidates="outputs", options="outputs", domain="outputs")
     def __init__(
         self,
         outputs: int | Sequence[Hashable],
@@ -85,7 +87,7 @@ class Selection(Mechanism):
         given = value
         if self.utility is not None and not isinstance(value, ExplicitScores):
             given = _utilities(self.utility, value, self.outputs)
-        return read_scores(given, len(self.outputs))
+        return read_scores(given, self.outputs)
 
     @abstractmethod
     def select(self, scores: NDArray[Any], runs: int) -> Indices:
@@ -98,7 +100,7 @@ class Selection(Mechanism):
             f"{type(self).__name__} of {len(self.outputs)}",
             self.guarantee,
             score_pairs(len(self.outputs), self.sensitivity, monotone=self.monotone),
-            lambda scores, runs: self.select(read_scores(scores, len(self.outputs)), runs),
+            lambda scores, runs: self.select(read_scores(scores, self.outputs), runs),
             self.law,
             lambda _, output: self.outputs.index(output),
         )
@@ -161,14 +163,16 @@ def read_outputs(outputs: int | Sequence[Hashable]) -> tuple[Hashable, ...]:
     return listed
 
 
-def read_scores(scores: Any, count: int) -> NDArray[Any]:
-    """Read `count` finite scores; the words of a refusal are the same whatever the scores."""
-    numbers = np.asarray(as_numbers(scores))
-    if numbers.shape != (count,):
+def read_scores(scores: Any, outputs: tuple[Hashable, ...]) -> NDArray[Any]:
+    """Read a finite score for each output, listed or by name; refusals do not quote scores."""
+    if isinstance(scores, Mapping) and scores.keys() == set(outputs):
+        scores = [scores[output] for output in outputs]
+    numbers = np.asarray(as_numbers([] if isinstance(scores, Mapping) else scores))
+    if numbers.shape != (len(outputs),):
         raise InputError(
             "scores do not match the outputs",
             why="every public output has one score, also an output that no one in the data has",
-            fix=f"pass {count} scores in the order of `outputs`",
+            fix=f"pass {len(outputs)} scores in the order of `outputs`, or by name",
         )
     return numbers
 

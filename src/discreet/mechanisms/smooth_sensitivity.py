@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.argument_names import also_called
 from discreet.errors import InputError
 from discreet.mechanisms.comparison_laws import Bins, ends
 from discreet.mechanisms.grid import INTEGERS, PowerOfTwoGrid, add, choose_grid
@@ -198,6 +199,7 @@ class SmoothMedian(RowMechanism):
     median: Median
     noisy: SmoothSensitivity
 
+    @also_called(bounds="lower upper", range="lower upper")
     def __init__(
         self,
         lower: Real,

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import noise
+from discreet.argument_names import also_called
 from discreet.errors import BudgetError, InputError
 from discreet.mechanisms.comparison_laws import (
     WIDEST,
@@ -88,6 +89,7 @@ class SparseVector(Mechanism):
     grid: PowerOfTwoGrid
     neighbours: Neighbours
 
+    @also_called(c="hits", count="hits", max_above="hits", cutoff="hits")
     def __init__(
         self,
         *,

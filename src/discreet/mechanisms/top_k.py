@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import noise
+from discreet.argument_names import also_called
 from discreet.errors import InputError
 from discreet.mechanisms.exponential import utility_gap, weights_law
 from discreet.mechanisms.grid import sqrt_up
@@ -70,10 +71,10 @@ class TopK(Mechanism):
         of permute-and-flip are pure, so `rho` and `delta` are refused for them.
 
     Example:
+        >>> TopK(k=2, outputs=["a", "b", "c"], epsilon=1).release({"a": 0, "b": 9000, "c": 90000})
+        ['c', 'b']
         >>> TopK(100, 1000, epsilon=1, delta=1e-6).scale < TopK(100, 1000, epsilon=1).scale / 3
         True
-        >>> TopK(2, ["a", "b", "c"], epsilon=1).release([0, 9000, 90000])
-        ['c', 'b']
 
     Reference: Durfee, Rogers 2019, Practical Differentially Private Top-k Selection (peeling);
     Dong, Durfee, Rogers 2020, Optimal Differential Privacy Composition for Exponential Mechanisms.
@@ -88,6 +89,7 @@ class TopK(Mechanism):
     peel: Peel
     neighbours: Neighbours
 
+    @also_called(candidates="outputs", options="outputs", domain="outputs")
     def __init__(
         self,
         k: int,
@@ -133,7 +135,7 @@ class TopK(Mechanism):
 
     def release(self, value: Any) -> list[Hashable]:
         """`k` outputs, in the order in which they were chosen."""
-        scores = read_scores(value, len(self.outputs))
+        scores = read_scores(value, self.outputs)
         return [self.outputs[int(i)] for i in self.select(scores, 1)[0]]
 
     def error(self, confidence: Real = 0.95) -> float:
@@ -174,7 +176,7 @@ class TopK(Mechanism):
             f"TopK of {count}",
             self.guarantee,
             score_pairs(count, self.sensitivity, monotone=self.monotone, ahead=ahead),
-            lambda scores, runs: self.select(read_scores(scores, count), runs),
+            lambda scores, runs: self.select(read_scores(scores, self.outputs), runs),
             self._law(),
             lambda _, outputs: [self.outputs.index(output) for output in outputs],
         )
@@ -182,7 +184,7 @@ class TopK(Mechanism):
     def _law(self) -> Callable[[Any], Law] | None:
         if perm(len(self.outputs), self.k) > _LISTED:
             return None
-        return lambda scores: self._sequences(read_scores(scores, len(self.outputs)))
+        return lambda scores: self._sequences(read_scores(scores, self.outputs))
 
     def _sequences(self, scores: NDArray[Any]) -> Law:
         """The probability of every sequence of k positions."""

@@ -100,6 +100,8 @@ class Expr:
             raise odd("a list of values", values, 'a list, as in is_in(["Austin", "Haifa"])')
         return Expr(ex.IsIn(self.expression, tuple(literal(value) for value in values)))
 
+    isin = is_in
+
     def between(self, low: Operand, high: Operand) -> "Expr":
         """Whether it lies between two values, both included."""
         return (self >= low) & (self <= high)
@@ -263,6 +265,12 @@ def maximum(of: Expr | str) -> Agg:
     return Agg(AggregateFunction.MAX, (expression_of(of),))
 
 
+_AGGREGATES = (
+    *("count_people", "count_distinct", "total", "mean", "variance", "stddev", "covariance"),
+    *("correlation", "quantile", "median", "minimum", "maximum"),
+)
+
+
 def expression_of(of: Expr | str) -> ex.Expression:
     """A column by its name, or any expression; a constant would not be what is meant."""
     if isinstance(of, str):
@@ -382,12 +390,22 @@ class From:
     keys: tuple[rel.Named, ...] = ()
     ask: Asker | None = None
 
-    def where(self, condition: Expr) -> "From":
-        """Only rows for which a condition is true."""
-        wanted = self._listed(condition_of(condition))
-        return replace(self, relation=rel.FilterRows(self.relation, wanted))
+    def where(self, *conditions: Expr, **equal: Value) -> "From":
+        """Only rows for which all conditions are true; `sex="F"` is `col("sex") == "F"`."""
+        rows = self
+        for one in (*conditions, *(col(name) == value for name, value in equal.items())):
+            wanted = rows._listed(condition_of(one))
+            rows = replace(rows, relation=rel.FilterRows(rows.relation, wanted))
+        return rows
 
     filter = where
+
+    def __getattr__(self, name: str) -> "Callable[..., Question]":
+        """Any aggregate by itself: `.mean("age")` is `.agg(mean("age"))`."""
+        if name not in _AGGREGATES:
+            known = "where, group_by, agg, count, " + ", ".join(_AGGREGATES)
+            raise AttributeError(f"a table has no {name}: it has {known}", name=name, obj=self)
+        return lambda *of, **how: self.agg(globals()[name](*of, **how))
 
     def _listed(self, expression: ex.Expression) -> ex.Expression:
         """An expression over these rows, once its literals are among the declared keys."""
@@ -447,8 +465,11 @@ class From:
         """The rows of both, columns by position."""
         return replace(self, relation=rel.Union(self.relation, other.relation))
 
-    def group_by(self, *names: str, **keys: Expr | str) -> "From":
+    def group_by(self, *columns: str | Iterable[str], **keys: Expr | str) -> "From":
         """One answer for each value of some columns or expressions."""
+        names: list[Any] = []
+        for one in columns:
+            names += one if isinstance(one, (list, tuple)) else [one]
         for name in names:
             if not isinstance(name, str):
                 raise odd(
@@ -458,6 +479,8 @@ class From:
         made = {name: self._listed(expression_of(expr)) for name, expr in keys.items()}
         named = tuple(rel.Named(name, expression) for name, expression in made.items())
         return replace(self, keys=self.keys + plain + named)
+
+    groupby = group_by
 
     def count(self) -> "Question":
         """How many rows there are, in each group or in all."""
@@ -525,10 +548,14 @@ class Question:
         orders = tuple(SortKey(expression_of(one), descending) for one in by)
         return replace(self, plan=replace(self.plan, order=self.plan.order + orders))
 
+    sort = order_by
+
     def limit(self, rows: int) -> "Question":
         """Show the first rows only."""
         most = whole(rows, "limit", at_least=1)  # nothing would be shown, and paid for
         return replace(self, plan=replace(self.plan, limit=most))
+
+    head = limit
 
     def at_most(self, *, max_groups: int | None = None, max_rows: int | None = None) -> "Question":
         """State how much of one person the answer may hold, instead of having it chosen."""

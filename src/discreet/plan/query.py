@@ -369,7 +369,7 @@ def check(aggregate: Aggregate, scope: Mapping[str, Type]) -> None:
             raise InputError(
                 f"{aggregate.measure.value} of a {found.kind.value} value",
                 why="it is made for numbers",
-                fix="count the values, or take a number from them first",
+                fix="count the values, or make it a number: CAST(x AS INTEGER), .cast('integer')",
             )
         if not aggregate.measure.is_count and found.range is None:
             raise InputError(

@@ -117,7 +117,7 @@ def aggregate_type(aggregate: Aggregate, scope: Mapping[str, Type]) -> Type:
         raise InputError(
             f"{aggregate.measure.value} of a {wrong[0].value} value",
             why="it is made for numbers",
-            fix="count the values, or take a number from them first",
+            fix="count the values, or make it a number: CAST(x AS INTEGER), .cast('integer')",
         )
     summed = {AggregateFunction.SUM, AggregateFunction.SUM_DISTINCT}
     kept = aggregate.measure in {*_ANY_KIND, *summed}

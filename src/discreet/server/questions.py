@@ -18,7 +18,6 @@ from discreet.curator.client import wire
 from discreet.curator.ledger.charge_index import ChargedOrder
 from discreet.curator.ledger.orders import Receipt
 from discreet.curator.release_schedule import ReleaseSchedule
-from discreet.curator.reports import json_views
 from discreet.server.app_state import AppState, app_state_of
 from discreet.server.error_replies import missing
 from discreet.server.permissions import Caller
@@ -176,9 +175,3 @@ def _order_facts(release: BaseRelease) -> dict[str, Any]:
         "neighbours": release.guarantee.neighbours.value,
         "statement": release.statement(),
     }
-
-
-def about_charge(filed: ChargedOrder, caller: Caller) -> dict[str, Any]:
-    """A charge as a caller may know it: an analyst sees nobody else's name."""
-    facts = json_views.filed_facts(filed)
-    return facts if caller.role == "owner" else {**facts, "analyst": caller.name}

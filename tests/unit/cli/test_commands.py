@@ -237,7 +237,7 @@ def test_tables_and_files_are_described(discreet, tmp_path):
     made_up = list(csv.DictReader(io.StringIO(discreet("describe", "visits", "--dummy").stdout)))
 
     assert "0 .. 100" in everything
-    assert "protects the person that person names" in everything
+    assert "protects each person that person names" in everything
     kinds = {one["name"]: one["kind"] for one in json.loads(file)["columns"]}
     assert kinds["amount"] == "real"
     assert {row["city"] for row in made_up} == {"Austin", "Haifa", "Oslo"}

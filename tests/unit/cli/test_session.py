@@ -83,7 +83,7 @@ def test_init_asks_the_few_questions_that_matter_in_a_terminal(discreet, tmp_pat
         assert words in asked.stdout + asked.stderr
     shown = discreet("describe", "visits", "--json", folder=tmp_path / "curator.discreet")
     told = json.loads(shown.stdout)["visits"]
-    assert told["unit"] == "the person that person names"
+    assert told["unit"] == "each person that person names, with all their rows"
     assert told["limits"] == {"max_groups": 2, "max_rows": 4}
     assert told["columns"]["amount"]["range"] == "0 .. 100"
     assert told["columns"]["city"]["keys"] == ["Austin", "Haifa", "Oslo"]
@@ -129,7 +129,7 @@ def test_what_cannot_be_read_is_asked_again(discreet, tmp_path):
     assert facts["columns"]["age"]["range"] == "0 .. 120"
     assert facts["columns"]["age"]["kind"] == "integer"
     assert facts["columns"]["city"]["keys"] == ["Oslo", "Haifa"]
-    assert facts["unit"] == "the person that who names"
+    assert facts["unit"] == "each person that who names, with all their rows"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no such terminals")

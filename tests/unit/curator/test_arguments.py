@@ -24,7 +24,7 @@ def curator():
         ({"unit": 3}, "unit is of type int"),
         ({"limits": (2, 4)}, "limits is of type tuple"),
         ({"columns": ["amount"]}, "columns is of type list"),
-        ({"columns": {"amount": (0, 100)}}, "what is said about amount is of type tuple"),
+        ({"columns": {"amount": (0, 1, 2)}}, "what is said about amount is of type tuple"),
         ({"required": "city"}, "required columns are a str"),
     ],
 )

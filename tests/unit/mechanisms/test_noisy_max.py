@@ -80,7 +80,7 @@ def test_sensitivity_pays_for_rounding_to_a_grid():
 
 
 def test_reals_without_a_grid_are_refused_by_type_and_not_by_value():
-    with pytest.raises(InputError, match="pass grid="):
+    with pytest.raises(InputError, match="grid=2"):
         ReportNoisyMax(2, epsilon=1).release([1.0, 2.0])
 
 

@@ -114,8 +114,8 @@ def test_outputs_are_listed_or_counted():
 
 
 def test_scores_keep_large_ints():
-    assert read_scores([2**70, 1], 2)[0] == 2**70
-    assert read_scores([2**53 + 1, 0.5], 2)[0] == 2**53 + 1
+    assert read_scores([2**70, 1], ("a", "b"))[0] == 2**70
+    assert read_scores([2**53 + 1, 0.5], ("a", "b"))[0] == 2**53 + 1
 
 
 @pytest.mark.parametrize("outputs", [None, 2.5, [[1], [2]], np.array(1.0), []])

@@ -21,80 +21,33 @@ from typing import Any, Final
 
 from discreet.curator.canonical_json import encodes
 from discreet.errors import DiscreetError, InputError
-from discreet.plan import canonical, released_tables
-from discreet.plan.expressions import (
-    Call,
-    Case,
-    Cast,
-    Column,
-    Function,
-    IsIn,
-    Like,
-    Literal,
-    Truncate,
-    Unit,
-)
+from discreet.plan import canonical, query, summaries
+from discreet.plan import expressions as ex
+from discreet.plan import relations as rel
+from discreet.plan import released_tables as tables
 from discreet.plan.kinds import Kind
-from discreet.plan.query import (
-    Aggregate,
-    AggregateFunction,
-    Query,
-    SortKey,
-    questions_in,
-)
-from discreet.plan.relations import (
-    FilterRows,
-    JoinPerson,
-    JoinPublic,
-    Keep,
-    MatchPerson,
-    MatchPublic,
-    Named,
-    PerPerson,
-    PersonWindow,
-    Project,
-    Scan,
-    Union,
-)
-from discreet.plan.released_tables import (
-    AnswerTable,
-    AnswerWindow,
-    AnswerWindowFunction,
-    ComputedTable,
-    FilteredTable,
-    JoinedTables,
-    JoinKind,
-    PublicRows,
-    RegroupedTable,
-    SortedTable,
-    StackedTables,
-    WindowedTable,
-)
+from discreet.plan.query import Query, questions_in
 from discreet.plan.schema import Limits, PublicTable, Schema, Table
-from discreet.plan.summaries import (
-    PersonAggregate,
-    RowOrder,
-    Summary,
-    WindowColumn,
-    WindowFunction,
-)
 
 _NODES: Final = {
     canonical.tag(one): one
     for one in (
-        *(Query, Named, Aggregate, SortKey, Limits, Scan, FilterRows, Project, Union),
-        *(JoinPublic, JoinPerson, MatchPublic, MatchPerson, PersonWindow, PerPerson),
-        *(RowOrder, PersonAggregate, WindowColumn),
-        *(Literal, Column, Call, Case, Cast, IsIn, Like, Truncate),
-        *(AnswerTable, ComputedTable, FilteredTable, WindowedTable, AnswerWindow, RegroupedTable),
-        *(JoinedTables, StackedTables, SortedTable, PublicRows),
+        *(Query, query.Aggregate, query.SortKey, Limits),
+        *(rel.Named, rel.Scan, rel.FilterRows, rel.Project, rel.Union, rel.JoinPublic),
+        *(rel.JoinPerson, rel.MatchPublic, rel.MatchPerson, rel.PersonWindow, rel.PerPerson),
+        *(summaries.RowOrder, summaries.PersonAggregate, summaries.WindowColumn),
+        *(ex.Literal, ex.Column, ex.Call, ex.Case, ex.Cast, ex.IsIn, ex.Like, ex.Truncate),
+        *(tables.AnswerTable, tables.ComputedTable, tables.FilteredTable, tables.WindowedTable),
+        *(tables.AnswerWindow, tables.RegroupedTable, tables.JoinedTables, tables.StackedTables),
+        *(tables.SortedTable, tables.PublicRows),
     )
 }
 _ENUMS: Final = {
     canonical.tag(one): one
     for one in (
-        *(Function, Unit, Kind, AggregateFunction, AnswerWindowFunction, JoinKind),
-        *(Keep, Summary, WindowFunction),
+        *(ex.Function, ex.Unit, Kind, query.AggregateFunction, rel.Keep, summaries.Summary),
+        *(tables.AnswerWindowFunction, tables.JoinKind),
+        summaries.WindowFunction,
     )
 }
 _FRACTION: Final = re.compile(r"-?[0-9]{1,400}(/[0-9]{1,400})?")
@@ -110,21 +63,21 @@ def read_plan(text: str, schema: Schema) -> Query:
     try:
         facts = json.loads(text)
         _check_text(facts, 0)
-        query = canonical.read(text, schema)
-        _check(query, Query)
-        _check_form(query, facts)
-        schema.check_same_people(table.name for table in query.tables)
+        found = canonical.read(text, schema)
+        _check(found, Query)
+        _check_form(found, facts)
+        schema.check_same_people(table.name for table in found.tables)
     except DiscreetError:
         raise
     except Exception:  # noqa: BLE001 - whatever odd parts make a reader stumble is a refusal
         raise _refused("it is no question that the fluent interface builds") from None
-    return query
+    return found
 
 
-def _check_form(query: Query, facts: Any) -> None:
-    if any(one.sets != (tuple(range(len(one.keys))),) for one in questions_in(query)):
+def _check_form(asked: Query, facts: Any) -> None:
+    if any(one.sets != (tuple(range(len(one.keys))),) for one in questions_in(asked)):
         raise _refused("it has grouping sets, which only SQL can ask for")
-    if canonical.write(query) != json.dumps(facts, sort_keys=True, separators=(",", ":")):
+    if canonical.write(asked) != json.dumps(facts, sort_keys=True, separators=(",", ":")):
         raise _refused("it is not in the form that the client writes")
 
 
@@ -183,7 +136,7 @@ def _holds(value: Any) -> bool:
             return value.tzinfo is None
         case bool() | int() | Fraction() | Enum() | dt.date() | Table() | PublicTable():
             return True
-    hints = typing.get_type_hints(type(value), localns=vars(released_tables))
+    hints = typing.get_type_hints(type(value), localns=vars(tables))
     fields = [one.name for one in dataclasses.fields(value) if one.init]
     return all(_fits(getattr(value, name), hints[name]) for name in fields)
 

@@ -17,6 +17,7 @@ from discreet.curator.client.remote_ledger import foreign, read_reply
 from discreet.curator.kept_workbooks import AskedQuestion
 from discreet.curator.orders.online_epochs import OnlineReply
 from discreet.curator.orders.order_kinds import kind_named
+from discreet.curator.orders.profile_release import ProfileRelease
 from discreet.curator.question_backend import OrderRequest, QuestionBackend, Quote
 from discreet.errors import InputError, ServiceError
 from discreet.plan import canonical
@@ -150,7 +151,7 @@ class RemoteBackend(QuestionBackend):
         share = reply.headers.get(wire.SHARE)
         try:
             release = kind_named(asked.kind).release(reply.content)
-            if isinstance(release, Release) and share is not None:
+            if isinstance(release, Release | ProfileRelease) and share is not None:
                 return replace(release, share=float(share))
         except (InputError, ValueError):
             raise foreign() from None

@@ -68,7 +68,7 @@ def read_reply(reply: "Response", read: Callable[[Any], T]) -> T:
         if isinstance(wrong, ServiceError):
             raise
         raise foreign() from None
-    except (LookupError, TypeError, ValueError, AttributeError):
+    except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError):
         raise foreign() from None
 
 

@@ -231,10 +231,12 @@ def _delimited(path: Path, said: Reading, exact: str | None) -> Source:
     encoding = said.encoding or encoding_of(_parts(path))
     head = _head(path, encoding)
     delimiter = said.delimiter or _delimiter(head, path)
-    first = next(csv.reader(io.StringIO(head), delimiter=delimiter, quotechar=said.quote), [])
+    lines = list(csv.reader(io.StringIO(head), delimiter=delimiter, quotechar=said.quote))
+    blank = next((at for at, line in enumerate(lines) if line), 0)  # lines above the first
+    first = lines[blank] if lines else []
     reading = replace(said, encoding=encoding, delimiter=delimiter)
     _check_quotes(path, reading)
-    found = _with_header(path.name, first, reading, partial(_batches, path, exact))
+    found = _with_header(path.name, first, reading, partial(_batches, path, exact, blank))
     if said.encoding is None and encoding in (codes := ("cp1252", "latin-1")):
         answers = tuple((f"it is in {code}", {"encoding": code}) for code in codes)
         text = f"{path.name} is not in UTF-8. Is it in {encoding}, as Windows writes files?"
@@ -281,6 +283,8 @@ def _with_header(
     if header is None:
         looks = bool(first) and is_record(first, source(numbered, header=True).sample())
         header, doubt = not looks, looks if said.names is None else not looks
+    if first[1:] and not first[-1] and not source(numbered, header=True).sample()[numbered[-1]]:
+        first = [*first[:-1], numbered[-1]]  # lines end with a separator
     if said.names is not None and list(said.names) == first:
         header, doubt = True, False
     names = said.names if said.names is not None else first
@@ -341,7 +345,7 @@ def _delimiter(head: str, path: Path) -> str:
 
 
 def _batches(
-    path: Path, exact: str | None, names: list[str], reading: Reading, skipped: list[int]
+    path: Path, exact: str | None, blank: int, names: list[str], reading: Reading, lost: list[int]
 ) -> pa.RecordBatchReader:
     """All fields as texts, trimmed unless blanks are kept; empty ones without quotes are NULL.
 
@@ -349,10 +353,10 @@ def _batches(
     """
     from pyarrow import csv as arrow  # noqa: PLC0415 - for those who have such files
 
-    skipped[0] = 0
+    lost[0] = 0
 
     def skip(_: Any) -> str:
-        skipped[0] += 1
+        lost[0] += 1
         return "skip"
 
     parse = arrow.ParseOptions(
@@ -366,7 +370,7 @@ def _batches(
     read = arrow.ReadOptions(
         encoding="utf8" if codec.startswith("utf-8") else codec,
         column_names=names,
-        skip_rows_after_names=int(bool(reading.header)),
+        skip_rows_after_names=blank + bool(reading.header),
         block_size=_LONGEST_RECORD,
     )
     turned = arrow.ConvertOptions(

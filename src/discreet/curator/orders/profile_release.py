@@ -14,7 +14,7 @@ import pyarrow as pa
 from discreet.answer.plan.price import Price
 from discreet.answer.plan.set_plan import Charged
 from discreet.answer.present.base_release import BaseRelease, Cost, reading_stored
-from discreet.answer.present.number_text import cost, number, pad, plain
+from discreet.answer.present.number_text import cost, number, pad, percent, plain
 from discreet.errors import InputError
 from discreet.plan.expressions import Column
 from discreet.plan.public_facts import clamp
@@ -32,7 +32,8 @@ class ProfileRelease(BaseRelease):
     """A profile of a table; reading it again costs nothing, and all of it is public to its reader.
 
     `rows` and `people` are noisy counts (`people` is None where each row is protected by itself).
-    One person counts for at most `limit` rows; whoever has more counts for less in each.
+    One person counts for at most `limit` rows; whoever has more counts for less in each. `share` is
+    of the budget, and not stored.
     """
 
     table: str
@@ -42,6 +43,7 @@ class ProfileRelease(BaseRelease):
     people: NoisyCount | None
     limit: int
     columns: tuple[ColumnProfile, ...]
+    share: float | None = None
     media_type: ClassVar[str] = BaseRelease.media_type
 
     @property
@@ -102,9 +104,10 @@ class ProfileRelease(BaseRelease):
             rows = f"{self.limit:,} row{'s' if self.limit > 1 else ''}"
             who = f"one person weighs at most {rows}; whoever has more counts for less in each"
         price = f"price: epsilon {cost(self.price.epsilon)}, delta {cost(self.price.delta)}"
+        price += "" if self.share is None else f" ({percent(self.share)} of the budget)"
         return [
             "\N{PLUS-MINUS SIGN} is noise, 95 times in 100; ranges leave out what noise hides",
-            f"{price} ({self.guarantees[0].neighbours.value}); {who}",
+            f"{price}; {self.guarantees[0].neighbours.value}, {who}",
         ]
 
     def statement(self) -> str:

@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from discreet.curator.ledger import accounts
 from discreet.curator.reports.deployment_fields import SECTORS
+from discreet.curator.reports.privacy_promise import unit_words
 from discreet.curator.reports.stated_cap import promised
 from discreet.errors import InputError
 from discreet.plan.kinds import Type
-from discreet.plan.schema import EachRow, KeyPath, Limits, Person, PersonPeriod, Table
+from discreet.plan.schema import EachRow, Limits, PersonPeriod, Table
 from discreet.plan.schema_text import range_words
 from discreet.privacy import Neighbours
 from discreet.privacy.budgets.charges import EPSILON
@@ -176,18 +177,7 @@ def _kept(account: "Account") -> str:
 
 
 def _units(tables: Sequence[Table]) -> str:
-    words = []
-    for table in tables:
-        match table.unit:
-            case Person(column):
-                words.append(f"a person with all rows, as {table.name}.{column} names them")
-            case KeyPath(column, target, key):
-                words.append(f"{table.name}.{column} leads to them by {target}.{key}")
-            case PersonPeriod():
-                words.append(table.unit.words(table.name))
-            case EachRow():
-                words.append(f"a single row of {table.name}")
-    return "; ".join(words)
+    return "; ".join(f"{table.name}: {unit_words(table.unit)}" for table in tables)
 
 
 def _model(ledger: "Ledger", dataset: str, charged: "Sequence[Entry]") -> dict[str, Any]:

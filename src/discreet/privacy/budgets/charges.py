@@ -235,6 +235,7 @@ def price(guarantee: Chargeable, measure: Measure, *, tail: Real = 0) -> Charge:
         >>> price(GaussianNoise(0.1), RHO).amount, price(LaplaceNoise(0.1), EPSILON).amount
         (Fraction(1, 200), Fraction(1, 10))
     """
+    guarantee = Guarantee.of(guarantee)
     cost, delta = _cost(_chargeable(guarantee, measure), measure, probability(tail, "tail"))
     return Charge(cost, delta, measure=measure, neighbours=guarantee.neighbours)
 

@@ -72,7 +72,19 @@ class Filter:
     _left: int = field(repr=False, compare=False)
     _left_delta: int = field(repr=False, compare=False)
 
-    def __init__(self, limit: Charge) -> None:
+    def __init__(
+        self,
+        limit: Charge | Chargeable | None = None,
+        *,
+        epsilon: Real | None = None,
+        delta: Real = 0,
+    ) -> None:
+        if epsilon is not None and limit is None:
+            limit = (Filter.within(epsilon, delta) if delta else Filter.basic(epsilon)).limit
+        if not isinstance(limit, Charge):
+            by = MU_SQUARED if isinstance(limit, GDP) else EPSILON
+            by = RHO if isinstance(limit, ZCDP) else by
+            limit = price(limit, by)  # type: ignore[arg-type]  # it refuses None
         left = {"_left": limit.amount * UNITS // 1, "_left_delta": limit.delta * UNITS // 1}
         fill(self, limit=limit, history=ChargeHistory(), **left)
 

@@ -27,7 +27,7 @@ from discreet.privacy.budgets.charges import (
     unreadable,
 )
 from discreet.privacy.composition.composed import Composed
-from discreet.privacy.guarantees.guarantee import fill
+from discreet.privacy.guarantees.guarantee import Guarantee, fill
 from discreet.privacy.guarantees.neighbours import Neighbours
 from discreet.privacy.guarantees.pure import Pure
 from discreet.privacy.numerics.rounding import ELEMENTARY, Bound, Interval
@@ -88,7 +88,7 @@ class Odometer:
 
     def price(self, guarantee: Chargeable) -> Charge:
         """The charge from which this odometer learns most: in epsilon where there is one."""
-        return price(guarantee, EPSILON if hasattr(guarantee, "epsilon0") else RHO)
+        return price(guarantee, EPSILON if hasattr(Guarantee.of(guarantee), "epsilon0") else RHO)
 
     def price_sum(self, whole: Composed) -> Charge:
         """The same for a composition fixed in advance: the sum of what its parts cost."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias
 
+from discreet.argument_names import also_called
 from discreet.errors import InputError
 from discreet.privacy.composition.composed import Composed, compose
 from discreet.privacy.composition.theorems import Part
@@ -120,7 +121,10 @@ class Calibration:
         return tuple(s / p for s, p in zip(given, self.parameters, strict=True))
 
 
-def calibrate(requests: Iterable[CalibrationStep], *, epsilon: Real, delta: Real) -> Calibration:
+@also_called()
+def calibrate(
+    requests: Iterable[CalibrationStep], *, epsilon: Real, delta: Real = 0
+) -> Calibration:
     """The largest common factor c with which the plan still meets (epsilon, delta).
 
     Guarantee:
@@ -135,8 +139,10 @@ def calibrate(requests: Iterable[CalibrationStep], *, epsilon: Real, delta: Real
         refused.
 
     Example:
-        >>> from discreet.privacy.guarantees.gaussian import GaussianNoise
-        >>> found = calibrate([CalibrationStep(GaussianNoise, count=100)], epsilon=1, delta=1e-6)
+        >>> from discreet.privacy.guarantees.gaussian import GDP
+        >>> found = calibrate([CalibrationStep(GDP, count=100)], epsilon=1, delta=1e-6)
+        >>> round(float(1 / found.parameters[0]))  # the deviation for a sensitivity of 1
+        42
         >>> 0.9998 <= found.plan.epsilon(1e-6).upper <= 1
         True
     """

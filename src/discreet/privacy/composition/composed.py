@@ -41,7 +41,7 @@ _PATIENCE = 400
 """Different guarantees up to which moments are added up in interval arithmetic."""
 
 
-def compose(guarantees: Iterable[Part]) -> "Composed":
+def compose(guarantees: Part | Iterable[Part], *more: Part | int) -> "Composed":
     """The guarantee of mechanisms with these guarantees, run on the same data.
 
     Guarantee:
@@ -54,7 +54,8 @@ def compose(guarantees: Iterable[Part]) -> "Composed":
         several is taken: exact enumeration, Kairouz-Oh-Viswanath, Gaussian closed form, the contour
         accountant, moments at the best order, the sum of epsilons. `Bound.method` says which.
     Edge cases:
-        Nothing composed costs nothing. Composed guarantees are opened, not nested.
+        Nothing composed costs nothing. Composed guarantees are opened, not nested. After one
+        guarantee may come how often it is composed. Mechanisms stand for their guarantees.
 
     Example:
         >>> from discreet.privacy.guarantees.laplace import LaplaceNoise
@@ -65,7 +66,7 @@ def compose(guarantees: Iterable[Part]) -> "Composed":
     Reference: Zhu, Dong, Wang, Optimal Accounting of Differential Privacy via Characteristic
     Function (dominating pairs compose adaptively).
     """
-    return Composed(_pairs(guarantees))
+    return Composed(_pairs(counted_parts(guarantees, *more)))
 
 
 @stored_as("composed/1")

@@ -1,20 +1,23 @@
 """Composition theorems: basic, advanced, optimal for equal parts, and for different epsilons.
 
-All take the same `parts` as `compose`: guarantees, or pairs of one and how often it is composed.
+All take the same `parts` as `compose`: guarantees, or pairs of one and how often it is composed;
+or an epsilon and how often, as papers do: `advanced_epsilon(0.1, 100, delta=1e-6)`.
 """
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, wraps
 from math import ceil, floor
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from discreet.argument_names import also_called
 from discreet.errors import InputError
 from discreet.privacy.guarantees.guarantee import Guarantee, below_one
-from discreet.privacy.guarantees.pure import Approximate
+from discreet.privacy.guarantees.pure import Approximate, Pure
 from discreet.privacy.numerics.inversion import invert
 from discreet.privacy.numerics.moments import FloatArray
 from discreet.privacy.numerics.rounding import ELEMENTARY, UNIT, Bound, Interval
@@ -24,23 +27,43 @@ Part: TypeAlias = Guarantee | tuple[Guarantee, int]
 """A guarantee, or a guarantee and how often it is composed."""
 
 
-def counted_parts(parts: Guarantee | Iterable[Part]) -> list[tuple[Guarantee, int]]:
-    """Every part with its count, at least 1."""
-    listed = [parts] if isinstance(parts, Guarantee) else parts
+def counted_parts(parts: Any, *more: Any) -> list[tuple[Guarantee, int]]:
+    """Every part with its count, at least 1; one part may be followed by its count."""
+    if len(more) == 1 and isinstance(more[0], (int, np.integer)):
+        parts, more = [(parts, more[0])], ()
+    listed = parts if isinstance(parts, Iterable) and not more else [parts, *more]
     return [_counted(*one) if isinstance(one, tuple) else _counted(one) for one in listed]
 
 
 def _counted(part: Any, count: Any = 1, *more: Any) -> tuple[Guarantee, int]:
-    if isinstance(part, Guarantee) and not more:
+    """A guarantee, that of a mechanism, or a pure epsilon; and how often."""
+    is_epsilon = isinstance(part, (int, float, Fraction, Decimal))
+    one = Pure(part) if is_epsilon else Guarantee.of(part)
+    if isinstance(one, Guarantee) and not more:
         once = type(count) is int and count == 1  # as most are
-        return part, 1 if once else whole(count, "count", at_least=1)
+        return one, 1 if once else whole(count, "count", at_least=1)
     raise InputError(
         f"a {type(part).__name__} in a composition",
         why="only guarantees compose",
-        fix="pass guarantees or (guarantee, count) pairs",
+        fix="pass guarantees, mechanisms, or pairs (guarantee, count)",
     )
 
 
+def _as_in_papers(theorem: Callable[..., Bound]) -> Callable[..., Bound]:
+    """Let a theorem also take (epsilon, k, delta): k is 1 or more, and delta below 1."""
+
+    @also_called(epsilon="parts", epsilons="parts", n="k", count="k")
+    @wraps(theorem)
+    def call(parts: Any, *rest: Real, k: int = 1, **delta: Real) -> Bound:
+        if rest and rest[0] >= 1 and (delta or len(rest) > 1 or theorem.__defaults__):
+            k, rest = rest[0], rest[1:]  # type: ignore[assignment]  # `whole` refuses what is not
+        many = [(one, n * whole(k, "k", at_least=1)) for one, n in counted_parts(parts)]
+        return theorem(many, *rest, **delta)
+
+    return call
+
+
+@_as_in_papers
 def basic_epsilon(parts: Iterable[Part], delta: Real = 0) -> Bound:
     """The sum of the parts' epsilons, what delta is left being shared by those that need some.
 
@@ -98,6 +121,7 @@ def parameters(guarantee: Guarantee) -> tuple[Fraction, Fraction]:
     )
 
 
+@_as_in_papers
 def advanced_epsilon(parts: Iterable[Part], delta: Real) -> Bound:
     """Epsilon of (epsilon_i, delta_i) parts, what their deltas leave being spent on the walk.
 
@@ -144,6 +168,7 @@ def optimal_delta(parts: Iterable[Part], epsilon: Real) -> Bound:
     return (1 - kept + kept * finite).bound("kairouz-oh-viswanath", at_most=1.0)
 
 
+@_as_in_papers
 def optimal_epsilon(parts: Iterable[Part], delta: Real) -> Bound:
     """Epsilon(delta) of k mechanisms that are each (own epsilon, own delta) and no better.
 

@@ -22,7 +22,7 @@ from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
-from typing import ClassVar, Final, TypeVar
+from typing import Any, ClassVar, Final, TypeVar
 
 from discreet.errors import InputError
 from discreet.privacy.guarantees.neighbours import Neighbours
@@ -98,6 +98,11 @@ class Guarantee(ABC):
         if level > 1:
             raise InputError(f"alpha is {alpha}", why="it is a probability", fix="pass alpha <= 1")
         return self._tradeoff(level)
+
+    @staticmethod
+    def of(given: Any) -> Any:
+        """A guarantee as it is, and that of a mechanism; anything else as it is."""
+        return given if isinstance(given, Guarantee) else getattr(given, "guarantee", given)
 
     @abstractmethod
     def group(self, k: int) -> "Guarantee":

@@ -9,6 +9,7 @@ from math import comb
 
 import numpy as np
 
+from discreet.argument_names import also_called
 from discreet.errors import InputError
 from discreet.privacy.contour.capped_loss import Capped
 from discreet.privacy.guarantees.gaussian import GDP, DiscreteGaussianNoise, GaussianNoise
@@ -89,6 +90,7 @@ class Subsampled(Guarantee):
     rate: Fraction
     scheme: Scheme
 
+    @also_called(q="rate", p="rate", sampling_rate="rate")
     def __init__(
         self,
         guarantee: Guarantee,
@@ -97,7 +99,7 @@ class Subsampled(Guarantee):
         scheme: Scheme | int = Scheme.POISSON,
         neighbours: Neighbours | None = None,
     ) -> None:
-        how, share = _scheme(scheme), positive(rate, "rate")
+        guarantee, how, share = Guarantee.of(guarantee), _scheme(scheme), positive(rate, "rate")
         if share > 1:
             raise InputError(f"rate is {rate}", why="it is a share", fix="pass 0 < rate <= 1")
         about = Neighbours.CHANGE_ONE if how else Neighbours.ADD_REMOVE

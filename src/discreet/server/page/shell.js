@@ -495,6 +495,10 @@ export function fraction(text) {
   return down ? up / down : up;
 }
 
+/** A price: its epsilon, and the share of the budget that it is. */
+export const priced = (epsilon, share) =>
+  `epsilon ${number(epsilon)}${share == null ? "" : ` (${percent(share)} of the budget)`}`;
+
 /** A share as a percentage; small ones keep a digit that is not 0. */
 export function percent(share) {
   if (!Number.isFinite(share)) return "–";

@@ -16,7 +16,6 @@ from discreet.server.postgres.messages import (
     Gone,
     Malformed,
     MessageReader,
-    ResultColumn,
     Slow,
     int32,
     text,
@@ -320,7 +319,7 @@ class PostgresConnection:
 
     async def _guessed(
         self, prepared: PreparedStatement, statement: Statement
-    ) -> tuple[ResultColumn, ...] | None:
+    ) -> tuple[messages.ResultColumn, ...] | None:
         """The columns for any parameters: as if each equalled what it is compared with."""
         intervals = self._session.settings.intervals
         samples = {at: sample(oid) for at, oid in enumerate(prepared.oids, 1)}

@@ -7,7 +7,7 @@ from typing import IO, Annotated, Any, Literal
 
 from fastapi import APIRouter, Header, Query, Request
 from fastapi.responses import JSONResponse, Response
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from discreet.answer.present.base_release import BaseRelease
 from discreet.answer.present.frames import inert
@@ -16,12 +16,13 @@ from discreet.curator.ledger.charge_index import NEWEST, ChargedOrder
 from discreet.curator.ledger.charging import final_failure
 from discreet.curator.orders.stored_orders import StoredOrder
 from discreet.curator.orders.synthesis_release import SynthesisRelease
+from discreet.curator.reports.json_views import filed_facts
 from discreet.errors import InputError
 from discreet.server.app_state import app_state_of
 from discreet.server.error_replies import missing
 from discreet.server.permissions import Asker
 from discreet.server.question_models import TELLS
-from discreet.server.questions import about_charge, async_session_of, pending, tell
+from discreet.server.questions import async_session_of, pending, tell
 from discreet.server.routes.questions import Charge
 from discreet.server.sending import send_file
 
@@ -67,6 +68,7 @@ class Listed(BaseModel):
     sql: str | None
     epsilon: float
     delta: float
+    budget_share: float | None = Field(description="The share of the cap that was charged for it.")
     released: bool
     failed: bool
 
@@ -80,10 +82,13 @@ def listed(
     kind: Annotated[list[str] | None, Query(max_length=20, description=_OF_KIND)] = None,
 ) -> JSONResponse:
     """List what was asked, newest first: one's own, or for owners everybody's."""
-    newest = async_session_of(request, caller).newest
-    found = list(newest(before=before, limit=_SOUGHT if kind else limit))
+    window = async_session_of(request, caller)
+    found = list(window.newest(before=before, limit=_SOUGHT if kind else limit))
     chosen = [one for one in found if not kind or one.order.kind in kind][:limit]
-    return JSONResponse([about_charge(one, caller) for one in chosen])
+    own = {} if caller.role == "owner" else {"analyst": caller.name}  # nobody else's name
+    return JSONResponse(
+        [{**filed_facts(one), **own, "budget_share": window.share(one)} for one in chosen]
+    )
 
 
 @router.get(

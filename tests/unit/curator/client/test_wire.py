@@ -4,6 +4,7 @@ import json
 from contextlib import suppress
 from decimal import Decimal
 from fractions import Fraction
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given, settings
@@ -13,6 +14,7 @@ import discreet as dp
 from clinic_curator import ABOUT, BY_CITY, COUNT, add_cities, add_visits
 from discreet import errors
 from discreet.curator.client import explanation_json, wire
+from discreet.curator.client.remote_ledger import read_reply
 from discreet.curator.pricing import Terms
 from discreet.curator.reports import json_views
 from discreet.errors import BudgetError, DiscreetError, InputError, QueryRefused, ServiceError
@@ -205,8 +207,9 @@ def test_what_people_are_told_is_plain_json(curator, text):
 @given(st.recursive(st.none() | st.integers() | st.text(max_size=3), st.lists, max_leaves=5))
 def test_a_foreign_explanation_is_a_failure_of_the_service(facts):
     for odd in (facts, {"node": facts}, {"node": "Price", "epsilon": facts}, {"enum": "NoiseKind"}):
+        reply = SimpleNamespace(json=lambda odd=odd: odd)
         with pytest.raises(ServiceError):
-            explanation_json.read_explanation(odd)
+            read_reply(reply, explanation_json.read_explanation)
 
 
 def test_spending_more_never_sounds_safer():

@@ -483,3 +483,16 @@ def test_names_that_are_missing_are_told(tmp_path, head, why):
     file = file_of(tmp_path, lines(head, ["1,2" for _ in ROWS]))
     with pytest.raises(InputError, match=why):
         loaded(file)
+
+
+def test_blank_lines_above_the_names_and_separators_at_the_ends_of_lines(tmp_path):
+    (tmp_path / "blank.csv").write_text("\n\nid,age\n\n1,20\n\n2,30\n", encoding="utf-8")
+    report = dp.describe(tmp_path / "blank.csv", unit="id")
+    assert (report.rows, [one.name for one in report.columns]) == (2, ["id", "age"])
+    (tmp_path / "ends.csv").write_text("id;age;\n1;20;\n2;30;\n", encoding="utf-8")
+    report = dp.describe(tmp_path / "ends.csv", unit="id")
+    assert [(one.name, one.nulls) for one in report.columns][-1] == ("column3", 2)
+    # A column without a name that holds values is the owner's to name.
+    (tmp_path / "ends.csv").write_text("id;age;\n1;20;x\n2;30;\n", encoding="utf-8")
+    with pytest.raises(dp.InputError, match="column 3 has none"):
+        dp.describe(tmp_path / "ends.csv")

@@ -47,7 +47,10 @@ def test_a_record_has_the_fields_of_the_registry_and_the_facts_of_the_ledger():
     assert told["basic"]["data_product_sector"] == "Healthcare"
     assert told["dp_variant"]["variant_name"] == "Approximate DP"
     assert told["privacy_loss"]["privacy_unit"] == "User-level"
-    assert "notes.owner leads to them by people.id" in told["privacy_loss"]["privacy_unit_details"]
+    assert (
+        "notes: each person to whom owner leads by people.id"
+        in told["privacy_loss"]["privacy_unit_details"]
+    )
     assert told["privacy_loss"]["privacy_parameters"] == {
         "epsilon": float(BUDGET.epsilon),
         "delta": float(BUDGET.delta),

@@ -156,6 +156,6 @@ def test_all_theorems_take_what_compose_takes(theorem):
     whole = theorem([(Pure(0.1), 3)], 1e-6)
     assert theorem([Pure(0.1)] * 3, 1e-6) == theorem([Pure(0.1), (Pure(0.1), 2)], 1e-6) == whole
     assert theorem(Pure(0.1), 1e-6) == theorem([Pure(0.1)], 1e-6)
-    for wrong in ([0.1], [("a", 2)], [(Pure(0.1), 0)], [(Pure(0.1), 1, 2)], [None]):
+    for wrong in (["a"], [("a", 2)], [(Pure(0.1), 0)], [(Pure(0.1), 1, 2)], [None]):
         with pytest.raises(InputError):
             theorem(wrong, 1e-6)

@@ -1,5 +1,5 @@
 // Earlier answers: free to open again.
-import { api, h, number, put, sentence, when } from "/static/shell.js";
+import { api, h, priced, put, sentence, when } from "/static/shell.js";
 
 const PAGE = 12;
 
@@ -43,7 +43,7 @@ export function makeHistory(element, open) {
           h(
             "span",
             { class: "about" },
-            `${when(release.time)} · epsilon ${number(release.epsilon)}`,
+            `${when(release.time)} · ${priced(release.epsilon, release.budget_share)}`,
             !release.released && (release.failed ? " · failed" : " · being computed"),
             element.dataset.me && release.analyst !== element.dataset.me ? ` · ${release.analyst}` : "",
           ),

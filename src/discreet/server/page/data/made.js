@@ -1,5 +1,5 @@
 // What was made from a dataset besides answers, and the form to order more: synthetic tables, fitted models, census releases, online epochs.
-import { api, h, number, ORDERS, put, table, when } from "/static/shell.js";
+import { api, h, ORDERS, priced, put, table, when } from "/static/shell.js";
 import { orderForm } from "/static/data/orders.js";
 
 const KINDS = Object.keys(ORDERS).filter((kind) => !["query", "stream"].includes(kind));
@@ -17,11 +17,11 @@ export async function drawMade(panel, dataset) {
     orderForm(dataset, () => drawMade(panel, dataset)));
 }
 
-const row = ({ id, kind, time, analyst, epsilon, released, failed }) => [
+const row = ({ id, kind, time, analyst, epsilon, budget_share, released, failed }) => [
   ORDERS[kind] ?? kind,
   when(time),
   analyst,
-  `epsilon ${number(epsilon)}`,
+  priced(epsilon, budget_share),
   failed ? h("span", { class: "tag bad" }, "no answer")
     : !released ? h("span", { class: "tag" }, "being made")
       : h("span", { class: "row" },

@@ -1,5 +1,5 @@
 // Standing questions: bought once, answered period by period as rows become complete.
-import { api, attempt, busy, call, field, h, number, put, say } from "/static/shell.js";
+import { api, attempt, busy, call, field, h, priced, put, say } from "/static/shell.js";
 import { agreed, finished } from "/static/data/orders.js";
 import { drawChart } from "/static/ask/chart.js";
 
@@ -23,7 +23,7 @@ function beginning({ name, columns }) {
   return by ? `SELECT ${quoted(by.name)}, ${from} GROUP BY ${quoted(by.name)}` : `SELECT ${from}`;
 }
 
-function standing({ id, sql, epsilon, analyst }) {
+function standing({ id, sql, epsilon, budget_share, analyst }) {
   const chart = h("div", { class: "chart" }, h("p", { class: "quiet" }, "…"));
   const load = () => attempt(chart, async () => {
     await call(`/v1/streams/${id}`, { as: "blob" }); // answers what has become due
@@ -35,7 +35,7 @@ function standing({ id, sql, epsilon, analyst }) {
   return h("section", { class: "stack-small" },
     h("div", { class: "row apart" }, h("code", {}, sql),
       h("button", { class: "small", type: "button", onclick: load }, "Bring up to date")),
-    h("p", { class: "small quiet" }, `For ${analyst}, epsilon ${number(epsilon)} for all periods together; lines grow, bands are noise.`),
+    h("p", { class: "small quiet" }, `For ${analyst}, ${priced(epsilon, budget_share)} for all periods together; lines grow, bands are noise.`),
     chart);
 }
 

@@ -1,5 +1,5 @@
 // A privacy statement to read, print and sign: of a dataset, or of one answer.
-import { api, attempt, facts, h, number, one, put, start, when } from "/static/shell.js";
+import { api, attempt, facts, h, number, one, priced, put, start, when } from "/static/shell.js";
 import { stated } from "/static/ask/schema.js";
 
 const CHANGE = {
@@ -31,7 +31,7 @@ async function answer(id) {
     told.sql && h("pre", {}, told.sql),
     facts([
       ["Asked by", told.analyst],
-      ["Price", `epsilon ${number(told.price.epsilon)}${told.price.delta ? `, delta ${number(told.price.delta)}` : ""}`],
+      ["Price", `${priced(told.price.epsilon, told.budget_share)}${told.price.delta ? `, delta ${number(told.price.delta)}` : ""}`],
       told.protects && ["Protects", told.protects],
     ], "facts"),
     paragraphs.map((one) => h("p", {}, one)),

@@ -1,0 +1,182 @@
+"""Calls as papers, numpy and other libraries write them, and what a wrong call is told."""
+
+import math
+
+import pytest
+
+import discreet as dp
+from discreet.argument_names import also_called
+
+AGES = list(range(18, 90)) * 10
+
+
+@pytest.mark.parametrize(
+    ("natural", "own"),
+    [
+        (
+            lambda: dp.Gaussian(sigma=4, sensitivity=1),
+            lambda: dp.Gaussian(scale=4, sensitivity=1),
+        ),
+        (lambda: dp.Laplace(b=2, sensitivity=1), lambda: dp.Laplace(scale=2, sensitivity=1)),
+        (
+            lambda: dp.TreeCount(length=64, epsilon=1),
+            lambda: dp.TreeCount(horizon=64, epsilon=1),
+        ),
+        (lambda: dp.TreeCount(T=64, epsilon=1), lambda: dp.TreeCount(horizon=64, epsilon=1)),
+        (
+            lambda: dp.SparseVector(threshold=9, epsilon=1, c=3),
+            lambda: dp.SparseVector(threshold=9, epsilon=1, hits=3),
+        ),
+        (
+            lambda: dp.ExponentialMechanism(candidates=["a", "b"], epsilon=1),
+            lambda: dp.ExponentialMechanism(["a", "b"], epsilon=1),
+        ),
+        (
+            lambda: dp.TopK(k=1, candidates=["a", "b"], epsilon=1),
+            lambda: dp.TopK(1, ["a", "b"], epsilon=1),
+        ),
+        (
+            lambda: dp.Quantile(q=0.9, bounds=(0, 120), epsilon=1),
+            lambda: dp.Quantile(0.9, 0, 120, epsilon=1),
+        ),
+        (
+            lambda: dp.Quantiles([0.25, 0.75], range=(0, 120), epsilon=1),
+            lambda: dp.Quantiles([0.25, 0.75], 0, 120, epsilon=1),
+        ),
+        (
+            lambda: dp.SmoothMedian(bounds=(0, 120), epsilon=1, delta=1e-6),
+            lambda: dp.SmoothMedian(0, 120, epsilon=1, delta=1e-6),
+        ),
+        (
+            lambda: dp.RandomizedResponse(p=0.75),
+            lambda: dp.RandomizedResponse(gamma=0.25),
+        ),
+        (
+            lambda: dp.Subsampled(dp.Gaussian(sigma=1, sensitivity=1), sampling_rate=0.01),
+            lambda: dp.Subsampled(dp.Gaussian(scale=1, sensitivity=1).guarantee, 0.01),
+        ),
+        (lambda: dp.Shuffled(dp.Pure(1), n=100), lambda: dp.Shuffled(1, 100)),
+        (lambda: dp.compose(dp.Pure(1), 3), lambda: dp.compose([(dp.Pure(1), 3)])),
+        (
+            lambda: dp.compose(dp.Pure(1), dp.ZCDP(0.1)),
+            lambda: dp.compose([dp.Pure(1), dp.ZCDP(0.1)]),
+        ),
+        (
+            lambda: dp.compose([dp.Laplace(epsilon=1, sensitivity=1)]),
+            lambda: dp.compose([dp.Laplace(epsilon=1, sensitivity=1).guarantee]),
+        ),
+        (lambda: dp.basic_epsilon([0.1] * 10), lambda: dp.basic_epsilon([(dp.Pure(0.1), 10)])),
+        (lambda: dp.basic_epsilon(0.1, 10), lambda: dp.basic_epsilon([(dp.Pure(0.1), 10)])),
+        (
+            lambda: dp.advanced_epsilon(0.1, 100, 1e-6),
+            lambda: dp.advanced_epsilon([(dp.Pure(0.1), 100)], 1e-6),
+        ),
+        (
+            lambda: dp.optimal_epsilon(epsilon=0.1, k=100, delta=1e-6),
+            lambda: dp.optimal_epsilon([(dp.Pure(0.1), 100)], 1e-6),
+        ),
+        (lambda: dp.Filter(epsilon=1), lambda: dp.Filter.basic(1)),
+        (lambda: dp.Filter(epsilon=1, delta=1e-6), lambda: dp.Filter.within(1, 1e-6)),
+        (lambda: dp.Filter(dp.ZCDP(0.1)), lambda: dp.Filter.zcdp(0.1)),
+        (lambda: dp.Filter(dp.Approximate(1, 1e-6)), lambda: dp.Filter.basic(1, 1e-6)),
+        (
+            lambda: dp.Odometer().charge(dp.Laplace(epsilon=1, sensitivity=1)),
+            lambda: dp.Odometer().charge(dp.Laplace(epsilon=1, sensitivity=1).guarantee),
+        ),
+    ],
+)
+def test_a_natural_call_means_the_same_as_the_documented_one(natural, own):
+    assert natural() == own()
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (lambda: dp.Histogram(epsilon=1), r"call Histogram\(bins=3, epsilon=1\)"),
+        (lambda: dp.TopK(k=2, epsilon=1), r"call TopK\(k=2, outputs=\[\"a\", \"b\", \"c\"\], eps"),
+        (lambda: dp.Laplace(epsilon=1), r"call Laplace\(epsilon=0.5, sensitivity=1\)"),
+        (lambda: dp.Gaussian(noise_multiplier=2), r"call Gaussian\(scale=1.1, sensitivity=1\)"),
+        (lambda: dp.PermuteAndFlip(epsilon=1), r"call PermuteAndFlip\(\["),
+        (lambda: dp.calibrate(dp.GDP, error=5), r"call calibrate\(\[CalibrationStep\(GDP, count=1"),
+        (lambda: dp.Quantile(0.5, 0, 9, bounds=(0, 9), epsilon=1), "multiple values"),
+        (lambda: dp.Quantile(0.5, lower=0, bounds=(0, 9), epsilon=1), "pass bounds, or lower and"),
+    ],
+)
+def test_a_call_that_does_not_fit_is_told_one_that_does(call, told):
+    with pytest.raises(TypeError, match=told):
+        call()
+
+
+def test_an_error_inside_a_call_that_fits_stays_as_it_is():
+    @also_called(other="own")
+    def broken(own):
+        return own + "text"
+
+    with pytest.raises(TypeError, match="unsupported operand"):
+        broken(other=1)
+
+
+def test_a_function_without_an_example_points_to_its_help():
+    @also_called()
+    def plain(own):
+        return own
+
+    with pytest.raises(TypeError, match=r"call help\(plain\)"):
+        plain()
+
+
+@pytest.mark.parametrize("limit", [None, 3])
+def test_a_filter_refuses_what_has_no_price(limit):
+    with pytest.raises(dp.InputError, match="has no cost"):
+        dp.Filter(limit)
+
+
+def test_a_histogram_says_how_to_have_values_counted():
+    for value in (AGES, 3):
+        with pytest.raises(dp.InputError, match=r"numpy\.histogram\(values, bins="):
+            dp.Histogram(bins=10, epsilon=1).release(value)
+
+
+def test_scores_come_by_name_where_the_names_are_the_public_outputs():
+    best = dp.ExponentialMechanism(["a", "b"], epsilon=1)
+    assert best.release({"b": 9000, "a": 0}) == "b"
+    with pytest.raises(dp.InputError, match="or by name"):
+        best.release({"b": 9000})
+
+
+@pytest.mark.parametrize(("truth", "k"), [(0.5, 2), (0.2, 5), (1.1, 2)])
+def test_a_truth_no_likelier_than_a_lie_is_refused(truth, k):
+    with pytest.raises(dp.InputError, match=r"truth in \(1/k, 1\]"):
+        dp.RandomizedResponse(truth=truth, k=k)
+
+
+def test_truth_among_more_answers():
+    survey = dp.RandomizedResponse(truth=0.6, k=5)
+    assert survey.lie * 6 == survey.truth
+    assert math.isclose(survey.guarantee.epsilon(0).upper, math.log(6))
+
+
+def test_an_interval_surrounds_an_answer():
+    low, high = dp.Laplace(epsilon=0.5, sensitivity=1).interval(42, 0.95)
+    assert (low, high) == (36, 48)
+
+
+def test_names_that_are_missing_tell_what_is_meant():
+    with pytest.raises(AttributeError, match=r"\.start\(\)\.ask"):
+        _ = dp.SparseVector(threshold=9, epsilon=1).ask
+    with pytest.raises(AttributeError, match=r"Laplace has no ask$"):
+        _ = dp.Laplace(epsilon=1, sensitivity=1).ask
+
+
+def test_ranges_and_values_of_columns_need_no_names_of_their_own():
+    curator = dp.Curator.in_memory()
+    rows = {"age": AGES, "sex": ["f", "m"] * (len(AGES) // 2)}
+    known = {"age": (0, 120), "sex": ["f", "m"]}
+    curator.add("t", rows, unit=dp.EachRow(), budget=dp.Budget(epsilon=9), columns=known)
+    people = curator.table("t")
+    assert people.where(sex="f").group_by(["sex"]).mean("age").release(epsilon=1).table.num_rows
+    assert people.median("age").release(epsilon=1).table.num_rows == 1
+    with pytest.raises(AttributeError, match="a table has no average: it has where, group_by"):
+        _ = people.average
+    with pytest.raises(dp.InputError, match="Bounds"):
+        curator.add("u", rows, unit=dp.EachRow(), dataset="t", columns={"age": (0, 1, 2)})
