@@ -36,7 +36,7 @@ def logarithmic_grid(name: str, kind: Kind, *, nullable: bool) -> Attribute:
     else:
         whole = sorted({math.ceil(size) for size in sizes})
         ends = [*(-size for size in reversed(whole)), 0, *whole]
-    return Attribute(name, kind, edges=tuple(ends), nullable=nullable, open_ended=True)
+    return Attribute(name, kind, edges=tuple(ends), nullable=nullable)
 
 
 def private_bins(measured: NoisyMarginal, grid: Attribute, bins: int = BINS) -> Attribute:
@@ -50,7 +50,8 @@ def private_bins(measured: NoisyMarginal, grid: Attribute, bins: int = BINS) -> 
     seen = _seen(counts, measured.sigma)
     if not seen:
         middle = len(grid.edges) // 2
-        return replace(grid, edges=(grid.edges[middle - 1], grid.edges[middle + 1]))
+        ends = (grid.edges[middle - 1], grid.edges[middle + 1])
+        return replace(grid, edges=ends, open_ended=True)
     first, last = min(start for start, _ in seen), max(end for _, end in seen) - 1
     edges = np.array(grid.edges[first : last + 2], dtype=np.float64)
     cuts = _equal_parts(edges, np.maximum(counts[first : last + 1], 0.0), bins)
@@ -60,7 +61,7 @@ def private_bins(measured: NoisyMarginal, grid: Attribute, bins: int = BINS) -> 
         chosen = tuple(dict.fromkeys(round(float(cut)) for cut in cuts))
     if len(chosen) == 1:
         chosen = (chosen[0], chosen[0] + 1)
-    return replace(grid, edges=chosen)
+    return replace(grid, edges=chosen, open_ended=True)
 
 
 def _seen(counts: Floats, sigma: float) -> list[tuple[int, int]]:
