@@ -1,6 +1,7 @@
 """Private bins of a number that nobody has bounded: from noisy counts on a logarithmic grid."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
@@ -42,14 +43,15 @@ def private_bins(measured: NoisyMarginal, grid: Attribute, bins: int = BINS) -> 
     """Bins with about equally many rows each, from noisy counts on a grid: post-processing.
 
     Cells at both ends that noise would explain, each and several together, are cut off; values
-    there go to the outer bins. Where nothing is seen at all there is one bin around 0.
+    there go to the outer bins, which are therefore open-ended. Where nothing is seen at all there
+    is one bin around 0.
     """
     counts = measured.counts[:-1] if grid.nullable else measured.counts
     seen = _seen(counts, measured.sigma)
     if not seen:
         middle = len(grid.edges) // 2
-        ends: tuple[float, ...] = (grid.edges[middle - 1], grid.edges[middle + 1])
-        return Attribute(grid.name, grid.kind, edges=ends, nullable=grid.nullable)
+        ends = (grid.edges[middle - 1], grid.edges[middle + 1])
+        return replace(grid, edges=ends, open_ended=True)
     first, last = min(start for start, _ in seen), max(end for _, end in seen) - 1
     edges = np.array(grid.edges[first : last + 2], dtype=np.float64)
     cuts = _equal_parts(edges, np.maximum(counts[first : last + 1], 0.0), bins)
@@ -59,7 +61,7 @@ def private_bins(measured: NoisyMarginal, grid: Attribute, bins: int = BINS) -> 
         chosen = tuple(dict.fromkeys(round(float(cut)) for cut in cuts))
     if len(chosen) == 1:
         chosen = (chosen[0], chosen[0] + 1)
-    return Attribute(grid.name, grid.kind, edges=chosen, nullable=grid.nullable)
+    return replace(grid, edges=chosen, open_ended=True)
 
 
 def _seen(counts: Floats, sigma: float) -> list[tuple[int, int]]:

@@ -75,6 +75,12 @@ class CountingQuery:
         """The sum of its cells in the marginal of its columns; exact where that has integers."""
         return marginal[self._places].sum() if self.clique else marginal.sum()
 
+    def over(self, columns: Clique, domain: Domain) -> "CountingQuery":
+        """The same query as one about some columns: all cells of those that it does not name."""
+        known = dict(zip(self.clique, self.cells, strict=True))
+        every = (known.get(n, tuple(range(domain.sizes[n]))) for n in columns)
+        return CountingQuery(columns, tuple(every))
+
     def vector(self, domain: Domain) -> NDArray[np.int64]:
         """One number for each cell of a whole domain, 1 where it counts: for small domains."""
         shape = domain.shape()

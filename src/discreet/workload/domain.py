@@ -45,7 +45,8 @@ class Attribute:
     """A column and its public cells: `values`, or bins between `edges`; NULL is the last cell.
 
     Bin i holds the values from edge i on and before edge i + 1. Values below all edges are in the
-    first bin, values above in the last. Edges of dates are days, of timestamps microseconds, since
+    first bin, values above in the last; `open_ended` says that the edges bound nothing, so that
+    both may hold values of any size. Edges of dates are days, of timestamps microseconds, since
     1970; of everything but REAL they are ints.
 
     Edge cases:
@@ -66,6 +67,7 @@ class Attribute:
     values: tuple[Value, ...] = ()
     edges: tuple[float, ...] = ()
     nullable: bool = True
+    open_ended: bool = False
 
     def __post_init__(self) -> None:
         rising = all(low < high for low, high in zip(self.edges, self.edges[1:], strict=False))
@@ -143,6 +145,16 @@ class Attribute:
         else:
             found = np.full(len(self.values), np.nan)
         return np.append(found, np.nan) if self.nullable else found
+
+    def half_widths(self) -> NDArray[np.float64]:
+        """How far a value may be from the middle of its cell: 0 outside of bins."""
+        found = np.zeros(self.size)
+        if self.edges:
+            ends, inner = np.array(self.edges, dtype=np.float64), float(self.kind is not Kind.REAL)
+            found[: ends.size - 1] = (np.diff(ends) - inner) / 2
+            if self.open_ended:
+                found[[0, ends.size - 2]] = np.inf
+        return found
 
     # --- rows in, rows out ----------------------------------------------------------------------
 
@@ -257,6 +269,7 @@ class Attribute:
             "kind": self.kind.value,
             "nullable": self.nullable,
             **({"values": values} if values else {"edges": list(self.edges)}),
+            **({"open_ended": True} if self.open_ended else {}),
         }
 
     @staticmethod
@@ -264,8 +277,8 @@ class Attribute:
         """Read what `to_dict` wrote."""
         kind = Kind(stored["kind"])
         values = tuple(_read(value, kind) for value in stored.get("values", ()))
-        edges = tuple(stored.get("edges", ()))
-        return Attribute(stored["name"], kind, values, edges, bool(stored["nullable"]))
+        cells = values, tuple(stored.get("edges", ())), bool(stored["nullable"])
+        return Attribute(stored["name"], kind, *cells, bool(stored.get("open_ended")))
 
 
 _ZERO = Literal(0, Kind.INTEGER)

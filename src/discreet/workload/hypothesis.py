@@ -7,7 +7,6 @@ universes become one table of all cells where queries ask for it; large ones sta
 import json
 from collections.abc import Sequence
 from dataclasses import replace
-from fractions import Fraction
 from itertools import combinations
 from math import prod
 from typing import Any, Final, TypeVar
@@ -159,15 +158,7 @@ def unpack(stored: bytes) -> tuple[NoisyMarginal, ...]:
         size = 8 * int(np.prod(shape, dtype=np.int64))
         steps = np.frombuffer(stored[end : end + size], dtype="<i8").astype(np.int64)
         end += size
-        found.append(
-            NoisyMarginal(
-                tuple(head["clique"]),
-                steps.reshape(shape),
-                head["row_weight"],
-                Fraction(head["variance"]),
-                Fraction(head["mu_squared"]),
-            )
-        )
+        found.append(NoisyMarginal.from_dict(head, steps.reshape(shape)))
     if end != len(stored):
         raise InputError(
             "measurements cannot be read",

@@ -86,21 +86,34 @@ def mean(
     """The mean of a number over rows that meet conditions and have one; bins count as their middle.
 
     Why: with m the mean itself, sum (x - m) over the rows is 0; its interval over the number of
-    rows is the mean's, to first order.
+    rows is the mean's, to first order. A value is anywhere in its bin: the mean distance of ends
+    from middles is added, so that the interval holds whatever values are in the bins.
+
+    Edge cases:
+        Values beyond declared bounds count as the bounds. Outer bins of a column without bounds
+        hold values of any size: the interval has no ends, unless a condition leaves them out.
     """
-    middles = synthesis.domain[column].midpoints()
+    attribute = synthesis.domain[column]
+    middles = attribute.midpoints()
     if np.isnan(middles).all():
         raise InputError(f"{column} has no mean", why="it is no number", fix="name a number")
     masks = {n: m.astype(np.float64) for n, m in synthesis.masks(where or {}).items()}
     there = masks.get(column, np.ones(middles.size)) * ~np.isnan(middles)
     rows = total(synthesis, {**masks, column: there})
-    summed = total(synthesis, {**masks, column: there * np.nan_to_num(middles)})
     if rows.value <= 2 * rows.half_width:
         return ModelEstimate(float("nan"), math.inf, rows.measured)
+    summed = total(synthesis, {**masks, column: there * np.nan_to_num(middles)})
     value = summed.value / rows.value
     around = total(synthesis, {**masks, column: there * (np.nan_to_num(middles) - value)})
+    inside = np.where(there > 0, attribute.half_widths(), 0.0)
+    spread = np.nan_to_num(inside, posinf=0.0)
+    binned = total(synthesis, {**masks, column: spread}).high / rows.value
     return ModelEstimate(
-        value + around.value / rows.value, around.half_width / rows.value, around.measured
+        value + around.value / rows.value,
+        around.half_width / rows.value + min(binned, spread.max())
+        if np.isfinite(inside).all()
+        else math.inf,
+        around.measured,
     )
 
 
@@ -117,6 +130,8 @@ def regression(
         Columns that depend on each other, a constant column, and a table that is too small for its
         noise have coefficients of any size: where one deviation of A's error reaches A's smallest
         eigenvalue, with columns scaled to one length, each coefficient is NaN without ends.
+        Coefficients are those of numbers that stand in the middles of their bins; where a column
+        has open-ended bins intervals have no ends, as values there may be of any size.
     """
     names = list(columns)
     unknown = dict.fromkeys(names, ModelEstimate(math.nan, math.inf, measured=False))
@@ -150,7 +165,8 @@ def regression(
         ]
         variance += (inverse @ moved * found.half_width) ** 2
     sure = all(one.measured for one in products.values())
-    widths = np.sqrt(variance)
+    bounded = not any(synthesis.domain[name].open_ended for name in (target, *names))
+    widths = np.sqrt(variance) if bounded else np.full(len(names), math.inf)
     return {
         name: ModelEstimate(float(b[i]), float(widths[i]), sure) for i, name in enumerate(names)
     }

@@ -1,6 +1,6 @@
 """Intervals of answers from a hypothesis: what is certain about them, from public numbers alone."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from statistics import NormalDist
 from typing import Any
@@ -78,10 +78,8 @@ def _measured(
 ) -> tuple[float, float]:
     """Bounds from measurements alone: each bounds what it counts, and what it does not."""
     lows, highs, failing = [0.0], [np.inf], []
-    known = dict(zip(query.clique, query.cells, strict=True))
     for one in useful:
-        cells = tuple(known.get(name) or _all(domain, name, known) for name in one.clique)
-        part = CountingQuery(one.clique, cells)
+        part = query.over(one.clique, domain)
         inside = float(part.total(one.steps)) / one.row_weight
         width = _width(one, part.size, share)
         highs.append(inside + width)
@@ -96,10 +94,6 @@ def _measured(
         lows.append(inside - others)
     high = max(0.0, min(highs))
     return min(max(lows), high), high
-
-
-def _all(domain: Domain, name: str, known: Mapping[str, tuple[int, ...]]) -> tuple[int, ...]:
-    return known[name] if name in known else tuple(range(domain.sizes[name]))
 
 
 def _width(one: NoisyMarginal, cells: int, share: float) -> float:

@@ -5,7 +5,7 @@ others, has exactly the Gaussian guarantee of their summed mu^2.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
@@ -57,6 +57,13 @@ class NoisyMarginal:
             "variance": str(self.variance),
             "mu_squared": str(self.mu_squared),
         }
+
+    @staticmethod
+    def from_dict(stored: Mapping[str, Any], steps: NDArray[np.int64]) -> "NoisyMarginal":
+        """Read the facts that `to_dict` wrote, with the numbers."""
+        variance, mu_squared = Fraction(stored["variance"]), Fraction(stored["mu_squared"])
+        clique = tuple(stored["clique"])
+        return NoisyMarginal(clique, steps, stored["row_weight"], variance, mu_squared)
 
 
 def gaussian_for(

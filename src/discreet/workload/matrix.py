@@ -4,7 +4,7 @@ Identity, weighted trees of intervals, and the strategy that is best for a workl
 measured are whole numbers: a strategy is a matrix of integers.
 """
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, Final
@@ -16,7 +16,7 @@ from discreet.errors import InputError
 from discreet.mechanisms.grid import INTEGERS, sqrt_up
 from discreet.mechanisms.rounded_gaussian import RoundedGaussian
 from discreet.privacy import GDP, Neighbours
-from discreet.rationals import Real, positive, whole
+from discreet.rationals import positive, whole
 from discreet.workload.marginals import Floats
 
 MOST_CELLS: Final = 1024
@@ -55,26 +55,19 @@ class MatrixMechanism:
     """
 
     strategy: NDArray[np.int64]
+    _: KW_ONLY
     mu_squared: Fraction
     person_weight: int = 1
     row_weight: int = 1
     neighbours: Neighbours = Neighbours.ADD_REMOVE
 
-    def __init__(
-        self,
-        strategy: Any,
-        *,
-        mu_squared: Real,
-        person_weight: int = 1,
-        row_weight: int = 1,
-        neighbours: Neighbours = Neighbours.ADD_REMOVE,
-    ) -> None:
-        rows = np.asarray(strategy, dtype=np.int64)
+    def __post_init__(self) -> None:
+        rows = np.asarray(self.strategy, dtype=np.int64)
         object.__setattr__(self, "strategy", rows)
-        object.__setattr__(self, "mu_squared", positive(mu_squared, "mu_squared"))
-        object.__setattr__(self, "person_weight", whole(person_weight, "weight", at_least=1))
-        object.__setattr__(self, "row_weight", whole(row_weight, "weight", at_least=1))
-        object.__setattr__(self, "neighbours", Neighbours(neighbours))
+        object.__setattr__(self, "mu_squared", positive(self.mu_squared, "mu_squared"))
+        object.__setattr__(self, "neighbours", Neighbours(self.neighbours))
+        for weight in (self.person_weight, self.row_weight):
+            whole(weight, "weight", at_least=1)
         if rows.ndim != 2 or not _determines(rows.astype(np.float64)):
             raise InputError(
                 "a strategy that does not determine the counts",

@@ -1,10 +1,11 @@
 """Many known queries at once: predict every strategy's error, take the best, and say why."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from statistics import NormalDist
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from discreet.rationals import Real, positive
 from discreet.workload.counting_query import CountingQuery
 from discreet.workload.domain import Domain
 from discreet.workload.histogram import JointHistogram
-from discreet.workload.marginals import Floats, gaussian_for
+from discreet.workload.marginals import Clique, Floats, gaussian_for
 from discreet.workload.matrix import MOST_CELLS, MatrixMechanism, best_strategy
 from discreet.workload.mwem import predicted_error
 from discreet.workload.range_blocks import RangeBlocks
@@ -45,18 +46,17 @@ class WorkloadAnswers:
         return self.deviations * NormalDist().inv_cdf((1 + confidence) / 2)
 
 
-class WorkloadStrategy(Protocol):
-    """A way to answer a workload whose error is known before data is read."""
+@dataclass(frozen=True, slots=True)
+class WorkloadStrategy:
+    """A way to answer a workload whose error is known before data is read.
 
-    @property
-    def name(self) -> str:
-        """The usual name of the strategy."""
+    `deviations` tells the standard deviation of every answer, in rows; `answer` gives noisy answers
+    for the mu^2 that the strategy was made for.
+    """
 
-    def deviations(self) -> Floats:
-        """The standard deviation of every answer, in rows."""
-
-    def answer(self, histogram: JointHistogram) -> Floats:
-        """Noisy answers; gives away the mu^2 that the strategy was made for."""
+    name: str
+    deviations: Callable[[], Floats]
+    answer: Callable[[JointHistogram], Floats]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +91,10 @@ class _Setting:
     histogram: JointHistogram  # for its weights and neighbours alone; nothing of its rows
 
     @property
-    def squared_weight(self) -> Fraction:
-        """The squared l2 sensitivity of one marginal over mu^2, in squared units of weight."""
-        return self.histogram.squared_l2_sensitivity() / self.mu_squared
+    def sigma(self) -> float:
+        """The deviation of the noise of one marginal's cells, in rows."""
+        square = self.histogram.squared_l2_sensitivity() / self.mu_squared
+        return math.sqrt(square) / self.histogram.row_weight
 
     @property
     def weights(self) -> dict[str, Any]:
@@ -105,112 +106,77 @@ class _Setting:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class _Independent:
+def _independent(at: _Setting) -> WorkloadStrategy:
     """Noise on every answer by itself: a person may be counted by all."""
+    count = len(at.queries)
 
-    at: _Setting
-    name = "independent"
-
-    @property
-    def _variance(self) -> Fraction:
-        return len(self.at.queries) * self.at.squared_weight
-
-    def deviations(self) -> Floats:
-        one = float(self._variance) ** 0.5 / self.at.histogram.row_weight
-        return np.full(len(self.at.queries), one)
-
-    def answer(self, histogram: JointHistogram) -> Floats:
-        cliques = {q.clique: histogram.marginal(q.clique) for q in self.at.queries}
-        exact = np.array([int(q.total(cliques[q.clique])) for q in self.at.queries])
-        noise = gaussian_for(histogram, exact.size, self.at.mu_squared, marginals=exact.size)
+    def answer(histogram: JointHistogram) -> Floats:
+        cliques = {q.clique: histogram.marginal(q.clique) for q in at.queries}
+        exact = np.array([int(q.total(cliques[q.clique])) for q in at.queries])
+        noise = gaussian_for(histogram, count, at.mu_squared, marginals=count)
         return np.asarray(noise.release(exact) / histogram.row_weight)
 
+    return WorkloadStrategy("independent", lambda: np.full(count, count**0.5 * at.sigma), answer)
 
-@dataclass(frozen=True, slots=True)
-class _Identity:
+
+def _identity(at: _Setting, columns: Clique) -> WorkloadStrategy:
     """Noise on every cell of the product of all columns that are asked about."""
 
-    at: _Setting
-    columns: tuple[str, ...]
-    name = "identity"
+    def deviations() -> Floats:
+        sizes = at.domain.sizes
+        rest = [[sizes[n] for n in columns if n not in q.clique] for q in at.queries]
+        cells = [q.size * math.prod(r) for q, r in zip(at.queries, rest, strict=True)]
+        return np.sqrt(np.array(cells, dtype=np.float64)) * at.sigma
 
-    def deviations(self) -> Floats:
-        sizes = self.at.domain.sizes
-        cells = [
-            query.size * np.prod([sizes[n] for n in self.columns if n not in query.clique])
-            for query in self.at.queries
-        ]
-        one = float(self.at.squared_weight) ** 0.5 / self.at.histogram.row_weight
-        return np.asarray(np.sqrt(np.array(cells, dtype=np.float64)) * one)
-
-    def answer(self, histogram: JointHistogram) -> Floats:
-        exact = histogram.marginal(self.columns)
-        noise = gaussian_for(histogram, exact.size, self.at.mu_squared)
+    def answer(histogram: JointHistogram) -> Floats:
+        exact = histogram.marginal(columns)
+        noise = gaussian_for(histogram, exact.size, at.mu_squared)
         rows = noise.release(exact.reshape(-1)).reshape(exact.shape) / histogram.row_weight
-        found = []
-        for query in self.at.queries:
-            known = dict(zip(query.clique, query.cells, strict=True))
-            cells = [known.get(n, tuple(range(self.at.domain.sizes[n]))) for n in self.columns]
-            found.append(CountingQuery(self.columns, tuple(cells)).total(rows))
-        return np.array(found)
+        return np.array([query.over(columns, at.domain).total(rows) for query in at.queries])
+
+    return WorkloadStrategy("identity", deviations, answer)
 
 
-@dataclass(frozen=True, slots=True)
-class _Residual:
+def _residual(at: _Setting, cliques: Sequence[Clique]) -> WorkloadStrategy:
     """The marginals of all queries, by residual planning."""
+    plan = ResidualPlan.of(at.domain, cliques, mu_squared=at.mu_squared, **at.weights)
 
-    at: _Setting
-    plan: ResidualPlan
-    name = "residual marginals"
+    def deviations() -> Floats:
+        sizes = ((q.clique, [len(one) for one in q.cells]) for q in at.queries)
+        return np.sqrt([plan.sum_variance(*one) for one in sizes])
 
-    def deviations(self) -> Floats:
-        variances = [
-            self.plan.sum_variance(q.clique, [len(one) for one in q.cells]) for q in self.at.queries
-        ]
-        return np.asarray(np.sqrt(np.array(variances)))
+    def answer(histogram: JointHistogram) -> Floats:
+        found = plan.measure(histogram).marginals
+        return np.array([q.total(found[q.clique]) for q in at.queries])
 
-    def answer(self, histogram: JointHistogram) -> Floats:
-        answers = self.plan.measure(histogram)
-        return np.array([q.total(answers.marginals[q.clique]) for q in self.at.queries])
+    return WorkloadStrategy("residual marginals", deviations, answer)
 
 
-@dataclass(frozen=True, slots=True)
-class _Matrix:
+def _matrix(at: _Setting, columns: Clique) -> WorkloadStrategy:
     """The best strategy for a workload over one short list of cells."""
+    part = Domain(tuple(at.domain[name] for name in columns))
+    rows = np.stack([query.vector(part) for query in at.queries]).astype(np.float64)
+    best = MatrixMechanism(best_strategy(rows), mu_squared=at.mu_squared, **at.weights)
 
-    at: _Setting
-    columns: tuple[str, ...]
-    rows: Floats
-    mechanism: MatrixMechanism
-    name = "matrix mechanism"
+    def answer(histogram: JointHistogram) -> Floats:
+        return rows @ best.estimate(best.measure(histogram.marginal(columns).reshape(-1)))
 
-    def deviations(self) -> Floats:
-        return np.sqrt(self.mechanism.query_variance(self.rows))
-
-    def answer(self, histogram: JointHistogram) -> Floats:
-        exact = histogram.marginal(self.columns).reshape(-1)
-        return self.rows @ self.mechanism.estimate(self.mechanism.measure(exact))
+    return WorkloadStrategy("matrix mechanism", lambda: np.sqrt(best.query_variance(rows)), answer)
 
 
-@dataclass(frozen=True, slots=True)
-class _Ranges:
+def _range_blocks(
+    at: _Setting, column: str, cells: int, ranges: Sequence[tuple[int, int]]
+) -> WorkloadStrategy:
     """Ranges of one long column, by blocks and the cells within them."""
+    blocks = RangeBlocks.of(cells, ranges, mu_squared=at.mu_squared, **at.weights)
 
-    at: _Setting
-    column: str
-    ranges: tuple[tuple[int, int], ...]
-    blocks: RangeBlocks
-    name = "range blocks"
-
-    def deviations(self) -> Floats:
-        return np.sqrt(self.blocks.variances(self.ranges))
-
-    def answer(self, histogram: JointHistogram) -> Floats:
-        rows = self.blocks.estimate(self.blocks.measure(histogram.marginal((self.column,))))
+    def answer(histogram: JointHistogram) -> Floats:
+        rows = blocks.estimate(blocks.measure(histogram.marginal((column,))))
+        first, end = np.array(ranges).T
         upto = np.concatenate([[0.0], np.cumsum(rows)])
-        ends = np.array(self.ranges)
-        return np.asarray(upto[ends[:, 1]] - upto[ends[:, 0]])
+        return np.asarray(upto[end] - upto[first])
+
+    return WorkloadStrategy("range blocks", lambda: np.sqrt(blocks.variances(ranges)), answer)
 
 
 def answer(
@@ -271,36 +237,27 @@ def plan_workload(
 
 def _strategies(at: _Setting) -> tuple[list[WorkloadStrategy], dict[str, str]]:
     domain, queries = at.domain, at.queries
-    found: list[WorkloadStrategy] = [_Independent(at)]
+    found: list[WorkloadStrategy] = [_independent(at)]
     notes: dict[str, str] = {}
     asked = {name for query in queries for name in query.clique}
     columns = tuple(name for name in domain.names if name in asked)
     cells = int(np.prod(domain.shape(columns), dtype=object))
     if cells <= _IDENTITY_CELLS:
-        found.append(_Identity(at, columns))
+        found.append(_identity(at, columns))
     else:
         notes["identity"] = f"{cells:,} cells are too many"
     if columns and cells <= MOST_CELLS and cells * len(queries) <= _MATRIX_CELLS:
-        rows = np.stack([_row(query, domain, columns) for query in queries])
-        best = MatrixMechanism(best_strategy(rows), mu_squared=at.mu_squared, **at.weights)
-        found.append(_Matrix(at, columns, rows, best))
+        found.append(_matrix(at, columns))
     cliques = list(dict.fromkeys(query.clique for query in queries))
     measured = sum(int(np.prod(domain.shape(one), dtype=object)) for one in cliques)
     if measured <= _RESIDUAL_CELLS:
-        plan = ResidualPlan.of(domain, cliques, mu_squared=at.mu_squared, **at.weights)
-        found.append(_Residual(at, plan))
+        found.append(_residual(at, cliques))
     else:
         notes["residual marginals"] = f"{measured:,} cells are too many"
     ranges = _ranges(queries) if len(columns) == 1 and cells > _FEW else None
     if ranges is not None and cells <= _MOST_BLOCKED:
-        blocks = RangeBlocks.of(cells, ranges, mu_squared=at.mu_squared, **at.weights)
-        found.append(_Ranges(at, columns[0], ranges, blocks))
+        found.append(_range_blocks(at, columns[0], cells, ranges))
     return found, notes
-
-
-def _row(query: CountingQuery, domain: Domain, columns: tuple[str, ...]) -> Floats:
-    part = Domain(tuple(domain[name] for name in columns))
-    return query.vector(part).astype(np.float64)
 
 
 def _ranges(queries: Sequence[CountingQuery]) -> tuple[tuple[int, int], ...] | None:

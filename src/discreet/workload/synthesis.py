@@ -243,14 +243,7 @@ def _read(about: Mapping[str, Any], body: bytes) -> Synthesis:
     domain = Domain.from_dict(about["domain"])
     all_sizes = {**domain.sizes, **sizes}
     measured = tuple(
-        NoisyMarginal(
-            tuple(one["clique"]),
-            take(one["clique"], "<i8"),
-            one["row_weight"],
-            Fraction(one["variance"]),
-            Fraction(one["mu_squared"]),
-        )
-        for one in about["measured"]
+        NoisyMarginal.from_dict(one, take(one["clique"], "<i8")) for one in about["measured"]
     )
     potentials = {tuple(one): take(one, "<f8") for one in about["potentials"]}
     allowed = {tuple(one): take(one, "|u1").astype(bool) for one in about["allowed"]}

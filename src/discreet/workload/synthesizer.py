@@ -194,7 +194,8 @@ def synthesize(
 class _Run:
     """A synthesis under way.
 
-    `spent` is the mu^2 of everything that data has entered, `ceiling` what it may be at most.
+    `spent` is the mu^2 of everything that data has entered, `ceiling` what it may be at most;
+    `left` are the candidates that are not measured and that the model may have room for.
     """
 
     plan: SynthesisPlan
@@ -207,6 +208,7 @@ class _Run:
     ceiling: Fraction
     candidates: list[Candidate] = field(default_factory=list)
     scores: dict[Clique, float] = field(default_factory=dict)
+    left: dict[Clique, Candidate] = field(default_factory=dict)
 
     @staticmethod
     def start(histogram: JointHistogram, plan: SynthesisPlan) -> "_Run":
@@ -224,6 +226,7 @@ class _Run:
         every = self.resolutions.candidates(self.plan.max_cells)
         self.candidates = [one for one in every if self.plan.weight(one.pair) > 0]
         self._rank(self.candidates, self.plan.scores)
+        self.left = {one.clique: one for one in self.candidates}
 
     def choose(self, left: int) -> None:
         """Measure what is worth most, a pair of columns or a column again; `left` counts rounds.
@@ -257,23 +260,28 @@ class _Run:
     def _gain(self, one: Candidate, sigma: float) -> float:
         """The expected gain of measuring a column again: less noise in every pair that holds it.
 
-        Half of the noise counts: a pair's distance has the other column's noise in it as well.
+        Why: independent errors of a pair add up in squares, so that noise in a column matters
+        little to a pair whose dependence the model has not learnt.
         """
         (name,) = one.clique
         holding = (m for m in self.measured if name in m.clique)
         known = sum(one.cells / (m.sigma**2 * m.steps.size) for m in holding)
-        less = 1 / math.sqrt(known) - 1 / math.sqrt(known + 1 / sigma**2)
-        pairs = sum(self.plan.weight((name, n)) for n in self.plan.domain.names if n != name)
-        return max(pairs, self.plan.weight((name,))) * _NOISE_LEFT / 2 * one.cells * less
+        noise = _NOISE_LEFT * one.cells
+        now, then = noise / math.sqrt(known), noise / math.sqrt(known + 1 / sigma**2)
+        names, place, gain = self.plan.domain.names, self.plan.domain.place(name), 0.0
+        for pair in [*((n, name) for n in names[:place]), *((name, n) for n in names[place + 1 :])]:
+            distance = max(min(self.scores.get(pair, now), 2 * self.fitted.model.total), now)
+            gain += self.plan.weight(pair) * (distance - math.sqrt(distance**2 - now**2 + then**2))
+        return max(gain, self.plan.weight(one.clique) * (now - then))
 
     def _best(self, sigma: float) -> list[Candidate]:
-        """The most worthy candidates that the model has room for and that are not measured."""
-        done = {one.clique for one in self.measured}
-        order = sorted(self.candidates, key=lambda one: -self._worth(one, sigma))
+        """The most worthy candidates that the model has room for; others never fit later either."""
         found: list[Candidate] = []
-        for one in order:
-            if one.clique not in done and self._fits(one):
+        for one in sorted(self.left.values(), key=lambda one: -self._worth(one, sigma)):
+            if self._fits(one):
                 found.append(one)
+            else:
+                del self.left[one.clique]
             if len(found) == _AGAIN:
                 break
         return found
@@ -300,6 +308,7 @@ class _Run:
     def _measure(self, one: Candidate, mu_squared: Fraction) -> None:
         self._spend(mu_squared)
         self.measured.append(self.scorer.measure(one, mu_squared))
+        self.left.pop(one.clique, None)
         model = self._with_columns(one.clique)
         self.fitted = fit(
             model, self.measured, iterations=_STEPS, stop=_STOP, step=self.fitted.step

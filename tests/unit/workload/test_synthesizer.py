@@ -197,6 +197,20 @@ def test_a_small_table_is_no_worse_than_its_columns_alone():
     assert made.spent == Fraction(1, 400)
 
 
+def test_noise_in_columns_does_not_hide_that_all_columns_depend_on_each_other():
+    """Four groups decide 24 columns: nearly every round goes to a pair, not to a column again."""
+    rng, names = np.random.default_rng(3), [f"c{i}" for i in range(24)]
+    group, rows = rng.integers(0, 4, 6000), {}
+    for name in names:
+        laws = rng.dirichlet(np.full(8, 6.0), 4).cumsum(axis=1)
+        rows[name] = (rng.random((6000, 1)) > laws[group]).sum(axis=1).clip(0, 7)
+    cells = Domain(
+        tuple(Attribute(n, Kind.INTEGER, tuple(range(8)), nullable=False) for n in names)
+    )
+    made = synthesize(JointHistogram.of(rows, cells), SynthesisPlan(cells, Fraction(1, 10)))
+    assert sum(len(one.clique) == 2 for one in made.measured) > 30
+
+
 def test_scores_are_moved_to_their_mean_by_as_much_as_noise_explains():
     scores = np.array([1.0, 5.0, 9.0])
     assert candidates.shrunk(scores, 0.0).tolist() == scores.tolist()
