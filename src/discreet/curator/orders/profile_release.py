@@ -4,7 +4,7 @@ import datetime as dt
 import json
 import textwrap
 from collections.abc import Collection
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from html import escape
 from typing import Any, ClassVar
@@ -43,7 +43,7 @@ class ProfileRelease(BaseRelease):
     people: NoisyCount | None
     limit: int
     columns: tuple[ColumnProfile, ...]
-    share: float | None = None
+    share: float | None = field(default=None, compare=False)
     media_type: ClassVar[str] = BaseRelease.media_type
 
     @property
