@@ -55,7 +55,6 @@ AGES = list(range(18, 90)) * 10
             lambda: dp.Subsampled(dp.Gaussian(sigma=1, sensitivity=1), sampling_rate=0.01),
             lambda: dp.Subsampled(dp.Gaussian(scale=1, sensitivity=1).guarantee, 0.01),
         ),
-        (lambda: dp.Shuffled(dp.Pure(1), n=100), lambda: dp.Shuffled(1, 100)),
         (lambda: dp.compose(dp.Pure(1), 3), lambda: dp.compose([(dp.Pure(1), 3)])),
         (
             lambda: dp.compose(dp.Pure(1), dp.ZCDP(0.1)),
@@ -180,3 +179,35 @@ def test_ranges_and_values_of_columns_need_no_names_of_their_own():
         _ = people.average
     with pytest.raises(dp.InputError, match="Bounds"):
         curator.add("u", rows, unit=dp.EachRow(), dataset="t", columns={"age": (0, 1, 2)})
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: dp.compose((dp.Pure(5), 10)),
+        lambda: dp.compose([dp.Pure(5), 10]),
+        lambda: dp.compose(dp.Pure(5), 10.0),
+        lambda: dp.compose(1, 3),
+        lambda: dp.basic_epsilon([0.5, dp.Pure(1)]),
+        lambda: dp.basic_epsilon([(0.5, 10)]),
+        lambda: dp.basic_epsilon([0.5], 2),
+        lambda: dp.advanced_epsilon(0.5, 1.5, 1e-6),
+        lambda: dp.advanced_epsilon(0.5, 2),
+        lambda: dp.Filter(dp.Pure(3), epsilon=1),
+        lambda: dp.Filter(dp.Pure(3), delta=1e-6),
+        lambda: dp.Shuffled(dp.Approximate(1, 0.01), 10),
+    ],
+)
+def test_numbers_that_could_mean_two_things_are_refused(call):
+    with pytest.raises(dp.InputError):
+        call()
+
+
+def test_a_count_said_twice_is_refused():
+    with pytest.raises(TypeError):
+        dp.advanced_epsilon(0.5, 100, k=7, delta=1e-6)
+
+
+def test_a_delta_after_one_guarantee_is_a_delta():
+    assert dp.basic_epsilon(dp.Pure(0.5), 1e-6) == dp.basic_epsilon([dp.Pure(0.5)], 1e-6)
+    assert dp.advanced_epsilon(0.5, 1e-6) == dp.advanced_epsilon([dp.Pure(0.5)], 1e-6)

@@ -79,7 +79,11 @@ class Filter:
         epsilon: Real | None = None,
         delta: Real = 0,
     ) -> None:
-        if epsilon is not None and limit is None:
+        if limit is not None and (epsilon is not None or delta):
+            raise InputError(
+                "a limit and epsilon or delta", why="each is the whole budget", fix="pass one"
+            )
+        if epsilon is not None:
             limit = (Filter.within(epsilon, delta) if delta else Filter.basic(epsilon)).limit
         if not isinstance(limit, Charge):
             by = MU_SQUARED if isinstance(limit, GDP) else EPSILON

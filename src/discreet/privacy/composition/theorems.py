@@ -36,9 +36,8 @@ def counted_parts(parts: Any, *more: Any) -> list[tuple[Guarantee, int]]:
 
 
 def _counted(part: Any, count: Any = 1, *more: Any) -> tuple[Guarantee, int]:
-    """A guarantee, that of a mechanism, or a pure epsilon; and how often."""
-    is_epsilon = isinstance(part, (int, float, Fraction, Decimal))
-    one = Pure(part) if is_epsilon else Guarantee.of(part)
+    """A guarantee, or that of a mechanism, and how often; a number may mean either: refused."""
+    one = Guarantee.of(part)
     if isinstance(one, Guarantee) and not more:
         once = type(count) is int and count == 1  # as most are
         return one, 1 if once else whole(count, "count", at_least=1)
@@ -50,17 +49,26 @@ def _counted(part: Any, count: Any = 1, *more: Any) -> tuple[Guarantee, int]:
 
 
 def _as_in_papers(theorem: Callable[..., Bound]) -> Callable[..., Bound]:
-    """Let a theorem also take (epsilon, k, delta): k is 1 or more, and delta below 1."""
+    """Let a theorem also take epsilons, and (epsilon, k, delta) of one part repeated k times."""
 
     @also_called(epsilon="parts", epsilons="parts", n="k", count="k")
     @wraps(theorem)
-    def call(parts: Any, *rest: Real, k: int = 1, **delta: Real) -> Bound:
-        if rest and rest[0] >= 1 and (delta or len(rest) > 1 or theorem.__defaults__):
-            k, rest = rest[0], rest[1:]  # type: ignore[assignment]  # `whole` refuses what is not
-        many = [(one, n * whole(k, "k", at_least=1)) for one, n in counted_parts(parts)]
-        return theorem(many, *rest, **delta)
+    def call(parts: Any, *rest: Any, k: Any = None, **delta: Real) -> Bound:
+        several = isinstance(parts, Iterable)
+        listed = list(parts) if several else [parts]
+        has_delta = bool(delta or len(rest) > 1 or theorem.__defaults__)
+        if has_delta and not several and k is None and rest and rest[0] >= 1:
+            k, *rest = rest  # type: ignore[assignment]  # mypy: a list for a tuple
+        if listed and all(isinstance(one, _NUMBERS) for one in listed):
+            listed = [Pure(one) for one in listed]
+        if k is not None:
+            listed = [(one, k) for one in listed]
+        return theorem(listed, *rest, **delta)
 
     return call
+
+
+_NUMBERS = (int, float, Fraction, Decimal)
 
 
 @_as_in_papers

@@ -70,8 +70,7 @@ class Shuffled(Guarantee):
                 why="the shuffler shows how many reports there are",
                 fix="use Neighbours.CHANGE_ONE",
             )
-        local = getattr(Guarantee.of(epsilon), "epsilon0", epsilon)  # a number, or a report's
-        local, size = positive(local, "epsilon"), whole(n, "n", at_least=1)
+        local, size = positive(epsilon, "epsilon"), whole(n, "n", at_least=1)
         fill(self, epsilon0=local, n=size, neighbours=neighbours)
 
     def group(self, k: int) -> Guarantee:
