@@ -219,7 +219,14 @@ def concat(_kind, *texts):
 
 def extract(_, x, pattern, group):
     """Python's own matching of the pattern as it was written."""
-    text = re.sub(r"(?<!\\)\$$", r"\\Z", pattern).replace(r"\s", r"[\t\n\f\r ]")
+
+    def blanks(found):  # as DuckDB has \\s
+        if found[0][0] != "[":
+            return r"[\t\n\f\r ]" if found[0] == r"\s" else found[0]
+        return re.sub(r"\\(.)", lambda m: r"\t\n\f\r " if m[1] == "s" else m[0], found[0])
+
+    text = re.sub(r"(?<!\\)\$$", r"\\Z", pattern)
+    text = re.sub(r"\[(?:\\.|[^\]\\])*\]|\\.", blanks, text)
     found = re.search(text, x, re.ASCII)
     return found[group] if found else ""
 

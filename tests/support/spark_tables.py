@@ -78,6 +78,7 @@ def session(**settings):
 
         made = SparkSession.builder.master("local[2,4]").appName("tests")
         for name, value in {
+            "spark.sql.session.timeZone": "UTC",  # where naive times are read as local ones
             "spark.ui.enabled": "false",
             "spark.driver.host": "127.0.0.1",
             "spark.driver.memory": "1g",

@@ -5,22 +5,29 @@ A pattern is a row of single characters, each of a set, that may repeat, with pl
 Why engines agree: no set that repeats shares a character with what can follow it. So from a given
 start a run of its characters ends where the next character is another one: a shorter run would be
 followed by a character that nothing takes. There is one longest match, which greedy engines and
-leftmost-longest ones find, and trying from each start takes at most the square of a text's length.
+leftmost-longest ones find.
+
+Why time is bounded: engines that keep all states take each of them for each character. Those that
+try from each start go over a run once a start, the square of a text's length in all where it is
+open: they have to refuse what `runs`.
 """
 
+import math
 import re
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from discreet.errors import InputError
 
 _LONGEST: Final = 1 << 8
 _CLASSES: Final = {"d": "0-9", "w": "0-9A-Za-z_", "s": "\t\n\f\r ", "n": "\n", "t": "\t"}
-_ONE: Final = r"(?:\\[^\w\s]|[^\\\[\]^&-])"
+_ESCAPED: Final = r"\\[!-/:-@\[-^`{-~]"
+_ONE: Final = rf"(?:{_ESCAPED}|[^\\\[\]^&-])"
 _ITEM: Final = re.compile(
     rf"(\((?:\?:)?|\))|(\[\^?-?(?:{_ONE}-{_ONE}|\\[dwsnt]|{_ONE})+-?\]"
-    r"|\\[dwsnt]|\\[^\w\s]|[^\\^$|?*+{}\[\]()])([?*+]|\{\d\d?(?:,(?:\d\d?)?)?\})?(?![?*+{])",
+    rf"|\\[dwsnt]|{_ESCAPED}|[^\\^$|?*+{{}}\[\]()])([?*+]|\{{\d\d?(?:,(?:\d\d?)?)?\}})?(?![?*+{{])",
     re.DOTALL,
 )
 _TIMES: Final = {"": "{1}", "?": "{0,1}", "*": "{0,}", "+": "{1,}"}
@@ -28,11 +35,17 @@ _TIMES: Final = {"": "{1}", "?": "{0,1}", "*": "{0,}", "+": "{1,}"}
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A pattern that every engine reads alike, with one group, which is extracted."""
+    """A pattern that every engine reads alike, with one group, which is extracted.
+
+    `states` are characters that a match takes, a repeat without an end counting as its least and
+    one. It `runs` where it can begin anywhere and repeat without an end.
+    """
 
     text: str
     is_ended: bool
     may_be_empty: bool
+    states: int
+    runs: bool
 
     def write(self, end: str) -> str:
         """The pattern, with what anchors the end of a text."""
@@ -44,6 +57,7 @@ class Pattern:
         return found[1] if found else ""
 
 
+@lru_cache(maxsize=256)
 def read_pattern(pattern: str, group: int) -> Pattern:
     """The pattern that a text means, of which one group is extracted; 0 is all of it.
 
@@ -66,15 +80,19 @@ def read_pattern(pattern: str, group: int) -> Pattern:
             text += _written(one) + many
             least, comma, most = _TIMES.get(many, many)[1:-1].partition(",")
             pieces.append((_written(one), int(least), float(most or (least, "inf")[bool(comma)])))
-    known = "".join(item[0] for item in items) == body and len(body) <= _LONGEST
+    states = sum(int(least + 1 if most == math.inf else most) for _, least, most in pieces)
+    runs = not start and any(most == math.inf for *_, most in pieces)
+    known = "".join(item[0] for item in items) == body and max(len(body), states) <= _LONGEST
     with suppress(re.error):  # an open group, or a range that ends before it begins
         if known and pieces and opened >= group and re.compile(text) and _is_single(pieces, body):
             text = text if group else f"({text})"
-            return Pattern("^" * start + text, end, not any(least for _, least, _ in pieces))
+            empty = not any(least for _, least, _ in pieces)
+            return Pattern("^" * start + text, end, empty, states, runs)
     raise InputError(
         "a regular expression that is not understood here",
         why="each set of characters that repeats has to differ from what can follow it, without"
-        " alternatives and repeated groups: else one row could take long, and engines disagree",
+        " alternatives, repeated groups and more than 256 repeats: else one row could take long,"
+        " and engines disagree",
         fix="write 'ref:([A-Z]+)' or '@([^.]+)', or use SPLIT_PART, SUBSTRING, or CASE with LIKE",
     )
 
@@ -84,9 +102,14 @@ def _written(one: str) -> str:
     if one == ".":
         return "[^\n]"
     if one[0] == "[":
-        listed = re.sub(r"^(\[\^?)-|-\]$", lambda m: m[0].replace("-", r"\-"), one)
-        return re.sub(r"\\([a-z])", lambda m: _CLASSES[m[1]], listed)
+        listed = re.findall(rf"{_ONE}-{_ONE}|\\[dwsnt]|{_ONE}|-", one[1:-1].removeprefix("^"))
+        return f"[{'^' * (one[1] == '^')}{''.join(map(_member, listed))}]"
     return f"[{_CLASSES[one[1]]}]" if one[1:] in _CLASSES else one
+
+
+def _member(one: str) -> str:
+    """Part of a set; doubled signs mean something to some engines."""
+    return f"\\{one}" if one in {*"-|~"} else _CLASSES[one[1]] if one[1:] in _CLASSES else one
 
 
 def _is_single(pieces: list[tuple[str, int, float]], body: str) -> bool:
@@ -95,8 +118,8 @@ def _is_single(pieces: list[tuple[str, int, float]], body: str) -> bool:
     Ranges and their gaps begin at a character of the pattern, or right after one.
     """
     named = {*body, *map(chr, range(128))}
-    tried = named | {chr(ord(c) + 1) for c in named if c < "\U0010ffff"} | {"\U0010ffff"}
-    sets = [{c for c in tried if re.fullmatch(one, c)} for one, _, _ in pieces]
+    tried = "".join({*named, "\U0010ffff", *(chr(ord(c) + 1) for c in named if c < "\U0010ffff")})
+    sets = [set(re.findall(one, tried)) for one, _, _ in pieces]
     for at, (_, least, most) in enumerate(pieces):
         if most < max(1, least):
             return False

@@ -166,10 +166,12 @@ def _held(argument: Expression, counts: Mapping[str, Range | None]) -> Expressio
     if of is None:
         return argument
     kind = Kind.INTEGER if isinstance(of.high, int) and isinstance(of.low, int) else Kind.REAL
-    least: Expression = Call(Function.LEAST, (argument, Literal(of.high, kind)))
+    ends = [of.low, of.high] if isinstance(argument, Column) else [of.low, of.high, 0 * of.low]
+    low, high = min(ends), max(ends)  # COALESCE(x, 0) may be 0 too
+    least: Expression = Call(Function.LEAST, (argument, Literal(high, kind)))
     if not isinstance(of, _NullableRange):
         return least
-    least = Call(Function.GREATEST, (least, Literal(of.low, kind)))
+    least = Call(Function.GREATEST, (least, Literal(low, kind)))
     return Case(((Call(Function.IS_NULL, (argument,)), Literal(None, kind)),), least)
 
 

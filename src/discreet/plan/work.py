@@ -33,6 +33,7 @@ from discreet.plan.summaries import Summary, WindowColumn
 from discreet.plan.texts import (
     LONGEST_CONCAT,
     Wildcard,
+    extraction,
     longest_part,
     longest_stored,
     replacement,
@@ -444,8 +445,8 @@ def _steps(node: Expression, parts: list[int]) -> int:
             return _OVERHEAD + 20 * text + _replaced(node, text)
         case Call(Function.SPLIT_PART, _):
             return _OVERHEAD + 40 * text
-        case Call(Function.EXTRACT, _):
-            return 100 * _OVERHEAD + 100 * text
+        case Call(Function.EXTRACT):
+            return 100 * _OVERHEAD + 30 * text * extraction(node).states
         case Call(Function.POSITION, _):
             return _OVERHEAD + 12 * text
         case Call(Function.CONCAT, _):

@@ -10,7 +10,8 @@ from discreet.errors import InputError
 from discreet.plan.patterns import read_pattern
 
 ATOMS = r"a b - _ / . \. \d \w \s \- \$ [a-c] [^a-c] [^/] [-b] [b-] [^-] [\w-] [\d.] [à-ÿ] é ' [\]]"
-SETS = [*ATOMS.split(" "), " ", r"\n", "&", "[,;]", "#"]
+SETS = [*ATOMS.split(" "), " ", r"\n", "&", "[,;]", "#", "[a||b]", "[~~]", r"[\\d]", r"[a\-]"]
+SETS += [r"[^\s\-]", r"[\\a]"]
 
 
 def grown(coin):
@@ -49,7 +50,8 @@ def test_what_is_extracted_is_what_duckdb_extracts():
 @pytest.mark.parametrize(
     "written",
     ["", "a*ab", "[ab]+b", r"\w+\d", ".+x", "a|b", "(a)+", "(a", "a)", "[Z-A]", "a+?", "^",
-     "[a-c-e]", r"[\d-x]", r"\b", "a{2,1}", "x{0}", "[à-åé-ÿ]?[^à-åé-ö]", "a" * 300],
+     "[a-c-e]", r"[\d-x]", r"\b", "a{2,1}", "x{0}", "[à-åé-ÿ]?[^à-åé-ö]", "a" * 300,
+     r"\€", ".{99}" * 3],
 )  # fmt: skip
 def test_what_engines_might_match_differently_is_refused(written):
     with pytest.raises(InputError, match="regular expression"):

@@ -53,3 +53,11 @@ def test_a_value_has_the_bounds_that_are_proved(value, where, range_):
 def test_a_value_whose_bounds_are_not_proved_is_refused(asked):
     with pytest.raises(QueryRefused, match="without bounds"):
         read(f"SELECT {asked}", Schema({"rows": ROWS}))
+
+
+@pytest.mark.parametrize(("low", "high"), [(30, 40), (-20, -10), (30.5, 40.5)])
+def test_a_zero_in_place_of_no_value_is_inside_its_bounds(low, high):
+    value = "n" if isinstance(low, int) else "x"
+    kept = f"(SELECT who, {value} AS v FROM rows WHERE {value} BETWEEN {low} AND {high}) b"  # noqa: S608 - a question
+    found = held("COALESCE(b.v, 0)", f"rows a LEFT JOIN {kept} ON a.who = b.who")
+    assert (found.low, found.high) == (min(0, low), max(0, high))

@@ -49,6 +49,9 @@ SLOW = {
     "counted": ("LENGTH(note) = 7", "𝄞" * LONGEST_TEXT),
     "parts": ("LEFT(note, 900) = RIGHT(note, 1000)", "𝄞" * LONGEST_TEXT),
     "ends": ("RIGHT(note, 500) = LEFT(note, 500)", "é" * LONGEST_TEXT),
+    "repeats": ("REGEXP_MATCHES(note, '.{32}c')", "é" * LONGEST_TEXT),
+    "repeated sets": ("REGEXP_MATCHES(note, '[ab]{9}[^c]{9}[a-z]{9}c')", HARD),
+    "runs": (r"REGEXP_EXTRACT(note, 'a([^.]+)\.', 1) = 'x'", "a" * LONGEST_TEXT),
 }
 
 
@@ -160,6 +163,14 @@ def test_what_one_row_could_make_slow_is_refused_where_it_stands(condition, word
     assert refused.value.code == "too_slow"
     assert text[refused.value.start : refused.value.end].upper() == word
     assert word in refused.value.what
+
+
+def test_repeats_that_one_row_could_make_slow_are_refused():
+    with pytest.raises(QueryRefused) as refused:
+        asked("REGEXP_MATCHES(note, '.{99}.{99}c')")
+    assert refused.value.code == "too_slow"
+    with pytest.raises(QueryRefused, match="256 repeats"):
+        asked(f"REGEXP_EXTRACT(note, '{'.{99}' * 50}c', 0) = 'c'")
 
 
 def test_ordinary_questions_about_texts_are_answered():

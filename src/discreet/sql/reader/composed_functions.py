@@ -206,9 +206,9 @@ def _matches(*, whole: bool) -> Rule:
         start, end = whole, whole
         if found is not None:
             start, end = start or bool(found[1]), end or bool(found[4])
-            texts = (found[2] or found[3]).split("|")
+            texts = re.findall(_PLAIN, found[2] or found[3])
         elif _ALTERNATIVES.fullmatch(pattern):
-            texts = pattern.split("|")
+            texts = re.findall(_PLAIN, pattern)
         else:
             last = "" if re.search(r"(?<!\\)\$$", pattern) else "$"
             anchored = f"^{pattern.removeprefix('^')}{last}" if whole else pattern

@@ -34,7 +34,16 @@ TESTS = [f"{what} {sign} INTERVAL '{n}'" for what in ("AGE(a, b)", "s - t") for 
          for n in LENGTHS]  # fmt: skip
 TESTS += ["INTERVAL 3 DAY < s - t", "INTERVAL '2 years' >= (AGE(a, b))", "a - t > INTERVAL 5 HOUR"]
 TESTS += ["s - t BETWEEN INTERVAL '1 hour' AND INTERVAL '900 days'"]
-PATTERNS = ["^[A-C][0-9]+", r"^J\d", r"^J\d{2}$", "^[A-Z ][A-Z0-9_]", r"^A\-1", "^[A-Z]$"]
+PATTERNS = [
+    "^[A-C][0-9]+",
+    r"^J\d",
+    r"^J\d{2}$",
+    "^[A-Z ][A-Z0-9_]",
+    r"^A\-1",
+    "^[A-Z]$",
+    r"\-|J\|",
+    "J|A",
+]
 TESTS += [f"REGEXP_MATCHES(c, '{one}')" for one in PATTERNS]
 TESTS += [rf"REGEXP_FULL_MATCH(c, '{one}')" for one in (r"[A-Z]\d{2}", "J[0-9]")]
 
