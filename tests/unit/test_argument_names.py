@@ -96,6 +96,7 @@ def test_a_natural_call_means_the_same_as_the_documented_one(natural, own):
         (lambda: dp.TopK(k=2, epsilon=1), r"call TopK\(k=2, outputs=\[\"a\", \"b\", \"c\"\], eps"),
         (lambda: dp.Laplace(epsilon=1), r"call Laplace\(epsilon=0.5, sensitivity=1\)"),
         (lambda: dp.Gaussian(noise_multiplier=2), r"call Gaussian\(scale=1.1, sensitivity=1\)"),
+        (lambda: dp.Staircase(epsilon=1), r"call Staircase\(epsilon="),
         (lambda: dp.PermuteAndFlip(epsilon=1), r"call PermuteAndFlip\(\["),
         (lambda: dp.calibrate(dp.GDP, error=5), r"call calibrate\(\[CalibrationStep\(GDP, count=1"),
         (lambda: dp.Quantile(0.5, 0, 9, bounds=(0, 9), epsilon=1), "multiple values"),
@@ -180,3 +181,16 @@ def test_ranges_and_values_of_columns_need_no_names_of_their_own():
         _ = people.average
     with pytest.raises(dp.InputError, match="Bounds"):
         curator.add("u", rows, unit=dp.EachRow(), dataset="t", columns={"age": (0, 1, 2)})
+
+
+def test_an_odometer_without_charges_says_so():
+    meter = dp.Odometer()
+    meter.charge(dp.Pure(1))  # the result is not kept
+    assert "meter = meter.charge" in meter.epsilon(0).method
+    assert meter.charge(dp.Pure(1)).epsilon(0).method == "sum of epsilons"
+
+
+@pytest.mark.parametrize("wrong", [lambda s: dp.GDP(1 / s), dp.Gaussian, []])
+def test_a_calibration_of_no_steps_is_told_the_call(wrong):
+    with pytest.raises(dp.InputError, match=r"calibrate\(\[CalibrationStep\(GDP"):
+        dp.calibrate(wrong, epsilon=1, delta=1e-6)

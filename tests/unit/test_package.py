@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import discreet
+from discreet.argument_names import AGGREGATES
 
 
 def test_every_public_name_has_a_home_and_can_be_had():
@@ -19,9 +20,13 @@ def test_every_public_name_has_a_home_and_can_be_had():
 def test_an_unknown_name_is_an_attribute_error():
     with pytest.raises(AttributeError, match="no attribute 'Lapplace'"):
         _ = discreet.Lapplace
-    with pytest.raises(AttributeError, match="no attribute 'sum': total is its name here"):
-        _ = discreet.sum
-    assert set(discreet._OTHER_NAMES.values()) < set(discreet.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'desc': descending is its name here"):
+        _ = discreet.desc
+
+
+def test_aggregates_have_the_names_of_others_too():
+    assert set(AGGREGATES.values()) < set(discreet.__all__)
+    assert discreet.sum is discreet.total
 
 
 @pytest.mark.timed

@@ -86,7 +86,8 @@ class Offer(Generic[P_co]):
     @property
     def explanation(self) -> OrderExplanation:
         """How good the release will be; who asks without looking need not wait for it."""
-        return self.planned.explain(self.at.dialect)
+        told = self.planned.explain(self.at.dialect)
+        return replace(told, text=f"{told.text}\ntakes {self.takes}") if self.takes else told
 
     @property
     def takes(self) -> str | None:
