@@ -87,7 +87,8 @@ class Offer(Generic[P_co]):
     def explanation(self) -> OrderExplanation:
         """How good the release will be; who asks without looking need not wait for it."""
         told = self.planned.explain(self.at.dialect)
-        return replace(told, text=f"{told.text}\ntakes {self.takes}") if self.takes else told
+        took = "" if self.share is None else f"\ntakes {percent(self.share)} of the budget"
+        return replace(told, text=told.text + took)
 
     @property
     def takes(self) -> str | None:

@@ -436,7 +436,6 @@ _HINTS = {
     "alias": "name it by keyword: .group_by(decade=...), .agg(age=...), .with_columns(x=...)",
     "contains": 'call .like("%text%")',
     "clip": "call .clamp(low, high), where NULL counts as low",
-    "assign": "call .with_columns(...)",
 }
 """What to call instead of methods that other tables have."""
 

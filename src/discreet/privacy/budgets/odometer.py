@@ -115,7 +115,7 @@ class Odometer:
         left = probability(delta, "delta") - self.deltas
         sure = self._sure(left)
         if left <= 0 or self._rho == 0:
-            none = "nothing is charged here: write meter = meter.charge(...)"
+            none = "nothing charged: write meter = meter.charge(...)"
             return Bound(0.0, sure, "sum of epsilons" if len(self.history) else none)
         mixed = mixture_bound(Interval.of(Fraction(self._rho, UNITS)).upper, left)
         method = "mixture odometer" if mixed < sure else "sum of epsilons"
