@@ -181,16 +181,3 @@ def test_ranges_and_values_of_columns_need_no_names_of_their_own():
         _ = people.average
     with pytest.raises(dp.InputError, match="Bounds"):
         curator.add("u", rows, unit=dp.EachRow(), dataset="t", columns={"age": (0, 1, 2)})
-
-
-def test_an_odometer_without_charges_says_so():
-    meter = dp.Odometer()
-    meter.charge(dp.Pure(1))  # the result is not kept
-    assert "meter = meter.charge" in meter.epsilon(0).method
-    assert meter.charge(dp.Pure(1)).epsilon(0).method == "sum of epsilons"
-
-
-@pytest.mark.parametrize("wrong", [lambda s: dp.GDP(1 / s), dp.Gaussian, []])
-def test_a_calibration_of_no_steps_is_told_the_call(wrong):
-    with pytest.raises(dp.InputError, match=r"calibrate\(\[CalibrationStep\(GDP"):
-        dp.calibrate(wrong, epsilon=1, delta=1e-6)

@@ -48,3 +48,16 @@ def test_every_class_name_has_one_home():
         if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
     )
     assert [name for name, count in homes.items() if count > 1] == []
+
+
+def test_an_odometer_without_charges_says_so():
+    meter = discreet.Odometer()
+    meter.charge(discreet.Pure(1))  # the result is not kept
+    assert "meter = meter.charge" in meter.epsilon(0).method
+    assert meter.charge(discreet.Pure(1)).epsilon(0).method == "sum of epsilons"
+
+
+@pytest.mark.parametrize("wrong", [lambda s: discreet.GDP(1 / s), discreet.Gaussian, []])
+def test_a_calibration_of_no_steps_is_told_the_call(wrong):
+    with pytest.raises(discreet.InputError, match=r"calibrate\(\[CalibrationStep\(GDP"):
+        discreet.calibrate(wrong, epsilon=1, delta=1e-6)
