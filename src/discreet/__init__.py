@@ -10,86 +10,97 @@ Names are imported from their packages when they are first used, so that `import
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from discreet.argument_names import AGGREGATES
+
+# ruff: noqa: I001 - one import for each package, whose names are all exported
 if TYPE_CHECKING:
     from discreet import attacks as attacks
     from discreet import lab as lab
     from discreet import learn as learn
     from discreet import local as local
     from discreet import workload as workload
-    from discreet.answer.plan.accuracy import Accuracy
-    from discreet.curator.budget import Budget
-    from discreet.curator.data.intake import describe
-    from discreet.curator.opening import Curator
-    from discreet.curator.orders.census.census_plan import releases
-    from discreet.engines.reading import Reading
+    from discreet.answer.plan.accuracy import Accuracy as Accuracy
+    from discreet.curator.budget import Budget as Budget
+    from discreet.curator.data.intake import describe as describe
+    from discreet.curator.opening import Curator as Curator
+    from discreet.curator.orders.census.census_plan import releases as releases
+    from discreet.engines.reading import Reading as Reading
     from discreet.errors import (
-        AccessError,
-        BudgetError,
-        DiscreetError,
-        EngineError,
-        InputError,
-        LedgerError,
-        QueryRefused,
-        ServiceError,
+        AccessError as AccessError,
+        BudgetError as BudgetError,
+        DiscreetError as DiscreetError,
+        EngineError as EngineError,
+        InputError as InputError,
+        LedgerError as LedgerError,
+        QueryRefused as QueryRefused,
+        ServiceError as ServiceError,
     )
     from discreet.mechanisms import (
-        AboveThreshold,
-        ExponentialMechanism,
-        Gaussian,
-        Histogram,
-        Laplace,
-        PermuteAndFlip,
-        Quantile,
-        Quantiles,
-        RandomizedResponse,
-        ReportNoisyMax,
-        SmoothMedian,
-        SparseVector,
-        Staircase,
-        TopK,
-        TreeCount,
+        AboveThreshold as AboveThreshold,
+        ExponentialMechanism as ExponentialMechanism,
+        Gaussian as Gaussian,
+        Histogram as Histogram,
+        Laplace as Laplace,
+        PermuteAndFlip as PermuteAndFlip,
+        Quantile as Quantile,
+        Quantiles as Quantiles,
+        RandomizedResponse as RandomizedResponse,
+        ReportNoisyMax as ReportNoisyMax,
+        SmoothMedian as SmoothMedian,
+        SparseVector as SparseVector,
+        Staircase as Staircase,
+        TopK as TopK,
+        TreeCount as TreeCount,
     )
-    from discreet.mechanisms.reusable_holdout import ReusableHoldout
-    from discreet.plan.answer_builder import over
+    from discreet.mechanisms.reusable_holdout import ReusableHoldout as ReusableHoldout
+    from discreet.plan.answer_builder import over as over
     from discreet.plan.builder import (
-        col,
-        correlation,
-        count,
-        count_distinct,
-        count_people,
-        covariance,
-        descending,
-        first,
-        lag,
-        maximum,
-        mean,
-        median,
-        minimum,
-        quantile,
-        row_number,
-        running,
-        stddev,
-        total,
-        variance,
+        case as case,
+        col as col,
+        correlation as correlation,
+        count as count,
+        count_distinct as count_distinct,
+        count_people as count_people,
+        covariance as covariance,
+        descending as descending,
+        first as first,
+        lag as lag,
+        maximum as maximum,
+        mean as mean,
+        median as median,
+        minimum as minimum,
+        quantile as quantile,
+        row_number as row_number,
+        running as running,
+        stddev as stddev,
+        total as total,
+        variance as variance,
     )
-    from discreet.plan.schema import Bounds, EachRow, KeyPath, Keys, Limits, PersonPeriod
+    from discreet.plan.schema import (
+        Bounds as Bounds,
+        EachRow as EachRow,
+        KeyPath as KeyPath,
+        Keys as Keys,
+        Limits as Limits,
+        PersonPeriod as PersonPeriod,
+    )
     from discreet.privacy import (
-        GDP,
-        ZCDP,
-        Approximate,
-        CalibrationStep,
-        Filter,
-        Neighbours,
-        Odometer,
-        Plan,
-        Pure,
-        Shuffled,
-        Subsampled,
-        advanced_epsilon,
-        basic_epsilon,
-        calibrate,
-        compose,
-        optimal_epsilon,
+        GDP as GDP,
+        ZCDP as ZCDP,
+        Approximate as Approximate,
+        CalibrationStep as CalibrationStep,
+        Filter as Filter,
+        Neighbours as Neighbours,
+        Odometer as Odometer,
+        Plan as Plan,
+        Pure as Pure,
+        Shuffled as Shuffled,
+        Subsampled as Subsampled,
+        advanced_epsilon as advanced_epsilon,
+        basic_epsilon as basic_epsilon,
+        calibrate as calibrate,
+        compose as compose,
+        optimal_epsilon as optimal_epsilon,
     )
 
 _HOMES = {
@@ -104,7 +115,7 @@ _HOMES = {
     "plan.builder": [
         *("col", "correlation", "count", "count_distinct", "count_people", "covariance", "mean"),
         *("maximum", "median", "minimum", "quantile", "stddev", "total", "variance"),
-        *("descending", "first", "lag", "row_number", "running"),
+        *("descending", "first", "lag", "row_number", "running", "case"),
     ],
     "plan.schema": ["Bounds", "EachRow", "KeyPath", "Keys", "Limits", "PersonPeriod"],
     "errors": [
@@ -123,99 +134,22 @@ _HOMES = {
     ],
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
-
-__all__ = [
-    "GDP",
-    "ZCDP",
-    "AboveThreshold",
-    "AccessError",
-    "Accuracy",
-    "Approximate",
-    "Bounds",
-    "Budget",
-    "BudgetError",
-    "CalibrationStep",
-    "Curator",
-    "DiscreetError",
-    "EachRow",
-    "EngineError",
-    "ExponentialMechanism",
-    "Filter",
-    "Gaussian",
-    "Histogram",
-    "InputError",
-    "KeyPath",
-    "Keys",
-    "Laplace",
-    "LedgerError",
-    "Limits",
-    "Neighbours",
-    "Odometer",
-    "PermuteAndFlip",
-    "PersonPeriod",
-    "Plan",
-    "Pure",
-    "Quantile",
-    "Quantiles",
-    "QueryRefused",
-    "RandomizedResponse",
-    "Reading",
-    "ReportNoisyMax",
-    "ReusableHoldout",
-    "ServiceError",
-    "Shuffled",
-    "SmoothMedian",
-    "SparseVector",
-    "Staircase",
-    "Subsampled",
-    "TopK",
-    "TreeCount",
-    "advanced_epsilon",
-    "basic_epsilon",
-    "calibrate",
-    "col",
-    "compose",
-    "correlation",
-    "count",
-    "count_distinct",
-    "count_people",
-    "covariance",
-    "descending",
-    "describe",
-    "first",
-    "lag",
-    "maximum",
-    "mean",
-    "median",
-    "minimum",
-    "optimal_epsilon",
-    "over",
-    "quantile",
-    "releases",
-    "row_number",
-    "running",
-    "stddev",
-    "total",
-    "variance",
-]
-
+__all__ = sorted(_HOME)  # noqa: PLE0605 - type checkers read the imports above
 
 _PACKAGES = frozenset({"attacks", "lab", "learn", "local", "workload"})
 """Packages that are imported when first named, such as `dp.local.Rappor`."""
 
 
-_OTHER_NAMES = {"sum": "total", "avg": "mean", "max": "maximum", "min": "minimum"}
-"""What others call aggregates whose names Python has taken."""
-
-
 def __getattr__(name: str) -> object:
     if name in _PACKAGES:
         return import_module(f"discreet.{name}")
-    if name not in _HOME:
-        other = _OTHER_NAMES.get(name) or next((one for one in __all__ if name in one), None)
+    own = AGGREGATES.get(name, name)
+    if own not in _HOME:
+        close = (one for one in __all__ if one.startswith(name))
+        other = "case" if name == "when" else next(close, None)
         hint = f": {other} is its name here" if other else ""
         raise AttributeError(f"module 'discreet' has no attribute {name!r}{hint}", name=name)
-    found = getattr(import_module(f"discreet.{_HOME[name]}"), name)
+    found = getattr(import_module(f"discreet.{_HOME[own]}"), own)
     globals()[name] = found
     return found
 

@@ -95,6 +95,7 @@ def test_a_natural_call_means_the_same_as_the_documented_one(natural, own):
         (lambda: dp.TopK(k=2, epsilon=1), r"call TopK\(k=2, outputs=\[\"a\", \"b\", \"c\"\], eps"),
         (lambda: dp.Laplace(epsilon=1), r"call Laplace\(epsilon=0.5, sensitivity=1\)"),
         (lambda: dp.Gaussian(noise_multiplier=2), r"call Gaussian\(scale=1.1, sensitivity=1\)"),
+        (lambda: dp.Staircase(epsilon=1), r"call Staircase\(epsilon="),
         (lambda: dp.PermuteAndFlip(epsilon=1), r"call PermuteAndFlip\(\["),
         (lambda: dp.calibrate(dp.GDP, error=5), r"call calibrate\(\[CalibrationStep\(GDP, count=1"),
         (lambda: dp.Quantile(0.5, 0, 9, bounds=(0, 9), epsilon=1), "multiple values"),

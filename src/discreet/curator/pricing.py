@@ -86,7 +86,9 @@ class Offer(Generic[P_co]):
     @property
     def explanation(self) -> OrderExplanation:
         """How good the release will be; who asks without looking need not wait for it."""
-        return self.planned.explain(self.at.dialect)
+        told = self.planned.explain(self.at.dialect)
+        took = "" if self.share is None else f"\ntakes {percent(self.share)} of the budget"
+        return replace(told, text=told.text + took)
 
     @property
     def takes(self) -> str | None:

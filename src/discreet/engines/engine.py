@@ -15,19 +15,9 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 import pyarrow as pa
 
 from discreet.engines.describe import Description
-from discreet.plan.kinds import Kind
+from discreet.plan.dummy import ARROW as ARROW  # noqa: PLC0414 - engines read and write it
 from discreet.plan.schema import PublicTable, Schema, Table
 from discreet.sql.writer.dialect import Dialect
-
-ARROW = {
-    Kind.BOOLEAN: pa.bool_(),
-    Kind.INTEGER: pa.int64(),
-    Kind.REAL: pa.float64(),
-    Kind.TEXT: pa.string(),
-    Kind.DATE: pa.date32(),
-    Kind.TIMESTAMP: pa.timestamp("us"),
-}
-"""Values of each kind, as they travel to and from an engine."""
 
 
 @dataclass(frozen=True, slots=True)

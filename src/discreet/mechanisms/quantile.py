@@ -122,10 +122,8 @@ class Quantile(RowMechanism):
         )
 
     def _draw(self, values: Any, runs: int) -> NDArray[Any]:
-        points: NDArray[Any] = self.range.point(
-            self.cells(CellCounts.read(values, self.range), runs)
-        )
-        return points
+        cells = self.cells(CellCounts.read(values, self.range), runs)
+        return np.asarray(self.range.point(cells))
 
     def _law(self) -> Callable[[Any], Law] | None:
         return self._points if self.range.size <= _LISTED else None
@@ -301,10 +299,8 @@ class Quantiles(RowMechanism):
         return law
 
     def _draw(self, values: Any, runs: int) -> NDArray[Any]:
-        points: NDArray[Any] = self.range.point(
-            self.cells(CellCounts.read(values, self.range), runs)
-        )
-        return points
+        cells = self.cells(CellCounts.read(values, self.range), runs)
+        return np.asarray(self.range.point(cells))
 
 
 def draw_cells(

@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
+from discreet.argument_names import also_called
 from discreet.mechanisms.additive import Additive, as_int64
 from discreet.mechanisms.grid import PowerOfTwoGrid, Steps, choose_grid
 from discreet.mechanisms.laplace_tail import first_whole
@@ -32,8 +33,8 @@ class Staircase(Additive):
 
     Example:
         >>> from discreet.mechanisms.laplace import Laplace
-        >>> public = {"epsilon": 5, "sensitivity": 0.5}
-        >>> Staircase(**public).mean_error() < Laplace(**public).scale / Fraction(24, 10)
+        >>> error = Staircase(epsilon=5, sensitivity=0.5).mean_error()
+        >>> error < Laplace(epsilon=5, sensitivity=0.5).scale / Fraction(24, 10)
         True
 
     Reference: Geng, Viswanath, The Optimal Noise-Adding Mechanism in Differential Privacy (that no
@@ -44,6 +45,7 @@ class Staircase(Additive):
     epsilon: Fraction
     first: int
 
+    @also_called()
     def __init__(
         self,
         *,

@@ -17,10 +17,10 @@ from typing import Any
 
 from discreet.errors import InputError
 from discreet.plan.answer_program import Program
-from discreet.plan.builder import Agg, Asker, Expr, asker_of, condition_of, expression_of
+from discreet.plan.builder import Agg, Asker, Expr, asker_of, condition_of, expression_of, sort_keys
 from discreet.plan.constants import member, odd
 from discreet.plan.expressions import Column
-from discreet.plan.query import Query, SortKey
+from discreet.plan.query import Query
 from discreet.plan.relations import Named
 from discreet.plan.released_tables import (
     AnswerWindow,
@@ -39,8 +39,8 @@ from discreet.rationals import whole
 def over(
     function: "Agg | AnswerWindowFunction | str",
     *arguments: Expr | str,
-    partition_by: Sequence[Expr | str] = (),
-    order_by: Sequence[Expr | str] = (),
+    partition_by: str | Sequence[Expr | str] = (),
+    order_by: str | Sequence[Expr | str] = (),
     descending: bool = False,
     number: int | None = None,
     rows: tuple[int | None, int | None] | None = None,
@@ -50,19 +50,19 @@ def over(
     `function` is an aggregate such as total("n"), or "rank", "lag" and so on; `number` is how many
     rows lag and lead look away, or how many tiles; `rows` are the ends of a frame of rows.
     """
-    order = tuple(SortKey(expression_of(one), descending) for one in order_by)
-    partition = tuple(expression_of(one) for one in partition_by)
+    order = sort_keys([order_by], descending=descending)
+    partition = tuple(one.expression for one in sort_keys([partition_by], descending=False))
     if isinstance(function, Agg):
         if function.where is not None or function.level is not None:
             raise odd(
                 "a window", function, "a count, sum, mean, minimum or maximum of all its rows"
             )
         kind: Any = function.measure
-        return AnswerWindow("", kind, function.arguments, partition, order, number, rows)
-    values = tuple(expression_of(one) for one in arguments)
-    kind = member(AnswerWindowFunction, function)
-    if kind in {AnswerWindowFunction.LAG, AnswerWindowFunction.LEAD} and number is None:
-        number = 1
+        values = function.arguments
+    else:
+        kind, values = member(AnswerWindowFunction, function), tuple(map(expression_of, arguments))
+        if kind in {AnswerWindowFunction.LAG, AnswerWindowFunction.LEAD} and number is None:
+            number = 1
     return AnswerWindow("", kind, values, partition, order, number, rows)
 
 
@@ -82,7 +82,7 @@ class AnswerFrame:
         """Only rows for which a condition is true."""
         return self._of(FilteredTable(self._table, condition_of(condition)))
 
-    filter = where
+    filter = having = where
 
     def select(self, *names: str, **columns: Expr | str) -> "AnswerFrame":
         """These columns alone, by their names or as what they are computed from."""
@@ -126,10 +126,11 @@ class AnswerFrame:
         """The rows of another table below these; columns are matched by position."""
         return replace(self, program=self.program.above(other.program))
 
-    def order_by(self, *by: Expr | str, descending: bool = False) -> "AnswerFrame":
+    def order_by(self, *by: Any, descending: bool | Sequence[bool] = False) -> "AnswerFrame":
         """Sort the rows."""
-        order = tuple(SortKey(expression_of(one), descending) for one in by)
-        return self._of(SortedTable(self._table, order))
+        return self._of(SortedTable(self._table, sort_keys(by, descending=descending)))
+
+    sort = order_by
 
     def limit(self, rows: int) -> "AnswerFrame":
         """The first rows only."""
@@ -138,6 +139,8 @@ class AnswerFrame:
         if isinstance(table, SortedTable) and not table.cuts:
             return self._of(replace(table, limit=most))
         return self._of(SortedTable(table, (), most))
+
+    head = limit
 
     def release(self, **price: Any) -> Any:
         """Ask it; what `price` takes is up to the curator that handed out the table."""

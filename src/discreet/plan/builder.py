@@ -9,11 +9,13 @@
 <AggregateFunction.COUNT: 'count'>
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from discreet.argument_names import AGGREGATES
 from discreet.errors import InputError
 from discreet.html_view import framed, note, table
 from discreet.plan import expressions as ex
@@ -23,7 +25,7 @@ from discreet.plan.kinds import Kind, Value
 from discreet.plan.listed_literals import check_listed
 from discreet.plan.query import Aggregate, AggregateFunction, Query, SortKey, summary_of
 from discreet.plan.reads import mentions
-from discreet.plan.schema import Limits
+from discreet.plan.schema import Limits, PublicTable
 from discreet.plan.summaries import (
     PersonAggregate,
     RowOrder,
@@ -31,6 +33,7 @@ from discreet.plan.summaries import (
     WindowColumn,
     WindowFunction,
 )
+from discreet.plan.typing import infer
 from discreet.rationals import Real, positive, rational, whole
 
 if TYPE_CHECKING:
@@ -51,11 +54,21 @@ def _unary(function: ex.Function) -> "Callable[[Expr], Expr]":
     return lambda self: _call(function, self)
 
 
+_FUNCTIONS = {one.name.lower(): one for one in ex.Function} | {
+    **dict.fromkeys(("isna", "isnull"), ex.Function.IS_NULL),
+    **dict.fromkeys(("fill_null", "fillna"), ex.Function.COALESCE),
+    "log": ex.Function.LN,
+    "startswith": ex.Function.STARTS_WITH,
+}
+"""Methods of expressions."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Expr:
     """A row expression with Python's operators; compare with ==, combine with &, | and ~.
 
-    As in SQL, and unlike in Python, // and % cut off towards 0.
+    As in SQL, and unlike in Python, // and % cut off towards 0. The functions of the
+    plan and aggregates are methods: `col("day").dt.year()`, `col("age").mean()`.
     """
 
     expression: ex.Expression
@@ -90,9 +103,22 @@ class Expr:
             fix="combine conditions with & and |, not with and, or or a chained comparison",
         )
 
-    def is_null(self) -> "Expr":
-        """Whether it is NULL."""
-        return _call(ex.Function.IS_NULL, self)
+    def __getattr__(self, name: str) -> Any:
+        if name in {"dt", "str"}:
+            return self
+        if name in _FUNCTIONS:
+            return partial(_call, _FUNCTIONS[name], self)
+        own = AGGREGATES.get(name, name)
+        if own == "count" or own in _AGGREGATES:
+            return partial(globals()[own], self)
+        told = _HINTS.get(name) or f"it has {', '.join(_FUNCTIONS)}"
+        raise AttributeError(f"an expression has no {name}: {told}", name=name)
+
+    def is_not_null(self) -> "Expr":
+        """Whether it is not NULL."""
+        return ~_call(ex.Function.IS_NULL, self)
+
+    notnull = notna = is_not_null
 
     def is_in(self, values: Iterable[Value]) -> "Expr":
         """Whether it is one of some values."""
@@ -105,6 +131,8 @@ class Expr:
     def between(self, low: Operand, high: Operand) -> "Expr":
         """Whether it lies between two values, both included."""
         return (self >= low) & (self <= high)
+
+    is_between = between
 
     def like(self, pattern: str, escape: str | None = None) -> "Expr":
         """Whether a text matches a pattern with % and _."""
@@ -120,10 +148,11 @@ class Expr:
                 why="its lower end is above its upper end",
                 fix="swap the ends",
             )
+        # LEAST passes over NULL, which would make NULL the upper bound.
         inner = ex.Call(ex.Function.LEAST, (self.expression, number(high)))
-        return Expr(
-            ex.Call(ex.Function.GREATEST, (_keep_null(self.expression, inner, low), number(low)))
-        )
+        is_null = ex.Call(ex.Function.IS_NULL, (self.expression,))
+        kept = ex.Case(((is_null, number(low)),), inner)
+        return Expr(ex.Call(ex.Function.GREATEST, (kept, number(low))))
 
     def cast(self, kind: Kind | str) -> "Expr":
         """Convert to another kind; NULL where there is no such value."""
@@ -144,14 +173,19 @@ def col(name: str) -> Expr:
     return Expr(ex.Column(name))
 
 
-def call(function: ex.Function | str, *arguments: Operand) -> Expr:
-    """Any function of `discreet.plan.expressions.Function`, by member or by name."""
-    return _call(member(ex.Function, function), *arguments)
+def case(*branches: tuple[Expr, Operand], otherwise: Operand) -> Expr:
+    """A value by conditions: `case((col("age") < 30, "young"), otherwise="older")`."""
+    pairs = tuple((condition_of(one), _operand(value)) for one, value in branches)
+    return Expr(ex.Case(pairs, _operand(otherwise)))
 
 
 def _call(function: ex.Function, *arguments: object) -> Expr:
-    parts = (one.expression if isinstance(one, Expr) else literal(one) for one in arguments)
-    return Expr(ex.Call(function, tuple(parts)))
+    return Expr(ex.Call(function, tuple(map(_operand, arguments))))
+
+
+def _operand(value: object) -> ex.Expression:
+    """An expression, or a constant."""
+    return value.expression if isinstance(value, Expr) else literal(value)
 
 
 def condition_of(value: object) -> ex.Expression:
@@ -159,11 +193,6 @@ def condition_of(value: object) -> ex.Expression:
     if isinstance(value, Expr):
         return value.expression
     raise odd("a condition", value, 'one on columns, as in col("age") >= 18')
-
-
-def _keep_null(original: ex.Expression, clamped: ex.Expression, low: Real) -> ex.Expression:
-    """LEAST passes over NULL, which would make NULL the upper bound; make it the lower one."""
-    return ex.Case(((ex.Call(ex.Function.IS_NULL, (original,)), number(low)),), clamped)
 
 
 # --- aggregates ---------------------------------------------------------------------------------
@@ -180,6 +209,15 @@ class Agg:
     sample: bool = True
     weight: Fraction = Fraction(1)
     interval: bool = True
+
+    def _apart(self, _other: object) -> Any:
+        raise InputError(
+            "an aggregate within arithmetic",
+            why="each is measured as a column of its own",
+            fix='name it first: agg(a=total("x"), n=count()).with_columns(r=col("a") / col("n"))',
+        )
+
+    __add__ = __sub__ = __mul__ = __truediv__ = __rtruediv__ = __rmul__ = _apart
 
     def filter(self, condition: Expr) -> "Agg":
         """The same over the rows that satisfy a condition."""
@@ -277,7 +315,7 @@ def expression_of(of: Expr | str) -> ex.Expression:
         return ex.Column(of)
     if isinstance(of, Expr):
         return of.expression
-    raise odd("a column", of, 'its name, or an expression such as col("age") // 10')
+    raise odd("a column", of, 'its name, or an expression such as col("day").year()')
 
 
 # --- one person's rows --------------------------------------------------------------------------
@@ -293,6 +331,21 @@ def descending(of: Expr | str) -> RowOrder:
 
 def _orders(by: Iterable[By]) -> tuple[RowOrder, ...]:
     return tuple(one if isinstance(one, RowOrder) else RowOrder(expression_of(one)) for one in by)
+
+
+def sort_keys(by: Iterable[Any], *, descending: bool | Sequence[bool]) -> tuple[SortKey, ...]:
+    """The order of released rows: columns or lists of them, one direction or one for each."""
+    orders = _orders(flat(by))
+    each = [descending] * len(orders) if isinstance(descending, bool) else descending
+    if len(each) != len(orders):
+        raise odd("descending", descending, "True, False, or one of them for each column")
+    pairs = zip(orders, each, strict=True)
+    return tuple(SortKey(one.expression, one.descending or down) for one, down in pairs)
+
+
+def flat(given: Iterable[Any]) -> list[Any]:
+    """Arguments and lists of arguments in one list."""
+    return [one for part in given for one in (part if isinstance(part, (list, tuple)) else [part])]
 
 
 def first(of: Expr | str, *by: By) -> PersonAggregate:
@@ -322,8 +375,7 @@ def running(agg: "Agg", *by: By, rows: tuple[int | None, int | None] | None = No
 def _summary(name: str, of: "Agg | PersonAggregate") -> PersonAggregate:
     if isinstance(of, PersonAggregate):
         return replace(of, name=name)
-    if not isinstance(of, Agg):
-        raise odd("an aggregate", of, "one of those here, as in n=count()")
+    of = _aggregate(of)
     measure = _SQUARED.get(of.measure, of.measure)
     summary = summary_of(measure, sample=of.sample)
     if summary is None:
@@ -363,23 +415,39 @@ _NAMES = {
 }
 
 
-def _name(agg: object) -> str:
+def _aggregate(of: object) -> Agg:
+    if isinstance(of, Agg):
+        return of
+    raise odd("an aggregate", of, 'one of those here, as in n=count() or age=mean("age")')
+
+
+def _name(agg: Agg) -> str:
     """The default name of an aggregate: mean_age."""
-    if not isinstance(agg, Agg):
-        raise odd("an aggregate", agg, "one of those here, as in n=count()")
     function = _NAMES.get(agg.measure, agg.measure.value)
     return "_".join([function, *(one.name for one in agg.arguments if isinstance(one, ex.Column))])
+
+
+_HINTS = {
+    **dict.fromkeys(("unique", "distinct", "value_counts"), 'call .group_by("x").count()'),
+    **dict.fromkeys(("head", "sample", "collect", "to_pandas"), "its rows are private"),
+    **dict.fromkeys(("hist", "cut"), 'call .group_by(bin=col("x").bucket(0, 100, 10)).count()'),
+    **dict.fromkeys(("drop_nulls", "dropna"), 'call .where(col("x").is_not_null())'),
+    **dict.fromkeys(("sort_values", "nlargest", "top_k"), 'call .sort("n", descending=True)'),
+    "alias": "name it by keyword: .group_by(decade=...), .agg(age=...), .with_columns(x=...)",
+    "contains": 'call .like("%text%")',
+    "clip": "call .clamp(low, high), where NULL counts as low",
+}
+"""What to call instead of methods that other tables have."""
 
 
 def _as_other(
     relation: rel.Relation, on: Iterable[str]
 ) -> tuple[rel.Relation, tuple[tuple[ex.Expression, ex.Expression], ...]]:
     """The rows under other names, and the pairs of columns that have to be equal."""
-    names = rel.columns_of(relation)
-    renamed = rel.Project(
-        relation, tuple(rel.Named(OTHER + name, ex.Column(name)) for name in names)
+    renamed = (rel.Named(OTHER + name, ex.Column(name)) for name in rel.columns_of(relation))
+    return rel.Project(relation, tuple(renamed)), tuple(
+        (ex.Column(name), ex.Column(OTHER + name)) for name in on
     )
-    return renamed, tuple((ex.Column(name), ex.Column(OTHER + name)) for name in on)
 
 
 @dataclass(frozen=True, slots=True)
@@ -402,10 +470,11 @@ class From:
 
     def __getattr__(self, name: str) -> "Callable[..., Question]":
         """Any aggregate by itself: `.mean("age")` is `.agg(mean("age"))`."""
-        if name not in _AGGREGATES:
-            known = "where, group_by, agg, count, " + ", ".join(_AGGREGATES)
-            raise AttributeError(f"a table has no {name}: it has {known}", name=name, obj=self)
-        return lambda *of, **how: self.agg(globals()[name](*of, **how))
+        own = AGGREGATES.get(name, name)
+        if own not in _AGGREGATES:
+            known = "it has where, group_by, agg, count, " + ", ".join(_AGGREGATES)
+            raise AttributeError(f"a table has no {name}: {_HINTS.get(name, known)}", name=name)
+        return lambda *of, **how: self.agg(globals()[own](*of, **how))
 
     def _listed(self, expression: ex.Expression) -> ex.Expression:
         """An expression over these rows, once its literals are among the declared keys."""
@@ -414,9 +483,8 @@ class From:
 
     def with_columns(self, **columns: Expr | str) -> "From":
         """Further columns, or new meanings of old ones."""
-        old = [
-            rel.Named(n, ex.Column(n)) for n in rel.columns_of(self.relation) if n not in columns
-        ]
+        kept = [n for n in rel.columns_of(self.relation) if n not in columns]
+        old = [rel.Named(n, ex.Column(n)) for n in kept]
         new = [rel.Named(n, self._listed(expression_of(expr))) for n, expr in columns.items()]
         return replace(self, relation=rel.Project(self.relation, tuple(old + new)))
 
@@ -450,12 +518,23 @@ class From:
 
     def join(
         self,
-        other: "From",
+        other: "From | PublicTable",
         *on: str,
         where: Expr | None = None,
         keep: rel.Keep | str = rel.Keep.MATCHED,
     ) -> "From":
-        """Each row beside the same person's rows there; their columns are called "other.day"."""
+        """Each row beside the same person's rows there; their columns are called "other.day".
+
+        Of a public table, `curator.schema.tables["cities"]`, the row whose key is equal to `on`.
+        """
+        if isinstance(other, PublicTable):
+            taken = rel.columns_of(self.relation)
+            names = tuple((OTHER + name if name in taken else name, name) for name in other.columns)
+            if where is not None or len(on) != len(other.key):
+                raise odd("a join", where or on, f"the columns here that equal {other.key} there")
+            by = tuple(ex.Column(name) for name in on)
+            joined = rel.JoinPublic(self.relation, other, by, member(rel.Keep, keep), names)
+            return replace(self, relation=joined)
         there, pairs = _as_other(other.relation, on)
         condition = None if where is None else condition_of(where)
         fields = (pairs, member(rel.Keep, keep), condition)
@@ -467,34 +546,26 @@ class From:
 
     def group_by(self, *columns: str | Iterable[str], **keys: Expr | str) -> "From":
         """One answer for each value of some columns or expressions."""
-        names: list[Any] = []
-        for one in columns:
-            names += one if isinstance(one, (list, tuple)) else [one]
-        for name in names:
+        for name in (names := flat(columns)):
             if not isinstance(name, str):
-                raise odd(
-                    "a key", name, 'a name, or an expression with one: decade=col("age") // 10'
-                )
-        plain = tuple(rel.Named(name, ex.Column(name)) for name in names)
-        made = {name: self._listed(expression_of(expr)) for name, expr in keys.items()}
-        named = tuple(rel.Named(name, expression) for name, expression in made.items())
-        return replace(self, keys=self.keys + plain + named)
+                fix = 'a name, or an expression with one: decade=col("age") // 10'
+                raise odd("a key", name, fix)
+        pairs = [*((name, col(name)) for name in names), *keys.items()]
+        named = (rel.Named(n, self._listed(expression_of(expr))) for n, expr in pairs)
+        return replace(self, keys=(*self.keys, *named))
 
     groupby = group_by
 
-    def count(self) -> "Question":
+    def count(self, of: Expr | str | None = None) -> "Question":
         """How many rows there are, in each group or in all."""
-        return self.agg(count())
+        return self.agg(count(of))
 
-    def agg(self, *unnamed: Agg, **named: Agg) -> "Question":
-        """Aggregates of each group; unnamed ones are called mean_age and so on."""
-        aggregates = {**{_name(agg): agg for agg in unnamed}, **named}
-        for agg in aggregates.values():
-            if not isinstance(agg, Agg):
-                raise odd("an aggregate", agg, "one of those here, as in n=count()")
-            for part in (*agg.arguments, *([] if agg.where is None else [agg.where])):
-                self._listed(part)
-        if len(aggregates) < len(unnamed) + len(named):
+    def agg(self, *unnamed: Any, **named: Any) -> "Question":
+        """Aggregates of each group, called mean_age unless named; a true condition counts 1."""
+        plain = [(_name(agg), agg) for agg in map(_aggregate, flat(unnamed))]
+        pairs = [*plain, *((name, _aggregate(agg)) for name, agg in named.items())]
+        aggregates = {name: self._numeric(agg) for name, agg in pairs}
+        if len(aggregates) < len(pairs):
             raise InputError(
                 "two aggregates have the same name",
                 why="each is a column of the answer",
@@ -507,10 +578,7 @@ class From:
                 fix="ask for something, such as n=count()",
             )
         all_ = tuple(agg.named(name) for name, agg in aggregates.items())
-
-        def make(relation: rel.Relation) -> Query:
-            return Query(relation, self.keys, all_)
-
+        make = partial(Query, keys=self.keys, aggregates=all_)
         try:
             plan = make(self.relation)
         except InputError:
@@ -519,6 +587,16 @@ class From:
                 raise
             plan = held
         return Question(plan, self.ask)
+
+    def _numeric(self, agg: Agg) -> Agg:
+        """An aggregate over these rows; conditions count 1 where they are true."""
+        for part in (*agg.arguments, *([] if agg.where is None else [agg.where])):
+            self._listed(part)
+        if agg.measure not in {AggregateFunction.SUM, AggregateFunction.MEAN}:
+            return agg
+        of = agg.arguments[0]
+        true = infer(of, rel.columns_of(self.relation)).kind is Kind.BOOLEAN
+        return replace(agg, arguments=(ex.Cast(of, Kind.INTEGER),)) if true else agg
 
 
 @dataclass(frozen=True, slots=True)
@@ -540,15 +618,25 @@ class Question:
         return framed(note(f"of {of}, by {by}"), table(["column", "what", "of"], asked), note(told))
 
     def having(self, condition: Expr) -> "Question":
-        """Show only groups for which a condition on released numbers is true."""
-        return replace(self, plan=replace(self.plan, having=condition_of(condition)))
+        """Show only groups for which a condition on released numbers is true too."""
+        both = condition if self.plan.having is None else Expr(self.plan.having) & condition
+        return replace(self, plan=replace(self.plan, having=condition_of(both)))
 
-    def order_by(self, *by: Expr | str, descending: bool = False) -> "Question":
+    where = filter = having
+
+    def order_by(self, *by: Any, descending: bool | Sequence[bool] = False) -> "Question":
         """Sort by released columns."""
-        orders = tuple(SortKey(expression_of(one), descending) for one in by)
+        orders = sort_keys(by, descending=descending)
         return replace(self, plan=replace(self.plan, order=self.plan.order + orders))
 
     sort = order_by
+
+    def __getattr__(self, name: str) -> Any:
+        """What can be computed from the answer, as `table` has it."""
+        if name in {"with_columns", "select", "group_by", "join", "stack"}:
+            return getattr(self.table(), name)
+        told = _HINTS.get(name, "ask it first, with .release(epsilon=...)")
+        raise AttributeError(f"a question has no {name}: {told}", name=name, obj=self)
 
     def limit(self, rows: int) -> "Question":
         """Show the first rows only."""

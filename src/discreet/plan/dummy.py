@@ -27,7 +27,7 @@ _NULLS = 50
 """One value in so many is NULL, where that may be."""
 
 _WORDS = 12
-_TYPES = {
+ARROW = {
     Kind.BOOLEAN: pa.bool_(),
     Kind.INTEGER: pa.int64(),
     Kind.REAL: pa.float64(),
@@ -35,6 +35,7 @@ _TYPES = {
     Kind.DATE: pa.date32(),
     Kind.TIMESTAMP: pa.timestamp("us"),
 }
+"""Values of each kind, as they travel to and from an engine."""
 _USUAL = {
     Kind.INTEGER: Range(0, 99),
     Kind.REAL: Range(0.0, 100.0),
@@ -122,7 +123,7 @@ def _made(
     for name, of in table.columns.items():
         draws = DummyDraws(f"{table.name}\0{name}")
         values = _column(table, name, of, unique, sizes, draws)
-        columns[name] = pa.array(values, _TYPES[of.kind], size=rows)
+        columns[name] = pa.array(values, ARROW[of.kind], size=rows)
     return pa.table(columns)
 
 

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from discreet.errors import InputError
+from discreet.plan.dummy import ARROW
 from discreet.plan.expressions import Call, Case, Column, Expression, Function, IsIn, Literal
 from discreet.plan.kinds import Kind, Type, Value
 from discreet.plan.schema import distinct
@@ -29,15 +30,6 @@ BINS = 32
 
 MOST_CELLS = 1 << 16
 """Cells of one column."""
-
-_ARROW = {
-    Kind.BOOLEAN: pa.bool_(),
-    Kind.INTEGER: pa.int64(),
-    Kind.REAL: pa.float64(),
-    Kind.TEXT: pa.string(),
-    Kind.DATE: pa.date32(),
-    Kind.TIMESTAMP: pa.timestamp("us"),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +154,7 @@ class Attribute:
         """The cell of each value of an Arrow, pandas, polars or numpy column; -1 for none."""
         array = _as_arrow(column, self.kind)
         if self.values:
-            listed = _as_arrow(pa.array(self.values, _ARROW[self.kind]), self.kind)
+            listed = _as_arrow(pa.array(self.values, ARROW[self.kind]), self.kind)
             found = pc.index_in(array, listed)
             missing = found.is_null().to_numpy(zero_copy_only=False)
             places = pc.fill_null(found, 0).to_numpy(zero_copy_only=False)
@@ -180,7 +172,7 @@ class Attribute:
         null = codes == self.size - 1 if self.nullable else np.zeros(codes.size, dtype=bool)
         if self.values:
             places = pa.array(np.where(null, 0, codes), mask=null)
-            return pa.array(self.values, _ARROW[self.kind]).take(places)
+            return pa.array(self.values, ARROW[self.kind]).take(places)
         safe = np.where(null, 0, codes)
         if self.kind is Kind.REAL:
             edges = np.array(self.edges, dtype=np.float64)
@@ -382,13 +374,13 @@ def _as_arrow(column: Any, kind: Kind) -> pa.Array:
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
     if kind.is_time and not pa.types.is_integer(array.type):
-        return array.cast(_ARROW[kind]).cast(pa.int32() if kind is Kind.DATE else pa.int64())
-    return array.cast(_ARROW[kind])
+        return array.cast(ARROW[kind]).cast(pa.int32() if kind is Kind.DATE else pa.int64())
+    return array.cast(ARROW[kind])
 
 
 def _as_time(array: pa.Array, kind: Kind) -> pa.Array:
     return (
-        array.cast(pa.int32()).cast(pa.date32()) if kind is Kind.DATE else array.cast(_ARROW[kind])
+        array.cast(pa.int32()).cast(pa.date32()) if kind is Kind.DATE else array.cast(ARROW[kind])
     )
 
 

@@ -8,7 +8,6 @@ from discreet.errors import InputError
 from discreet.plan import canonical
 from discreet.plan.builder import (
     From,
-    call,
     col,
     correlation,
     count,
@@ -98,7 +97,6 @@ ODD = {
     "a number for a pattern": lambda: col("city").like(5),
     "a kind that is none": lambda: col("age").cast("number"),
     "a unit that is none": lambda: col("day").truncate("fortnight"),
-    "a function that is none": lambda: call("sin", col("age")),
     "ends the wrong way round": lambda: col("age").clamp(5, 0),
     "an end beyond any number": lambda: VISITS.agg(s=total(col("age").clamp(0, 10**400))),
     "an end in words": lambda: col("age").clamp("none", 5),

@@ -180,6 +180,7 @@ _YES_NO: Final = (
 )
 _COINS: Final = "[$€£¥₹]|USD|EUR|GBP|CHF|SEK|NOK|DKK|JPY"
 _CURRENCY: Final = re.compile(rf"^-?({_COINS})\s?|\s?({_COINS})$")
+_ZONED: Final = re.compile(rf"{_TIME.pattern} ?(Z|[+-]\d\d:?(\d\d)?)")
 
 
 def _is_number(text: str) -> bool:
@@ -194,12 +195,10 @@ _DOUBTFUL: Final[Mapping[str, Callable[[str], bool]]] = {
     "numbers, negative ones in brackets": lambda text: _is_number(
         re.sub(r"^\((.*)\)$", r"\1", text)
     ),
-    "times with a time zone": lambda text: (
-        re.fullmatch(rf"{_TIME.pattern} ?(Z|[+-]\d\d:?(\d\d)?)", text) is not None
-    ),
+    "times with a time zone": lambda text: _ZONED.fullmatch(text) is not None,
     "objects or lists": lambda text: re.fullmatch(r"\{.*\}|\[.*\]", text, re.DOTALL) is not None,
     "dates in several formats": lambda text: any(
-        one.fullmatch(text) for one in (*_NATIVE.values(), *_FORMATS.values())
+        one.fullmatch(text) for one in (*_NATIVE.values(), *_FORMATS.values(), _ZONED)
     ),
 }
 """What texts may look like that are no plain values, and how each is known."""

@@ -98,6 +98,7 @@ class Odometer:
     def charge(self, charge: Charge | Chargeable) -> "Odometer":
         """The odometer with one more charge or guarantee, made before its answer is seen.
 
+        This one stays as it is: write `meter = meter.charge(...)`.
         Charges in EPSILON, RHO and MU_SQUARED are taken: all of them have a rho.
         """
         charge = charge if isinstance(charge, Charge) else self.price(charge)
@@ -114,7 +115,8 @@ class Odometer:
         left = probability(delta, "delta") - self.deltas
         sure = self._sure(left)
         if left <= 0 or self._rho == 0:
-            return Bound(0.0, sure, "sum of epsilons")
+            none = "nothing charged: write meter = meter.charge(...)"
+            return Bound(0.0, sure, "sum of epsilons" if len(self.history) else none)
         mixed = mixture_bound(Interval.of(Fraction(self._rho, UNITS)).upper, left)
         method = "mixture odometer" if mixed < sure else "sum of epsilons"
         return Bound(0.0, min(sure, mixed), method)

@@ -146,10 +146,11 @@ def calibrate(
         >>> 0.9998 <= found.plan.epsilon(1e-6).upper <= 1
         True
     """
-    steps = tuple(requests)
+    steps = tuple(requests) if isinstance(requests, Iterable) else ()
     target, d = positive(epsilon, "epsilon"), non_negative(delta, "delta")
     if not steps:
-        raise InputError("no requests", why="there is nothing to calibrate", fix="pass some")
+        fix = "call calibrate([CalibrationStep(GDP, count=100)], epsilon=1, delta=1e-6)"
+        raise InputError("no requests", why="they are a list of CalibrationStep", fix=fix)
     best = _search(lambda c: _cost(steps, c, d), float(target))
     parameters = tuple(step.weight * best for step in steps)
     return Calibration(Plan(_parts(steps, best)), parameters)

@@ -294,9 +294,3 @@ _DISTINCT_REAL = Refusal(
     "rows are told apart by their texts, and engines write decimals differently",
     "round it to a whole number first, as in CAST(x AS BIGINT)",
 )
-_DISTINCT_REAL = Refusal(
-    "distinct",
-    "COUNT(DISTINCT ...) of several columns, one of which has decimals",
-    "rows are told apart by their texts, and engines write decimals differently",
-    "round it to a whole number first, as in CAST(x AS BIGINT)",
-)

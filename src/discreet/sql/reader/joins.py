@@ -142,13 +142,7 @@ class RowJoin:
 
     def private(self) -> NamedRelation:
         """A join of private rows: the same person, and further equalities."""
-        right = self.right
-        if not isinstance(right, NamedRelation):  # pragma: no cover - `join` sends rows
-            raise TypeError
-        pairs, rest = self._pairs()
-        if not any(self._same_person(a, b) for a, b in pairs):
-            raise self.syntax.refuse(self.node, self._no_person())
-        on = tuple(pair for pair in pairs if not self._implied(*pair))
+        right, on, rest = self._same_people()
         if self.keep is rel.Keep.MATCHED:
             joined = self._build(rel.join_person, self.left.relation, right.relation, on, self.keep)
             return self._above(joined, rest)
@@ -160,13 +154,7 @@ class RowJoin:
 
     def full(self) -> NamedRelation:
         """A left join, and below it the rows on the right that meet none on the left."""
-        right = self.right
-        if not isinstance(right, NamedRelation):  # pragma: no cover - `join` sends rows
-            raise TypeError
-        pairs, rest = self._pairs()
-        if not any(self._same_person(a, b) for a, b in pairs):
-            raise self.syntax.refuse(self.node, self._no_person())
-        on = tuple(pair for pair in pairs if not self._implied(*pair))
+        right, on, rest = self._same_people()
         condition, name = _all(rest), fresh("met", {one.lower() for one in self.types})
         joined = self._build(
             rel.join_person, self.left.relation, right.relation, on, rel.Keep.ALL, condition
@@ -332,6 +320,17 @@ class RowJoin:
         reader = ExpressionReader(self.syntax, self.types, _no_names)
         reader.check(self.syntax.remember(equal, identifier), identifier)
         return Condition(equal, identifier)
+
+    def _same_people(
+        self,
+    ) -> tuple[NamedRelation, tuple[tuple[Expression, Expression], ...], list[Condition]]:
+        """The rows on the right, equalities beside that of the person, and other conditions."""
+        if not isinstance(self.right, NamedRelation):  # pragma: no cover - `join` sends rows
+            raise TypeError
+        pairs, rest = self._pairs()
+        if not any(self._same_person(a, b) for a, b in pairs):
+            raise self.syntax.refuse(self.node, self._no_person())
+        return self.right, tuple(pair for pair in pairs if not self._implied(*pair)), rest
 
     def _pairs(self) -> tuple[list[tuple[Expression, Expression]], list[Condition]]:
         """Equalities between the sides, and the other conditions."""

@@ -7,16 +7,16 @@ the plan has DuckDB's meaning.
 
 import datetime as dt
 import re
+from dataclasses import replace
 from itertools import pairwise
 
 from sqlglot import Token, TokenType, exp
 from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.errors import ParseError, TokenError
 
-from discreet.errors import QueryRefused
 from discreet.sql.reader.composed_aggregates import SPELLINGS
 from discreet.sql.reader.refusals import NODES, STATEMENTS, Refusal
-from discreet.sql.reader.syntax import Node, Place, Syntax
+from discreet.sql.reader.syntax import Node, Place, Syntax, refused
 
 LONGEST = 100_000
 """Characters; longer texts are refused unread."""
@@ -47,7 +47,7 @@ _PREFIXES = {TokenType.NOT, TokenType.DASH, TokenType.PLUS, TokenType.TILDE, Tok
 def parse(text: str, now: dt.datetime | None = None) -> tuple[Syntax, list[Token]]:
     """The one statement of a text, and its tokens."""
     if len(text) > LONGEST:
-        raise _refuse((0, LONGEST), _TOO_LONG)
+        raise refused((0, LONGEST), _TOO_LONG)
     tokens = _tokens(text)
     _check_tokens(text, tokens)
     tree = _check_depth(text, _spelled(_statement(text, tokens)))
@@ -74,14 +74,14 @@ def check_words(syntax: Syntax, tokens: list[Token]) -> None:
         formatted = token.token_type is TokenType.STRING and token.text in formats
         if token.start not in kept and not formatted and not _is_structure(tokens, at):
             unknown = Refusal("clause", f"{token.text!r} is not understood at this place")
-            raise _refuse(_span(token), _TILDE if token.text == "~" else unknown)
+            raise refused(_span(token), _TILDE if token.text == "~" else unknown)
 
 
 def _tokens(text: str) -> list[Token]:
     try:
         return DuckDB().tokenize(text)
     except TokenError:
-        raise _refuse(
+        raise refused(
             _open_quote(text),
             Refusal(
                 "syntax",
@@ -105,23 +105,23 @@ def without_comments(text: str) -> str:
 def _check_tokens(text: str, tokens: list[Token]) -> None:
     if not tokens:
         what = Refusal("syntax", "the question is empty", "there is nothing to answer", _EXAMPLE)
-        raise _refuse((0, len(text)), what)
+        raise refused((0, len(text)), what)
     if len(tokens) > MOST_TOKENS:
-        raise _refuse(_span(tokens[MOST_TOKENS]), _TOO_LONG)
+        raise refused(_span(tokens[MOST_TOKENS]), _TOO_LONG)
     first = tokens[0]
     if first.token_type not in _STARTS:
-        raise _refuse(_span(first), STATEMENTS.get(first.text.upper(), STATEMENTS[""]))
+        raise refused(_span(first), STATEMENTS.get(first.text.upper(), STATEMENTS[""]))
     _check_nesting(tokens)
     for token in tokens:
         if token.token_type in {TokenType.PLACEHOLDER, TokenType.PARAMETER} and token.text != "@":
-            raise _refuse(_span(token), NODES["Placeholder"])
+            raise refused(_span(token), NODES["Placeholder"])
     for before, after in pairwise(tokens):
         touching = after.start == before.end + 1 and after.token_type is TokenType.VAR
         if touching and before.token_type is TokenType.NUMBER:
-            raise _refuse((before.start, after.end + 1), _BAD_NUMBER)
+            raise refused((before.start, after.end + 1), _BAD_NUMBER)
         ends = before.token_type is TokenType.SEMICOLON
         if ends and after.token_type is not TokenType.SEMICOLON:
-            raise _refuse((before.start, len(text)), _SEVERAL)
+            raise refused((before.start, len(text)), _SEVERAL)
 
 
 def _check_nesting(tokens: list[Token]) -> None:
@@ -131,16 +131,17 @@ def _check_nesting(tokens: list[Token]) -> None:
         depth += (kind in _OPENS) - (kind in _CLOSES)
         run = run + 1 if kind in _PREFIXES else 0
         if depth > DEEPEST or run > DEEPEST:
-            raise _refuse(_span(token), _TOO_DEEP)
+            raise refused(_span(token), _TOO_DEEP)
 
 
 def _statement(text: str, tokens: list[Token]) -> Node:
     try:
         parsed = DuckDB().parser().parse(tokens, text)
     except ParseError as error:
-        raise _refuse(_place(error, text, tokens), _MALFORMED) from None
+        wrong = _TOP if re.match(r"\s*SELECT\s+TOP\s", text, re.IGNORECASE) else _MALFORMED
+        raise refused(_place(error, text, tokens), wrong) from None
     except RecursionError:
-        raise _refuse((0, len(text)), _TOO_DEEP) from None
+        raise refused((0, len(text)), _TOO_DEEP) from None
     (tree,) = (t for t in parsed if t is not None and not isinstance(t, exp.Semicolon))
     return tree
 
@@ -185,17 +186,6 @@ def _span(token: Token) -> Place:
     return token.start, token.end + 1
 
 
-def _refuse(place: Place, refusal: Refusal) -> QueryRefused:
-    return QueryRefused(
-        refusal.what,
-        why=refusal.why,
-        fix=refusal.fix,
-        code=refusal.code,
-        start=place[0],
-        end=place[1],
-    )
-
-
 _EXAMPLE = "ask for example SELECT city, COUNT(*) FROM visits GROUP BY city"
 _MALFORMED = Refusal(
     "syntax",
@@ -203,6 +193,7 @@ _MALFORMED = Refusal(
     "it cannot be read on from this place",
     "look for a missing comma, operator, parenthesis or quote here",
 )
+_TOP = replace(_MALFORMED, why="it has TOP", fix="write LIMIT 3 at its end, instead of TOP 3")
 _SEVERAL = Refusal(
     "several_statements",
     "the text holds several statements",

@@ -259,6 +259,7 @@ WHY = {
     **dict.fromkeys(["FIRST", "LAST", "ANY_VALUE", "ARG_MAX", "ARG_MIN"], "it is one row's value"),
     **dict.fromkeys(["BOOL_AND", "BOOL_OR"], "one person alone decides it"),
     **dict.fromkeys(["HASH", "MD5", "SHA256"], "each engine has another one"),
+    "TOP": "the number of rows is said at the end",
     "REGEXP_REPLACE": "one row could take long, and engines disagree on it",
 }
 """Why some functions are not there; of the others the list is closed."""
@@ -266,6 +267,7 @@ WHY = {
 _LISTS = "ask SELECT x, COUNT(*) FROM ... GROUP BY x"
 
 FUNCTIONS = {
+    "TOP": "write LIMIT 3 at the end, instead of TOP(3)",
     **dict.fromkeys(["STRING_AGG", "GROUP_CONCAT", "LISTAGG", "ARRAY_AGG", "LIST"], _LISTS),
     "MODE": "ask SELECT x, COUNT(*) AS n FROM ... GROUP BY x ORDER BY n DESC LIMIT 1",
     "HISTOGRAM": f"{_LISTS}, of numbers GROUP BY WIDTH_BUCKET(x, low, high, bins)",

@@ -30,6 +30,12 @@ MOST_LOOKED_AT = 1 << 16
 """Parts of expressions that are looked at while a text is read, repeatedly or not: some 0.7 s."""
 
 
+def refused(place: Place, refusal: Refusal) -> QueryRefused:
+    """A refusal of the part of the text at a place."""
+    said = {"why": refusal.why, "fix": refusal.fix, "code": refusal.code}
+    return QueryRefused(refusal.what, **said, start=place[0], end=place[1])
+
+
 class Syntax:
     """One statement: its text, its tree, and which parts of the tree have been read.
 
@@ -103,15 +109,7 @@ class Syntax:
 
     def refuse(self, node: Node | None, refusal: Refusal) -> QueryRefused:
         """A refusal of the part of the text that a node came from."""
-        start, end = self.place(node)
-        return QueryRefused(
-            refusal.what,
-            why=refusal.why,
-            fix=refusal.fix,
-            code=refusal.code,
-            start=start,
-            end=end,
-        )
+        return refused(self.place(node), refusal)
 
     def blame(self, node: Node | None, error: InputError) -> QueryRefused:
         """A refusal by the plan, at the place in the text."""
@@ -119,9 +117,8 @@ class Syntax:
 
     def blame_word(self, word: str, error: InputError) -> QueryRefused:
         """A refusal by the plan, at the first place where a word stands, else as a whole."""
-        start, end = (self._spots.get(word) or [(0, len(self.text))])[0]
-        said = {"why": error.why, "fix": error.fix, "code": "too_slow"}
-        return QueryRefused(error.what, **said, start=start, end=end)
+        place = (self._spots.get(word) or [(0, len(self.text))])[0]
+        return refused(place, Refusal("too_slow", error.what, error.why, error.fix))
 
     def place(self, node: Node | None) -> Place:
         """The position of a node in the text; nodes without one take their parts'."""

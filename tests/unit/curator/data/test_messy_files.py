@@ -449,6 +449,7 @@ DOUBTFUL = {
     "words": ["Ja" if i % 2 else "Nein" for i in ROWS],
     "text": [f"${i},234.50" for i in ROWS],
     "text too": [f"2024-03-{i:02}" if i % 2 else f"{i:02}/03/2024" for i in ROWS],
+    "text with times in zones": [f"2024-03-{i:02}" + "T10:30:00Z" * (i % 2) for i in ROWS],
 }
 
 
