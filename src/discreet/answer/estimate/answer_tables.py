@@ -290,7 +290,7 @@ def _held_together(
             level = (low + high) / 2
             above = total - level * part.statistics[rows]
             noise = noisy - level * some[rows] - above
-            scale = np.maximum(noise.std(axis=0), 1e-300)
+            scale = np.maximum(noise.std(axis=0), 1e-100)
             likely = np.quantile((np.maximum(noise / scale, 0.0) ** 2).sum(axis=1), 0.97)
             fits = (np.maximum(above / scale, 0.0) ** 2).sum() <= likely
             low, high = (low, level) if fits else (level, high)
