@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from discreet.answer.estimate.aggregates import confine, estimate
 from discreet.answer.estimate.answer_tables import (
     _TRUTHS,
     _held_together,
@@ -13,7 +14,6 @@ from discreet.answer.estimate.answer_tables import (
     _plausible,
     _summed_bent,
 )
-from discreet.answer.estimate.aggregates import confine, estimate
 from discreet.answer.estimate.noisy_statistics import interpret
 from discreet.answer.execute.noisy_measurements import pack, unpack
 from discreet.answer.measurement_plan import MeasurementPlan, answer
