@@ -278,9 +278,11 @@ def _held_together(
     some = {of: values[:: max(len(values) // 200, 1)] for of, values in drawn.statistics.items()}
     asked = [one for one in part.query.aggregates if one.measure in _RANGED and part.groups]
     for one in sorted(asked, key=lambda one: one.measure is not AggregateFunction.MEAN):
-        of = replace(one, measure=_RANGED[one.measure], sample=False)
+        is_mean = one.measure is AggregateFunction.MEAN
+        measure = one.measure if is_mean else AggregateFunction.VARIANCE  # for a deviation, too
+        of = replace(one, measure=measure, sample=False)
         rows, *_, last = statistics_of(of, scope)
-        centre = centre_of(of, scope) if one.measure is AggregateFunction.MEAN else 0.0
+        centre = centre_of(of, scope) if is_mean else 0.0
         total, noisy = (
             way * (compute_aggregate(of, each, scope) - centre) * np.maximum(each[rows], 1.0)
             for each in (part.statistics, some)
@@ -300,12 +302,8 @@ def _held_together(
     return found
 
 
-_RANGED = {
-    AggregateFunction.MEAN: AggregateFunction.MEAN,
-    AggregateFunction.VARIANCE: AggregateFunction.VARIANCE,
-    AggregateFunction.STDDEV: AggregateFunction.VARIANCE,
-}
-"""Quotients whose range is known, and what is compared of them."""
+_RANGED = {AggregateFunction.MEAN, AggregateFunction.VARIANCE, AggregateFunction.STDDEV}
+"""Quotients whose range is known."""
 
 
 def _plausible(
@@ -415,11 +413,10 @@ def _summed_bent(table: ReleasedTable, questions: Sequence[Query]) -> dict[str, 
             return known | {"": max(rows, level(*table.reads))}
         case SortedTable():
             return known
-    levels = dict.fromkeys(("", *table.columns), 0)
-    if isinstance(table, AnswerTable):
-        asked = questions[table.place].aggregates
-        levels |= {one.name: 1 for one in asked if one.measure in _QUOTIENTS}
-    return levels
+        case AnswerTable(place):
+            bent = {one.name for one in questions[place].aggregates if one.measure in _QUOTIENTS}
+            return {name: int(name in bent) for name in ("", *table.columns)}
+    return dict.fromkeys(("", *table.columns), 0)
 
 
 def _is_bent(expression: Expression, noisy: set[str]) -> bool:
