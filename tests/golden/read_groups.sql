@@ -340,3 +340,61 @@ SELECT region, COUNT(*) FROM (SELECT city AS name FROM visits) NATURAL JOIN citi
 -- aggregate count := COUNT(*)
 -- output region
 -- output count
+
+SELECT age, age % 10 AS w, COUNT(*) AS n FROM visits GROUP BY age, w
+-- scan visits
+-- key age
+-- aggregate n := COUNT(*)
+-- output age
+-- output w := (age % 10)
+-- output n
+
+SELECT CASE WHEN city = 'Haifa' THEN 1 ELSE 2 END AS c, UPPER(city) AS u, urgent, COUNT(*) AS n FROM visits GROUP BY c, u, city, urgent HAVING UPPER(city) <> 'X'
+-- scan visits
+-- key city
+-- key urgent
+-- aggregate n := COUNT(*)
+-- having (UPPER(city) <> 'X')
+-- output c := case[(city = 'Haifa') -> 1; else 2]
+-- output u := UPPER(city)
+-- output urgent
+-- output n
+
+SELECT w, AVG(n) AS a FROM (SELECT age, age % 10 AS w, COUNT(*) AS n FROM visits GROUP BY age, w) AS g GROUP BY w
+-- scan visits
+-- key age
+-- aggregate n := COUNT(*)
+-- then
+--   answer 0
+--   compute age, w := (age % 10), n
+--   group w, a := MEAN(n)
+--   compute w, a
+
+SELECT "Note", UPPER("Note") AS u, COUNT(*) AS n FROM visits GROUP BY "Note", u
+-- scan visits
+-- key Note
+-- key u := UPPER(Note)
+-- aggregate n := COUNT(*)
+-- output Note
+-- output u
+-- output n
+
+SELECT city, UPPER(city) AS u, COUNT(*) AS n, GROUPING(UPPER(city)) AS g FROM visits GROUP BY city, u
+-- scan visits
+-- key city
+-- key u := UPPER(city)
+-- aggregate n := COUNT(*)
+-- output city
+-- output u
+-- output n
+-- output g := 0
+
+SELECT city, UPPER(city) AS u, COUNT(*) AS n FROM visits GROUP BY ROLLUP (city, u)
+-- scan visits
+-- key city
+-- key u := UPPER(city)
+-- sets (city, u), (city), ()
+-- aggregate n := COUNT(*)
+-- output city
+-- output u
+-- output n

@@ -19,7 +19,7 @@ from discreet.curator.opening import Curator
 from discreet.engines.duckdb import DuckDBEngine
 from discreet.noise.bits import Keystream, replaced
 from discreet.plan.kinds import Kind
-from discreet.plan.schema import EachRow, Keys, Limits, Schema, Table, column_type
+from discreet.plan.schema import Bounds, EachRow, Keys, Limits, Schema, Table, column_type
 from discreet.sql.reader.read import read
 from visits import clinic, engine_of, schema
 
@@ -89,6 +89,41 @@ def test_intervals_hold_where_groups_are_added_up_after_a_bent_function(counts, 
         ]
         assert sum(abs(value - truth) <= width for value, width in found) >= 11, (i, truth, found)
         assert max(width for _, width in found) < sum(counts) + 10 * len(counts) / epsilon
+
+
+@pytest.mark.parametrize(("epsilon", "middle"), [(0.02, 40), (0.1, 5), (0.3, 90)])
+def test_intervals_hold_where_groups_of_few_rows_have_their_means_compared(epsilon, middle):
+    """Of 25 at 95 % more than 6 are missed with probability 2e-4, for each of 6 numbers."""
+    keys = [f"k{i}" for i in range(10)]
+    columns = {
+        "k": column_type("k", Kind.TEXT, Keys(keys), nullable=False),
+        "x": column_type("x", Kind.REAL, Bounds(0, 100), nullable=False),
+    }
+    about = Schema({"v": Table("v", columns, EachRow())})
+    rows = pa.table(
+        {"k": keys * 30, "x": [middle + 3.0 * (i % 3) - 3 + i % 10 / 5 for i in range(300)]}
+    )
+    text = (
+        "SELECT MAX(m) AS a, MIN(m) AS b, AVG(m) AS c, MAX(m) - MIN(m) AS d, MAX(s) AS e,"
+        " MIN(s) AS f FROM (SELECT k, AVG(x) AS m, STDDEV(x) AS s FROM v GROUP BY k) t"
+    )
+    connection, engine = duckdb.connect(), DuckDBEngine()
+    connection.register("v", rows)
+    (truth,) = connection.sql(text).fetchall()
+    engine.store("v", rows)
+    engine.open(about)
+    plan = MeasurementPlan.of(read(text, about), Price(epsilon))
+    stream = Keystream(b"means".ljust(32))
+    with replaced(lambda: stream):
+        releases = [plan.present(plan.measure(engine)) for _ in range(25)]
+    engine.close()
+    for name, true in zip("abcdef", truth, strict=True):
+        found = [
+            (one.table.column(name)[0].as_py(), one.half_widths[name][0].as_py())
+            for one in releases
+        ]
+        assert sum(abs(value - true) <= width for value, width in found) >= 19, (name, true, found)
+        assert max(width for _, width in found) <= 100 + 1e-6
 
 
 def test_intervals_of_an_entropy_hold_where_counts_are_near_their_noise():

@@ -13,7 +13,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from discreet.answer.estimate.aggregates import Floats
+from discreet.answer.estimate.aggregates import Floats, centre_of, confine
+from discreet.answer.estimate.aggregates import compute as compute_aggregate
 from discreet.answer.estimate.error_bars import (
     IN_ROWS,
     RANKED,
@@ -34,8 +35,9 @@ from discreet.answer.estimate.tabulate import off_by, tabulate
 from discreet.engines.default import DefaultEngine, compute
 from discreet.engines.engine import ARROW
 from discreet.plan.expressions import COMPARISONS, Call, Expression, Function, IsIn
-from discreet.plan.query import Query, questions_in
+from discreet.plan.query import AggregateFunction, Query, questions_in
 from discreet.plan.reads import mentions
+from discreet.plan.relations import columns_of
 from discreet.plan.released_tables import (
     AnswerTable,
     ComputedTable,
@@ -49,7 +51,7 @@ from discreet.plan.released_tables import (
     WindowedTable,
     sources_of,
 )
-from discreet.plan.statistics import People, Rows
+from discreet.plan.statistics import People, Rows, Statistic, statistics_of
 from discreet.plan.typing import parts_of
 
 Parts: TypeAlias = Sequence[Sequence[NoisyStatistics]]
@@ -138,7 +140,7 @@ class AnswerTables:
         each, truths = max(pairs // _TRUTHS, 1), 0
         levels = _summed_bent(self._then, questions_in(self.query))
         if any(levels[name] > 1 for name in wanted):
-            truths = _TRUTHS
+            truths = _TRUTHS + 2
             many = [
                 [_from_plausible(*one, each) for one in zip(parts, drawn, strict=True)]
                 for parts, drawn in zip(self.parts, many, strict=True)
@@ -245,18 +247,63 @@ def _opposites(part: NoisyStatistics, pairs: int, times: float) -> NoisyStatisti
 def _from_plausible(part: NoisyStatistics, drawn: NoisyStatistics, each: int) -> NoisyStatistics:
     """The same draws, and for each plausible truth: itself, and `each` pairs of noise around it."""
     both = {}
+    lowest, highest = (_held_together(part, drawn, way) for way in (1, -1))
     for of, draws in drawn.statistics.items():
         middle = part.statistics[of]
         pairs, blocks = len(draws) // 2, [draws]
         noise = draws - middle
         few = np.concatenate([np.zeros((1, middle.size)), noise[:each], noise[pairs:][:each]])
         counts = isinstance(of, Rows | People)
-        blocks += [one + few for one in _plausible(middle, noise, _siblings(part), counts=counts)]
+        truths = _plausible(middle, noise, _siblings(part), counts=counts)
+        blocks += [one + few for one in (*truths, lowest[of], highest[of])]
         both[of] = np.concatenate(blocks)
     return replace(drawn, statistics=both)
 
 
 _TRUTHS = 10
+"""How many `_plausible` finds; two more are `_held_together`."""
+
+
+def _held_together(
+    part: NoisyStatistics, drawn: NoisyStatistics, way: int
+) -> dict[Statistic, Floats]:
+    """A truth whose largest mean and variance are as small as noise allows; `way` -1: the opposite.
+
+    Why: a noisy total over a count within its noise is mostly at an end of its range. So MAX over
+    groups is at the upper end, and so is what is simulated around it. If all true means are at most
+    m, then only noise lifts a total above m times its count. So m is as small as 97 in 100 noises
+    allow, by the sum over groups of the squares of what is above, in deviations.
+    """
+    found, scope = dict(part.statistics), columns_of(part.query.relation)
+    some = {of: values[:: max(len(values) // 200, 1)] for of, values in drawn.statistics.items()}
+    asked = [one for one in part.query.aggregates if one.measure in _RANGED and part.groups]
+    for one in sorted(asked, key=lambda one: one.measure is not AggregateFunction.MEAN):
+        is_mean = one.measure is AggregateFunction.MEAN
+        measure = one.measure if is_mean else AggregateFunction.VARIANCE  # for a deviation, too
+        of = replace(one, measure=measure, sample=False)
+        rows, *_, last = statistics_of(of, scope)
+        centre = centre_of(of, scope) if is_mean else 0.0
+        total, noisy = (
+            way * (compute_aggregate(of, each, scope) - centre) * np.maximum(each[rows], 1.0)
+            for each in (part.statistics, some)
+        )
+        low, high = sorted(way * (confine(of, np.array([-np.inf, np.inf]), scope) - centre))
+        for _ in range(12):
+            level = (low + high) / 2
+            above = total - level * part.statistics[rows]
+            noise = noisy - level * some[rows] - above
+            scale = np.maximum(noise.std(axis=0), 1e-100)
+            likely = np.quantile((np.maximum(noise / scale, 0.0) ** 2).sum(axis=1), 0.97)
+            fits = (np.maximum(above / scale, 0.0) ** 2).sum() <= likely
+            low, high = (low, level) if fits else (level, high)
+        found[rows] = np.maximum(found[rows], 1.0)
+        past = way * (compute_aggregate(of, found, scope) - centre) - high
+        found[last] = found[last] - way * np.maximum(past, 0.0) * found[rows]
+    return found
+
+
+_RANGED = {AggregateFunction.MEAN, AggregateFunction.VARIANCE, AggregateFunction.STDDEV}
+"""Quotients whose range is known."""
 
 
 def _plausible(
@@ -366,6 +413,9 @@ def _summed_bent(table: ReleasedTable, questions: Sequence[Query]) -> dict[str, 
             return known | {"": max(rows, level(*table.reads))}
         case SortedTable():
             return known
+        case AnswerTable(place):
+            bent = {one.name for one in questions[place].aggregates if one.measure in _QUOTIENTS}
+            return {name: int(name in bent) for name in ("", *table.columns)}
     return dict.fromkeys(("", *table.columns), 0)
 
 
@@ -378,6 +428,7 @@ def _is_bent(expression: Expression, noisy: set[str]) -> bool:
     )
 
 
+_QUOTIENTS = {*_RANGED, AggregateFunction.COVARIANCE, AggregateFunction.CORRELATION}
 _BENT = {
     *(Function.LOG2, Function.LN, Function.LOG10, Function.SQRT, Function.EXP),
     *(Function.GREATEST, Function.LEAST, Function.ABS, Function.SIGN, Function.NULL_IF),

@@ -21,13 +21,13 @@ from discreet.plan.query import (
     grouping_name,
     released_columns,
 )
-from discreet.plan.relations import FilterRows, Named, PerPerson
+from discreet.plan.relations import FilterRows, Named, PerPerson, columns_of
 from discreet.plan.released_tables import (
     AnswerTable,
     ComputedTable,
 )
 from discreet.plan.row_counts import row_counts
-from discreet.plan.typing import infer
+from discreet.plan.typing import infer, parts_of
 from discreet.sql.reader.aggregate_calls import percent
 from discreet.sql.reader.aggregates import Aggregates, NeedsOneRowEach
 from discreet.sql.reader.composed_aggregates import Entropy, ValueHistogram
@@ -60,9 +60,9 @@ class AggregatedSelect:
         self.outer = select
         self.syntax = select.syntax
         self.select = select.select
-        self.groups = groups
-        self.per_person = per_person
         released = select.program is not None
+        self.groups = groups if per_person or released else self._possible(groups)
+        self.per_person = per_person
         self.aggregates = Aggregates(
             select.reader,
             select.columns,
@@ -75,11 +75,30 @@ class AggregatedSelect:
         self.reader = self._reader(select.meaning)
         self.items: list[tuple[str, Expression, Node]] = []
         self.aggregates.finer = None if released else self._finer
-        self.keys = list(groups.keys)
+        self.keys = list(self.groups.keys)
         self.groupings: dict[Expression, Expression] = {}
         self.valued: dict[object, list[tuple[str, Expression]]] = {}
         if select.spread and not self._shares(select.spread.keys):
             raise NeedsOneRowEach
+
+    def _possible(self, groups: Groups) -> Groups:
+        """The groups without keys that are functions of keys whose values are public.
+
+        Why: `GROUP BY d, dayofweek(d)` has the groups of `GROUP BY d`, and each its own weekday;
+        all combinations of both would be measured, of which no row can be in most. A row is in one
+        group before and after, so limits and sensitivity stay. The function is computed from the
+        released key, by the same expression.
+        """
+        scope = columns_of(self.outer.relation)
+        public = {key for key in groups.keys if infer(key, scope).keys is not None}
+        kept = {
+            key: node
+            for key, node in groups.keys.items()
+            if not _is_function_of(key, public - {key})
+        }
+        if len(groups.sets) > 1 or self.select.find(exp.Grouping) or len(kept) == len(groups.keys):
+            return groups
+        return Groups(kept, (tuple(range(len(kept))),))
 
     def _shares(self, columns: frozenset[str]) -> bool:
         """Whether each group has one value of some columns, so that one person is in it once."""
@@ -418,6 +437,14 @@ class AggregatedSelect:
         except InputError as error:
             raise self.syntax.blame(self.select.args["order"], error) from None
         return Answer(query, "", tuple(output.name for output in query.outputs))
+
+
+def _is_function_of(expression: Expression, keys: set[Expression]) -> bool:
+    """Whether an expression reads columns in these keys alone."""
+    return expression in keys or (
+        not isinstance(expression, Column)
+        and all(_is_function_of(part, keys) for part in parts_of(expression))
+    )
 
 
 def _same(here: Expression, there: Expression) -> Expression:

@@ -6,8 +6,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from discreet.answer.estimate.aggregates import confine, estimate
 from discreet.answer.estimate.answer_tables import (
     _TRUTHS,
+    _held_together,
     _opposites,
     _plausible,
     _summed_bent,
@@ -20,6 +22,7 @@ from discreet.engines.duckdb import DuckDBEngine
 from discreet.plan.kinds import Kind
 from discreet.plan.public_facts import left_out
 from discreet.plan.query import questions_in
+from discreet.plan.relations import columns_of
 from discreet.plan.schema import Bounds, Keys, Limits, Person, Schema, Table, column_type
 from discreet.privacy.budgets.charges import EPSILON
 from discreet.sql.reader.read import read
@@ -167,7 +170,7 @@ def test_draws_of_noise_come_in_opposite_pairs(engine):
 
 
 def test_only_bent_functions_of_noisy_numbers_are_simulated_around_other_truths():
-    grouped = "FROM (SELECT city, COUNT(*) AS n FROM visits GROUP BY city) t"
+    grouped = "FROM (SELECT city, COUNT(*) AS n, AVG(amount) AS m FROM visits GROUP BY city) t"
     for aggregate, bent in (
         ("SUM(n)", False),
         ("AVG(2 * n - 1)", False),
@@ -176,6 +179,7 @@ def test_only_bent_functions_of_noisy_numbers_are_simulated_around_other_truths(
         ("SUM(n) FILTER (WHERE n > 0)", True),
         ("SUM(ABS(n))", True),
         ("COUNT(CASE WHEN n > 3 THEN 1 END)", True),
+        ("MAX(m)", True),
     ):
         query = read(f"SELECT {aggregate} AS a {grouped}", schema())
         assert _summed_bent(query.then, questions_in(query))["a"] == 2 * bent, aggregate
@@ -183,6 +187,28 @@ def test_only_bent_functions_of_noisy_numbers_are_simulated_around_other_truths(
     assert _summed_bent(deep.then, questions_in(deep))["a"] == 2
     outer = read(f"SELECT GREATEST(SUM(n), 0) AS a, SUM(ABS(n)) AS b {grouped}", schema())
     assert _summed_bent(outer.then, questions_in(outer)) == {"": 0, "a": 1, "b": 2}
+
+
+def test_means_of_large_groups_are_held_together_by_little_alone(engine):
+    text = "SELECT MAX(m) AS a, MIN(s) AS b FROM (SELECT city, AVG(amount) AS m, STDDEV(amount) AS"
+    text += " s FROM visits GROUP BY city) t"
+    for epsilon, little in ((1000, True), (0.001, False)):
+        plan = MeasurementPlan.of(read(text, schema()), Price(epsilon, 1e-6))
+        part = interpret(plan.sets[0], plan.measure(engine)[0])
+        drawn = _opposites(part, 100, 1.0)
+        mean, deviation = part.query.aggregates
+        scope = columns_of(part.query.relation)
+        down, up = (_held_together(part, drawn, way) for way in (1, -1))
+        for one in (mean, deviation):
+            low, middle, high = (estimate(one, of, scope) for of in (down, part.statistics, up))
+            assert low.max() <= middle.max() + 1e-9
+            assert high.min() >= middle.min() - 1e-9
+            if little:
+                assert np.allclose(low, middle, atol=2)
+                assert np.allclose(high, middle, atol=2)
+        whole = confine(mean, np.array([-np.inf, np.inf]), scope)
+        ends = [estimate(mean, down, scope).max(), estimate(mean, up, scope).min()]
+        assert np.allclose(ends, whole, atol=1) == (not little)
 
 
 def test_a_straight_number_has_the_same_interval_beside_a_bent_one(engine):
