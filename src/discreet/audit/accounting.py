@@ -83,9 +83,15 @@ def _noise(tail: Callable[[int], Interval], apart: int = 1) -> Laws:
     return law(0), law(apart)
 
 
-def _twice(laws: Laws) -> Laws:
-    one, other = ({(a, b): law[a] * law[b] for a, b in product(law, law)} for law in laws)
+def _both(first: Laws, second: Laws) -> Laws:
+    """Two outputs, drawn apart from each other."""
+    both = zip(first, second, strict=True)
+    one, other = ({(a, b): p[a] * q[b] for a, b in product(p, q)} for p, q in both)
     return one, other
+
+
+def _twice(laws: Laws) -> Laws:
+    return _both(laws, laws)
 
 
 def _sampled(laws: Laws, rate: Fraction = _RATE) -> Laws:
@@ -238,6 +244,12 @@ ACCOUNTING: Final[Mapping[str, Claim]] = MappingProxyType(
         ),
         "accountant-choices": _claim(
             compose([(BoundedRange(_ONE), 2)]), lambda: _twice(_reports(epsilon=_ONE / 2))
+        ),
+        "accountant-deltas": _claim(
+            compose([BoundedRange(_ONE), (Approximate(_ONE, _SLIP), 3)]),
+            lambda: _both(
+                _reports(epsilon=_ONE / 2), _or_truth(_responses(3), 1 - (1 - _SLIP) ** 3)
+            ),
         ),
         "accountant-zcdp": _claim(ZCDP(1 / (2 * _VARIANCE)), _discrete),
         "accountant-gdp": _claim(_HALF, _rounded),

@@ -111,9 +111,10 @@ def _top(guarantee: Guarantee) -> float:
     """The epsilon at the guarantee's own delta, or about where delta falls below `_RARE`."""
     own = max(guarantee.infinity(way).upper for way in guarantee.directions)
     far = guarantee.delta(_FAR).upper
-    if far <= own < 1:
-        # As a fraction: the decimal that a float prints as can be below it, and promise nothing.
-        return guarantee.epsilon(Fraction(own)).upper
+    # As a fraction: the decimal that a float prints as can be below it, and promise nothing.
+    exact = guarantee.epsilon(Fraction(own)).upper if far <= own < 1 else math.inf
+    if math.isfinite(exact):
+        return exact
     rare = max(_RARE, 2 * own)
     if far > min(rare, 0.9):
         raise InputError(

@@ -5,7 +5,7 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from discreet.audit.report import Audit, audit_claim, priced
 from discreet.local.count_mean_sketch import CountMeanSketch, HadamardCountMeanSketch
 from discreet.local.domain import ValueDomain
-from discreet.local.frequency import FrequencyProtocol
+from discreet.local.frequency import FrequencyProtocol, small_law
 from discreet.local.heavy_hitters import HeavyHitters
 from discreet.local.k_randomized_response import KRandomizedResponse
 from discreet.local.local_hashing import HadamardResponse, LocalHashing
@@ -24,7 +24,7 @@ from discreet.local.reports import Frames, read_frames, write_frame
 from discreet.local.shuffle import Shuffle
 from discreet.local.unary_encoding import SubsetSelection, UnaryEncoding
 from discreet.local.unit_vector_mean import UnitVectorMean
-from discreet.mechanisms.mechanism import Claim, Pair
+from discreet.mechanisms.mechanism import Claim, Law, Pair
 from discreet.privacy import Neighbours, Pure
 
 _ONE: Final = Fraction(1)
@@ -53,6 +53,19 @@ PROTOCOLS: Final[Mapping[str, Callable[[], LocalProtocol]]] = MappingProxyType(
     }
 )
 """Names as the command line takes them, and how to make each."""
+
+
+class _CoarseMean(PiecewiseMean):
+    """The same on a grid of 8 steps, where each point is reported often enough to be counted."""
+
+    grid: ClassVar[int] = 8
+
+    def law(self, value: Any) -> Law:
+        """The probability of every point, from those inside the window and outside."""
+        (low,), (high, rest) = self.read(value), self._chances
+        inside = range(low, low + self.window)
+        return small_law({k: high if k in inside else rest for k in range(self.points)})
+
 
 _FEW: Final = 4000
 _BATCH: Final = 16
@@ -97,6 +110,7 @@ def _of_values(name: str) -> Claim:
 PATHS: Final[Mapping[str, Callable[[], Claim]]] = MappingProxyType(
     {
         "local-shuffle": _shuffled,
+        "local-piecewise-mean-coarse": lambda: _CoarseMean(epsilon=_ONE).claim,
         "local-rappor-for-life": partial(_kept, "local-rappor"),
         **{
             f"{name}-values": partial(_of_values, name)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from threading import RLock
 from typing import Any, Final, TypeAlias
@@ -28,8 +28,10 @@ from discreet.workload.profile import ProfileNoise
 
 _PATCHING: Final = RLock()
 _OUTSIDE: Final = "outside"
+_THIN: Final = 1000
 
 Wrapper: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
+Rule: TypeAlias = ThresholdedCount | ProfileNoise
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,38 +78,45 @@ class CellChoice:
 class KeyThreshold:
     """A threshold above which keys are shown that one person alone may have.
 
-    `ways` are sets of keys that this person may have: how many, and how far noise has to lift each.
+    `ways` are sets of keys that this person may have: the noise, how many, and how far it has to
+    lift each.
     """
 
-    noise: Laplace | RoundedGaussian
-    ways: tuple[tuple[int, int], ...]
+    ways: tuple[tuple[Laplace | RoundedGaussian, int, int], ...]
     guarantee: Approximate
 
     @staticmethod
-    def of(rule: ThresholdedCount | ProfileNoise, asked: Any, found: Any) -> "KeyThreshold":
-        """From a rule, what it was asked, and what it answered."""
+    def of(rule: Rule, asked: Any, threshold: Callable[[Any, Any], int]) -> "KeyThreshold":
+        """From a rule, what it was asked, and how a profile finds its threshold."""
         if isinstance(rule, ThresholdedCount):
             measured = rule.count.measurement
             margin = rule.threshold - FULL // measured.step
-            few = ((measured.contributions.groups, margin),)
-            return KeyThreshold(measured.mechanism, few, rule.guarantee)
-        # All rows on a text that is just too rare to be counted, or one unit on each of many.
-        weight, margin = rule.full * rule.rows, found - rule.least
-        ways = ((1, margin + 1 - weight), (weight, margin))
-        promised = Approximate(0, asked, neighbours=rule.neighbours)
-        return KeyThreshold(rule.mechanism(1), ways, promised)
+            way = measured.mechanism, measured.contributions.groups, margin
+            return KeyThreshold((way,), rule.guarantee)
+        # A person's rows on one to all of their units' texts, each just too rare to be counted.
+        # Beside a thousandth of the noise their weight cannot be left out of the threshold.
+        more = rule.epsilon and _THIN * rule.epsilon
+        thin = replace(rule, mu_squared=_THIN**2 * rule.mu_squared, epsilon=more)
+        weight = rule.full * rule.rows
+        ways = tuple(
+            (one.mechanism(1), keys, threshold(one, asked) - one.least + 1 - weight // keys)
+            for one in (rule, thin)
+            for keys in (1, 2, rule.full, weight)
+        )
+        return KeyThreshold(ways, Approximate(0, asked, neighbours=rule.neighbours))
 
     @property
     def shown(self) -> float:
         """The probability that a key of one person alone is shown, from below."""
-        none = ((-self._tail(margin)).log1p() * keys for keys, margin in self.ways)
+        none = ((-_tail(noise, margin)).log1p() * keys for noise, keys, margin in self.ways)
         return max((-log.expm1()).lower for log in none)
 
-    def _tail(self, steps: int) -> Interval:
-        noise, step = self.noise, self.noise.grid.step
-        if isinstance(noise, RoundedGaussian):
-            return at_least(noise.tail, steps)
-        return at_least(lambda m: laplace_tail.upper_tail(noise.scale / step, m), steps)
+
+def _tail(noise: Laplace | RoundedGaussian, steps: int) -> Interval:
+    if isinstance(noise, RoundedGaussian):
+        return at_least(noise.tail, steps)
+    scale = noise.scale / noise.grid.step
+    return at_least(lambda m: laplace_tail.upper_tail(scale, m), steps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -340,11 +349,10 @@ def _heard_threshold(original: Callable[..., Any]) -> Callable[..., Any]:
     """Write down what a threshold is made of, each time that one is used."""
 
     @functools.wraps(original)
-    def used(rule: ThresholdedCount | ProfileNoise, asked: Any) -> Any:
-        found = original(rule, asked)
+    def used(rule: Rule, asked: Any) -> Any:
         if (recorder := _current.get()) is not None:
-            recorder.thresholds.append(KeyThreshold.of(rule, asked, found))
-        return found
+            recorder.thresholds.append(KeyThreshold.of(rule, asked, original))
+        return original(rule, asked)
 
     return used
 

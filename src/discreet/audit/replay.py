@@ -89,14 +89,13 @@ def replay(call: Call, left: Any, right: Any) -> Differences:
         >>> print(replay(lambda data: len(data), [1, 2], [1, 2, 3]))
         answer: not the same to the byte
     """
-    return replayed(call, left, right)[0]
+    return compared(observe(call, left, Recorder()), call, right)[0]
 
 
-def replayed(call: Call, left: Any, right: Any) -> tuple[Differences, ReplayedRun, ReplayedRun]:
-    """The differences between two runs, and both runs."""
-    first = observe(call, left, Recorder())
+def compared(first: ReplayedRun, call: Call, right: Any) -> tuple[Differences, ReplayedRun]:
+    """The differences between a run and one on a neighbour, and that one."""
     second = observe(call, right, Recorder(tape=first.recorder.finished()))
-    return Differences((*_of_releases(first, second), *_of_surface(first, second))), first, second
+    return Differences((*_of_releases(first, second), *_of_surface(first, second))), second
 
 
 def observe(call: Call, data: Any, recorder: Recorder) -> ReplayedRun:
