@@ -188,7 +188,7 @@ def _claim(guarantee: Guarantee, laws: Callable[[], Laws]) -> Claim:
     return Claim(name, guarantee, pairs, not_drawn, lambda side: ends(dict(laws()[side])))
 
 
-def _theorem(epsilon: Callable[..., Any], lost: Fraction = Fraction(0)) -> Claim:
+def _theorem(epsilon: Callable[..., Any], lost: Fraction) -> Claim:
     """The epsilon that a theorem gives many answers of which each has the same, and a delta."""
     half = Approximate(_ONE / 2, lost / _MANY) if lost else Pure(_ONE / 2)
     found = Fraction(epsilon([(half, _MANY)], _SLIP).upper)
@@ -239,6 +239,10 @@ ACCOUNTING: Final[Mapping[str, Claim]] = MappingProxyType(
         "accountant-pure-composition": _claim(
             compose([(Pure(_ONE), 2)]), lambda: _twice(_reports())
         ),
+        "accountant-mixed-composition": _claim(
+            compose([Pure(_ONE), (Pure(_ONE / 2), 2)]),
+            lambda: _both(_reports(), _twice(_reports(epsilon=_ONE / 2))),
+        ),
         "accountant-response-composition": _claim(
             compose([(_BITS, 2)]), lambda: _twice(_reports())
         ),
@@ -258,6 +262,10 @@ ACCOUNTING: Final[Mapping[str, Claim]] = MappingProxyType(
             compose([(_LATTICE, 2)]), lambda: _twice(_discrete())
         ),
         "accountant-sampling": _claim(Subsampled(_BITS, _RATE), lambda: _sampled(_reports())),
+        "accountant-sampled-delta": _claim(
+            Subsampled(Approximate(_ONE, _SLIP), _RATE),
+            lambda: _sampled(_or_truth(_reports(), _SLIP)),
+        ),
         "accountant-sampled-composition": _claim(
             compose([(Subsampled(_BITS, _RATE), 2)]), lambda: _twice(_sampled(_reports()))
         ),
@@ -270,21 +278,17 @@ ACCOUNTING: Final[Mapping[str, Claim]] = MappingProxyType(
         ),
         "accountant-clones": _claim(Shuffled(_ONE, 6), lambda: _reports(6, 2)),
         **{
-            f"accountant-group-{type(one).__name__.lower()}": _claim(
-                one.group(_GROUP), partial(laws, _GROUP)
-            )
+            f"accountant-{way}-{type(one).__name__.lower()}": _claim(stated, partial(laws, people))
             for one, laws in _GROUPS
+            for way, people, stated in (
+                ("group", _GROUP, one.group(_GROUP)),
+                ("change", 2, one.under(Neighbours.CHANGE_ONE)),
+            )
         },
         **{
-            f"accountant-change-{type(one).__name__.lower()}": _claim(
-                one.under(Neighbours.CHANGE_ONE), partial(laws, 2)
-            )
-            for one, laws in _GROUPS
-        },
-        **{f"accountant-theorem-{name}": _theorem(one) for name, one in _NAMED.items()},
-        **{
-            f"accountant-theorem-{name}-delta": _theorem(one, _MOSTLY)
+            f"accountant-theorem-{name}{end}": _theorem(one, lost)
             for name, one in _NAMED.items()
+            for end, lost in (("", Fraction(0)), ("-delta", _MOSTLY))
         },
         **(
             {"accountant-tuning": _tuning(), "accountant-training": _training()}

@@ -65,7 +65,7 @@ _BUDGET: Final = Fraction(5)
 _MANY: Final = 300
 """Rows of the one person: more than a join keeps of anybody on one side."""
 
-_ODD: Final = (None, -5_000, 10**9, *range(10)) * 20
+_ODD: Final = (None, -5_000, 10**9, *range(10)) * 20 + tuple(range(100, 200))
 """Values of a person with rows of every kind: NULL, outside of all bounds, and in each cell."""
 
 Rows = tuple[tuple[int, int | None], ...]
@@ -378,14 +378,13 @@ def _small_database(histogram: JointHistogram, price: Price) -> Any:
     return SmallDatabase(domain, queries, 2, 20, **said).release(histogram)
 
 
-def _gap(kind: type[Quantile | PermuteAndFlipQuantile]) -> Ask:
-    """A median of nobody, from all of a wide range, or of one person, from half of it."""
-
-    def ask(there: bool, price: Price) -> Any:  # noqa: FBT001 - a side
-        rule = kind(Fraction(1, 2), 0, 1 << 33, epsilon=price["epsilon"])
-        return rule.release([1 << 32] if there else [])
-
-    return ask
+def _gaps(there: bool, price: Price) -> list[Any]:  # noqa: FBT001 - a side
+    """Medians of nobody, from all of a wide range, or of one person, from half of it."""
+    said = (Fraction(1, 2), 0, 1 << 33)
+    rules = (
+        kind(*said, epsilon=price["epsilon"] / 2) for kind in (Quantile, PermuteAndFlipQuantile)
+    )
+    return [rule.release([1 << 32] if there else []) for rule in rules]
 
 
 def _smooth(there: bool, price: Price) -> Any:  # noqa: FBT001 - a side
@@ -471,7 +470,7 @@ QUESTIONS: Final[Mapping[str, CuratorQuestion]] = MappingProxyType(
             _sql("SELECT COUNT(*) AS n, SUM(value) AS total, AVG(value) AS mean FROM visits"),
             delta=Fraction(0),
         ),
-        "curator-aggregates": CuratorQuestion(_OTHERS),
+        "curator-aggregates": CuratorQuestion(_OTHERS, limits=Limits(max_groups=1, max_rows=2)),
         "curator-change-one": CuratorQuestion(
             (_sql(_GROUPED), _profile, *_FITS),
             neighbours=Neighbours.CHANGE_ONE,
@@ -509,15 +508,10 @@ QUESTIONS: Final[Mapping[str, CuratorQuestion]] = MappingProxyType(
             neighbours=Neighbours.CHANGE_ONE,
         ),
         "small-database": HistogramQuestion(_small_database),
-        "wide-draws": WideDraws(
-            (_gap(Quantile), _gap(PermuteAndFlipQuantile), _smooth), delta=Fraction(1, 100)
-        ),
+        "wide-draws": WideDraws((_gaps, _smooth), delta=Fraction(1, 100)),
         "curator-standing-question": CuratorQuestion((_stream(_COUNTS), _stream(_BY_VALUE))),
         "curator-per-person": CuratorQuestion(
-            (
-                _people(_COUNTS),
-                _people(_BY_KIND),
-            ),
+            (_people(_COUNTS), _people(_BY_KIND)),
             epsilon=Fraction(2),
             per_person=True,
             limits=Limits(max_groups=2, max_rows=2),

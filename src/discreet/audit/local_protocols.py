@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from discreet.audit.report import Audit, audit_claim, priced
 from discreet.local.count_mean_sketch import CountMeanSketch, HadamardCountMeanSketch
 from discreet.local.domain import ValueDomain
-from discreet.local.frequency import FrequencyProtocol, small_law
+from discreet.local.frequency import FrequencyProtocol
 from discreet.local.heavy_hitters import HeavyHitters
 from discreet.local.k_randomized_response import KRandomizedResponse
 from discreet.local.local_hashing import HadamardResponse, LocalHashing
@@ -24,7 +24,7 @@ from discreet.local.reports import Frames, read_frames, write_frame
 from discreet.local.shuffle import Shuffle
 from discreet.local.unary_encoding import SubsetSelection, UnaryEncoding
 from discreet.local.unit_vector_mean import UnitVectorMean
-from discreet.mechanisms.mechanism import Claim, Law, Pair
+from discreet.mechanisms.mechanism import Claim, Pair
 from discreet.privacy import Neighbours, Pure
 
 _ONE: Final = Fraction(1)
@@ -59,12 +59,6 @@ class _CoarseMean(PiecewiseMean):
     """The same on a grid of 8 steps, where each point is reported often enough to be counted."""
 
     grid: ClassVar[int] = 8
-
-    def law(self, value: Any) -> Law:
-        """The probability of every point, from those inside the window and outside."""
-        (low,), (high, rest) = self.read(value), self._chances
-        inside = range(low, low + self.window)
-        return small_law({k: high if k in inside else rest for k in range(self.points)})
 
 
 _FEW: Final = 4000

@@ -276,12 +276,12 @@ _current: ContextVar[Recorder | None] = ContextVar("_current", default=None)
 def _listening() -> Iterator[None]:
     """Wrap every mechanism's `release` and every interaction's `_answer`, and unwrap them again."""
     roots: tuple[tuple[type, str, Wrapper], ...] = (
-        (Mechanism, "release", _heard_release),
-        (Mechanism, "keeps", _heard_choice),
-        (Interaction, "_answer", _heard_answer),
-        (QuantileDraw, "cell", _heard_cell),
-        (ThresholdedCount, "shows", _heard_threshold),
-        (ProfileNoise, "threshold", _heard_threshold),
+        (Mechanism, "release", _heard(_release)),
+        (Mechanism, "keeps", _heard(_choice)),
+        (Interaction, "_answer", _heard(Recorder.answer)),
+        (QuantileDraw, "cell", _heard(_cell)),
+        (ThresholdedCount, "shows", _heard(_threshold)),
+        (ProfileNoise, "threshold", _heard(_threshold)),
     )
     originals = [
         (kind, name, kind.__dict__[name], wrap)
@@ -307,62 +307,35 @@ def _kinds(root: type, name: str) -> list[type]:
     return [kind for kind in found if name in kind.__dict__]
 
 
-def _heard_release(original: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(original)
-    def release(mechanism: Mechanism, *inputs: Any, **named: Any) -> Any:
-        recorder = _current.get()
-        if recorder is None:
-            return original(mechanism, *inputs, **named)
-        return recorder.release(
-            lambda: original(mechanism, *inputs, **named), mechanism, (*inputs, *named.values())
-        )
+def _heard(by: Callable[..., Any]) -> Wrapper:
+    """A wrapper that lets the recorder of this context, if there is one, run what is called."""
 
-    return release
+    def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(original)
+        def call(owner: Any, *inputs: Any, **named: Any) -> Any:
+            recorder, run = _current.get(), functools.partial(original, owner, *inputs, **named)
+            return run() if recorder is None else by(recorder, run, owner, *inputs, **named)
+
+        return call
+
+    return wrap
 
 
-def _heard_choice(original: Callable[..., Any]) -> Callable[..., Any]:
+def _release(recorder: Recorder, run: Any, rule: Mechanism, *inputs: Any, **named: Any) -> Any:
+    return recorder.release(run, rule, (*inputs, *named.values()))
+
+
+def _choice(recorder: Recorder, run: Any, rule: Mechanism, counts: Any) -> Any:
     """Keys that are chosen outside of a release of their own are a release."""
-    heard = _heard_release(original)
-
-    @functools.wraps(original)
-    def keeps(mechanism: Mechanism, counts: Any) -> Any:
-        recorder = _current.get()
-        outside = recorder is not None and recorder.is_outside
-        return (heard if outside else original)(mechanism, counts)
-
-    return keeps
+    return recorder.release(run, rule, (counts,)) if recorder.is_outside else run()
 
 
-def _heard_cell(original: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(original)
-    def cell(draw: QuantileDraw, cells: Any, weights: Any, size: int, scale: Fraction) -> Any:
-        recorder = _current.get()
-        if recorder is None:
-            return original(draw, cells, weights, size, scale)
-        run = functools.partial(original, draw, cells, weights, size, scale)
-        return recorder.release(run, CellChoice(draw, size, scale), ((cells, weights),))
-
-    return cell
+def _cell(recorder: Recorder, run: Any, draw: QuantileDraw, *asked: Any) -> Any:
+    cells, weights, size, scale = asked
+    return recorder.release(run, CellChoice(draw, size, scale), ((cells, weights),))
 
 
-def _heard_threshold(original: Callable[..., Any]) -> Callable[..., Any]:
+def _threshold(recorder: Recorder, run: Any, rule: Rule, asked: Any) -> Any:
     """Write down what a threshold is made of, each time that one is used."""
-
-    @functools.wraps(original)
-    def used(rule: Rule, asked: Any) -> Any:
-        if (recorder := _current.get()) is not None:
-            recorder.thresholds.append(KeyThreshold.of(rule, asked, original))
-        return original(rule, asked)
-
-    return used
-
-
-def _heard_answer(original: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(original)
-    def answer(interaction: Interaction, value: Any) -> Any:
-        recorder = _current.get()
-        if recorder is None:
-            return original(interaction, value)
-        return recorder.answer(lambda: original(interaction, value), interaction, value)
-
-    return answer
+    recorder.thresholds.append(KeyThreshold.of(rule, asked, run.func))
+    return run()
