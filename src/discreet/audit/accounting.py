@@ -112,7 +112,8 @@ def _sampled_people(people: int = 1) -> Laws:
 def _or_truth(laws: Laws, chance: Fraction) -> Laws:
     """The same, but for a chance that tells which of the two it is."""
     one, other = (
-        {k: p * (1 - chance) for k, p in law.items()} | {f"truth {side}": Interval.of(chance)}
+        {k: p * (1 - chance) for k, p in law.items()}
+        | {f"truth {way}": Interval.of(chance if way == side else 0) for way in range(2)}
         for side, law in enumerate(laws)
     )
     return one, other

@@ -14,7 +14,7 @@ import numpy as np
 
 from discreet.audit.confidence import unlikely
 from discreet.audit.evidence import Evidence, Point, points, samples_for, strongest
-from discreet.audit.features import Floats, Outputs, row_codes, rows
+from discreet.audit.features import Floats, row_codes, rows
 from discreet.audit.trace import distinct
 from discreet.errors import InputError
 from discreet.mechanisms.mechanism import Claim, Law, View
@@ -143,16 +143,12 @@ def _by_infinity(claim: Claim, promised: tuple[Point, ...], laws: Laws) -> Itera
 
 def views(claim: Claim) -> tuple[View, ...]:
     """All that has a law: the output itself, and parts of it."""
-    whole = (View(_as_it_is, claim.law),) if claim.law is not None else ()
+    whole = (View(lambda outputs: outputs, claim.law),) if claim.law is not None else ()
     if found := (*whole, *claim.views):
         return found
     raise InputError(
         f"{claim.name} states no law", why="its outputs are too many", fix="sample it instead"
     )
-
-
-def _as_it_is(outputs: Outputs) -> Outputs:
-    return outputs
 
 
 def _not_a_law(law: Law) -> str:

@@ -109,10 +109,7 @@ def samples_for(guarantee: Guarantee) -> int:
 
 
 def _top(guarantee: Guarantee) -> tuple[float, float]:
-    """The epsilon at the guarantee's own delta, or about where delta falls below `_RARE`.
-
-    And the delta that is stated there: `epsilon` may say less than `delta` does.
-    """
+    """The epsilon at the guarantee's own delta, and that; or about where it falls below `_RARE`."""
     own = max(guarantee.infinity(way).upper for way in guarantee.directions)
     far = guarantee.delta(_FAR).upper
     # As a fraction: the decimal that a float prints as can be below it, and promise nothing.

@@ -20,7 +20,7 @@ from discreet.audit.features import rows
 from discreet.audit.neighbourhood import around
 from discreet.audit.refute import expected, ranked_events
 from discreet.errors import DiscreetError
-from discreet.mechanisms.mechanism import Claim, Law, Mechanism, Pair
+from discreet.mechanisms.mechanism import Claim, Mechanism, Pair
 from discreet.rationals import whole
 
 SAMPLES: Final = 40_000
@@ -77,21 +77,17 @@ def _judged(claim: Claim, pair: Pair, promised: tuple[Point, ...], samples: int)
     try:
         if claim.law is not None or len(claim.views) == 1:
             law = views(claim)[0].law
-            return FoundPair(pair, _by_law(law(pair.left), law(pair.right), promised, samples))
+            sides = law(pair.left), law(pair.right)
+            both = (Laws.of(*sides), Laws.of(*reversed(sides)))
+            return FoundPair(pair, max(_by_law(laws, promised, samples) for laws in both))
         left, right = (rows(claim.draw(side, SAMPLES)) for side in (pair.left, pair.right))
     except DiscreetError:
         return FoundPair(pair, -1.0)
     return FoundPair(pair, max(reach for reach, _ in ranked_events(left, right, promised, 0.01)))
 
 
-def _by_law(left: Law, right: Law, promised: tuple[Point, ...], samples: int) -> float:
+def _by_law(laws: Laws, promised: tuple[Point, ...], samples: int) -> float:
     """The best event of all, from the exact law."""
-    return max(
-        _ordered(Laws.of(*sides), promised, samples) for sides in ((left, right), (right, left))
-    )
-
-
-def _ordered(laws: Laws, promised: tuple[Point, ...], samples: int) -> float:
     order: Any = np.argsort(-(laws.p + 1e-300) / (laws.q + 1e-300))
     p, q = np.cumsum(laws.p[order]), np.cumsum(laws.q[order])
     return float(np.max(expected(np.minimum(p, 1), np.minimum(q, 1), promised, 0.01, samples)))
