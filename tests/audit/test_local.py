@@ -11,9 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from discreet import noise
 from discreet.audit import audit_claim
 from discreet.audit.local_protocols import PATHS, PROTOCOLS, audit_protocols
-from discreet.local import shuffle
+from discreet.local import PiecewiseMean, shuffle
 from discreet.local.protocol import _KINDS
 from discreet.privacy import Pure
 
@@ -65,6 +66,21 @@ def test_a_claim_for_life_that_counts_one_bit_of_two_is_caught():
     claim = PATHS["local-rappor-for-life"]()
     half = Pure(claim.guarantee.epsilon0 / 2, neighbours=claim.guarantee.neighbours)
     [audit] = audit_protocols({"rappor": replace(claim, guarantee=half)})
+    assert audit.refuted
+
+
+def test_a_window_that_leaves_out_the_point_after_it_is_caught(monkeypatch):
+    def points(self, codes):
+        hit, near, far = (np.asarray(draw) for draw in drawn(self, len(codes)))
+        return np.where(hit, codes + near, far + self.window * (far > codes))
+
+    def drawn(self, n):
+        yield noise.bernoulli(self.inside, size=n)
+        yield noise.below(self.window, size=n)
+        yield noise.below(self.grid, size=n)
+
+    monkeypatch.setattr(PiecewiseMean, "_points", points)
+    [audit] = audit_protocols({"coarse": PATHS["local-piecewise-mean-coarse"]()})
     assert audit.refuted
 
 

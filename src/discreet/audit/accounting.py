@@ -83,9 +83,15 @@ def _noise(tail: Callable[[int], Interval], apart: int = 1) -> Laws:
     return law(0), law(apart)
 
 
-def _twice(laws: Laws) -> Laws:
-    one, other = ({(a, b): law[a] * law[b] for a, b in product(law, law)} for law in laws)
+def _both(first: Laws, second: Laws) -> Laws:
+    """Two outputs, drawn apart from each other."""
+    both = zip(first, second, strict=True)
+    one, other = ({(a, b): p[a] * q[b] for a, b in product(p, q)} for p, q in both)
     return one, other
+
+
+def _twice(laws: Laws) -> Laws:
+    return _both(laws, laws)
 
 
 def _sampled(laws: Laws, rate: Fraction = _RATE) -> Laws:
@@ -106,7 +112,8 @@ def _sampled_people(people: int = 1) -> Laws:
 def _or_truth(laws: Laws, chance: Fraction) -> Laws:
     """The same, but for a chance that tells which of the two it is."""
     one, other = (
-        {k: p * (1 - chance) for k, p in law.items()} | {f"truth {side}": Interval.of(chance)}
+        {k: p * (1 - chance) for k, p in law.items()}
+        | {f"truth {way}": Interval.of(chance if way == side else 0) for way in range(2)}
         for side, law in enumerate(laws)
     )
     return one, other
@@ -182,7 +189,7 @@ def _claim(guarantee: Guarantee, laws: Callable[[], Laws]) -> Claim:
     return Claim(name, guarantee, pairs, not_drawn, lambda side: ends(dict(laws()[side])))
 
 
-def _theorem(epsilon: Callable[..., Any], lost: Fraction = Fraction(0)) -> Claim:
+def _theorem(epsilon: Callable[..., Any], lost: Fraction) -> Claim:
     """The epsilon that a theorem gives many answers of which each has the same, and a delta."""
     half = Approximate(_ONE / 2, lost / _MANY) if lost else Pure(_ONE / 2)
     found = Fraction(epsilon([(half, _MANY)], _SLIP).upper)
@@ -233,11 +240,21 @@ ACCOUNTING: Final[Mapping[str, Claim]] = MappingProxyType(
         "accountant-pure-composition": _claim(
             compose([(Pure(_ONE), 2)]), lambda: _twice(_reports())
         ),
+        "accountant-mixed-composition": _claim(
+            compose([Pure(_ONE), (Pure(_ONE / 2), 2)]),
+            lambda: _both(_reports(), _twice(_reports(epsilon=_ONE / 2))),
+        ),
         "accountant-response-composition": _claim(
             compose([(_BITS, 2)]), lambda: _twice(_reports())
         ),
         "accountant-choices": _claim(
             compose([(BoundedRange(_ONE), 2)]), lambda: _twice(_reports(epsilon=_ONE / 2))
+        ),
+        "accountant-deltas": _claim(
+            compose([BoundedRange(_ONE), (Approximate(_ONE, _SLIP), 3)]),
+            lambda: _both(
+                _reports(epsilon=_ONE / 2), _or_truth(_responses(3), 1 - (1 - _SLIP) ** 3)
+            ),
         ),
         "accountant-zcdp": _claim(ZCDP(1 / (2 * _VARIANCE)), _discrete),
         "accountant-gdp": _claim(_HALF, _rounded),
@@ -246,6 +263,10 @@ ACCOUNTING: Final[Mapping[str, Claim]] = MappingProxyType(
             compose([(_LATTICE, 2)]), lambda: _twice(_discrete())
         ),
         "accountant-sampling": _claim(Subsampled(_BITS, _RATE), lambda: _sampled(_reports())),
+        "accountant-sampled-delta": _claim(
+            Subsampled(Approximate(_ONE, _SLIP), _RATE),
+            lambda: _sampled(_or_truth(_reports(), _SLIP)),
+        ),
         "accountant-sampled-composition": _claim(
             compose([(Subsampled(_BITS, _RATE), 2)]), lambda: _twice(_sampled(_reports()))
         ),
@@ -258,21 +279,17 @@ ACCOUNTING: Final[Mapping[str, Claim]] = MappingProxyType(
         ),
         "accountant-clones": _claim(Shuffled(_ONE, 6), lambda: _reports(6, 2)),
         **{
-            f"accountant-group-{type(one).__name__.lower()}": _claim(
-                one.group(_GROUP), partial(laws, _GROUP)
-            )
+            f"accountant-{way}-{type(one).__name__.lower()}": _claim(stated, partial(laws, people))
             for one, laws in _GROUPS
+            for way, people, stated in (
+                ("group", _GROUP, one.group(_GROUP)),
+                ("change", 2, one.under(Neighbours.CHANGE_ONE)),
+            )
         },
         **{
-            f"accountant-change-{type(one).__name__.lower()}": _claim(
-                one.under(Neighbours.CHANGE_ONE), partial(laws, 2)
-            )
-            for one, laws in _GROUPS
-        },
-        **{f"accountant-theorem-{name}": _theorem(one) for name, one in _NAMED.items()},
-        **{
-            f"accountant-theorem-{name}-delta": _theorem(one, _MOSTLY)
+            f"accountant-theorem-{name}{end}": _theorem(one, lost)
             for name, one in _NAMED.items()
+            for end, lost in (("", Fraction(0)), ("-delta", _MOSTLY))
         },
         **(
             {"accountant-tuning": _tuning(), "accountant-training": _training()}

@@ -6,11 +6,12 @@
 import dataclasses
 import math
 from collections.abc import Callable
+from itertools import count
 from typing import Any, Final
 
 import numpy as np
 
-from discreet.audit.neighbourhood import NEAR, several
+from discreet.audit.neighbourhood import NEAR, mapped, several
 from discreet.audit.releases import compare_paths
 from discreet.audit.replay import replay, step_by_step
 from discreet.audit.trace import picture
@@ -92,17 +93,14 @@ def check_claim(mechanism: Mechanism) -> None:
         for side in (pair.left, pair.right):
             accepted = _refusal(mechanism, side) is None
             _require(accepted, mechanism, "refuses an input that its own claim is about")
-        shapes = [np.shape(_draw(claim, side)) for side in (pair.left, pair.right)]
+        shapes = [np.shape(claim.draw(side, _RUNS)) for side in (pair.left, pair.right)]
         _require(shapes[0] == shapes[1], mechanism, "has outputs of two shapes on neighbours")
         _require(shapes[0][:1] == (_RUNS,), mechanism, "does not draw as often as it is told")
     sides = [side for pair in claim.pairs for side in (pair.left, pair.right)]
     # Some inputs leave nothing to chance, but not all of them.
-    varied = any(len({repr(picture(_draw(claim, side))) for _ in range(3)}) > 1 for side in sides)
+    again = ({repr(picture(claim.draw(side, _RUNS))) for _ in range(3)} for side in sides)
+    varied = any(len(seen) > 1 for seen in again)
     _require(varied, mechanism, "draws the same again and again")
-
-
-def _draw(claim: Claim, side: Any) -> Any:
-    return claim.draw(side, _RUNS)
 
 
 def check_release(mechanism: Mechanism) -> None:
@@ -179,14 +177,12 @@ def check_far_values(mechanism: Mechanism) -> None:
 
 def _shows(answer: Any) -> bool:
     """Whether there is a whole number in an answer that is far from 0."""
-    parts = answer.tolist() if isinstance(answer, np.ndarray) else answer
-    return any(abs(part) > _FAR for part in _numbers(parts) if isinstance(part, int))
+    return any(abs(part) > _FAR for part in _numbers(answer) if isinstance(part, int))
 
 
 def _is_finite(answer: Any) -> bool:
     """Whether all floats in an answer are finite."""
-    parts = answer.tolist() if isinstance(answer, np.ndarray) else answer
-    return all(math.isfinite(part) for part in _numbers(parts) if isinstance(part, float))
+    return all(math.isfinite(part) for part in _numbers(answer) if isinstance(part, float))
 
 
 def check_quiet_errors(mechanism: Mechanism) -> None:
@@ -203,40 +199,21 @@ def check_quiet_errors(mechanism: Mechanism) -> None:
         *(_planted(example, 0, x) for x in (canary, -_CANARY - 0.5, [_CANARY], None)),
     ]
     for value in odd:
-        error = _ending(mechanism, value)
+        _, error = _tried(mechanism, value)
         _require(canary not in str(error), mechanism, "quotes data in an error")
 
 
 def _numbers(value: Any) -> list[Any]:
-    """The numbers in a nest of lists, tuples and dictionaries, in order."""
-    match value:
-        case dict():
-            return _numbers(list(value.values()))
-        case list() | tuple():
-            return [number for part in value for number in _numbers(part)]
-    return [value]
+    """The numbers in a nest of lists, tuples, dictionaries and arrays, in order."""
+    found: list[Any] = []
+    mapped(value.tolist() if isinstance(value, np.ndarray) else value, found.append)
+    return found
 
 
 def _planted(value: Any, where: int, strange: Any) -> Any:
     """The same nest with its number at `where` replaced."""
-    count = -1
-
-    def walk(part: Any) -> Any:
-        nonlocal count
-        match part:
-            case dict():
-                return {key: walk(inner) for key, inner in part.items()}
-            case list() | tuple():
-                return type(part)(map(walk, part))
-        count += 1
-        return strange if count == where else part
-
-    return walk(value)
-
-
-def _ending(mechanism: Mechanism, value: Any) -> Exception | None:
-    """The exception that a release of this value raises; None if it answers."""
-    return _tried(mechanism, value)[1]
+    places = count()
+    return mapped(value, lambda part: strange if next(places) == where else part)
 
 
 def _tried(mechanism: Mechanism, value: Any) -> tuple[Any, Exception | None]:
@@ -257,7 +234,7 @@ def check_replay(mechanism: Mechanism) -> None:
 
 def _refusal(mechanism: Mechanism, value: Any) -> Exception | None:
     """How a release of this value is refused; None where it is not."""
-    error = _ending(mechanism, value)
+    _, error = _tried(mechanism, value)
     _own_words(mechanism, error)
     return error
 

@@ -7,6 +7,7 @@ than was promised.
 """
 
 import datetime as dt
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -21,8 +22,8 @@ import numpy as np
 import pyarrow as pa
 
 from discreet.audit.evidence import Evidence, Point
-from discreet.audit.recorder import CellChoice, RecordedRelease
-from discreet.audit.replay import replayed
+from discreet.audit.recorder import CellChoice, RecordedRelease, Recorder
+from discreet.audit.replay import ReplayedRun, compared, observe
 from discreet.audit.report import Audit
 from discreet.audit.trace import picture
 from discreet.curator.budget import Budget
@@ -30,7 +31,10 @@ from discreet.curator.opening import Curator
 from discreet.curator.orders.census.census_plan import releases
 from discreet.errors import InvariantBroken
 from discreet.mechanisms.mechanism import Claim, Pair
+from discreet.mechanisms.permute_and_flip_quantile import PermuteAndFlipQuantile
+from discreet.mechanisms.quantile import Quantile
 from discreet.mechanisms.rounded_gaussian import RoundedGaussian
+from discreet.mechanisms.smooth_sensitivity import SmoothSensitivity
 from discreet.plan.kinds import Kind, Range, Type
 from discreet.plan.schema import Bounds, Limits
 from discreet.privacy import (
@@ -48,9 +52,12 @@ from discreet.workload.domain import Attribute, Domain
 from discreet.workload.histogram import JointHistogram
 from discreet.workload.matrix import MatrixMechanism, identity_strategy
 from discreet.workload.mwem import MWEM
+from discreet.workload.online import OnlineSession, OnlineState, open_state
+from discreet.workload.online_plan import OnlinePlan
 from discreet.workload.planner import plan_workload
 from discreet.workload.range_blocks import RangeBlocks
 from discreet.workload.small_database import SmallDatabase
+from discreet.workload.synthesizer import SynthesisPlan, synthesize
 
 _FIRST: Final = dt.date(2026, 1, 1)
 _PEOPLE: Final = 40
@@ -117,11 +124,11 @@ class CuratorQuestion:
         crowd = tuple((person, person % 10) for person in range(self.people))
         heavy = ((self.people, 7),) * _MANY
         odd = tuple((self.people, value) for value in _ODD)
-        full = heavy[:2]  # as many rows as count in full
+        full = heavy[:2]  # as many rows as count in full, and one more
         largest = ((self.people, 10),) * 2  # the same, with values as large as they may be
         changed = self.neighbours is Neighbours.CHANGE_ONE
         before = crowd + ((self.people, 4),) * 2 if changed else crowd
-        added = (heavy, odd, full, largest)
+        added = (heavy, odd, full, heavy[:3], largest)
         pairs = (Pair((before, before), (crowd + one, crowd + one)) for one in added)
         return Claim("CuratorQuestion", self.promised, tuple(pairs), not_drawn)
 
@@ -142,7 +149,9 @@ class HistogramQuestion(CuratorQuestion):
         value = Attribute.of("value", Type(Kind.INTEGER, range=Range(0, 10)), bins=11)
         first = (_FIRST - dt.date(1970, 1, 1)).days
         dates = Range(first, first + 9)
-        domain = Domain((value, Attribute.of("day", Type(Kind.DATE, range=dates), bins=10)))
+        day = Attribute.of("day", Type(Kind.DATE, range=dates), bins=10)
+        word = Attribute("word", Kind.TEXT, tuple(f"word {i}" for i in range(4)))
+        domain = Domain((value, day, word))
         said: dict[str, Any] = {"person": visits["person"], "neighbours": self.neighbours}
         histogram = JointHistogram.of(visits, domain, max_rows=2, **said)
         return self._told(histogram)
@@ -158,6 +167,23 @@ class RowsQuestion(CuratorQuestion):
         people, values = np.array(rows, dtype=np.float64).T
         said = {"groups": people, "y": np.clip(values, 0, 3)}
         return self._told({"X": np.stack([values, 10 - values], axis=1), **said})
+
+
+@dataclass(frozen=True, slots=True)
+class WideDraws(CuratorQuestion):
+    """Draws of a width or scale that depends on the data; an ask gets the side itself.
+
+    They must take as many random words on both sides, where one of them needs more.
+    """
+
+    @property
+    def claim(self) -> Claim:
+        """One pair, which each ask knows for itself."""
+        return Claim("WideDraws", self.promised, (Pair(False, True),), not_drawn)  # noqa: FBT003 - sides
+
+    def ask(self, tables: Any) -> Any:
+        """The answer about one side."""
+        return self._told(tables)
 
 
 def not_drawn(_: Any, __: int) -> Any:
@@ -327,12 +353,46 @@ def _mwem(histogram: JointHistogram, price: Price) -> Any:
     return learnt.release(histogram).marginal(("value",)).tolist()
 
 
+def _synthesized(histogram: JointHistogram, price: Price) -> Any:
+    """A model of three columns, so that several pairs are scored at once."""
+    plan = SynthesisPlan(histogram.domain, _amount(price), histogram.neighbours)
+    return dict(synthesize(histogram, plan).distances)
+
+
+def _reopened(histogram: JointHistogram, price: Price) -> list[float]:
+    """The same query again and again, by sessions that go on from each other's stored state."""
+    room: dict[str, Any] = {"updates": 1, "restarts": 0, **_of(histogram)}
+    state, told = open_state(OnlinePlan.of(histogram.domain, **room, **price), histogram), []
+    for _ in range(20):
+        session = OnlineSession(OnlineState.from_bytes(state.to_bytes()), histogram)
+        told.append(session.ask(_QUERIES[5]).value)
+        state = session.state
+    return told
+
+
 def _small_database(histogram: JointHistogram, price: Price) -> Any:
     """A small database that answers some queries."""
     queries = tuple(CountingQuery(("value",), ((low, low + 1),)) for low in range(9))
     domain = Domain((histogram.domain["value"],))
     said = {"epsilon": price["epsilon"], **_of(histogram)}
     return SmallDatabase(domain, queries, 2, 20, **said).release(histogram)
+
+
+def _gaps(there: bool, price: Price) -> list[Any]:  # noqa: FBT001 - a side
+    """Medians of nobody, from all of a wide range, or of one person, from half of it."""
+    said = (Fraction(1, 2), 0, 1 << 33)
+    rules = (
+        kind(*said, epsilon=price["epsilon"] / 2) for kind in (Quantile, PermuteAndFlipQuantile)
+    )
+    return [rule.release([1 << 32] if there else []) for rule in rules]
+
+
+def _smooth(there: bool, price: Price) -> Any:  # noqa: FBT001 - a side
+    """Noise of a private scale that takes two words on one side, or would take one on the other."""
+    rule, wide = SmoothSensitivity(global_sensitivity=1 << 24, **price), 1 << 20
+    turn = math.ceil(2 * wide * wide / rule.law.scale(Fraction(wide)))
+    first = turn if there else math.ceil(rule.decay * turn)
+    return rule.release((0, [first, *[turn] * 99]))
 
 
 def _of(histogram: JointHistogram) -> dict[str, Any]:
@@ -381,7 +441,7 @@ _GROUPED: Final = (
 
 _STRATEGIES: Final = (
     *map(_strategy, ("independent", "identity", "matrix mechanism", "residual marginals")),
-    *(_blocks, _thrice, _mwem),
+    *(_blocks, _thrice, _mwem, _synthesized, _reopened),
 )
 _FEW: Final = Limits(max_groups=3, max_rows=2)
 _FOUND: Final = (
@@ -409,6 +469,7 @@ QUESTIONS: Final[Mapping[str, CuratorQuestion]] = MappingProxyType(
         "curator-pure": CuratorQuestion(
             _sql("SELECT COUNT(*) AS n, SUM(value) AS total, AVG(value) AS mean FROM visits"),
             delta=Fraction(0),
+            limits=Limits(max_groups=1, max_rows=2),
         ),
         "curator-aggregates": CuratorQuestion(_OTHERS),
         "curator-change-one": CuratorQuestion(
@@ -444,15 +505,14 @@ QUESTIONS: Final[Mapping[str, CuratorQuestion]] = MappingProxyType(
         **({"learn-rows": RowsQuestion(_LEARNT)} if _FITS else {}),
         "workload-strategies": HistogramQuestion(_STRATEGIES),
         "workload-strategies-change-one": HistogramQuestion(
-            (_STRATEGIES[0], *_STRATEGIES[2:5], _mwem), neighbours=Neighbours.CHANGE_ONE
+            (_STRATEGIES[0], *_STRATEGIES[2:5], _mwem, _synthesized),
+            neighbours=Neighbours.CHANGE_ONE,
         ),
         "small-database": HistogramQuestion(_small_database),
+        "wide-draws": WideDraws((_gaps, _smooth), delta=Fraction(1, 100)),
         "curator-standing-question": CuratorQuestion((_stream(_COUNTS), _stream(_BY_VALUE))),
         "curator-per-person": CuratorQuestion(
-            (
-                _people(_COUNTS),
-                _people(_BY_KIND),
-            ),
+            (_people(_COUNTS), _people(_BY_KIND)),
             epsilon=Fraction(2),
             per_person=True,
             limits=Limits(max_groups=2, max_rows=2),
@@ -472,14 +532,17 @@ def audit_question(name: str, question: CuratorQuestion) -> Audit:
 
 
 def findings(question: CuratorQuestion) -> Iterator[str]:
-    """What is wrong, part by part and pair by pair, as it is found."""
-    asked = ((part, pair) for part in question.parts for pair in question.claim.pairs)
-    return (one for both in asked for one in _wrong(*both))
+    """What is wrong, part by part and pair by pair, as it is found; all pairs have one left."""
+    pairs = question.claim.pairs
+    for part in question.parts:
+        first = observe(part.ask, pairs[0].left, Recorder())
+        for pair in pairs:
+            yield from _wrong(part, first, pair.right)
 
 
-def _wrong(question: CuratorQuestion, pair: Pair) -> Iterator[str]:
+def _wrong(question: CuratorQuestion, first: ReplayedRun, right: Any) -> Iterator[str]:
     """Differences between neighbours beyond released numbers, or a cost above the promise."""
-    found, first, second = replayed(question.ask, pair.left, pair.right)
+    found, second = compared(first, question.ask, right)
     if found or first.raised is not None:
         yield str(found) if found else f"it is not answered: {first.raised}"
         return

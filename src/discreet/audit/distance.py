@@ -15,6 +15,8 @@ from discreet.privacy import Neighbours
 Metric: TypeAlias = Callable[[Any, Any, Any], str]
 """Names what is too far, given a mechanism and its inputs on two neighbours; else empty."""
 
+_SHAPES: Final = "the shape of its input depends on the data"
+
 
 def too_far(mechanism: Mechanism, left: tuple[Any, ...], right: tuple[Any, ...]) -> Iterator[str]:
     """How two inputs differ by more than the declared sensitivity.
@@ -55,7 +57,7 @@ def _l1(mechanism: Any, left: Any, right: Any) -> str:
 def _l1_steps(mechanism: Any, left: Any, right: Any) -> str:
     """The same on the grid, which is what noise was made for."""
     gaps = _gaps(mechanism.grid.index(left), mechanism.grid.index(right))
-    return _shapes() if gaps is None else _compare(sum(map(abs, gaps)), mechanism.steps, "l1 steps")
+    return _SHAPES if gaps is None else _compare(sum(map(abs, gaps)), mechanism.steps, "l1 steps")
 
 
 def _l2(mechanism: Any, left: Any, right: Any) -> str:
@@ -64,7 +66,7 @@ def _l2(mechanism: Any, left: Any, right: Any) -> str:
     gaps = _gaps(grid.index(left), grid.index(right))
     size = mechanism.dimension or 1
     if gaps is None:
-        return _shapes()
+        return _SHAPES
     allowed = grid.squared_steps(mechanism.sensitivity, size)
     return _compare(sum(gap * gap for gap in gaps), allowed, "squared l2 steps")
 
@@ -75,7 +77,7 @@ def _largest(mechanism: Any, left: Any, right: Any) -> str:
         return _rows(mechanism, left, right)
     gaps = _gaps(left, right)
     if gaps is None:
-        return _shapes()
+        return _SHAPES
     if getattr(mechanism, "monotone", False) and min(gaps) < 0 < max(gaps):
         return "scores declared monotone move both ways"
     return _compare(max(map(abs, gaps), default=0), mechanism.sensitivity, "largest score change")
@@ -96,7 +98,7 @@ def _entries(mechanism: Any, left: Any, right: Any) -> str:
     del mechanism
     one, other = np.asarray(left), np.asarray(right)
     if one.shape != other.shape:
-        return _shapes()
+        return _SHAPES
     return _compare(int(np.count_nonzero(one != other)), 1, "answers")
 
 
@@ -117,7 +119,7 @@ def _increments(mechanism: Any, left: Any, right: Any) -> str:
     """The sum of all differences; how long a stream has lasted is public."""
     gaps = _gaps(left, right)
     if gaps is None:
-        return _shapes()
+        return _SHAPES
     return _compare(sum(map(abs, gaps)), mechanism.sensitivity, "l1 over steps")
 
 
@@ -125,7 +127,7 @@ def _vectors(mechanism: Any, left: Any, right: Any) -> str:
     """How many steps one person changes, and by how much in l2 norm, compared by squares."""
     one, other = (np.array(side, dtype=object) for side in (left, right))
     if one.shape != other.shape:
-        return _shapes()
+        return _SHAPES
     gaps = (other - one).reshape(len(one), -1)
     norms = (gaps * gaps).sum(axis=1)
     said = _compare(max(norms, default=0), mechanism.sensitivity**2, "squared l2 of a step")
@@ -149,7 +151,7 @@ def _bins(mechanism: Any, left: Any, right: Any) -> str:
     """One person is in one bin: one count moves by 1, or two where people change."""
     gaps = _gaps(left, right)
     if gaps is None:
-        return _shapes()
+        return _SHAPES
     changed = mechanism.guarantee.neighbours is Neighbours.CHANGE_ONE
     if max(map(abs, gaps), default=0) > 1 or (not changed and min(gaps, default=0) < 0 < max(gaps)):
         return "a count moves as one person cannot move it"
@@ -206,10 +208,6 @@ def _compare(distance: Any, allowed: Any, name: str) -> str:
     if distance <= allowed:
         return ""
     return f"inputs are {float(distance):.6g} apart ({name}), declared {float(allowed):.6g}"
-
-
-def _shapes() -> str:
-    return "the shape of its input depends on the data"
 
 
 METRICS: Final[dict[str, Metric]] = {

@@ -14,7 +14,7 @@ import numpy as np
 
 from discreet.audit.confidence import unlikely
 from discreet.audit.evidence import Evidence, Point, points, samples_for, strongest
-from discreet.audit.features import Floats, Outputs, row_codes, rows
+from discreet.audit.features import Floats, row_codes, rows
 from discreet.audit.trace import distinct
 from discreet.errors import InputError
 from discreet.mechanisms.mechanism import Claim, Law, View
@@ -46,7 +46,8 @@ class Laws:
 
     def hockey_stick(self, epsilon: float) -> float:
         """The sum of (P - e^epsilon Q)+ over all outcomes, from below."""
-        above = self.p - math.exp(epsilon) * (1 + 2 * ELEMENTARY) * self.q
+        factor = math.exp(epsilon) * (1 + 2 * ELEMENTARY)
+        above = self.p - np.multiply(factor, self.q, out=np.zeros_like(self.q), where=self.q > 0)
         seen = above > 0  # any event is a bound from below
         # Every product, difference and partial sum errs by at most UNIT of the masses added up.
         error = (self.p.size + 4) * 4 * UNIT * float(self.p[seen].sum())
@@ -98,8 +99,9 @@ def enumerate_loss(claim: Claim) -> Evidence:
     Guarantee:
         `bound` is below the true epsilon at the reported delta; a true claim is never refuted.
     Why:
-        Hockey-stick divergences at the points of the profile and Renyi divergences at `ORDERS`,
-        each computed from below with its rounding errors taken off, in both directions.
+        Hockey-stick divergences at the points of the profile, Renyi divergences at `ORDERS` and the
+        chance of an infinite loss, which composition adds up by itself, each computed from below
+        with its rounding errors taken off, in both directions.
     """
     promised = points(claim.guarantee)
     found = []
@@ -109,6 +111,7 @@ def enumerate_loss(claim: Claim) -> Evidence:
             return Evidence(claim.name, "law", promised[-1], 0.0, "the law", reason=reason)
         for laws in (Laws.of(left, right), Laws.of(right, left)):
             found += [*_by_stick(claim, promised, laws), *_by_order(claim, promised, laws)]
+            found += _by_infinity(claim, promised, laws)
     return strongest(found)
 
 
@@ -129,18 +132,23 @@ def _by_order(claim: Claim, promised: tuple[Point, ...], laws: Laws) -> Iterator
             yield Evidence(claim.name, "law", top, bound, event, reason=reason)
 
 
+def _by_infinity(claim: Claim, promised: tuple[Point, ...], laws: Laws) -> Iterator[Evidence]:
+    given, top, found = claim.guarantee, promised[-1], laws.hockey_stick(math.inf)
+    claimed = max(given.infinity(way).upper for way in given.directions)
+    # Where moments are infinite they stand for it.
+    if found > claimed and math.isfinite(given.log_mgf(1).upper):
+        reason = f"the loss is infinite with probability {found:.4g}, claimed {claimed:.4g}"
+        yield Evidence(claim.name, "law", top, math.inf, "infinite loss", reason=reason)
+
+
 def views(claim: Claim) -> tuple[View, ...]:
     """All that has a law: the output itself, and parts of it."""
-    whole = (View(_as_it_is, claim.law),) if claim.law is not None else ()
+    whole = (View(lambda outputs: outputs, claim.law),) if claim.law is not None else ()
     if found := (*whole, *claim.views):
         return found
     raise InputError(
         f"{claim.name} states no law", why="its outputs are too many", fix="sample it instead"
     )
-
-
-def _as_it_is(outputs: Outputs) -> Outputs:
-    return outputs
 
 
 def _not_a_law(law: Law) -> str:

@@ -82,9 +82,10 @@ def points(guarantee: Guarantee) -> tuple[Point, ...]:
     Edge cases: a guarantee that promises nothing at any epsilon up to 64 is refused, since there
     is nothing to refute.
     """
-    top = _top(guarantee)
+    top, own = _top(guarantee)
     epsilons = sorted({share * top for share in _SHARES})
-    return tuple(Point(e, guarantee.delta(e).upper) for e in epsilons)
+    *found, last = (Point(e, guarantee.delta(e).upper) for e in epsilons)
+    return (*found, Point(last.epsilon, min(last.delta, own)))
 
 
 def samples_for(guarantee: Guarantee) -> int:
@@ -107,13 +108,14 @@ def samples_for(guarantee: Guarantee) -> int:
     return 10_000 * round(_SAMPLES * factor / 10_000)
 
 
-def _top(guarantee: Guarantee) -> float:
-    """The epsilon at the guarantee's own delta, or about where delta falls below `_RARE`."""
+def _top(guarantee: Guarantee) -> tuple[float, float]:
+    """The epsilon at the guarantee's own delta, and that; or about where it falls below `_RARE`."""
     own = max(guarantee.infinity(way).upper for way in guarantee.directions)
     far = guarantee.delta(_FAR).upper
-    if far <= own < 1:
-        # As a fraction: the decimal that a float prints as can be below it, and promise nothing.
-        return guarantee.epsilon(Fraction(own)).upper
+    # As a fraction: the decimal that a float prints as can be below it, and promise nothing.
+    exact = guarantee.epsilon(Fraction(own)).upper if far <= own < 1 else math.inf
+    if math.isfinite(exact):
+        return exact, own
     rare = max(_RARE, 2 * own)
     if far > min(rare, 0.9):
         raise InputError(
@@ -127,4 +129,4 @@ def _top(guarantee: Guarantee) -> float:
     for _ in range(_ROUNDS):
         middle = (low + high) / 2
         low, high = (low, middle) if guarantee.delta(middle).upper <= rare else (middle, high)
-    return high
+    return high, 1.0

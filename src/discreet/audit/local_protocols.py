@@ -5,7 +5,7 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,6 +54,13 @@ PROTOCOLS: Final[Mapping[str, Callable[[], LocalProtocol]]] = MappingProxyType(
 )
 """Names as the command line takes them, and how to make each."""
 
+
+class _CoarseMean(PiecewiseMean):
+    """The same on a grid of 8 steps, where each point is reported often enough to be counted."""
+
+    grid: ClassVar[int] = 8
+
+
 _FEW: Final = 4000
 _BATCH: Final = 16
 _VALUES: Final = 32
@@ -97,6 +104,7 @@ def _of_values(name: str) -> Claim:
 PATHS: Final[Mapping[str, Callable[[], Claim]]] = MappingProxyType(
     {
         "local-shuffle": _shuffled,
+        "local-piecewise-mean-coarse": lambda: _CoarseMean(epsilon=_ONE).claim,
         "local-rappor-for-life": partial(_kept, "local-rappor"),
         **{
             f"{name}-values": partial(_of_values, name)

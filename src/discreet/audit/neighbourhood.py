@@ -4,9 +4,8 @@ A pair is varied as a whole (a number is moved, a row comes or goes, a differenc
 what the mechanism's own metric then calls too far apart, or the mechanism refuses, is dropped.
 """
 
-from collections.abc import Iterator, Sequence
-from fractions import Fraction
-from itertools import islice, product
+from collections.abc import Callable, Iterator, Sequence
+from itertools import count, islice, product
 from numbers import Real
 from typing import Any, Final
 
@@ -131,38 +130,36 @@ def _of_rows(pair: Pair, path: tuple[int, ...]) -> Iterator[Pair]:
 # --- nests of lists, tuples, dictionaries and numbers --------------------------------------------
 
 
+def mapped(value: Any, change: Callable[[Any], Any]) -> Any:
+    """The same nest with each of its leaves changed, in order."""
+    match value:
+        case dict():
+            return {key: mapped(inner, change) for key, inner in value.items()}
+        case list() | tuple():
+            return type(value)(mapped(inner, change) for inner in value)
+    return change(value)
+
+
 def moved(value: Any, place: int | None, shift: int, equal: Any = None) -> Any:
     """The same nest with one number moved, or all of them, or all that are `equal` to one."""
-    count = -1
+    places = count()
 
     def walk(part: Any) -> Any:
-        nonlocal count
-        match part:
-            case dict():
-                return {key: walk(inner) for key, inner in part.items()}
-            case list() | tuple():
-                return type(part)(map(walk, part))
-            case bool():
-                return part
-            case Real() | Fraction():
-                count += 1
-                chosen = place in (None, count) and equal in (None, part)
-                return part + shift if chosen else part
-        return part
+        chosen = _is_number(part) and place in (None, next(places)) and equal in (None, part)
+        return part + shift if chosen else part
 
-    return walk(value)
+    return mapped(value, walk)
 
 
 def _count(value: Any) -> int:
     """How many numbers a nest has."""
-    match value:
-        case dict():
-            return sum(map(_count, value.values()))
-        case list() | tuple():
-            return sum(map(_count, value))
-        case bool():
-            return 0
-    return int(isinstance(value, Real))
+    found: list[Any] = []
+    mapped(value, found.append)
+    return sum(map(_is_number, found))
+
+
+def _is_number(part: Any) -> bool:
+    return isinstance(part, Real) and not isinstance(part, bool)
 
 
 def _lists(value: Any, path: tuple[int, ...] = ()) -> Iterator[tuple[int, ...]]:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from threading import RLock
 from typing import Any, Final, TypeAlias
@@ -28,8 +28,10 @@ from discreet.workload.profile import ProfileNoise
 
 _PATCHING: Final = RLock()
 _OUTSIDE: Final = "outside"
+_THIN: Final = 1000
 
 Wrapper: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
+Rule: TypeAlias = ThresholdedCount | ProfileNoise
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,38 +78,45 @@ class CellChoice:
 class KeyThreshold:
     """A threshold above which keys are shown that one person alone may have.
 
-    `ways` are sets of keys that this person may have: how many, and how far noise has to lift each.
+    `ways` are sets of keys that this person may have: the noise, how many, and how far it has to
+    lift each.
     """
 
-    noise: Laplace | RoundedGaussian
-    ways: tuple[tuple[int, int], ...]
+    ways: tuple[tuple[Laplace | RoundedGaussian, int, int], ...]
     guarantee: Approximate
 
     @staticmethod
-    def of(rule: ThresholdedCount | ProfileNoise, asked: Any, found: Any) -> "KeyThreshold":
-        """From a rule, what it was asked, and what it answered."""
+    def of(rule: Rule, asked: Any, threshold: Callable[[Any, Any], int]) -> "KeyThreshold":
+        """From a rule, what it was asked, and how a profile finds its threshold."""
         if isinstance(rule, ThresholdedCount):
             measured = rule.count.measurement
             margin = rule.threshold - FULL // measured.step
-            few = ((measured.contributions.groups, margin),)
-            return KeyThreshold(measured.mechanism, few, rule.guarantee)
-        # All rows on a text that is just too rare to be counted, or one unit on each of many.
-        weight, margin = rule.full * rule.rows, found - rule.least
-        ways = ((1, margin + 1 - weight), (weight, margin))
-        promised = Approximate(0, asked, neighbours=rule.neighbours)
-        return KeyThreshold(rule.mechanism(1), ways, promised)
+            way = measured.mechanism, measured.contributions.groups, margin
+            return KeyThreshold((way,), rule.guarantee)
+        # A person's rows on one to all of their units' texts, each just too rare to be counted.
+        # Beside a thousandth of the noise their weight cannot be left out of the threshold.
+        more = rule.epsilon and _THIN * rule.epsilon
+        thin = replace(rule, mu_squared=_THIN**2 * rule.mu_squared, epsilon=more)
+        weight = rule.full * rule.rows
+        ways = tuple(
+            (one.mechanism(1), keys, threshold(one, asked) - one.least + 1 - weight // keys)
+            for one in (rule, thin)
+            for keys in (1, 2, rule.full, weight)
+        )
+        return KeyThreshold(ways, Approximate(0, asked, neighbours=rule.neighbours))
 
     @property
     def shown(self) -> float:
         """The probability that a key of one person alone is shown, from below."""
-        none = ((-self._tail(margin)).log1p() * keys for keys, margin in self.ways)
+        none = ((-_tail(noise, margin)).log1p() * keys for noise, keys, margin in self.ways)
         return max((-log.expm1()).lower for log in none)
 
-    def _tail(self, steps: int) -> Interval:
-        noise, step = self.noise, self.noise.grid.step
-        if isinstance(noise, RoundedGaussian):
-            return at_least(noise.tail, steps)
-        return at_least(lambda m: laplace_tail.upper_tail(noise.scale / step, m), steps)
+
+def _tail(noise: Laplace | RoundedGaussian, steps: int) -> Interval:
+    if isinstance(noise, RoundedGaussian):
+        return at_least(noise.tail, steps)
+    scale = noise.scale / noise.grid.step
+    return at_least(lambda m: laplace_tail.upper_tail(scale, m), steps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,12 +276,12 @@ _current: ContextVar[Recorder | None] = ContextVar("_current", default=None)
 def _listening() -> Iterator[None]:
     """Wrap every mechanism's `release` and every interaction's `_answer`, and unwrap them again."""
     roots: tuple[tuple[type, str, Wrapper], ...] = (
-        (Mechanism, "release", _heard_release),
-        (Mechanism, "keeps", _heard_choice),
-        (Interaction, "_answer", _heard_answer),
-        (QuantileDraw, "cell", _heard_cell),
-        (ThresholdedCount, "shows", _heard_threshold),
-        (ProfileNoise, "threshold", _heard_threshold),
+        (Mechanism, "release", _heard(_release)),
+        (Mechanism, "keeps", _heard(_choice)),
+        (Interaction, "_answer", _heard(Recorder.answer)),
+        (QuantileDraw, "cell", _heard(_cell)),
+        (ThresholdedCount, "shows", _heard(_threshold)),
+        (ProfileNoise, "threshold", _heard(_threshold)),
     )
     originals = [
         (kind, name, kind.__dict__[name], wrap)
@@ -298,63 +307,35 @@ def _kinds(root: type, name: str) -> list[type]:
     return [kind for kind in found if name in kind.__dict__]
 
 
-def _heard_release(original: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(original)
-    def release(mechanism: Mechanism, *inputs: Any, **named: Any) -> Any:
-        recorder = _current.get()
-        if recorder is None:
-            return original(mechanism, *inputs, **named)
-        return recorder.release(
-            lambda: original(mechanism, *inputs, **named), mechanism, (*inputs, *named.values())
-        )
+def _heard(by: Callable[..., Any]) -> Wrapper:
+    """A wrapper that lets the recorder of this context, if there is one, run what is called."""
 
-    return release
+    def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(original)
+        def call(owner: Any, *inputs: Any, **named: Any) -> Any:
+            recorder, run = _current.get(), functools.partial(original, owner, *inputs, **named)
+            return run() if recorder is None else by(recorder, run, owner, *inputs, **named)
+
+        return call
+
+    return wrap
 
 
-def _heard_choice(original: Callable[..., Any]) -> Callable[..., Any]:
+def _release(recorder: Recorder, run: Any, rule: Mechanism, *inputs: Any, **named: Any) -> Any:
+    return recorder.release(run, rule, (*inputs, *named.values()))
+
+
+def _choice(recorder: Recorder, run: Any, rule: Mechanism, counts: Any) -> Any:
     """Keys that are chosen outside of a release of their own are a release."""
-    heard = _heard_release(original)
-
-    @functools.wraps(original)
-    def keeps(mechanism: Mechanism, counts: Any) -> Any:
-        recorder = _current.get()
-        outside = recorder is not None and recorder.is_outside
-        return (heard if outside else original)(mechanism, counts)
-
-    return keeps
+    return recorder.release(run, rule, (counts,)) if recorder.is_outside else run()
 
 
-def _heard_cell(original: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(original)
-    def cell(draw: QuantileDraw, cells: Any, weights: Any, size: int, scale: Fraction) -> Any:
-        recorder = _current.get()
-        if recorder is None:
-            return original(draw, cells, weights, size, scale)
-        run = functools.partial(original, draw, cells, weights, size, scale)
-        return recorder.release(run, CellChoice(draw, size, scale), ((cells, weights),))
-
-    return cell
+def _cell(recorder: Recorder, run: Any, draw: QuantileDraw, *asked: Any) -> Any:
+    cells, weights, size, scale = asked
+    return recorder.release(run, CellChoice(draw, size, scale), ((cells, weights),))
 
 
-def _heard_threshold(original: Callable[..., Any]) -> Callable[..., Any]:
+def _threshold(recorder: Recorder, run: Any, rule: Rule, asked: Any) -> Any:
     """Write down what a threshold is made of, each time that one is used."""
-
-    @functools.wraps(original)
-    def used(rule: ThresholdedCount | ProfileNoise, asked: Any) -> Any:
-        found = original(rule, asked)
-        if (recorder := _current.get()) is not None:
-            recorder.thresholds.append(KeyThreshold.of(rule, asked, found))
-        return found
-
-    return used
-
-
-def _heard_answer(original: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(original)
-    def answer(interaction: Interaction, value: Any) -> Any:
-        recorder = _current.get()
-        if recorder is None:
-            return original(interaction, value)
-        return recorder.answer(lambda: original(interaction, value), interaction, value)
-
-    return answer
+    recorder.thresholds.append(KeyThreshold.of(rule, asked, run.func))
+    return run()

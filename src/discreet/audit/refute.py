@@ -9,6 +9,7 @@ claimed profile can be in that box, the claim is false.
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import Any, Final
 
 import numpy as np
@@ -78,7 +79,7 @@ def _try(
     if left.shape != right.shape:
         return _undone(claim, promised, "its outputs on two neighbours differ in shape")
     cut = int(_TRAINING * samples)
-    event = choose(left[:cut], right[:cut], promised, alpha)
+    _, event = max(ranked_events(left[:cut], right[:cut], promised, alpha), key=itemgetter(0))
     point, bound = certify(event, left[cut:], right[cut:], promised, alpha)
     curve = _curve(event, left[cut:], right[cut:])
     return Evidence(claim.name, "samples", point, bound, str(event), alpha, samples, curve)
@@ -103,35 +104,21 @@ def _undone(claim: Claim, promised: tuple[Point, ...], reason: str) -> Evidence:
     return Evidence(claim.name, "samples", promised[-1], math.inf, "status", reason=reason)
 
 
-def choose(left: Outputs, right: Outputs, promised: tuple[Point, ...], alpha: float) -> Event:
-    """The event that would certify most on the training outputs themselves.
-
-    One third of them teaches the features, the rest ranks their events: a feature that has only
-    learned its own samples by heart does not win, and neither does a rare event by luck.
-    """
-    ranked = ranked_events(left, right, promised, alpha, None)
-    return max(ranked, key=lambda pair: pair[0])[1]
-
-
 def ranked_events(
-    left: Outputs, right: Outputs, promised: tuple[Point, ...], alpha: float, runs: int | None
+    left: Outputs, right: Outputs, promised: tuple[Point, ...], alpha: float
 ) -> Iterator[tuple[float, Event]]:
-    """The best events of every feature, and how far each would go with so many runs.
+    """The best events of every feature, and how far each would go with the runs that rank it.
 
-    Without `runs`: with those that rank it, which holds a rare event's luck against it.
+    One third of the outputs teaches the features, the rest ranks their events: a feature that has
+    only learned its own samples by heart does not win, and neither does a rare event by luck.
     """
     cut = len(left) // 3
     for feature in learn(left[:cut], right[:cut]):
-        yield from _events(feature, left[cut:], right[cut:], promised, alpha, runs)
+        yield from _events(feature, left[cut:], right[cut:], promised, alpha)
 
 
 def _events(
-    feature: Feature,
-    left: Outputs,
-    right: Outputs,
-    promised: tuple[Point, ...],
-    alpha: float,
-    runs: int | None,
+    feature: Feature, left: Outputs, right: Outputs, promised: tuple[Point, ...], alpha: float
 ) -> Iterator[tuple[float, Event]]:
     """The best threshold of a feature in each of its four directions."""
     on_left, on_right = np.sort(feature.score(left)), np.sort(feature.score(right))
@@ -140,7 +127,7 @@ def _events(
     for above in (True, False):
         p, q = shares if above else [1 - share for share in shares]
         for swapped, likely, unlikely in ((False, p, q), (True, q, p)):
-            reaches = expected(likely, unlikely, promised, alpha, runs or len(left))
+            reaches = expected(likely, unlikely, promised, alpha, len(left))
             at = int(np.argmax(reaches))
             yield float(reaches[at]), Event(feature, cuts[at], above, swapped)
 

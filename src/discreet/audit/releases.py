@@ -104,7 +104,7 @@ def _compare(mechanism: Mechanism, path: Call, side: Any, runs: int, alpha: floa
     ranked = (
         (reach, event, *table)
         for table in tables
-        for reach, event in ranked_events(table[0][:cut], table[1][:cut], promised, alpha, None)
+        for reach, event in ranked_events(table[0][:cut], table[1][:cut], promised, alpha)
     )
     _, event, left, right = max(ranked, key=itemgetter(0))
     point, bound = certify(event, left[cut:], right[cut:], promised, alpha)

@@ -18,6 +18,8 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Any, Final, TypeAlias
 
+import numpy as np
+
 from discreet.audit.distance import too_far
 from discreet.audit.recorder import RecordedRelease, Recorder, Step
 from discreet.audit.trace import form, is_numeric, picture
@@ -49,9 +51,6 @@ class Differences:
     """All that is different; true where there is anything."""
 
     found: tuple[Difference, ...]
-
-    def __bool__(self) -> bool:
-        return bool(self.found)
 
     def __iter__(self) -> Iterator[Difference]:
         return iter(self.found)
@@ -89,14 +88,13 @@ def replay(call: Call, left: Any, right: Any) -> Differences:
         >>> print(replay(lambda data: len(data), [1, 2], [1, 2, 3]))
         answer: not the same to the byte
     """
-    return replayed(call, left, right)[0]
+    return compared(observe(call, left, Recorder()), call, right)[0]
 
 
-def replayed(call: Call, left: Any, right: Any) -> tuple[Differences, ReplayedRun, ReplayedRun]:
-    """The differences between two runs, and both runs."""
-    first = observe(call, left, Recorder())
+def compared(first: ReplayedRun, call: Call, right: Any) -> tuple[Differences, ReplayedRun]:
+    """The differences between a run and one on a neighbour, and that one."""
     second = observe(call, right, Recorder(tape=first.recorder.finished()))
-    return Differences((*_of_releases(first, second), *_of_surface(first, second))), first, second
+    return Differences((*_of_releases(first, second), *_of_surface(first, second))), second
 
 
 def observe(call: Call, data: Any, recorder: Recorder) -> ReplayedRun:
@@ -180,7 +178,8 @@ def _of_release(left: RecordedRelease, right: RecordedRelease) -> Iterator[str]:
         yield "it raises differently"
     elif is_numeric(left.outcome) or is_numeric(right.outcome):
         # Lists, keys and None are answers themselves; numbers come in one form whatever they are.
-        if not _unanswered(left, right) and form(left.outcome) != form(right.outcome):
+        answered = left.outcome is not None and right.outcome is not None
+        if answered and form(left.outcome) != form(right.outcome):
             yield "the form of its answer (type, shape, finiteness) depends on the data"
         follows = _tosses_for_rows(left, right) or _tosses_until_found(left, right)
         if left.words != right.words and not follows:
@@ -197,10 +196,6 @@ def _shared_noise(release: RecordedRelease) -> Iterator[str]:
         numbers = math.prod(getattr(one.outcome, "shape", (0,)))
         if one.words < numbers * (3 if stream else 1):
             yield f"{one.words} random words for {numbers} noisy numbers"
-
-
-def _unanswered(left: RecordedRelease, right: RecordedRelease) -> bool:
-    return left.outcome is None or right.outcome is None
 
 
 def _of_steps(left: RecordedRelease, right: RecordedRelease) -> Iterator[str]:
@@ -255,7 +250,9 @@ def step_by_step(mechanism: Mechanism) -> Callable[[Any], Any] | None:
     """
     match mechanism:
         case AboveThreshold():
-            return lambda values: _first(_asked(mechanism, values))
+            return lambda values: next(
+                iter(np.flatnonzero(_asked(mechanism, values)).tolist()), None
+            )
         case SparseVector():
             return lambda values: _asked(mechanism, values)
         case ContinualCount():
@@ -271,10 +268,6 @@ def _asked(rule: SparseVector, values: Any) -> list[Any]:
             break
         answers.append(run.ask(value))
     return answers
-
-
-def _first(hits: list[bool]) -> int | None:
-    return hits.index(True) if True in hits else None
 
 
 def _streamed(rule: ContinualCount, increments: Any) -> list[Any]:

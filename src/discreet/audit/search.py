@@ -8,6 +8,7 @@ never validity.
 """
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -19,7 +20,7 @@ from discreet.audit.features import rows
 from discreet.audit.neighbourhood import around
 from discreet.audit.refute import expected, ranked_events
 from discreet.errors import DiscreetError
-from discreet.mechanisms.mechanism import Claim, Law, Mechanism, Pair
+from discreet.mechanisms.mechanism import Claim, Mechanism, Pair
 from discreet.rationals import whole
 
 SAMPLES: Final = 40_000
@@ -42,38 +43,21 @@ def search(mechanism: Mechanism, *, tries: int = 200, samples: int = 200_000) ->
         >>> search(RandomizedResponse(epsilon=1), tries=5).reach > -0.1
         True
     """
-    left = whole(tries, "tries", at_least=1)
-    claim = mechanism.claim
+    left, claim = whole(tries, "tries", at_least=1), mechanism.claim
     promised = points(claim.guarantee)
-    best = max((_judged(claim, pair, promised, samples) for pair in claim.pairs), key=_reach)
-    while left > 0:
-        near = list(around(mechanism, best.pair))
-        step = _first_better(claim, _shuffled(near)[:left], best, promised, samples)
-        left -= step.tried
-        if step.found is None:
+    judged = partial(_judged, claim, promised=promised, samples=samples)
+    best = max(map(judged, claim.pairs), key=lambda found: found.reach)
+    near = _shuffled(list(around(mechanism, best.pair)))
+    for _ in range(left):
+        if not near:
             break
-        best = step.found
-    return best
-
-
-@dataclass(frozen=True, slots=True)
-class _Step:
-    found: FoundPair | None
-    tried: int
-
-
-def _first_better(
-    claim: Claim, near: list[Pair], best: FoundPair, promised: tuple[Point, ...], samples: int
-) -> _Step:
-    for tried, pair in enumerate(near, start=1):
-        found = _judged(claim, pair, promised, samples)
+        found = judged(pair := near.pop())
         # By chance alone a pair looks better: it has to be so twice where samples judge.
         if found.reach > best.reach and claim.law is None:
-            again = _judged(claim, pair, promised, samples)
-            found = replace(found, reach=min(found.reach, again.reach))
+            found = replace(found, reach=min(found.reach, judged(pair).reach))
         if found.reach > best.reach:
-            return _Step(found, tried)
-    return _Step(None, max(1, len(near)))
+            best, near = found, _shuffled(list(around(mechanism, pair)))
+    return best
 
 
 def harder(mechanism: Mechanism, *, tries: int, samples: int) -> Claim:
@@ -81,10 +65,6 @@ def harder(mechanism: Mechanism, *, tries: int, samples: int) -> Claim:
     claim = mechanism.claim
     found = search(mechanism, tries=tries, samples=samples).pair
     return claim if found in claim.pairs else replace(claim, pairs=(*claim.pairs, found))
-
-
-def _reach(found: FoundPair) -> float:
-    return found.reach
 
 
 def _shuffled(pairs: list[Pair]) -> list[Pair]:
@@ -97,23 +77,17 @@ def _judged(claim: Claim, pair: Pair, promised: tuple[Point, ...], samples: int)
     try:
         if claim.law is not None or len(claim.views) == 1:
             law = views(claim)[0].law
-            return FoundPair(pair, _by_law(law(pair.left), law(pair.right), promised, samples))
+            sides = law(pair.left), law(pair.right)
+            both = (Laws.of(*sides), Laws.of(*reversed(sides)))
+            return FoundPair(pair, max(_by_law(laws, promised, samples) for laws in both))
         left, right = (rows(claim.draw(side, SAMPLES)) for side in (pair.left, pair.right))
     except DiscreetError:
         return FoundPair(pair, -1.0)
-    return FoundPair(
-        pair, max(reach for reach, _ in ranked_events(left, right, promised, 0.01, None))
-    )
+    return FoundPair(pair, max(reach for reach, _ in ranked_events(left, right, promised, 0.01)))
 
 
-def _by_law(left: Law, right: Law, promised: tuple[Point, ...], samples: int) -> float:
+def _by_law(laws: Laws, promised: tuple[Point, ...], samples: int) -> float:
     """The best event of all, from the exact law."""
-    return max(
-        _ordered(Laws.of(*sides), promised, samples) for sides in ((left, right), (right, left))
-    )
-
-
-def _ordered(laws: Laws, promised: tuple[Point, ...], samples: int) -> float:
     order: Any = np.argsort(-(laws.p + 1e-300) / (laws.q + 1e-300))
     p, q = np.cumsum(laws.p[order]), np.cumsum(laws.q[order])
     return float(np.max(expected(np.minimum(p, 1), np.minimum(q, 1), promised, 0.01, samples)))

@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from enum import Enum
 from typing import Any
@@ -39,14 +39,14 @@ def picture(value: Any) -> tuple[Any, ...]:
     return kind, *_parts(value)
 
 
-def _parts(value: Any) -> tuple[Any, ...]:
+def _parts(value: Any, seen: Callable[[Any], Any] = picture) -> tuple[Any, ...]:
     if isinstance(value, Enum):
         return (value.name,)
     if isinstance(value, BaseException):
         return str(value), picture(value.args)
     if dataclasses.is_dataclass(value):
         names = [field.name for field in dataclasses.fields(value)]
-        return tuple((name, picture(getattr(value, name))) for name in names)
+        return tuple((name, seen(getattr(value, name))) for name in names)
     if callable(value):
         return (getattr(value, "__qualname__", ""),)
     shown = repr(value)
@@ -74,18 +74,13 @@ def form(value: Any) -> tuple[Any, ...]:
             return (kind,)
         case float():
             return kind, math.isfinite(value) or repr(value)
-        case np.generic():
-            return kind, value.dtype.str, _finite(np.asarray(value))
-        case np.ndarray():
-            return kind, value.dtype.str, value.shape, _finite(value)
+        case np.generic() | np.ndarray():
+            return kind, value.dtype.str, value.shape, _finite(np.asarray(value))
         case Mapping():
             return kind, tuple((picture(key), form(part)) for key, part in value.items())
         case list() | tuple():
             return kind, tuple(map(form, value))
-    if dataclasses.is_dataclass(value):
-        names = [field.name for field in dataclasses.fields(value)]
-        return kind, tuple((name, form(getattr(value, name))) for name in names)
-    return kind, *_parts(value)
+    return kind, *_parts(value, form)
 
 
 def is_numeric(value: Any) -> bool:

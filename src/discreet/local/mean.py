@@ -228,8 +228,6 @@ class PiecewiseMean(MeanProtocol):
     Multidimensional Data with Local Differential Privacy, 2019, section III-B.
     """
 
-    grid: ClassVar[int] = GRID
-
     @property
     def window(self) -> int:
         """Points in a window."""

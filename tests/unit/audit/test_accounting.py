@@ -21,6 +21,7 @@ from discreet.privacy import (
     Approximate,
     BoundedRange,
     Charge,
+    Composed,
     DiscreteGaussianNoise,
     DiscreteLaplaceNoise,
     Filter,
@@ -46,7 +47,7 @@ TIGHT = [
         *("sampling", "sampled-composition", "sampled-gaussian", "shuffling", "shuffling-k"),
         *("clones", "group-pure", "group-discretelaplacenoise", "group-gdp"),
         *("group-discretegaussiannoise", "change-pure", "change-discretelaplacenoise"),
-        *("change-gdp", "change-discretegaussiannoise", "theorem-optimal"),
+        *("change-gdp", "change-discretegaussiannoise", "theorem-optimal", "deltas"),
     )
 ]
 SLIP = Fraction(1, 100)
@@ -106,6 +107,17 @@ def test_a_price_that_is_too_low_is_caught(monkeypatch):
 def test_a_rho_that_is_too_low_is_caught(monkeypatch):
     monkeypatch.setattr(DiscreteLaplaceNoise, "rho", LaplaceNoise.rho)
     assert audit_accounting("planted", ACCOUNTING["accountant-laplace"]).refuted
+
+
+def test_a_composition_that_counts_the_delta_of_repetitions_once_is_caught(monkeypatch):
+    true = Composed.infinity
+
+    def once(self, *direction):
+        return true(Composed((one, 1) for one, _ in self.parts), *direction)
+
+    monkeypatch.setattr(Composed, "infinity", once)
+    found = audit_accounting("planted", ACCOUNTING["accountant-deltas"])
+    assert "the loss is infinite with probability 0.0297" in found.why
 
 
 def test_a_filter_that_forgets_a_delta_is_caught(monkeypatch):

@@ -3,9 +3,11 @@
 from copy import copy
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from discreet import noise
 from discreet.answer.execute import measure_set
 from discreet.answer.plan.set_plan import SetPlan
 from discreet.answer.plan.thresholded_count import ThresholdedCount
@@ -23,7 +25,7 @@ from discreet.learn.noisy_sums import NoisySums
 from discreet.learn.statistical_queries import Expectation
 from discreet.learn.trees import LeafCounts
 from discreet.learn.tuning import RightLabels
-from discreet.mechanisms import vector_stream
+from discreet.mechanisms import smooth_laws, vector_stream
 from discreet.mechanisms.continual import FactorizedCount
 from discreet.mechanisms.key_selection import KeySelection
 from discreet.mechanisms.laplace import Laplace
@@ -33,8 +35,10 @@ from discreet.plan.bounding import FULL
 from discreet.plan.relations import MOST_JOINED
 from discreet.privacy import GDP
 from discreet.sql.writer.compile_stream import CompiledStream
-from discreet.workload import marginals, profile, residual
+from discreet.workload import candidates, marginals, profile, residual
+from discreet.workload.histogram import JointHistogram
 from discreet.workload.matrix import MatrixMechanism
+from discreet.workload.online import OnlineSession
 from discreet.workload.online_plan import OnlinePlan
 from discreet.workload.small_database import SmallDatabase
 
@@ -90,6 +94,58 @@ def _halved(mechanism):
 def test_a_histogram_whose_people_weigh_more_than_stated_is_caught(monkeypatch):
     monkeypatch.setattr(HistogramQuery, "person_weight", property(lambda _: FULL))
     assert caught("curator-synthesis", "declared")
+
+
+def test_a_person_with_one_row_more_than_counts_in_full_is_caught(monkeypatch):
+    true = JointHistogram.of
+
+    def lax(table, domain, *, person, max_rows, **said):
+        most = np.unique(np.asarray(person), return_counts=True)[1].max()
+        found = true(table, domain, person=person, max_rows=max(max_rows, most % 100), **said)
+        return replace(found, person_weight=FULL * max_rows)
+
+    monkeypatch.setattr(JointHistogram, "of", lax)
+    part = _strategy("_mwem")
+    rows = [pair.right[0] for pair in part.claim.pairs]
+    assert 3 in {sum(person == part.people for person, _ in one) for one in rows}
+    assert "declared" in audit_question("planted", part).why
+
+
+def test_pairs_that_are_scored_with_the_noise_of_one_are_caught(monkeypatch):
+    true = candidates.score_noise
+
+    def thin(histogram, count, mu_squared):
+        return RoundedGaussian(
+            mu_squared=mu_squared,
+            sensitivity=true(histogram, 1, mu_squared).sensitivity,
+            grid=1,
+            dimension=count,
+        )
+
+    monkeypatch.setattr(candidates, "score_noise", thin)
+    assert "declared" in audit_question("planted", _strategy("_synthesized")).why
+
+
+def test_a_session_that_forgets_its_runs_is_caught(monkeypatch):
+    true = OnlineSession._running
+
+    def forgetful(self):
+        run = true(self)
+        self._state = replace(self._state, runs_begun=0)
+        return run
+
+    monkeypatch.setattr(OnlineSession, "_running", forgetful)
+    assert "promised 1" in audit_question("planted", _strategy("_reopened")).why
+
+
+def test_random_words_that_follow_a_private_width_or_scale_are_caught(monkeypatch):
+    true = noise.below
+    monkeypatch.setattr(noise, "below", lambda n, size=None, **_: true(n, size))
+    for kind in ("(Quantile)", "(PermuteAndFlipQuantile)"):
+        assert caught("wide-draws", f"{kind}: ")
+    assert not caught("wide-draws", "Smooth")
+    monkeypatch.setattr(smooth_laws, "words_each", lambda _: 1)
+    assert caught("wide-draws", "(SmoothSensitivity): 1 random words on one side, 2 on the other")
 
 
 def test_an_online_threshold_for_half_a_person_is_caught(monkeypatch):
@@ -185,6 +241,13 @@ def test_a_threshold_of_a_profile_that_shows_a_text_of_one_person_is_caught(monk
     assert caught("curator-profile", "a key of one person alone")
 
 
+def test_a_threshold_of_a_profile_that_leaves_a_person_out_is_caught(monkeypatch):
+    true = profile.ProfileNoise.threshold
+    less = lambda one, p: true(one, p) - one.full * one.rows  # noqa: E731
+    monkeypatch.setattr(profile.ProfileNoise, "threshold", less)
+    assert caught("curator-profile", "a key of one person alone")
+
+
 def test_keys_chosen_as_if_a_person_had_one_are_caught(monkeypatch):
     true = SetPlan.selection
 
@@ -240,6 +303,12 @@ def test_the_command_line_knows_them_by_name():
     shown = CliRunner().invoke(audit, ["curator-limit-histograms", "--csv"])
     assert shown.exit_code == 0
     assert "curator-limit-histograms,CuratorQuestion,add-remove,1.0," in shown.output
+
+
+def _strategy(asked):
+    """The part of `workload-strategies` that this function asks."""
+    parts = QUESTIONS["workload-strategies"].parts
+    return next(one for one in parts if one.asked.__name__ == asked)
 
 
 _extent = LeafCounts.extent.fget

@@ -2,7 +2,7 @@ import pytest
 
 from discreet.audit.evidence import Evidence, Point, points, strongest
 from discreet.errors import InputError
-from discreet.privacy import ZCDP, Approximate, GaussianNoise, Pure
+from discreet.privacy import ZCDP, Approximate, GaussianNoise, Pure, compose
 
 
 @pytest.mark.parametrize(
@@ -14,6 +14,7 @@ from discreet.privacy import ZCDP, Approximate, GaussianNoise, Pure
         GaussianNoise(1),
         Approximate(2, 0.4),
         Approximate(1, 0.01).group(3),  # its delta prints as a decimal below it
+        compose([Pure(0.5), (Approximate(1, 0.01), 3)]),  # no epsilon is found at its own delta
     ],
 )
 def test_points_are_promises_that_the_guarantee_makes(guarantee):
