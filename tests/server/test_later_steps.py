@@ -245,7 +245,7 @@ def test_a_later_step_that_fails_counts_against_whoever_asked_for_it(kind, monke
         assert curator.ledger.verify().ok
 
 
-def test_a_period_that_fails_before_anybody_asks_counts_against_nobody(monkeypatch):
+def test_a_period_that_fails_before_anybody_asks_counts_against_its_analyst(monkeypatch):
     with clinic() as (curator, server), remote(server, "alice") as alice:
         charges, read = opened(alice, "stream", 7), []
         mine, body = server.token("alice", "analyst"), {"sql": COUNT, "epsilon": "0.01"}
@@ -256,8 +256,8 @@ def test_a_period_that_fails_before_anybody_asks_counts_against_nobody(monkeypat
             curator._streams._pool.shutdown()
         assert len(read) == 5  # the sixth is not tried
         assert failed_by(curator) == [NOBODY] * 5
-        assert server.post("/v1/queries", token=mine, json=body).status == 200
-        assert [go_on(server, "stream", one, mine) for one in charges] == [503] * 5 + [200] * 2
+        assert server.post("/v1/queries", token=mine, json=body).status == 403
+        assert [go_on(server, "stream", one, mine) for one in charges] == [503] * 5 + [403] * 2
         assert curator.ledger.verify().ok
         assert curator.readmit("alice", "visits", reason="a full disk") == 5
         assert [go_on(server, "stream", one, mine) for one in charges] == [200] * 7

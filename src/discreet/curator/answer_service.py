@@ -359,11 +359,11 @@ class AnswerService:
     def later_step(self, receipt: Receipt, by: str) -> Iterator[None]:
         """Compute a later step of a released charge inside, in turn with all questions.
 
-        `by` asks for it. It waits here: enter before any lock that others need, and before the
-        charge is held.
+        `by` asks for it; the analyst of the charge answers for it if NOBODY does. It waits here:
+        enter before any lock that others need, and before the charge is held.
         """
         with self.pace_of(by).turn(self.bound_seconds(receipt)):
-            self._ledger.check_failures(by, receipt.order.dataset)
+            self._ledger.check_failures(by or receipt.order.analyst, receipt.order.dataset)
             yield
 
     def read_on(self, receipt: Receipt, by: str, read: Callable[["Deadline | None"], T]) -> T:

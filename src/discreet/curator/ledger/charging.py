@@ -321,8 +321,8 @@ def _filed(body: str, outcome: str | None) -> ChargedOrder:
 # --- failures -------------------------------------------------------------------------------------
 
 
-_FAILURES: Final = """SELECT count(*) FROM charges
-WHERE failed = 1 AND COALESCE(failed_by, analyst) = ? AND dataset = ?"""
+_COUNTED: Final = "failed = 1 AND COALESCE(failed_by, analyst) = ? AND dataset = ?"
+_FAILURES: Final = f"SELECT count(*) FROM charges WHERE {_COUNTED}"  # noqa: S608 - a constant
 
 
 def failures_of(analyst: str, dataset: str) -> Statement:
@@ -339,26 +339,26 @@ def check_failures(transaction: Transaction, analyst: str, dataset: str) -> None
     [(failed,)] = transaction.read(*failures_of(analyst, dataset))
     if failed >= MOST_FAILURES:
         raise AccessError(
-            f"{failed} questions of {analyst or 'nobody'} about {dataset} failed",
+            f"{failed} questions of {analyst} about {dataset} failed",
             why="whether a question fails may depend on data, so it must not happen often",
             fix="ask an owner to look into it and run `discreet ledger readmit`",
         )
 
 
 def readmit(transaction: Transaction, analyst: str, dataset: str, *, by: str, reason: str) -> int:
-    """Count the failures of an analyst's questions from 0 again; how many there were.
+    """Count an analyst's failed questions and later steps from 0 again; how many there were.
 
-    Charges of theirs go on whose later steps failed when others asked for them, or nobody did.
+    Charges go on whose later steps failed when this analyst asked. Those that failed when others
+    asked do not: it would lift the others' limit.
     """
-    where = "failed = 1 AND dataset = ? AND (COALESCE(failed_by, analyst) = ? OR analyst = ?)"
-    about = (dataset, analyst, analyst)
-    [(failed,)] = transaction.read(f"SELECT count(*) FROM charges WHERE {where}", about)  # noqa: S608 - a constant
-    facts = {"analyst": analyst, "dataset": dataset, "failures": failed, "reason": reason}
-    transaction.append("readmitted", by, facts)
-    if failed:
-        sql = f"UPDATE charges SET failed = 2 WHERE {where}"  # noqa: S608 - a constant
-        transaction.update(sql, about, rows=failed)
-    return int(failed)
+    sql = f"SELECT sequence FROM charges WHERE {_COUNTED} ORDER BY sequence"  # noqa: S608 - a constant
+    charges = [one for (one,) in transaction.read(sql, (analyst, dataset))]
+    facts = {"analyst": analyst, "dataset": dataset, "failures": len(charges), "reason": reason}
+    transaction.append("readmitted", by, {**facts, "charges": charges})
+    if charges:
+        sql = f"UPDATE charges SET failed = 2, failed_by = NULL WHERE {_COUNTED}"  # noqa: S608 - a constant
+        transaction.update(sql, (analyst, dataset), rows=len(charges))
+    return len(charges)
 
 
 # --- workers ------------------------------------------------------------------------------------

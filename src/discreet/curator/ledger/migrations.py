@@ -241,9 +241,33 @@ def _fifth(dialect: Dialect) -> tuple[str, ...]:
     return (*_COMMITS[dialect], table.format(**_WORDS[dialect]), *guards)
 
 
+_READMITS: Final[dict[Dialect, tuple[str, ...]]] = {
+    "sqlite": (
+        """CREATE TRIGGER entries_readmit BEFORE INSERT ON entries
+        WHEN json_extract(NEW.body, '$.kind') = 'readmitted'
+        AND json_extract(NEW.body, '$.facts.charges') IS NULL
+        BEGIN SELECT RAISE(ABORT, 'readmissions name charges'); END""",
+    ),
+    "postgres": (
+        """CREATE FUNCTION readmits() RETURNS trigger LANGUAGE plpgsql AS
+        $$ DECLARE said json := NEW.body::json; BEGIN
+        IF said ->> 'kind' = 'readmitted' AND said #> '{facts,charges}' IS NULL THEN
+        RAISE EXCEPTION 'readmissions name charges' USING ERRCODE = 'check_violation';
+        END IF; RETURN NEW; END $$""",
+        """CREATE TRIGGER entries_readmit BEFORE INSERT ON entries
+        FOR EACH ROW EXECUTE FUNCTION readmits()""",
+    ),
+}
+
+
 def _sixth(dialect: Dialect) -> tuple[str, ...]:
-    """Who asked for a later step that failed; else the analyst of the charge."""
+    """Who asked for a later step that failed; else the analyst of the charge.
+
+    A process of an older package that has the ledger open would readmit by the analyst of the
+    charge, and is refused. A failure that it stores counts against that analyst.
+    """
     return (
+        *_READMITS[dialect],
         f"ALTER TABLE charges ADD COLUMN failed_by {_WORDS[dialect]['text']}",
         "DROP INDEX failures",
         """CREATE INDEX failures ON charges (COALESCE(failed_by, analyst), dataset)

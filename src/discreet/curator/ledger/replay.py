@@ -101,7 +101,7 @@ class Replay:
             case "failed":
                 self._fail(entry.by, facts)
             case "readmitted":
-                self._readmit((facts["analyst"], facts["dataset"]), facts["failures"])
+                self._readmit(facts)
 
     def _open(self, kind: str, facts: Mapping[str, Any]) -> None:
         holder, members = Holder.read(facts["account"]), facts["members"]
@@ -154,12 +154,13 @@ class Replay:
     def _fail(self, by: str, facts: Mapping[str, Any]) -> None:
         """A charge that was measured has an answer, sooner or later; a cancelled one counts not.
 
-        The next step of a released charge may fail, which counts against whoever asked for it;
-        again only after an owner has readmitted somebody for it.
+        The next step of a released charge may fail, which counts against whoever asked for it, or
+        the analyst of the charge; again only after an owner has readmitted them.
         """
         charge = facts["charge"]
         if "step" in facts:
-            asker = by, self.done[charge][1]
+            analyst, within = self.done[charge]
+            asker = by or analyst, within
             if charge in self.failures or facts["step"] != self.steps.get(charge, 0) + 1:
                 raise ValueError(charge)
             self.forgiven.discard(charge)
@@ -172,13 +173,14 @@ class Replay:
         else:
             self.failures[charge] = asker
 
-    def _readmit(self, asker: tuple[str, str], failures: int) -> None:
-        counted = self.failures.items()
-        failed = {charge for charge, who in counted if asker in (who, self.done.get(charge))}
-        if len(failed) != failures:
+    def _readmit(self, facts: Mapping[str, Any]) -> None:
+        asker = facts["analyst"], facts["dataset"]
+        failed = sorted(charge for charge, who in self.failures.items() if who == asker)
+        if (len(failed), failed) != (facts["failures"], facts.get("charges", failed)):
             raise ValueError(asker)
-        self.failures = {charge: who for charge, who in counted if charge not in failed}
-        self.forgiven |= failed
+        for charge in failed:
+            del self.failures[charge]
+        self.forgiven.update(failed)
 
     def _share(self, entry: Entry) -> None:
         debits = entry.facts["debits"]

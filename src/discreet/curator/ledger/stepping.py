@@ -58,14 +58,15 @@ def step(
 def fail(transaction: Transaction, charge: int, by: str, turn: Turn) -> None:
     """End the steps of a charge whose turn this worker has; counted against whoever asked for it.
 
+    It counts against the analyst of the charge if nobody asked.
+
     Why: whether a step fails may depend on data. What was told stays;
-    nothing is read for the charge again before an owner has looked and readmitted who asked, or
-    the analyst of the charge.
+    nothing is read for the charge again before an owner has looked and readmitted them.
     """
     number = _going_on(transaction, charge, turn) + 1
     transaction.append("failed", by, {"charge": charge, "step": number})
     sql = "UPDATE charges SET failed = 1, failed_by = ? WHERE sequence = ?"
-    transaction.update(sql, (by, charge))
+    transaction.update(sql, (by or None, charge))
 
 
 def step_failure() -> EngineError:
@@ -74,8 +75,8 @@ def step_failure() -> EngineError:
         "the next step of this order could not be computed",
         why="the engine ran out of time, memory or disk, or came upon something unforeseen; what "
         "was told stays, and nothing new is measured for it",
-        fix="ask an owner to look into it and run `discreet ledger readmit`, or place another "
-        "order, which is charged anew",
+        fix="ask an owner to look into it and run `discreet ledger readmit` for whoever asked for "
+        "the step, or place another order, which is charged anew",
     )
 
 

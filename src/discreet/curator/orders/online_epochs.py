@@ -163,13 +163,21 @@ class OnlineEpochs:
         """Answer counting queries, one after the other.
 
         `by` asks them; None for the analyst of the charge. `planning` is entered to read and to
-        answer them, not while data is read for a session.
+        answer them, not while data is read for a session or another asker has the epoch.
         """
         receipt, epoch = self._receipt(charge), self._epoch(charge)
         asker = receipt.order.analyst if by is None else by
         while True:
-            with planning(), epoch.lock:
-                reply = self._reply(receipt, epoch, wheres, confidence, asker)
+            with planning():
+                is_mine = epoch.lock.acquire(blocking=False)
+                if is_mine:
+                    try:
+                        reply = self._reply(receipt, epoch, wheres, confidence, asker)
+                    finally:
+                        epoch.lock.release()
+            if not is_mine:
+                with epoch.lock:  # nobody waits for the one while they have the other
+                    continue
             if reply is not None:
                 return reply
             self._open(receipt, epoch, asker)

@@ -164,8 +164,8 @@ def failures(ledger, analyst):
     return ledger._store.snapshot(lambda execute: execute(*failures_of(analyst, "visits")))[0][0]
 
 
-@pytest.mark.parametrize(("readmitted", "left"), [("bob", 0), ("alice", 0), ("carol", 1)])
-def test_a_failed_step_counts_against_who_asked_until_they_or_its_analyst_are_readmitted(
+@pytest.mark.parametrize(("readmitted", "left"), [("bob", 0), ("alice", 1), ("carol", 1)])
+def test_a_failed_step_counts_against_who_asked_until_they_are_readmitted(
     visits, charge, readmitted, left
 ):
     assert visits.find(charge).order.analyst == "alice"
@@ -179,16 +179,80 @@ def test_a_failed_step_counts_against_who_asked_until_they_or_its_analyst_are_re
     assert visits.verify().ok
 
 
-def test_five_steps_that_nobody_asked_for_are_all_that_fail(visits, ask):
-    for n in range(5):
-        receipt = visits.charge(ask(f"question {n}"))
-        visits.complete(receipt, b"begun")
-        visits.check_failures(NOBODY, "visits")
-        visits.hold(receipt.sequence)
-        visits.fail_step(receipt.sequence, by=NOBODY)
-    with pytest.raises(AccessError, match="5 questions of nobody"):
-        visits.check_failures(NOBODY, "visits")
-    visits.check_failures("alice", "visits")
+def begin(ledger, order):
+    receipt = ledger.charge(order)
+    ledger.complete(receipt, b"begun")
+    ledger.hold(receipt.sequence)
+    return receipt.sequence
+
+
+def test_to_readmit_an_analyst_lifts_the_limit_of_nobody_else(visits, ask):
+    for charge in [begin(visits, ask(f"question {n}")) for n in range(5)]:
+        visits.fail_step(charge, by="bob")
+    assert visits.readmit("alice", "visits", by="owner", reason="looked") == 0
+    with pytest.raises(AccessError, match="5 questions of bob"):
+        visits.check_failures("bob", "visits")
+    assert visits.verify().ok
+
+
+def test_a_readmission_says_whose_failures_no_longer_count(visits, ask):
+    charges = [begin(visits, ask(f"question {n}")) for n in range(3)]
+    for charge, by in zip(charges, ["bob", "alice", "bob"], strict=True):
+        visits.fail_step(charge, by=by)
+    assert visits.readmit("bob", "visits", by="owner", reason="looked") == 2
+    [said] = [one.facts for one in visits.entries() if one.kind == "readmitted"]
+    assert (said["failures"], said["charges"]) == (2, [charges[0], charges[2]])
+    assert [visits.has_ended(one) for one in charges] == [False, True, False]
+    named = "SELECT sequence FROM charges WHERE failed_by IS NOT NULL"
+    assert visits._store.snapshot(lambda execute: execute(named)) == [(charges[1],)]
+    assert visits.verify().ok
+
+
+def test_a_readmission_of_other_charges_than_failed_is_found(visits, charge, ask):
+    visits.hold(charge)
+    visits.fail_step(charge, by="bob")
+    other = begin(visits, ask("other"))
+    facts = {"analyst": "bob", "dataset": "visits", "failures": 1, "charges": [other]}
+
+    def forge(page):
+        page.append("readmitted", "owner", facts)
+        page.update("UPDATE charges SET failed = 2, failed_by = NULL WHERE failed = 1", ())
+
+    visits._committer.submit_alone(forge)
+    assert not visits.verify().ok
+
+
+def test_an_older_package_that_has_the_ledger_open_cannot_readmit(visits, charge):
+    visits.hold(charge)
+    visits.fail_step(charge, by="bob")
+    before = {"analyst": "bob", "dataset": "visits", "failures": 0, "reason": "looked"}
+    with pytest.raises(LedgerError):
+        visits._committer.submit_alone(lambda page: page.append("readmitted", "owner", before))
+    assert failures(visits, "bob") == 1
+    assert visits.verify().ok
+
+
+def test_a_failure_that_an_older_package_stores_counts_against_the_analyst(visits, charge):
+    def fail_as_before(page):
+        page.append("failed", "alice", {"charge": charge, "step": 1})
+        page.update("UPDATE charges SET failed = 1 WHERE sequence = ?", (charge,))
+
+    visits.hold(charge)
+    visits.fail_step(charge, by="bob")
+    visits.readmit("bob", "visits", by="owner", reason="looked")
+    visits._committer.submit_alone(fail_as_before)
+    assert (failures(visits, "alice"), failures(visits, "bob")) == (1, 0)
+    assert visits.verify().ok
+
+
+def test_steps_that_nobody_asked_for_count_against_the_analyst_of_the_charge(visits, ask):
+    for charge in [begin(visits, ask(f"question {n}")) for n in range(5)]:
+        visits.check_failures("alice", "visits")
+        visits.fail_step(charge, by=NOBODY)
+    with pytest.raises(AccessError, match="5 questions of alice"):
+        visits.charge(ask("another"))
+    assert visits.verify().ok
+    assert visits.readmit("alice", "visits", by="owner", reason="looked") == 5
     assert visits.charge(ask("another")).state is State.CHARGED
     assert visits.verify().ok
 

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import textwrap
+import threading
 
 import numpy as np
 import pyarrow as pa
@@ -148,6 +149,34 @@ def test_runs_that_were_planned_are_all_there_are(folder):
             assert reply.answers[0].checked is expected
     assert reply.runs_left == 0
     assert reply.answers[0].low <= 2000 <= reply.answers[0].high
+
+
+def test_nobody_waits_for_an_epoch_while_they_have_a_slot_to_plan(curator):
+    session, epochs, seen = curator.online("people", **SPEC), curator._epochs, []
+    epoch = epochs._epoch(session.charge)
+    lock, planning = epoch.lock, threading.Lock()
+
+    class Busy:
+        """An epoch that another asker has the first time."""
+
+        def acquire(self, *, blocking=True):
+            seen.append((blocking, planning.locked()))
+            return len(seen) > 1 and lock.acquire(blocking=blocking)
+
+        def release(self):
+            lock.release()
+
+        def __enter__(self):
+            seen.append((True, planning.locked()))
+            return lock.__enter__()
+
+        def __exit__(self, *said):
+            lock.release()
+
+    epoch.lock = Busy()
+    assert epochs.ask(session.charge, [{"sex": ["male"]}], planning=lambda: planning).held
+    assert seen[:3] == [(False, True), (True, False), (False, True)]
+    assert (True, True) not in seen
 
 
 def test_one_worker_holds_an_epoch_and_the_next_goes_on_when_it_lets_go(folder):

@@ -170,9 +170,8 @@ class Streams:
 
     def _advance(self, receipt: Receipt, planned: StreamOrder, asker: str) -> None:
         """Answer the periods that are due by now, one step each, where this worker may."""
-        charge, due = receipt.sequence, self._due(planned)
-        done = len(self._ledger.steps(charge))
-        if done >= len(due) or not self._ledger.hold(charge):
+        charge = receipt.sequence
+        if not self._ledger.hold(charge):
             return
 
         def measure(until: Deadline | None) -> list[NDArray[Any]]:
@@ -181,6 +180,9 @@ class Streams:
             return [stream.release(one) for one in increments[done:]]
 
         try:
+            due, done = self._due(planned), len(self._ledger.steps(charge))
+            if done >= len(due):  # another worker has answered them before this one had the turn
+                return
             self._service.check_data(sorted(planned.tables))
             noisy = self._service.read_on(receipt, asker, measure)
             for step, numbers in enumerate(noisy, done):

@@ -466,6 +466,30 @@ def test_what_another_answered_while_one_waited_for_a_turn_is_not_answered_again
         assert len(curator.ledger.steps(watched.charge)) == 1
 
 
+def test_what_another_worker_answered_before_one_had_the_turn_is_not_answered_again(
+    tmp_path, monkeypatch
+):
+    with clinic([(1, 1, "Haifa")], tmp_path / "c") as one:
+        charge = one.watch(COUNT, **TERMS).charge
+        with monkeypatch.context() as patch:
+            patch.setattr(one._streams, "go_on", lambda _: None)
+            one.append("visits", visits([(2, 1, "Oslo")]), through=day(1))
+        one.ledger.let_go(charge)
+        with dp.Curator(tmp_path / "c") as other:
+            hold, told = other.ledger.hold, []
+
+            def late(number):
+                if not told:
+                    told.append(one._streams.release(number))
+                return hold(number)
+
+            monkeypatch.setattr(other.ledger, "hold", late)
+            assert [other._streams.release(charge)] == told
+            assert one.ledger.hold(charge)  # the other one has let go
+        assert len(one.ledger.steps(charge)) == 1
+        assert one.ledger.verify().ok
+
+
 def test_data_that_cannot_be_read_tells_nothing_until_an_owner_has_looked(monkeypatch):
     from discreet.curator.orders.streams.stream_reading import StreamQuery
 
