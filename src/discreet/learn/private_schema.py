@@ -69,8 +69,8 @@ def private_classes(
 
 def _is_label(one: Any) -> bool:
     """Whether it is a text or a number: what is missing or odd is nobody's class."""
-    name = name_of(one)
-    return isinstance(name, str | int | float) and bool(name == one)
+    kinds, name = (str, int, float), name_of(one)
+    return isinstance(one, (*kinds, np.generic)) and isinstance(name, kinds) and bool(name == one)
 
 
 def _first_rows(x: Any, groups: Any) -> Any:

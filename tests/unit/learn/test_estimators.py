@@ -4,6 +4,7 @@ import copy
 import pickle
 import subprocess
 import sys
+from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -172,6 +173,16 @@ def test_one_odd_value_in_a_list_changes_nothing_about_the_others():
     assert model.theta_.round(1).tolist() == [[0.0], [1.0]]
     assert bounds == [(0.0, 1.0)]
     assert classes == [0, 1]
+
+
+def test_no_label_whatever_it_is_makes_private_classes_fail():
+    import pandas as pd
+
+    labels = pd.Series(["a", "b"] * 500, dtype="string")
+    labels[3] = pd.NA
+    odd = [pd.NA, pd.NaT, None, Decimal("NaN"), Decimal("sNaN"), np.datetime64("NaT"), {}]
+    for one in (labels, *([*["a", "b"] * 500, item, np.array([1, 2])] for item in odd)):
+        assert learn.private_classes(one, epsilon=2, delta=1e-6)[0] == ["a", "b"]
 
 
 def test_a_frame_of_nobody_is_fitted():
