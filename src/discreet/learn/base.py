@@ -105,6 +105,12 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc] # ships no types
         self._learn(sums)
         self.guarantee_: GDP = sums.guarantee
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """What was pickled before `bounds_` was kept has it from its parameters: no second fit."""
+        super().__setstate__(state)
+        if "guarantee_" in state and "bounds" in state and "bounds_" not in state:
+            self.bounds_ = read_bounds(self.bounds, self.n_features_in_)
+
     @property
     def _mu_squared(self) -> Fraction:
         return mu_squared_of(self.epsilon, self.delta)
@@ -261,7 +267,12 @@ def _places(classes: Any) -> Callable[[Any], float]:
     return place
 
 
+def normal_quantile(confidence: float) -> float:
+    """Deviations of a normal law that hold this share of it, to both sides."""
+    return NormalDist().inv_cdf((1 + float(proper_share(confidence, "confidence"))) / 2)
+
+
 def normal_intervals(values: Floats, errors: Floats, confidence: float) -> Floats:
     """Each value +- z errors: one row (low, high) a value."""
-    z = NormalDist().inv_cdf((1 + float(proper_share(confidence, "confidence"))) / 2)
+    z = normal_quantile(confidence)
     return np.asarray(np.stack([values - z * errors, values + z * errors], axis=-1))

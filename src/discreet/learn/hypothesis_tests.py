@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from discreet.errors import InputError
-from discreet.learn.base import PrivateEstimator, normal_intervals, read_classes
+from discreet.learn.base import PrivateEstimator, normal_intervals, normal_quantile, read_classes
 from discreet.learn.binning import BinCounts, category_bins, equal_bins
 from discreet.learn.moments import ClassMoments, class_moments
 from discreet.learn.noisy_sums import NoisySums
@@ -67,10 +67,19 @@ class HypothesisTest(PrivateEstimator):
 
     def interval(self, confidence: float = 0.95) -> Floats:
         """An interval for `difference_`, from sampling and privacy noise together."""
-        check_is_fitted(self, "difference_")
-        return normal_intervals(
-            np.asarray(self.difference_), np.asarray(self.standard_error_), confidence
-        )
+        check_is_fitted(self, "pvalue_")
+        if not hasattr(self, "difference_"):
+            raise InputError(
+                f"this {type(self).__name__} has no interval",
+                why="intervals are about the difference of two groups, or of one from a number",
+                fix="read pvalue_, which is paid for; TTest and ProportionTest compare two groups",
+            )
+        return normal_intervals(*self._centre(confidence), confidence)
+
+    def _centre(self, confidence: float) -> tuple[Floats, Floats]:
+        """The middle of an interval, and its standard error."""
+        del confidence
+        return np.asarray(self.difference_), np.asarray(self.standard_error_)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -227,7 +236,8 @@ class ProportionTest(_OfCounts):
     Guarantee:
         As `ChiSquare`.
 
-    Reference: Kifer, Rogers, A New Class of Private Chi-Square Hypothesis Tests, 2017.
+    Reference: Kifer, Rogers, A New Class of Private Chi-Square Hypothesis Tests, 2017; intervals:
+    Agresti, Coull, Approximate Is Better than "Exact", 1998; Agresti, Caffo, 2000 (two groups).
     """
 
     probability: Any = 0.5
@@ -248,9 +258,21 @@ class ProportionTest(_OfCounts):
         self.proportions_ = p = np.clip(counts[:, 1] / sizes, 0, 1)
         if len(p) > 2:
             return
-        noise = sigma**2 * (p**2 + (1 - p) ** 2) / sizes**2
+        self._noisy = counts[:, 1], sizes, sigma
         self.difference_ = float(p[-1] - (p[0] if len(p) == 2 else float(self.probability)))
-        self.standard_error_ = float((p * (1 - p) / sizes + noise).sum()) ** 0.5
+        self.standard_error_ = float(self._centre(0.95)[1])
+
+    def _centre(self, confidence: float) -> tuple[Floats, Floats]:
+        """Those of shares with z^2 rows added, half of them 1, so that rare values are covered."""
+        if not hasattr(self, "_noisy"):  # pickled before it was kept
+            return super()._centre(confidence)
+        ones, sizes, sigma = self._noisy
+        added = normal_quantile(confidence) ** 2 / len(sizes)
+        rows = sizes + added
+        p = np.clip((ones + added / 2) / rows, 0, 1)
+        noise = sigma**2 * (p**2 + (1 - p) ** 2) / rows**2
+        middle = p[-1] - (p[0] if len(p) == 2 else float(self.probability))
+        return middle, np.sqrt((p * (1 - p) / rows + noise).sum())
 
 
 TESTS: dict[str, type[HypothesisTest]] = {

@@ -61,6 +61,12 @@ class CategoricalNB(PrivateClassifier):
     n_categories: Any = None
     alpha: Any = 1.0
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """As `PrivateEstimator`, of `bin_edges_`."""
+        super().__setstate__(state)
+        if "guarantee_" in state and "bin_edges_" not in state:
+            self.bin_edges_ = list(category_bins(self.n_categories, self.n_features_in_).edges)
+
     def _prepare(self, features: int) -> None:
         super()._prepare(features)
         category_bins(self.n_categories, features)

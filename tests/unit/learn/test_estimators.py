@@ -198,6 +198,18 @@ def test_what_is_not_fitted_says_so():
             clone(one).predict(np.zeros((1, 3)))
 
 
+def test_what_was_pickled_before_fitted_bounds_were_kept_predicts():
+    rows = people()
+    for name in ALL.keys() - TESTS.keys():
+        one = fit(name, rows)
+        old = copy.copy(one)
+        for derived in ("bounds_", *(["bin_edges_"] if name == "categorical bayes" else [])):
+            old.__dict__.pop(derived, None)
+        again = pickle.loads(pickle.dumps(old))  # noqa: S301 - its own
+        method = "predict" if hasattr(one, "predict") else "transform"
+        assert np.array_equal(getattr(again, method)(rows[0]), getattr(one, method)(rows[0]))
+
+
 def test_a_clone_never_spends_a_second_time_in_silence():
     x, y, _ = people()
     first = learn.GaussianNB(bounds=BOUNDS, classes=LABELS, **PAID).fit(x, y)
@@ -415,11 +427,28 @@ def test_intervals_of_shares_know_the_noise():
     assert (np.mean(held, axis=0) < 1).all()
     assert two.proportions_.shape == (2,)
     several = learn.ProportionTest(classes=[0, 1, 2], epsilon=1).fit(values, by)
+    anova = learn.Anova(bounds=(0, 1), classes=[0, 1], epsilon=1).fit(values, by)
+    for paid in (several, anova):  # no word of it invites a second fit
+        with pytest.raises(InputError, match="has no interval.*pvalue_, which is paid for"):
+            paid.interval()
     with pytest.raises(NotFittedError):
-        several.interval()
+        learn.Anova().interval()
     for wrong in (values.repeat(2, axis=1), values[:, :0]):
         with pytest.raises((InputError, ValueError), match=r"columns|feature"):
             learn.ProportionTest().fit(wrong)
+
+
+@pytest.mark.parametrize(("n", "p", "epsilon"), [(50, 0.02, 100), (50, 0.01, 0.5), (500, 0.5, 1)])
+def test_intervals_of_rare_shares_hold(n, p, epsilon):
+    rng, held = np.random.default_rng(8), []
+    for _ in range(150):
+        values = (rng.uniform(size=2 * n) < p).astype(float)[:, None]
+        one = learn.ProportionTest(probability=0.3, epsilon=epsilon).fit(values[:n])
+        two = learn.ProportionTest(classes=[0, 1], epsilon=epsilon)
+        ends = np.stack([one.interval(), two.fit(values, np.arange(2 * n) % 2).interval()])
+        held.append((ends[:, 0] <= [p - 0.3, 0]) & (ends[:, 1] >= [p - 0.3, 0]))
+
+    assert (np.mean(held, axis=0) > 0.93 - 4 * (0.93 * 0.07 / 150) ** 0.5).all()
 
 
 def test_hypotheses_are_rejected_by_their_p_values():
