@@ -267,12 +267,7 @@ def _places(classes: Any) -> Callable[[Any], float]:
     return place
 
 
-def normal_quantile(confidence: float) -> float:
-    """Deviations of a normal law that hold this share of it, to both sides."""
-    return NormalDist().inv_cdf((1 + float(proper_share(confidence, "confidence"))) / 2)
-
-
 def normal_intervals(values: Floats, errors: Floats, confidence: float) -> Floats:
     """Each value +- z errors: one row (low, high) a value."""
-    z = normal_quantile(confidence)
+    z = NormalDist().inv_cdf((1 + float(proper_share(confidence, "confidence"))) / 2)
     return np.asarray(np.stack([values - z * errors, values + z * errors], axis=-1))

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from discreet.errors import InputError
-from discreet.learn.base import PrivateEstimator, normal_intervals, normal_quantile, read_classes
+from discreet.learn.base import PrivateEstimator, normal_intervals, read_classes
 from discreet.learn.binning import BinCounts, category_bins, equal_bins
 from discreet.learn.moments import ClassMoments, class_moments
 from discreet.learn.noisy_sums import NoisySums
@@ -74,12 +74,8 @@ class HypothesisTest(PrivateEstimator):
                 why="intervals are about the difference of two groups, or of one from a number",
                 fix="read pvalue_, which is paid for; TTest and ProportionTest compare two groups",
             )
-        return normal_intervals(*self._centre(confidence), confidence)
-
-    def _centre(self, confidence: float) -> tuple[Floats, Floats]:
-        """The middle of an interval, and its standard error."""
-        del confidence
-        return np.asarray(self.difference_), np.asarray(self.standard_error_)
+        middle = np.asarray(getattr(self, "_middle", self.difference_))
+        return normal_intervals(middle, np.asarray(self.standard_error_), confidence)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -236,8 +232,8 @@ class ProportionTest(_OfCounts):
     Guarantee:
         As `ChiSquare`.
 
-    Reference: Kifer, Rogers, A New Class of Private Chi-Square Hypothesis Tests, 2017; intervals:
-    Agresti, Coull, Approximate Is Better than "Exact", 1998; Agresti, Caffo, 2000 (two groups).
+    Reference: Kifer, Rogers, A New Class of Private Chi-Square Hypothesis Tests, 2017; intervals
+    that hold rare values by four more rows: Agresti, Coull, 1998; Agresti, Caffo, 2000.
     """
 
     probability: Any = 0.5
@@ -255,24 +251,18 @@ class ProportionTest(_OfCounts):
 
     def _estimate(self, counts: Floats, sigma: float) -> None:
         sizes = np.maximum(counts.sum(axis=1), max(1.0, sigma))
-        self.proportions_ = p = np.clip(counts[:, 1] / sizes, 0, 1)
-        if len(p) > 2:
+        self.proportions_ = np.clip(counts[:, 1] / sizes, 0, 1)
+        if len(sizes) > 2:
             return
-        self._noisy = counts[:, 1], sizes, sigma
-        self.difference_ = float(p[-1] - (p[0] if len(p) == 2 else float(self.probability)))
-        self.standard_error_ = float(self._centre(0.95)[1])
-
-    def _centre(self, confidence: float) -> tuple[Floats, Floats]:
-        """Those of shares with z^2 rows added, half of them 1, so that rare values are covered."""
-        if not hasattr(self, "_noisy"):  # pickled before it was kept
-            return super()._centre(confidence)
-        ones, sizes, sigma = self._noisy
-        added = normal_quantile(confidence) ** 2 / len(sizes)
-        rows = sizes + added
-        p = np.clip((ones + added / 2) / rows, 0, 1)
-        noise = sigma**2 * (p**2 + (1 - p) ** 2) / rows**2
-        middle = p[-1] - (p[0] if len(p) == 2 else float(self.probability))
-        return middle, np.sqrt((p * (1 - p) / rows + noise).sum())
+        rows, ones = sizes + 4 / len(sizes), counts[:, 1] + 2 / len(sizes)  # as Agresti
+        p = np.clip(ones / rows, 0, 1)
+        away = np.minimum(np.abs(p - 0.5) + sigma / rows, 0.5)  # noise draws a rare share inward
+        noise = sigma**2 * (0.5 + 2 * away**2) / rows**2  # p^2 + (1 - p)^2 for p = 1/2 + away
+        self.difference_, self._middle = (
+            float(one[-1] - (one[0] if len(one) == 2 else float(self.probability)))
+            for one in (self.proportions_, p)
+        )
+        self.standard_error_ = float((p * (1 - p) / rows + noise).sum()) ** 0.5
 
 
 TESTS: dict[str, type[HypothesisTest]] = {

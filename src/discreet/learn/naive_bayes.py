@@ -61,12 +61,6 @@ class CategoricalNB(PrivateClassifier):
     n_categories: Any = None
     alpha: Any = 1.0
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """As `PrivateEstimator`, of `bin_edges_`."""
-        super().__setstate__(state)
-        if "guarantee_" in state and "bin_edges_" not in state:
-            self.bin_edges_ = list(category_bins(self.n_categories, self.n_features_in_).edges)
-
     def _prepare(self, features: int) -> None:
         super()._prepare(features)
         category_bins(self.n_categories, features)
@@ -84,6 +78,8 @@ class CategoricalNB(PrivateClassifier):
 
     def predict_proba(self, X: Any) -> Floats:  # noqa: N803 - sklearn's
         """Probabilities of the classes."""
-        check_is_fitted(self, "bin_edges_")
+        check_is_fitted(self, "guarantee_")
+        if not hasattr(self, "bin_edges_"):  # pickled before they were kept
+            self.bin_edges_ = list(category_bins(self.n_categories, self.n_features_in_).edges)
         places = FeatureBins(tuple(self.bin_edges_)).places(self._read_features(X, reset=False))
         return softmax(np.log(self.class_prior_) + looked_up(self.feature_log_prob_, places))

@@ -429,7 +429,7 @@ def test_intervals_of_shares_know_the_noise():
     several = learn.ProportionTest(classes=[0, 1, 2], epsilon=1).fit(values, by)
     anova = learn.Anova(bounds=(0, 1), classes=[0, 1], epsilon=1).fit(values, by)
     for paid in (several, anova):  # no word of it invites a second fit
-        with pytest.raises(InputError, match="has no interval.*pvalue_, which is paid for"):
+        with pytest.raises(InputError, match=r"has no interval.*pvalue_, which is paid for"):
             paid.interval()
     with pytest.raises(NotFittedError):
         learn.Anova().interval()
