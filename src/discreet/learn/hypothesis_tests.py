@@ -27,7 +27,6 @@ from discreet.rationals import proper_share
 _CELLS = 32
 """Cells of values where ranks are compared."""
 
-
 _TABLE = 1000
 """Cells of a table whose counts are tested."""
 

@@ -39,8 +39,7 @@ def private_bounds(
     each = positive(epsilon, "epsilon") / x.shape[1]
     mechanism = AutomaticBounds(epsilon=each, smallest=smallest, largest=largest)
     finite = np.where(np.isfinite(x), x, 0.0)
-    ends = [mechanism.release(column) for column in finite.T]
-    bounds = [(float(a), float(b)) for a, b in ends]
+    bounds = [(float(a), float(b)) for a, b in map(mechanism.release, finite.T)]
     return bounds, compose([(mechanism.guarantee, x.shape[1])])
 
 

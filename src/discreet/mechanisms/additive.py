@@ -67,12 +67,10 @@ class Additive(Mechanism):
         """
         width, middle = self.error(confidence), np.asarray(answer, dtype=np.float64)
         rounded = np.abs(middle) + width >= float(self.grid.step) * 2.0**52
-
-        def end(side: float) -> Any:
-            far = np.where(rounded, np.nextafter(middle, side), middle) + np.copysign(width, side)
-            return np.where(rounded, np.nextafter(far, side), far)[()]
-
-        return end(-np.inf), end(np.inf)
+        sides = -np.inf, np.inf
+        out = [np.nextafter(np.nextafter(middle, to) + np.copysign(width, to), to) for to in sides]
+        low, high = np.where(rounded, out, [middle - width, middle + width])
+        return low, high
 
     def loss(self, answer: Any, left: Any, right: Any) -> Interval:
         """The loss ln P(answer on left)/P(answer on right): a sum over independent coordinates."""

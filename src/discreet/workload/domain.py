@@ -371,10 +371,8 @@ class Domain:
 
     def decode(self, codes: Codes, within: NDArray[np.float64]) -> pa.Table:
         """Rows of cells as a table with the original names and types."""
-        columns = {
-            one.name: one.decode(codes[:, i], within[:, i]) for i, one in enumerate(self.attributes)
-        }
-        return pa.table(columns)
+        pairs = zip(self.attributes, codes.T, within.T, strict=True)
+        return pa.table({one.name: one.decode(*columns) for one, *columns in pairs})
 
     def to_dict(self) -> list[dict[str, Any]]:
         """Plain JSON; `from_dict` reads it back."""

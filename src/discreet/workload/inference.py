@@ -8,6 +8,7 @@ the model answers, and the interval allows for its misfit as the noisy check of 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from itertools import combinations
 
 import numpy as np
@@ -192,13 +193,8 @@ def _determined(a: Floats, deviations: Floats) -> bool:
 
 def _outer(clique: Clique, weights: Mapping[str, Floats], shape: tuple[int, ...]) -> Floats:
     """The product of weights over a marginal; 1 for columns that have none."""
-    table = np.ones(shape)
-    for axis, name in enumerate(clique):
-        if name in weights:
-            wide = [1] * len(shape)
-            wide[axis] = -1
-            table = table * weights[name].reshape(wide)
-    return table
+    parts = (weights.get(n, np.ones(size)) for n, size in zip(clique, shape, strict=True))
+    return reduce(np.multiply.outer, parts, np.ones(()))
 
 
 def _from_model(synthesis: Synthesis, weights: Mapping[str, Floats]) -> ModelEstimate:

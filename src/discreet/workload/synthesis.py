@@ -22,7 +22,7 @@ from discreet.plan.kinds import Value
 from discreet.privacy import Guarantee
 from discreet.rationals import whole
 from discreet.workload.domain import Attribute, Domain
-from discreet.workload.estimation import Target, targets
+from discreet.workload.estimation import targets
 from discreet.workload.graphical_model import GraphicalModel
 from discreet.workload.marginals import Clique, NoisyMarginal, total_variation
 from discreet.workload.sampling import UniformNumbers, conditioned, sample_rows
@@ -152,41 +152,28 @@ class Synthesis:
         """
         measured = targets(self.result.measured)
         cliques = [*measured, *(pair for pair in self._errors if pair not in measured)]
+        sizes = {**self.domain.sizes, **self.model.sizes}
+        share = math.sqrt(2 / math.pi) / (2 * self.model.total)
+        width = self.error_half_width
+        parts = {
+            "sigma": {one: at.sigma for one, at in measured.items()},
+            "noise": {one: share * at.sigma * at.counts.size for one, at in measured.items()},
+            "misfit": {
+                one: total_variation(self.model.marginal(one), at.counts)
+                for one, at in measured.items()
+            },
+            "error": {one: _share(e) for one, e in self._errors.items()},
+            "error_low": {one: _share(e - width) for one, e in self._errors.items()},
+            "error_high": {one: _share(e + width) for one, e in self._errors.items()},
+        }
         return pa.table(
             {
                 "columns": [" x ".join(one) for one in cliques],
-                "cells": [math.prod(self._sizes[n] for n in one) for one in cliques],
+                "cells": [math.prod(sizes[n] for n in one) for one in cliques],
                 "measured": [one in measured for one in cliques],
-                "sigma": [measured[o].sigma if o in measured else None for o in cliques],
-                "noise": [self._noise(measured.get(one)) for one in cliques],
-                "misfit": [
-                    total_variation(self.model.marginal(one), measured[one].counts)
-                    if one in measured
-                    else None
-                    for one in cliques
-                ],
-                **self._checked(cliques),
+                **{n: pa.array(map(v.get, cliques), pa.float64()) for n, v in parts.items()},
             }
         )
-
-    @property
-    def _sizes(self) -> Mapping[str, int]:
-        return {**self.domain.sizes, **self.model.sizes}
-
-    def _noise(self, one: Target | None) -> float | None:
-        if one is None:
-            return None
-        return math.sqrt(2 / math.pi) * one.sigma * one.counts.size / (2 * self.model.total)
-
-    def _checked(self, cliques: Iterable[Clique]) -> dict[str, pa.Array]:
-        found = [self._errors.get(one) for one in cliques]
-        width = self.error_half_width
-        shifted = [
-            [None if e is None else _share(e + shift) for e in found]
-            for shift in (0.0, -width, width)
-        ]
-        names = ("error", "error_low", "error_high")
-        return {n: pa.array(v, pa.float64()) for n, v in zip(names, shifted, strict=True)}
 
     # --- storage --------------------------------------------------------------------------------
 

@@ -286,25 +286,24 @@ class PersonGradients:
             several = out if isinstance(out, (tuple, list)) else [out]
             return torch.stack([(several[at] * g).sum() for at, g in slopes.items()]).sum()
 
-        together = torch.vmap(torch.func.grad(value), in_dims=(None, 0, 0), randomness="error")
+        gradient = torch.func.grad(value)
 
-        def one_by_one(*parts: dict[Any, Tensor]) -> dict[str, Tensor]:
+        def one_by_one(ours: Any, *parts: dict[Any, Tensor]) -> dict[str, Tensor]:
             device = next(iter(mine.values())).device
             before = _random_state(device)
             each = [
-                torch.func.grad(value)(mine, *({k: v[at] for k, v in one.items()} for one in parts))
+                gradient(ours, *({k: v[at] for k, v in one.items()} for one in parts))
                 for at in range(people)
             ]
             if not torch.equal(before, _random_state(device)):
                 raise RuntimeError("randomness")
             return {name: torch.stack([one[name] for one in each]) for name in mine}
 
+        together = torch.vmap(gradient, in_dims=(None, 0, 0), randomness="error")
         try:
             with sdpa_kernel(SDPBackend.MATH):
-                if type(unit) in _RECURRENT:
-                    grads = one_by_one(batched, slopes)
-                else:
-                    grads = together(mine, batched, slopes)
+                run = one_by_one if type(unit) in _RECURRENT else together
+                grads = run(mine, batched, slopes)
         except (RuntimeError, NotImplementedError, ValueError) as wrong:
             raise _not_by_person(call, wrong) from None
         return {name: PersonMatrix(one) for name, one in grads.items()}
