@@ -2,10 +2,12 @@
 
 import math
 
+import numpy as np
 import pytest
 
 import discreet as dp
 from discreet.argument_names import also_called
+from discreet.mechanisms import TreeCount
 
 AGES = list(range(18, 90)) * 10
 
@@ -161,9 +163,21 @@ def test_an_interval_surrounds_an_answer():
     assert (low, high) == (36, 48)
 
 
+def test_ends_of_an_interval_that_are_no_doubles_are_rounded_outward():
+    laplace, large = dp.Laplace(epsilon=1, sensitivity=1), 2**60 + 3
+    width = int(laplace.error())
+    for answer in (large, -large, 2**53 + 1):
+        low, high = laplace.interval(answer)
+        assert int(low) <= answer - width < answer + width <= int(high)
+    low, high = laplace.interval(np.array([1, large]))
+    assert (low[0], high[0]) == (1 - width, 1 + width)
+    assert int(low[1]) <= large - width < large + width <= int(high[1])
+
+
 def test_names_that_are_missing_tell_what_is_meant():
-    with pytest.raises(AttributeError, match=r"\.start\(\)\.ask"):
-        _ = dp.SparseVector(threshold=9, epsilon=1).ask
+    for one in (dp.SparseVector(threshold=9, epsilon=1), TreeCount(epsilon=1, horizon=8)):
+        with pytest.raises(AttributeError, match=r"no ask: start a run first with \.start$"):
+            _ = one.ask
     with pytest.raises(AttributeError, match=r"Laplace has no ask$"):
         _ = dp.Laplace(epsilon=1, sensitivity=1).ask
 

@@ -105,6 +105,12 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc] # ships no types
         self._learn(sums)
         self.guarantee_: GDP = sums.guarantee
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """What was pickled before `bounds_` was kept has it from its parameters: no second fit."""
+        super().__setstate__(state)
+        if "guarantee_" in state and "bounds" in state and "bounds_" not in state:
+            self.bounds_ = read_bounds(self.bounds, self.n_features_in_)
+
     @property
     def _mu_squared(self) -> Fraction:
         return mu_squared_of(self.epsilon, self.delta)

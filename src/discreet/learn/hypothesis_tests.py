@@ -27,7 +27,6 @@ from discreet.rationals import proper_share
 _CELLS = 32
 """Cells of values where ranks are compared."""
 
-
 _TABLE = 1000
 """Cells of a table whose counts are tested."""
 
@@ -67,10 +66,15 @@ class HypothesisTest(PrivateEstimator):
 
     def interval(self, confidence: float = 0.95) -> Floats:
         """An interval for `difference_`, from sampling and privacy noise together."""
-        check_is_fitted(self, "difference_")
-        return normal_intervals(
-            np.asarray(self.difference_), np.asarray(self.standard_error_), confidence
-        )
+        check_is_fitted(self, "pvalue_")
+        if not hasattr(self, "difference_"):
+            raise InputError(
+                f"this {type(self).__name__} has no interval",
+                why="intervals are about the difference of two groups, or of one from a number",
+                fix="read pvalue_, which is paid for; TTest and ProportionTest compare two groups",
+            )
+        middle = np.asarray(getattr(self, "_middle", self.difference_))
+        return normal_intervals(middle, np.asarray(self.standard_error_), confidence)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -227,7 +231,8 @@ class ProportionTest(_OfCounts):
     Guarantee:
         As `ChiSquare`.
 
-    Reference: Kifer, Rogers, A New Class of Private Chi-Square Hypothesis Tests, 2017.
+    Reference: Kifer, Rogers, A New Class of Private Chi-Square Hypothesis Tests, 2017; intervals
+    that hold rare values by four more rows: Agresti, Coull, 1998; Agresti, Caffo, 2000.
     """
 
     probability: Any = 0.5
@@ -245,12 +250,18 @@ class ProportionTest(_OfCounts):
 
     def _estimate(self, counts: Floats, sigma: float) -> None:
         sizes = np.maximum(counts.sum(axis=1), max(1.0, sigma))
-        self.proportions_ = p = np.clip(counts[:, 1] / sizes, 0, 1)
-        if len(p) > 2:
+        self.proportions_ = np.clip(counts[:, 1] / sizes, 0, 1)
+        if len(sizes) > 2:
             return
-        noise = sigma**2 * (p**2 + (1 - p) ** 2) / sizes**2
-        self.difference_ = float(p[-1] - (p[0] if len(p) == 2 else float(self.probability)))
-        self.standard_error_ = float((p * (1 - p) / sizes + noise).sum()) ** 0.5
+        rows, ones = sizes + 4 / len(sizes), counts[:, 1] + 2 / len(sizes)  # as Agresti
+        p = np.clip(ones / rows, 0, 1)
+        away = np.minimum(np.abs(p - 0.5) + sigma / rows, 0.5)  # noise draws a rare share inward
+        noise = sigma**2 * (0.5 + 2 * away**2) / rows**2  # p^2 + (1 - p)^2 for p = 1/2 + away
+        self.difference_, self._middle = (
+            float(one[-1] - (one[0] if len(one) == 2 else float(self.probability)))
+            for one in (self.proportions_, p)
+        )
+        self.standard_error_ = float((p * (1 - p) / rows + noise).sum()) ** 0.5
 
 
 TESTS: dict[str, type[HypothesisTest]] = {

@@ -78,6 +78,8 @@ class CategoricalNB(PrivateClassifier):
 
     def predict_proba(self, X: Any) -> Floats:  # noqa: N803 - sklearn's
         """Probabilities of the classes."""
-        check_is_fitted(self, "bin_edges_")
+        check_is_fitted(self, "guarantee_")
+        if not hasattr(self, "bin_edges_"):  # pickled before they were kept
+            self.bin_edges_ = list(category_bins(self.n_categories, self.n_features_in_).edges)
         places = FeatureBins(tuple(self.bin_edges_)).places(self._read_features(X, reset=False))
         return softmax(np.log(self.class_prior_) + looked_up(self.feature_log_prob_, places))

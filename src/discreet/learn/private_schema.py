@@ -39,8 +39,7 @@ def private_bounds(
     each = positive(epsilon, "epsilon") / x.shape[1]
     mechanism = AutomaticBounds(epsilon=each, smallest=smallest, largest=largest)
     finite = np.where(np.isfinite(x), x, 0.0)
-    ends = [mechanism.release(column) for column in finite.T]
-    bounds = [(float(a), float(b)) for a, b in ends]
+    bounds = [(float(a), float(b)) for a, b in map(mechanism.release, finite.T)]
     return bounds, compose([(mechanism.guarantee, x.shape[1])])
 
 
@@ -69,8 +68,8 @@ def private_classes(
 
 def _is_label(one: Any) -> bool:
     """Whether it is a text or a number: what is missing or odd is nobody's class."""
-    name = name_of(one)
-    return isinstance(name, str | int | float) and bool(name == one)
+    kinds, name = (str, int, float), name_of(one)
+    return isinstance(one, (*kinds, np.generic)) and isinstance(name, kinds) and bool(name == one)
 
 
 def _first_rows(x: Any, groups: Any) -> Any:

@@ -61,9 +61,16 @@ class Additive(Mechanism):
         return Interval.of(width).upper
 
     def interval(self, answer: Any, confidence: Real = 0.95) -> tuple[Any, Any]:
-        """The ends between which the value without noise lies, for each coordinate of an answer."""
-        width = self.error(confidence)
-        return np.asarray(answer) - width, np.asarray(answer) + width
+        """The ends between which the value without noise lies, for each coordinate of an answer.
+
+        Ends that are no doubles are rounded outward. Halves of steps are doubles up to 2^52 steps.
+        """
+        width, middle = self.error(confidence), np.asarray(answer, dtype=np.float64)
+        rounded = np.abs(middle) + width >= float(self.grid.step) * 2.0**52
+        sides = -np.inf, np.inf
+        out = [np.nextafter(np.nextafter(middle, to) + np.copysign(width, to), to) for to in sides]
+        low, high = np.where(rounded, out, [middle - width, middle + width])
+        return low, high
 
     def loss(self, answer: Any, left: Any, right: Any) -> Interval:
         """The loss ln P(answer on left)/P(answer on right): a sum over independent coordinates."""

@@ -77,7 +77,7 @@ class Mechanism(ABC):
     __slots__ = ()
 
     def __getattr__(self, name: str) -> Any:
-        runs = ": start a run first, as .start().ask(value)" if hasattr(type(self), "start") else ""
+        runs = ": start a run first with .start" if hasattr(type(self), "start") else ""
         raise AttributeError(f"{type(self).__name__} has no {name}{runs}", name=name, obj=self)
 
     @property

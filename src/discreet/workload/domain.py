@@ -5,6 +5,7 @@ edges, and NULL as a last cell. Rows become tuples of cells, and marginals are c
 """
 
 import datetime as dt
+import math
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -202,6 +203,13 @@ class Attribute:
             fix="name one that is listed",
         )
 
+    def is_within(self, cell: int, low: Value, high: Value) -> bool:
+        """Whether all values of a bin, also those beyond an open end, are from low to high."""
+        edges = (-math.inf, *self.edges[1:-1], math.inf) if self.open_ended else self.edges
+        end = self._position(high)
+        after = math.nextafter(end, math.inf) if self.kind is Kind.REAL else end + 1
+        return self._position(low) <= edges[cell] and edges[cell + 1] <= after
+
     # --- for engines ----------------------------------------------------------------------------
 
     def expression(self) -> Expression:
@@ -243,6 +251,7 @@ class Attribute:
         return position
 
     def _position(self, value: Value) -> float:
+        value = _read(value, self.kind) if isinstance(value, str) else value
         if isinstance(value, dt.datetime) and self.kind is not Kind.DATE:
             return (value - _MOMENT_0) // dt.timedelta(microseconds=1)
         if isinstance(value, dt.date):
@@ -250,6 +259,13 @@ class Attribute:
             return days if self.kind is Kind.DATE else days * 86_400_000_000
         assert isinstance(value, (int, float))  # noqa: S101 - narrowing: texts are not binned
         return value
+
+    @property
+    def is_uneven(self) -> bool:
+        """Whether bins differ in width by more than rounding, as those of `of` never do."""
+        edges = np.array(self.edges or (0, 1), dtype=np.float64)
+        rounding = max(1e-9 * np.abs(edges).max(), float(self.kind is not Kind.REAL))
+        return bool(np.ptp(np.diff(edges)) > rounding)
 
     # --- stored ---------------------------------------------------------------------------------
 
@@ -347,10 +363,8 @@ class Domain:
 
     def decode(self, codes: Codes, within: NDArray[np.float64]) -> pa.Table:
         """Rows of cells as a table with the original names and types."""
-        columns = {
-            one.name: one.decode(codes[:, i], within[:, i]) for i, one in enumerate(self.attributes)
-        }
-        return pa.table(columns)
+        pairs = zip(self.attributes, codes.T, within.T, strict=True)
+        return pa.table({one.name: one.decode(*columns) for one, *columns in pairs})
 
     def to_dict(self) -> list[dict[str, Any]]:
         """Plain JSON; `from_dict` reads it back."""

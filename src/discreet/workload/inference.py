@@ -8,6 +8,7 @@ the model answers, and the interval allows for its misfit as the noisy check of 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from itertools import combinations
 
 import numpy as np
@@ -50,12 +51,17 @@ def count(
     """How many rows meet all conditions.
 
     With `sampling` the interval is for a population from which the rows were drawn: it allows for
-    the binomial spread of the count as well.
+    the binomial spread of the count as well. Of the rows of bins that a condition cuts any number
+    may meet it: the interval reaches from none of them to all, and the value is its middle.
 
     Example: `count(made, {"age": (18, 30), "city": "Haifa"})`
     """
-    masks = {name: m.astype(np.float64) for name, m in synthesis.masks(where).items()}
-    found = total(synthesis, masks)
+    met = synthesis.met(where)
+    found = total(synthesis, {name: (one > 0).astype(np.float64) for name, one in met.items()})
+    if any((one == 1).any() for one in met.values()):
+        few = total(synthesis, {name: (one == 2).astype(np.float64) for name, one in met.items()})
+        middle, half = (few.low + found.high) / 2, (found.high - few.low) / 2
+        found = ModelEstimate(middle, half, found.measured)
     if not sampling:
         return found
     share = min(1.0, max(0.0, found.value / synthesis.model.total))
@@ -90,14 +96,15 @@ def mean(
     from middles is added, so that the interval holds whatever values are in the bins.
 
     Edge cases:
-        Values beyond declared bounds count as the bounds. Outer bins of a column without bounds
-        hold values of any size: the interval has no ends, unless a condition leaves them out.
+        Bins that a condition cuts count whole. Values beyond declared bounds count as the bounds.
+        Outer bins of a column without bounds hold values of any size: the interval has no ends,
+        unless a condition leaves them out.
     """
     attribute = synthesis.domain[column]
     middles = attribute.midpoints()
     if np.isnan(middles).all():
         raise InputError(f"{column} has no mean", why="it is no number", fix="name a number")
-    masks = {n: m.astype(np.float64) for n, m in synthesis.masks(where or {}).items()}
+    masks = {n: (m > 0).astype(np.float64) for n, m in synthesis.met(where or {}).items()}
     there = masks.get(column, np.ones(middles.size)) * ~np.isnan(middles)
     rows = total(synthesis, {**masks, column: there})
     if rows.value <= 2 * rows.half_width:
@@ -186,13 +193,8 @@ def _determined(a: Floats, deviations: Floats) -> bool:
 
 def _outer(clique: Clique, weights: Mapping[str, Floats], shape: tuple[int, ...]) -> Floats:
     """The product of weights over a marginal; 1 for columns that have none."""
-    table = np.ones(shape)
-    for axis, name in enumerate(clique):
-        if name in weights:
-            wide = [1] * len(shape)
-            wide[axis] = -1
-            table = table * weights[name].reshape(wide)
-    return table
+    parts = (weights.get(n, np.ones(size)) for n, size in zip(clique, shape, strict=True))
+    return reduce(np.multiply.outer, parts, np.ones(()))
 
 
 def _from_model(synthesis: Synthesis, weights: Mapping[str, Floats]) -> ModelEstimate:

@@ -8,7 +8,7 @@ import json
 import math
 import zlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -18,11 +18,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from discreet.errors import InputError
-from discreet.plan.kinds import Kind, Value
+from discreet.plan.kinds import Value
 from discreet.privacy import Guarantee
 from discreet.rationals import whole
 from discreet.workload.domain import Attribute, Domain
-from discreet.workload.estimation import Target, targets
+from discreet.workload.estimation import targets
 from discreet.workload.graphical_model import GraphicalModel
 from discreet.workload.marginals import Clique, NoisyMarginal, total_variation
 from discreet.workload.sampling import UniformNumbers, conditioned, sample_rows
@@ -102,7 +102,7 @@ class Synthesis:
     def _given(self, given: Mapping[str, Condition] | None) -> GraphicalModel:
         if not given:
             return self.model
-        model = conditioned(self.model, self.masks(given))
+        model = conditioned(self.model, {n: met > 0 for n, met in self.met(given).items()})
         if model.total > 0:
             return model
         raise InputError(
@@ -111,9 +111,9 @@ class Synthesis:
             fix="give other values",
         )
 
-    def masks(self, conditions: Mapping[str, Condition]) -> dict[str, NDArray[np.bool_]]:
-        """The cells of each column that meet a condition; whole bins alone can be told apart."""
-        return {name: _mask(self.domain[name], one) for name, one in conditions.items()}
+    def met(self, conditions: Mapping[str, Condition]) -> dict[str, NDArray[np.int8]]:
+        """How cells of columns meet conditions: 2 with all their values, 1 with some, 0 without."""
+        return {name: _met(self.domain[name], one) for name, one in conditions.items()}
 
     # --- how wrong it may be --------------------------------------------------------------------
 
@@ -152,41 +152,28 @@ class Synthesis:
         """
         measured = targets(self.result.measured)
         cliques = [*measured, *(pair for pair in self._errors if pair not in measured)]
+        sizes = {**self.domain.sizes, **self.model.sizes}
+        share = math.sqrt(2 / math.pi) / (2 * self.model.total)
+        width = self.error_half_width
+        parts = {
+            "sigma": {one: at.sigma for one, at in measured.items()},
+            "noise": {one: share * at.sigma * at.counts.size for one, at in measured.items()},
+            "misfit": {
+                one: total_variation(self.model.marginal(one), at.counts)
+                for one, at in measured.items()
+            },
+            "error": {one: _share(e) for one, e in self._errors.items()},
+            "error_low": {one: _share(e - width) for one, e in self._errors.items()},
+            "error_high": {one: _share(e + width) for one, e in self._errors.items()},
+        }
         return pa.table(
             {
                 "columns": [" x ".join(one) for one in cliques],
-                "cells": [math.prod(self._sizes[n] for n in one) for one in cliques],
+                "cells": [math.prod(sizes[n] for n in one) for one in cliques],
                 "measured": [one in measured for one in cliques],
-                "sigma": [measured[o].sigma if o in measured else None for o in cliques],
-                "noise": [self._noise(measured.get(one)) for one in cliques],
-                "misfit": [
-                    total_variation(self.model.marginal(one), measured[one].counts)
-                    if one in measured
-                    else None
-                    for one in cliques
-                ],
-                **self._checked(cliques),
+                **{n: pa.array(map(v.get, cliques), pa.float64()) for n, v in parts.items()},
             }
         )
-
-    @property
-    def _sizes(self) -> Mapping[str, int]:
-        return {**self.domain.sizes, **self.model.sizes}
-
-    def _noise(self, one: Target | None) -> float | None:
-        if one is None:
-            return None
-        return math.sqrt(2 / math.pi) * one.sigma * one.counts.size / (2 * self.model.total)
-
-    def _checked(self, cliques: Iterable[Clique]) -> dict[str, pa.Array]:
-        found = [self._errors.get(one) for one in cliques]
-        width = self.error_half_width
-        shifted = [
-            [None if e is None else _share(e + shift) for e in found]
-            for shift in (0.0, -width, width)
-        ]
-        names = ("error", "error_low", "error_high")
-        return {n: pa.array(v, pa.float64()) for n, v in zip(names, shifted, strict=True)}
 
     # --- storage --------------------------------------------------------------------------------
 
@@ -240,7 +227,9 @@ def _read(about: Mapping[str, Any], body: bytes) -> Synthesis:
         at += found.nbytes
         return found
 
-    domain = Domain.from_dict(about["domain"])
+    # uneven bins were chosen privately, also where they were stored before open ends were told
+    read = Domain.from_dict(about["domain"])
+    domain = Domain(tuple(replace(o, open_ended=o.open_ended or o.is_uneven) for o in read))
     all_sizes = {**domain.sizes, **sizes}
     measured = tuple(
         NoisyMarginal.from_dict(one, take(one["clique"], "<i8")) for one in about["measured"]
@@ -271,18 +260,17 @@ def _unreadable() -> InputError:
     )
 
 
-def _mask(attribute: Attribute, condition: Any) -> NDArray[np.bool_]:
-    """The cells that meet a condition."""
-    mask = np.zeros(attribute.size, dtype=bool)
-    if isinstance(condition, tuple):
+def _met(attribute: Attribute, condition: Any) -> NDArray[np.int8]:
+    met = np.zeros(attribute.size, dtype=np.int8)
+    if isinstance(condition, tuple) and not attribute.edges:
         low, high = condition
-        if not attribute.edges or attribute.kind is Kind.TEXT:
-            inside = [v is not None and low <= v <= high for v in attribute.values]  # noqa: PD011 - no frame
-            mask[: len(inside)] = inside
-        else:
-            mask[attribute.cell_of(low) : attribute.cell_of(high) + 1] = True
-        return mask
-    values = condition if isinstance(condition, (list, set, frozenset)) else [condition]
-    for value in values:
-        mask[attribute.cell_of(value)] = True
-    return mask
+        inside = [v is not None and low <= v <= high for v in attribute.values]  # noqa: PD011 - no frame
+        met[: len(inside)] = 2 * np.array(inside)
+        return met
+    for one in condition if isinstance(condition, (list, set, frozenset)) else [condition]:
+        low, high = one if isinstance(one, tuple) else (one, one)
+        ends = attribute.cell_of(low), attribute.cell_of(high)
+        met[ends[0] : ends[1] + 1] = 2
+        for cell in ends if attribute.edges and None not in (low, high) else ():
+            met[cell] -= met[cell] == 2 and not attribute.is_within(cell, low, high)
+    return met

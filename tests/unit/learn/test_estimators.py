@@ -4,6 +4,7 @@ import copy
 import pickle
 import subprocess
 import sys
+from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -174,6 +175,16 @@ def test_one_odd_value_in_a_list_changes_nothing_about_the_others():
     assert classes == [0, 1]
 
 
+def test_no_label_whatever_it_is_makes_private_classes_fail():
+    import pandas as pd
+
+    labels = pd.Series(["a", "b"] * 500, dtype="string")
+    labels[3] = pd.NA
+    odd = [pd.NA, pd.NaT, None, Decimal("NaN"), Decimal("sNaN"), np.datetime64("NaT"), {}]
+    for one in (labels, *([*["a", "b"] * 500, item, np.array([1, 2])] for item in odd)):
+        assert learn.private_classes(one, epsilon=2, delta=1e-6)[0] == ["a", "b"]
+
+
 def test_a_frame_of_nobody_is_fitted():
     import pandas as pd
 
@@ -185,6 +196,18 @@ def test_what_is_not_fitted_says_so():
     for one in (*SUPERVISED.values(), *REGRESSION.values()):
         with pytest.raises(NotFittedError):
             clone(one).predict(np.zeros((1, 3)))
+
+
+def test_what_was_pickled_before_fitted_bounds_were_kept_predicts():
+    rows = people()
+    for name in ALL.keys() - TESTS.keys():
+        one = fit(name, rows)
+        old = copy.copy(one)
+        for derived in ("bounds_", *(["bin_edges_"] if name == "categorical bayes" else [])):
+            old.__dict__.pop(derived, None)
+        again = pickle.loads(pickle.dumps(old))  # noqa: S301 - its own
+        method = "predict" if hasattr(one, "predict") else "transform"
+        assert np.array_equal(getattr(again, method)(rows[0]), getattr(one, method)(rows[0]))
 
 
 def test_a_clone_never_spends_a_second_time_in_silence():
@@ -404,11 +427,28 @@ def test_intervals_of_shares_know_the_noise():
     assert (np.mean(held, axis=0) < 1).all()
     assert two.proportions_.shape == (2,)
     several = learn.ProportionTest(classes=[0, 1, 2], epsilon=1).fit(values, by)
+    anova = learn.Anova(bounds=(0, 1), classes=[0, 1], epsilon=1).fit(values, by)
+    for paid in (several, anova):  # no word of it invites a second fit
+        with pytest.raises(InputError, match=r"has no interval.*pvalue_, which is paid for"):
+            paid.interval()
     with pytest.raises(NotFittedError):
-        several.interval()
+        learn.Anova().interval()
     for wrong in (values.repeat(2, axis=1), values[:, :0]):
         with pytest.raises((InputError, ValueError), match=r"columns|feature"):
             learn.ProportionTest().fit(wrong)
+
+
+@pytest.mark.parametrize(("n", "p", "epsilon"), [(50, 0.02, 100), (50, 0.01, 0.5), (500, 0.5, 1)])
+def test_intervals_of_rare_shares_hold(n, p, epsilon):
+    rng, held = np.random.default_rng(8), []
+    for _ in range(150):
+        values = (rng.uniform(size=2 * n) < p).astype(float)[:, None]
+        one = learn.ProportionTest(probability=0.3, epsilon=epsilon).fit(values[:n])
+        two = learn.ProportionTest(classes=[0, 1], epsilon=epsilon)
+        ends = np.stack([one.interval(), two.fit(values, np.arange(2 * n) % 2).interval()])
+        held.append((ends[:, 0] <= [p - 0.3, 0]) & (ends[:, 1] >= [p - 0.3, 0]))
+
+    assert (np.mean(held, axis=0) > 0.93 - 4 * (0.93 * 0.07 / 150) ** 0.5).all()
 
 
 def test_hypotheses_are_rejected_by_their_p_values():

@@ -343,15 +343,34 @@ class Drops(Mixes):
         return self.inner(self.drop(x * self.scale))
 
 
-class Forgets(Drops):
-    """Random numbers in a module that is run one person after another."""
+class Forgets(nn.Module):
+    """Random numbers in a layer that is run one person after another."""
 
     def __init__(self):
         super().__init__()
-        self.cell = nn.GRUCell(4, 4)
+        self.cell = nn.GRU(4, 2, 2, batch_first=True, dropout=0.5)
 
     def forward(self, x):
-        return super().forward(self.cell(x))
+        return self.cell(x[:, None])[0][:, 0]
+
+
+class Outliers(Mixes):
+    """Rows are mixed only where one is large, which no probe of an inspection is."""
+
+    def __init__(self):
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(4))
+
+    def forward(self, x):
+        return self.inner((x - x.mean(0) if x.abs().max() > 100 else x) * self.scale)
+
+
+class Recurs(nn.GRU):
+    """The same in a class that inherits from a layer of torch."""
+
+    def forward(self, x):
+        x = x - x.mean(0) if x.abs().max() > 100 else x
+        return super().forward(x[:, None])[0][:, 0]
 
 
 REFUSED = {
@@ -366,7 +385,9 @@ REFUSED = {
     "loss that depends on other rows": Largest,
     "a row's loss that depends": Places,
     "draws random numbers inside": Drops,
-    "\\(Forgets\\) .* draws random numbers": Forgets,
+    "\\(GRU\\) .* draws random numbers": Forgets,
+    "\\(Outliers\\) cannot run person by person": Outliers,
+    "\\(Recurs\\) cannot run person by person": lambda: Recurs(4, 2, batch_first=True),
     "buffer seen": Counts,
 }
 

@@ -11,7 +11,7 @@ from discreet.noise.bits import Keystream, replaced
 from discreet.plan.kinds import Kind
 from discreet.workload import inference
 from discreet.workload.binning import logarithmic_grid, private_bins
-from discreet.workload.domain import Domain
+from discreet.workload.domain import Attribute, Domain
 from discreet.workload.histogram import JointHistogram
 from discreet.workload.marginals import measure_marginal
 from discreet.workload.structural_zeros import structural_zeros
@@ -181,6 +181,54 @@ def test_sampling_widens_an_interval(made):
     assert inference.count(made, where).low < inference.count(made, where).high
     wider = inference.count(made, where, sampling=True)
     assert wider.half_width > inference.count(made, where).half_width
+
+
+def exact_count(column, low, high):
+    values = [one for one in ROWS[column].to_pylist() if one is not None]
+    return sum(low <= one <= high for one in values)
+
+
+@pytest.mark.parametrize("ends", [(0, 1), (0, 30), (10, 90), (60, 60), (26, 48), (-5, 40)])
+def test_a_count_covers_the_rows_of_bins_that_its_condition_cuts(made, ends):
+    found = inference.count(made, {"age": ends})
+    assert found.low <= exact_count("age", *ends) <= found.high
+    both = inference.count(made, {"age": ends, "city": [*CITIES, None]})
+    assert both.low <= exact_count("age", *ends) <= both.high
+
+
+def test_whole_bins_and_listed_values_are_not_cut(made):
+    edges = [int(edge) for edge in CELLS["age"].edges]
+    where = {"age": (edges[1], edges[3] - 1), "city": ["Haifa", None], "member": False}
+    assert {1} & {*np.concatenate([*made.met(where).values()]).tolist()} == set()
+    assert made.met({"age": (edges[0] - 9, edges[1])})["age"].tolist()[:3] == [2, 1, 0]
+    assert made.met({"age": edges[2]})["age"].tolist()[:4] == [0, 0, 1, 0]
+    assert made.met({"age": (90, 10)})["age"].tolist() == [0] * CELLS["age"].size
+    assert made.met({"age": [None]})["age"].tolist()[-1] == 2
+    days = ("2020-01-01", dt.date(2100, 1, 1))
+    assert set(made.met({"day": days})["day"].tolist()[:-1]) == {2}
+    real = replace(CELLS["age"], kind=Kind.REAL, edges=(0.0, 1.0, 2.0, 3.0))
+    for open_ended in (False, True):
+        cells = Domain((replace(real, open_ended=open_ended),))
+        found = replace(made, domain=cells).met({"age": (0.0, np.nextafter(2, 0))})["age"]
+        assert found.tolist()[:3] == [2 - open_ended, 2, 0]
+        everything = replace(made, domain=cells).met({"age": (-np.inf, np.inf)})["age"]
+        assert everything.tolist()[:3] == [2, 2, 2]
+
+
+def test_bins_chosen_privately_are_open_ended_also_where_it_was_not_stored(made, monkeypatch):
+    uneven = replace(CELLS["age"], edges=(0, 1, 3, 20, 161), open_ended=True)
+    cells = Domain(tuple(uneven if one.name == "age" else one for one in CELLS))
+    stored = replace(made, domain=cells)
+    told = Attribute.to_dict
+    with monkeypatch.context() as before:
+        before.setattr(
+            Attribute, "to_dict", lambda s: {k: v for k, v in told(s).items() if k != "open_ended"}
+        )
+        old = stored.to_bytes()
+    assert old != stored.to_bytes()
+    read = Synthesis.from_bytes(old)
+    assert inference.mean(read, "age").high == np.inf
+    assert {one.name for one in read.domain if one.open_ended} == {"age"}
 
 
 def test_what_was_not_measured_says_so(made):

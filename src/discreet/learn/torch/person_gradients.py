@@ -90,7 +90,6 @@ class PersonGradients:
         device = next(model.parameters()).device
         self._anchor = torch.zeros((), device=device, requires_grad=True)
         self._attended: set[nn.Module] = set()
-        self._alone: set[nn.Module] = set()
         self._open, self._people, self._rows = False, 0, 0
 
     def of(
@@ -287,30 +286,26 @@ class PersonGradients:
             several = out if isinstance(out, (tuple, list)) else [out]
             return torch.stack([(several[at] * g).sum() for at, g in slopes.items()]).sum()
 
-        together = torch.vmap(torch.func.grad(value), in_dims=(None, 0, 0), randomness="error")
+        gradient = torch.func.grad(value)
 
-        def one_by_one(*parts: dict[Any, Tensor]) -> dict[str, Tensor]:
+        def one_by_one(ours: Any, *parts: dict[Any, Tensor]) -> dict[str, Tensor]:
             device = next(iter(mine.values())).device
             before = _random_state(device)
             each = [
-                torch.func.grad(value)(mine, *({k: v[at] for k, v in one.items()} for one in parts))
+                gradient(ours, *({k: v[at] for k, v in one.items()} for one in parts))
                 for at in range(people)
             ]
             if not torch.equal(before, _random_state(device)):
                 raise RuntimeError("randomness")
             return {name: torch.stack([one[name] for one in each]) for name in mine}
 
-        for alone in (unit in self._alone or isinstance(unit, nn.RNNBase), True):
-            try:
-                with sdpa_kernel(SDPBackend.MATH):
-                    grads = (
-                        one_by_one(batched, slopes) if alone else together(mine, batched, slopes)
-                    )
-                break
-            except (RuntimeError, NotImplementedError, ValueError) as wrong:
-                if alone or "randomness" in str(wrong):
-                    raise _not_by_person(call, wrong) from None
-                self._alone.add(unit)  # vmap has no rule for some operation
+        together = torch.vmap(gradient, in_dims=(None, 0, 0), randomness="error")
+        try:
+            with sdpa_kernel(SDPBackend.MATH):
+                run = one_by_one if type(unit) in _RECURRENT else together
+                grads = run(mine, batched, slopes)
+        except (RuntimeError, NotImplementedError, ValueError) as wrong:
+            raise _not_by_person(call, wrong) from None
         return {name: PersonMatrix(one) for name, one in grads.items()}
 
     def _moving(self, number: int, call: LayerCall) -> list[Any]:
@@ -322,6 +317,12 @@ class PersonGradients:
             raise _other_calls()
         return [at for at in tensors if at in self.batched[number]]
 
+
+_RECURRENT: Final = nn.RNN, nn.LSTM, nn.GRU, nn.RNNCell, nn.LSTMCell, nn.GRUCell
+"""Layers that vmap has no rule for and that treat rows alike: they run once for each person.
+
+Any other module that vmap refuses may decide by values, over all rows, how it treats each row.
+"""
 
 _ATTENTION: Final = "key_padding_mask", "need_weights", "attn_mask", "average_attn_weights"
 """Arguments of attention by their place, after query, key and value."""
