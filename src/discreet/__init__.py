@@ -10,8 +10,6 @@ Names are imported from their packages when they are first used, so that `import
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from discreet.argument_names import AGGREGATES
-
 # ruff: noqa: I001 - one import for each package, whose names are all exported
 if TYPE_CHECKING:
     from discreet import attacks as attacks
@@ -143,7 +141,8 @@ _PACKAGES = frozenset({"attacks", "lab", "learn", "local", "workload"})
 def __getattr__(name: str) -> object:
     if name in _PACKAGES:
         return import_module(f"discreet.{name}")
-    own = AGGREGATES.get(name, name)
+    aliases = {} if name in _HOME else import_module("discreet.argument_names").AGGREGATES
+    own = aliases.get(name, name)
     if own not in _HOME:
         close = (one for one in __all__ if one.startswith(name))
         other = "case" if name == "when" else next(close, None)

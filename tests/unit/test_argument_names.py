@@ -1,6 +1,7 @@
 """Calls as papers, numpy and other libraries write them, and what a wrong call is told."""
 
 import math
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -66,6 +67,8 @@ AGES = list(range(18, 90)) * 10
             lambda: dp.compose([dp.Laplace(epsilon=1, sensitivity=1)]),
             lambda: dp.compose([dp.Laplace(epsilon=1, sensitivity=1).guarantee]),
         ),
+        (lambda: dp.compose(Counter([dp.Pure(1)] * 9)), lambda: dp.compose(dp.Pure(1), 9)),
+        (lambda: dp.basic_epsilon({dp.Pure(1): 3}), lambda: dp.basic_epsilon(dp.Pure(1), 3)),
         (lambda: dp.basic_epsilon([0.1] * 10), lambda: dp.basic_epsilon([(dp.Pure(0.1), 10)])),
         (lambda: dp.basic_epsilon(0.1, 10), lambda: dp.basic_epsilon([(dp.Pure(0.1), 10)])),
         (

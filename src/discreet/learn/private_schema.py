@@ -51,7 +51,8 @@ def private_classes(
     Guarantee:
         (epsilon, delta) about a person, of whom the first row counts where `groups` names people.
     Edge cases:
-        What is neither a text nor a number, and NaN, is no label.
+        What is neither a text nor a number, and NaN, is no label. Labels that are equal (True, 1
+        and 1.0) are one, told as an int: else one person's spelling would be told.
 
     Example:
         >>> private_classes(["a"] * 500 + ["b"] * 500 + ["rare"], epsilon=1, delta=1e-6)[0]
@@ -60,10 +61,17 @@ def private_classes(
     Reference: Korolova, Kenthapadi, Mishra, Ntoulas, Releasing Search Queries and Clicks
     Privately, 2009.
     """
-    labels = [name_of(one) for one in _first_rows(items_of(y), groups).tolist() if _is_label(one)]
+    labels = [_spelt(one) for one in _first_rows(items_of(y), groups).tolist() if _is_label(one)]
     mechanism = LaplaceThreshold(epsilon=epsilon, delta=delta)
     shown = list(mechanism.release(Counter(labels)))
     return sorted(shown, key=lambda one: (isinstance(one, str), one)), mechanism.guarantee
+
+
+def _spelt(one: Any) -> Any:
+    """One spelling of labels that are equal."""
+    name = name_of(one)
+    is_whole = isinstance(name, bool) or (isinstance(name, float) and name.is_integer())
+    return int(name) if is_whole else name
 
 
 def _is_label(one: Any) -> bool:

@@ -251,6 +251,7 @@ class Attribute:
         return position
 
     def _position(self, value: Value) -> float:
+        value = value.item() if isinstance(value, np.generic) else value
         value = _read(value, self.kind) if isinstance(value, str) else value
         if isinstance(value, dt.datetime) and self.kind is not Kind.DATE:
             return (value - _MOMENT_0) // dt.timedelta(microseconds=1)
@@ -259,13 +260,6 @@ class Attribute:
             return days if self.kind is Kind.DATE else days * 86_400_000_000
         assert isinstance(value, (int, float))  # noqa: S101 - narrowing: texts are not binned
         return value
-
-    @property
-    def is_uneven(self) -> bool:
-        """Whether bins differ in width by more than rounding, as those of `of` never do."""
-        edges = np.array(self.edges or (0, 1), dtype=np.float64)
-        rounding = max(1e-9 * np.abs(edges).max(), float(self.kind is not Kind.REAL))
-        return bool(np.ptp(np.diff(edges)) > rounding)
 
     # --- stored ---------------------------------------------------------------------------------
 

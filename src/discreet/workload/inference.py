@@ -7,7 +7,7 @@ the model answers, and the interval allows for its misfit as the noisy check of 
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import combinations
 
@@ -57,16 +57,21 @@ def count(
     Example: `count(made, {"age": (18, 30), "city": "Haifa"})`
     """
     met = synthesis.met(where)
-    found = total(synthesis, {name: (one > 0).astype(np.float64) for name, one in met.items()})
-    if any((one == 1).any() for one in met.values()):
-        few = total(synthesis, {name: (one == 2).astype(np.float64) for name, one in met.items()})
-        middle, half = (few.low + found.high) / 2, (found.high - few.low) / 2
-        found = ModelEstimate(middle, half, found.measured)
-    if not sampling:
-        return found
-    share = min(1.0, max(0.0, found.value / synthesis.model.total))
-    spread = _Z * math.sqrt(synthesis.model.total * share * (1 - share))
-    return ModelEstimate(found.value, math.hypot(found.half_width, spread), found.measured)
+    is_cut = any((one == 1).any() for one in met.values())
+    ends = []
+    for surely in range(2 if is_cut else 1):  # rows of all bins that are met, then of whole ones
+        weights = {name: (one > surely).astype(np.float64) for name, one in met.items()}
+        found = total(synthesis, weights)
+        if sampling:
+            share = min(1.0, max(0.0, found.value / synthesis.model.total))
+            spread = _Z * math.sqrt(synthesis.model.total * share * (1 - share))
+            found = replace(found, half_width=math.hypot(found.half_width, spread))
+        ends.append(found)
+    most, least = ends[0], ends[-1]
+    if not is_cut:
+        return most
+    middle, half = (least.low + most.high) / 2, (most.high - least.low) / 2
+    return ModelEstimate(middle, half, most.measured)
 
 
 def total(synthesis: Synthesis, weights: Mapping[str, Floats]) -> ModelEstimate:

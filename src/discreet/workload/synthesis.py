@@ -188,6 +188,7 @@ class Synthesis:
         about = {
             "version": _VERSION,
             "domain": self.domain.to_dict(),
+            "tells_open_ends": True,
             "measured": [one.to_dict() for one in result.measured],
             "sizes": dict(model.sizes),
             "potentials": [list(one) for one in model.potentials],
@@ -227,9 +228,9 @@ def _read(about: Mapping[str, Any], body: bytes) -> Synthesis:
         at += found.nbytes
         return found
 
-    # uneven bins were chosen privately, also where they were stored before open ends were told
-    read = Domain.from_dict(about["domain"])
-    domain = Domain(tuple(replace(o, open_ended=o.open_ended or o.is_uneven) for o in read))
+    domain = Domain.from_dict(about["domain"])
+    if "tells_open_ends" not in about:  # written earlier: any bins may have been chosen privately
+        domain = Domain(tuple(replace(one, open_ended=bool(one.edges)) for one in domain))
     all_sizes = {**domain.sizes, **sizes}
     measured = tuple(
         NoisyMarginal.from_dict(one, take(one["clique"], "<i8")) for one in about["measured"]
@@ -262,15 +263,18 @@ def _unreadable() -> InputError:
 
 def _met(attribute: Attribute, condition: Any) -> NDArray[np.int8]:
     met = np.zeros(attribute.size, dtype=np.int8)
+    listed = condition if isinstance(condition, (list, set, frozenset)) else [condition]
+    if any(isinstance(one, tuple) and None in one for one in listed):
+        raise InputError("a range to None", why="None is NULL, in no range", fix="state both ends")
     if isinstance(condition, tuple) and not attribute.edges:
         low, high = condition
         inside = [v is not None and low <= v <= high for v in attribute.values]  # noqa: PD011 - no frame
         met[: len(inside)] = 2 * np.array(inside)
         return met
-    for one in condition if isinstance(condition, (list, set, frozenset)) else [condition]:
+    for one in listed:
         low, high = one if isinstance(one, tuple) else (one, one)
         ends = attribute.cell_of(low), attribute.cell_of(high)
         met[ends[0] : ends[1] + 1] = 2
-        for cell in ends if attribute.edges and None not in (low, high) else ():
+        for cell in ends if attribute.edges and low is not None else ():
             met[cell] -= met[cell] == 2 and not attribute.is_within(cell, low, high)
     return met

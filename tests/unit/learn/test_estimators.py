@@ -478,3 +478,12 @@ def test_a_stored_fit_of_earlier_steps_is_refused_in_words():
     [[_, plain]] = steps_of(learn.LogisticRegression())
     assert known["newton_steps"] == 3
     assert "newton_steps" not in plain
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [[True] + [1] * 500, [1.0] + [1] * 500, np.array([-0.0] + [0.0] * 500), [0] * 501],
+)
+def test_nobodys_spelling_of_a_label_is_told(labels):
+    (found,), _ = learn.private_classes(labels, epsilon=1, delta=1e-6)
+    assert repr(found) in "01"

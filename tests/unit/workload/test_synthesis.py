@@ -1,4 +1,6 @@
 import datetime as dt
+import json
+import zlib
 from dataclasses import replace
 from fractions import Fraction
 
@@ -11,7 +13,7 @@ from discreet.noise.bits import Keystream, replaced
 from discreet.plan.kinds import Kind
 from discreet.workload import inference
 from discreet.workload.binning import logarithmic_grid, private_bins
-from discreet.workload.domain import Attribute, Domain
+from discreet.workload.domain import Domain
 from discreet.workload.histogram import JointHistogram
 from discreet.workload.marginals import measure_marginal
 from discreet.workload.structural_zeros import structural_zeros
@@ -215,20 +217,34 @@ def test_whole_bins_and_listed_values_are_not_cut(made):
         assert everything.tolist()[:3] == [2, 2, 2]
 
 
-def test_bins_chosen_privately_are_open_ended_also_where_it_was_not_stored(made, monkeypatch):
-    uneven = replace(CELLS["age"], edges=(0, 1, 3, 20, 161), open_ended=True)
-    cells = Domain(tuple(uneven if one.name == "age" else one for one in CELLS))
-    stored = replace(made, domain=cells)
-    told = Attribute.to_dict
-    with monkeypatch.context() as before:
-        before.setattr(
-            Attribute, "to_dict", lambda s: {k: v for k, v in told(s).items() if k != "open_ended"}
+def test_bins_that_were_stored_before_open_ends_were_told_bound_nothing(made):
+    head, _, body = zlib.decompress(made.to_bytes()).partition(b"\n")
+    about = json.loads(head)
+    assert about.pop("tells_open_ends")
+    read = Synthesis.from_bytes(zlib.compress(json.dumps(about).encode() + b"\n" + body))
+    assert inference.mean(made, "age").high < inference.mean(read, "age").high == np.inf
+    assert {one.name for one in read.domain if one.open_ended} == {
+        one.name for one in made.domain if one.edges
+    }
+
+
+def test_a_range_has_two_ends(made):
+    for condition in ((5, None), (None, 5), [(None, 5)]):
+        with pytest.raises(InputError, match="state both ends"):
+            inference.count(made, {"age": condition})
+    assert inference.count(made, {"age": (np.int64(0), np.int64(50))}) == inference.count(
+        made, {"age": (0, 50)}
+    )
+
+
+def test_a_count_that_cuts_a_bin_reaches_from_all_but_it_to_all_of_it(made):
+    first, second, third = (int(edge) for edge in CELLS["age"].edges[:3])
+    for sampling in (False, True):
+        cut, least, most = (
+            inference.count(made, {"age": (first, last)}, sampling=sampling)
+            for last in (second + 1, second - 1, third - 1)
         )
-        old = stored.to_bytes()
-    assert old != stored.to_bytes()
-    read = Synthesis.from_bytes(old)
-    assert inference.mean(read, "age").high == np.inf
-    assert {one.name for one in read.domain if one.open_ended} == {"age"}
+        assert (cut.low, cut.high) == pytest.approx((least.low, most.high))
 
 
 def test_what_was_not_measured_says_so(made):

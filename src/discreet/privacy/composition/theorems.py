@@ -4,7 +4,7 @@ All take the same `parts` as `compose`: guarantees, or pairs of one and how ofte
 or an epsilon and how often, as papers do: `advanced_epsilon(0.1, 100, delta=1e-6)`.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -31,6 +31,7 @@ def counted_parts(parts: Any, *more: Any) -> list[tuple[Guarantee, int]]:
     """Every part with its count, at least 1; one part may be followed by its count."""
     if len(more) == 1 and isinstance(more[0], (int, np.integer)):
         parts, more = [(parts, more[0])], ()
+    parts = parts.items() if isinstance(parts, Mapping) else parts
     listed = parts if isinstance(parts, Iterable) and not more else [parts, *more]
     return [_counted(*one) if isinstance(one, tuple) else _counted(one) for one in listed]
 
@@ -55,6 +56,7 @@ def _as_in_papers(theorem: Callable[..., Bound]) -> Callable[..., Bound]:
     @wraps(theorem)
     def call(parts: Any, *rest: Any, k: Any = None, **delta: Real) -> Bound:
         several = isinstance(parts, Iterable)
+        parts = parts.items() if isinstance(parts, Mapping) else parts
         listed = list(parts) if several else [parts]
         has_delta = bool(delta or len(rest) > 1 or theorem.__defaults__)
         if has_delta and not several and k is None and rest and rest[0] >= 1:
