@@ -11,7 +11,7 @@ R = TypeVar("R")
 
 _WORDS = (
     "sum=total avg=mean max=maximum min=minimum std=stddev var=variance corr=correlation "
-    "cov=covariance n_unique=count_distinct nunique=count_distinct"
+    "cov=covariance nunique=count_distinct"
 )
 AGGREGATES = dict(pair.split("=") for pair in _WORDS.split())
 """Names that SQL, pandas and polars have for aggregates, and ours."""

@@ -232,13 +232,13 @@ def splits(choose, depth):
 def extracts(choose, depth):
     pattern, groups = choose.one(
         [
-            (r"a([^ab]*)b?", 1),
+            (r"a([^ab]{0,9})b?", 1),
             (r"^(\w+)", 1),
             (r"([A-Z]{1,2})([^A-Z])", 2),
-            (r"é+([^é\]-]?)$", 1),
-            (r"[^\d.]+$", 0),
-            (r"\s?('[^']*)", 1),
-            (r".+", 0),
+            (r"é{1,5}([^é\]-]?)$", 1),
+            (r"^[^\d.]+$", 0),
+            (r"\s?('[^']{0,20})", 1),
+            (r"^.+", 0),
         ]
     )
     literals = Literal(pattern, Kind.TEXT), Literal(choose.one(range(groups + 1)), Kind.INTEGER)

@@ -197,7 +197,7 @@ class PostgresDialect(Dialect):
 
     def extract(self, text: str, pattern: Pattern) -> str:
         """The one group of a match; no match is NULL here, and NULL has no beginning."""
-        found = f"from {self.text(pattern.write('$'))})"
+        found = f"from {self.text(pattern.write('$', 'Postgres'))})"
         return self.let([text], lambda it: f"COALESCE(substring({it} {found}, left({it}, 0))")
 
     def trim(self, function: Function, text: str) -> str:

@@ -11,7 +11,6 @@ from typing import ClassVar
 
 from discreet.engines.grammar import DAY, GRAMMAR, MOMENT
 from discreet.engines.stored_types import SPARK
-from discreet.errors import QueryRefused
 from discreet.plan.expressions import Function, Unit
 from discreet.plan.kinds import Kind, Value
 from discreet.plan.patterns import Pattern
@@ -211,14 +210,7 @@ class SparkDialect(Dialect):
 
     def extract(self, text: str, pattern: Pattern) -> str:
         """A group of a match; $ would leave out a line end."""
-        if pattern.runs:
-            raise QueryRefused(
-                "a regular expression that can begin anywhere and repeats without an end",
-                why="Spark tries it from every character, so that one row could take long",
-                fix="begin it with ^, end the repeat as in {1,20}, or use SPLIT_PART",
-                code="pattern",
-            )
-        form = self.text(pattern.write(r"\z"))
+        form = self.text(pattern.write(r"\z", "Spark"))
         return f"regexp_extract({text}, {form}, 1)"
 
     def position(self, text: str, part: str) -> str:

@@ -54,7 +54,10 @@ def _unary(function: ex.Function) -> "Callable[[Expr], Expr]":
     return lambda self: _call(function, self)
 
 
-_FUNCTIONS = {one.name.lower(): one for one in ex.Function} | {
+_OTHERWISE = {ex.Function.REPLACE, ex.Function.MICROSECOND}
+"""Functions whose names mean something else in other tables."""
+
+_FUNCTIONS = {one.name.lower(): one for one in ex.Function if one not in _OTHERWISE} | {
     **dict.fromkeys(("isna", "isnull"), ex.Function.IS_NULL),
     **dict.fromkeys(("fill_null", "fillna"), ex.Function.COALESCE),
     "log": ex.Function.LN,
@@ -617,17 +620,23 @@ class Question:
         told = "not asked yet: .explain(epsilon=...) is free, .release(epsilon=...) is charged"
         return framed(note(f"of {of}, by {by}"), table(["column", "what", "of"], asked), note(told))
 
-    def having(self, condition: Expr) -> "Question":
+    def having(self, condition: Expr) -> "Question | AnswerFrame":
         """Show only groups for which a condition on released numbers is true too."""
+        if self.plan.limit is not None:  # of the rows that are left
+            return self.table().where(condition)
         both = condition if self.plan.having is None else Expr(self.plan.having) & condition
         return replace(self, plan=replace(self.plan, having=condition_of(both)))
 
     where = filter = having
 
-    def order_by(self, *by: Any, descending: bool | Sequence[bool] = False) -> "Question":
-        """Sort by released columns."""
+    def order_by(
+        self, *by: Any, descending: bool | Sequence[bool] = False
+    ) -> "Question | AnswerFrame":
+        """Sort by released columns; an earlier order decides where they are equal."""
+        if self.plan.limit is not None:
+            return self.table().order_by(*by, descending=descending)
         orders = sort_keys(by, descending=descending)
-        return replace(self, plan=replace(self.plan, order=self.plan.order + orders))
+        return replace(self, plan=replace(self.plan, order=orders + self.plan.order))
 
     sort = order_by
 
@@ -641,7 +650,7 @@ class Question:
     def limit(self, rows: int) -> "Question":
         """Show the first rows only."""
         most = whole(rows, "limit", at_least=1)  # nothing would be shown, and paid for
-        return replace(self, plan=replace(self.plan, limit=most))
+        return replace(self, plan=replace(self.plan, limit=min(most, self.plan.limit or most)))
 
     head = limit
 

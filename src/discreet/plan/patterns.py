@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from discreet.errors import InputError
+from discreet.errors import InputError, QueryRefused
 
 _LONGEST: Final = 1 << 8
 _CLASSES: Final = {"d": "0-9", "w": "0-9A-Za-z_", "s": "\t\n\f\r ", "n": "\n", "t": "\t"}
@@ -38,7 +38,7 @@ class Pattern:
     """A pattern that every engine reads alike, with one group, which is extracted.
 
     `states` are characters that a match takes, a repeat without an end counting as its least and
-    one. It `runs` where it can begin anywhere and repeat without an end.
+    one, and long sets as several. It `runs` where it can begin anywhere and repeat without an end.
     """
 
     text: str
@@ -47,8 +47,15 @@ class Pattern:
     states: int
     runs: bool
 
-    def write(self, end: str) -> str:
-        """The pattern, with what anchors the end of a text."""
+    def write(self, end: str, engine: str | None = None) -> str:
+        """The pattern, with what anchors the end of a text; for an engine that tries each start."""
+        if self.runs and engine:
+            raise QueryRefused(
+                "a regular expression that can begin anywhere and repeats without an end",
+                why=f"{engine} may try it from every character, so that one row could take long",
+                fix="begin it with ^, end the repeat as in {1,20}, or use SPLIT_PART",
+                code="pattern",
+            )
         return self.text + (end if self.is_ended else "")
 
     def extract(self, text: str) -> str:
@@ -80,7 +87,10 @@ def read_pattern(pattern: str, group: int) -> Pattern:
             text += _written(one) + many
             least, comma, most = _TIMES.get(many, many)[1:-1].partition(",")
             pieces.append((_written(one), int(least), float(most or (least, "inf")[bool(comma)])))
-    states = sum(int(least + 1 if most == math.inf else most) for _, least, most in pieces)
+    states = sum(
+        int(least + 1 if most == math.inf else most) * (1 + len(one.encode()) // 16)
+        for one, least, most in pieces
+    )
     runs = not start and any(most == math.inf for *_, most in pieces)
     known = "".join(item[0] for item in items) == body and max(len(body), states) <= _LONGEST
     with suppress(re.error):  # an open group, or a range that ends before it begins

@@ -38,7 +38,7 @@ FLUENT = {
         age=col("age").mean(), hours=dp.std("hours_per_week")
     ),
     "a list": lambda t: t.agg(
-        [dp.sum("capital_gain"), dp.max("age"), dp.n_unique("native_country")]
+        [dp.sum("capital_gain"), dp.max("age"), dp.nunique("native_country")]
     ),
     "one aggregate": lambda t: t.group_by("sex").sum("capital_gain"),
     "filter groups": lambda t: t.group_by("race").agg(n=dp.count()).filter(col("n") > 1),
@@ -122,3 +122,14 @@ def test_a_call_of_another_library_is_told_the_one_here(curator):
         _ = dp.total("capital_gain") / dp.count()
     with pytest.raises(dp.InputError, match=r"col\(\"day\"\)\.year\(\)"):
         people.agg(dp.mean(col("age").abs))
+
+
+def test_steps_after_head_are_about_the_rows_that_are_left(curator):
+    groups = curator.table("adult").group_by("sex").agg(n=dp.count())
+    top = groups.sort("n", descending=True).head(1)
+    assert top.filter(col("n") < 2000).release(epsilon=1).table.num_rows == 0
+    assert top.head(5).query().limit == 1
+    (name,) = groups.sort("sex").head(1).sort("n").release(epsilon=1).table["sex"].to_pylist()
+    assert name == "Female"
+    first, _ = groups.sort("sex").sort("n").query().order
+    assert first.expression == col("n").expression

@@ -6,7 +6,10 @@ import re
 import duckdb
 import pytest
 
-from discreet.errors import InputError
+from discreet.engines.duckdb_dialect import DuckDBDialect
+from discreet.engines.postgres_dialect import PostgresDialect
+from discreet.engines.spark_dialect import SparkDialect
+from discreet.errors import InputError, QueryRefused
 from discreet.plan.patterns import read_pattern
 
 ATOMS = r"a b - _ / . \. \d \w \s \- \$ [a-c] [^a-c] [^/] [-b] [b-] [^-] [\w-] [\d.] [à-ÿ] é ' [\]]"
@@ -68,3 +71,20 @@ def test_gaps_of_ranges_are_seen():
     with pytest.raises(InputError):
         read_pattern("[à-ÿ]+[^à-åé-ÿ]", 0)
     assert re.search(read_pattern("[à-å]+([^à-å])", 1).write("$"), "àáx")[1] == "x"
+
+
+@pytest.mark.parametrize("dialect", [PostgresDialect(), SparkDialect()])
+def test_engines_that_try_each_start_refuse_open_repeats_that_begin_anywhere(dialect):
+    for written in ("a[^b]*bd", ".+"):
+        pattern = read_pattern(written, 0)
+        assert DuckDBDialect().extract("x", pattern)
+        with pytest.raises(QueryRefused, match="begin it with"):
+            dialect.extract("x", pattern)
+        assert dialect.extract("x", read_pattern(f"^{written}", 0))
+    assert dialect.extract("x", read_pattern("a[^b]{0,20}bd", 0))
+
+
+def test_long_sets_count_as_several_states():
+    listed = "".join(chr(0x800 + 257 * i) for i in range(100))
+    assert read_pattern(f"z[^{listed}]{{2}}X", 0).states > 30
+    assert read_pattern("z[^a]{2}X", 0).states == 4
