@@ -109,7 +109,7 @@ def test_an_error_that_nobody_meant_says_nothing(server, owner, curator, monkeyp
     monkeypatch.setattr(curator.ledger, "entries", broken)
     server.logged(0)
     answer = server.get("/v1/ledger", token=owner)
-    [line] = [one for one in server.logged() if "/v1/ledger" in one]
+    [line] = server.logged(about="/v1/ledger")
 
     assert (answer.status, answer.error["kind"]) == (500, "InvariantBroken")
     assert CANARY_TEXT.encode() not in answer.body

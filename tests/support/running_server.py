@@ -92,13 +92,19 @@ class Server:
         finally:
             connection.close()
 
-    def logged(self, count=1, *, patience=5):
-        """The newest lines of the log, once so many have come since the last look."""
+    def logged(self, count=1, *, about="", patience=5):
+        """The newest lines of the log about something, once so many have come since the last look.
+
+        The line of an earlier request may come after its reply was read.
+        """
         end = time.monotonic() + patience
-        while len(self.logs) < self._seen + count and time.monotonic() < end:
+        while True:
+            seen = len(self.logs)
+            found = [one for one in self.logs[self._seen : seen] if about in one]
+            if len(found) >= count or time.monotonic() >= end:
+                self._seen = seen
+                return found
             time.sleep(0.005)
-        found, self._seen = self.logs[self._seen :], len(self.logs)
-        return found
 
     def get(self, path, **how):
         return self.request("GET", path, **how)
