@@ -55,6 +55,11 @@ def pytest_collection():
         gc.enable()
 
 
+def pytest_unconfigure():
+    """What was frozen is freed at the end: libraries complain about what is left."""
+    gc.unfreeze()
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collect_file():
     """Tests hold no examples: looking for some would import every file of theirs a second time."""
