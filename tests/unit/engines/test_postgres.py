@@ -433,6 +433,11 @@ def test_one_dataset_lives_on_one_engine(address):
         curator.sql("SELECT COUNT(*) FROM visits JOIN places USING (city)", epsilon=1)
     with pytest.raises(QueryRefused, match="character 0"):
         curator.sql("SELECT COUNT(*) FROM visits WHERE CAST(city AS TEXT) = 'a\0'", epsilon=1)
+    runs = "SELECT COUNT(*) FROM visits WHERE REGEXP_EXTRACT(city::TEXT, '[A-Z]+9') = 'A9'"
+    for asked in (curator.explain, curator.sql):
+        with pytest.raises(QueryRefused, match="Postgres may try it from every character"):
+            asked(runs, epsilon=1)
+    assert curator.budget("visits").spent == (0, 0)
     with pytest.raises(InputError, match="there is no table"):
         curator.add(
             "gone",
