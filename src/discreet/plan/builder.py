@@ -23,7 +23,14 @@ from discreet.plan import relations as rel
 from discreet.plan.constants import literal, member, number, odd
 from discreet.plan.kinds import Kind, Value
 from discreet.plan.listed_literals import check_listed
-from discreet.plan.query import Aggregate, AggregateFunction, Query, SortKey, summary_of
+from discreet.plan.query import (
+    Aggregate,
+    AggregateFunction,
+    Query,
+    SortKey,
+    of_possible_groups,
+    summary_of,
+)
 from discreet.plan.reads import mentions
 from discreet.plan.schema import Limits, PublicTable
 from discreet.plan.summaries import (
@@ -589,7 +596,7 @@ class From:
             if held is None:
                 raise
             plan = held
-        return Question(plan, self.ask)
+        return Question(of_possible_groups(plan), self.ask)
 
     def _numeric(self, agg: Agg) -> Agg:
         """An aggregate over these rows; conditions count 1 where they are true."""

@@ -257,7 +257,7 @@ def missing_rows(query: Query) -> list[str]:
 def incomplete_keys(query: Query) -> dict[str, str]:
     """The public keys whose lists rows may be outside of, and what such rows have instead.
 
-    A condition `key IN (...)` that names listed values alone leaves no row outside.
+    A condition `key IN (...)` or `key = ...` that names listed values alone leaves no row outside.
     """
     scope, found = columns_of(query.relation), dict[str, str]()
     for key, of in zip(query.keys, query.key_types, strict=True):
@@ -265,7 +265,8 @@ def incomplete_keys(query: Query) -> dict[str, str]:
             continue
         null = of.nullable and None not in of.keys
         other = is_declared(key.expression, scope)
-        words = ["NULL"] * null + [f"none of its {len(of.keys):,} keys"] * other
+        declared = infer(key.expression, scope).keys or of.keys
+        words = ["NULL"] * null + [f"none of its {len(declared):,} keys"] * other
         found |= {key.name: " or ".join(words)} if words else {}
     return found
 
@@ -274,8 +275,11 @@ def _is_filtered(relation: Relation, key: Expression, keys: Sequence[Value]) -> 
     """Whether the conditions on all rows let a key be one of the listed values alone."""
     while isinstance(relation, FilterRows):
         for one in conjuncts(relation.predicate):
-            if isinstance(one, IsIn) and one.operand == key:
-                return {literal.value for literal in one.values} <= {*keys}
+            match one:
+                case IsIn(operand, values) if operand == key:
+                    return {literal.value for literal in values} <= {*keys}
+                case Call(Function.EQUAL, (operand, Literal(value))) if operand == key:
+                    return value in keys
         relation = relation.input
     return False
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from discreet.errors import InputError
 from discreet.plan.expressions import Expression
 from discreet.plan.kinds import Kind, Range, Type
+from discreet.plan.possible_keys import possible_type
 from discreet.plan.relations import LARGEST, Named, Relation, columns_of
 from discreet.plan.schema import EachRow, Limits, PersonPeriod, Table, distinct
 from discreet.plan.summaries import Summary, expect
@@ -113,6 +114,8 @@ class Query:
     limits: Limits = field(default_factory=Limits)
     also: "tuple[Query, ...]" = field(default=(), metadata={"written": "where there are any"})
     then: "ReleasedTable | None" = field(default=None, metadata={"written": "where there is one"})
+    only_possible: bool = field(default=False, metadata={"written": "where it is True"})
+    """Whether keys that the conditions rule out are no groups; older questions have them."""
     size: int = field(init=False, repr=False, compare=False)
     """How many parts its relations and expressions have."""
     key_types: tuple[Type, ...] = field(init=False, repr=False, compare=False)
@@ -159,7 +162,10 @@ def _settle(query: Query) -> None:
     """Write down what is known of the groups, of who is protected, and of what is read."""
     facts, scope = query.relation.facts, columns_of(query.relation)
     alone = isinstance(facts.unit, EachRow)
-    types = tuple(infer(key.expression, scope) for key in query.keys)
+    if query.only_possible:
+        types = tuple(possible_type(key.expression, query.relation) for key in query.keys)
+    else:
+        types = tuple(infer(key.expression, scope) for key in query.keys)
     sizes = [_TYPICAL_GROUPS if of.keys is None else len(of.keys) for of in types]
     object.__setattr__(query, "key_types", types)
     object.__setattr__(query, "has_known_keys", all(of.keys is not None for of in types))
@@ -168,6 +174,12 @@ def _settle(query: Query) -> None:
     object.__setattr__(query, "counts_whole", alone or facts.one_row_each)
     tables = (*facts.tables, *(table for one in query.also for table in one.tables))
     object.__setattr__(query, "tables", tuple({one.name: one for one in tables}.values()))
+
+
+def of_possible_groups(query: Query) -> Query:
+    """The question without groups that its own conditions rule out."""
+    fewer = replace(query, only_possible=True)
+    return query if fewer.key_types == query.key_types else fewer
 
 
 def _check_then(query: Query) -> None:

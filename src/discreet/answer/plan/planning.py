@@ -146,7 +146,13 @@ def single_sets(query: Query) -> list[Query]:
 def _sets_of(query: Query) -> list[Query]:
     check_groups(query)
     sets = [
-        Query(query.relation, keys, query.aggregates, limits=query.limits)
+        Query(
+            query.relation,
+            keys,
+            query.aggregates,
+            limits=query.limits,
+            only_possible=query.only_possible,
+        )
         for keys in (tuple(query.keys[i] for i in chosen) for chosen in query.sets)
     ]
     if len(sets) == 1 or query.counts_whole:

@@ -19,6 +19,7 @@ from discreet.plan.query import (
     Query,
     SortKey,
     grouping_name,
+    of_possible_groups,
     released_columns,
 )
 from discreet.plan.relations import FilterRows, Named, PerPerson, columns_of
@@ -46,7 +47,7 @@ from discreet.sql.reader.released_values import (
     position,
     read_limits,
 )
-from discreet.sql.reader.select_list import Item, name_items
+from discreet.sql.reader.select_list import Item, name_items, or_earlier
 from discreet.sql.reader.syntax import Node, order_parts
 
 if TYPE_CHECKING:
@@ -138,6 +139,8 @@ class AggregatedSelect:
         items: list[Item] = []
         stems: list[str | None] = []
         values: list[Expression] = []
+        named: list[tuple[str | None, Expression]] = []
+        reader = or_earlier(self.reader, self.outer.columns, named)
         for item in self.outer.items:
             valued = self.aggregates.of_values(item.node) if item.is_aggregate else None
             if valued is not None and valued[0][0]:
@@ -150,7 +153,8 @@ class AggregatedSelect:
             if composed or not item.is_aggregate or isinstance(item.node, exp.Grouping):
                 items.append(item)
                 stems.append(None)
-                values.append(composed or item.read(self.reader))
+                values.append(composed or item.read(reader))
+                named.append((item.alias, values[-1]))
                 continue
             found = self.aggregates.ask_all(item.node)
             several = len(found) > 1
@@ -161,6 +165,7 @@ class AggregatedSelect:
                 items.append(Item(item.node, alias))
                 stems.append(self.aggregates.default_name(asked))
                 values.append(value)
+                named.append((alias, value))
         names = name_items(self.syntax, items, stems)
         nodes = [item.node for item in items]
         return list(zip(names, values, nodes, strict=True))
@@ -375,7 +380,9 @@ class AggregatedSelect:
         aggregates = self.aggregates.releases(names)
         values = tuple(Named(name, expression) for name, expression, _ in outputs)
         try:
-            bare = Query(self.outer.relation, self._named_keys(names), aggregates, self.groups.sets)
+            bare = of_possible_groups(
+                Query(self.outer.relation, self._named_keys(names), aggregates, self.groups.sets)
+            )
         except InputError as error:
             raise self.syntax.blame(self.select, error) from None
         reader = ExpressionReader(self.syntax, released_columns(bare), self.outer.meaning)
@@ -383,7 +390,7 @@ class AggregatedSelect:
             reader.check(expression, node)
         if having is not None and having_node is not None:
             check_released(reader, having, having_node)
-        return Query(bare.relation, bare.keys, aggregates, self.groups.sets, values, having)
+        return replace(bare, outputs=values, having=having)
 
     def _over(self, shown: Shown, names: dict[Expression, str], lift: Lift) -> Answer:
         """A SELECT over groups: of private rows once they are released, or of released ones."""
@@ -418,7 +425,8 @@ class AggregatedSelect:
     def _measured(self, keys: tuple[Named, ...], aggregates: tuple[Aggregate, ...]) -> Program:
         """The groups that are measured; those of finer ones where nothing else is asked."""
         if aggregates or not self.valued:
-            bare = Query(self.outer.relation, keys, aggregates, self.groups.sets)
+            asked = Query(self.outer.relation, keys, aggregates, self.groups.sets)
+            bare = of_possible_groups(asked)
             return Program((bare,), AnswerTable.of(0, bare))
         first = next(iter(self.valued.values()))[0][1]
         at = next(i for i, (name, _, _) in enumerate(self.beyond.answers) if Column(name) == first)

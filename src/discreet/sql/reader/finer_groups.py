@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from discreet.plan.answer_program import Program
 from discreet.plan.expressions import Call, Case, Column, Expression, Function, Literal
 from discreet.plan.kinds import Kind, Value
-from discreet.plan.query import Aggregate, AggregateFunction, Query, SortKey
+from discreet.plan.query import Aggregate, AggregateFunction, Query, SortKey, of_possible_groups
 from discreet.plan.relations import Named, Relation
 from discreet.plan.released_tables import (
     AnswerTable,
@@ -94,7 +94,8 @@ class FinerGroups:
     @property
     def _query(self) -> Query:
         count = Aggregate(_COUNT, AggregateFunction.COUNT, (self.of,), self.where)
-        return Query(self.relation, (*self.keys, Named(self.label, self.of)), (count,))
+        keys = (*self.keys, Named(self.label, self.of))
+        return of_possible_groups(Query(self.relation, keys, (count,)))
 
     @property
     def _counts(self) -> ReleasedTable:

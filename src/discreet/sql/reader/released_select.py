@@ -22,7 +22,7 @@ from discreet.sql.reader.released_values import (
     read_limits,
 )
 from discreet.sql.reader.select import SelectReader
-from discreet.sql.reader.select_list import name_items, read_items
+from discreet.sql.reader.select_list import name_items, read_in_turn, read_items
 from discreet.sql.reader.syntax import Node, Syntax, order_parts
 
 
@@ -82,7 +82,7 @@ class ReleasedSelect(SelectReader):
         types = dict(self.reader.types)
         beyond = Beyond(self.syntax, types, self.subquery)
         reader = ExpressionReader(self.syntax, types, self.meaning, beyond=beyond.read)
-        values = [item.read(reader) for item in self.items]
+        values = read_in_turn(reader, self.columns, self.items)
         names = name_items(self.syntax, self.items, [None] * len(self.items))
         named = dict(zip((name.lower() for name in names), values, strict=True))
 

@@ -20,7 +20,7 @@ from discreet.sql.reader.expressions import AGGREGATES, ExpressionReader
 from discreet.sql.reader.literals import read_whole
 from discreet.sql.reader.names import Visible, bare_word, resolve
 from discreet.sql.reader.refusals import Refusal
-from discreet.sql.reader.select_list import Item, name_items, read_items
+from discreet.sql.reader.select_list import name_items, or_earlier, read_items
 from discreet.sql.reader.syntax import Node, Syntax, order_parts
 
 
@@ -184,7 +184,13 @@ class _Over:
     def read(self) -> Answer:
         """The same question, with more done to its answer."""
         items = read_items(self.syntax, self.select, self.columns)
-        outputs = [self._output(item) for item in items]
+        outputs: list[ex.Expression] = []
+        named: list[tuple[str | None, ex.Expression]] = []
+        reader = or_earlier(self.reader, self.columns, named)
+        for item in items:
+            seen = item.visible
+            outputs.append(self.values[seen.column] if seen else reader.checked(item.node))
+            named.append((item.alias, outputs[-1]))
         names = name_items(self.syntax, items, [None] * len(items))
         query = replace(
             self.query,
@@ -195,11 +201,6 @@ class _Over:
 
     def _value(self, node: exp.Column) -> ex.Expression:
         return self.values[resolve(self.syntax, node, self.columns).column]
-
-    def _output(self, item: Item) -> ex.Expression:
-        if item.visible is not None:
-            return self.values[item.visible.column]
-        return self.reader.checked(item.node)
 
     def _filtered(self, query: Query) -> Query:
         where = self.syntax.part(self.select, "where")

@@ -26,7 +26,7 @@ from discreet.sql.reader.lookups import Lookups
 from discreet.sql.reader.names import NamedRelation, Visible, bare_word, lookup, resolve
 from discreet.sql.reader.refusals import ROW_OUTPUT, Refusal
 from discreet.sql.reader.released_values import Answer, position
-from discreet.sql.reader.select_list import Item, name_items, read_items
+from discreet.sql.reader.select_list import Item, name_items, or_earlier, read_in_turn, read_items
 from discreet.sql.reader.syntax import Node
 from discreet.sql.reader.windows import pick_first, row_orders
 
@@ -144,17 +144,8 @@ class SelectReader:
         clause = self.syntax.part(self.select, "qualify")
         if clause is None:
             return
-        named = {i.alias: e for i, e in zip(self.items, expressions, strict=True) if i.alias}
-
-        def meaning(node: exp.Column) -> Expression:
-            word = bare_word(self.syntax, node)
-            if word is not None and not lookup(self.syntax, node, self.columns)[0]:
-                for alias, expression in named.items():
-                    if word.names(alias):
-                        return expression
-            return self.meaning(node)
-
-        reader = self.lookups.reader("QUALIFY", (), meaning, windows=True)
+        named = [(i.alias, e) for i, e in zip(self.items, expressions, strict=True)]
+        reader = or_earlier(self.lookups.reader("QUALIFY", windows=True), self.columns, named)
         node = self.syntax.part(clause, "this")
         self.lookups.build(node, FilterRows, reader.checked(node))
 
@@ -191,7 +182,7 @@ class SelectReader:
 
     def _plain_rows(self) -> NamedRelation:
         reader = self.lookups.reader("SELECT", windows=True)
-        expressions = [item.read(reader) for item in self.items]
+        expressions = read_in_turn(reader, self.columns, self.items)
         if self.whole:
             raise self.syntax.refuse(self.items[0].node, ROW_OUTPUT)
         self._qualify(expressions)

@@ -1,7 +1,7 @@
 """The SELECT list: its values, their names, and what * stands for."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
@@ -12,7 +12,7 @@ from discreet.sql.reader.expressions import (
     function_name,
     has_aggregate,
 )
-from discreet.sql.reader.names import Visible, check_name, fresh
+from discreet.sql.reader.names import Visible, bare_word, check_name, fresh, lookup
 from discreet.sql.reader.refusals import Refusal
 from discreet.sql.reader.syntax import Node, Syntax
 
@@ -68,6 +68,35 @@ def read_items(syntax: Syntax, select: Node, columns: Sequence[Visible]) -> list
     if not items:
         raise syntax.refuse(select, _NOTHING)
     return items
+
+
+def or_earlier(
+    reader: ExpressionReader, columns: Sequence[Visible], named: list[tuple[str | None, Expression]]
+) -> ExpressionReader:
+    """A reader that takes a name that is no column of FROM for that of a value already read."""
+
+    def meaning(node: exp.Column) -> Expression:
+        word = bare_word(reader.syntax, node)
+        if word is not None and not lookup(reader.syntax, node, columns)[0]:
+            for name, expression in named:
+                if name is not None and word.names(name):
+                    return expression
+        return reader.resolve(node)
+
+    return replace(reader, resolve=meaning)
+
+
+def read_in_turn(
+    reader: ExpressionReader, columns: Sequence[Visible], items: Sequence[Item]
+) -> list[Expression]:
+    """The values of a SELECT list; each may name earlier ones, as in DuckDB."""
+    values: list[Expression] = []
+    named: list[tuple[str | None, Expression]] = []
+    late = or_earlier(reader, columns, named)
+    for item in items:
+        values.append(item.read(late))
+        named.append((item.alias, values[-1]))
+    return values
 
 
 def name_items(syntax: Syntax, items: Sequence[Item], stems: Sequence[str | None]) -> list[str]:

@@ -172,6 +172,39 @@ def test_aliases_lose_to_columns_in_group_by_and_win_in_order_by():
     assert expression_text(query.order[0].expression) == "LOWER(city)"
 
 
+GROUPED = "(SELECT city, COUNT(*) AS n FROM visits GROUP BY 1)"
+
+
+@pytest.mark.parametrize(
+    ("start", "short", "written", "end"),
+    [
+        ("COUNT(*) AS n", "n + 1", "COUNT(*) + 1", "FROM visits"),
+        ("SUM(age) AS s, COUNT(*) AS n", "S / n", "SUM(age) / COUNT(*)", "FROM visits"),
+        ("age + 1 AS a, a * 2 AS b", "a + b", "(age + 1) + (age + 1) * 2", "FROM visits) AS r"),
+        ("n, n + 1 AS o", "o * 2", "(n + 1) * 2", f"FROM {GROUPED}"),
+        ("COUNT(*) AS n", "n / SUM(n) OVER ()", "COUNT(*) / SUM(COUNT(*)) OVER ()", "FROM visits"),
+    ],
+)
+def test_a_value_may_name_values_before_it(start, short, written, end):
+    whole = "SELECT AVG(m) FROM (" if end.endswith("r") else ""
+    texts = [f"{whole}SELECT {start}, {value} AS m {end}" for value in (short, written)]
+
+    first = texts[1].replace("a * 2 AS b", "(age + 1) * 2 AS b")
+    assert read(texts[0], CLINIC) == read(first, CLINIC)
+
+
+def test_a_column_comes_before_a_value_of_its_name_and_later_values_are_not_seen():
+    inner = "SELECT AVG(b) FROM (SELECT age * 2 AS cost, cost + 1 AS b FROM visits)"
+    assert (
+        read(inner, CLINIC).aggregates
+        == read("SELECT AVG(b) FROM (SELECT cost + 1 AS b FROM visits)", CLINIC).aggregates
+    )
+    error, place = refused("SELECT m + 1 AS n, COUNT(*) AS m FROM visits")
+    assert (error.code, place) == ("unknown_column", "m")
+    doubled = ", ".join(f"x{i} + x{i} AS x{i + 1}" for i in range(40))
+    assert "parts" in str(refused(f"SELECT COUNT(*) AS x0, {doubled} FROM visits")[0])
+
+
 def test_the_same_aggregate_is_asked_once():
     query = read(
         "SELECT SUM(cost), sum(COST)/COUNT(*) FROM visits HAVING Sum(cost) > COUNT(*)", CLINIC

@@ -1,0 +1,251 @@
+"""Keys of groups that the conditions of a question leave possible.
+
+`WHERE city = 'Haifa' GROUP BY city` has one group, although the owner declared ten cities: no row
+that counts is in another. Its list of keys is public, since the question and the declared keys
+are. So nine rows of noise are not released, and one person is in one group instead of ten.
+"""
+
+import datetime as dt
+import operator
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import reduce
+from itertools import islice
+from typing import Any, Final, TypeAlias
+
+from discreet.plan import relations as rel
+from discreet.plan.calendar import beginnings, moment, position
+from discreet.plan.expressions import (
+    COMPARISONS,
+    Call,
+    Column,
+    Expression,
+    Function,
+    IsIn,
+    Literal,
+    Unit,
+)
+from discreet.plan.keylists import listed
+from discreet.plan.kinds import PYTHON_KINDS, Kind, Range, Type, Value
+from discreet.plan.remembered import remember
+from discreet.plan.typing import infer, parts_of
+
+MOST_STEPS = 1 << 18
+"""Keys of a column times parts of a condition; lists that would take longer stay as they are."""
+
+
+def possible_type(key: Expression, relation: rel.Relation) -> Type:
+    """The type of a key, with the values alone that the conditions on rows leave.
+
+    Neighbours:
+        None: the list follows from the question and from declared facts, never from rows.
+    Why any list is sound:
+        Rows whose key is not listed are left out before they are bounded, as those are whose key is
+        not among the declared ones.
+    Why the answer is the same:
+        A value is ruled out where the condition is false or NULL for it, whatever the other columns
+        hold; a row with that value does not count.
+    Edge cases:
+        Conditions that are not understood rule nothing out. Where nothing is left, the list stays
+        as it was. A key without a list has the values that `key IN (...)` or `key = ...` name.
+
+    Example:
+        >>> from discreet.plan.schema import EachRow, Table
+        >>> city = Type(Kind.TEXT, keys=("Austin", "Haifa"))
+        >>> visits = rel.Scan(Table("visits", {"city": city}, EachRow()))
+        >>> is_haifa = Call(Function.EQUAL, (Column("city"), Literal("Haifa", Kind.TEXT)))
+        >>> possible_type(Column("city"), rel.FilterRows(visits, is_haifa)).keys
+        ('Haifa',)
+    """
+    columns = possible_columns(relation)
+    left = infer(key, columns)
+    keys = _in_months(key, left.keys, columns)
+    of = replace(infer(key, rel.columns_of(relation)), keys=keys, nullable=left.nullable)
+    while of.keys is None and isinstance(relation, rel.FilterRows):
+        of, relation = _named(of, key, relation.predicate), relation.input
+    return of
+
+
+def _in_months(
+    key: Expression, keys: tuple[Value, ...] | None, columns: Mapping[str, Type]
+) -> tuple[Value, ...] | None:
+    """The months or quarters among keys that a range of days holds."""
+    match key:
+        case Call(Function.MONTH | Function.QUARTER as part, (operand,)):
+            of = infer(operand, columns)
+            if of.range is None or keys is None:
+                return keys
+            low, high = (moment(end, of.kind) for end in (of.range.low, of.range.high))
+            first = islice(beginnings(low, high, Unit.MONTH), 12)
+            size = 1 if part is Function.MONTH else 3
+            held = {None, *((day.month - 1) // size + 1 for day in first)}
+            return tuple(one for one in keys if one in held)
+    return keys
+
+
+@remember(64)
+def possible_columns(relation: rel.Relation) -> Mapping[str, Type]:
+    """The columns of a relation, with the keys alone that conditions leave."""
+    known = rel.columns_of(relation)
+    match relation:
+        case rel.FilterRows(below, predicate):
+            columns = possible_columns(below)
+            read = {name: _narrowed(name, columns, predicate) for name in _read_by(predicate)}
+            return {**columns, **read}
+        case rel.Project(below, columns):
+            scope = possible_columns(below)
+            return {one.name: infer(one.expression, scope) for one in columns}
+    return known
+
+
+def _read_by(expression: Expression) -> set[str]:
+    if isinstance(expression, Column):
+        return {expression.name}
+    return set[str]().union(*map(_read_by, parts_of(expression)))
+
+
+def _narrowed(name: str, columns: Mapping[str, Type], predicate: Expression) -> Type:
+    cut = _cut(columns[name], name, predicate)
+    of = _named(infer(Column(name), {name: cut}), Column(name), predicate)
+    if of.keys is None or len(of.keys) * predicate.size > MOST_STEPS:
+        return of
+    outcomes = _outcomes(predicate, name)
+    left = tuple(key for key in of.keys if True in outcomes(key))
+    return replace(of, keys=left, nullable=of.nullable and True in outcomes(None)) if left else of
+
+
+def _cut(of: Type, name: str, predicate: Expression) -> Type:
+    """The type of a column with the part of its range that comparisons with literals leave."""
+    match predicate:
+        case Call(Function.AND, parts):
+            return reduce(lambda cut, part: _cut(cut, name, part), parts, of)
+    function, other = _comparison(predicate, name)
+    if of.range is None or function is None or PYTHON_KINDS.get(type(other)) is not of.kind:
+        return of
+    at: float = position(other) if isinstance(other, dt.date) else other  # type: ignore[assignment]
+    step = 0 if of.kind is Kind.REAL else 1
+    low = max(of.range.low, at + step * (function is Function.GREATER))
+    high = min(of.range.high, at - step * (function is Function.LESS))
+    low, high = (
+        (low if function in _FROM else of.range.low),
+        (high if function in _UP_TO else of.range.high),
+    )
+    return replace(of, range=Range(low, high)) if low <= high and abs(at) < 1 << 53 else of
+
+
+_FROM: Final = {Function.EQUAL, Function.GREATER, Function.GREATER_EQUAL}
+_UP_TO: Final = {Function.EQUAL, Function.LESS, Function.LESS_EQUAL}
+
+
+def _comparison(condition: Expression, name: str) -> tuple[Function | None, Value]:
+    """The comparison of a column with a literal that a condition is, the column first."""
+    match condition:
+        case Call(function, (Column(column), Literal(other))) if column == name:
+            return (function if function in _COMPARED else None), other
+        case Call(function, (Literal(other), Column(column))) if column == name:
+            return _TURNED.get(function), other
+    return None, None
+
+
+def _named(of: Type, key: Expression, predicate: Expression) -> Type:
+    """The type of a key without a list, with the values that a condition names."""
+    if of.keys is not None:
+        return of
+    literals: tuple[Literal, ...] = ()
+    match predicate:
+        case Call(Function.AND, parts):
+            types = (_named(of, key, part) for part in parts)
+            return next((one for one in types if one.keys is not None), of)
+        case IsIn(operand, values) if operand == key:
+            literals = values
+        case Call(Function.EQUAL, (operand, Literal() as value)) if operand == key:
+            literals = (value,)
+    if of.kind not in _NAMED or any(value.kind is not of.kind for value in literals):
+        return of
+    keys = listed((value.value for value in literals), nullable=False)
+    return replace(of, keys=keys, nullable=False) if keys else of
+
+
+_NAMED: Final = {Kind.TEXT, Kind.INTEGER, Kind.DATE}
+
+Outcomes: TypeAlias = frozenset[bool | None]
+"""What a condition may be: true, false, NULL."""
+
+_ANY: Final[Outcomes] = frozenset({True, False, None})
+
+
+def _outcomes(condition: Expression, name: str) -> Callable[[Value], Outcomes]:
+    """What a condition may be in a row with this value of a column, whatever else the row holds."""
+    match condition:
+        case Call(Function.AND | Function.OR as function, arguments):
+            decides = function is Function.OR
+            parts = [_outcomes(one, name) for one in arguments]
+            return lambda value: reduce(
+                lambda a, b: frozenset(_joined({x, y}, decides) for x in a for y in b),
+                (part(value) for part in parts),
+            )
+        case Call(Function.NOT, (operand,)):
+            inner = _outcomes(operand, name)
+            return lambda value: frozenset(None if x is None else not x for x in inner(value))
+        case Call(Function.IS_NULL, (Column(column),)) if column == name:
+            return lambda value: frozenset({value is None})
+        case IsIn(Column(column), values) if column == name:
+            among = frozenset(_place(one.value) for one in values)
+            return lambda value: (
+                frozenset({None if value is None else _place(value) in among})
+                if _is_exact(value)
+                else _ANY
+            )
+        case Column(column) if column == name:
+            return lambda value: frozenset({value})  # type: ignore[arg-type]  # a truth value
+        case Literal(bool() | None as known):
+            return lambda _: frozenset({known})
+    compared, other = _comparison(condition, name)
+    if compared is None:
+        return lambda _: _ANY
+    return lambda value: _compared(compared, value, other)
+
+
+def _joined(both: set[bool | None], decides: bool) -> bool | None:  # noqa: FBT001 - a truth value
+    """What two conditions are together: true decides OR, false decides AND."""
+    return decides if decides in both else None if None in both else not decides
+
+
+def _compared(function: Function, value: Value, other: Value) -> Outcomes:
+    if value is None or other is None:
+        return frozenset({None})
+    left, right = _place(value), _place(other)
+    ordered = function not in {Function.EQUAL, Function.NOT_EQUAL}
+    texts = isinstance(left, str) or isinstance(right, str)
+    if (texts and ordered) or not (_is_exact(left) and _is_exact(right)):
+        return _ANY  # engines may sort texts in other ways
+    return frozenset({bool(_COMPARED[function](left, right))})
+
+
+def _is_exact(value: Value) -> bool:
+    """Whether a number compares alike as a whole number and as a double."""
+    return not isinstance(value, int) or abs(value) < 1 << 53
+
+
+def _place(value: Value) -> Value:
+    """A day as its midnight: what it equals among times."""
+    is_day = isinstance(value, dt.date) and not isinstance(value, dt.datetime)
+    return dt.datetime.combine(value, dt.time()) if is_day else value  # type: ignore[arg-type]
+
+
+_COMPARED: Final[Mapping[Function, Callable[[Any, Any], object]]] = dict(
+    zip(
+        COMPARISONS,
+        (operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge),
+        strict=True,
+    )
+)
+_TURNED: Final = {
+    Function.EQUAL: Function.EQUAL,
+    Function.NOT_EQUAL: Function.NOT_EQUAL,
+    Function.LESS: Function.GREATER,
+    Function.GREATER: Function.LESS,
+    Function.LESS_EQUAL: Function.GREATER_EQUAL,
+    Function.GREATER_EQUAL: Function.LESS_EQUAL,
+}
+"""Comparisons with their sides exchanged."""

@@ -1,0 +1,205 @@
+"""Groups that the conditions of a question rule out are left out, and no others."""
+
+# ruff: noqa: S608 - the questions are made here, of fixed parts
+
+import datetime as dt
+import json
+from itertools import product
+
+import duckdb
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import discreet as dp
+from clinic import CLINIC
+from discreet.plan import canonical
+from discreet.plan.builder import From, col, count
+from discreet.plan.kinds import Kind, Range, Type
+from discreet.plan.public_facts import missing_rows
+from discreet.plan.query import Query
+from discreet.plan.relations import Scan
+from discreet.plan.schema import Person, Schema, Table
+from discreet.sql.reader.read import read
+
+KEYS = {
+    "city": Type(Kind.TEXT, keys=("A", "B", "C")),
+    "n": Type(Kind.INTEGER, range=Range(-2, 3)),
+    "x": Type(Kind.REAL, keys=(0.5, 1.0, 2.0)),
+    "ok": Type(Kind.BOOLEAN, keys=(False, True, None)),
+    "day": Type(Kind.DATE, range=Range(20_000, 20_200)),
+}
+FREE = {"note": Type(Kind.TEXT), "big": Type(Kind.INTEGER)}
+ROWS = Table("rows", {"who": Type(Kind.INTEGER), **KEYS, **FREE}, Person("who"))
+SCHEMA = Schema({"rows": ROWS, "cities": CLINIC.tables["cities"]})
+
+
+def keys(key, where, source="rows"):
+    query = read(f"SELECT {key} AS k, COUNT(*) FROM {source} WHERE {where} GROUP BY 1", SCHEMA)
+    return query.key_types[0].keys
+
+
+@pytest.mark.parametrize(
+    ("key", "where", "left"),
+    [
+        ("city", "city = 'A'", ("A",)),
+        ("city", "'A' = city AND n > 0", ("A",)),
+        ("city", "city <> 'A'", ("B", "C")),
+        ("city", "city IN ('C', 'A')", ("A", "C")),
+        ("city", "city NOT IN ('C', 'A')", ("B",)),
+        ("city", "city = 'A' OR city = 'B' AND n > 0", ("A", "B")),
+        ("city", "city = 'A' OR n > 0", ("A", "B", "C")),
+        ("city", "NOT (city = 'A' OR n > 0)", ("B", "C")),
+        ("city", "city IS NOT NULL", ("A", "B", "C")),
+        ("city", "city = 'A' AND city = 'B'", ("A", "B", "C")),
+        ("city", "city > 'A'", ("A", "B", "C")),  # engines may sort texts in other ways
+        ("n", "n BETWEEN 1 AND 2", (1, 2)),
+        ("n", "n > 0.5 AND 3 > n", (1, 2)),
+        ("n", "n = 1 OR n IS NULL", (1, None)),
+        ("n", "n <> 1", (-2, -1, 0, 2, 3)),
+        ("n", "n IS NULL OR n <> 1", (-2, -1, 0, 2, 3, None)),
+        ("n", "n > 7", (-2, -1, 0, 1, 2, 3, None)),
+        ("n * 10", "n >= 2", (20, 30)),
+        ("n + 1", "n IN (0, 3)", (1, 4)),
+        ("x", "x < 1.5", (0.5, 1.0)),
+        ("ok", "ok", (True,)),
+        ("ok", "NOT ok OR n > 0", (False, True, None)),
+        ("ok", "ok = TRUE", (True,)),
+        ("MONTH(day)", "day < '2024-12-01'", (10, 11)),
+        ("QUARTER(day)", "day >= '2025-01-01'", (1, 2)),
+        ("MONTH(day)", "day >= '2024-01-01'", (1, 2, 3, 4, 10, 11, 12)),
+        ("YEAR(day)", "day > '2024-12-31'", (2025,)),
+        (
+            "DATE_TRUNC('month', day)",
+            "day > '2025-02-28'",
+            (dt.date(2025, 3, 1), dt.date(2025, 4, 1)),
+        ),
+        ("note", "note IN ('a', 'b') AND n > 0", ("a", "b")),
+        ("LOWER(note)", "LOWER(note) = 'a'", ("a",)),
+        ("note", "note = 'a' OR note = 'b'", None),
+        ("big", "big BETWEEN 1 AND 3", None),
+        ("big", "big IN (3, 9007199254740993)", (3, 9007199254740993)),
+    ],
+)
+def test_keys_that_conditions_leave(key, where, left):
+    assert keys(key, where) == left
+
+
+def test_a_subquery_and_a_public_table_are_seen_through():
+    inner = "(SELECT who, city AS c, n + 1 AS m FROM rows WHERE n >= 2 AND city <> 'B')"
+
+    assert keys("c", "m < 9", inner) == ("A", "C")
+    assert keys("m", "c = 'A'", inner) == (3, 4)
+    joined = "rows JOIN cities ON city = name"
+    assert keys("region", "region IN ('north', 'south')", joined) == ("north", "south")
+
+
+ATOMS = [
+    *("city = 'A'", "city <> 'B'", "city IN ('A', 'C')", "city IS NULL", "note = 'a'"),
+    *("n > 0", "n <= 1", "n = 3", "2 > n", "n IN (-2, 1)", "n IS NULL", "n <> 0.5", "n > -1.5"),
+    *("x < 1", "x = 0.5", "x IN (1, 2)", "ok = TRUE", "ok", "day >= '2024-12-24'", "TRUE"),
+    *("day <> '2025-01-01'", "day = '2025-02-03'", "CAST(NULL AS BOOLEAN)", "day IS NOT NULL"),
+]
+CONDITIONS = st.recursive(
+    st.sampled_from(ATOMS),
+    lambda inner: st.one_of(
+        st.tuples(inner, st.sampled_from(["AND", "OR"]), inner).map(lambda p: f"({' '.join(p)})"),
+        inner.map(lambda one: f"(NOT {one})"),
+    ),
+    max_leaves=5,
+)
+
+
+@pytest.fixture(scope="module")
+def plain():
+    """Rows with every combination of values that there can be."""
+    days = [
+        None,
+        *(dt.date(2024, 10, 4) + dt.timedelta(days) for days in (0, 60, 81, 89, 122, 200)),
+    ]
+    cells = product(("A", "B", "C", None), (*range(-2, 4), None), (0.5, 1.0, 2.0, None))
+    rows = [
+        (city, n, x, ok, day, note)
+        for (city, n, x), ok, day, note in product(cells, (True, False, None), days, ("a", None))
+    ]
+    names = ("city", "n", "x", "ok", "day", "note")
+    columns = [pa.array(one) for one in zip(*rows, strict=True)]
+    connection = duckdb.connect()
+    connection.register("rows", pa.table(dict(zip(names, columns, strict=True))))
+    return connection
+
+
+@given(
+    CONDITIONS,
+    st.sampled_from(["city", "n", "x", "ok", "n // 2", "MONTH(day)", "QUARTER(day)", "YEAR(day)"]),
+)
+def test_no_group_that_has_rows_is_left_out(plain, where, key):
+    found = plain.execute(f"SELECT DISTINCT {key} FROM rows WHERE {where}").fetchall()
+    listed = keys(key, where)
+    declared = keys(key, "TRUE")
+
+    assert {one for (one,) in found} & {*declared} <= {*listed} <= {*declared}
+
+
+def test_an_answer_has_the_groups_that_are_left_and_less_noise():
+    curator = dp.Curator.in_memory()
+    rows = pa.table({"who": [i // 8 for i in range(800)], "city": [*"AABBCCDD"] * 100})
+    curator.add(
+        "rows",
+        rows,
+        unit="who",
+        budget=dp.Budget(epsilon=10**6),
+        columns={"city": dp.Keys([*"ABCD"])},
+        limits=dp.Limits(max_groups=4, max_rows=2),
+    )
+    text = "SELECT city, COUNT(*) AS n FROM rows {} GROUP BY city"
+    whole = curator.sql(text.format(""), epsilon=100)
+    one = curator.sql(text.format("WHERE city = 'B'"), epsilon=100)
+
+    assert one.table["city"].to_pylist() == ["B"]
+    assert abs(one.table["n"][0].as_py() - 200) < 5
+    assert len(whole.table) == 4
+    assert "2 rows" in str(one)  # one person weighs 2 rows, and 2 in each of 4 groups
+    assert "8 rows" in str(whole)
+
+
+def test_the_builder_asks_for_the_same_groups():
+    asked = From(Scan(ROWS)).where(col("city") == "A").group_by("city").agg(n=count()).query()
+    written = read("SELECT city, COUNT(*) AS n FROM rows WHERE city = 'A' GROUP BY city", SCHEMA)
+
+    assert asked.key_types == written.key_types
+    assert asked.group_count == 1
+
+
+def test_questions_of_earlier_versions_keep_all_their_groups():
+    query = read("SELECT city, COUNT(*) AS n FROM rows WHERE city = 'A' GROUP BY city", SCHEMA)
+    stored = json.loads(canonical.write(query))
+    assert canonical.read(canonical.write(query), SCHEMA) == query
+
+    older = canonical.read(
+        canonical.write(Query(query.relation, query.keys, query.aggregates)), SCHEMA
+    )
+    assert "only_possible" in str(stored)
+    assert older.group_count == 3
+    plain = read("SELECT city, COUNT(*) AS n FROM rows WHERE n = 1 GROUP BY city", SCHEMA)
+    assert "only_possible" not in canonical.write(plain)
+
+
+def test_rows_outside_are_those_that_a_condition_leaves():
+    def told(where):
+        return missing_rows(
+            read(f"SELECT city, COUNT(*) FROM rows WHERE {where} GROUP BY 1", SCHEMA)
+        )
+
+    assert told("city = 'A'") == []
+    assert told("city <> 'A'") == ["Rows are in no group where city is none of its 3 keys"]
+    assert told("n = 1") == ["Rows are in no group where city is NULL or none of its 3 keys"]
+
+
+def test_long_lists_stay_as_they_are():
+    of = Type(Kind.TEXT, keys=tuple(str(i) for i in range(300_000)))
+    table = Table("rows", {"who": Type(Kind.INTEGER), "zip": of}, Person("who"))
+    text = "SELECT zip, COUNT(*) FROM rows WHERE zip <> '7' GROUP BY zip"
+
+    assert read(text, Schema({"rows": table})).group_count == 300_000
