@@ -30,8 +30,8 @@ from discreet.plan.kinds import PYTHON_KINDS, Kind, Range, Type, Value
 from discreet.plan.remembered import remember
 from discreet.plan.typing import infer, parts_of
 
-MOST_STEPS = 1 << 18
-"""Keys of a column times parts of a condition; lists that would take longer stay as they are."""
+MOST_STEPS = 1 << 19
+"""Keys times parts of conditions that are tried; lists that would take longer stay as they are."""
 
 
 def possible_type(key: Expression, relation: rel.Relation) -> Type:
@@ -46,8 +46,8 @@ def possible_type(key: Expression, relation: rel.Relation) -> Type:
         A value is ruled out where the condition is false or NULL for it, whatever the other columns
         hold; a row with that value does not count.
     Edge cases:
-        Conditions that are not understood rule nothing out. Where nothing is left, the list stays
-        as it was. A key without a list has the values that `key IN (...)` or `key = ...` name.
+        Conditions that are not understood rule nothing out, and neither does one that no value
+        meets. A key without a list has the values that `key IN (...)` or `key = ...` name.
 
     Example:
         >>> from discreet.plan.schema import EachRow, Table
@@ -61,8 +61,10 @@ def possible_type(key: Expression, relation: rel.Relation) -> Type:
     left = infer(key, columns)
     keys = _in_months(key, left.keys, columns)
     of = replace(infer(key, rel.columns_of(relation)), keys=keys, nullable=left.nullable)
-    while of.keys is None and isinstance(relation, rel.FilterRows):
-        of, relation = _named(of, key, relation.predicate), relation.input
+    while isinstance(relation, rel.FilterRows):
+        for part in _conjuncts(relation.predicate):
+            of = _named(of, key, part)
+        relation = relation.input
     return of
 
 
@@ -86,16 +88,27 @@ def _in_months(
 @remember(64)
 def possible_columns(relation: rel.Relation) -> Mapping[str, Type]:
     """The columns of a relation, with the keys alone that conditions leave."""
-    known = rel.columns_of(relation)
     match relation:
         case rel.FilterRows(below, predicate):
-            columns = possible_columns(below)
-            read = {name: _narrowed(name, columns, predicate) for name in _read_by(predicate)}
-            return {**columns, **read}
-        case rel.Project(below, columns):
+            columns, steps = dict(possible_columns(below)), MOST_STEPS
+            for part in _conjuncts(predicate):
+                cut = {name: _cut(columns[name], name, part) for name in _read_by(part)}
+                columns |= {n: _named(infer(Column(n), cut), Column(n), part) for n in cut}
+                steps -= part.size * sum(len(columns[name].keys or ()) for name in cut)
+                if steps >= 0:
+                    columns |= {name: _narrowed(name, columns[name], part) for name in cut}
+            return columns
+        case rel.Project(below, named):
             scope = possible_columns(below)
-            return {one.name: infer(one.expression, scope) for one in columns}
-    return known
+            return {one.name: infer(one.expression, scope) for one in named}
+    return rel.columns_of(relation)
+
+
+def _conjuncts(predicate: Expression) -> list[Expression]:
+    match predicate:
+        case Call(Function.AND, parts):
+            return [one for part in parts for one in _conjuncts(part)]
+    return [predicate]
 
 
 def _read_by(expression: Expression) -> set[str]:
@@ -104,32 +117,25 @@ def _read_by(expression: Expression) -> set[str]:
     return set[str]().union(*map(_read_by, parts_of(expression)))
 
 
-def _narrowed(name: str, columns: Mapping[str, Type], predicate: Expression) -> Type:
-    cut = _cut(columns[name], name, predicate)
-    of = _named(infer(Column(name), {name: cut}), Column(name), predicate)
-    if of.keys is None or len(of.keys) * predicate.size > MOST_STEPS:
-        return of
-    outcomes = _outcomes(predicate, name)
-    left = tuple(key for key in of.keys if True in outcomes(key))
+def _narrowed(name: str, of: Type, condition: Expression) -> Type:
+    """The type of a column with the keys alone that meet a condition."""
+    outcomes = _outcomes(condition, name)
+    left = tuple(key for key in of.keys or () if True in outcomes(key))
     return replace(of, keys=left, nullable=of.nullable and True in outcomes(None)) if left else of
 
 
-def _cut(of: Type, name: str, predicate: Expression) -> Type:
-    """The type of a column with the part of its range that comparisons with literals leave."""
-    match predicate:
-        case Call(Function.AND, parts):
-            return reduce(lambda cut, part: _cut(cut, name, part), parts, of)
-    function, other = _comparison(predicate, name)
+def _cut(of: Type, name: str, condition: Expression) -> Type:
+    """The type of a column with the part of its range that a comparison with a literal leaves."""
+    function, other = _comparison(condition, name)
     if of.range is None or function is None or PYTHON_KINDS.get(type(other)) is not of.kind:
         return of
     at: float = position(other) if isinstance(other, dt.date) else other  # type: ignore[assignment]
     step = 0 if of.kind is Kind.REAL else 1
-    low = max(of.range.low, at + step * (function is Function.GREATER))
-    high = min(of.range.high, at - step * (function is Function.LESS))
-    low, high = (
-        (low if function in _FROM else of.range.low),
-        (high if function in _UP_TO else of.range.high),
-    )
+    low, high = of.range.low, of.range.high
+    if function in _FROM:
+        low = max(low, at + step * (function is Function.GREATER))
+    if function in _UP_TO:
+        high = min(high, at - step * (function is Function.LESS))
     return replace(of, range=Range(low, high)) if low <= high and abs(at) < 1 << 53 else of
 
 
@@ -147,20 +153,16 @@ def _comparison(condition: Expression, name: str) -> tuple[Function | None, Valu
     return None, None
 
 
-def _named(of: Type, key: Expression, predicate: Expression) -> Type:
+def _named(of: Type, key: Expression, condition: Expression) -> Type:
     """The type of a key without a list, with the values that a condition names."""
-    if of.keys is not None:
-        return of
     literals: tuple[Literal, ...] = ()
-    match predicate:
-        case Call(Function.AND, parts):
-            types = (_named(of, key, part) for part in parts)
-            return next((one for one in types if one.keys is not None), of)
+    match condition:
         case IsIn(operand, values) if operand == key:
             literals = values
         case Call(Function.EQUAL, (operand, Literal() as value)) if operand == key:
             literals = (value,)
-    if of.kind not in _NAMED or any(value.kind is not of.kind for value in literals):
+    known = of.keys is not None or of.kind not in _NAMED
+    if known or any(value.kind is not of.kind for value in literals):
         return of
     keys = listed((value.value for value in literals), nullable=False)
     return replace(of, keys=keys, nullable=False) if keys else of

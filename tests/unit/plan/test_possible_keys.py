@@ -5,6 +5,7 @@
 import datetime as dt
 import json
 from itertools import product
+from unittest import mock
 
 import duckdb
 import pyarrow as pa
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 
 import discreet as dp
 from clinic import CLINIC
-from discreet.plan import canonical
+from discreet.plan import canonical, possible_keys
 from discreet.plan.builder import From, col, count
 from discreet.plan.kinds import Kind, Range, Type
 from discreet.plan.public_facts import missing_rows
@@ -52,7 +53,7 @@ def keys(key, where, source="rows"):
         ("city", "city = 'A' OR n > 0", ("A", "B", "C")),
         ("city", "NOT (city = 'A' OR n > 0)", ("B", "C")),
         ("city", "city IS NOT NULL", ("A", "B", "C")),
-        ("city", "city = 'A' AND city = 'B'", ("A", "B", "C")),
+        ("city", "city = 'A' AND city = 'B'", ("A",)),
         ("city", "city > 'A'", ("A", "B", "C")),  # engines may sort texts in other ways
         ("n", "n BETWEEN 1 AND 2", (1, 2)),
         ("n", "n > 0.5 AND 3 > n", (1, 2)),
@@ -197,9 +198,27 @@ def test_rows_outside_are_those_that_a_condition_leaves():
     assert told("n = 1") == ["Rows are in no group where city is NULL or none of its 3 keys"]
 
 
+def test_long_conditions_take_no_longer_than_short_ones():
+    columns = {f"c{i}": Type(Kind.INTEGER, range=Range(0, 999)) for i in range(40)}
+    table = Table("rows", {"who": Type(Kind.INTEGER), **columns}, Person("who"))
+    some = " OR ".join(f"c{i % 40} = {i}" for i in range(1000))
+    many = " AND ".join(f"(c{i % 40} <> {i} OR c{(i + 1) % 40} = 1)" for i in range(600))
+    steps = []
+
+    def tried(_, of, condition):
+        steps.append(len(of.keys) * condition.size)
+        return of
+
+    for where in (some, many):
+        with mock.patch.object(possible_keys, "_narrowed", tried):
+            text = f"SELECT c1, COUNT(*) FROM rows WHERE {where} GROUP BY c1"
+            assert read(text, Schema({"rows": table})).group_count == 1001
+    assert sum(steps) < 2 * possible_keys.MOST_STEPS
+
+
 def test_long_lists_stay_as_they_are():
-    of = Type(Kind.TEXT, keys=tuple(str(i) for i in range(300_000)))
+    of = Type(Kind.TEXT, keys=tuple(str(i) for i in range(900_000)))
     table = Table("rows", {"who": Type(Kind.INTEGER), "zip": of}, Person("who"))
     text = "SELECT zip, COUNT(*) FROM rows WHERE zip <> '7' GROUP BY zip"
 
-    assert read(text, Schema({"rows": table})).group_count == 300_000
+    assert read(text, Schema({"rows": table})).group_count == 900_000
