@@ -6,11 +6,12 @@ are. So nine rows of noise are not released, and one person is in one group inst
 """
 
 import datetime as dt
+import math
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import reduce
-from itertools import islice
+from itertools import islice, product
 from typing import Any, Final, TypeAlias
 
 from discreet.plan import relations as rel
@@ -18,6 +19,7 @@ from discreet.plan.calendar import beginnings, moment, position
 from discreet.plan.expressions import (
     COMPARISONS,
     Call,
+    Cast,
     Column,
     Expression,
     Function,
@@ -25,7 +27,7 @@ from discreet.plan.expressions import (
     Literal,
     Unit,
 )
-from discreet.plan.keylists import listed
+from discreet.plan.keylists import FEW, listed
 from discreet.plan.kinds import PYTHON_KINDS, Kind, Range, Type, Value
 from discreet.plan.remembered import remember
 from discreet.plan.typing import infer, parts_of
@@ -47,7 +49,8 @@ def possible_type(key: Expression, relation: rel.Relation) -> Type:
         hold; a row with that value does not count.
     Edge cases:
         Conditions that are not understood rule nothing out, and neither does one that no value
-        meets. A key without a list has the values that `key IN (...)` or `key = ...` name.
+        meets. A key without a list has the values that `key IN (...)` or `key = ...` name, and a
+        text such as `YEAR(day) || '-' || MONTH(day)` those of its parts, where they are few.
 
     Example:
         >>> from discreet.plan.schema import EachRow, Table
@@ -57,10 +60,9 @@ def possible_type(key: Expression, relation: rel.Relation) -> Type:
         >>> possible_type(Column("city"), rel.FilterRows(visits, is_haifa)).keys
         ('Haifa',)
     """
-    columns = possible_columns(relation)
-    left = infer(key, columns)
-    keys = _in_months(key, left.keys, columns)
-    of = replace(infer(key, rel.columns_of(relation)), keys=keys, nullable=left.nullable)
+    columns = dict(possible_columns(relation))
+    left = infer(_of_lists(key, columns), columns)
+    of = replace(infer(key, rel.columns_of(relation)), keys=left.keys, nullable=left.nullable)
     while isinstance(relation, rel.FilterRows):
         for part in _conjuncts(relation.predicate):
             of = _named(of, key, part)
@@ -68,21 +70,46 @@ def possible_type(key: Expression, relation: rel.Relation) -> Type:
     return of
 
 
-def _in_months(
-    key: Expression, keys: tuple[Value, ...] | None, columns: Mapping[str, Type]
-) -> tuple[Value, ...] | None:
-    """The months or quarters among keys that a range of days holds."""
+def _of_lists(key: Expression, columns: dict[str, Type]) -> Expression:
+    """A key in which each part whose values are told here is a column of its own."""
     match key:
-        case Call(Function.MONTH | Function.QUARTER as part, (operand,)):
+        case Call(_, arguments):
+            key = replace(key, arguments=tuple(_of_lists(one, columns) for one in arguments))
+        case Cast(operand, _):
+            key = replace(key, operand=_of_lists(operand, columns))
+    values = _values(key, columns)
+    if values is None:
+        return key
+    name = f"\0listed {len(columns)}"
+    columns[name] = replace(infer(key, columns), keys=values, nullable=None in values)
+    return Column(name)
+
+
+def _values(part: Expression, columns: Mapping[str, Type]) -> tuple[Value, ...] | None:
+    """The values of months and quarters in a range, of texts put together, of later days."""
+    match part:
+        case Call(Function.MONTH | Function.QUARTER as function, (operand,)):
             of = infer(operand, columns)
-            if of.range is None or keys is None:
-                return keys
+            if of.range is None:
+                return None
             low, high = (moment(end, of.kind) for end in (of.range.low, of.range.high))
-            first = islice(beginnings(low, high, Unit.MONTH), 12)
-            size = 1 if part is Function.MONTH else 3
-            held = {None, *((day.month - 1) // size + 1 for day in first)}
-            return tuple(one for one in keys if one in held)
-    return keys
+            months = (day.month - 1 for day in islice(beginnings(low, high, Unit.MONTH), 12))
+            held = {month // (1 if function is Function.MONTH else 3) + 1 for month in months}
+            return listed(sorted(held), nullable=of.nullable)
+        case Call(Function.CONCAT, arguments):
+            types = [infer(one, columns) for one in arguments]
+            lists = [[key for key in of.keys or () if key is not None] for of in types]
+            if not 0 < math.prod(map(len, lists)) <= FEW:
+                return None
+            texts = ("".join(map(str, parts)) for parts in product(*lists))
+            return listed(texts, nullable=any(of.nullable for of in types))
+        case Call(Function.ADD | Function.SUBTRACT as function, (operand, Literal(int() as days))):
+            of = infer(operand, columns)
+            if of.kind is not Kind.DATE or of.keys is None or abs(days) > FEW:
+                return None
+            step = dt.timedelta(days=days if function is Function.ADD else -days)
+            return listed((key and key + step for key in of.keys), nullable=of.nullable)  # type: ignore[operator]
+    return None
 
 
 @remember(64)
