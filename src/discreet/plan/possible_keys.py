@@ -8,7 +8,8 @@ are. So nine rows of noise are not released, and one person is in one group inst
 import datetime as dt
 import math
 import operator
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import reduce
 from itertools import islice, product
@@ -24,12 +25,14 @@ from discreet.plan.expressions import (
     Expression,
     Function,
     IsIn,
+    Like,
     Literal,
     Unit,
 )
 from discreet.plan.keylists import FEW, listed
 from discreet.plan.kinds import PYTHON_KINDS, Kind, Range, Type, Value
 from discreet.plan.remembered import remember
+from discreet.plan.texts import Wildcard, tokens
 from discreet.plan.typing import infer, parts_of
 
 MOST_STEPS = 1 << 19
@@ -225,6 +228,9 @@ def _outcomes(condition: Expression, name: str) -> Callable[[Value], Outcomes]:
                 if _is_exact(value)
                 else _ANY
             )
+        case Like(Column(column), pattern, escape) if column == name:
+            matches = _matcher(tokens(pattern, escape))
+            return lambda value: frozenset({None if value is None else matches(str(value))})
         case Column(column) if column == name:
             return lambda value: frozenset({value})  # type: ignore[arg-type]  # a truth value
         case Literal(bool() | None as known):
@@ -233,6 +239,32 @@ def _outcomes(condition: Expression, name: str) -> Callable[[Value], Outcomes]:
     if compared is None:
         return lambda _: _ANY
     return lambda value: _compared(compared, value, other)
+
+
+def _matcher(pattern: Iterable[str | Wildcard]) -> Callable[[str], bool]:
+    """Whether texts match a LIKE pattern, in time in proportion to text and pattern.
+
+    Each part between two % has a fixed length, and the first place that it fits is as good as any.
+    """
+    parts: list[list[str]] = [[]]
+    for one in pattern:
+        if one is Wildcard.ANY:
+            parts.append([])
+        else:
+            parts[-1].append("." if one is Wildcard.ONE else re.escape(str(one)))
+    first, *rest = [re.compile("".join(part), re.DOTALL) for part in parts]
+    size = len(parts[-1])
+
+    def matches(text: str) -> bool:
+        if not rest:
+            return first.fullmatch(text) is not None
+        found = first.match(text)
+        for part in rest[:-1]:
+            found = found and part.search(text, found.end())
+        at = len(text) - size
+        return found is not None and found.end() <= at and rest[-1].match(text, at) is not None
+
+    return matches
 
 
 def _joined(both: set[bool | None], decides: bool) -> bool | None:  # noqa: FBT001 - a truth value

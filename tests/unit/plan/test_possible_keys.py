@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import discreet as dp
 from clinic import CLINIC
+from discreet.errors import QueryRefused
 from discreet.plan import canonical, possible_keys
 from discreet.plan.builder import From, col, count
 from discreet.plan.kinds import Kind, Range, Type
@@ -24,9 +25,11 @@ from discreet.plan.relations import Scan
 from discreet.plan.schema import Person, Schema, Table
 from discreet.sql.reader.read import read
 
+CODES = ("", "a", "b", "ab", "ba", "aab", "aba", "a.b", "abab", "a\nb", "\u00e4b")
 KEYS = {
     "city": Type(Kind.TEXT, keys=("A", "B", "C")),
     "n": Type(Kind.INTEGER, range=Range(-2, 3)),
+    "code": Type(Kind.TEXT, keys=CODES),
     "x": Type(Kind.REAL, keys=(0.5, 1.0, 2.0)),
     "ok": Type(Kind.BOOLEAN, keys=(False, True, None)),
     "day": Type(Kind.DATE, range=Range(20_000, 20_200)),
@@ -91,6 +94,21 @@ def test_keys_that_conditions_leave(key, where, left):
     assert keys(key, where) == left
 
 
+@given(st.text("ab%_.\\", max_size=6), st.sampled_from([None, "b", "."]))
+def test_patterns_leave_what_they_match(pattern, escape):
+    ending = "" if escape is None else f" ESCAPE '{escape}'"
+    where = f"code LIKE '{pattern}'{ending}"
+    try:
+        listed = keys("code", where)
+    except QueryRefused:  # an escape before a plain character
+        return
+    connection = duckdb.connect()
+    connection.execute("CREATE TABLE codes AS SELECT UNNEST(?) AS code", [[*CODES]])
+    matched = connection.execute(f"SELECT code FROM codes WHERE {where}").fetchall()
+
+    assert [*listed] == [one for (one,) in matched] or (not matched and listed == CODES)
+
+
 def test_a_subquery_and_a_public_table_are_seen_through():
     inner = "(SELECT who, city AS c, n + 1 AS m FROM rows WHERE n >= 2 AND city <> 'B')"
 
@@ -101,7 +119,15 @@ def test_a_subquery_and_a_public_table_are_seen_through():
 
 
 ATOMS = [
-    *("city = 'A'", "city <> 'B'", "city IN ('A', 'C')", "city IS NULL", "note = 'a'"),
+    *(
+        "city = 'A'",
+        "city <> 'B'",
+        "city IN ('A', 'C')",
+        "city IS NULL",
+        "note = 'a'",
+        "city LIKE 'A%'",
+    ),
+    *("city LIKE '%_'", "city NOT LIKE 'B'", "code LIKE '%a_a%'", "code NOT LIKE 'a%b'"),
     *("n > 0", "n <= 1", "n = 3", "2 > n", "n IN (-2, 1)", "n IS NULL", "n <> 0.5", "n > -1.5"),
     *("x < 1", "x = 0.5", "x IN (1, 2)", "ok = TRUE", "ok", "day >= '2024-12-24'", "TRUE"),
     *("day <> '2025-01-01'", "day = '2025-02-03'", "CAST(NULL AS BOOLEAN)", "day IS NOT NULL"),
@@ -128,7 +154,8 @@ def plain():
         (city, n, x, ok, day, note)
         for (city, n, x), ok, day, note in product(cells, (True, False, None), days, ("a", None))
     ]
-    names = ("city", "n", "x", "ok", "day", "note")
+    rows = [(*row, CODES[i % len(CODES)]) for i, row in enumerate(rows)]
+    names = ("city", "n", "x", "ok", "day", "note", "code")
     columns = [pa.array(one) for one in zip(*rows, strict=True)]
     connection = duckdb.connect()
     connection.register("rows", pa.table(dict(zip(names, columns, strict=True))))
@@ -136,7 +163,18 @@ def plain():
 
 
 ASKED = [
-    *("city", "n", "x", "ok", "n // 2", "MONTH(day)", "QUARTER(day)", "YEAR(day)", "day + 3"),
+    *(
+        "city",
+        "code",
+        "n",
+        "x",
+        "ok",
+        "n // 2",
+        "MONTH(day)",
+        "QUARTER(day)",
+        "YEAR(day)",
+        "day + 3",
+    ),
     *("STRFTIME(day, '%Y-%m')", "city || '-' || CAST(n AS TEXT)", "LEFT(city, 1) || 'x'"),
     *("CONCAT(city, CAST(YEAR(day) AS TEXT))", "day - INTERVAL 7 DAY", "STRFTIME(day, '%b %Y')"),
 ]
