@@ -12,8 +12,8 @@ from discreet.answer.present.base_release import BaseRelease
 from discreet.answer.present.release import Release, as_table
 from discreet.curator.canonical_json import named
 from discreet.curator.client import declarations, wire
-from discreet.curator.client.explanation_json import read_explanation
 from discreet.curator.client.remote_ledger import foreign, read_reply
+from discreet.curator.client.wire import read_explanation
 from discreet.curator.kept_workbooks import AskedQuestion
 from discreet.curator.orders.online_epochs import OnlineReply
 from discreet.curator.orders.order_kinds import kind_named

@@ -9,8 +9,8 @@ from typing import Any, Final
 import numpy as np
 
 from discreet.answer.plan.price import Price
-from discreet.curator.orders.planned_orders import QuoteContext
-from discreet.curator.orders.query_orders import Asked, price_at
+from discreet.curator.orders.planned_orders import Asked, QuoteContext
+from discreet.curator.orders.query_orders import price_at
 from discreet.engines.engine import Session
 from discreet.errors import InputError, QueryRefused
 from discreet.plan.bounding import FULL

@@ -22,6 +22,7 @@ from discreet.curator.orders.histogram_orders import (
     read_table,
 )
 from discreet.curator.orders.planned_orders import (
+    Asked,
     OrderExplanation,
     OrderKind,
     PlannedOrder,
@@ -29,7 +30,7 @@ from discreet.curator.orders.planned_orders import (
     UnpricedOrder,
     read_price,
 )
-from discreet.curator.orders.query_orders import Asked, read_asked
+from discreet.curator.orders.query_orders import read_asked
 from discreet.engines.engine import Deadline, Engine
 from discreet.plan.bounding import FULL
 from discreet.plan.query import Query

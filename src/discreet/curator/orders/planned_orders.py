@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, Final, Generic, TypeVar
+from typing import Any, ClassVar, Final, Generic, Self, TypeVar
 
 from discreet.answer.execute.individual import Admission
 from discreet.answer.plan.price import Price
@@ -27,6 +27,9 @@ from discreet.privacy import Guarantee, Neighbours
 from discreet.privacy.budgets.charges import Charge, Measure, price_sum
 from discreet.privacy.composition.composed import compose
 from discreet.sql.writer.dialect import Dialect
+
+Asked = tuple[Fraction, Fraction | None]
+"""An epsilon, and a delta where one is named."""
 
 OWNER: Final = "owner"
 """The analyst that entries of the owner name."""
@@ -140,6 +143,17 @@ class PlannedOrder(ABC):
         """The release that stored measurements make."""
 
 
+class DraftedOrder(PlannedOrder):
+    """An order that is read whole before it is priced: with a price that only stands in."""
+
+    @abstractmethod
+    def priced(self, asked: Asked, at: QuoteContext) -> Self:
+        """The order at a price; InputError or QueryRefused where it cannot be measured so."""
+
+    def check_remote(self) -> None:
+        """QueryRefused where this kind cannot read a table on a server."""
+
+
 P_co = TypeVar("P_co", bound=PlannedOrder, covariant=True)
 
 
@@ -181,20 +195,34 @@ class UnpricedOrder(ABC, Generic[P_co]):
         """Decide how it is measured; InputError or QueryRefused where it cannot be."""
 
 
-@dataclass(frozen=True)
-class DraftOrder(UnpricedOrder[P_co]):
-    """An order whose price is not decided yet: that of `order` is a placeholder."""
+D_co = TypeVar("D_co", bound=DraftedOrder, covariant=True)
 
-    order: P_co
+
+@dataclass(frozen=True)
+class DraftOrder(UnpricedOrder[D_co]):
+    """An order whose price is not decided yet, and what is asked for it where it does not say."""
+
+    order: D_co
+    asked_price: Asked = (Fraction(1), None)
+    asked: str | None = None
+    as_of: int | None = None
 
     @property
     def tables(self) -> frozenset[str]:
         """The names of all tables that it reads, public ones too."""
         return self.order.tables
 
+    def check_remote(self) -> None:
+        """QueryRefused where this kind cannot read a table on a server."""
+        self.order.check_remote()
+
     def work(self, bound: Callable[[Query], Work]) -> Work:
         """Upper bound on the work of measuring."""
         return self.order.work(bound)
+
+    def plan(self, at: QuoteContext) -> D_co:
+        """The order at its price."""
+        return self.order.priced(self.asked_price, at)
 
 
 def price_facts(price: Price, neighbours: Neighbours) -> dict[str, str]:
@@ -229,5 +257,5 @@ class OrderKind(ABC):
         return read_price(json.loads(order.plan))
 
     @abstractmethod
-    def release(self, stored: bytes) -> BaseRelease:
+    def release(self, stored: bytes, /) -> BaseRelease:
         """Read a stored release of this kind; InputError for other bytes."""

@@ -20,6 +20,7 @@ from discreet.curator.client.wire import read_number, read_terms
 from discreet.curator.ledger.accounts import Account
 from discreet.curator.ledger.orders import Order
 from discreet.curator.orders.planned_orders import (
+    Asked,
     OrderExplanation,
     OrderKind,
     PlannedOrder,
@@ -43,9 +44,6 @@ from discreet.rationals import Real, positive
 from discreet.sql.reader.read import read
 from discreet.sql.reader.versions import split_version
 from discreet.sql.writer.dialect import Dialect
-
-Asked = tuple[Fraction, Fraction | None]
-"""An epsilon, and a delta where one is named."""
 
 SHARE = 50
 """A question takes this part of a dataset's delta unless it says otherwise."""
@@ -205,9 +203,7 @@ class QueryKind(OrderKind):
             return QueryOrder(MeasurementPlan.from_dict(order.decisions, query, asked.price, about))
         return QueryOrder(MeasurementPlan.of(query, asked.price, about, (asked.noise_kind,)))
 
-    def release(self, stored: bytes) -> Release:
-        """A table."""
-        return Release.from_bytes(stored)
+    release = staticmethod(Release.from_bytes)
 
 
 def _read_terms(facts: Mapping[str, Any]) -> Terms:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from discreet.answer.plan.price import Price
 from discreet.answer.plan.set_plan import Charged
@@ -21,14 +21,15 @@ from discreet.curator.orders.histogram_orders import (
     read_table,
 )
 from discreet.curator.orders.planned_orders import (
+    Asked,
+    DraftedOrder,
     DraftOrder,
     OrderExplanation,
     OrderKind,
-    PlannedOrder,
     QuoteContext,
     price_facts,
 )
-from discreet.curator.orders.query_orders import Asked, read_asked
+from discreet.curator.orders.query_orders import read_asked
 from discreet.curator.orders.synthesis_release import SynthesisRelease
 from discreet.engines.engine import Deadline, Engine, Session
 from discreet.errors import InputError, InvariantBroken
@@ -125,7 +126,7 @@ class SynthesisFacts:
 
 
 @dataclass(frozen=True)
-class SynthesisOrder(PlannedOrder):
+class SynthesisOrder(DraftedOrder):
     """A synthesis with its price.
 
     Guarantee:
@@ -139,10 +140,13 @@ class SynthesisOrder(PlannedOrder):
     mu_squared: Fraction
     kind = "synthesis"
 
-    @staticmethod
-    def of(facts: SynthesisFacts, price: Price, about: Neighbours) -> "SynthesisOrder":
-        """An order for the largest mu^2 of a price, rounded down."""
-        return SynthesisOrder(facts, price, about, largest_mu(price.epsilon, price.delta) ** 2)
+    def priced(self, asked: Asked, at: QuoteContext) -> Self:
+        """The order for the largest mu^2 of a price, rounded down; refused without a delta."""
+        price = gaussian_price(asked, at, "a synthesis")
+        most = largest_mu(price.epsilon, price.delta) ** 2
+        order = replace(self, price=price, neighbours=at.neighbours, mu_squared=most)
+        order.plan.rounds  # noqa: B018 - what needs too much memory is refused now
+        return order
 
     @property
     def binning(self) -> Fraction:
@@ -253,26 +257,12 @@ def _choose_bins(alone: JointHistogram, grid: Attribute, mu_squared: Fraction) -
     return private_bins(measure_marginal(alone, (grid.name,), mu_squared), grid)
 
 
-@dataclass(frozen=True)
-class UnpricedSynthesis(DraftOrder[SynthesisOrder]):
-    """A synthesis and what it is asked for."""
-
-    asked_price: Asked
-
-    def plan(self, at: QuoteContext) -> SynthesisOrder:
-        """Decide how it is measured; refused where there is no delta, or too little memory."""
-        price = gaussian_price(self.asked_price, at, "a synthesis")
-        order = SynthesisOrder.of(self.order.facts, price, at.neighbours)
-        order.plan.rounds  # noqa: B018 - what needs too much memory is refused now
-        return order
-
-
 class SynthesisKind(OrderKind):
     """Synthetic tables: `table`, `epsilon`, and perhaps `delta`, `columns`, `bins` and others."""
 
     name = "synthesis"
 
-    def parse(self, spec: Mapping[str, Any], schema: Schema) -> UnpricedSynthesis:
+    def parse(self, spec: Mapping[str, Any], schema: Schema) -> DraftOrder[SynthesisOrder]:
         """Read table, columns, cells, constraints and price."""
         said = read_fields(spec, "a synthesis", needed=("table", "epsilon"), allowed=_FIELDS)
         with readable("a synthesis", 'pass {"table": "visits", "epsilon": "1", "delta": "1e-6"}'):
@@ -293,7 +283,7 @@ class SynthesisKind(OrderKind):
                 whole(said.get("max_memory") or MAX_MEMORY, "max_memory", at_least=1),
             )
             order = SynthesisOrder(facts, Price(1), Neighbours.ADD_REMOVE, Fraction(1))
-            return UnpricedSynthesis(order, read_asked(said))
+            return DraftOrder(order, read_asked(said))
 
     def read(self, order: Order, schema: Schema) -> SynthesisOrder:
         """The plan that was stored."""
@@ -301,9 +291,7 @@ class SynthesisKind(OrderKind):
         facts, about = SynthesisFacts.from_dict(stored, schema), Neighbours(stored["neighbours"])
         return SynthesisOrder(facts, self.price(order), about, Fraction(decided["mu_squared"]))
 
-    def release(self, stored: bytes) -> SynthesisRelease:
-        """A synthetic table."""
-        return SynthesisRelease.from_bytes(stored)
+    release = staticmethod(SynthesisRelease.from_bytes)
 
 
 # --- reading ------------------------------------------------------------------------------------

@@ -9,15 +9,13 @@ Reference: OpenDP, Differential Privacy Deployments Registry (fields of a tier 3
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final
 
 from discreet.curator.ledger import accounts
-from discreet.curator.reports.deployment_fields import SECTORS
-from discreet.curator.reports.privacy_promise import unit_words
-from discreet.curator.reports.stated_cap import promised
+from discreet.curator.reports.privacy_promise import promised, unit_words
 from discreet.errors import InputError
 from discreet.plan.kinds import Type
 from discreet.plan.schema import EachRow, Limits, PersonPeriod, Table
@@ -30,6 +28,13 @@ if TYPE_CHECKING:
     from discreet.curator.ledger.accounts import Account
     from discreet.curator.ledger.entries import Entry
     from discreet.curator.ledger.ledger import Ledger
+
+SECTORS: Final = ("Technology", "Healthcare", "Education", "Government", "Energy", "Finance")
+_TOLD: Final = {
+    "basic": ("name", "data_curators", "description", "intended_use", "data_product_region"),
+    "administrative": ("registry_authors",),
+}
+"""Required texts that only people know."""
 
 _PAGE = 1000
 _ADJACENT = {
@@ -66,7 +71,7 @@ def deployment_record(
 ) -> dict[str, Any]:
     """A tier 3 entry about one dataset, from what the curator and its ledger know.
 
-    It has every field that the registry requires and no unknown one (`deployment_fields.SCHEMA`).
+    It has every field that the registry requires and no unknown one.
     """
     account = curator.budget(dataset)
     tables = [curator.schema.tables[name] for name in curator.datasets()[dataset]]
@@ -88,6 +93,12 @@ def deployment_record(
             "administrative": _administrative(said),
         },
     }
+
+
+def blanks(record: Mapping[str, Any]) -> list[str]:
+    """Required texts that are empty: the registry takes them, and readers learn nothing."""
+    places = [("deployment", section, name) for section, names in _TOLD.items() for name in names]
+    return [".".join(one) for one in places if record[one[0]][one[1]][one[2]] in ("", [""])]
 
 
 def _slug(name: str) -> str:

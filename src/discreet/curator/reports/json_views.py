@@ -15,7 +15,7 @@ from discreet.curator.client.wire import write_account
 from discreet.curator.ledger.accounts import Account
 from discreet.curator.ledger.charge_index import ChargedOrder
 from discreet.curator.orders.order_kinds import kind_of
-from discreet.curator.reports.stated_cap import promised
+from discreet.curator.reports.privacy_promise import promised
 from discreet.privacy import Approximate, Filter, Guarantee, Neighbours, Pure, read
 from discreet.privacy.budgets.charges import Charge
 

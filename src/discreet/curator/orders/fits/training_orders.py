@@ -14,7 +14,7 @@ from functools import cached_property, lru_cache
 from importlib import import_module
 from math import ceil
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
 import numpy as np
 import pyarrow as pa
@@ -31,6 +31,8 @@ from discreet.curator.orders.fits.fit_orders import column_type, feature_ends, o
 from discreet.curator.orders.fits.fit_rows import numbers
 from discreet.curator.orders.planned_orders import (
     OWNER,
+    Asked,
+    DraftedOrder,
     DraftOrder,
     OrderExplanation,
     OrderKind,
@@ -62,7 +64,7 @@ _TAIL: Final = Fraction(1, 100)
 
 
 @dataclass(frozen=True)
-class TrainingOrder(PlannedOrder):
+class TrainingOrder(DraftedOrder):
     """All steps of a training run, with their price.
 
     Guarantee:
@@ -81,6 +83,24 @@ class TrainingOrder(PlannedOrder):
     mu: Fraction | None = None
     kind = "training"
     neighbours = Neighbours.ADD_REMOVE
+
+    def priced(self, asked: Asked, at: QuoteContext) -> Self:
+        """Settle the noise; refused where people are changed rather than added, and to analysts."""
+        del asked  # the steps say it
+        if at.analyst != OWNER:
+            raise InputError(
+                "a training run for an analyst",
+                why="a model is code, and what sees rows has to be the owner's",
+                fix="let the owner call curator.fit, or fit an estimator",
+            )
+        if at.neighbours is not Neighbours.ADD_REMOVE:
+            raise InputError(
+                "a training run about changing a person",
+                why="sampling hides whether somebody is there, and not who",
+                fix="use a curator about adding and removing people",
+            )
+        _ = self.whole
+        return self
 
     @cached_property
     def noise(self) -> "NoisePlan":
@@ -226,33 +246,12 @@ class TrainingRelease(BaseRelease):
         return f"a training run on {self.spec['table']}"
 
 
-class UnpricedTraining(DraftOrder[TrainingOrder]):
-    """A training run as it was read."""
-
-    def plan(self, at: QuoteContext) -> TrainingOrder:
-        """Settle the noise; refused where people are changed rather than added, and to analysts."""
-        if at.analyst != OWNER:
-            raise InputError(
-                "a training run for an analyst",
-                why="a model is code, and what sees rows has to be the owner's",
-                fix="let the owner call curator.fit, or fit an estimator",
-            )
-        if at.neighbours is not Neighbours.ADD_REMOVE:
-            raise InputError(
-                "a training run about changing a person",
-                why="sampling hides whether somebody is there, and not who",
-                fix="use a curator about adding and removing people",
-            )
-        _ = self.order.whole
-        return self.order
-
-
 class TrainingKind(OrderKind):
     """Training runs: `table`, `features`, `target`, and what a `NoisePlan` is made of."""
 
     name = "training"
 
-    def parse(self, spec: Mapping[str, Any], schema: Schema) -> UnpricedTraining:
+    def parse(self, spec: Mapping[str, Any], schema: Schema) -> DraftOrder[TrainingOrder]:
         """Read rows and noise."""
         needed = ("table", "features", *_PLAN, "model")
         said = read_fields(spec, "a training run", needed=needed, allowed=_FIELDS)
@@ -276,7 +275,7 @@ class TrainingKind(OrderKind):
             rest = {"features": features, "target": target, "run": run, "model": model}
             order = TrainingOrder(table, {"table": table.name, **rest, **amounts, **counts})
             _ = order.noise
-        return UnpricedTraining(order)
+        return DraftOrder(order)
 
     def read(self, order: Order, schema: Schema) -> TrainingOrder:
         """The plan of a charged run."""
