@@ -95,13 +95,8 @@ def read_unit(facts: object) -> str | Unit:
     )
 
 
-def write_limits(limits: Limits) -> dict[str, int | None]:
-    """How much of one person an answer may hold."""
-    return {"max_groups": limits.max_groups, "max_rows": limits.max_rows}
-
-
 def read_limits(facts: Mapping[str, Any] | None) -> Limits:
-    """The limits that `write_limits` wrote."""
+    """How much of one person an answer may hold."""
     said = facts or {}
     return Limits(said.get("max_groups"), said.get("max_rows"))
 

@@ -285,8 +285,7 @@ class OnlineKind(OrderKind):
     def read(self, order: Order, schema: Schema) -> OnlineOrder:
         """The plan that was stored."""
         stored = json.loads(order.plan)
-        table = schema.tables[stored["table"]]
-        assert isinstance(table, Table)  # noqa: S101 - narrowing: it was one when it was charged
+        table = read_table(stored["table"], schema, "an online session")
         plan = OnlinePlan.from_dict(stored["plan"])
         return OnlineOrder(table, stored["max_rows"], stored["epoch"], plan)
 

@@ -15,6 +15,7 @@ from discreet.answer.plan.price import Price
 from discreet.answer.plan.set_plan import Charged
 from discreet.answer.present.base_release import BaseRelease, Cost, reading_stored
 from discreet.answer.present.number_text import cost, number, pad, percent, plain
+from discreet.curator.orders.histogram_orders import bound_words
 from discreet.errors import InputError
 from discreet.plan.expressions import Column
 from discreet.plan.public_facts import clamp
@@ -99,10 +100,8 @@ class ProfileRelease(BaseRelease):
 
     def notes(self) -> list[str]:
         """The notes under the table."""
-        who = "each row is protected by itself"
-        if self.people is not None:
-            rows = f"{self.limit:,} row{'s' if self.limit > 1 else ''}"
-            who = f"one person weighs at most {rows}; whoever has more counts for less in each"
+        who = bound_words(None if self.people is None else self.limit)
+        who += "" if self.people is None else " in each"
         price = f"price: epsilon {cost(self.price.epsilon)}, delta {cost(self.price.delta)}"
         price += "" if self.share is None else f" ({percent(self.share)} of the budget)"
         return [

@@ -80,7 +80,8 @@ def deployment_record(
     charged = [one for one in entries if one.kind == "charged" and one.facts["dataset"] == dataset]
     said = purpose or Purpose(dataset)
     return {
-        "url_slug": _slug(said.name or dataset),
+        "url_slug": re.sub(r"[^a-z0-9]+", "_", (said.name or dataset).lower()).strip("_")
+        or "deployment",
         "status": "Draft",
         "tier": 3,
         "deployment": {
@@ -90,7 +91,10 @@ def deployment_record(
             "deployment_model": _model(curator.ledger, dataset, charged),
             "accounting": _accounting(account),
             "implementation": _implementation(charged, private, said),
-            "administrative": _administrative(said),
+            "administrative": {
+                **({"sources": said.sources} if said.sources else {}),
+                "registry_authors": list(said.authors or (said.organisation,)),
+            },
         },
     }
 
@@ -99,10 +103,6 @@ def blanks(record: Mapping[str, Any]) -> list[str]:
     """Required texts that are empty: the registry takes them, and readers learn nothing."""
     places = [("deployment", section, name) for section, names in _TOLD.items() for name in names]
     return [".".join(one) for one in places if record[one[0]][one[1]][one[2]] in ("", [""])]
-
-
-def _slug(name: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_") or "deployment"
 
 
 def all_entries(ledger: "Ledger") -> "Iterator[Entry]":
@@ -155,10 +155,11 @@ def _domain(of: Type) -> str:
 def _loss(account: "Account", tables: Sequence[Table], questions: int) -> dict[str, Any]:
     spent = account.total
     own = account.is_per_person
+    units = "; ".join(f"{table.name}: {unit_words(table.unit)}" for table in tables)
     whose, taken = ("A budget of every person", "cost") if own else ("A cap", "spent")
     return {
         "privacy_unit": _level(tables),
-        "privacy_unit_details": f"{_units(tables)}. Of two adjacent datasets "
+        "privacy_unit_details": f"{units}. Of two adjacent datasets "
         f"{_ADJACENT[account.neighbours]}.",
         "privacy_parameters": promised(account),
         "privacy_parameters_details": f"{whose} for ever over all analysts together"
@@ -185,10 +186,6 @@ def _kept(account: "Account") -> str:
         f", kept as {_KEPT[account.measure.name]} with {account.measure.name} "
         f"{float(cap.amount):.6g} and delta {float(cap.delta):.3g}"
     )
-
-
-def _units(tables: Sequence[Table]) -> str:
-    return "; ".join(f"{table.name}: {unit_words(table.unit)}" for table in tables)
 
 
 def _model(ledger: "Ledger", dataset: str, charged: "Sequence[Entry]") -> dict[str, Any]:
@@ -246,11 +243,6 @@ def _implementation(
         f"charged: {used or 'none yet'}.",
         "justification": said.justification,
     }
-
-
-def _administrative(said: Purpose) -> dict[str, Any]:
-    sources = {"sources": said.sources} if said.sources else {}
-    return {**sources, "registry_authors": list(said.authors or (said.organisation,))}
 
 
 def limit_words(limits: Limits) -> str:

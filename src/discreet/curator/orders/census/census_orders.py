@@ -25,6 +25,7 @@ from discreet.curator.ledger.orders import Order
 from discreet.curator.orders.census.census_facts import CensusFacts, read_facts
 from discreet.curator.orders.census.census_margins import MarginLink, disagreements, link_tables
 from discreet.curator.orders.census.census_reading import read_geography
+from discreet.curator.orders.histogram_orders import bound_words
 from discreet.curator.orders.planned_orders import (
     OWNER,
     Asked,
@@ -186,9 +187,7 @@ class CensusOrder(DraftedOrder):
 
     def notes(self) -> tuple[str, ...]:
         """Contribution bounds and public totals, in words."""
-        many = f"{self.facts.max_rows} row{'s' if self.facts.max_rows > 1 else ''}"
-        bound = f"one person weighs at most {many}; whoever has more counts for less"
-        found = ["each row is protected by itself" if self.facts.query.by_row else bound]
+        found = [bound_words(None if self.facts.query.by_row else self.facts.max_rows)]
         apart = disagreements(self.facts) if self.version > 1 else []
         if apart:
             pairs = ", ".join(f"{one} and {other}" for one, other in apart[:20])
