@@ -109,7 +109,8 @@ def take(
         found = engine_at(remote.address, remote.session).describe(remote.table)
         return Incoming(found.kinds | dict(stated.kinds), remote=remote, columns=stated.columns)
     opened = open_source(source, reading, source_table, name, exact)
-    plain = opened.typed and not _converted(opened, stated)
+    texts = [name for name, kind in stated.kinds.items() if kind is not Kind.TEXT]
+    plain = opened.typed and not any(opened.stored.get(name) == "VARCHAR" for name in texts)
     sure = not opened.questions and not any(map(may_not_fit, opened.stored.values()))
     if plain and sure and not stated.confirm:
         return _as_it_is(opened, stated)
@@ -119,12 +120,6 @@ def take(
     if plain:
         return _as_it_is(opened, Stated(columns, stated.kinds))
     return _turned(opened, report, kinds, columns)
-
-
-def _converted(source: Source, stated: Stated) -> list[str]:
-    """The columns of text in a typed source that are declared to be something else."""
-    said = stated.kinds.items()
-    return [n for n, kind in said if source.stored.get(n) == "VARCHAR" and kind is not Kind.TEXT]
 
 
 def _as_it_is(source: Source, stated: Stated) -> Incoming:

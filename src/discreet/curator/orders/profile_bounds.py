@@ -12,7 +12,6 @@ from discreet.plan.query import Query
 from discreet.plan.reads import reads
 from discreet.plan.relations import Relation, Scan, inputs_of
 from discreet.plan.schema import Schema, Table
-from discreet.sql.reader.read import read
 
 _PAGE: Final = 500
 _MOST: Final = 20
@@ -20,34 +19,13 @@ _MOST: Final = 20
 
 
 def read_bounded(
-    text: str, schema: Schema, ledger: Ledger, datasets: list[str], analyst: str
-) -> Query | None:
-    """The question with its columns held to bounds of profiles; None where those do not help."""
-    return _bounded(
-        lambda views: read(text, schema, views=views), schema, ledger, datasets, analyst
-    )
-
-
-def hold(
-    relation: Relation,
-    make: Callable[[Relation], Query],
-    schema: Schema,
-    ledger: Ledger,
-    datasets: list[str],
-    analyst: str,
-) -> Query | None:
-    """The same for a question that is made of a relation."""
-    return _bounded(lambda views: make(_over(relation, views)), schema, ledger, datasets, analyst)
-
-
-def _bounded(
     make: Callable[[Mapping[str, Relation]], Query],
     schema: Schema,
     ledger: Ledger,
     datasets: list[str],
     analyst: str,
 ) -> Query | None:
-    """A question made over tables that are held to bounds of profiles.
+    """A question made over tables that are held to bounds of profiles; None where none help.
 
     Guarantee:
         Bounds are constants of the question. They come from releases that this analyst was told, so
@@ -67,11 +45,11 @@ def _bounded(
         return None
 
 
-def _over(relation: Relation, views: Mapping[str, Relation]) -> Relation:
+def held_over(relation: Relation, views: Mapping[str, Relation]) -> Relation:
     """A relation with views in place of the tables that they stand for."""
     if isinstance(relation, Scan):
         return views.get(relation.table.name, relation)
-    inside = {id(one): _over(one, views) for one in inputs_of(relation)}
+    inside = {id(one): held_over(one, views) for one in inputs_of(relation)}
     parts = {
         one.name: inside[id(part)]
         for one in fields(relation)

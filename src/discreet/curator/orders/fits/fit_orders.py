@@ -227,9 +227,8 @@ def fitted(estimator: Any, release: BaseRelease) -> Any:
         raise InputError("a release of another kind", why="no fit", fix="pass that of a fit")
     own = [one for _, one in estimator.steps] if hasattr(estimator, "steps") else [estimator]
     for one, learned in zip(own, release.estimators, strict=True):
-        params = one.get_params(
-            deep=False
-        )  # stay as they are: the same fit again is the same order
+        # Parameters stay as they are: the same fit again is the same order.
+        params = one.get_params(deep=False)
         one.__dict__.update({k: v for k, v in learned.__dict__.items() if k not in params})
     return estimator
 
@@ -278,7 +277,9 @@ def _fill(params: dict[str, Any], kind: Any, types: Sequence[Type]) -> None:
     if "n_categories" in names and "n_categories" not in params:
         params["n_categories"] = [int(feature_ends(one)[1]) + 1 for one in types]
     if "categorical" in names and "categorical" not in params:
-        params["categorical"] = [i for i, one in enumerate(types) if _is_listed(one)]
+        params["categorical"] = [
+            i for i, of in enumerate(types) if of.keys is not None or of.kind is Kind.BOOLEAN
+        ]
 
 
 def _fill_target(params: dict[str, Any], kind: Any, of: Type) -> None:
@@ -325,10 +326,6 @@ def _not_a_number(what: str) -> InputError:
         why="texts are no numbers, and a fit must not fail where one cannot be read as one",
         fix="describe the column with Keys, or pay for a list of its values with curator.profile",
     )
-
-
-def _is_listed(of: Type) -> bool:
-    return of.keys is not None or of.kind is Kind.BOOLEAN
 
 
 def feature_ends(of: Type) -> tuple[float, float]:

@@ -263,7 +263,7 @@ class TrainingKind(OrderKind):
             if not features:
                 raise InputError("a training run has no features", why="none", fix="list some")
             if target is not None:
-                _check_target(column_type(table, target))
+                feature_ends(column_type(table, target))
             amounts = {
                 name: str(read_number(said[name], name)) for name in ("epsilon", "delta", "epochs")
             }
@@ -380,12 +380,6 @@ def _price_of(steps: Composed, measure: Measure, tail: Fraction) -> Charge:
     exact = price_sum(steps, measure, tail=tail)
     amount = Fraction(ceil(exact.amount * _FINE), _FINE)
     return Charge(amount, exact.delta, measure=measure, neighbours=exact.neighbours)
-
-
-def _check_target(of: Type) -> None:
-    if of.kind is Kind.BOOLEAN or of.keys is not None:
-        return
-    feature_ends(of)
 
 
 def _clamped(column: Any, of: Type) -> NDArray[np.float64]:
