@@ -19,8 +19,7 @@ from discreet.curator.ledger.orders import request_name
 from discreet.curator.orders.online_epochs import OnlineEpochs, OnlineReply
 from discreet.curator.orders.order_kinds import kind_named
 from discreet.curator.orders.planned_orders import OWNER, PlannedOrder
-from discreet.curator.orders.profile_bounds import held_over, read_bounded
-from discreet.curator.orders.profile_release import ProfileRelease
+from discreet.curator.orders.profile_release import ProfileRelease, held_over, read_bounded
 from discreet.curator.orders.query_orders import QueryOrder, UnpricedQuery
 from discreet.curator.orders.stored_orders import StoredOrder
 from discreet.curator.orders.streams.streams import Streams

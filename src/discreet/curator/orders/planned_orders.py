@@ -78,6 +78,10 @@ class PlannedOrder(ABC):
     """Neighbour relation of the guarantees."""
     table: Table
     """The one table that it reads; kinds that read more override `tables`."""
+    has_epsilon: bool = True
+    """Whether `charge` has a price in epsilon; InputError may still say that it has none."""
+    participants: bool = False
+    """Whether people pay from budgets of their own, and `measure_admitted` measures it."""
 
     @property
     @abstractmethod
@@ -87,11 +91,6 @@ class PlannedOrder(ABC):
     def charge(self, measure: Measure) -> Charge:
         """The cost in a measure: the parts composed, unless a kind knows better."""
         return price_sum(compose(list(self.guarantees)), measure)
-
-    @property
-    def has_epsilon(self) -> bool:
-        """Whether `charge` has a price in epsilon; InputError may still say that it has none."""
-        return True
 
     @property
     def tables(self) -> frozenset[str]:
@@ -122,11 +121,6 @@ class PlannedOrder(ABC):
     @abstractmethod
     def measure(self, engine: Engine, until: Deadline | None) -> bytes:
         """Noisy measurements, to be stored before anything is computed from them."""
-
-    @property
-    def participants(self) -> bool:
-        """Whether people pay from budgets of their own, and `measure_admitted` measures it."""
-        return False
 
     def measure_admitted(
         self, engine: Engine, until: Deadline | None, admission: Admission
@@ -171,20 +165,12 @@ class UnpricedOrder(ABC, Generic[P_co]):
     def check_remote(self) -> None:
         """QueryRefused where this kind cannot read a table on a server."""
 
-    @property
-    def asked(self) -> str | None:
-        """The text that people wrote, for people to read; nothing is computed from it."""
-        return None
-
-    @property
-    def as_of(self) -> int | None:
-        """The version of the dataset that is asked about, None for the newest."""
-        return None
-
-    @property
-    def workbook(self) -> str | None:
-        """The workbook of its analyst that pays too, if any."""
-        return None
+    asked: str | None = None
+    """The text that people wrote, for people to read; nothing is computed from it."""
+    as_of: int | None = None
+    """The version of the dataset that is asked about, None for the newest."""
+    workbook: str | None = None
+    """The workbook of its analyst that pays too, if any."""
 
     @abstractmethod
     def work(self, bound: Callable[[Query], Work]) -> Work:

@@ -85,7 +85,7 @@ class QueryOrder(PlannedOrder):
         return self.plan.charge(measure)
 
     @property
-    def has_epsilon(self) -> bool:
+    def has_epsilon(self) -> bool:  # type: ignore[override]
         """Whether all noise is Laplace."""
         return all(one.noise_kind is NoiseKind.LAPLACE for one in self.plan.sets)
 
@@ -113,7 +113,7 @@ class QueryOrder(PlannedOrder):
         return bound(self.plan.query)
 
     @property
-    def participants(self) -> bool:
+    def participants(self) -> bool:  # type: ignore[override]
         """Whether people pay from budgets of their own."""
         return self.plan.participants
 
@@ -134,11 +134,11 @@ class QueryOrder(PlannedOrder):
 
 @dataclass(frozen=True, slots=True)
 class UnpricedQuery(UnpricedOrder[QueryOrder]):
-    """A question and what it is asked for; `text` is the SQL, where it was written in SQL."""
+    """A question and what it is asked for; `asked` is the SQL, where it was written in SQL."""
 
     query: Query
     terms: Terms
-    text: str | None = None
+    asked: str | None = None
     by_person = True
 
     def __post_init__(self) -> None:
@@ -151,17 +151,12 @@ class UnpricedQuery(UnpricedOrder[QueryOrder]):
         return names_of(canonical.write(self.query))
 
     @property
-    def asked(self) -> str | None:
-        """The SQL as it was written."""
-        return self.text
-
-    @property
-    def as_of(self) -> int | None:
+    def as_of(self) -> int | None:  # type: ignore[override]
         """The version of the dataset, None for the newest."""
         return self.terms.as_of
 
     @property
-    def workbook(self) -> str | None:
+    def workbook(self) -> str | None:  # type: ignore[override]
         """The workbook that it is asked from, if any."""
         return self.terms.workbook
 
