@@ -53,7 +53,6 @@ BYTES: Final = f"{Release.media_type}, {BaseRelease.media_type}"
 """What to accept for a release of any kind as its `to_bytes` writes it."""
 
 _DIGITS: Final = 400
-_DAY: Final = len("2024-12-31")
 
 
 # --- numbers ------------------------------------------------------------------------------------
