@@ -7,6 +7,7 @@ each part begins a version of its dataset, and no part ever changes.
 """
 
 import dataclasses
+import datetime as dt
 import functools
 import hashlib
 import json
@@ -462,8 +463,6 @@ def write_key(key: Any) -> Any:
 
 def read_key(key: Any) -> Any:
     """The key that `write_key` wrote."""
-    import datetime as dt  # noqa: PLC0415 - dates as keys are rare
-
     match key:
         case {"date": text}:
             return dt.date.fromisoformat(text)

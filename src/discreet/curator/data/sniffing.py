@@ -5,6 +5,7 @@ unless the owner confirms it.
 """
 
 import codecs
+import datetime as dt
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
@@ -314,8 +315,6 @@ _SHORT: Final = re.compile(rf"{_DAY}([/.-]){_DAY}\1\d{{2}}")
 
 
 def _parses(text: str, pattern: str) -> bool:
-    import datetime as dt  # noqa: PLC0415 - for those who have such files
-
     try:
         dt.datetime.strptime(text, pattern)  # noqa: DTZ007 - files have no zones
     except ValueError:

@@ -181,13 +181,9 @@ class HistogramQuery:
         for batch in session.stream(select):
             for i, name in enumerate([*(f"k{i}" for i in range(width)), "t0"]):
                 parts[i].append(batch.column(name).to_numpy(zero_copy_only=False))
-        numbers = [_joined(one) for one in parts]
+        numbers = [np.concatenate([np.empty(0, dtype=np.int64), *one]) for one in parts]
         codes, weights = from_digits(numbers[:-1], shape), numbers[-1]
         heavy = weights > 0  # whoever is far over the limits weighs nothing
         return JointHistogram(
             self.domain, codes[heavy], weights[heavy], FULL, self.person_weight, self.neighbours
         )
-
-
-def _joined(parts: Iterable[np.ndarray]) -> np.ndarray:
-    return np.concatenate([np.empty(0, dtype=np.int64), *parts])

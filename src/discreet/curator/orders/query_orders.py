@@ -33,7 +33,7 @@ from discreet.engines.engine import Deadline, Engine
 from discreet.errors import InputError
 from discreet.plan import canonical
 from discreet.plan.bounding import NoiseKind
-from discreet.plan.query import Aggregate, Query, weighted, without_intervals
+from discreet.plan.query import Query, weighted, without_intervals
 from discreet.plan.reads import mentions
 from discreet.plan.remembered import SIZE, remember
 from discreet.plan.schema import Schema
@@ -338,19 +338,14 @@ def weigh_columns(query: Query, weights: Mapping[str, Real]) -> Query:
         for aggregate in uses[name]:
             found[aggregate] = max(found.get(aggregate, Fraction(0)), positive(weight, "weight"))
     weighed = weighted(query, found) if found else query  # the very same is planned once
-    for one in weighed.aggregates:
-        _check_weight(one)
+    for one in weighed.aggregates:  # whoever wrote its weight
+        if not _LIGHTEST <= one.weight <= _HEAVIEST:
+            raise InputError(
+                f"the weight of {one.name} is out of reach",
+                why=f"weights are from {float(_LIGHTEST):g} to {float(_HEAVIEST):g}",
+                fix="pass a weight such as 4",
+            )
     return weighed
-
-
-def _check_weight(aggregate: Aggregate) -> None:
-    """Refuse weights that no split of a budget can follow, whoever wrote them."""
-    if not _LIGHTEST <= aggregate.weight <= _HEAVIEST:
-        raise InputError(
-            f"the weight of {aggregate.name} is out of reach",
-            why=f"weights are from {float(_LIGHTEST):g} to {float(_HEAVIEST):g}",
-            fix="pass a weight such as 4",
-        )
 
 
 def _uses(query: Query) -> dict[str, list[str]]:
