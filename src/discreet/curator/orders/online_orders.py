@@ -103,7 +103,6 @@ class OnlineOrder(PlannedOrder):
 
     def explain(self, dialect: Dialect) -> OrderExplanation:
         """Cost, and the error from which on a query is measured."""
-        del dialect
         plan, weight = self.plan, self.plan.person_weight / self.plan.row_weight
         sigma = weight / float(plan.update_mu_squared) ** 0.5
         if plan.neighbours is not Neighbours.ADD_REMOVE:

@@ -138,7 +138,7 @@ class PlannedOrder(ABC):
 
 
 class DraftedOrder(PlannedOrder):
-    """An order that is read whole before it is priced: with a price that only stands in."""
+    """An order that is parsed completely before it is priced; until then its price stands in."""
 
     @abstractmethod
     def priced(self, asked: Asked, at: QuoteContext) -> Self:
@@ -186,7 +186,10 @@ D_co = TypeVar("D_co", bound=DraftedOrder, covariant=True)
 
 @dataclass(frozen=True)
 class DraftOrder(UnpricedOrder[D_co]):
-    """An order whose price is not decided yet, and what is asked for it where it does not say."""
+    """An order before it is priced, with the price that was asked for.
+
+    Kinds whose specification states the price themselves (fits, training runs) do not read it.
+    """
 
     order: D_co
     asked_price: Asked = (Fraction(1), None)

@@ -115,7 +115,6 @@ class FitOrder(DraftedOrder):
 
     def priced(self, asked: Asked, at: QuoteContext) -> Self:
         """Rehearse on no rows, so that nothing fails later for what was asked."""
-        del asked  # the steps say it
         _plan(self.spec).rehearse(at.neighbours)
         return replace(self, neighbours=at.neighbours)
 

@@ -86,7 +86,6 @@ class TrainingOrder(DraftedOrder):
 
     def priced(self, asked: Asked, at: QuoteContext) -> Self:
         """Settle the noise; refused where people are changed rather than added, and to analysts."""
-        del asked  # the steps say it
         if at.analyst != OWNER:
             raise InputError(
                 "a training run for an analyst",
@@ -145,7 +144,6 @@ class TrainingOrder(DraftedOrder):
 
     def explain(self, dialect: Dialect) -> OrderExplanation:
         """Cost of the training run."""
-        del dialect
         steps, sigma = self.noise.steps, self.noise.multiplier
         text = (
             f"a model trained on {self.table.name}: {steps:,} steps with about "
@@ -162,17 +160,14 @@ class TrainingOrder(DraftedOrder):
 
     def seconds(self, bound: Callable[[Query], Work]) -> float:
         """How long opening a run takes: no data is read for it."""
-        del bound
         return 1.0
 
     def measure(self, engine: Engine, until: Deadline | None) -> bytes:
         """Empty: the charge comes before the run."""
-        del engine, until
         return b"{}"
 
     def present(self, measured: bytes) -> "TrainingRelease":
         """The paid training run."""
-        del measured
         return TrainingRelease(self.spec, self.price, self.whole)
 
     def rows(

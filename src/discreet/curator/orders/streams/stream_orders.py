@@ -197,7 +197,6 @@ class StreamOrder(DraftedOrder):
 
     def explain(self, dialect: Dialect) -> OrderExplanation:
         """Cost, expected error, and the cost of the alternatives."""
-        del dialect
         periods, reading, every = len(self.calendar), self.reading, self.every
         columns = {one.name: self._errors(i) for i, one in enumerate(self.query.aggregates)}
         [first, *more] = columns.values()
@@ -251,12 +250,10 @@ class StreamOrder(DraftedOrder):
 
     def measure(self, engine: Engine, until: Deadline | None) -> bytes:
         """Empty: each period is a step of the charge."""
-        del engine, until
         return b"{}"
 
     def present(self, measured: bytes) -> Release:
         """The release before any period."""
-        del measured
         return self.release([])
 
     def release(self, measured: list[list[int]]) -> Release:
