@@ -200,7 +200,7 @@ def gauge(account: "Account", width: int = _GAUGE) -> str:
 
 
 def _drawn(accounts: "list[Account]") -> Table:
-    from discreet.curator.reports.stated_cap import promised  # noqa: PLC0415 - heavy room
+    from discreet.curator.reports.privacy_promise import promised  # noqa: PLC0415 - heavy room
 
     wide = Console().width >= _WIDE  # else names would be squeezed out by numbers
     table = Table(caption="Budgets never reset by themselves.")

@@ -251,8 +251,11 @@ def _pretty(record: dict[str, Any]) -> str:
 
 
 def _record(curator: "Curator", dataset: str, said: dict[str, Any]) -> dict[str, Any]:
-    from discreet.curator.reports.deployment_fields import blanks  # noqa: PLC0415 - heavy room
-    from discreet.curator.reports.deployment_record import Purpose, deployment_record  # noqa: PLC0415 - heavy room
+    from discreet.curator.reports.deployment_record import (  # noqa: PLC0415 - heavy room
+        Purpose,
+        blanks,
+        deployment_record,
+    )
 
     record = deployment_record(curator, dataset, Purpose(**said))
     empty = [place.rpartition(".")[2] for place in blanks(record)]

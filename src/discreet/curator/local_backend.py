@@ -19,8 +19,7 @@ from discreet.curator.ledger.orders import request_name
 from discreet.curator.orders.online_epochs import OnlineEpochs, OnlineReply
 from discreet.curator.orders.order_kinds import kind_named
 from discreet.curator.orders.planned_orders import OWNER, PlannedOrder
-from discreet.curator.orders.profile_bounds import hold, read_bounded
-from discreet.curator.orders.profile_release import ProfileRelease
+from discreet.curator.orders.profile_release import ProfileRelease, held_over, read_bounded
 from discreet.curator.orders.query_orders import QueryOrder, UnpricedQuery
 from discreet.curator.orders.stored_orders import StoredOrder
 from discreet.curator.orders.streams.streams import Streams
@@ -151,7 +150,7 @@ class LocalBackend(QuestionBackend):
         """A question with bounds from profiles that its analyst was told; None without any."""
         seen = self.tables
         names = (self.ledger, list(seen.datasets()), OWNER if analyst is None else analyst)
-        return hold(relation, make, seen.schema, *names)
+        return read_bounded(lambda views: make(held_over(relation, views)), seen.schema, *names)
 
     # --- prices ---------------------------------------------------------------------------------
 
@@ -201,7 +200,9 @@ class LocalBackend(QuestionBackend):
         except QueryRefused:
             seen = self.tables
             names = (self.ledger, list(seen.datasets()), analyst)
-            found = read_bounded(text, seen.schema, *names) if isinstance(text, str) else None
+            schema = seen.schema
+            make = lambda views: read(text, schema, views=views)  # noqa: E731
+            found = read_bounded(make, schema, *names) if isinstance(text, str) else None
             if found is None:
                 raise
             return found

@@ -7,7 +7,7 @@ from typing import Any, Unpack
 
 from discreet.curator.arguments import read_columns, read_table, several
 from discreet.curator.budget import Budget
-from discreet.curator.data.column_declarations import ColumnDeclarations
+from discreet.curator.data.intake import ColumnDeclarations
 from discreet.curator.data.load_report import PUBLIC, confirmed
 from discreet.curator.ledger import accounts
 from discreet.curator.ledger.accounts import Account, Holder

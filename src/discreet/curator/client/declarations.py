@@ -2,7 +2,7 @@
 
 import datetime as dt
 from collections.abc import Mapping
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 from discreet.curator.budget import Budget
 from discreet.curator.client.wire import read_number, write_number
@@ -22,28 +22,14 @@ from discreet.plan.schema import (
 from discreet.privacy import Neighbours
 from discreet.rationals import Real
 
+if TYPE_CHECKING:
+    from discreet.curator.curator import Curator
+    from discreet.curator.roles import AnalystView
+
 _DAY: Final = len("2024-12-31")
 
 
-class Seen(Protocol):
-    """Anything with a schema, datasets and neighbours: a curator or an analyst's view."""
-
-    @property
-    def schema(self) -> Schema:
-        """The tables that can be queried."""
-
-    @property
-    def neighbours(self) -> Neighbours:
-        """Neighbour relation of all guarantees."""
-
-    def datasets(self) -> dict[str, list[str]]:
-        """The tables of each dataset."""
-
-    def retired(self) -> list[str]:
-        """The datasets that have ended."""
-
-
-def write_schema(seen: Seen) -> dict[str, Any]:
+def write_schema(seen: "Curator | AnalystView") -> dict[str, Any]:
     """All tables in sight; nothing about where their rows are."""
     datasets, tables = seen.datasets(), seen.schema.tables
     whose = {table: name for name, members in datasets.items() for table in members}
@@ -95,13 +81,8 @@ def read_unit(facts: object) -> str | Unit:
     )
 
 
-def write_limits(limits: Limits) -> dict[str, int | None]:
-    """How much of one person an answer may hold."""
-    return {"max_groups": limits.max_groups, "max_rows": limits.max_rows}
-
-
 def read_limits(facts: Mapping[str, Any] | None) -> Limits:
-    """The limits that `write_limits` wrote."""
+    """How much of one person an answer may hold."""
     said = facts or {}
     return Limits(said.get("max_groups"), said.get("max_rows"))
 

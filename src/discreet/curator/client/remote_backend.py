@@ -7,12 +7,10 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
-from discreet.answer.plan.explain import Explanation
 from discreet.answer.present.base_release import BaseRelease
 from discreet.answer.present.release import Release, as_table
 from discreet.curator.canonical_json import named
 from discreet.curator.client import declarations, wire
-from discreet.curator.client.explanation_json import read_explanation
 from discreet.curator.client.remote_ledger import foreign, read_reply
 from discreet.curator.kept_workbooks import AskedQuestion
 from discreet.curator.orders.online_epochs import OnlineReply
@@ -55,7 +53,8 @@ class RemoteBackend(QuestionBackend):
 
     def place(self, asked: OrderRequest) -> BaseRelease:
         """Place an order and wait for its release."""
-        return self._asked(f"/v1/{_kind(asked)}", self._body(asked), asked)
+        place = "orders" if asked.terms is None else "queries"
+        return self._asked(f"/v1/{place}", self._body(asked), asked)
 
     def remeasure(self, asked: OrderRequest) -> Release:
         """Answer a question again, merged with what its analyst was told before."""
@@ -63,10 +62,11 @@ class RemoteBackend(QuestionBackend):
 
     def quote(self, asked: OrderRequest) -> Quote:
         """The price of an order."""
-        question = asked.terms is not None
-        path = "/v1/explain" if question else "/v1/orders/explain"
+        explain: Callable[[Any], Any] = wire.read_order_explanation
+        path = "/v1/orders/explain"
+        if asked.terms is not None:
+            path, explain = "/v1/explain", lambda told: wire.read_explanation(told["explanation"])
         told = self.link.post(path, self._body(asked), safe=True)
-        explain: Callable[[Any], Any] = _explanation if question else wire.read_order_explanation
         return Quote(
             lambda: read_reply(told, explain),
             lambda: read_reply(told, lambda facts: wire.read_bill(facts["bill"])),
@@ -156,14 +156,6 @@ class RemoteBackend(QuestionBackend):
         except (InputError, ValueError):
             raise foreign() from None
         return release
-
-
-def _explanation(facts: Any) -> Explanation:
-    return read_explanation(facts["explanation"])
-
-
-def _kind(asked: OrderRequest) -> str:
-    return "orders" if asked.terms is None else "queries"
 
 
 def _header(request: str) -> str:

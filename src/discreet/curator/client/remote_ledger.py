@@ -35,7 +35,9 @@ class RemoteLedger:
             size = min(_PAGE, limit - len(found))
             start = found[-1].sequence if found else after
             path = f"/v1/ledger?{urlencode({'after': start, 'limit': size})}"
-            page = read_reply(self._link.get(path), _entries)
+            page = read_reply(
+                self._link.get(path), lambda told: [*map(wire.read_entry, told["entries"])]
+            )
             found += page
             if len(page) < size:
                 break
@@ -77,10 +79,6 @@ def read_accounts(reply: "Response") -> tuple[Account, ...]:
     return read_reply(
         reply, lambda facts: tuple(wire.read_account(one) for one in facts["accounts"])
     )
-
-
-def _entries(facts: Any) -> list[Entry]:
-    return [wire.read_entry(one) for one in facts["entries"]]
 
 
 def _head(line: str) -> Head:

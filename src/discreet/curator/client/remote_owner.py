@@ -4,7 +4,7 @@ import secrets
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Unpack
 from urllib.parse import quote, urlencode
@@ -53,7 +53,7 @@ class RemoteOwner(OwnerBackend):
         else:
             said |= {
                 "unit": declarations.write_unit(new.unit),
-                "limits": declarations.write_limits(new.limits or Limits()),
+                "limits": asdict(new.limits or Limits()),
                 "required": sorted(columns.required),
                 "dataset": new.dataset,
                 "confirm": list(columns.confirm),
@@ -76,7 +76,7 @@ class RemoteOwner(OwnerBackend):
 
     def retire(self, dataset: str, reason: str) -> None:
         """End a dataset for ever."""
-        place = f"/v1/datasets/{_escaped(dataset)}/retire"
+        place = f"/v1/datasets/{quote(dataset, safe='')}/retire"
         self.link.post(place, {"reason": reason}, safe=True)
 
     def change(self, change: AccountChange) -> Account:
@@ -89,7 +89,7 @@ class RemoteOwner(OwnerBackend):
             if holder.kind in ("analyst", "group"):
                 said[holder.kind] = holder.name
             kind = "links" if holder.kind == "link" else "budgets"
-            path = f"/v1/{kind}/{_escaped(dataset)}/raise"
+            path = f"/v1/{kind}/{quote(dataset, safe='')}/raise"
         else:
             opened: dict[str, tuple[str, dict[str, Any]]] = {
                 "analyst": ("grants", {"analyst": holder.name, "dataset": dataset}),
@@ -118,10 +118,6 @@ def _capped(budget: Budget | None) -> dict[str, Any]:
 
 def _known(said: Mapping[str, Any]) -> dict[str, Any]:
     return {name: fact for name, fact in said.items() if fact is not None}
-
-
-def _escaped(name: str) -> str:
-    return quote(name, safe="")
 
 
 def _is_sent(source: Any) -> bool:

@@ -4,11 +4,13 @@ Numbers that a price or a budget rests on travel as texts ("0.1", "1/3"), so tha
 same rational; a JSON number is read as the decimal it prints as. Reading trusts nothing.
 """
 
+import dataclasses
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from decimal import Decimal
+from enum import Enum
 from fractions import Fraction
 from typing import Any, Final, TypeVar
 
@@ -16,6 +18,14 @@ import pyarrow as pa
 
 from discreet import errors
 from discreet.answer.plan.accuracy import Accuracy
+from discreet.answer.plan.expected_error import ExpectedError
+from discreet.answer.plan.explain import (
+    ExplainedMeasurement,
+    ExplainedSet,
+    Explanation,
+    Finding,
+    Option,
+)
 from discreet.answer.plan.price import Price
 from discreet.answer.present.base_release import BaseRelease
 from discreet.answer.present.release import Release
@@ -27,6 +37,9 @@ from discreet.curator.ledger.verify import Problem, Report
 from discreet.curator.orders.planned_orders import OrderExplanation
 from discreet.curator.pricing import Terms
 from discreet.errors import DiscreetError, InputError, ServiceError
+from discreet.plan.bounding import ContributionBounds, NoiseKind
+from discreet.plan.public_facts import PublicFacts
+from discreet.plan.schema import Limits
 from discreet.privacy import Neighbours, Pure
 from discreet.privacy.budgets.charges import Charge
 from discreet.rationals import Real, rational
@@ -40,7 +53,6 @@ BYTES: Final = f"{Release.media_type}, {BaseRelease.media_type}"
 """What to accept for a release of any kind as its `to_bytes` writes it."""
 
 _DIGITS: Final = 400
-_DAY: Final = len("2024-12-31")
 
 
 # --- numbers ------------------------------------------------------------------------------------
@@ -95,12 +107,12 @@ def read_asked(facts: Mapping[str, Any]) -> list[AskedQuestion]:
 
 def write_terms(terms: Terms) -> dict[str, Any]:
     """The price or accuracy of a question as JSON."""
-    accuracy = None if terms.accuracy is None else _write_accuracy(terms.accuracy)
+    weights = {name: str(rational(one, "weight")) for name, one in (terms.weights or {}).items()}
     facts = {
         "epsilon": write_number(terms.epsilon, "epsilon"),
         "delta": write_number(terms.delta, "delta"),
-        "accuracy": accuracy,
-        "weights": _write_weights(terms.weights or {}),
+        "accuracy": _perhaps(terms.accuracy, _write_accuracy),
+        "weights": weights or None,
         "as_of": terms.as_of,
         "intervals": None if terms.intervals else False,
         "workbook": terms.workbook,
@@ -114,7 +126,10 @@ def read_terms(facts: Mapping[str, Any]) -> Terms:
         _perhaps(facts.get("epsilon"), lambda value: read_number(value, "epsilon")),
         _perhaps(facts.get("delta"), lambda value: read_number(value, "delta")),
         _perhaps(facts.get("accuracy"), _read_accuracy),
-        _perhaps(facts.get("weights"), _read_weights),
+        _perhaps(
+            facts.get("weights"),
+            lambda said: {name: read_number(weight, "weight") for name, weight in said.items()},
+        ),
         facts.get("as_of"),
         facts.get("intervals", True),
         facts.get("workbook"),
@@ -144,12 +159,8 @@ def _exact(value: object) -> str:
 def write_order_explanation(told: OrderExplanation) -> dict[str, Any]:
     """The explanation of an order of any kind."""
     price = {"epsilon": str(told.price.epsilon), "delta": str(told.price.delta)}
-    return {
-        "price": price,
-        "neighbours": told.neighbours.value,
-        "text": told.text,
-        "facts": dict(told.facts),
-    }
+    about = {"price": price, "neighbours": told.neighbours.value}
+    return {**about, "text": told.text, "facts": dict(told.facts)}
 
 
 def read_order_explanation(facts: Mapping[str, Any]) -> OrderExplanation:
@@ -157,15 +168,6 @@ def read_order_explanation(facts: Mapping[str, Any]) -> OrderExplanation:
     price = Price(*(read_number(facts["price"][name], name) for name in ("epsilon", "delta")))
     about = Neighbours(facts["neighbours"])
     return OrderExplanation(price, about, str(facts["text"]), dict(facts["facts"]))
-
-
-def _write_weights(weights: Mapping[str, Real]) -> dict[str, str] | None:
-    found = {name: str(rational(weight, "weight")) for name, weight in weights.items()}
-    return found or None
-
-
-def _read_weights(facts: Mapping[str, Any]) -> dict[str, Real]:
-    return {name: read_number(weight, "weight") for name, weight in facts.items()}
 
 
 def _write_accuracy(accuracy: Accuracy) -> dict[str, Any]:
@@ -261,9 +263,9 @@ def _raised(kind: type[DiscreetError], facts: Mapping[str, Any]) -> DiscreetErro
 
 def write_account(account: Account) -> dict[str, Any]:
     """An account: amounts to read, and under `exact` the units that they stand for."""
-    cap, left, spent, holder = account.limit, account.left, account.total, account.holder
+    cap, left, spent = account.limit, account.left, account.total
     return {
-        "holder": {"kind": holder.kind, "name": holder.name, "within": holder.within},
+        "holder": asdict(account.holder),
         "measure": account.measure.name,
         "neighbours": account.neighbours.value,
         "cap": None if cap is None else float(cap.amount),
@@ -288,39 +290,92 @@ def read_bill(facts: Sequence[Mapping[str, Any]]) -> dict[Account, Charge]:
     return {read_account(one["account"]): Charge.from_dict(one["cost"]) for one in facts}
 
 
+_ENTRY: Final = ("sequence", "previous", "time", "kind", "by", "facts")
+
+
 def write_entry(entry: Entry) -> dict[str, Any]:
     """An entry of the ledger."""
-    return {
-        "sequence": entry.sequence,
-        "previous": entry.previous,
-        "time": entry.time,
-        "kind": entry.kind,
-        "by": entry.by,
-        "facts": dict(entry.facts),
-    }
+    return {name: getattr(entry, name) for name in _ENTRY}
 
 
 def read_entry(facts: Mapping[str, Any]) -> Entry:
     """The entry that `write_entry` wrote."""
-    names = ("sequence", "previous", "time", "kind", "by", "facts")
-    return Entry(*(facts[name] for name in names))
+    return Entry(*(facts[name] for name in _ENTRY))
 
 
 def write_report(report: Report) -> dict[str, Any]:
     """The result of `verify` as JSON."""
-    problem = report.problem
-    told = None if problem is None else {"sequence": problem.sequence, "what": problem.what}
-    return {
-        "ok": report.ok,
-        "entries": report.entries,
-        "head": {"sequence": report.head.sequence, "hash": report.head.hash},
-        "pending": report.pending,
-        "problem": told,
-    }
+    return {"ok": report.ok, **asdict(report)}
 
 
 def read_report(facts: Mapping[str, Any]) -> Report:
     """The report that `write_report` wrote."""
-    problem = _perhaps(facts["problem"], lambda one: Problem(one["sequence"], one["what"]))
-    head = Head(facts["head"]["sequence"], facts["head"]["hash"])
-    return Report(facts["entries"], head, facts["pending"], problem)
+    problem = _perhaps(facts["problem"], lambda one: Problem(**one))
+    return Report(facts["entries"], Head(**facts["head"]), facts["pending"], problem)
+
+
+_NODES: Final[dict[str, type]] = {
+    one.__name__: one
+    for one in (
+        Explanation,
+        Price,
+        PublicFacts,
+        ExplainedSet,
+        Finding,
+        Limits,
+        Option,
+        ContributionBounds,
+        ExplainedMeasurement,
+        ExpectedError,
+    )
+}
+_ENUMS: Final[dict[str, type[Enum]]] = {"NoiseKind": NoiseKind, "Neighbours": Neighbours}
+
+
+def write_explanation(told: Explanation) -> dict[str, Any]:
+    """An explanation as JSON."""
+    return dict(_write(told))
+
+
+def read_explanation(facts: object) -> Explanation:
+    """The explanation that `write_explanation` wrote; some error where it is another."""
+    found = _read(facts)
+    if not isinstance(found, Explanation):
+        raise TypeError
+    return found
+
+
+def _write(value: Any) -> Any:
+    match value:
+        case Enum():
+            return {"enum": type(value).__name__, "value": value.value}
+        case Fraction():
+            return {"fraction": str(value)}
+        case float() if not math.isfinite(value):
+            return {"float": str(value)}
+        case tuple():
+            return [_write(part) for part in value]
+        case Mapping():
+            return {"mapping": [[key, _write(part)] for key, part in value.items()]}
+        case _ if type(value).__name__ in _NODES:
+            names = [field.name for field in dataclasses.fields(value)]
+            facts = {name: _write(getattr(value, name)) for name in names}
+            return {"node": type(value).__name__, **facts}
+    return value
+
+
+def _read(value: Any) -> Any:
+    match value:
+        case {"enum": name, "value": member}:
+            return _ENUMS[name](member)
+        case {"fraction": text}:
+            return Fraction(text)
+        case {"float": text}:
+            return float(text)
+        case {"mapping": pairs}:
+            return {key: _read(part) for key, part in pairs}
+        case {"node": name, **facts}:
+            return _NODES[name](**{str(key): _read(part) for key, part in facts.items()})
+        case list():
+            return tuple(_read(part) for part in value)
+    return value

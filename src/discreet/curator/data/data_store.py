@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any, cast
 from discreet.curator.arguments import unknown
 from discreet.curator.canonical_json import named
 from discreet.curator.data import intake, registry
-from discreet.curator.data.column_declarations import ColumnDeclarations
-from discreet.curator.data.load_report import Stated
-from discreet.curator.data.part_intake import (
+from discreet.curator.data.intake import (
+    ColumnDeclarations,
     check_keys,
     check_new,
     check_part,
@@ -26,6 +25,7 @@ from discreet.curator.data.part_intake import (
     trims,
     with_part,
 )
+from discreet.curator.data.load_report import Stated
 from discreet.curator.data.registry import Part, Registration, Registry
 from discreet.curator.data.table_checks import bound_rows, check_alone, with_checked
 from discreet.curator.data.table_store import LABEL, TableStore

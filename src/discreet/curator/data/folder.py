@@ -89,9 +89,8 @@ class Folder:
 
     def adopt_ledger(self, *, by: str, reason: str) -> Ledger:
         """Believe the ledger as it stands, after a loss that its owner answers for."""
-        if self.ledger is None:
-            return Ledger.adopt(self.path / _LEDGER, witness=self._head, by=by, reason=reason)
-        return Ledger.adopt(self.ledger, witness=self._head, by=by, reason=reason)
+        place = self.ledger or self.path / _LEDGER
+        return Ledger.adopt(place, witness=self._head, by=by, reason=reason)
 
     def retire_witness(self, *, by: str, reason: str) -> Ledger:
         """Adopt the ledger without its witness on another machine; it says so, then the folder."""

@@ -5,19 +5,73 @@ owner confirms it. Parquet files are read where they are, unless texts in them h
 of another kind; everything else is copied in.
 """
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+import hashlib
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
+from discreet.curator.arguments import unknown
 from discreet.curator.data.load_report import LoadReport, Stated, confirmed, look, settled
+from discreet.curator.data.registry import Part, Registration, Registry
 from discreet.curator.data.sources import Source, open_source, refusing
-from discreet.engines.default import StoredColumn, convert, may_not_fit, stored_kind
-from discreet.engines.reading import Reading
+from discreet.engines import default as engine_default
+from discreet.engines.default import (
+    DefaultEngine,
+    StoredColumn,
+    as_arrow,
+    convert,
+    may_not_fit,
+    stored_kind,
+)
+from discreet.engines.reading import NEWER, Reading
 from discreet.engines.remote_tables import RemoteTable, engine_at, find_remote
 from discreet.errors import InputError
 from discreet.plan.kinds import Kind, Type
-from discreet.plan.schema import Bounds, Keys
+from discreet.plan.schema import (
+    PART,
+    Bounds,
+    EachRow,
+    KeyPath,
+    Keys,
+    Schema,
+    Table,
+    Unit,
+    column_type,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnDeclarations:
+    """The owner's declarations about the columns of a table."""
+
+    columns: Mapping[str, Bounds | Keys] = field(default_factory=dict)
+    kinds: Mapping[str, Kind | str] = field(default_factory=dict)
+    required: frozenset[str] = frozenset()
+    reading: Reading = field(default_factory=Reading)
+    confirm: tuple[str, ...] = ()
+
+    def types(self, incoming: "Incoming") -> dict[str, Type]:
+        """The types of all columns; InputError if something is said of none of them."""
+        for name in (*self.columns, *self.kinds, *self.required):
+            if name not in incoming.kinds:
+                raise unknown("column", name, incoming.kinds)
+        known = {**self.columns, **incoming.columns}
+        return {
+            name: column_type(name, kind, known.get(name), nullable=name not in self.required)
+            for name, kind in incoming.kinds.items()
+        }
+
+    def read_kinds(self) -> dict[str, Kind]:
+        """The kinds that are spelled out."""
+        known = {kind.value for kind in Kind}
+        for name, kind in self.kinds.items():
+            if not isinstance(kind, Kind) and kind not in known:
+                raise unknown(f"kind for {name} called", str(kind), known)
+        return {name: Kind(kind) for name, kind in self.kinds.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +109,8 @@ def take(
         found = engine_at(remote.address, remote.session).describe(remote.table)
         return Incoming(found.kinds | dict(stated.kinds), remote=remote, columns=stated.columns)
     opened = open_source(source, reading, source_table, name, exact)
-    plain = opened.typed and not _converted(opened, stated)
+    texts = [name for name, kind in stated.kinds.items() if kind is not Kind.TEXT]
+    plain = opened.typed and not any(opened.stored.get(name) == "VARCHAR" for name in texts)
     sure = not opened.questions and not any(map(may_not_fit, opened.stored.values()))
     if plain and sure and not stated.confirm:
         return _as_it_is(opened, stated)
@@ -65,12 +120,6 @@ def take(
     if plain:
         return _as_it_is(opened, Stated(columns, stated.kinds))
     return _turned(opened, report, kinds, columns)
-
-
-def _converted(source: Source, stated: Stated) -> list[str]:
-    """The columns of text in a typed source that are declared to be something else."""
-    said = stated.kinds.items()
-    return [n for n, kind in said if source.stored.get(n) == "VARCHAR" and kind is not Kind.TEXT]
 
 
 def _as_it_is(source: Source, stated: Stated) -> Incoming:
@@ -122,3 +171,106 @@ def describe(
     name = Path(source).name.partition(".")[0] if isinstance(source, str | Path) else ""
     opened = open_source(source, Reading.from_dict(reading), source_table, name, unit)
     return look(opened, said, unit)
+
+
+def with_part(tables: Registry, name: str, part: Part) -> Registry:
+    """Tables with one more part of one of them."""
+    one = tables.tables[name]
+    return tables.with_changed(replace(one, parts=(*one.parts, part), pending=None))
+
+
+def incoming_part(
+    tables: Registry, one: Registration, source: Any, said: Reading | None
+) -> Incoming:
+    """Look at rows for a table, as values of the kinds that its columns have.
+
+    Tables of earlier versions kept all blanks, and took the newer words for NULL as texts.
+    """
+    table, older = one.table, "blanks" not in one.reading
+    reading = Reading.from_dict(one.reading) if said is None else said
+    blanks = reading.blanks or one.reading.get("blanks", "keep")
+    kinds = {name: of.kind for name, of in table.columns.items()}
+    stated = Stated(kinds=kinds, themselves=NEWER if older else ())
+    exact = exact_column(tables, getattr(table, "unit", None))
+    return take(source, stated, replace(reading, blanks=blanks), name=table.name, exact=exact)
+
+
+def trims(tables: Registry, one: Registration | None, column: str) -> bool:
+    """Whether blanks around texts of a column were left out when its table was added."""
+    if one is None or one.reading.get("blanks") != "trim":
+        return False
+    unit = getattr(one.table, "unit", None)
+    return column != getattr(unit, "column", None) or exact_column(tables, unit) is None
+
+
+def exact_column(tables: Registry, unit: Unit | None) -> str | None:
+    """The column whose texts keep their blanks: it names the person, or a key that has its own."""
+    if isinstance(unit, KeyPath) and trims(tables, tables.tables.get(unit.table), unit.key):
+        return None
+    return getattr(unit, "column", None)
+
+
+def trimmed_keys(tables: Registry, name: str) -> list[str]:
+    """The columns of a table that key paths lead to and whose blanks were left out."""
+    units = (getattr(one.table, "unit", None) for one in tables.tables.values())
+    keys = {unit.key for unit in units if isinstance(unit, KeyPath) and unit.table == name}
+    return [key for key in keys if trims(tables, tables.tables[name], key)]
+
+
+def check_keys(one: Registration, keys: Sequence[str], parts: Sequence[Any]) -> None:
+    """Refuse keys with blanks around them where others lost theirs: ' 1' and '1' would be two."""
+    from pyarrow import compute  # noqa: PLC0415 - for those who have such keys
+
+    for key in keys:
+        for rows in parts if one.table.columns[key].kind is Kind.TEXT else ():
+            texts = as_arrow(rows, [key]).column(key).cast(pa.string())
+            if compute.any(compute.not_equal(texts, compute.utf8_trim_whitespace(texts))).as_py():
+                raise InputError(
+                    f"blanks around values of {one.table.name}.{key}",
+                    why="key paths lead there, and blanks were left out of its first rows",
+                    fix="leave them out of all rows, or add all tables with Reading(blanks='keep')",
+                )
+
+
+def content_digest(rows: pa.Table) -> str:
+    """A digest of rows in memory."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, rows.schema) as writer:
+        writer.write_table(rows)
+    return hashlib.sha256(sink.getvalue()).hexdigest()
+
+
+def check_part(table: Table, first: Any, rows: Any) -> int:
+    """Refuse rows with other types than the table has, or that cannot be read; how many there are.
+
+    Why: engines would convert values so that all parts have one type, and two people's names may
+    become one.
+    """
+    known, new = (
+        {c.name: c.stored for c in engine_default.describe(each).columns} for each in (first, rows)
+    )
+    other = [name for name in table.columns if new.get(name) != known[name]]
+    if other or PART in {**known, **new}:
+        column = other[0] if other else PART
+        raise InputError(
+            f"column {column} of what is appended to {table.name} is not what it was",
+            why=f"it was {known.get(column, 'not there')}, and is {new.get(column, 'not there')}",
+            fix="give it the same columns with the same types (no column is called _part)",
+        )
+    with closing(DefaultEngine()) as engine:
+        alone = replace(table, unit=EachRow())
+        engine.open(Schema({table.name: alone}), {table.name: rows})
+        engine.check_readable(alone)
+        return engine.row_count(table.name)
+
+
+def check_new(one: Registration, part: Part, first: Sequence[Any]) -> None:
+    """Refuse rows that are there already; `first` are those that were added, if in memory."""
+    known = {content_digest(as_arrow(rows, list(one.table.columns))): 1 for rows in first}
+    known |= {file.fingerprint: file.version for file in one.files}
+    if part.fingerprint in known:
+        raise InputError(
+            f"these rows are part of {one.table.name} since version {known[part.fingerprint]}",
+            why="everybody in them would count twice",
+            fix="append other rows; to count them again, pass again=True (--again)",
+        )

@@ -7,6 +7,7 @@ each part begins a version of its dataset, and no part ever changes.
 """
 
 import dataclasses
+import datetime as dt
 import functools
 import hashlib
 import json
@@ -356,20 +357,15 @@ def load(path: Path) -> Registry:
     try:
         stored = json.loads(path.read_text(encoding="utf-8"))
         [tables] = [stored["tables"]] if stored["format"] == _FORMAT else []
-        return Registry({name: _named(name, facts) for name, facts in tables.items()})
+        found = {name: _registration(facts) for name, facts in tables.items()}
+        [] = [name for name, one in found.items() if one.table.name != name]  # it is proved by it
+        return Registry(found)
     except (OSError, KeyError, TypeError, ValueError, AttributeError) as wrong:
         raise LedgerError(
             f"{path.name} cannot be read",
             why="it is damaged, or was not written by this program",
             fix="restore it from a copy",
         ) from wrong
-
-
-def _named(name: str, facts: Mapping[str, Any]) -> Registration:
-    one = _registration(facts)
-    if one.table.name == name:  # under which what was said of it is proved
-        return one
-    raise ValueError(name)
 
 
 def save(registry: Registry, path: Path) -> None:
@@ -421,24 +417,18 @@ def table_facts(table: Table | PublicTable, dataset: str | None) -> dict[str, An
     facts: dict[str, Any] = {"dataset": dataset, "columns": columns, "name": table.name}
     if isinstance(table, PublicTable):
         return {**facts, "key": list(table.key)}
-    limits = {"max_groups": table.limits.max_groups, "max_rows": table.limits.max_rows}
     unit = {"kind": canonical.tag(type(table.unit)), **dataclasses.asdict(table.unit)}
-    return {**facts, "unit": unit, "limits": limits}
+    return {**facts, "unit": unit, "limits": dataclasses.asdict(table.limits)}
 
 
 def _registration(facts: Mapping[str, Any]) -> Registration:
+    kept, newer = ("source", "fingerprint", "dataset", "stamp"), ("entry", "max_table_rows")
+    later = [name for name in (*newer, "source_table", "reading") if name in facts]
     return Registration(
         read_table(facts),
-        facts["source"],
-        facts["fingerprint"],
-        facts["dataset"],
-        facts["stamp"],
-        facts.get("entry", 0),
-        facts.get("max_table_rows", 0),
-        facts.get("source_table", ""),
-        tuple(Part(**part) for part in facts.get("parts", ())),
-        Part(**facts["pending"]) if facts.get("pending") else None,
-        facts.get("reading", {}),
+        **{name: facts[name] for name in (*kept, *later)},
+        parts=tuple(Part(**part) for part in facts.get("parts", ())),
+        pending=Part(**facts["pending"]) if facts.get("pending") else None,
     )
 
 
@@ -473,8 +463,6 @@ def write_key(key: Any) -> Any:
 
 def read_key(key: Any) -> Any:
     """The key that `write_key` wrote."""
-    import datetime as dt  # noqa: PLC0415 - dates as keys are rare
-
     match key:
         case {"date": text}:
             return dt.date.fromisoformat(text)

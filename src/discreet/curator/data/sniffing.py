@@ -5,6 +5,7 @@ unless the owner confirms it.
 """
 
 import codecs
+import datetime as dt
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
@@ -96,9 +97,9 @@ def guess_columns(
     kinds: Mapping[str, Kind],
 ) -> Guess:
     """Guess what texts are, from how often each occurs; `kinds` are those the owner has stated."""
-    found = Guess(said)
+    found, absent = Guess(said), ("", *ABSENT, *(said.nulls or ()))
     given = {
-        name: {text.strip(): n for text, n in texts.items() if text.strip() not in _absent(said)}
+        name: {text.strip(): n for text, n in texts.items() if text.strip() not in absent}
         for name, texts in columns.items()
     }
     marks = _guess_marks({name: _shapes(texts) for name, texts in given.items()}, found, kinds)
@@ -110,10 +111,6 @@ def guess_columns(
         said, decimal=decimal, thousands=thousands or None, dates={**dates, **said.dates}
     )
     return found
-
-
-def _absent(said: Reading) -> tuple[str, ...]:
-    return ("", *ABSENT, *(said.nulls or ()))
 
 
 _SHAPE: Final = str.maketrans("12345678", "9" * 8)
@@ -318,8 +315,6 @@ _SHORT: Final = re.compile(rf"{_DAY}([/.-]){_DAY}\1\d{{2}}")
 
 
 def _parses(text: str, pattern: str) -> bool:
-    import datetime as dt  # noqa: PLC0415 - for those who have such files
-
     try:
         dt.datetime.strptime(text, pattern)  # noqa: DTZ007 - files have no zones
     except ValueError:

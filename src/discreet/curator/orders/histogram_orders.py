@@ -9,8 +9,8 @@ from typing import Any, Final
 import numpy as np
 
 from discreet.answer.plan.price import Price
-from discreet.curator.orders.planned_orders import QuoteContext
-from discreet.curator.orders.query_orders import Asked, price_at
+from discreet.curator.orders.planned_orders import Asked, QuoteContext
+from discreet.curator.orders.query_orders import price_at
 from discreet.engines.engine import Session
 from discreet.errors import InputError, QueryRefused
 from discreet.plan.bounding import FULL
@@ -24,7 +24,7 @@ from discreet.privacy import Neighbours
 from discreet.rationals import whole
 from discreet.sql.writer.compile import SECRET, CompiledQuery, Kept
 from discreet.sql.writer.dialect import Dialect
-from discreet.workload.domain import BINS, Domain
+from discreet.workload.domain import BINS, Attribute, Domain
 from discreet.workload.histogram import JointHistogram, digit_groups, from_digits
 
 
@@ -63,9 +63,9 @@ def read_columns(table: Table, names: Iterable[Any], bins: Any) -> Iterator[tupl
 
 def read_max_rows(said: Mapping[str, Any], table: Table) -> int:
     """The rows that one person counts for: as asked, as the table's limits say, else 1."""
-    limits = table.limits
+    limits, asked = table.limits, said.get("max_rows")
     stated = (limits.max_groups or 1) * (limits.max_rows or 1)
-    return whole(said.get("max_rows") or stated, "max_rows", at_least=1)
+    return whole(stated if asked is None else asked, "max_rows", at_least=1)
 
 
 def gaussian_price(asked: Asked, at: QuoteContext, what: str) -> Price:
@@ -82,6 +82,23 @@ def gaussian_price(asked: Asked, at: QuoteContext, what: str) -> Price:
 
 
 BY_ROW: Final = "each row is protected by itself"
+
+
+def bound_words(most: int | None) -> str:
+    """What one person weighs at most, in words; None where each row is protected by itself."""
+    if most is None:
+        return BY_ROW
+    rows = f"{most:,} row{'s' if most > 1 else ''}"
+    return f"one person weighs at most {rows}; whoever has more counts for less"
+
+
+def placed_rows(table: Table, attributes: Iterable[Attribute]) -> Relation:
+    """The rows of a table whose values have cells."""
+    relation: Relation = Scan(table)
+    for one in attributes:
+        if (placed := one.is_placed()) is not None:
+            relation = FilterRows(relation, placed)
+    return relation
 
 
 @dataclass(frozen=True)
@@ -117,10 +134,7 @@ class HistogramQuery:
     @property
     def note(self) -> str:
         """The contribution bounds in words."""
-        if self.by_row:
-            return BY_ROW
-        rows = f"{self.max_rows} row{'s' if self.max_rows > 1 else ''}"
-        return f"one person weighs at most {rows}; whoever has more counts for less"
+        return bound_words(None if self.by_row else self.max_rows)
 
     @property
     def empty(self) -> JointHistogram:
@@ -131,15 +145,12 @@ class HistogramQuery:
     @cached_property
     def query(self) -> Query:
         """The cells of each row as few whole numbers, and how many rows have them."""
-        relation: Relation = Scan(self.table)
-        for one in self.domain:
-            if (placed := one.is_placed()) is not None:
-                relation = FilterRows(relation, placed)
         keys = [
             Named(f"k{i}", self._digits(first, end))
             for i, (first, end) in enumerate(digit_groups(self.domain.shape()))
         ]
         rows = Aggregate("n", AggregateFunction.COUNT)
+        relation = placed_rows(self.table, self.domain)
         return Query(relation, tuple(keys), (rows,), limits=Limits(1, self.max_rows))
 
     def _digits(self, first: int, end: int) -> Expression:
@@ -170,13 +181,9 @@ class HistogramQuery:
         for batch in session.stream(select):
             for i, name in enumerate([*(f"k{i}" for i in range(width)), "t0"]):
                 parts[i].append(batch.column(name).to_numpy(zero_copy_only=False))
-        numbers = [_joined(one) for one in parts]
+        numbers = [np.concatenate([np.empty(0, dtype=np.int64), *one]) for one in parts]
         codes, weights = from_digits(numbers[:-1], shape), numbers[-1]
         heavy = weights > 0  # whoever is far over the limits weighs nothing
         return JointHistogram(
             self.domain, codes[heavy], weights[heavy], FULL, self.person_weight, self.neighbours
         )
-
-
-def _joined(parts: Iterable[np.ndarray]) -> np.ndarray:
-    return np.concatenate([np.empty(0, dtype=np.int64), *parts])

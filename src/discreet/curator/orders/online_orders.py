@@ -22,6 +22,7 @@ from discreet.curator.orders.histogram_orders import (
     read_table,
 )
 from discreet.curator.orders.planned_orders import (
+    Asked,
     OrderExplanation,
     OrderKind,
     PlannedOrder,
@@ -29,7 +30,7 @@ from discreet.curator.orders.planned_orders import (
     UnpricedOrder,
     read_price,
 )
-from discreet.curator.orders.query_orders import Asked, read_asked
+from discreet.curator.orders.query_orders import read_asked
 from discreet.engines.engine import Deadline, Engine
 from discreet.plan.bounding import FULL
 from discreet.plan.query import Query
@@ -102,7 +103,6 @@ class OnlineOrder(PlannedOrder):
 
     def explain(self, dialect: Dialect) -> OrderExplanation:
         """Cost, and the error from which on a query is measured."""
-        del dialect
         plan, weight = self.plan, self.plan.person_weight / self.plan.row_weight
         sigma = weight / float(plan.update_mu_squared) ** 0.5
         if plan.neighbours is not Neighbours.ADD_REMOVE:
@@ -284,8 +284,7 @@ class OnlineKind(OrderKind):
     def read(self, order: Order, schema: Schema) -> OnlineOrder:
         """The plan that was stored."""
         stored = json.loads(order.plan)
-        table = schema.tables[stored["table"]]
-        assert isinstance(table, Table)  # noqa: S101 - narrowing: it was one when it was charged
+        table = read_table(stored["table"], schema, "an online session")
         plan = OnlinePlan.from_dict(stored["plan"])
         return OnlineOrder(table, stored["max_rows"], stored["epoch"], plan)
 

@@ -15,7 +15,7 @@ from discreet.curator.orders.participation_orders import ParticipationKind
 from discreet.curator.orders.planned_orders import OrderKind
 from discreet.curator.orders.profile_orders import ProfileKind
 from discreet.curator.orders.query_orders import QueryKind
-from discreet.curator.orders.streams.stream_kind import StreamKind
+from discreet.curator.orders.streams.stream_orders import StreamKind
 from discreet.curator.orders.synthesis_orders import SynthesisKind
 from discreet.curator.orders.workload_orders import WorkloadKind
 from discreet.errors import InputError, LedgerError

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, Final, Generic, TypeVar
+from typing import Any, ClassVar, Final, Generic, Self, TypeVar
 
 from discreet.answer.execute.individual import Admission
 from discreet.answer.plan.price import Price
@@ -27,6 +27,9 @@ from discreet.privacy import Guarantee, Neighbours
 from discreet.privacy.budgets.charges import Charge, Measure, price_sum
 from discreet.privacy.composition.composed import compose
 from discreet.sql.writer.dialect import Dialect
+
+Asked = tuple[Fraction, Fraction | None]
+"""An epsilon, and a delta where one is named."""
 
 OWNER: Final = "owner"
 """The analyst that entries of the owner name."""
@@ -75,6 +78,10 @@ class PlannedOrder(ABC):
     """Neighbour relation of the guarantees."""
     table: Table
     """The one table that it reads; kinds that read more override `tables`."""
+    has_epsilon: bool = True
+    """Whether `charge` has a price in epsilon; InputError may still say that it has none."""
+    participants: bool = False
+    """Whether people pay from budgets of their own, and `measure_admitted` measures it."""
 
     @property
     @abstractmethod
@@ -84,11 +91,6 @@ class PlannedOrder(ABC):
     def charge(self, measure: Measure) -> Charge:
         """The cost in a measure: the parts composed, unless a kind knows better."""
         return price_sum(compose(list(self.guarantees)), measure)
-
-    @property
-    def has_epsilon(self) -> bool:
-        """Whether `charge` has a price in epsilon; InputError may still say that it has none."""
-        return True
 
     @property
     def tables(self) -> frozenset[str]:
@@ -120,11 +122,6 @@ class PlannedOrder(ABC):
     def measure(self, engine: Engine, until: Deadline | None) -> bytes:
         """Noisy measurements, to be stored before anything is computed from them."""
 
-    @property
-    def participants(self) -> bool:
-        """Whether people pay from budgets of their own, and `measure_admitted` measures it."""
-        return False
-
     def measure_admitted(
         self, engine: Engine, until: Deadline | None, admission: Admission
     ) -> bytes:
@@ -138,6 +135,17 @@ class PlannedOrder(ABC):
     @abstractmethod
     def present(self, measured: bytes) -> BaseRelease:
         """The release that stored measurements make."""
+
+
+class DraftedOrder(PlannedOrder):
+    """An order that is parsed completely before it is priced; until then its price stands in."""
+
+    @abstractmethod
+    def priced(self, asked: Asked, at: QuoteContext) -> Self:
+        """The order at a price; InputError or QueryRefused where it cannot be measured so."""
+
+    def check_remote(self) -> None:
+        """QueryRefused where this kind cannot read a table on a server."""
 
 
 P_co = TypeVar("P_co", bound=PlannedOrder, covariant=True)
@@ -157,20 +165,12 @@ class UnpricedOrder(ABC, Generic[P_co]):
     def check_remote(self) -> None:
         """QueryRefused where this kind cannot read a table on a server."""
 
-    @property
-    def asked(self) -> str | None:
-        """The text that people wrote, for people to read; nothing is computed from it."""
-        return None
-
-    @property
-    def as_of(self) -> int | None:
-        """The version of the dataset that is asked about, None for the newest."""
-        return None
-
-    @property
-    def workbook(self) -> str | None:
-        """The workbook of its analyst that pays too, if any."""
-        return None
+    asked: str | None = None
+    """The text that people wrote, for people to read; nothing is computed from it."""
+    as_of: int | None = None
+    """The version of the dataset that is asked about, None for the newest."""
+    workbook: str | None = None
+    """The workbook of its analyst that pays too, if any."""
 
     @abstractmethod
     def work(self, bound: Callable[[Query], Work]) -> Work:
@@ -181,20 +181,37 @@ class UnpricedOrder(ABC, Generic[P_co]):
         """Decide how it is measured; InputError or QueryRefused where it cannot be."""
 
 
-@dataclass(frozen=True)
-class DraftOrder(UnpricedOrder[P_co]):
-    """An order whose price is not decided yet: that of `order` is a placeholder."""
+D_co = TypeVar("D_co", bound=DraftedOrder, covariant=True)
 
-    order: P_co
+
+@dataclass(frozen=True)
+class DraftOrder(UnpricedOrder[D_co]):
+    """An order before it is priced, with the price that was asked for.
+
+    Kinds whose specification states the price themselves (fits, training runs) do not read it.
+    """
+
+    order: D_co
+    asked_price: Asked = (Fraction(1), None)
+    asked: str | None = None
+    as_of: int | None = None
 
     @property
     def tables(self) -> frozenset[str]:
         """The names of all tables that it reads, public ones too."""
         return self.order.tables
 
+    def check_remote(self) -> None:
+        """QueryRefused where this kind cannot read a table on a server."""
+        self.order.check_remote()
+
     def work(self, bound: Callable[[Query], Work]) -> Work:
         """Upper bound on the work of measuring."""
         return self.order.work(bound)
+
+    def plan(self, at: QuoteContext) -> D_co:
+        """The order at its price."""
+        return self.order.priced(self.asked_price, at)
 
 
 def price_facts(price: Price, neighbours: Neighbours) -> dict[str, str]:
@@ -229,5 +246,5 @@ class OrderKind(ABC):
         return read_price(json.loads(order.plan))
 
     @abstractmethod
-    def release(self, stored: bytes) -> BaseRelease:
+    def release(self, stored: bytes, /) -> BaseRelease:
         """Read a stored release of this kind; InputError for other bytes."""

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import numpy as np
 
@@ -27,10 +27,11 @@ from discreet.answer.plan.set_plan import Charged
 from discreet.curator.arguments import read_fields, readable, unknown
 from discreet.curator.ledger.orders import Order
 from discreet.curator.orders.planned_orders import (
+    Asked,
+    DraftedOrder,
     DraftOrder,
     OrderExplanation,
     OrderKind,
-    PlannedOrder,
     QuoteContext,
     price_facts,
 )
@@ -46,7 +47,7 @@ from discreet.curator.orders.profile_reading import (
     profiled,
 )
 from discreet.curator.orders.profile_release import ProfileRelease
-from discreet.curator.orders.query_orders import Asked, noise_kinds_for, price_at, read_asked
+from discreet.curator.orders.query_orders import noise_kinds_for, price_at, read_asked
 from discreet.engines.engine import Deadline, Engine, Session
 from discreet.errors import InputError
 from discreet.mechanisms.gaussian import largest_mu
@@ -80,7 +81,7 @@ _COUNTS: Final = Fraction(1, 3), 2
 
 
 @dataclass(frozen=True)
-class ProfileOrder(PlannedOrder):
+class ProfileOrder(DraftedOrder):
     """A profile with its price.
 
     Guarantee:
@@ -96,14 +97,21 @@ class ProfileOrder(PlannedOrder):
     pure: bool = False
     kind = "profile"
 
-    @staticmethod
-    def of(table: Table, price: Price, about: Neighbours, *, pure: bool) -> "ProfileOrder":
-        """An order for the largest mu^2 of a price; half its delta is for keys to be found."""
-        blank = ProfileOrder(table, price, about, Fraction(0 if pure else 1), pure)
-        if pure:
-            return blank
-        gaussian = price.delta - blank.key_delta
-        return replace(blank, mu_squared=largest_mu(price.epsilon, gaussian) ** 2)
+    def priced(self, asked: Asked, at: QuoteContext) -> Self:
+        """The order for the largest mu^2 of a price; half its delta is for keys to be found.
+
+        Noise is Laplace where an account adds epsilons.
+        """
+        price = price_at(asked, at)
+        pure = NoiseKind.GAUSSIAN not in noise_kinds_for(at.touched, price.delta)
+        planned = replace(
+            self, price=price, neighbours=at.neighbours, mu_squared=Fraction(0), pure=pure
+        )
+        if not pure:
+            most = largest_mu(price.epsilon, price.delta - planned.key_delta)
+            planned = replace(planned, mu_squared=most**2)
+        _ = planned.noise(1, 1).sigma, planned.noise(LADDER[-1]).sigma  # too fine: refused here
+        return planned
 
     @cached_property
     def found(self) -> list[str]:
@@ -261,33 +269,18 @@ def _noisy(noise: ProfileNoise, one: BinnedCounts | ListedCounts) -> NoisyColumn
     return measure_listed(noise, one.exact)
 
 
-@dataclass(frozen=True)
-class UnpricedProfile(DraftOrder[ProfileOrder]):
-    """A profile and what it is asked for."""
-
-    asked_price: Asked
-
-    def plan(self, at: QuoteContext) -> ProfileOrder:
-        """Decide how it is measured: with Laplace noise where an account adds epsilons."""
-        price = price_at(self.asked_price, at)
-        pure = NoiseKind.GAUSSIAN not in noise_kinds_for(at.touched, price.delta)
-        planned = ProfileOrder.of(self.order.table, price, at.neighbours, pure=pure)
-        _ = planned.noise(1, 1).sigma, planned.noise(LADDER[-1]).sigma  # too fine: refused here
-        return planned
-
-
 class ProfileKind(OrderKind):
     """Profiles: `table`, `epsilon`, and perhaps `delta`."""
 
     name = "profile"
 
-    def parse(self, spec: Mapping[str, Any], schema: Schema) -> UnpricedProfile:
+    def parse(self, spec: Mapping[str, Any], schema: Schema) -> DraftOrder[ProfileOrder]:
         """Read table and price."""
         said = read_fields(spec, "a profile", needed=("table", "epsilon"), allowed=_FIELDS)
         with readable("a profile", 'pass {"table": "visits", "epsilon": "1", "delta": "1e-6"}'):
             table = _table(said["table"], schema)
             order = ProfileOrder(table, Price(1), Neighbours.ADD_REMOVE, Fraction(1))
-            return UnpricedProfile(order, read_asked(said))
+            return DraftOrder(order, read_asked(said))
 
     def read(self, order: Order, schema: Schema) -> ProfileOrder:
         """The plan that was stored."""
@@ -298,9 +291,7 @@ class ProfileKind(OrderKind):
         spent = Fraction(0) if pure else Fraction(decided["mu_squared"])
         return ProfileOrder(table, self.price(order), about, spent, pure)
 
-    def release(self, stored: bytes) -> ProfileRelease:
-        """A profile."""
-        return ProfileRelease.from_bytes(stored)
+    release = staticmethod(ProfileRelease.from_bytes)
 
 
 def _table(name: Any, schema: Schema) -> Table:

@@ -10,9 +10,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from discreet.answer.plan.contribution_histogram import LADDER
+from discreet.curator.orders.histogram_orders import columns_of
 from discreet.engines.engine import ARROW, Session
 from discreet.plan.kinds import Kind, Type
-from discreet.plan.schema import EachRow, Table
+from discreet.plan.schema import Table
 from discreet.sql.writer.compile_profile import CompiledProfile
 from discreet.workload.profile import BUCKETS
 from discreet.workload.value_cells import Integers, ValueCells
@@ -158,5 +159,4 @@ def count_texts(
 
 def profiled(table: Table) -> dict[str, Type]:
     """The columns of a profile: all but the one that names the person or leads to them."""
-    owner = None if isinstance(table.unit, EachRow) else table.unit.column
-    return {name: of for name, of in table.columns.items() if name != owner}
+    return {name: table.columns[name] for name in columns_of(table)}

@@ -3,11 +3,11 @@
 import datetime as dt
 import json
 import textwrap
-from collections.abc import Collection
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
 from fractions import Fraction
 from html import escape
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import pyarrow as pa
 
@@ -15,11 +15,16 @@ from discreet.answer.plan.price import Price
 from discreet.answer.plan.set_plan import Charged
 from discreet.answer.present.base_release import BaseRelease, Cost, reading_stored
 from discreet.answer.present.number_text import cost, number, pad, percent, plain
-from discreet.errors import InputError
+from discreet.curator.ledger.charge_index import NEWEST, ChargedOrder
+from discreet.curator.ledger.ledger import Ledger
+from discreet.curator.orders.histogram_orders import bound_words
+from discreet.errors import InputError, QueryRefused
 from discreet.plan.expressions import Column
 from discreet.plan.public_facts import clamp
-from discreet.plan.relations import Named, Project, Relation, Scan
-from discreet.plan.schema import Bounds, Keys, Table
+from discreet.plan.query import Query
+from discreet.plan.reads import reads
+from discreet.plan.relations import Named, Project, Relation, Scan, inputs_of
+from discreet.plan.schema import Bounds, Keys, Schema, Table
 from discreet.privacy import GDP, Approximate, Guarantee, Neighbours, Pure, compose
 from discreet.workload.column_profiles import ColumnProfile, NoisyCount
 
@@ -99,10 +104,8 @@ class ProfileRelease(BaseRelease):
 
     def notes(self) -> list[str]:
         """The notes under the table."""
-        who = "each row is protected by itself"
-        if self.people is not None:
-            rows = f"{self.limit:,} row{'s' if self.limit > 1 else ''}"
-            who = f"one person weighs at most {rows}; whoever has more counts for less in each"
+        who = bound_words(None if self.people is None else self.limit)
+        who += "" if self.people is None else " in each"
         price = f"price: epsilon {cost(self.price.epsilon)}, delta {cost(self.price.delta)}"
         price += "" if self.share is None else f" ({percent(self.share)} of the budget)"
         return [
@@ -249,3 +252,70 @@ def _text(value: Any) -> str | None:
 
 def _plain(value: Any) -> Any:
     return value.isoformat() if hasattr(value, "isoformat") else value
+
+
+_PAGE: Final = 500
+_MOST: Final = 20
+"""Pages of charges in which a profile is looked for."""
+
+
+def read_bounded(
+    make: Callable[[Mapping[str, Relation]], Query],
+    schema: Schema,
+    ledger: Ledger,
+    datasets: list[str],
+    analyst: str,
+) -> Query | None:
+    """A question made over tables that are held to bounds of profiles; None where none help.
+
+    Guarantee:
+        Bounds are constants of the question. They come from releases that this analyst was told, so
+        nothing is told that was not charged.
+    Edge cases:
+        Only columns without bounds that the question reads are held, and NULL stays NULL.
+    """
+    profiles = {one.table: one for one in _newest(ledger, datasets, analyst)}
+    tables = [one for one in schema.tables.values() if isinstance(one, Table)]
+    known = [(profiles[one.name], one) for one in tables if one.name in profiles]
+    if not known:
+        return None
+    try:
+        whole = make(_views(known, None))
+        return make(_views(known, {column for _, column in reads(whole)}))
+    except (InputError, QueryRefused):
+        return None
+
+
+def held_over(relation: Relation, views: Mapping[str, Relation]) -> Relation:
+    """A relation with views in place of the tables that they stand for."""
+    if isinstance(relation, Scan):
+        return views.get(relation.table.name, relation)
+    inside = {id(one): held_over(one, views) for one in inputs_of(relation)}
+    parts = {
+        one.name: inside[id(part)]
+        for one in fields(relation)
+        if id(part := getattr(relation, one.name)) in inside
+    }
+    return replace(relation, **parts)  # type: ignore[arg-type]
+
+
+def _views(known: list[tuple[ProfileRelease, Table]], only: set[str] | None) -> dict[str, Relation]:
+    held = {table.name: profile.bounded(table, only) for profile, table in known}
+    return {name: view for name, view in held.items() if view is not None}
+
+
+def _newest(ledger: Ledger, datasets: list[str], analyst: str) -> Iterator[ProfileRelease]:
+    """Profiles that an analyst was told, oldest first, so that later ones replace them."""
+    found = [one.sequence for one in _charges(ledger, datasets, analyst)]
+    stored = (ledger.release(sequence) for sequence in reversed(found))
+    return (ProfileRelease.from_bytes(one) for one in stored if one is not None)
+
+
+def _charges(ledger: Ledger, datasets: list[str], analyst: str) -> Iterator[ChargedOrder]:
+    before = NEWEST
+    for _ in range(_MOST):
+        page = ledger.asked(datasets, analyst=analyst, before=before, limit=_PAGE)
+        yield from (one for one in page if one.order.kind == "profile")
+        if len(page) < _PAGE:
+            return
+        before = page[-1].sequence

@@ -20,6 +20,7 @@ from discreet.curator.client.wire import read_number, read_terms
 from discreet.curator.ledger.accounts import Account
 from discreet.curator.ledger.orders import Order
 from discreet.curator.orders.planned_orders import (
+    Asked,
     OrderExplanation,
     OrderKind,
     PlannedOrder,
@@ -32,7 +33,7 @@ from discreet.engines.engine import Deadline, Engine
 from discreet.errors import InputError
 from discreet.plan import canonical
 from discreet.plan.bounding import NoiseKind
-from discreet.plan.query import Aggregate, Query, weighted, without_intervals
+from discreet.plan.query import Query, weighted, without_intervals
 from discreet.plan.reads import mentions
 from discreet.plan.remembered import SIZE, remember
 from discreet.plan.schema import Schema
@@ -43,9 +44,6 @@ from discreet.rationals import Real, positive
 from discreet.sql.reader.read import read
 from discreet.sql.reader.versions import split_version
 from discreet.sql.writer.dialect import Dialect
-
-Asked = tuple[Fraction, Fraction | None]
-"""An epsilon, and a delta where one is named."""
 
 SHARE = 50
 """A question takes this part of a dataset's delta unless it says otherwise."""
@@ -87,7 +85,7 @@ class QueryOrder(PlannedOrder):
         return self.plan.charge(measure)
 
     @property
-    def has_epsilon(self) -> bool:
+    def has_epsilon(self) -> bool:  # type: ignore[override]
         """Whether all noise is Laplace."""
         return all(one.noise_kind is NoiseKind.LAPLACE for one in self.plan.sets)
 
@@ -115,7 +113,7 @@ class QueryOrder(PlannedOrder):
         return bound(self.plan.query)
 
     @property
-    def participants(self) -> bool:
+    def participants(self) -> bool:  # type: ignore[override]
         """Whether people pay from budgets of their own."""
         return self.plan.participants
 
@@ -136,11 +134,11 @@ class QueryOrder(PlannedOrder):
 
 @dataclass(frozen=True, slots=True)
 class UnpricedQuery(UnpricedOrder[QueryOrder]):
-    """A question and what it is asked for; `text` is the SQL, where it was written in SQL."""
+    """A question and what it is asked for; `asked` is the SQL, where it was written in SQL."""
 
     query: Query
     terms: Terms
-    text: str | None = None
+    asked: str | None = None
     by_person = True
 
     def __post_init__(self) -> None:
@@ -153,17 +151,12 @@ class UnpricedQuery(UnpricedOrder[QueryOrder]):
         return names_of(canonical.write(self.query))
 
     @property
-    def asked(self) -> str | None:
-        """The SQL as it was written."""
-        return self.text
-
-    @property
-    def as_of(self) -> int | None:
+    def as_of(self) -> int | None:  # type: ignore[override]
         """The version of the dataset, None for the newest."""
         return self.terms.as_of
 
     @property
-    def workbook(self) -> str | None:
+    def workbook(self) -> str | None:  # type: ignore[override]
         """The workbook that it is asked from, if any."""
         return self.terms.workbook
 
@@ -205,9 +198,7 @@ class QueryKind(OrderKind):
             return QueryOrder(MeasurementPlan.from_dict(order.decisions, query, asked.price, about))
         return QueryOrder(MeasurementPlan.of(query, asked.price, about, (asked.noise_kind,)))
 
-    def release(self, stored: bytes) -> Release:
-        """A table."""
-        return Release.from_bytes(stored)
+    release = staticmethod(Release.from_bytes)
 
 
 def _read_terms(facts: Mapping[str, Any]) -> Terms:
@@ -347,19 +338,14 @@ def weigh_columns(query: Query, weights: Mapping[str, Real]) -> Query:
         for aggregate in uses[name]:
             found[aggregate] = max(found.get(aggregate, Fraction(0)), positive(weight, "weight"))
     weighed = weighted(query, found) if found else query  # the very same is planned once
-    for one in weighed.aggregates:
-        _check_weight(one)
+    for one in weighed.aggregates:  # whoever wrote its weight
+        if not _LIGHTEST <= one.weight <= _HEAVIEST:
+            raise InputError(
+                f"the weight of {one.name} is out of reach",
+                why=f"weights are from {float(_LIGHTEST):g} to {float(_HEAVIEST):g}",
+                fix="pass a weight such as 4",
+            )
     return weighed
-
-
-def _check_weight(aggregate: Aggregate) -> None:
-    """Refuse weights that no split of a budget can follow, whoever wrote them."""
-    if not _LIGHTEST <= aggregate.weight <= _HEAVIEST:
-        raise InputError(
-            f"the weight of {aggregate.name} is out of reach",
-            why=f"weights are from {float(_LIGHTEST):g} to {float(_HEAVIEST):g}",
-            fix="pass a weight such as 4",
-        )
 
 
 def _uses(query: Query) -> dict[str, list[str]]:

@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 from discreet.answer.plan.price import Price
+from discreet.curator.orders.planned_orders import price_facts, read_price
 from discreet.plan import canonical
 from discreet.plan.bounding import NoiseKind
 from discreet.plan.query import Query
@@ -34,20 +35,14 @@ class StoredOrder:
         stored = json.loads(text)
         return StoredOrder(
             stored["query"],
-            Price(Fraction(stored["epsilon"]), Fraction(stored["delta"])),
+            read_price(stored),
             NoiseKind(stored["law"]),
             Neighbours(stored["neighbours"]),
         )
 
     def __str__(self) -> str:
-        facts = {
-            "query": self.query,
-            "epsilon": str(self.price.epsilon),
-            "delta": str(self.price.delta),
-            "law": self.noise_kind.value,
-            "neighbours": self.neighbours.value,
-        }
-        return json.dumps(facts, sort_keys=True)
+        facts = {"query": self.query, "law": self.noise_kind.value}
+        return json.dumps({**facts, **price_facts(self.price, self.neighbours)}, sort_keys=True)
 
     def question(self, schema: Schema) -> Query:
         """The question, against the tables as they are described."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from discreet.answer.plan.price import Price
 from discreet.answer.plan.set_plan import Charged
@@ -21,19 +21,19 @@ from discreet.curator.orders.histogram_orders import (
     read_table,
 )
 from discreet.curator.orders.planned_orders import (
+    Asked,
+    DraftedOrder,
     DraftOrder,
     OrderExplanation,
     OrderKind,
-    PlannedOrder,
     QuoteContext,
     price_facts,
 )
-from discreet.curator.orders.query_orders import Asked, read_asked
+from discreet.curator.orders.query_orders import read_asked
 from discreet.curator.orders.synthesis_release import SynthesisRelease
 from discreet.engines.engine import Deadline, Engine, Session
 from discreet.errors import InputError, InvariantBroken
 from discreet.mechanisms.gaussian import largest_mu
-from discreet.plan.kinds import Kind
 from discreet.plan.query import Query
 from discreet.plan.schema import EachRow, Schema, Table
 from discreet.plan.work import Work
@@ -42,7 +42,6 @@ from discreet.rationals import whole
 from discreet.sql.writer.dialect import Dialect
 from discreet.workload.binning import logarithmic_grid, private_bins
 from discreet.workload.domain import BINS, Attribute, Domain
-from discreet.workload.histogram import JointHistogram
 from discreet.workload.marginals import measure_marginal
 from discreet.workload.sampling import fresh_key
 from discreet.workload.structural_zeros import structural_zeros
@@ -61,25 +60,66 @@ _SECONDS_A_CELL = 3e-5
 
 
 @dataclass(frozen=True)
-class SynthesisFacts:
-    """The content of a synthesis without its price: table, columns, cells and constraints.
+class SynthesisOrder(DraftedOrder):
+    """A synthesis with its price: table, columns, cells and constraints.
 
     `grids` are the numbers without bounds, on a logarithmic grid; their bins are chosen privately.
     The domain holds bins for them that stand for those.
+
+    Guarantee:
+        Everything that `measure` reads of the data has rounded Gaussian noise; the sum of mu^2 is
+        `mu_squared` at most, which is the largest of the price.
     """
 
     table: Table
     domain: Domain
-    grids: tuple[Attribute, ...] = ()
-    max_rows: int = 1
-    impossible: tuple[Mapping[str, Any], ...] = ()
-    workload: tuple[tuple[str, ...], ...] = ()
-    max_cells: int = MAX_CELLS
-    max_memory: int = MAX_MEMORY
+    grids: tuple[Attribute, ...]
+    max_rows: int
+    impossible: tuple[Mapping[str, Any], ...]
+    workload: tuple[tuple[str, ...], ...]
+    max_cells: int
+    max_memory: int
+    price: Price
+    neighbours: Neighbours
+    mu_squared: Fraction
+    kind = "synthesis"
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON with tags that never change."""
-        return {
+    def priced(self, asked: Asked, at: QuoteContext) -> Self:
+        """The order for the largest mu^2 of a price, rounded down; refused without a delta."""
+        price = gaussian_price(asked, at, "a synthesis")
+        most = largest_mu(price.epsilon, price.delta) ** 2
+        order = replace(self, price=price, neighbours=at.neighbours, mu_squared=most)
+        order.plan.rounds  # noqa: B018 - what needs too much memory is refused now
+        return order
+
+    @property
+    def binning(self) -> Fraction:
+        """The mu^2 of private bins."""
+        return self.mu_squared * _BINNING if self.grids else Fraction(0)
+
+    @cached_property
+    def plan(self) -> SynthesisPlan:
+        """How the rest is divided, by public facts: bins that are yet to be chosen stand in."""
+        return self._divided(self.mu_squared - self.binning, self.domain)
+
+    def _divided(self, mu_squared: Fraction, domain: Domain) -> SynthesisPlan:
+        """How a mu^2 is divided; what needs too much memory is refused."""
+        limits = self.max_cells, self.max_memory, structural_zeros(domain, self.impossible)
+        return SynthesisPlan(domain, mu_squared, self.neighbours, *limits, workload=self.workload)
+
+    def _histogram(self, domain: Domain) -> HistogramQuery:
+        """How rows are read."""
+        return HistogramQuery(self.table, domain, self.max_rows, self.neighbours)
+
+    @property
+    def guarantees(self) -> tuple[Charged, ...]:
+        """One: all of it is Gaussian."""
+        return (GDP.of_square(self.mu_squared, neighbours=self.neighbours),)
+
+    @property
+    def text(self) -> str:
+        """The order as the ledger stores it."""
+        asked = {
             "table": self.table.name,
             "domain": self.domain.to_dict(),
             "grids": [one.to_dict() for one in self.grids],
@@ -88,86 +128,8 @@ class SynthesisFacts:
             "workload": [list(one) for one in self.workload],
             "max_cells": self.max_cells,
             "max_memory": self.max_memory,
+            **price_facts(self.price, self.neighbours),
         }
-
-    @staticmethod
-    def from_dict(stored: Mapping[str, Any], schema: Schema) -> "SynthesisFacts":
-        """Read what `to_dict` wrote, against the tables as they are described."""
-        return SynthesisFacts(
-            read_table(stored["table"], schema, "a synthesis"),
-            Domain.from_dict(stored["domain"]),
-            tuple(Attribute.from_dict(one) for one in stored["grids"]),
-            stored["max_rows"],
-            tuple(stored["impossible"]),
-            tuple(tuple(one) for one in stored["workload"]),
-            stored["max_cells"],
-            stored["max_memory"],
-        )
-
-    def plan(
-        self, mu_squared: Fraction, neighbours: Neighbours, domain: Domain | None = None
-    ) -> SynthesisPlan:
-        """How a mu^2 is divided; what needs too much memory is refused."""
-        found = domain or self.domain
-        return SynthesisPlan(
-            found,
-            mu_squared,
-            neighbours,
-            self.max_cells,
-            self.max_memory,
-            structural_zeros(found, self.impossible),
-            workload=self.workload,
-        )
-
-    def histogram(self, domain: Domain, neighbours: Neighbours) -> HistogramQuery:
-        """How rows are read."""
-        return HistogramQuery(self.table, domain, self.max_rows, neighbours)
-
-
-@dataclass(frozen=True)
-class SynthesisOrder(PlannedOrder):
-    """A synthesis with its price.
-
-    Guarantee:
-        Everything that `measure` reads of the data has rounded Gaussian noise; the sum of mu^2 is
-        `mu_squared` at most, which is the largest of the price.
-    """
-
-    facts: SynthesisFacts
-    price: Price
-    neighbours: Neighbours
-    mu_squared: Fraction
-    kind = "synthesis"
-
-    @staticmethod
-    def of(facts: SynthesisFacts, price: Price, about: Neighbours) -> "SynthesisOrder":
-        """An order for the largest mu^2 of a price, rounded down."""
-        return SynthesisOrder(facts, price, about, largest_mu(price.epsilon, price.delta) ** 2)
-
-    @property
-    def binning(self) -> Fraction:
-        """The mu^2 of private bins."""
-        return self.mu_squared * _BINNING if self.facts.grids else Fraction(0)
-
-    @cached_property
-    def plan(self) -> SynthesisPlan:
-        """How the rest is divided, by public facts: bins that are yet to be chosen stand in."""
-        return self.facts.plan(self.mu_squared - self.binning, self.neighbours)
-
-    @property
-    def guarantees(self) -> tuple[Charged, ...]:
-        """One: all of it is Gaussian."""
-        return (GDP.of_square(self.mu_squared, neighbours=self.neighbours),)
-
-    @property
-    def tables(self) -> frozenset[str]:
-        """The table."""
-        return frozenset({self.facts.table.name})
-
-    @property
-    def text(self) -> str:
-        """The order as the ledger stores it."""
-        asked = {**self.facts.to_dict(), **price_facts(self.price, self.neighbours)}
         return json.dumps(asked, sort_keys=True)
 
     def decisions(self) -> Mapping[str, Any]:
@@ -176,22 +138,22 @@ class SynthesisOrder(PlannedOrder):
 
     def explain(self, dialect: Dialect) -> OrderExplanation:
         """Cost, memory, and the expected error of marginals."""
-        query = self.facts.histogram(self.facts.domain, self.neighbours)
+        query = self._histogram(self.domain)
         per_round = self.plan.mu_squared * Fraction(7, 10) / max(self.plan.rounds, 1)
         weight = query.person_weight / 1024
         sigma = weight * (2 if self.neighbours is Neighbours.CHANGE_ONE else 1) ** 0.5
         sigma /= float(per_round) ** 0.5
         facts = {
             "rounds": self.plan.rounds,
-            "columns": list(self.facts.domain.names),
-            "private_bins": [one.name for one in self.facts.grids],
+            "columns": list(self.domain.names),
+            "private_bins": [one.name for one in self.grids],
             "memory_bytes": self.plan.memory,
             "marginal_sigma": round(sigma, 1),
-            "max_rows_per_person": None if query.by_row else self.facts.max_rows,
+            "max_rows_per_person": None if query.by_row else self.max_rows,
             "sql": [*map(str, query.statements(dialect)[0]), query.statements(dialect)[1]],
         }
         text = (
-            f"synthesis of {self.facts.table.name}: {len(self.facts.domain)} columns, at most "
+            f"synthesis of {self.table.name}: {len(self.domain)} columns, at most "
             f"{self.plan.rounds} pairs of them measured, each count with noise of about "
             f"{sigma:,.0f} rows\nmemory: at most {self.plan.memory / 1e6:,.0f} MB\n"
             + "\n".join(self.notes())
@@ -200,12 +162,12 @@ class SynthesisOrder(PlannedOrder):
 
     def notes(self) -> tuple[str, ...]:
         """The contribution bounds in words."""
-        return (self.facts.histogram(self.facts.domain, self.neighbours).note,)
+        return (self._histogram(self.domain).note,)
 
     def work(self, bound: Callable[[Query], Work]) -> Work:
         """Upper bound on the work of reading rows and fitting."""
-        reading = bound(self.facts.histogram(self.facts.domain, self.neighbours).query)
-        shape = self.facts.domain.shape()
+        reading = bound(self._histogram(self.domain).query)
+        shape = self.domain.shape()
         cells = min(self.plan.max_cells, math.prod(shape)) + 100 * len(shape) ** 2
         return replace(reading, seconds=reading.seconds + _SECONDS_A_CELL * cells)
 
@@ -215,8 +177,8 @@ class SynthesisOrder(PlannedOrder):
         """Noisy marginals and the model they make."""
         with engine.snapshot(until) as session:
             domain = self._with_bins(session, engine.dialect)
-            histogram = self.facts.histogram(domain, self.neighbours).read(session, engine.dialect)
-        plan = self.facts.plan(self.plan.mu_squared, self.neighbours, domain)
+            histogram = self._histogram(domain).read(session, engine.dialect)
+        plan = self._divided(self.plan.mu_squared, domain)
         # From the first draw on nothing may fail: a second attempt would draw again. What is left
         # to do is bounded by the plan.
         result = synthesize(histogram, plan)
@@ -227,10 +189,11 @@ class SynthesisOrder(PlannedOrder):
     def _with_bins(self, session: Session, dialect: Dialect) -> Domain:
         """The domain with private bins where a number has no bounds."""
         chosen: dict[str, Attribute] = {}
-        for grid in self.facts.grids:
-            alone = self.facts.histogram(Domain((grid,)), self.neighbours).read(session, dialect)
-            chosen[grid.name] = _choose_bins(alone, grid, self.binning / len(self.facts.grids))
-        return Domain(tuple(chosen.get(one.name, one) for one in self.facts.domain))
+        for grid in self.grids:
+            alone = self._histogram(Domain((grid,))).read(session, dialect)
+            share = self.binning / len(self.grids)
+            chosen[grid.name] = private_bins(measure_marginal(alone, (grid.name,), share), grid)
+        return Domain(tuple(chosen.get(one.name, one) for one in self.domain))
 
     def _check_spent(self, made: Synthesis) -> None:
         if made.result.spent + self.binning > self.mu_squared:
@@ -244,27 +207,9 @@ class SynthesisOrder(PlannedOrder):
         """The release: a function of what is stored."""
         made = Synthesis.from_bytes(measured)
         self._check_spent(made)
-        by_row = isinstance(self.facts.table.unit, EachRow)
+        by_row = isinstance(self.table.unit, EachRow)
         unit = "one row" if by_row else "one person, with all their rows"
         return SynthesisRelease(made, self.price, unit, self.notes())
-
-
-def _choose_bins(alone: JointHistogram, grid: Attribute, mu_squared: Fraction) -> Attribute:
-    return private_bins(measure_marginal(alone, (grid.name,), mu_squared), grid)
-
-
-@dataclass(frozen=True)
-class UnpricedSynthesis(DraftOrder[SynthesisOrder]):
-    """A synthesis and what it is asked for."""
-
-    asked_price: Asked
-
-    def plan(self, at: QuoteContext) -> SynthesisOrder:
-        """Decide how it is measured; refused where there is no delta, or too little memory."""
-        price = gaussian_price(self.asked_price, at, "a synthesis")
-        order = SynthesisOrder.of(self.order.facts, price, at.neighbours)
-        order.plan.rounds  # noqa: B018 - what needs too much memory is refused now
-        return order
 
 
 class SynthesisKind(OrderKind):
@@ -272,7 +217,7 @@ class SynthesisKind(OrderKind):
 
     name = "synthesis"
 
-    def parse(self, spec: Mapping[str, Any], schema: Schema) -> UnpricedSynthesis:
+    def parse(self, spec: Mapping[str, Any], schema: Schema) -> DraftOrder[SynthesisOrder]:
         """Read table, columns, cells, constraints and price."""
         said = read_fields(spec, "a synthesis", needed=("table", "epsilon"), allowed=_FIELDS)
         with readable("a synthesis", 'pass {"table": "visits", "epsilon": "1", "delta": "1e-6"}'):
@@ -282,7 +227,7 @@ class SynthesisKind(OrderKind):
                 read_fields(one, "impossible") for one in said.get("impossible") or ()
             )
             _check_public(impossible, grids)
-            facts = SynthesisFacts(
+            order = SynthesisOrder(
                 table,
                 domain,
                 grids,
@@ -291,19 +236,28 @@ class SynthesisKind(OrderKind):
                 tuple(_marginal(one, domain) for one in said.get("workload") or ()),
                 whole(said.get("max_cells") or MAX_CELLS, "max_cells", at_least=1),
                 whole(said.get("max_memory") or MAX_MEMORY, "max_memory", at_least=1),
+                *(Price(1), Neighbours.ADD_REMOVE, Fraction(1)),
             )
-            order = SynthesisOrder(facts, Price(1), Neighbours.ADD_REMOVE, Fraction(1))
-            return UnpricedSynthesis(order, read_asked(said))
+            return DraftOrder(order, read_asked(said))
 
     def read(self, order: Order, schema: Schema) -> SynthesisOrder:
         """The plan that was stored."""
         stored, decided = json.loads(order.plan), order.decisions or {}
-        facts, about = SynthesisFacts.from_dict(stored, schema), Neighbours(stored["neighbours"])
-        return SynthesisOrder(facts, self.price(order), about, Fraction(decided["mu_squared"]))
+        return SynthesisOrder(
+            read_table(stored["table"], schema, "a synthesis"),
+            Domain.from_dict(stored["domain"]),
+            tuple(Attribute.from_dict(one) for one in stored["grids"]),
+            stored["max_rows"],
+            tuple(stored["impossible"]),
+            tuple(tuple(one) for one in stored["workload"]),
+            stored["max_cells"],
+            stored["max_memory"],
+            self.price(order),
+            Neighbours(stored["neighbours"]),
+            Fraction(decided["mu_squared"]),
+        )
 
-    def release(self, stored: bytes) -> SynthesisRelease:
-        """A synthetic table."""
-        return SynthesisRelease.from_bytes(stored)
+    release = staticmethod(SynthesisRelease.from_bytes)
 
 
 # --- reading ------------------------------------------------------------------------------------
@@ -317,7 +271,9 @@ def _read_domain(table: Table, said: Mapping[str, Any]) -> tuple[Domain, tuple[A
     for name, of, count in read_columns(table, names, said.get("bins")):
         if of.kind.is_number and of.range is None and of.keys is None:
             grids.append(logarithmic_grid(name, of.kind, nullable=of.nullable))
-            attributes.append(_stand_in(name, of.kind, nullable=of.nullable))
+            # It stands in, with the largest number of bins that can be chosen.
+            edges = tuple(range(BINS + 1))
+            attributes.append(Attribute(name, of.kind, edges=edges, nullable=of.nullable))
         else:
             attributes.append(Attribute.of(name, of, bins=count))
     return Domain(tuple(attributes)), tuple(grids)
@@ -331,11 +287,6 @@ def _check_public(impossible: Iterable[Mapping[str, Any]], grids: Iterable[Attri
             why="its bins are chosen privately, and a constraint is about whole bins",
             fix=f"declare Bounds(low, high) or Keys([...]) for {name}",
         )
-
-
-def _stand_in(name: str, kind: Kind, *, nullable: bool) -> Attribute:
-    """A stand-in with the largest number of bins that can be chosen."""
-    return Attribute(name, kind, edges=tuple(range(BINS + 1)), nullable=nullable)
 
 
 def _marginal(names: Any, domain: Domain) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ import pyarrow as pa
 from discreet.answer.plan.price import Price
 from discreet.answer.present.base_release import BaseRelease, Cost, reading_stored
 from discreet.answer.present.number_text import cost
+from discreet.answer.present.release_json import plain
 from discreet.privacy import Guarantee, Neighbours
 from discreet.privacy.guarantees.interpretation import read
 from discreet.workload.synthesis import Condition, Synthesis
@@ -126,7 +127,7 @@ class SynthesisRelease(BaseRelease):
                 {name: round(v, 4) if isinstance(v, float) else v for name, v in one.items()}
                 for one in self.report().to_pylist()
             ],
-            "first_rows": [{n: _plain(v) for n, v in row.items()} for row in few],
+            "first_rows": [{n: plain(v) for n, v in row.items()} for row in few],
         }
 
     # --- storage --------------------------------------------------------------------------------
@@ -150,10 +151,6 @@ class SynthesisRelease(BaseRelease):
             price = Price(*(Fraction(part) for part in about["price"]))
             unit, notes = str(about["unit"]), tuple(about["notes"])
         return SynthesisRelease(Synthesis.from_bytes(rest), price, unit, notes)
-
-
-def _plain(value: Any) -> Any:
-    return value.isoformat() if hasattr(value, "isoformat") else value
 
 
 _BARS = 40

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from statistics import NormalDist
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import numpy as np
 import pyarrow as pa
@@ -27,14 +27,15 @@ from discreet.curator.orders.histogram_orders import (
     read_table,
 )
 from discreet.curator.orders.planned_orders import (
+    Asked,
+    DraftedOrder,
     DraftOrder,
     OrderExplanation,
     OrderKind,
-    PlannedOrder,
     QuoteContext,
     price_facts,
 )
-from discreet.curator.orders.query_orders import Asked, read_asked
+from discreet.curator.orders.query_orders import read_asked
 from discreet.engines.engine import Deadline, Engine
 from discreet.errors import InputError
 from discreet.mechanisms.gaussian import largest_mu
@@ -56,7 +57,7 @@ MOST_QUERIES: Final = 10_000
 
 
 @dataclass(frozen=True)
-class WorkloadOrder(PlannedOrder):
+class WorkloadOrder(DraftedOrder):
     """A list of counting queries with its price; the strategy is chosen by public facts.
 
     Guarantee:
@@ -71,6 +72,12 @@ class WorkloadOrder(PlannedOrder):
     neighbours: Neighbours
     strategy_name: str = ""
     kind = "workload"
+
+    def priced(self, asked: Asked, at: QuoteContext) -> Self:
+        """The order at a price; refused where there is no delta."""
+        return replace(
+            self, price=gaussian_price(asked, at, "a workload"), neighbours=at.neighbours
+        )
 
     @property
     def mu_squared(self) -> Fraction:
@@ -246,24 +253,12 @@ class WorkloadRelease(BaseRelease):
             )
 
 
-@dataclass(frozen=True)
-class UnpricedWorkload(DraftOrder[WorkloadOrder]):
-    """Queries and what is asked for them."""
-
-    asked_price: Asked
-
-    def plan(self, at: QuoteContext) -> WorkloadOrder:
-        """Choose a strategy; refused where there is no delta."""
-        price = gaussian_price(self.asked_price, at, "a workload")
-        return replace(self.order, price=price, neighbours=at.neighbours)
-
-
 class WorkloadKind(OrderKind):
     """Many counting queries at once: `table`, `queries`, `epsilon`, and perhaps more."""
 
     name = "workload"
 
-    def parse(self, spec: Mapping[str, Any], schema: Schema) -> UnpricedWorkload:
+    def parse(self, spec: Mapping[str, Any], schema: Schema) -> DraftOrder[WorkloadOrder]:
         """Read queries, table and price."""
         needed = ("table", "queries", "epsilon")
         said = read_fields(spec, "a workload", needed=needed, allowed=_FIELDS)
@@ -285,7 +280,7 @@ class WorkloadKind(OrderKind):
             order = WorkloadOrder(
                 table, domain, queries, read_max_rows(said, table), Price(1), Neighbours.ADD_REMOVE
             )
-            return UnpricedWorkload(order, read_asked(said))
+            return DraftOrder(order, read_asked(said))
 
     def read(self, order: Order, schema: Schema) -> WorkloadOrder:
         """The plan that was stored."""
@@ -301,9 +296,7 @@ class WorkloadKind(OrderKind):
             (order.decisions or {})["strategy"],
         )
 
-    def release(self, stored: bytes) -> WorkloadRelease:
-        """Answers to a workload."""
-        return WorkloadRelease.from_bytes(stored)
+    release = staticmethod(WorkloadRelease.from_bytes)
 
 
 def _packed(values: NDArray[np.float64], deviations: NDArray[np.float64]) -> bytes:

@@ -41,13 +41,11 @@ from discreet.curator.people.charge_batches import (
     Batch,
     PersonClasses,
     ReadCharge,
-    read_costs,
-    render_rows,
-)
-from discreet.curator.people.person_charges import (
     charge_costs,
     charge_salt,
     charged_sets,
+    read_costs,
+    render_rows,
     share_signature,
 )
 from discreet.curator.people.person_limits import Population, hash_person, limits_after

@@ -3,7 +3,7 @@
 import textwrap
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -83,7 +83,8 @@ class PersonStatement:
         price = f"epsilon = {float(self.epsilon):g}, delta = {float(self.delta):g}"
         some = ", with some of your data," if self.every else ""
         unpaid = f"left out{some} of {self.left_out} because your budget could not pay for them"
-        budget = f"Your budget for {self._how_long} is {price}; {used:.1f} % of it is used"
+        span = f"each {self.every} (here the one that used most)" if self.every else "life"
+        budget = f"Your budget for {span} is {price}; {used:.1f} % of it is used"
         lines = [
             f"{budget}, and nothing refills it.",
             "Your account is closed." if self.closed else "",
@@ -97,10 +98,6 @@ class PersonStatement:
         ]
         return "\n\n".join([*wrapped, "\n".join(table)] if table else wrapped)
 
-    @property
-    def _how_long(self) -> str:
-        return f"each {self.every} (here the one that used most)" if self.every else "life"
-
     def __repr__(self) -> str:
         return "PersonStatement(...)"  # it is about one person: nothing of it goes into a log
 
@@ -113,10 +110,7 @@ class PersonStatement:
             "closed": self.closed,
             "left_out": self.left_out,
             "odds": self.odds,
-            "releases": [
-                {name: getattr(one, name) for name in UsedRelease.__slots__}
-                for one in self.releases
-            ],
+            "releases": [asdict(one) for one in self.releases],
         }
 
 

@@ -9,15 +9,13 @@ Reference: OpenDP, Differential Privacy Deployments Registry (fields of a tier 3
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final
 
 from discreet.curator.ledger import accounts
-from discreet.curator.reports.deployment_fields import SECTORS
-from discreet.curator.reports.privacy_promise import unit_words
-from discreet.curator.reports.stated_cap import promised
+from discreet.curator.reports.privacy_promise import promised, unit_words
 from discreet.errors import InputError
 from discreet.plan.kinds import Type
 from discreet.plan.schema import EachRow, Limits, PersonPeriod, Table
@@ -30,6 +28,13 @@ if TYPE_CHECKING:
     from discreet.curator.ledger.accounts import Account
     from discreet.curator.ledger.entries import Entry
     from discreet.curator.ledger.ledger import Ledger
+
+SECTORS: Final = ("Technology", "Healthcare", "Education", "Government", "Energy", "Finance")
+_TOLD: Final = {
+    "basic": ("name", "data_curators", "description", "intended_use", "data_product_region"),
+    "administrative": ("registry_authors",),
+}
+"""Required texts that only people know."""
 
 _PAGE = 1000
 _ADJACENT = {
@@ -66,7 +71,7 @@ def deployment_record(
 ) -> dict[str, Any]:
     """A tier 3 entry about one dataset, from what the curator and its ledger know.
 
-    It has every field that the registry requires and no unknown one (`deployment_fields.SCHEMA`).
+    It has every field that the registry requires and no unknown one.
     """
     account = curator.budget(dataset)
     tables = [curator.schema.tables[name] for name in curator.datasets()[dataset]]
@@ -75,7 +80,8 @@ def deployment_record(
     charged = [one for one in entries if one.kind == "charged" and one.facts["dataset"] == dataset]
     said = purpose or Purpose(dataset)
     return {
-        "url_slug": _slug(said.name or dataset),
+        "url_slug": re.sub(r"[^a-z0-9]+", "_", (said.name or dataset).lower()).strip("_")
+        or "deployment",
         "status": "Draft",
         "tier": 3,
         "deployment": {
@@ -85,13 +91,18 @@ def deployment_record(
             "deployment_model": _model(curator.ledger, dataset, charged),
             "accounting": _accounting(account),
             "implementation": _implementation(charged, private, said),
-            "administrative": _administrative(said),
+            "administrative": {
+                **({"sources": said.sources} if said.sources else {}),
+                "registry_authors": list(said.authors or (said.organisation,)),
+            },
         },
     }
 
 
-def _slug(name: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_") or "deployment"
+def blanks(record: Mapping[str, Any]) -> list[str]:
+    """Required texts that are empty: the registry takes them, and readers learn nothing."""
+    places = [("deployment", section, name) for section, names in _TOLD.items() for name in names]
+    return [".".join(one) for one in places if record[one[0]][one[1]][one[2]] in ("", [""])]
 
 
 def all_entries(ledger: "Ledger") -> "Iterator[Entry]":
@@ -144,10 +155,11 @@ def _domain(of: Type) -> str:
 def _loss(account: "Account", tables: Sequence[Table], questions: int) -> dict[str, Any]:
     spent = account.total
     own = account.is_per_person
+    units = "; ".join(f"{table.name}: {unit_words(table.unit)}" for table in tables)
     whose, taken = ("A budget of every person", "cost") if own else ("A cap", "spent")
     return {
         "privacy_unit": _level(tables),
-        "privacy_unit_details": f"{_units(tables)}. Of two adjacent datasets "
+        "privacy_unit_details": f"{units}. Of two adjacent datasets "
         f"{_ADJACENT[account.neighbours]}.",
         "privacy_parameters": promised(account),
         "privacy_parameters_details": f"{whose} for ever over all analysts together"
@@ -174,10 +186,6 @@ def _kept(account: "Account") -> str:
         f", kept as {_KEPT[account.measure.name]} with {account.measure.name} "
         f"{float(cap.amount):.6g} and delta {float(cap.delta):.3g}"
     )
-
-
-def _units(tables: Sequence[Table]) -> str:
-    return "; ".join(f"{table.name}: {unit_words(table.unit)}" for table in tables)
 
 
 def _model(ledger: "Ledger", dataset: str, charged: "Sequence[Entry]") -> dict[str, Any]:
@@ -235,11 +243,6 @@ def _implementation(
         f"charged: {used or 'none yet'}.",
         "justification": said.justification,
     }
-
-
-def _administrative(said: Purpose) -> dict[str, Any]:
-    sources = {"sources": said.sources} if said.sources else {}
-    return {**sources, "registry_authors": list(said.authors or (said.organisation,))}
 
 
 def limit_words(limits: Limits) -> str:

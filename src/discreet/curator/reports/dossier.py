@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import yaml
 
 from discreet.curator.reports.deployment_record import all_entries, limit_words
-from discreet.curator.reports.privacy_promise import promise, unit_words
-from discreet.curator.reports.stated_cap import promised
+from discreet.curator.reports.privacy_promise import promise, promised, unit_words
 from discreet.errors import InputError
 from discreet.plan.schema import Table
 

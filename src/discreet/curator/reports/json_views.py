@@ -5,6 +5,7 @@ Everything here is rounded for reading; what has to be exact travels by `wire` a
 
 import math
 from collections.abc import Mapping
+from dataclasses import asdict
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Final
@@ -15,7 +16,7 @@ from discreet.curator.client.wire import write_account
 from discreet.curator.ledger.accounts import Account
 from discreet.curator.ledger.charge_index import ChargedOrder
 from discreet.curator.orders.order_kinds import kind_of
-from discreet.curator.reports.stated_cap import promised
+from discreet.curator.reports.privacy_promise import promised
 from discreet.privacy import Approximate, Filter, Guarantee, Neighbours, Pure, read
 from discreet.privacy.budgets.charges import Charge
 
@@ -37,21 +38,15 @@ def chances(guarantee: Guarantee) -> int:
     return min(100, math.ceil(100 * (1 - guarantee.tradeoff(BEFORE))))
 
 
-@lru_cache(maxsize=512)
-def _reading(guarantee: Guarantee) -> str:
-    return read(guarantee)
+_reading = lru_cache(maxsize=512)(read)
 
 
 def write_odds(epsilon: Fraction, delta: Fraction, neighbours: Neighbours) -> dict[str, Any]:
     """The meaning of a price for one person, as JSON."""
-    guarantee = _paid(epsilon, delta, neighbours)
-    return {"text": _reading(guarantee), "before": int(100 * BEFORE), "after": chances(guarantee)}
-
-
-def _paid(epsilon: Fraction, delta: Fraction, neighbours: Neighbours) -> Guarantee:
+    guarantee: Guarantee = Pure(epsilon, neighbours=neighbours)
     if delta:
-        return Approximate(epsilon, delta, neighbours=neighbours)
-    return Pure(epsilon, neighbours=neighbours)
+        guarantee = Approximate(epsilon, delta, neighbours=neighbours)
+    return {"text": _reading(guarantee), "before": int(100 * BEFORE), "after": chances(guarantee)}
 
 
 def _chances(amount: Charge) -> int:
@@ -126,10 +121,10 @@ def explanation_facts(told: Explanation, bill: Mapping[Account, Charge]) -> dict
 
 def charge_facts(account: Account, cost: Charge) -> dict[str, Any]:
     """A charge to an account as JSON."""
-    holder, cap, left = account.holder, account.limit, account.left
+    cap, left = account.limit, account.left
     return {
-        "account": str(holder),
-        "holder": {"kind": holder.kind, "name": holder.name, "within": holder.within},
+        "account": str(account.holder),
+        "holder": asdict(account.holder),
         "measure": account.measure.name,
         "cost": float(cost.amount),
         "cost_delta": float(cost.delta),
@@ -154,13 +149,11 @@ def _expected_facts(part: ExplainedSet) -> list[dict[str, Any]]:
 
 
 def _group_facts(part: ExplainedSet) -> dict[str, Any]:
-    limits = part.limits
-    stated = limits and {"max_groups": limits.max_groups, "max_rows": limits.max_rows}
     return {
         "keys": list(part.keys),
         "groups": part.groups,
         "finding": None if part.finding is None else {"people": part.finding.people},
-        "limits": stated,
+        "limits": part.limits and asdict(part.limits),
         "clipped": part.clipped,
         "hints": list(part.hints),
     }

@@ -87,24 +87,6 @@ def _taken(took: list[str]) -> str:
     return cost(units) + (f" and delta {cost(delta)}" if delta else "")
 
 
-def _fit(plan: Any, order: Order) -> Told:
-    del order
-    spec = plan[0]
-    what = f"{spec['target']} from {', '.join(spec['features'])}"
-    return f"fitted {' and '.join(name for name, _ in spec['steps'])} to", [("Fitted", what)]
-
-
-def _release(plan: Facts, order: Order) -> Told:
-    del order
-    levels = [str(plan["top"]), *map(str, plan["levels"])]
-    tables = ", ".join(name for name, _ in plan["tables"])
-    told = [("Tables", tables), ("Levels", ", ".join(levels))]
-    return (
-        f"released {counted(len(plan['tables']), 'table')} at {counted(len(levels), 'level')} of",
-        told,
-    )
-
-
 def _columns(plan: Facts) -> list[tuple[str, str]]:
     return [("Columns", ", ".join(one["name"] for one in plan["domain"]))]
 
@@ -124,8 +106,20 @@ _ORDERS: Final[Mapping[str, Callable[[Any, Order], Told]]] = {
     "participation": lambda *_: ("counted who still takes part in", []),
     "profile": lambda *_: ("looked at every column of", []),
     "training": lambda plan, _: ("trained a model on", [("Features", ", ".join(plan["features"]))]),
-    "fit": _fit,
-    "release": _release,
+    "fit": lambda plan, _: (
+        f"fitted {' and '.join(name for name, _ in plan[0]['steps'])} to",
+        [("Fitted", f"{plan[0]['target']} from {', '.join(plan[0]['features'])}")],
+    ),
+    "release": lambda plan, _: (
+        (
+            f"released {counted(len(plan['tables']), 'table')} at "
+            f"{counted(1 + len(plan['levels']), 'level')} of"
+        ),
+        [
+            ("Tables", ", ".join(name for name, _ in plan["tables"])),
+            ("Levels", ", ".join(map(str, [plan["top"], *plan["levels"]]))),
+        ],
+    ),
 }
 
 # --- everything else ----------------------------------------------------------------------------

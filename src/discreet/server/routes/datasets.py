@@ -12,8 +12,7 @@ from pydantic import BaseModel
 from discreet.answer.present.release_json import plain
 from discreet.curator import demo_clinic
 from discreet.curator.curator import Curator
-from discreet.curator.data.column_declarations import ColumnDeclarations
-from discreet.curator.data.intake import Incoming, take
+from discreet.curator.data.intake import ColumnDeclarations, Incoming, take
 from discreet.curator.data.load_report import PUBLIC
 from discreet.curator.reports.privacy_promise import promise
 from discreet.errors import InputError

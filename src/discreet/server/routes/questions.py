@@ -10,7 +10,7 @@ from discreet.answer.present.base_release import BaseRelease
 from discreet.answer.present.release import Release, as_table
 from discreet.curator.async_session import AsyncSession
 from discreet.curator.client import wire
-from discreet.curator.client.explanation_json import write_explanation
+from discreet.curator.client.wire import write_explanation
 from discreet.curator.kept_workbooks import read_share
 from discreet.curator.ledger.charge_index import NEWEST
 from discreet.curator.ledger.orders import Receipt, State, request_name

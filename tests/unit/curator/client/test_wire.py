@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import discreet as dp
 from clinic_curator import ABOUT, BY_CITY, COUNT, add_cities, add_visits
 from discreet import errors
-from discreet.curator.client import explanation_json, wire
+from discreet.curator.client import wire
 from discreet.curator.client.remote_ledger import read_reply
 from discreet.curator.pricing import Terms
 from discreet.curator.reports import json_views
@@ -183,7 +183,7 @@ QUESTIONS = [
 @pytest.mark.parametrize("text", QUESTIONS)
 def test_an_explanation_is_the_same_to_the_last_bit(curator, text):
     told = curator.explain(text, epsilon=Fraction(1, 7))
-    again = explanation_json.read_explanation(through(explanation_json.write_explanation(told)))
+    again = wire.read_explanation(through(wire.write_explanation(told)))
 
     assert again == told
     assert (repr(again), again.sql) == (repr(told), told.sql)
@@ -209,7 +209,7 @@ def test_a_foreign_explanation_is_a_failure_of_the_service(facts):
     for odd in (facts, {"node": facts}, {"node": "Price", "epsilon": facts}, {"enum": "NoiseKind"}):
         reply = SimpleNamespace(json=lambda odd=odd: odd)
         with pytest.raises(ServiceError):
-            read_reply(reply, explanation_json.read_explanation)
+            read_reply(reply, wire.read_explanation)
 
 
 def test_spending_more_never_sounds_safer():

@@ -105,6 +105,7 @@ def test_neighbours_see_nothing_but_released_numbers():
         ({"epsilon": "much"}, "not a number"),
         ({"bins": 0}, None),
         ({"max_rows": -1}, "max_rows is -1"),
+        ({"max_rows": 0}, "max_rows is 0"),
         ({"max_memory": 1000}, "would need"),
         ({"impossible": [{"town": 1}]}, "columns that there are not"),
         ({"workload": [["town"]]}, "there is no column town"),

@@ -9,8 +9,8 @@ from jsonschema import Draft202012Validator, FormatChecker
 
 import discreet as dp
 from clinic_curator import ABOUT, BUDGET, BY_CITY, add_visits
-from discreet.curator.reports.deployment_fields import SCHEMA, blanks
-from discreet.curator.reports.deployment_record import Purpose, deployment_record
+from deployment_fields import SCHEMA
+from discreet.curator.reports.deployment_record import Purpose, blanks, deployment_record
 from discreet.errors import InputError
 from visits import clinic
 

@@ -5,18 +5,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from discreet.curator.arguments import read_fields, several
 from discreet.curator.client.wire import read_number
 from discreet.curator.orders.census.census_reading import CensusQuery
+from discreet.curator.orders.histogram_orders import columns_of, read_max_rows, read_table
 from discreet.errors import InputError
 from discreet.plan.kinds import Kind
-from discreet.plan.schema import EachRow, PublicTable, Schema, Table, distinct
+from discreet.plan.schema import PublicTable, Schema, Table, distinct
 from discreet.rationals import positive, whole
 from discreet.workload.domain import BINS, Attribute
 
-_T = TypeVar("_T", Table, PublicTable)
 COUNT: Final = "count"
 """The column of counts in every released table."""
 
@@ -87,10 +87,10 @@ class CensusFacts:
     @staticmethod
     def from_dict(stored: Mapping[str, Any], schema: Schema) -> "CensusFacts":
         """Read what `to_dict` wrote, against the tables as they are described."""
-        place, fixed = stored["geography"], stored["invariants"]
+        fixed = stored["invariants"]
         return CensusFacts(
-            _find(stored["table"], schema, Table),
-            None if place is None else _find(place, schema, PublicTable),
+            read_table(stored["table"], schema, "a release"),
+            _geography(stored["geography"], schema),
             tuple(stored["levels"]),
             stored["top"],
             tuple(Attribute.from_dict(one) for one in stored["columns"]),
@@ -103,16 +103,13 @@ class CensusFacts:
 
 def read_facts(said: Mapping[str, Any], schema: Schema) -> CensusFacts:
     """Read an untrusted request against the schema."""
-    table, place = _find(said["table"], schema, Table), said.get("geography")
-    geography = None if place is None else _find(place, schema, PublicTable)
+    table = read_table(said["table"], schema, "a release")
+    geography = _geography(said.get("geography"), schema)
     levels = tuple(several(said.get("levels") or (), "levels"))
     top = said.get("top") or "nation"
     _check_levels(table, geography, (top, *levels))
     tables = tuple((name, tuple(several(by, "columns"))) for name, by in said["tables"])
     columns = _columns(table, tables, levels, said.get("bins", BINS))
-    most = said.get("max_rows")
-    if most is None:
-        most = (table.limits.max_groups or 1) * (table.limits.max_rows or 1)
     facts = CensusFacts(
         table,
         geography,
@@ -120,7 +117,7 @@ def read_facts(said: Mapping[str, Any], schema: Schema) -> CensusFacts:
         top,
         columns,
         tables,
-        whole(most, "max_rows", at_least=1),
+        read_max_rows(said, table),
         _shares(said.get("shares") or {}, (top, *levels)),
         _invariants(said.get("invariants") or {}, (top, *levels)),
     )
@@ -177,12 +174,12 @@ def _columns(
         read_fields(bins, "bins", allowed=tuple(table.columns))
     if not 0 < len(tables) <= _MOST_TABLES:
         raise InputError("no tables", why=f"1 to {_MOST_TABLES} are released", fix="name them")
-    owner = None if isinstance(table.unit, EachRow) else table.unit.column
+    grouped = [name for name in columns_of(table) if name not in levels]
     wanted: dict[str, Attribute] = {}
     for _, by in tables:
         distinct(by)
         for column in by:
-            if column not in table.columns or column == owner or column in levels:
+            if column not in grouped:
                 raise InputError(
                     f"{table.name} has no column {str(column)[:50]} to group by",
                     why=f"columns are {', '.join(table.columns)}; levels are grouped by anyway",
@@ -233,21 +230,14 @@ def _is_file_name(name: Any) -> bool:
     return plain and len(name.encode()) <= _LONGEST_NAME
 
 
-_MISSING: Final = {
-    Table: ("a release of a table that there is not", "private tables are", "name one of them"),
-    PublicTable: (
-        "a geography that is no public table",
-        "public tables are",
-        "add it with curator.add_public(...)",
-    ),
-}
-
-
-def _find(name: Any, schema: Schema, kind: type[_T]) -> _T:
-    """A table of a kind; InputError where there is none of that name."""
+def _geography(name: Any, schema: Schema) -> PublicTable | None:
+    """The public table of a name; None where none is named."""
     found = schema.tables.get(name) if isinstance(name, str) else None
-    if isinstance(found, kind):
-        return found
-    what, why, fix = _MISSING[kind]
-    names = ", ".join(n for n, of in schema.tables.items() if isinstance(of, kind)) or "none"
-    raise InputError(what, why=f"{why} {names}", fix=fix)
+    if name is None or isinstance(found, PublicTable):
+        return found  # type: ignore[return-value] # None where nothing is named
+    public = [one for one, of in schema.tables.items() if isinstance(of, PublicTable)]
+    raise InputError(
+        "a geography that is no public table",
+        why=f"public tables are {', '.join(public) or 'none'}",
+        fix="add it with curator.add_public(...)",
+    )

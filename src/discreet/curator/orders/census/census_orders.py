@@ -11,9 +11,9 @@ import json
 import math
 import textwrap
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from discreet.answer.plan.measure import Measurement
 from discreet.answer.plan.price import Price
@@ -25,16 +25,18 @@ from discreet.curator.ledger.orders import Order
 from discreet.curator.orders.census.census_facts import CensusFacts, read_facts
 from discreet.curator.orders.census.census_margins import MarginLink, disagreements, link_tables
 from discreet.curator.orders.census.census_reading import read_geography
+from discreet.curator.orders.histogram_orders import bound_words
 from discreet.curator.orders.planned_orders import (
     OWNER,
+    Asked,
+    DraftedOrder,
     DraftOrder,
     OrderExplanation,
     OrderKind,
-    PlannedOrder,
     QuoteContext,
     price_facts,
 )
-from discreet.curator.orders.query_orders import Asked, noise_kinds_for, price_at, read_asked
+from discreet.curator.orders.query_orders import noise_kinds_for, price_at, read_asked
 from discreet.engines.engine import Deadline, Engine
 from discreet.errors import InvariantBroken, QueryRefused
 from discreet.plan.bounding import ContributionBounds, NoiseKind
@@ -59,7 +61,7 @@ CHUNK: Final = 1 << 21
 
 
 @dataclass(frozen=True)
-class CensusOrder(PlannedOrder):
+class CensusOrder(DraftedOrder):
     """A release with its price: `amount` is epsilon of Laplace noise, mu^2 of Gaussian noise.
 
     Guarantee:
@@ -86,6 +88,25 @@ class CensusOrder(PlannedOrder):
     version: int = 2
     """Of what follows the noise: tables of releases of version 1 do not agree with each other."""
     kind = "release"
+
+    def priced(self, asked: Asked, at: QuoteContext) -> Self:
+        """The order at a price: Gaussian noise where all accounts take a delta, else Laplace."""
+        if at.analyst != OWNER:
+            raise QueryRefused(
+                "a release that an analyst asks for",
+                why="its tables are written where the data is, for everybody",
+                fix="order it as owner: in the folder, or with the token called owner",
+                code="owner",
+            )
+        bought = price_at(asked, at)
+        kinds = noise_kinds_for(at.touched, bought.delta)
+        kind = NoiseKind.GAUSSIAN if NoiseKind.GAUSSIAN in kinds else NoiseKind.LAPLACE
+        amount = amount_for(bought.epsilon, bought.delta, kind, at.touched[0].measure)
+        order = replace(
+            self, price=bought, neighbours=at.neighbours, noise_kind=kind, amount=amount
+        )
+        order.check_spent()  # noise that cannot be made is refused now
+        return order
 
     def links(self) -> list[MarginLink]:
         """The order in which tables are settled, each with the one that it agrees with."""
@@ -166,9 +187,7 @@ class CensusOrder(PlannedOrder):
 
     def notes(self) -> tuple[str, ...]:
         """Contribution bounds and public totals, in words."""
-        many = f"{self.facts.max_rows} row{'s' if self.facts.max_rows > 1 else ''}"
-        bound = f"one person weighs at most {many}; whoever has more counts for less"
-        found = ["each row is protected by itself" if self.facts.query.by_row else bound]
+        found = [bound_words(None if self.facts.query.by_row else self.facts.max_rows)]
         apart = disagreements(self.facts) if self.version > 1 else []
         if apart:
             pairs = ", ".join(f"{one} and {other}" for one, other in apart[:20])
@@ -278,37 +297,12 @@ class CensusRelease(BaseRelease):
         return f"release of {len(facts['tables'])} tables, {self.cells:,} cells: {units}"
 
 
-@dataclass(frozen=True)
-class UnpricedCensus(DraftOrder[CensusOrder]):
-    """A release and what it is asked for."""
-
-    asked_price: Asked
-    as_of: int | None = None
-
-    def plan(self, at: QuoteContext) -> CensusOrder:
-        """Choose the noise: Gaussian where all accounts take a delta, else Laplace."""
-        if at.analyst != OWNER:
-            raise QueryRefused(
-                "a release that an analyst asks for",
-                why="its tables are written where the data is, for everybody",
-                fix="order it as owner: in the folder, or with the token called owner",
-                code="owner",
-            )
-        bought = price_at(self.asked_price, at)
-        kinds = noise_kinds_for(at.touched, bought.delta)
-        kind = NoiseKind.GAUSSIAN if NoiseKind.GAUSSIAN in kinds else NoiseKind.LAPLACE
-        amount = amount_for(bought.epsilon, bought.delta, kind, at.touched[0].measure)
-        order = CensusOrder(self.order.facts, bought, at.neighbours, kind, amount, CHUNK)
-        order.check_spent()  # noise that cannot be made is refused now
-        return order
-
-
 class CensusKind(OrderKind):
     """Releases: `table`, `tables`, `epsilon`, and perhaps `geography`, `levels` and others."""
 
     name = "release"
 
-    def parse(self, spec: Mapping[str, Any], schema: Schema) -> UnpricedCensus:
+    def parse(self, spec: Mapping[str, Any], schema: Schema) -> DraftOrder[CensusOrder]:
         """Read tables, columns, levels and price."""
         needed = ("table", "tables", "epsilon")
         said = read_fields(spec, "a release", needed=needed, allowed=_FIELDS)
@@ -317,7 +311,7 @@ class CensusKind(OrderKind):
             asked, version = read_asked(said), said.get("as_of")
             version = None if version is None else whole(version, "as_of", at_least=1)
             blank = Price(1), Neighbours.ADD_REMOVE, NoiseKind.LAPLACE, Fraction(1), CHUNK
-            return UnpricedCensus(CensusOrder(facts, *blank), asked, version)
+            return DraftOrder(CensusOrder(facts, *blank), asked, as_of=version)
 
     def read(self, order: Order, schema: Schema) -> CensusOrder:
         """The plan that was stored."""
@@ -332,6 +326,4 @@ class CensusKind(OrderKind):
             decided["version"],
         )
 
-    def release(self, stored: bytes) -> CensusRelease:
-        """Read a stored release."""
-        return CensusRelease.from_bytes(stored)
+    release = staticmethod(CensusRelease.from_bytes)

@@ -18,8 +18,6 @@ class CensusPlan:
     @staticmethod
     def from_yaml(text: str) -> "CensusPlan":
         """Read a plan; the fields are the arguments of `releases`."""
-        from discreet.curator.orders.census.census_yaml import read_yaml  # noqa: PLC0415 - for those who use it
-
         said = read_yaml(text)
         for name in _WHOLE & said.keys():
             said[name] = _wholes(said[name])
@@ -85,6 +83,9 @@ def releases(
     return CensusPlan({name: one for name, one in said.items() if one is not None})
 
 
+MOST: Final = 64 << 20
+"""Characters of a plan in YAML."""
+
 _WHOLE: Final = {"max_rows", "bins", "invariants", "as_of"}
 _FIELDS: Final = (
     *("tables", "table", "epsilon", "delta", "geography", "levels", "top", "shares"),
@@ -103,3 +104,42 @@ def _wholes(value: Any) -> Any:
         return {name: _wholes(one) for name, one in value.items()}
     is_number = isinstance(value, str) and value.isascii() and value.isdecimal()
     return int(value) if is_number and len(value) < 20 else value
+
+
+def read_yaml(text: str) -> dict[str, Any]:
+    r"""A mapping, or JSON, which is YAML too; InputError for anything else.
+
+    It holds texts, lists and mappings alone, in which each name stands once; aliases, which can
+    grow, are refused. Every value is the text it is written as: NO is Norway, and 1e-6 is exact.
+
+    Example:
+        >>> read_yaml("table: people\ntables: {all: [], no: [sex]}\nepsilon: 1e-1")
+        {'table': 'people', 'tables': {'all': [], 'no': ['sex']}, 'epsilon': '1e-1'}
+    """
+    import yaml  # noqa: PLC0415 - for those who use it
+
+    class Loader(yaml.BaseLoader):  # type: ignore[misc] # it has no types
+        def compose_node(self, parent: Any, index: Any) -> Any:
+            if self.check_event(yaml.AliasEvent):
+                raise yaml.YAMLError
+            return super().compose_node(parent, index)
+
+        def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:  # noqa: FBT001, FBT002 - the parent's
+            found: dict[Any, Any] = super().construct_mapping(node, deep=deep)
+            if len(found) < len(node.value):
+                raise yaml.YAMLError
+            return found
+
+    said = None
+    try:
+        if len(text) <= MOST:
+            said = yaml.load(text, Loader=Loader)  # noqa: S506 - it makes texts alone
+    except (yaml.YAMLError, RecursionError, TypeError):  # a list is no name
+        pass
+    if isinstance(said, dict):
+        return said
+    raise InputError(
+        "a plan that cannot be read",
+        why="it is a YAML mapping in which each name stands once",
+        fix="write table: people, tables: {total: []}, epsilon: 1",
+    )

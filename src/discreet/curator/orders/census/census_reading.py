@@ -14,12 +14,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from discreet.answer.execute.totals import dense, put_domains
+from discreet.curator.orders.histogram_orders import placed_rows
 from discreet.engines.engine import ARROW, Session
 from discreet.errors import InputError
 from discreet.plan.expressions import Column
 from discreet.plan.kinds import Kind
 from discreet.plan.query import Aggregate, AggregateFunction, Query
-from discreet.plan.relations import FilterRows, Named, Relation, Scan
+from discreet.plan.relations import Named
 from discreet.plan.schema import EachRow, Limits, Table
 from discreet.plan.statistics import Rows
 from discreet.sql.writer.compile import CompiledQuery, Kept
@@ -63,10 +64,7 @@ class CensusQuery:
     @cached_property
     def query(self) -> Query:
         """Rows by leaf and cells."""
-        relation: Relation = Scan(self.table)
-        for one in self.columns:
-            if (placed := one.is_placed()) is not None:
-                relation = FilterRows(relation, placed)
+        relation = placed_rows(self.table, self.columns)
         expressions = [one.expression() for one in self.columns]
         keys = [*([] if self.leaf is None else [Column(self.leaf)]), *expressions]
         named = tuple(Named(f"k{i}", one) for i, one in enumerate(keys))

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
 import numpy as np
 import pyarrow as pa
@@ -23,11 +23,12 @@ from discreet.curator.canonical_json import canonical
 from discreet.curator.ledger.orders import Order
 from discreet.curator.orders.fits.fit_rows import PLAIN, person_rows, select_rows, values_of
 from discreet.curator.orders.planned_orders import (
+    Asked,
+    DraftedOrder,
+    DraftOrder,
     OrderExplanation,
     OrderKind,
-    PlannedOrder,
     QuoteContext,
-    UnpricedOrder,
 )
 from discreet.engines.default import DefaultEngine
 from discreet.engines.engine import Deadline, Engine
@@ -104,13 +105,18 @@ class FittedModel(BaseRelease):
 
 
 @dataclass(frozen=True, slots=True)
-class FitOrder(PlannedOrder):
+class FitOrder(DraftedOrder):
     """A fit that was planned: plain steps, a table, its columns."""
 
     table: Table
     spec: Mapping[str, Any]
     neighbours: Neighbours
     kind = "fit"
+
+    def priced(self, asked: Asked, at: QuoteContext) -> Self:
+        """Rehearse on no rows, so that nothing fails later for what was asked."""
+        _plan(self.spec).rehearse(at.neighbours)
+        return replace(self, neighbours=at.neighbours)
 
     @property
     def guarantees(self) -> tuple[GDP]:
@@ -170,40 +176,19 @@ class FitOrder(PlannedOrder):
         return _model(self.spec, json.loads(measured), self.neighbours)
 
 
-@dataclass(frozen=True, slots=True)
-class UnpricedFit(UnpricedOrder[FitOrder]):
-    """A fit as it was read, with everything that the schema adds."""
-
-    table: Table
-    spec: Mapping[str, Any]
-
-    @property
-    def tables(self) -> frozenset[str]:
-        """The one table."""
-        return frozenset({self.table.name})
-
-    def work(self, bound: Callable[[Query], Work]) -> Work:
-        """Upper bound on the work of one pass."""
-        return bound(one_pass(self.table))
-
-    def plan(self, at: QuoteContext) -> FitOrder:
-        """Rehearse on no rows, so that nothing fails later for what was asked."""
-        _plan(self.spec).rehearse(at.neighbours)
-        return FitOrder(self.table, self.spec, at.neighbours)
-
-
 class FitKind(OrderKind):
     """Fits: `steps`, `table`, `features` and perhaps `target`."""
 
     name = "fit"
 
-    def parse(self, spec: Mapping[str, Any], schema: Schema) -> UnpricedFit:
+    def parse(self, spec: Mapping[str, Any], schema: Schema) -> DraftOrder[FitOrder]:
         """Read plain steps, and fill in what the schema knows."""
         facts = read_fields(spec, "a fit", needed=("steps", "table", "features"), allowed=_FIELDS)
         table = table_named(facts["table"], schema)
         fix = 'pass {"steps": [["GaussianNB", {"epsilon": "1"}]], "table": ..., ...}'
         with readable("a fit", fix):
-            return UnpricedFit(table, _completed(facts, table))
+            spec = _completed(facts, table)
+            return DraftOrder(FitOrder(table, spec, Neighbours.ADD_REMOVE))
 
     def read(self, order: Order, schema: Schema) -> FitOrder:
         """The plan of a charged fit."""
@@ -241,9 +226,8 @@ def fitted(estimator: Any, release: BaseRelease) -> Any:
         raise InputError("a release of another kind", why="no fit", fix="pass that of a fit")
     own = [one for _, one in estimator.steps] if hasattr(estimator, "steps") else [estimator]
     for one, learned in zip(own, release.estimators, strict=True):
-        params = one.get_params(
-            deep=False
-        )  # stay as they are: the same fit again is the same order
+        # Parameters stay as they are: the same fit again is the same order.
+        params = one.get_params(deep=False)
         one.__dict__.update({k: v for k, v in learned.__dict__.items() if k not in params})
     return estimator
 
@@ -292,7 +276,9 @@ def _fill(params: dict[str, Any], kind: Any, types: Sequence[Type]) -> None:
     if "n_categories" in names and "n_categories" not in params:
         params["n_categories"] = [int(feature_ends(one)[1]) + 1 for one in types]
     if "categorical" in names and "categorical" not in params:
-        params["categorical"] = [i for i, one in enumerate(types) if _is_listed(one)]
+        params["categorical"] = [
+            i for i, of in enumerate(types) if of.keys is not None or of.kind is Kind.BOOLEAN
+        ]
 
 
 def _fill_target(params: dict[str, Any], kind: Any, of: Type) -> None:
@@ -339,10 +325,6 @@ def _not_a_number(what: str) -> InputError:
         why="texts are no numbers, and a fit must not fail where one cannot be read as one",
         fix="describe the column with Keys, or pay for a list of its values with curator.profile",
     )
-
-
-def _is_listed(of: Type) -> bool:
-    return of.keys is not None or of.kind is Kind.BOOLEAN
 
 
 def feature_ends(of: Type) -> tuple[float, float]:

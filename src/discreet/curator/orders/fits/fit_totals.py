@@ -72,7 +72,6 @@ class FitTotals:
     @singledispatchmethod
     def totals(self, statistic: RowStatistic) -> Totals | None:
         """Sums of a statistic; None where it has no SQL."""
-        del statistic
         return None
 
     # --- sums -----------------------------------------------------------------------------------

@@ -33,12 +33,14 @@ def merge_columns(query: Query, fresh: Release, earlier: Sequence[Release]) -> M
 
     A group that an earlier answer does not have keeps the newest number.
     """
-    keys = [key.name for key in query.keys]
+    keys = {Column(key.name) for key in query.keys}
+    linear = {Column(one.name) for one in query.aggregates if one.measure in _LINEAR}
+    shown = [out.name for out in outputs_of(query) if out.expression in keys]
     columns, widths, how = {}, dict(fresh.half_widths), dict(fresh.how)
     for out in outputs_of(query):
         columns[out.name] = fresh.table.column(out.name)
-        if _is_linear(query, out.expression) and out.name in fresh.half_widths:
-            values, errors = _average(out.name, _key_columns(query, keys), [fresh, *earlier])
+        if out.expression in linear and out.name in fresh.half_widths:
+            values, errors = _average(out.name, shown, [fresh, *earlier])
             kind = fresh.table.schema.field(out.name).type
             whole = pa.types.is_integer(kind)
             columns[out.name] = pa.array([round(v) if whole else v for v in values], kind)
@@ -47,20 +49,6 @@ def merge_columns(query: Query, fresh: Release, earlier: Sequence[Release]) -> M
             widths[out.name] = pa.array(known, pa.float64())
             how[out.name] = "by merging"
     return MergedColumns(pa.table(columns), widths, how)
-
-
-def _key_columns(query: Query, keys: list[str]) -> list[str]:
-    """Names of the keys in the answer."""
-    return [
-        out.name
-        for out in outputs_of(query)
-        if isinstance(out.expression, Column) and out.expression.name in keys
-    ]
-
-
-def _is_linear(query: Query, expression: Any) -> bool:
-    named = {one.name: one.measure for one in query.aggregates}
-    return isinstance(expression, Column) and named.get(expression.name) in _LINEAR
 
 
 def _average(

@@ -14,7 +14,7 @@ from functools import cached_property, lru_cache
 from importlib import import_module
 from math import ceil
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
 import numpy as np
 import pyarrow as pa
@@ -31,6 +31,8 @@ from discreet.curator.orders.fits.fit_orders import column_type, feature_ends, o
 from discreet.curator.orders.fits.fit_rows import numbers
 from discreet.curator.orders.planned_orders import (
     OWNER,
+    Asked,
+    DraftedOrder,
     DraftOrder,
     OrderExplanation,
     OrderKind,
@@ -62,7 +64,7 @@ _TAIL: Final = Fraction(1, 100)
 
 
 @dataclass(frozen=True)
-class TrainingOrder(PlannedOrder):
+class TrainingOrder(DraftedOrder):
     """All steps of a training run, with their price.
 
     Guarantee:
@@ -81,6 +83,23 @@ class TrainingOrder(PlannedOrder):
     mu: Fraction | None = None
     kind = "training"
     neighbours = Neighbours.ADD_REMOVE
+
+    def priced(self, asked: Asked, at: QuoteContext) -> Self:
+        """Settle the noise; refused where people are changed rather than added, and to analysts."""
+        if at.analyst != OWNER:
+            raise InputError(
+                "a training run for an analyst",
+                why="a model is code, and what sees rows has to be the owner's",
+                fix="let the owner call curator.fit, or fit an estimator",
+            )
+        if at.neighbours is not Neighbours.ADD_REMOVE:
+            raise InputError(
+                "a training run about changing a person",
+                why="sampling hides whether somebody is there, and not who",
+                fix="use a curator about adding and removing people",
+            )
+        _ = self.whole
+        return self
 
     @cached_property
     def noise(self) -> "NoisePlan":
@@ -125,7 +144,6 @@ class TrainingOrder(PlannedOrder):
 
     def explain(self, dialect: Dialect) -> OrderExplanation:
         """Cost of the training run."""
-        del dialect
         steps, sigma = self.noise.steps, self.noise.multiplier
         text = (
             f"a model trained on {self.table.name}: {steps:,} steps with about "
@@ -142,17 +160,14 @@ class TrainingOrder(PlannedOrder):
 
     def seconds(self, bound: Callable[[Query], Work]) -> float:
         """How long opening a run takes: no data is read for it."""
-        del bound
         return 1.0
 
     def measure(self, engine: Engine, until: Deadline | None) -> bytes:
         """Empty: the charge comes before the run."""
-        del engine, until
         return b"{}"
 
     def present(self, measured: bytes) -> "TrainingRelease":
         """The paid training run."""
-        del measured
         return TrainingRelease(self.spec, self.price, self.whole)
 
     def rows(
@@ -226,33 +241,12 @@ class TrainingRelease(BaseRelease):
         return f"a training run on {self.spec['table']}"
 
 
-class UnpricedTraining(DraftOrder[TrainingOrder]):
-    """A training run as it was read."""
-
-    def plan(self, at: QuoteContext) -> TrainingOrder:
-        """Settle the noise; refused where people are changed rather than added, and to analysts."""
-        if at.analyst != OWNER:
-            raise InputError(
-                "a training run for an analyst",
-                why="a model is code, and what sees rows has to be the owner's",
-                fix="let the owner call curator.fit, or fit an estimator",
-            )
-        if at.neighbours is not Neighbours.ADD_REMOVE:
-            raise InputError(
-                "a training run about changing a person",
-                why="sampling hides whether somebody is there, and not who",
-                fix="use a curator about adding and removing people",
-            )
-        _ = self.order.whole
-        return self.order
-
-
 class TrainingKind(OrderKind):
     """Training runs: `table`, `features`, `target`, and what a `NoisePlan` is made of."""
 
     name = "training"
 
-    def parse(self, spec: Mapping[str, Any], schema: Schema) -> UnpricedTraining:
+    def parse(self, spec: Mapping[str, Any], schema: Schema) -> DraftOrder[TrainingOrder]:
         """Read rows and noise."""
         needed = ("table", "features", *_PLAN, "model")
         said = read_fields(spec, "a training run", needed=needed, allowed=_FIELDS)
@@ -264,7 +258,7 @@ class TrainingKind(OrderKind):
             if not features:
                 raise InputError("a training run has no features", why="none", fix="list some")
             if target is not None:
-                _check_target(column_type(table, target))
+                feature_ends(column_type(table, target))
             amounts = {
                 name: str(read_number(said[name], name)) for name in ("epsilon", "delta", "epochs")
             }
@@ -276,7 +270,7 @@ class TrainingKind(OrderKind):
             rest = {"features": features, "target": target, "run": run, "model": model}
             order = TrainingOrder(table, {"table": table.name, **rest, **amounts, **counts})
             _ = order.noise
-        return UnpricedTraining(order)
+        return DraftOrder(order)
 
     def read(self, order: Order, schema: Schema) -> TrainingOrder:
         """The plan of a charged run."""
@@ -381,12 +375,6 @@ def _price_of(steps: Composed, measure: Measure, tail: Fraction) -> Charge:
     exact = price_sum(steps, measure, tail=tail)
     amount = Fraction(ceil(exact.amount * _FINE), _FINE)
     return Charge(amount, exact.delta, measure=measure, neighbours=exact.neighbours)
-
-
-def _check_target(of: Type) -> None:
-    if of.kind is Kind.BOOLEAN or of.keys is not None:
-        return
-    feature_ends(of)
 
 
 def _clamped(column: Any, of: Type) -> NDArray[np.float64]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import islice
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import numpy as np
 import pyarrow as pa
@@ -20,26 +20,41 @@ from discreet.answer.plan.set_plan import Charged
 from discreet.answer.present.base_release import Cost
 from discreet.answer.present.number_text import counted
 from discreet.answer.present.release import Release
-from discreet.curator.orders.planned_orders import OrderExplanation, PlannedOrder, price_facts
+from discreet.curator.arguments import expect, read_fields, readable
+from discreet.curator.ledger.orders import Order
+from discreet.curator.orders.histogram_orders import gaussian_price
+from discreet.curator.orders.planned_orders import (
+    Asked,
+    DraftedOrder,
+    DraftOrder,
+    OrderExplanation,
+    OrderKind,
+    QuoteContext,
+    price_facts,
+)
+from discreet.curator.orders.query_orders import read_asked
 from discreet.curator.orders.streams.stream_reading import COARSEST, FINEST, StreamQuery
 from discreet.engines.engine import ARROW, Deadline, Engine
+from discreet.errors import InputError, QueryRefused
 from discreet.mechanisms import Gaussian
 from discreet.mechanisms.continual import FactorizedCount
 from discreet.mechanisms.prefix_sums import BITS
 from discreet.plan import canonical
 from discreet.plan.bounding import FULL
 from discreet.plan.calendar import beginnings
-from discreet.plan.expressions import Unit
+from discreet.plan.expressions import Column, Unit
 from discreet.plan.kinds import Kind
 from discreet.plan.public_facts import facts_of
 from discreet.plan.query import Aggregate, AggregateFunction, Query
 from discreet.plan.relations import JoinPublic, Scan, columns_of, nodes_of
-from discreet.plan.schema import PersonPeriod
+from discreet.plan.schema import PERIODS, KeyPath, PersonPeriod, Schema, distinct
 from discreet.plan.statistics import Rows, Total
 from discreet.plan.typing import infer
 from discreet.plan.work import Work
 from discreet.privacy import EPSILON, Neighbours
 from discreet.privacy.budgets.charges import Charge, Measure, price
+from discreet.rationals import whole
+from discreet.sql.reader.read import read
 from discreet.sql.writer.dialect import Dialect
 
 MOST_PERIODS: Final = 10_000
@@ -51,7 +66,7 @@ _MOST_DEVIATION_BITS: Final = 55
 
 
 @dataclass(frozen=True)
-class StreamOrder(PlannedOrder):
+class StreamOrder(DraftedOrder):
     """A standing question with its price, which pays for all periods.
 
     Guarantee:
@@ -73,6 +88,22 @@ class StreamOrder(PlannedOrder):
     rho: Fraction | None = None
     """The price on the coarsest grid, for a finer one: so the grid does not change the price."""
     kind = "stream"
+
+    def priced(self, asked: Asked, at: QuoteContext) -> Self:
+        """The order at a price; refused where there is no delta."""
+        price = gaussian_price(asked, at, "a standing question")
+        planned = replace(self, price=price, neighbours=at.neighbours).on_finest_grid()
+        _ = planned.guarantees, planned.reading.table  # whatever cannot be measured is refused now
+        return planned
+
+    def check_remote(self) -> None:
+        """Refuse it: nothing is appended to a table on a server."""
+        raise QueryRefused(
+            "a standing question about a table on a server",
+            why="periods end with rows that are appended, and a server is only read",
+            fix="add the rows as a file and append to it, or ask once",
+            code="stream",
+        )
 
     @cached_property
     def reading(self) -> StreamQuery:
@@ -117,7 +148,7 @@ class StreamOrder(PlannedOrder):
         """The guarantee of all periods together."""
         return (self.counter.guarantee,)
 
-    def on_finest_grid(self) -> "StreamOrder":
+    def on_finest_grid(self) -> Self:
         """The same with sums on a grid as fine as exact noise allows; others have what they need.
 
         Why: where noise leaves no room for a finer grid its deviation is above 2^54, which is 2^24
@@ -166,7 +197,6 @@ class StreamOrder(PlannedOrder):
 
     def explain(self, dialect: Dialect) -> OrderExplanation:
         """Cost, expected error, and the cost of the alternatives."""
-        del dialect
         periods, reading, every = len(self.calendar), self.reading, self.every
         columns = {one.name: self._errors(i) for i, one in enumerate(self.query.aggregates)}
         [first, *more] = columns.values()
@@ -220,12 +250,10 @@ class StreamOrder(PlannedOrder):
 
     def measure(self, engine: Engine, until: Deadline | None) -> bytes:
         """Empty: each period is a step of the charge."""
-        del engine, until
         return b"{}"
 
     def present(self, measured: bytes) -> Release:
         """The release before any period."""
-        del measured
         return self.release([])
 
     def release(self, measured: list[list[int]]) -> Release:
@@ -315,3 +343,145 @@ def _running(
 def date_kind(query: Query, column: str) -> Kind:
     """The kind of the column that tells the period of a row."""
     return columns_of(query.relation)[column].kind
+
+
+_FIELDS: Final = (
+    *("sql", "every", "since", "until", "column", "max_periods", "max_rows", "epsilon", "delta"),
+)
+_ADDED_UP: Final = (AggregateFunction.COUNT, AggregateFunction.SUM)
+_FIX: Final = 'pass {"sql": "SELECT ...", "every": "day", "until": "2026-12-31", "epsilon": "1"}'
+
+
+class StreamKind(OrderKind):
+    """Standing questions: `sql`, `every`, `until`, `epsilon`, and perhaps more.
+
+    `column` has the dates of rows, `since` is the first day that counts. One person counts in at
+    most `max_periods` periods, with `max_rows` rows in each.
+    """
+
+    name = "stream"
+
+    def parse(self, spec: Mapping[str, Any], schema: Schema) -> DraftOrder[StreamOrder]:
+        """Read counts, periods and price."""
+        needed = ("sql", "every", "until", "epsilon")
+        said = read_fields(spec, "a standing question", needed=needed, allowed=_FIELDS)
+        expect(said["sql"], str, "sql", fix=_FIX)
+        query = read(said["sql"], schema)
+        with readable("a standing question", _FIX):
+            return _read_stream(said, query)
+
+    def read(self, order: Order, schema: Schema) -> StreamOrder:
+        """The plan that was stored; its grid is a decision, and was once a part of the text."""
+        stored = json.loads(order.plan)
+        decided = {**stored, **(order.decisions or {})}
+        rho = decided.get("rho")
+        return StreamOrder(
+            canonical.read(stored["query"], schema),
+            stored["column"],
+            stored["every"],
+            dt.date.fromisoformat(stored["since"]),
+            dt.date.fromisoformat(stored["until"]),
+            stored["max_periods"],
+            stored["max_rows"],
+            self.price(order),
+            Neighbours(stored["neighbours"]),
+            decided.get("grid_bits", COARSEST),
+            None if rho is None else Fraction(rho),
+        )
+
+    release = staticmethod(Release.from_bytes)
+
+
+def _read_stream(said: Mapping[str, Any], query: Query) -> DraftOrder[StreamOrder]:
+    _check_counts(query)
+    column = _date_column(query, said.get("column"))
+    every = said["every"]
+    if every not in PERIODS or (every == "hour" and date_kind(query, column) is Kind.DATE):
+        raise InputError(
+            f"a standing question every {str(every)[:50]}",
+            why=f"periods are {', '.join(PERIODS)}; those of dates are a day at least",
+            fix='pass every="day"',
+        )
+    names = [one.name for one in query.aggregates]
+    distinct([every, *(key.name for key in query.keys), *names, *(f"{n}_added" for n in names)])
+    low = columns_of(query.relation)[column].range
+    since = said.get("since") or (None if low is None else _day(low.low, date_kind(query, column)))
+    if since is None:
+        raise InputError(
+            "a standing question without a beginning",
+            why=f"{column} has no bounds whose lower end it could begin with",
+            fix="pass since=date(2026, 1, 1)",
+        )
+    stated = query.relation.facts.tables[0].limits
+    rows = said.get("max_rows", (stated.max_groups or 1) * (stated.max_rows or 1))
+    asked = read_asked(said)
+    order = StreamOrder(
+        query,
+        column,
+        every,
+        dt.date.fromisoformat(since),
+        dt.date.fromisoformat(said["until"]),
+        whole(said.get("max_periods", 1), "max_periods", at_least=1),
+        whole(rows, "max_rows", at_least=1),
+        Price(asked[0]),
+        Neighbours.ADD_REMOVE,
+    )
+    _check_calendar(order)
+    return DraftOrder(order, asked, said["sql"], as_of=1)  # whatever has been appended since
+
+
+def _check_counts(query: Query) -> None:
+    """Refuse what continual counting does not answer, before anything is charged."""
+    shown = {*(key.name for key in query.keys), *(one.name for one in query.aggregates)}
+    plain = all(out.expression == Column(out.name) and out.name in shown for out in query.outputs)
+    unit = query.relation.facts.tables[0].unit
+    simple = query.aggregates and all(one.measure in _ADDED_UP for one in query.aggregates)
+    more = query.having or query.order or query.limit is not None or query.offset
+    if isinstance(unit, KeyPath):
+        what, fix = "about a table that names people by way of another", "name them in the table"
+    elif not simple or not plain or more or len(query.sets) > 1:
+        what = "of more than counts and sums"
+        fix = "ask SELECT city, COUNT(*), SUM(x) FROM ... GROUP BY city"
+    elif not query.has_known_keys:
+        what, fix = "whose groups are not listed", "declare Keys([...]) for its columns"
+    else:
+        return
+    raise QueryRefused(
+        f"a standing question {what}",
+        why="what it counts has to be the same rows of the same people in every period",
+        fix=fix,
+        code="stream",
+    )
+
+
+def _check_calendar(order: StreamOrder) -> None:
+    periods = len(order.calendar) if order.since <= order.until else 0
+    numbers = periods * order.query.group_count * len(order.query.aggregates)
+    if not 0 < periods <= MOST_PERIODS or numbers > MOST_NUMBERS:
+        raise InputError(
+            f"a standing question over {periods:,} periods and {numbers:,} numbers",
+            why=f"it has 1 to {MOST_PERIODS:,} periods and {MOST_NUMBERS:,} numbers at most",
+            fix="set another until or since, or ask every week",
+        )
+
+
+def _date_column(query: Query, said: str | None) -> str:
+    """The column that tells the period of a row: the one that is named, the unit's, or the only."""
+    scope, [table, *_] = columns_of(query.relation), query.relation.facts.tables
+    times = [name for name, of in scope.items() if of.kind.is_time]
+    if said is None and isinstance(table.unit, PersonPeriod):
+        said = table.unit.period
+    if said is None and len(times) == 1:
+        [said] = times
+    if said in times:
+        return str(said)
+    raise InputError(
+        "a standing question without a column of dates",
+        why=f"the columns that tell when rows happened are {', '.join(times) or 'none'}",
+        fix="name one: column='day'",
+    )
+
+
+def _day(low: float, kind: Kind) -> str:
+    days = low if kind is Kind.DATE else low // 86_400_000_000
+    return (dt.date(1970, 1, 1) + dt.timedelta(days=int(days))).isoformat()

@@ -97,10 +97,6 @@ class StreamQuery:
         scaled = zip(self.statistics, self.scales, strict=True)
         return [_step(one) / (FULL * scale) for one, scale in scaled]
 
-    @cached_property
-    def _compiled_query(self) -> Query:
-        return replace(self.query, relation=_with_parts(self.query.relation, self.table))
-
     def read(
         self,
         session: Session,
@@ -121,7 +117,8 @@ class StreamQuery:
         session.put("arrivals", pa.table(listed, schema=pa.schema(types)))
         put_domains(self.query, session)
         bounds = (self.column, self.every, self.max_periods, self.max_rows)
-        compiled = CompiledStream(self._compiled_query, self.statistics, *bounds, dialect)
+        query = replace(self.query, relation=_with_parts(self.query.relation, self.table))
+        compiled = CompiledStream(query, self.statistics, *bounds, dialect)
         for one in compiled.kept:
             session.keep(*one)
         groups = prod(len(of.keys or ()) for of in self.query.key_types)

@@ -170,10 +170,10 @@ def test_tables_agree_on_every_margin_that_they_share_but_for_those_that_are_nam
 def test_a_release_that_was_charged_before_tables_agreed_is_published_as_it_was(
     curator, tmp_path, monkeypatch
 ):
-    plan_order = census_orders.UnpricedCensus.plan
+    plan_order = census_orders.CensusOrder.priced
     with monkeypatch.context() as patch:
         patch.setattr(
-            census_orders.UnpricedCensus, "plan", lambda *a: replace(plan_order(*a), version=1)
+            census_orders.CensusOrder, "priced", lambda *a: replace(plan_order(*a), version=1)
         )
         first = curator.release(plan(), tmp_path / "a")
     paid = spent(curator)

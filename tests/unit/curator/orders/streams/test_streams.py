@@ -16,8 +16,7 @@ import pytest
 import discreet as dp
 from discreet.curator.answer_service import AnswerService
 from discreet.curator.ledger.ledger import Ledger
-from discreet.curator.orders.streams.stream_kind import StreamKind
-from discreet.curator.orders.streams.stream_orders import StreamOrder
+from discreet.curator.orders.streams.stream_orders import StreamKind, StreamOrder
 from discreet.curator.release_schedule import ReleaseSchedule
 from discreet.errors import DiscreetError, EngineError
 from discreet.mechanisms.prefix_sums import BITS

@@ -1,14 +1,15 @@
 """The fields of a record in the public registry of DP deployments, as a JSON Schema.
 
 The registry refuses a record that lacks a required field, has an unknown one, or has a value
-outside a list of choices. The tests validate records against SCHEMA with jsonschema; the package
-itself builds records of this one shape and needs no validator.
+outside a list of choices. The package builds records of this one shape and needs no validator.
 
 Reference: OpenDP, deployments-registry-data, schemas/deployments-schema.yaml, as of July 2026.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
+
+from discreet.curator.reports.deployment_record import SECTORS
 
 STATUSES: Final = (
     *("Converted", "Draft", "Pending", "Changes Required", "Approved"),
@@ -18,7 +19,6 @@ PRODUCTS: Final = (
     *("Summary statistics", "Machine learning model", "Dataset", "Synthetic data"),
     *("Interactive API", "SQL queries"),
 )
-SECTORS: Final = ("Technology", "Healthcare", "Education", "Government", "Energy", "Finance")
 VARIANTS: Final = ("Pure DP", "Approximate DP", "Zero-concentrated DP", "Renyi DP", "Custom")
 
 
@@ -101,17 +101,3 @@ SCHEMA: Final = _section(
     {},
 )
 """What a record may and must have."""
-
-
-def blanks(record: Mapping[str, Any]) -> list[str]:
-    """Required texts that are empty: the registry takes them, and readers learn nothing."""
-    return list(_blanks(SCHEMA, record, ""))
-
-
-def _blanks(section: Mapping[str, Any], value: Mapping[str, Any], place: str) -> Iterator[str]:
-    for name, inner in value.items():
-        field = section["properties"][name]
-        if field.get("type") == "object":
-            yield from _blanks(field, inner, f"{place}{name}.")
-        elif name in section["required"] and inner in ("", [""]):
-            yield f"{place}{name}"
