@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from discreet.curator.canonical_json import canonical, digest
-from discreet.curator.ledger.account_cache import FOUND, AccountCache, StoredCharge, asker_of
-from discreet.curator.ledger.account_tree import after
+from discreet.curator.ledger.account_cache import FOUND, AccountCache, StoredCharge, after, asker_of
 from discreet.curator.ledger.accounts import Account, analyst, cost_units
 from discreet.curator.ledger.charge_index import ChargedOrder
 from discreet.curator.ledger.entries import Entry

@@ -8,8 +8,7 @@ from discreet.curator.canonical_json import digest
 from discreet.curator.ledger import create
 from discreet.curator.ledger.migrations import Execute, version
 from discreet.curator.ledger.postgres_store import PostgresStore
-from discreet.curator.ledger.sqlite_store import SQLiteStore
-from discreet.curator.ledger.store import LedgerStore, damaged
+from discreet.curator.ledger.store import LedgerStore, SQLiteStore, damaged
 from discreet.curator.ledger.transaction import Transaction
 from discreet.curator.ledger.verify import verify
 from discreet.curator.ledger.witness import Sighting, Witness

@@ -5,8 +5,8 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Final
 
+from discreet.curator.ledger.account_cache import COMMITTED, ROOT, AccountTree
 from discreet.curator.ledger.account_changes import KINDS, carry
-from discreet.curator.ledger.account_tree import COMMITTED, ROOT, AccountTree
 from discreet.curator.ledger.accounts import MEASURES, Account, Holder, cap_units, cost_units
 from discreet.curator.ledger.accounts import dataset as dataset_holder
 from discreet.curator.ledger.entries import Entry
