@@ -37,8 +37,7 @@ from discreet.plan.released_tables import public_tables
 from discreet.plan.remembered import remember
 from discreet.plan.schema import PersonPeriod, Schema, Table
 from discreet.privacy import Neighbours
-from discreet.sql.reader.read import read, read_public, reads_clock
-from discreet.sql.reader.versions import split_version
+from discreet.sql.reader.read import read, read_public, reads_clock, split_version
 from discreet.workload.online import OnlineState
 
 T = TypeVar("T")

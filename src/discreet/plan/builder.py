@@ -22,7 +22,6 @@ from discreet.plan import expressions as ex
 from discreet.plan import relations as rel
 from discreet.plan.constants import literal, member, number, odd
 from discreet.plan.kinds import Kind, Value
-from discreet.plan.listed_literals import check_listed
 from discreet.plan.query import Aggregate, AggregateFunction, Query, SortKey, summary_of
 from discreet.plan.reads import mentions
 from discreet.plan.schema import Limits, PublicTable
@@ -33,7 +32,7 @@ from discreet.plan.summaries import (
     WindowColumn,
     WindowFunction,
 )
-from discreet.plan.typing import infer
+from discreet.plan.typing import check_listed, infer
 from discreet.rationals import Real, positive, rational, whole
 
 if TYPE_CHECKING:

@@ -40,8 +40,7 @@ from discreet.plan.work import Work
 from discreet.privacy import Neighbours
 from discreet.privacy.budgets.charges import EPSILON, UNITS, Charge, Measure
 from discreet.rationals import Real, positive
-from discreet.sql.reader.read import read
-from discreet.sql.reader.versions import split_version
+from discreet.sql.reader.read import read, split_version
 from discreet.sql.writer.dialect import Dialect
 
 Asked = tuple[Fraction, Fraction | None]

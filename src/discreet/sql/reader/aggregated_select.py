@@ -38,15 +38,16 @@ from discreet.sql.reader.names import NamedRelation, Visible, bare_word, fresh, 
 from discreet.sql.reader.refusals import Refusal
 from discreet.sql.reader.released_groups import regrouped
 from discreet.sql.reader.released_tables import Beyond, Shown, answer_of
-from discreet.sql.reader.released_values import (
+from discreet.sql.reader.select_list import (
     Answer,
+    Item,
     Lift,
     check_released,
+    name_items,
     orders,
     position,
     read_limits,
 )
-from discreet.sql.reader.select_list import Item, name_items
 from discreet.sql.reader.syntax import Node, order_parts
 
 if TYPE_CHECKING:
@@ -100,6 +101,11 @@ class AggregatedSelect:
             return groups
         return Groups(kept, (tuple(range(len(kept))),))
 
+    @property
+    def _asks_beyond(self) -> bool:
+        """Whether it has windows over released rows, or answers inside expressions."""
+        return bool(self.beyond.windows or self.beyond.answers)
+
     def _shares(self, columns: frozenset[str]) -> bool:
         """Whether each group has one value of some columns, so that one person is in it once."""
         needed = {Column(name) for name in columns}
@@ -122,7 +128,7 @@ class AggregatedSelect:
             for expression, node, descending, first in ordered
             for one in orders(lift.lift(expression, node), descending=descending, nulls_first=first)
         )
-        if self.outer.program is None and self.beyond.is_empty and qualify is None:
+        if self.outer.program is None and not self._asks_beyond and qualify is None:
             query = self._query(names, outputs, condition, having and having[1])
             return self._finished(query, order)
         selected = [(name, expression) for name, expression, _ in outputs]
@@ -302,8 +308,9 @@ class AggregatedSelect:
 
     def _names(self) -> dict[Expression, str]:
         """The released name of each key and aggregate: the one it is selected under, or its own."""
-        chosen: dict[Expression, str] = {Column(name): name for name in self.beyond.names}
-        taken = {name.lower() for name in self.beyond.names}
+        beyond = self.beyond.names if self._asks_beyond else []
+        chosen: dict[Expression, str] = {Column(name): name for name in beyond}
+        taken = {name.lower() for name in beyond}
         keys = set(self.keys)
         for name, expression, _ in self.items:
             own = expression in keys or self.aggregates.asked(expression) is not None

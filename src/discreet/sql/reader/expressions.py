@@ -15,8 +15,7 @@ from sqlglot import exp
 from discreet.errors import InputError, QueryRefused
 from discreet.plan.expressions import Call, Case, Expression, Function, Literal
 from discreet.plan.kinds import Kind, Type
-from discreet.plan.listed_literals import unlisted
-from discreet.plan.typing import infer, parts_of
+from discreet.plan.typing import infer, parts_of, unlisted
 from discreet.sql.reader.comparisons import COMPARISONS, NULL_COMPARED
 from discreet.sql.reader.functions import FUNCTIONS, KNOWN_FUNCTIONS
 from discreet.sql.reader.literals import read_literal, read_moment

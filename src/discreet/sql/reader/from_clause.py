@@ -35,12 +35,12 @@ from discreet.sql.reader.released_from import (
 )
 from discreet.sql.reader.released_select import ReleasedSelect
 from discreet.sql.reader.released_tables import NO_FROM, program_of
-from discreet.sql.reader.released_values import (
+from discreet.sql.reader.select import SelectReader
+from discreet.sql.reader.select_list import (
     Answer,
     is_simple,
     read_over,
 )
-from discreet.sql.reader.select import SelectReader
 from discreet.sql.reader.set_operations import combine
 from discreet.sql.reader.syntax import Node, Syntax, Word, conjuncts
 
@@ -87,7 +87,7 @@ class RelationReader:
 
     def select(self, node: Node, *, whole: bool) -> NamedRelation | Answer:
         """One SELECT."""
-        instead = keep_public_rows(self, node)
+        instead = keep_public_rows(self, node) if node.args.get("joins") else None
         if instead is not None:
             return self.instead(node, instead, whole=whole)
         source, where = self._from(node)

@@ -23,7 +23,7 @@ from discreet.sql.reader.expressions import ExpressionReader
 from discreet.sql.reader.names import Visible, bare_word, fresh, resolve
 from discreet.sql.reader.refusals import Refusal
 from discreet.sql.reader.released_tables import answer_of, program_of
-from discreet.sql.reader.released_values import Answer, orders, position, read_limits
+from discreet.sql.reader.select_list import Answer, orders, position, read_limits
 from discreet.sql.reader.syntax import Node, Syntax, order_parts
 
 # --- PIVOT ----------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from discreet.plan.released_tables import (
 )
 from discreet.plan.summaries import RowOrder
 from discreet.plan.typing import infer
-from discreet.sql.reader.released_values import orders
+from discreet.sql.reader.select_list import orders
 
 _NO = Literal(value=False, kind=Kind.BOOLEAN)
 Turns: TypeAlias = Mapping[tuple[Expression, tuple[RowOrder, ...]], str]

@@ -14,15 +14,16 @@ from discreet.sql.reader.expressions import ExpressionReader
 from discreet.sql.reader.names import Visible, bare_word
 from discreet.sql.reader.refusals import Refusal
 from discreet.sql.reader.released_tables import Beyond, Shown, answer_of
-from discreet.sql.reader.released_values import (
+from discreet.sql.reader.select import SelectReader
+from discreet.sql.reader.select_list import (
     Answer,
     check_released,
+    name_items,
     orders,
     position,
+    read_items,
     read_limits,
 )
-from discreet.sql.reader.select import SelectReader
-from discreet.sql.reader.select_list import name_items, read_items
 from discreet.sql.reader.syntax import Node, Syntax, order_parts
 
 

@@ -21,7 +21,7 @@ from discreet.sql.reader.expressions import ExpressionReader
 from discreet.sql.reader.literals import read_whole
 from discreet.sql.reader.names import fresh
 from discreet.sql.reader.refusals import ROW_OUTPUT, Refusal
-from discreet.sql.reader.released_values import Answer, orders
+from discreet.sql.reader.select_list import Answer, orders
 from discreet.sql.reader.syntax import Node, Syntax
 from discreet.sql.reader.window_syntax import WindowSyntax
 
@@ -54,11 +54,6 @@ class Beyond:
     subquery: Callable[[Node], object]
     windows: dict[released.AnswerWindow, str] = field(default_factory=dict)
     answers: list[tuple[str, Program, Expression | None]] = field(default_factory=list)
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether nothing of the kind was asked."""
-        return not self.windows and not self.answers
 
     @property
     def names(self) -> list[str]:
