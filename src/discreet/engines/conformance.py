@@ -23,8 +23,8 @@ from discreet.plan.schema import Schema
 from discreet.plan.statistics import Distinct, Ranks, needed
 from discreet.sql.reader.read import read
 from discreet.sql.writer.compile import CompiledQuery
+from discreet.sql.writer.dialect import view_name
 from discreet.sql.writer.relations import render_relation
-from discreet.sql.writer.stored_view import view_name
 
 Load: TypeAlias = Callable[[Schema, Mapping[str, pa.Table]], Engine]
 """Makes an engine that holds these tables, and opens it."""

@@ -20,13 +20,8 @@ from discreet.engines.scratch import drop_scratch, make_scratch
 from discreet.engines.stopping import in_time, stopping, unfinished
 from discreet.errors import EngineError, InputError
 from discreet.plan.schema import PART, PublicTable, Schema, Table
-from discreet.sql.writer.stored_view import (
-    SCHEMAS,
-    render_values,
-    render_view,
-    stored_name,
-    view_name,
-)
+from discreet.sql.writer.dialect import SCHEMAS, stored_name, view_name
+from discreet.sql.writer.stored_view import render_values, render_view
 
 if TYPE_CHECKING:
     import duckdb

@@ -20,8 +20,8 @@ from discreet.engines.stopping import in_time
 from discreet.engines.stored_types import StoredTypes
 from discreet.errors import InputError, ServiceError
 from discreet.plan.schema import PublicTable, Schema, Table
-from discreet.sql.writer.dialect import Dialect
-from discreet.sql.writer.stored_view import render_view, stored_name, view_name
+from discreet.sql.writer.dialect import Dialect, stored_name, view_name
+from discreet.sql.writer.stored_view import render_view
 
 
 class RemoteSession(Session, Protocol):

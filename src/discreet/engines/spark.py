@@ -30,7 +30,7 @@ from discreet.engines.stored_types import SPARK
 from discreet.errors import DiscreetError, InputError
 from discreet.plan.kinds import Kind
 from discreet.plan.schema import PublicTable, Table
-from discreet.sql.writer.stored_view import stored_name
+from discreet.sql.writer.dialect import stored_name
 
 _SESSION = "spark://session"
 _FIX = "leave it out, and set SPARK_CONNECT_AUTHENTICATE_TOKEN"

@@ -172,6 +172,12 @@ def statistics_of(aggregate: Aggregate, scope: Mapping[str, Type]) -> tuple[Stat
             assert_never(aggregate.measure)
 
 
+def ranks_of(query: Query, aggregate: Aggregate) -> Ranks | None:
+    """The statistic of a quantile; None for other aggregates."""
+    first = statistics_of(aggregate, columns_of(query.relation))[0]
+    return first if isinstance(first, Ranks) else None
+
+
 def present(aggregate: Aggregate, scope: Mapping[str, Type]) -> Expression | None:
     """The condition under which a row counts: the filter holds and no argument is NULL."""
     conditions = [] if aggregate.where is None else [aggregate.where]

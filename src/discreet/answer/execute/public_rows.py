@@ -12,7 +12,7 @@ import pyarrow as pa
 from discreet.engines.engine import ARROW, Engine
 from discreet.errors import QueryRefused
 from discreet.plan.schema import PublicTable
-from discreet.sql.writer.stored_view import view_name
+from discreet.sql.writer.dialect import view_name
 
 MOST_ROWS: Final = 1_000_000
 """Rows of a public table, and of each step of a question about some."""

@@ -24,7 +24,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from discreet.answer.execute.individual import people_shares
-from discreet.answer.execute.totals import put_domains
+from discreet.answer.execute.measure_set import put_domains
 from discreet.answer.plan.sql_statements import SetStatements
 from discreet.curator.ledger.entries import Entry
 from discreet.curator.people.person_charges import ByAccount, class_costs
@@ -35,8 +35,7 @@ from discreet.plan.query import Query, measured_in
 from discreet.plan.reads import mentions
 from discreet.plan.schema import PERSON
 from discreet.sql.writer.compile import WRITTEN_KEYS
-from discreet.sql.writer.dialect import Dialect
-from discreet.sql.writer.stored_view import view_name
+from discreet.sql.writer.dialect import Dialect, view_name
 
 _STATEMENT, _AT_ONCE = 100, 1 << 22
 """Charges of one statement, and people times charges of one."""

@@ -26,7 +26,7 @@ from discreet.answer.execute.individual import (
     read_new_people,
     read_table,
 )
-from discreet.answer.execute.totals import put_domains
+from discreet.answer.execute.measure_set import put_domains
 from discreet.answer.measurement_plan import MeasurementPlan
 from discreet.answer.plan.sql_statements import SetStatements
 from discreet.curator.data import registry

@@ -47,8 +47,7 @@ from discreet.plan.work import Work
 from discreet.privacy import Composed, Guarantee, Neighbours
 from discreet.privacy.budgets.charges import EPSILON, MU_SQUARED, Charge, Measure, price_sum
 from discreet.rationals import whole
-from discreet.sql.writer.dialect import Dialect
-from discreet.sql.writer.stored_view import view_name
+from discreet.sql.writer.dialect import Dialect, view_name
 
 if TYPE_CHECKING:
     from discreet.learn.noise_plan import NoisePlan
