@@ -46,7 +46,7 @@ def synth(
 
     Example: discreet synth visits --epsilon 1 --delta 1e-6 --output synthetic.csv
     """
-    from discreet.curator.order_arguments import order_spec  # noqa: PLC0415 - heavy
+    from discreet.curator.arguments import order_spec  # noqa: PLC0415 - heavy
 
     if output is not None and output.suffix not in {".csv", ".parquet"}:
         raise click.UsageError("--output ends in .csv or .parquet.")

@@ -17,7 +17,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from discreet.engines.engine import ARROW, Deadline, Work
+from discreet.engines.engine import ARROW, Deadline, Work, in_time, stopping, unfinished
 from discreet.engines.remote_engine import (
     RemoteEngine,
     lost,
@@ -25,7 +25,6 @@ from discreet.engines.remote_engine import (
     without_secret,
 )
 from discreet.engines.spark_dialect import SparkDialect
-from discreet.engines.stopping import in_time, stopping, unfinished
 from discreet.engines.stored_types import SPARK
 from discreet.errors import DiscreetError, InputError
 from discreet.plan.kinds import Kind

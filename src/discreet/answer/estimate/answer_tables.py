@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from discreet.answer.estimate.aggregates import Floats, centre_of, confine
+from discreet.answer.estimate.aggregates import Floats, centre_of, confine, furthest_of_pairs
 from discreet.answer.estimate.aggregates import compute as compute_aggregate
 from discreet.answer.estimate.error_bars import (
     IN_ROWS,
@@ -23,7 +23,6 @@ from discreet.answer.estimate.error_bars import (
     simulate,
 )
 from discreet.answer.estimate.noisy_statistics import NoisyStatistics, cut_off
-from discreet.answer.estimate.nonlinear_error import furthest_of_pairs
 from discreet.answer.estimate.released_sql import (
     DRAWS,
     answer_name,

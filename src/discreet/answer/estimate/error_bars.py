@@ -20,10 +20,10 @@ from discreet.answer.estimate.aggregates import (
     compute,
     confine,
     estimate,
+    furthest,
     outputs_of,
 )
 from discreet.answer.estimate.noisy_statistics import NoisyStatistics, lost_share
-from discreet.answer.estimate.nonlinear_error import furthest
 from discreet.answer.plan.expected_error import laid_out, simulated_noise
 from discreet.answer.plan.measure import StatisticNoise
 from discreet.answer.plan.thresholded_count import ThresholdedCount

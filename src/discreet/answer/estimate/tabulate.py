@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from discreet.answer.estimate.aggregates import Floats, estimate, evaluate, outputs_of
+from discreet.answer.estimate.aggregates import Floats, estimate, evaluate, furthest, outputs_of
 from discreet.answer.estimate.error_bars import (
     CONFIDENCE,
     EXACT,
@@ -24,7 +24,6 @@ from discreet.answer.estimate.error_bars import (
     simulate,
 )
 from discreet.answer.estimate.noisy_statistics import NoisyStatistics, cut_off, lost_share
-from discreet.answer.estimate.nonlinear_error import furthest
 from discreet.answer.present.number_text import counted
 from discreet.engines.engine import ARROW
 from discreet.plan.expressions import Column

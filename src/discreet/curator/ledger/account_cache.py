@@ -13,7 +13,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from discreet.curator.canonical_json import digest
 from discreet.curator.ledger.accounts import (
     COLUMNS,
     MEASURES,
@@ -24,7 +23,7 @@ from discreet.curator.ledger.accounts import (
     workbook,
     write_units,
 )
-from discreet.curator.ledger.entries import Entry, Head
+from discreet.curator.ledger.entries import Entry, Head, digest
 from discreet.curator.ledger.migrations import Statement
 from discreet.curator.ledger.orders import Order
 from discreet.curator.ledger.store import damaged

@@ -17,7 +17,7 @@ from functools import lru_cache
 from typing import Any, Final, Literal, TypeAlias, get_args
 
 from discreet.answer.present.number_text import percent
-from discreet.curator.canonical_json import canonical, digest, named
+from discreet.curator.ledger.entries import canonical, digest, named
 from discreet.errors import BudgetError, InputError, InvariantBroken
 from discreet.html_view import framed, note, share_bar
 from discreet.privacy.budgets.charges import (

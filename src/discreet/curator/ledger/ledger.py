@@ -18,11 +18,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any, Final, Self, TypeVar
 
-from discreet.curator.canonical_json import named
 from discreet.curator.ledger import account_changes, charging, create, stepping
 from discreet.curator.ledger.accounts import Account, Holder, read_holder
 from discreet.curator.ledger.charging import Turn, name_worker
-from discreet.curator.ledger.entries import Entry
+from discreet.curator.ledger.entries import Entry, named
 from discreet.curator.ledger.locate import believe, find_place, make_whole
 from discreet.curator.ledger.orders import Order, Receipt, State
 from discreet.curator.ledger.readable_ledger import ReadableLedger

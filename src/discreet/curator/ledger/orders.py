@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from discreet.curator.canonical_json import canonical, digest, named
 from discreet.curator.ledger.accounts import MEASURES
+from discreet.curator.ledger.entries import canonical, digest, named
 from discreet.errors import InputError
 from discreet.privacy.budgets.charges import Charge, Measure
 from discreet.privacy.guarantees.neighbours import Neighbours

@@ -11,7 +11,6 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
-from discreet.curator.canonical_json import digest
 from discreet.curator.fork_safety import FORKS
 from discreet.curator.ledger.account_cache import (
     ROOT,
@@ -21,7 +20,7 @@ from discreet.curator.ledger.account_cache import (
     needed,
     read_tree,
 )
-from discreet.curator.ledger.entries import Entry, Head
+from discreet.curator.ledger.entries import Entry, Head, digest
 from discreet.curator.ledger.migrations import NOTED, Change, Execute, Statement
 from discreet.curator.ledger.orders import Order
 from discreet.curator.ledger.store import PATIENCE, LedgerStore, Refused, too_busy

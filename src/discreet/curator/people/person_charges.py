@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.answer.execute.individual import WHOLE_SHARE, PeopleShares
-from discreet.curator.canonical_json import canonical
-from discreet.curator.ledger.entries import Entry
+from discreet.curator.ledger.entries import Entry, canonical
 from discreet.curator.orders.stored_orders import StoredOrder
 from discreet.privacy.budgets.individual_balances import MOST_UNITS, price_units, share_costs
 

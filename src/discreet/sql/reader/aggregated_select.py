@@ -34,10 +34,8 @@ from discreet.sql.reader.composed_aggregates import Entropy, ValueHistogram
 from discreet.sql.reader.expressions import ExpressionReader, Resolve, has_aggregate
 from discreet.sql.reader.finer_groups import MOST_COLUMNS, FinerGroups
 from discreet.sql.reader.group_by import Groups
-from discreet.sql.reader.names import NamedRelation, Visible, bare_word, fresh, lookup
 from discreet.sql.reader.refusals import Refusal
-from discreet.sql.reader.released_groups import regrouped
-from discreet.sql.reader.released_tables import Beyond, Shown, answer_of
+from discreet.sql.reader.released_tables import Beyond, Shown, answer_of, regrouped
 from discreet.sql.reader.select_list import (
     Answer,
     Item,
@@ -48,7 +46,15 @@ from discreet.sql.reader.select_list import (
     position,
     read_limits,
 )
-from discreet.sql.reader.syntax import Node, order_parts
+from discreet.sql.reader.syntax import (
+    NamedRelation,
+    Node,
+    Visible,
+    bare_word,
+    fresh,
+    lookup,
+    order_parts,
+)
 
 if TYPE_CHECKING:
     from discreet.sql.reader.select import SelectReader

@@ -20,11 +20,10 @@ from discreet.plan.released_tables import (
     is_single,
 )
 from discreet.sql.reader.expressions import ExpressionReader
-from discreet.sql.reader.names import Visible, bare_word, fresh, resolve
 from discreet.sql.reader.refusals import Refusal
 from discreet.sql.reader.released_tables import answer_of, program_of
 from discreet.sql.reader.select_list import Answer, orders, position, read_limits
-from discreet.sql.reader.syntax import Node, Syntax, order_parts
+from discreet.sql.reader.syntax import Node, Syntax, Visible, bare_word, fresh, order_parts, resolve
 
 # --- PIVOT ----------------------------------------------------------------------------------------
 

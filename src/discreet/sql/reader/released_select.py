@@ -11,7 +11,6 @@ from discreet.plan.expressions import Expression
 from discreet.plan.released_tables import FilteredTable
 from discreet.sql.reader.aggregated_select import AggregatedSelect
 from discreet.sql.reader.expressions import ExpressionReader
-from discreet.sql.reader.names import Visible, bare_word
 from discreet.sql.reader.refusals import Refusal
 from discreet.sql.reader.released_tables import Beyond, Shown, answer_of
 from discreet.sql.reader.select import SelectReader
@@ -24,7 +23,7 @@ from discreet.sql.reader.select_list import (
     read_items,
     read_limits,
 )
-from discreet.sql.reader.syntax import Node, Syntax, order_parts
+from discreet.sql.reader.syntax import Node, Syntax, Visible, bare_word, order_parts
 
 
 class ReleasedSelect(SelectReader):

@@ -17,16 +17,15 @@ from discreet.errors import InputError
 from discreet.plan.answer_program import Program
 from discreet.plan.expressions import Column, Expression
 from discreet.plan.relations import FilterRows, Named, Project, Relation, columns_of
+from discreet.plan.row_counts import SpreadRows
 from discreet.plan.schema import PersonPeriod
-from discreet.plan.spread_rows import SpreadRows
 from discreet.sql.reader.aggregated_select import AMBIGUOUS, LIMIT, ORDER, AggregatedSelect
 from discreet.sql.reader.expressions import ExpressionReader
 from discreet.sql.reader.group_by import GroupReader, Groups
 from discreet.sql.reader.lookups import Lookups
-from discreet.sql.reader.names import NamedRelation, Visible, bare_word, lookup, resolve
 from discreet.sql.reader.refusals import ROW_OUTPUT, Refusal
 from discreet.sql.reader.select_list import Answer, Item, name_items, position, read_items
-from discreet.sql.reader.syntax import Node
+from discreet.sql.reader.syntax import NamedRelation, Node, Visible, bare_word, lookup, resolve
 from discreet.sql.reader.windows import pick_first, row_orders
 
 if TYPE_CHECKING:

@@ -24,9 +24,17 @@ from discreet.sql.reader.expressions import (
     has_aggregate,
 )
 from discreet.sql.reader.literals import read_whole
-from discreet.sql.reader.names import Visible, bare_word, check_name, fresh, resolve
 from discreet.sql.reader.refusals import Refusal
-from discreet.sql.reader.syntax import Node, Syntax, order_parts
+from discreet.sql.reader.syntax import (
+    Node,
+    Syntax,
+    Visible,
+    bare_word,
+    check_name,
+    fresh,
+    order_parts,
+    resolve,
+)
 
 
 @dataclass(frozen=True, slots=True)

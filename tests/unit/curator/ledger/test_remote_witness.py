@@ -12,11 +12,11 @@ from click.testing import CliRunner
 
 import discreet as dp
 from discreet.cli import main
-from discreet.curator.canonical_json import digest
 from discreet.curator.data import folder as folder_module
 from discreet.curator.ledger import cosigner, witness_service
 from discreet.curator.ledger.accounts import dataset
 from discreet.curator.ledger.cosigner import Cosigner
+from discreet.curator.ledger.entries import digest
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.locate import find_place
 from discreet.curator.ledger.merkle import TreeHead

@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 from discreet.answer.plan.price import Price
 from discreet.answer.present.base_release import BaseRelease, Cost
 from discreet.curator.arguments import read_fields, readable, several
-from discreet.curator.canonical_json import canonical, digest
 from discreet.curator.client.wire import read_number
+from discreet.curator.ledger.entries import canonical, digest
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.orders import Order, Receipt, State
 from discreet.curator.orders.fits.fit_orders import column_type, feature_ends, one_pass, table_named
