@@ -22,9 +22,8 @@ from discreet.curator.ledger import charging
 from discreet.curator.ledger.account_cache import AccountCache
 from discreet.curator.ledger.accounts import dataset
 from discreet.curator.ledger.charging import Turn
-from discreet.curator.ledger.entries import digest
 from discreet.curator.ledger.ledger import Ledger
-from discreet.curator.ledger.orders import Order
+from discreet.curator.ledger.orders import Order, digest
 from discreet.privacy import Filter, Pure
 from discreet.sql.reader.read import read
 

@@ -27,8 +27,8 @@ from discreet.curator.data.registry import Registry
 from discreet.curator.data.table_checks import known_dataset
 from discreet.curator.ledger import accounts
 from discreet.curator.ledger.accounts import Account
-from discreet.curator.ledger.entries import named
 from discreet.curator.ledger.ledger import Ledger
+from discreet.curator.ledger.orders import named
 from discreet.curator.ledger.remote_witness import is_address
 from discreet.curator.local_backend import LocalBackend
 from discreet.curator.orders.census.census_plan import CensusPlan

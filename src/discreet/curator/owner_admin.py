@@ -11,8 +11,8 @@ from discreet.curator.data.registry import Part, Registration, Registry
 from discreet.curator.data.table_checks import known_dataset
 from discreet.curator.ledger import accounts
 from discreet.curator.ledger.accounts import Account, Holder
-from discreet.curator.ledger.entries import named
 from discreet.curator.ledger.ledger import Ledger
+from discreet.curator.ledger.orders import named
 from discreet.curator.orders.streams.streams import Streams
 from discreet.curator.owner_interface import AccountChange, NewTable, OwnerBackend
 from discreet.curator.people.person_statement import PeopleAdmin, check_link, check_population

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TextIO
 
 from discreet.curator.ledger.accounts import Account
-from discreet.curator.ledger.entries import Entry, Head, named
+from discreet.curator.ledger.orders import Entry, Head, named
 from discreet.curator.ledger.verify import Report
 from discreet.curator.question_interface import QuestionInterface
 from discreet.plan.dummy import ROWS

@@ -14,7 +14,7 @@ from discreet.curator.client import declarations, wire
 from discreet.curator.client.explanation_json import read_explanation
 from discreet.curator.client.remote_ledger import foreign, read_reply
 from discreet.curator.kept_workbooks import AskedQuestion
-from discreet.curator.ledger.entries import named
+from discreet.curator.ledger.orders import named
 from discreet.curator.orders.online_epochs import OnlineReply
 from discreet.curator.orders.order_kinds import kind_named
 from discreet.curator.orders.profile_release import ProfileRelease

@@ -28,7 +28,7 @@ from discreet.curator.data.part_intake import (
 from discreet.curator.data.registry import Part, Registration, Registry
 from discreet.curator.data.table_checks import bound_rows, check_alone, with_checked
 from discreet.curator.data.table_store import LABEL, TableStore
-from discreet.curator.ledger.entries import named
+from discreet.curator.ledger.orders import named
 from discreet.curator.ledger.witness import sync_file
 from discreet.engines.default import as_arrow, save
 from discreet.engines.reading import Reading

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from discreet.curator.ledger.accounts import (
     COLUMNS,
-    MEASURES,
     Account,
     Holder,
     analyst,
@@ -23,9 +22,8 @@ from discreet.curator.ledger.accounts import (
     workbook,
     write_units,
 )
-from discreet.curator.ledger.entries import Entry, Head, digest
 from discreet.curator.ledger.migrations import Statement
-from discreet.curator.ledger.orders import Order
+from discreet.curator.ledger.orders import MEASURES, Entry, Head, Order, digest
 from discreet.curator.ledger.store import damaged
 from discreet.errors import InputError
 

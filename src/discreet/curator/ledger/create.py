@@ -13,8 +13,8 @@ from typing import Final
 from discreet.curator.fork_safety import FORKS
 from discreet.curator.ledger.account_cache import COMMITTED, after, read_tables
 from discreet.curator.ledger.accounts import COLUMNS, Account
-from discreet.curator.ledger.entries import NOTHING
 from discreet.curator.ledger.migrations import Dialect, Execute, climb, version
+from discreet.curator.ledger.orders import NOTHING
 from discreet.curator.ledger.store import APPLICATION, connect, failure, prepare, within
 from discreet.curator.ledger.transaction import MOST_BYTES, Transaction
 from discreet.curator.ledger.witness import Sighting, Witness, sync_folder

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Final
 
 from discreet.curator.ledger import create
-from discreet.curator.ledger.entries import digest
 from discreet.curator.ledger.migrations import Execute, version
+from discreet.curator.ledger.orders import digest
 from discreet.curator.ledger.postgres_store import PostgresStore
 from discreet.curator.ledger.store import LedgerStore, SQLiteStore, damaged
 from discreet.curator.ledger.transaction import Transaction

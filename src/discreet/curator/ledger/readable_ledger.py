@@ -14,10 +14,9 @@ from discreet.curator.ledger.account_cache import AccountCache, Asker
 from discreet.curator.ledger.accounts import COLUMNS, Account, Holder, read_holder
 from discreet.curator.ledger.accounts import dataset as dataset_holder
 from discreet.curator.ledger.charge_index import ChargedOrder
-from discreet.curator.ledger.entries import Entry, Head, digest
 from discreet.curator.ledger.merkle import MerkleTree, TreeHead
 from discreet.curator.ledger.migrations import Execute
-from discreet.curator.ledger.orders import Order
+from discreet.curator.ledger.orders import Entry, Head, Order, digest
 from discreet.curator.ledger.remote_witness import leaves_after
 from discreet.curator.ledger.store import LedgerStore, damaged
 from discreet.curator.ledger.transaction import Transaction

@@ -12,15 +12,14 @@ from discreet.curator.ledger.account_cache import COMMITTED, ROOT, AccountTree
 from discreet.curator.ledger.account_changes import KINDS, carry
 from discreet.curator.ledger.accounts import (
     COLUMNS,
-    MEASURES,
     Account,
     Holder,
     cap_units,
     cost_units,
 )
 from discreet.curator.ledger.accounts import dataset as dataset_holder
-from discreet.curator.ledger.entries import Entry, Head, digest
 from discreet.curator.ledger.migrations import NOTED, Dialect, Execute
+from discreet.curator.ledger.orders import MEASURES, Entry, Head, digest
 from discreet.curator.ledger.witness import Sighting
 from discreet.curator.progress import tell
 from discreet.errors import DiscreetError

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from discreet.answer.execute.individual import people_shares
 from discreet.answer.execute.measure_set import put_domains
 from discreet.answer.plan.sql_statements import SetStatements
-from discreet.curator.ledger.entries import Entry
+from discreet.curator.ledger.orders import Entry
 from discreet.curator.people.person_charges import ByAccount, class_costs
 from discreet.engines.engine import Session
 from discreet.plan import relations as rel

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.answer.execute.individual import WHOLE_SHARE, PeopleShares
-from discreet.curator.ledger.entries import Entry, canonical
+from discreet.curator.ledger.orders import Entry, canonical
 from discreet.curator.orders.stored_orders import StoredOrder
 from discreet.privacy.budgets.individual_balances import MOST_UNITS, price_units, share_costs
 

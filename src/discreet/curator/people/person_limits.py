@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from discreet.curator.ledger import accounts
 from discreet.curator.ledger.charge_index import NEWEST
-from discreet.curator.ledger.entries import Entry, digest
 from discreet.curator.ledger.ledger import Ledger
+from discreet.curator.ledger.orders import Entry, digest
 from discreet.engines.engine import Engine
 from discreet.errors import InputError, LedgerError
 from discreet.plan.kinds import Kind

@@ -28,8 +28,8 @@ from discreet.privacy.budgets.charges import EPSILON
 if TYPE_CHECKING:
     from discreet.curator.curator import Curator
     from discreet.curator.ledger.accounts import Account
-    from discreet.curator.ledger.entries import Entry
     from discreet.curator.ledger.ledger import Ledger
+    from discreet.curator.ledger.orders import Entry
 
 _PAGE = 1000
 _ADJACENT = {

@@ -96,6 +96,8 @@ class AggregatedSelect:
         group before and after, so limits and sensitivity stay. The function is computed from the
         released key, by the same expression.
         """
+        if len(groups.keys) < 2:
+            return groups
         scope = columns_of(self.outer.relation)
         public = {key for key in groups.keys if infer(key, scope).keys is not None}
         kept = {

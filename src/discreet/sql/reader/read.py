@@ -69,12 +69,8 @@ def _guarded(text: str, reads: Callable[[], T]) -> T:
     raise refusal
 
 
-def reads_clock(text: str) -> bool:
-    """Whether a text may mean something else at another time."""
-    return _CLOCKS.search(text) is not None
-
-
-_CLOCKS = re.compile("now|current|localtime|today", re.IGNORECASE)
+reads_clock = re.compile("now|current|localtime|today", re.IGNORECASE).search
+"""Whether a text may mean something else at another time."""
 
 
 def _read(

@@ -10,8 +10,8 @@ import pytest
 
 import postgres_server
 from discreet.curator.ledger.accounts import analyst, dataset, group, link
-from discreet.curator.ledger.entries import digest
 from discreet.curator.ledger.ledger import Ledger
+from discreet.curator.ledger.orders import digest
 from discreet.errors import LedgerError
 from discreet.privacy import Filter
 

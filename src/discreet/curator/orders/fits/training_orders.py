@@ -24,9 +24,8 @@ from discreet.answer.plan.price import Price
 from discreet.answer.present.base_release import BaseRelease, Cost
 from discreet.curator.arguments import read_fields, readable, several
 from discreet.curator.client.wire import read_number
-from discreet.curator.ledger.entries import canonical, digest
 from discreet.curator.ledger.ledger import Ledger
-from discreet.curator.ledger.orders import Order, Receipt, State
+from discreet.curator.ledger.orders import Order, Receipt, State, canonical, digest
 from discreet.curator.orders.fits.fit_orders import column_type, feature_ends, one_pass, table_named
 from discreet.curator.orders.fits.fit_rows import numbers
 from discreet.curator.orders.planned_orders import (
