@@ -18,9 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from discreet.engines.describe import ColumnDescription, Description
 from discreet.engines.duckdb_dialect import DuckDBDialect
-from discreet.engines.stored_types import DUCKDB
+from discreet.engines.stored_types import DUCKDB, ColumnDescription, Description
 from discreet.errors import EngineError, InputError
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import pyarrow as pa
 
-from discreet.engines.describe import Description
+from discreet.engines.stored_types import Description
 from discreet.errors import EngineError
 from discreet.plan.dummy import ARROW as ARROW  # noqa: PLC0414 - engines read and write it
 from discreet.plan.schema import PublicTable, Schema, Table

@@ -13,10 +13,9 @@ from typing import ClassVar, Protocol
 
 import pyarrow as pa
 
-from discreet.engines.describe import ColumnDescription, Description
 from discreet.engines.engine import Deadline, Session, in_time
 from discreet.engines.owner_checks import check_keys, check_lengths, render_digest
-from discreet.engines.stored_types import StoredTypes
+from discreet.engines.stored_types import ColumnDescription, Description, StoredTypes
 from discreet.errors import InputError, ServiceError
 from discreet.plan.schema import PublicTable, Schema, Table
 from discreet.sql.writer.dialect import Dialect, stored_name, view_name

@@ -14,8 +14,7 @@ from discreet.answer.plan.price import Price
 from discreet.answer.present import frames, release_json
 from discreet.answer.present.base_release import BaseRelease, Cost, reading_stored
 from discreet.answer.present.chart import draw
-from discreet.answer.present.privacy_statement import statement
-from discreet.answer.present.release_text import render_page, render_text
+from discreet.answer.present.release_text import render_page, render_text, statement
 from discreet.errors import InputError
 from discreet.plan.public_facts import PublicFacts
 from discreet.privacy import Guarantee

@@ -21,7 +21,7 @@ from typing import Any, Final, Self, TypeVar
 from discreet.curator.ledger import account_changes, charging, create, stepping
 from discreet.curator.ledger.accounts import Account, Holder, read_holder
 from discreet.curator.ledger.charging import Turn, name_worker
-from discreet.curator.ledger.locate import believe, find_place, make_whole
+from discreet.curator.ledger.create import believe, find_place, make_whole
 from discreet.curator.ledger.orders import Entry, Order, Receipt, State, named
 from discreet.curator.ledger.readable_ledger import ReadableLedger
 from discreet.curator.ledger.remote_witness import (

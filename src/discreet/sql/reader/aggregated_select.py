@@ -30,9 +30,13 @@ from discreet.plan.row_counts import row_counts
 from discreet.plan.typing import infer, parts_of
 from discreet.sql.reader.aggregate_calls import percent
 from discreet.sql.reader.aggregates import Aggregates, NeedsOneRowEach
-from discreet.sql.reader.composed_aggregates import Entropy, ValueHistogram
+from discreet.sql.reader.composed_aggregates import (
+    MOST_COLUMNS,
+    Entropy,
+    FinerGroups,
+    ValueHistogram,
+)
 from discreet.sql.reader.expressions import ExpressionReader, Resolve, has_aggregate
-from discreet.sql.reader.finer_groups import MOST_COLUMNS, FinerGroups
 from discreet.sql.reader.group_by import Groups
 from discreet.sql.reader.refusals import Refusal
 from discreet.sql.reader.released_tables import Beyond, Shown, answer_of, regrouped

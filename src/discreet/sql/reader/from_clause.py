@@ -18,14 +18,14 @@ from discreet.sql.reader.beside_rows import count_beside, keep_public_rows
 from discreet.sql.reader.joins import Public, is_loose, join
 from discreet.sql.reader.lookups import names_one
 from discreet.sql.reader.refusals import CLAUSES, NODES, ROW_OUTPUT, SET_OPERATION, Refusal
-from discreet.sql.reader.released_from import (
+from discreet.sql.reader.released_select import (
+    ReleasedSelect,
     join_answers,
     pivot_statement,
     pivoted_select,
     side_by_side,
     stack_answers,
 )
-from discreet.sql.reader.released_select import ReleasedSelect
 from discreet.sql.reader.released_tables import NO_FROM, program_of
 from discreet.sql.reader.select import SelectReader
 from discreet.sql.reader.select_list import (
