@@ -68,7 +68,7 @@ def _write(table: "pa.Table", to: "Path | IO[bytes]") -> None:
     import pyarrow.csv  # noqa: PLC0415 - for those who want a file
     import pyarrow.parquet  # noqa: PLC0415 - likewise
 
-    from discreet.answer.present.frames import inert  # noqa: PLC0415 - heavy room
+    from discreet.answer.present.release import inert  # noqa: PLC0415 - heavy room
 
     if isinstance(to, Path) and to.suffix == ".parquet":
         pyarrow.parquet.write_table(table, to)

@@ -43,7 +43,6 @@ from discreet.errors import QueryRefused
 from discreet.plan import canonical
 from discreet.plan.expressions import Call, Column, Function
 from discreet.plan.query import Query
-from discreet.plan.reads import mentions
 from discreet.plan.relations import Relation
 from discreet.plan.released_tables import (
     ComputedTable,
@@ -59,6 +58,7 @@ from discreet.plan.released_tables import (
 )
 from discreet.plan.remembered import remember
 from discreet.plan.schema import PersonPeriod, Schema, Table
+from discreet.plan.typing import mentions
 from discreet.privacy import Neighbours, Pure
 from discreet.sql.reader.read import read, read_public, reads_clock, split_version
 from discreet.workload.online import OnlineState

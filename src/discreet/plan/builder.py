@@ -23,7 +23,6 @@ from discreet.plan import relations as rel
 from discreet.plan.constants import literal, member, number, odd
 from discreet.plan.kinds import Kind, Value
 from discreet.plan.query import Aggregate, AggregateFunction, Query, SortKey, summary_of
-from discreet.plan.reads import mentions
 from discreet.plan.schema import Limits, PublicTable
 from discreet.plan.summaries import (
     PersonAggregate,
@@ -32,7 +31,7 @@ from discreet.plan.summaries import (
     WindowColumn,
     WindowFunction,
 )
-from discreet.plan.typing import check_listed, infer
+from discreet.plan.typing import check_listed, infer, mentions
 from discreet.rationals import Real, positive, rational, whole
 
 if TYPE_CHECKING:

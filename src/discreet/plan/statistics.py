@@ -20,10 +20,9 @@ from typing import TypeAlias, assert_never
 from discreet.plan.expressions import Call, Expression, Function, Literal
 from discreet.plan.kinds import Kind, Range, Type
 from discreet.plan.query import Aggregate, AggregateFunction, Query
-from discreet.plan.reads import mentions
 from discreet.plan.relations import columns_of
 from discreet.plan.remembered import SIZE, remember
-from discreet.plan.typing import infer
+from discreet.plan.typing import infer, mentions
 
 _GRID_BITS = 20
 _CELLS = 1 << 11

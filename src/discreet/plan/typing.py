@@ -9,7 +9,7 @@ kinds and NULLs; the remaining rules are hulls of their parts.
 
 import datetime as dt
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from typing import Final, assert_never
@@ -256,6 +256,18 @@ def _truncated(operand: Type, unit: Unit) -> Type:
 
 _COMPARED: Final = {Function.EQUAL, Function.NOT_EQUAL}
 _SHOWN, _SEARCHED = 6, 5000
+
+
+def mentions(expression: Expression) -> set[str]:
+    """The columns that an expression is computed from."""
+    return (
+        {expression.name} if isinstance(expression, Column) else all_mentioned(parts_of(expression))
+    )
+
+
+def all_mentioned(expressions: Iterable[Expression]) -> set[str]:
+    """The columns that some expressions are computed from."""
+    return {name for expression in expressions for name in mentions(expression)}
 
 
 def check_listed(expression: Expression, columns: Mapping[str, Type]) -> None:

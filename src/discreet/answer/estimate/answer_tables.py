@@ -35,7 +35,6 @@ from discreet.engines.default import DefaultEngine, compute
 from discreet.engines.engine import ARROW
 from discreet.plan.expressions import COMPARISONS, Call, Expression, Function, IsIn
 from discreet.plan.query import AggregateFunction, Query, questions_in
-from discreet.plan.reads import mentions
 from discreet.plan.relations import columns_of
 from discreet.plan.released_tables import (
     AnswerTable,
@@ -51,7 +50,7 @@ from discreet.plan.released_tables import (
     sources_of,
 )
 from discreet.plan.statistics import People, Rows, Statistic, statistics_of
-from discreet.plan.typing import parts_of
+from discreet.plan.typing import mentions, parts_of
 
 Parts: TypeAlias = Sequence[Sequence[NoisyStatistics]]
 """The grouping sets of each question."""

@@ -36,10 +36,9 @@ from discreet.plan.query import (
     released_columns,
     released_kind,
 )
-from discreet.plan.reads import mentions
 from discreet.plan.relations import Named, columns_of
 from discreet.plan.statistics import Rows, Statistic, behind
-from discreet.plan.typing import infer
+from discreet.plan.typing import infer, mentions
 
 _LARGEST = 2.0**62
 """Counts are whole numbers of 64 bits; noise beyond that is too rare to matter and stays here."""

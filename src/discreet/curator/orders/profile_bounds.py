@@ -8,8 +8,8 @@ from discreet.curator.ledger.charge_index import NEWEST, ChargedOrder
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.orders.profile_release import ProfileRelease
 from discreet.errors import InputError, QueryRefused
+from discreet.plan.public_facts import reads
 from discreet.plan.query import Query
-from discreet.plan.reads import reads
 from discreet.plan.relations import Relation, Scan, inputs_of
 from discreet.plan.schema import Schema, Table
 from discreet.sql.reader.read import read

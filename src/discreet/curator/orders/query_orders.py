@@ -33,9 +33,9 @@ from discreet.errors import InputError
 from discreet.plan import canonical
 from discreet.plan.bounding import NoiseKind
 from discreet.plan.query import Aggregate, Query, weighted, without_intervals
-from discreet.plan.reads import mentions
 from discreet.plan.remembered import SIZE, remember
 from discreet.plan.schema import Schema
+from discreet.plan.typing import mentions
 from discreet.plan.work import Work
 from discreet.privacy import Neighbours
 from discreet.privacy.budgets.charges import EPSILON, UNITS, Charge, Measure

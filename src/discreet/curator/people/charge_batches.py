@@ -32,8 +32,8 @@ from discreet.engines.engine import Session
 from discreet.plan import relations as rel
 from discreet.plan.kinds import Kind
 from discreet.plan.query import Query, measured_in
-from discreet.plan.reads import mentions
 from discreet.plan.schema import PERSON
+from discreet.plan.typing import mentions
 from discreet.sql.writer.compile import WRITTEN_KEYS
 from discreet.sql.writer.dialect import Dialect, view_name
 
