@@ -18,13 +18,12 @@ import pyarrow as pa
 import discreet as dp
 from discreet.answer.measurement_plan import answer
 from discreet.answer.plan.price import Price
-from discreet.curator.canonical_json import digest
 from discreet.curator.ledger import charging
 from discreet.curator.ledger.account_cache import AccountCache
 from discreet.curator.ledger.accounts import dataset
 from discreet.curator.ledger.charging import Turn
 from discreet.curator.ledger.ledger import Ledger
-from discreet.curator.ledger.orders import Order
+from discreet.curator.ledger.orders import Order, digest
 from discreet.privacy import Filter, Pure
 from discreet.sql.reader.read import read
 

@@ -6,7 +6,7 @@ import sqlite3
 from playwright.sync_api import expect
 
 from browser_watch import COUNTS
-from discreet.curator.ledger.export import read_lines
+from discreet.curator.ledger.readable_ledger import read_lines
 
 
 def test_an_auditor_reads_verifies_and_exports_and_sees_no_answer(visit, curator, server):

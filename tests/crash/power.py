@@ -15,7 +15,7 @@ from pathlib import Path
 import apsw
 
 from discreet.curator.ledger.ledger import Ledger
-from discreet.curator.ledger.sqlite_store import SQLiteStore
+from discreet.curator.ledger.store import SQLiteStore
 from discreet.curator.ledger.witness import Witness
 
 _NUMBERS = itertools.count()

@@ -10,7 +10,7 @@ import apsw
 import power
 import pytest
 
-from discreet.curator.ledger import sqlite_store
+from discreet.curator.ledger import store
 from discreet.curator.ledger.accounts import dataset
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.orders import Order
@@ -48,10 +48,10 @@ def checkpoint(path, disk):
     """Write the log back into the file, as far as the disk lets it; whether it was all."""
     connection = power.Connection(path, disk.name, synchronous="FULL")
     try:
-        sqlite_store.prepare(connection)
+        store.prepare(connection)
         disk.left = disk.planned
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    except sqlite_store.sqlite3.Error:
+    except store.sqlite3.Error:
         return False
     finally:
         disk.dead = disk.stays_dark  # nothing more reaches the disk once it is killed
@@ -155,13 +155,9 @@ def test_recognising_a_ledger_without_its_log_is_caught(monkeypatch):
     """The planted fault: the mark is read from the file alone, as if nobody wrote it."""
 
     def alone(self, _):
-        with contextlib.closing(
-            sqlite_store.connect(self.path, options="mode=ro&immutable=1")
-        ) as found:
-            assert found.execute("PRAGMA application_id").fetchall() == [
-                (sqlite_store.APPLICATION,)
-            ]
+        with contextlib.closing(store.connect(self.path, options="mode=ro&immutable=1")) as found:
+            assert found.execute("PRAGMA application_id").fetchall() == [(store.APPLICATION,)]
 
-    monkeypatch.setattr(sqlite_store.SQLiteStore, "_recognise", alone)
+    monkeypatch.setattr(store.SQLiteStore, "_recognise", alone)
     _, refused = every_cut(12, stays_dark=True, wrong=power.PowerCut)
     assert refused

@@ -5,11 +5,11 @@ import sys
 import threading
 from pathlib import Path
 
-from discreet.curator.ledger import sqlite_store
+from discreet.curator.ledger import store
 from discreet.curator.ledger.accounts import dataset
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.orders import Order
-from discreet.curator.ledger.sqlite_store import SQLiteStore
+from discreet.curator.ledger.store import SQLiteStore
 from discreet.curator.ledger.witness import Witness
 from discreet.errors import LedgerError
 from discreet.privacy import Filter, Pure
@@ -28,7 +28,7 @@ class Unlocked(SQLiteStore):
     gate = None
 
     def transact(self, work, **_):
-        return sqlite_store.within(
+        return store.within(
             self._opened(), "BEGIN", lambda execute: work(Stale(execute, self.gate))
         )
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import postgres_server
-from discreet.curator.ledger import committer, postgres_store
+from discreet.curator.ledger import postgres_store, transaction
 from discreet.curator.ledger.accounts import dataset
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.orders import Order
@@ -64,7 +64,7 @@ def timed(work):
 def patience(request, monkeypatch):
     """A short patience, and the one that is real."""
     if request.param is not None:
-        monkeypatch.setattr(committer, "PATIENCE", request.param)
+        monkeypatch.setattr(transaction, "PATIENCE", request.param)
     return request.param or LONGEST
 
 
@@ -112,7 +112,7 @@ def test_a_client_that_is_frozen_in_its_turn_loses_it(server, tmp_path):
 def test_a_client_that_is_frozen_for_a_shorter_time_is_not_waited_for(
     server, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(committer, "PATIENCE", 2)
+    monkeypatch.setattr(transaction, "PATIENCE", 2)
     place = postgres_server.empty_database(server)
     with opened(place, tmp_path) as ledger, frozen(place, tmp_path, "transaction"):
         outcome, took = timed(lambda: ledger.charge(order(1)))

@@ -14,8 +14,8 @@ import discreet as dp
 from clinic_curator import add_visits
 from discreet.curator.ledger.accounts import dataset
 from discreet.curator.ledger.cosigner import Cosigner
+from discreet.curator.ledger.create import find_place
 from discreet.curator.ledger.ledger import Ledger
-from discreet.curator.ledger.locate import find_place
 from discreet.curator.ledger.merkle import MerkleTree, TreeHead
 from discreet.curator.ledger.remote_witness import RemoteWitness, WitnessAddress
 from discreet.errors import InputError, LedgerError

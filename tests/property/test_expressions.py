@@ -12,7 +12,7 @@ from strategies import expressions
 from discreet.engines.duckdb_dialect import DuckDBDialect
 from discreet.plan.kinds import Kind
 from discreet.plan.typing import _infer, infer
-from discreet.sql.writer.scan import render_scan_column
+from discreet.sql.writer.stored_view import render_scan_column
 from reference.growth import COLUMNS, Seeded, grow, stored_values
 from reference.interpreter import meaning, read, value_to_place
 

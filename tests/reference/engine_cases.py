@@ -11,9 +11,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from discreet.engines import cases
-from discreet.engines.cases import CELLS, LABELS, SCHEMA, plain, stored
-from discreet.engines.conformance import BUCKETS, SALT
+from discreet.engines import conformance
+from discreet.engines.conformance import BUCKETS, CELLS, LABELS, SALT, SCHEMA, plain, stored
 from discreet.plan.schema import PERSON
 from discreet.plan.statistics import needed
 from discreet.sql.reader.read import read as read_sql
@@ -21,7 +20,7 @@ from reference.bounded import steps
 from reference.interpreter import read
 from reference.plans import rows_of
 
-FILE = Path(cases.__file__).with_name("cases.json")
+FILE = Path(conformance.__file__).with_name("cases.json")
 
 
 def clean(name):
@@ -29,7 +28,7 @@ def clean(name):
     table = SCHEMA.tables[name]
     rows = [
         {column: read(row[column], of) for column, of in table.columns.items()}
-        for row in cases.rows_of(name)
+        for row in conformance.rows_of(name)
     ]
     if table is LABELS:
         return rows

@@ -26,7 +26,7 @@ from discreet.plan.schema import Person, Schema, Table
 from discreet.privacy import Neighbours, Pure
 from discreet.privacy.budgets.charges import price
 from discreet.sql.reader.read import read
-from discreet.sql.writer.stored_view import view_name
+from discreet.sql.writer.dialect import view_name
 
 NAME = "noisy_total"
 

@@ -14,7 +14,7 @@ from unittest.mock import patch
 import numpy as np
 
 from discreet.answer.execute import measure_set as production
-from discreet.answer.execute.totals import known_keys
+from discreet.answer.execute.measure_set import known_keys
 from discreet.answer.plan.measure import Measurement, weighed
 from discreet.answer.plan.price import Price
 from discreet.answer.plan.quantile_draws import QuantileDraw

@@ -9,12 +9,13 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
+
+import pyarrow as pa
 
 from discreet.answer.execute.individual import PARTICIPANTS, Admission, check_individual
 from discreet.answer.execute.measure_set import measure_set
 from discreet.answer.execute.noisy_measurements import NoisyMeasurements
-from discreet.answer.execute.public_rows import read_public_rows
 from discreet.answer.plan.explain import Explanation, explain
 from discreet.answer.plan.planning import plan_sets, single_sets
 from discreet.answer.plan.price import Price
@@ -22,15 +23,51 @@ from discreet.answer.plan.set_plan import Charged, SetPlan
 from discreet.answer.plan.sql_statements import example_statements
 from discreet.answer.present.present import present
 from discreet.answer.present.release import Release
-from discreet.engines.engine import Deadline, Engine
-from discreet.errors import InputError, InvariantBroken
+from discreet.engines.engine import ARROW, Deadline, Engine
+from discreet.errors import InputError, InvariantBroken, QueryRefused
 from discreet.plan.bounding import NoiseKind
 from discreet.plan.query import Query
 from discreet.plan.released_tables import public_tables
+from discreet.plan.schema import PublicTable
 from discreet.privacy import GDP, Composed, Guarantee, Neighbours, Ranges, compose
 from discreet.privacy.budgets.charges import EPSILON, MU_SQUARED, RHO, Charge, Measure, price_sum
 from discreet.privacy.budgets.charges import price as charge
-from discreet.sql.writer.dialect import Dialect
+from discreet.sql.writer.dialect import Dialect, view_name
+
+MOST_ROWS: Final = 1_000_000
+"""Rows of a public table, and of each step of a question about some."""
+
+
+def read_public_rows(engine: Engine, tables: Iterable[PublicTable]) -> dict[str, pa.Table]:
+    """All rows of each table in the order of its key."""
+    return {one.name: _rows(engine, one) for one in tables}
+
+
+def _rows(engine: Engine, table: PublicTable) -> pa.Table:
+    names, key = (
+        ", ".join(map(engine.dialect.identifier, one)) for one in (table.columns, table.key)
+    )
+    source = view_name(table.name, engine.dialect)
+    select = f"SELECT {names} FROM {source} ORDER BY {key} LIMIT {MOST_ROWS + 1}"  # noqa: S608 - quoted names
+    schema = pa.schema([(name, ARROW[of.kind]) for name, of in table.columns.items()])
+    with engine.snapshot() as session:
+        found = [batch.rename_columns(schema.names) for batch in session.stream(select)]
+    rows = pa.Table.from_batches(found).cast(schema) if found else schema.empty_table()
+    check_rows(len(rows))
+    return rows
+
+
+def check_rows(rows: int) -> int:
+    """Refuse more rows than are computed with at once."""
+    if rows <= MOST_ROWS:
+        return rows
+    raise QueryRefused(
+        f"a question about public tables that may take more than {MOST_ROWS:,} rows",
+        why="it is computed at once, for nothing",
+        fix="join on a key, or copy the tables to where you work: they are public",
+        code="expensive",
+    )
+
 
 _VERSION = 1
 

@@ -21,7 +21,7 @@ from discreet.errors import LedgerError
 
 if TYPE_CHECKING:
     from discreet.curator.curator import Curator
-    from discreet.curator.ledger.entries import Entry
+    from discreet.curator.ledger.orders import Entry
 
 _HEAD = ("entry", "time", "kind", "by", "about")
 

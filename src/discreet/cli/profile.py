@@ -24,7 +24,7 @@ def profile(
 
     Example: discreet profile visits --epsilon 0.5
     """
-    from discreet.curator.order_arguments import order_spec  # noqa: PLC0415 - heavy room
+    from discreet.curator.arguments import order_spec  # noqa: PLC0415 - heavy room
 
     made = order.place("profile", order_spec({"table": table, "epsilon": epsilon, "delta": delta}))
     if made is None:

@@ -46,7 +46,7 @@ def synth(
 
     Example: discreet synth visits --epsilon 1 --delta 1e-6 --output synthetic.csv
     """
-    from discreet.curator.order_arguments import order_spec  # noqa: PLC0415 - heavy
+    from discreet.curator.arguments import order_spec  # noqa: PLC0415 - heavy
 
     if output is not None and output.suffix not in {".csv", ".parquet"}:
         raise click.UsageError("--output ends in .csv or .parquet.")
@@ -68,7 +68,7 @@ def _write(table: "pa.Table", to: "Path | IO[bytes]") -> None:
     import pyarrow.csv  # noqa: PLC0415 - for those who want a file
     import pyarrow.parquet  # noqa: PLC0415 - likewise
 
-    from discreet.answer.present.frames import inert  # noqa: PLC0415 - heavy room
+    from discreet.answer.present.release import inert  # noqa: PLC0415 - heavy room
 
     if isinstance(to, Path) and to.suffix == ".parquet":
         pyarrow.parquet.write_table(table, to)

@@ -18,21 +18,19 @@ from weakref import finalize
 
 from discreet import html_view
 from discreet.curator.answer_service import AnswerService
-from discreet.curator.arguments import expect, placed, several, the_one, unknown
-from discreet.curator.async_session import AsyncSession
-from discreet.curator.canonical_json import named
+from discreet.curator.arguments import CallerArguments, expect, placed, several, the_one, unknown
+from discreet.curator.async_session import AsyncSession, Jobs
 from discreet.curator.data.data_store import DataStore
 from discreet.curator.data.folder import Folder, is_curator, open_folder
 from discreet.curator.data.intake import Incoming
 from discreet.curator.data.registry import Registry
 from discreet.curator.data.table_checks import known_dataset
-from discreet.curator.jobs import Jobs
 from discreet.curator.ledger import accounts
 from discreet.curator.ledger.accounts import Account
 from discreet.curator.ledger.ledger import Ledger
+from discreet.curator.ledger.orders import named
 from discreet.curator.ledger.remote_witness import is_address
 from discreet.curator.local_backend import LocalBackend
-from discreet.curator.order_arguments import CallerArguments
 from discreet.curator.orders.census.census_plan import CensusPlan
 from discreet.curator.orders.census.census_runs import CensusRuns, PublishedTables
 from discreet.curator.orders.fits.training_orders import TrainingRuns, training_spec

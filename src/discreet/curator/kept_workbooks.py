@@ -6,11 +6,11 @@ from fractions import Fraction
 from typing import Final
 
 from discreet.curator.ledger.account_changes import OPENED
-from discreet.curator.ledger.accounts import MEASURES, Holder, cost_units, workbook, workbook_name
+from discreet.curator.ledger.accounts import Holder, cost_units, workbook, workbook_name
 from discreet.curator.ledger.accounts import dataset as holder_of
 from discreet.curator.ledger.charge_index import ChargedOrder
-from discreet.curator.ledger.entries import Entry
 from discreet.curator.ledger.ledger import Ledger
+from discreet.curator.ledger.orders import MEASURES, Entry
 from discreet.curator.orders.stored_orders import StoredOrder
 from discreet.errors import InputError
 from discreet.privacy.budgets.charges import UNITS, Charge

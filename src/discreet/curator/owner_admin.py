@@ -4,16 +4,15 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Unpack
 
-from discreet.curator.arguments import expect
+from discreet.curator.arguments import AppendArguments, expect, order_spec
 from discreet.curator.budget import Budget
-from discreet.curator.canonical_json import named
 from discreet.curator.data.data_store import DataStore
 from discreet.curator.data.registry import Part, Registration, Registry
 from discreet.curator.data.table_checks import known_dataset
 from discreet.curator.ledger import accounts
 from discreet.curator.ledger.accounts import Account, Holder
 from discreet.curator.ledger.ledger import Ledger
-from discreet.curator.order_arguments import AppendArguments, order_spec
+from discreet.curator.ledger.orders import named
 from discreet.curator.orders.streams.streams import Streams
 from discreet.curator.owner_interface import AccountChange, NewTable, OwnerBackend
 from discreet.curator.people.person_statement import PeopleAdmin, check_link, check_population

@@ -5,13 +5,18 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Unpack
 
-from discreet.curator.arguments import read_columns, read_table, several
+from discreet.curator.arguments import (
+    AppendArguments,
+    read_columns,
+    read_table,
+    several,
+    spelled_out,
+)
 from discreet.curator.budget import Budget
 from discreet.curator.data.intake import ColumnDeclarations
 from discreet.curator.data.load_report import PUBLIC, confirmed
 from discreet.curator.ledger import accounts
 from discreet.curator.ledger.accounts import Account, Holder
-from discreet.curator.order_arguments import AppendArguments, spelled_out
 from discreet.curator.people.person_statement import PeopleAdmin, PersonStatement
 from discreet.engines.reading import Reading
 from discreet.errors import InputError

@@ -8,9 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TextIO
 
-from discreet.curator.canonical_json import named
 from discreet.curator.ledger.accounts import Account
-from discreet.curator.ledger.entries import Entry, Head
+from discreet.curator.ledger.orders import Entry, Head, named
 from discreet.curator.ledger.verify import Report
 from discreet.curator.question_interface import QuestionInterface
 from discreet.plan.dummy import ROWS

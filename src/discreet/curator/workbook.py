@@ -10,7 +10,7 @@ from discreet.answer.present.number_text import percent
 from discreet.curator.arguments import unknown
 from discreet.curator.kept_workbooks import AskedQuestion, part_of, read_share, uncapped
 from discreet.curator.ledger.accounts import Account, Holder, cost_units
-from discreet.curator.question_backend import QuestionBackend
+from discreet.curator.question_interface import QuestionBackend
 from discreet.errors import BudgetError, QueryRefused
 from discreet.html_view import framed, note, share_bar
 from discreet.plan.builder import count

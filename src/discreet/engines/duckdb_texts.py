@@ -14,7 +14,7 @@ from discreet.engines.duckdb_files import DIALECT, connected, reader
 from discreet.engines.reading import ABSENT, FALSE, TRUE, Reading, words
 from discreet.plan.calendar import moment
 from discreet.plan.kinds import Kind, Type
-from discreet.sql.writer.scan import render_scan_column
+from discreet.sql.writer.stored_view import render_scan_column
 
 TEXT = "VARCHAR"
 _ISO = {Kind.DATE: "%Y-%m-%d", Kind.TIMESTAMP: "%Y-%m-%d %H:%M:%S.%f"}

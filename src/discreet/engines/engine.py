@@ -3,18 +3,21 @@
 An engine holds the tables of one schema. A question runs in one snapshot of them, in a session that
 can keep the rows of a SELECT under a name. All SQL is written by this package, in the engine's
 dialect. `discreet.engines.check_engine` checks an implementation against everything said here.
+
+Statements are interrupted at their deadline (`stopping`).
 """
 
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import pyarrow as pa
 
-from discreet.engines.describe import Description
+from discreet.engines.stored_types import Description
+from discreet.errors import EngineError
 from discreet.plan.dummy import ARROW as ARROW  # noqa: PLC0414 - engines read and write it
 from discreet.plan.schema import PublicTable, Schema, Table
 from discreet.sql.writer.dialect import Dialect
@@ -142,3 +145,63 @@ class Engine(Protocol):
     def close(self) -> object:
         """Let go of files, memory and connections; a second time does nothing."""
         ...
+
+
+_AGAIN = 0.02
+"""Seconds between interrupts."""
+
+_LOOK = 0.5
+"""Seconds between looks whether a question was cancelled."""
+
+
+@contextmanager
+def stopping(interrupt: Callable[[], object], until: Deadline | None) -> Iterator[None]:
+    """Interrupt what runs from a moment of the monotonic clock on, again and again.
+
+    Why: an interrupt that comes while a statement is about to begin is forgotten by it.
+    """
+    if until is None:
+        yield
+        return
+    ended = threading.Event()
+
+    def watch() -> None:
+        while not ended.wait(_until_looking(until)):
+            if time.monotonic() >= until.moment:
+                interrupt()
+
+    alarm = threading.Thread(target=watch, daemon=True)
+    alarm.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        alarm.join()
+
+
+def _until_looking(until: Deadline) -> float:
+    """Seconds until it is time to interrupt, or to look whether it was brought forward."""
+    left = until.moment - time.monotonic()
+    return _AGAIN if left <= 0 else min(left, _LOOK)
+
+
+@contextmanager
+def in_time(until: Deadline | None) -> Iterator[None]:
+    """Refuse to begin, or to have ended, after a session's time: an interrupt may miss."""
+    _check_time(until)
+    yield
+    _check_time(until)
+
+
+def _check_time(until: Deadline | None) -> None:
+    if until is not None and time.monotonic() > until.moment:
+        raise unfinished()
+
+
+def unfinished() -> EngineError:
+    """The one error for every failure of an engine: it quotes nothing."""
+    return EngineError(
+        "the engine could not finish",
+        why="it ran out of time, memory or disk, or its files changed while they were read",
+        fix="ask the owner of the data to look at the engine",
+    )

@@ -6,14 +6,8 @@ from typing import Final
 from discreet.errors import InputError
 from discreet.plan.kinds import Kind, Type
 from discreet.plan.schema import KeyPath, PublicTable, Schema, Table
-from discreet.sql.writer.dialect import Dialect
-from discreet.sql.writer.scan import render_scan_column
-from discreet.sql.writer.stored_view import (
-    Physical,
-    render_repeated,
-    stored_name,
-    view_name,
-)
+from discreet.sql.writer.dialect import Dialect, stored_name, view_name
+from discreet.sql.writer.stored_view import Physical, render_repeated, render_scan_column
 
 LONGEST_STORED: Final = 1 << 16
 """Bytes of a stored text; longer ones would take time to fetch whatever is read of them."""

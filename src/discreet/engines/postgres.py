@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from discreet.engines.engine import ARROW, Deadline
+from discreet.engines.engine import ARROW, Deadline, in_time, stopping, unfinished
 from discreet.engines.postgres_dialect import PostgresDialect, without_zero
 from discreet.engines.remote_engine import (
     InlineSession,
@@ -23,7 +23,6 @@ from discreet.engines.remote_engine import (
     read_numbers,
     without_secret,
 )
-from discreet.engines.stopping import in_time, stopping, unfinished
 from discreet.engines.stored_types import POSTGRES
 from discreet.errors import InputError
 from discreet.plan.kinds import Kind

@@ -13,15 +13,13 @@ from typing import ClassVar, Protocol
 
 import pyarrow as pa
 
-from discreet.engines.describe import ColumnDescription, Description
-from discreet.engines.engine import Deadline, Session
+from discreet.engines.engine import Deadline, Session, in_time
 from discreet.engines.owner_checks import check_keys, check_lengths, render_digest
-from discreet.engines.stopping import in_time
-from discreet.engines.stored_types import StoredTypes
+from discreet.engines.stored_types import ColumnDescription, Description, StoredTypes
 from discreet.errors import InputError, ServiceError
 from discreet.plan.schema import PublicTable, Schema, Table
-from discreet.sql.writer.dialect import Dialect
-from discreet.sql.writer.stored_view import render_view, stored_name, view_name
+from discreet.sql.writer.dialect import Dialect, stored_name, view_name
+from discreet.sql.writer.stored_view import render_view
 
 
 class RemoteSession(Session, Protocol):

@@ -17,7 +17,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from discreet.engines.engine import ARROW, Deadline, Work
+from discreet.engines.engine import ARROW, Deadline, Work, in_time, stopping, unfinished
 from discreet.engines.remote_engine import (
     RemoteEngine,
     lost,
@@ -25,12 +25,11 @@ from discreet.engines.remote_engine import (
     without_secret,
 )
 from discreet.engines.spark_dialect import SparkDialect
-from discreet.engines.stopping import in_time, stopping, unfinished
 from discreet.engines.stored_types import SPARK
 from discreet.errors import DiscreetError, InputError
 from discreet.plan.kinds import Kind
 from discreet.plan.schema import PublicTable, Table
-from discreet.sql.writer.stored_view import stored_name
+from discreet.sql.writer.dialect import stored_name
 
 _SESSION = "spark://session"
 _FIX = "leave it out, and set SPARK_CONNECT_AUTHENTICATE_TOKEN"

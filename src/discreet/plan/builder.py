@@ -22,7 +22,6 @@ from discreet.plan import expressions as ex
 from discreet.plan import relations as rel
 from discreet.plan.constants import literal, member, number, odd
 from discreet.plan.kinds import Kind, Value
-from discreet.plan.listed_literals import check_listed
 from discreet.plan.query import (
     Aggregate,
     AggregateFunction,
@@ -31,7 +30,6 @@ from discreet.plan.query import (
     of_possible_groups,
     summary_of,
 )
-from discreet.plan.reads import mentions
 from discreet.plan.schema import Limits, PublicTable
 from discreet.plan.summaries import (
     PersonAggregate,
@@ -40,7 +38,7 @@ from discreet.plan.summaries import (
     WindowColumn,
     WindowFunction,
 )
-from discreet.plan.typing import infer
+from discreet.plan.typing import check_listed, infer, mentions
 from discreet.rationals import Real, positive, rational, whole
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from discreet.plan.expressions import COMPARISONS, Call, Expression, Function, L
 from discreet.plan.keylists import counting, few, truth, united
 from discreet.plan.kinds import Kind, Range, Type
 from discreet.plan.numeric import ResultType
-from discreet.plan.operands import NUMBERS, TIMES, Rule, expect, literal, names, of_truth, over
+from discreet.plan.texts import NUMBERS, TIMES, Rule, expect, literal, names, of_truth, over
 
 MOST_BUCKETS = 1 << 31
 

@@ -1,7 +1,8 @@
-"""Public facts about a question that its answer carries: who is protected, what was clamped."""
+"""Public facts about a question: who is protected, what was clamped, which columns it reads."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias, assert_never
 
 from discreet.errors import InputError
 from discreet.plan.expressions import Call, Case, Cast, Column, Expression, Function, IsIn, Literal
@@ -14,16 +15,21 @@ from discreet.plan.query import (
     Query,
     groupings,
     level_of,
+    measured_in,
     questions_in,
 )
-from discreet.plan.reads import mentions, reads
 from discreet.plan.relations import (
     FilterRows,
     JoinPerson,
+    JoinPublic,
     MatchPerson,
+    MatchPublic,
+    PerPerson,
+    PersonWindow,
     Project,
     Relation,
     Scan,
+    Union,
     columns_of,
     join_caps,
     nodes_of,
@@ -34,7 +40,8 @@ from discreet.plan.schema import EachRow, KeyPath, Person, PersonPeriod, Table
 from discreet.plan.schema_text import range_words
 from discreet.plan.sensitivity import conjuncts
 from discreet.plan.statistics import behind
-from discreet.plan.typing import infer
+from discreet.plan.summaries import expressions_in
+from discreet.plan.typing import all_mentioned, infer, mentions
 
 PICKED = (
     "Rows are picked by noisy numbers: the fewer are shown, the wider their intervals, so that in"
@@ -370,3 +377,88 @@ def _check_few(count: int) -> None:
             why=f"a question names {MOST:,} at most",
             fix="group by a coarser key",
         )
+
+
+Read: TypeAlias = tuple[Table, str]
+"""A private table and one of its columns."""
+
+
+def reads(query: Query) -> list[Read]:
+    """The columns of private tables that a query reads, each once, in order of the tables.
+
+    Example:
+        >>> from discreet.plan.builder import From, mean
+        >>> from discreet.plan.kinds import Kind, Range, Type
+        >>> from discreet.plan.relations import Scan
+        >>> from discreet.plan.schema import Person
+        >>> number = Type(Kind.INTEGER, range=Range(0, 120))
+        >>> visits = Table("visits", {"who": Type(Kind.TEXT), "age": number}, Person("who"))
+        >>> [column for _, column in reads(From(Scan(visits)).agg(m=mean("age")).query())]
+        ['age']
+    """
+    found = (
+        read
+        for one in questions_in(query)
+        for read in _reads(one, {id(node): set() for node in nodes_of(one.relation)[0]})
+    )
+    return list({(table.name, name): (table, name) for table, name in found}.values())
+
+
+def fetched(query: Query) -> list[Read]:
+    """The same, with the columns by which rows are hashed or ordered: all of them."""
+    order, _ = nodes_of(query.relation)
+    kinds = JoinPerson | MatchPerson | PersonWindow
+    joins = {id(node) for node in order if isinstance(node, kinds)}
+    return _reads(
+        query, {id(node): set(columns_of(node) if id(node) in joins else ()) for node in order}
+    )
+
+
+def _reads(query: Query, wanted: dict[int, set[str]]) -> list[Read]:
+    """The stored columns behind wanted columns; each relation is looked at once."""
+    order, _ = nodes_of(query.relation)
+    names = wanted[id(query.relation)]
+    names |= all_mentioned([*(key.expression for key in query.keys), *measured_in(query)])
+    for node in reversed(order):  # whoever reads a relation comes before it
+        for below, some in _wants(node, wanted[id(node)]):
+            wanted[id(below)] |= some
+    scans = [node for node in order if isinstance(node, Scan)]
+    found = {
+        (scan.table.name, name): (scan.table, name)
+        for scan in scans
+        for name in scan.table.columns
+        if name in wanted[id(scan)]
+    }
+    return list(found.values())
+
+
+def _wants(relation: Relation, names: set[str]) -> list[tuple[Relation, set[str]]]:
+    """The columns that a relation reads of each input to compute these columns."""
+    match relation:
+        case Scan():
+            return []
+        case FilterRows(below, predicate):
+            return [(below, names | mentions(predicate))]
+        case Project(below, columns):
+            return [(below, all_mentioned(c.expression for c in columns if c.name in names))]
+        case JoinPublic(below, _, on, _, _):
+            return [(below, names | all_mentioned(on))]
+        case JoinPerson(left, right, on, _, condition) | MatchPerson(left, right, on, _, condition):
+            names = names if condition is None else names | mentions(condition)
+            here = names | all_mentioned(pair[0] for pair in on)
+            return [(left, here), (right, names | all_mentioned(pair[1] for pair in on))]
+        case MatchPublic(below, _, on):
+            return [(below, names | all_mentioned(here for here, _ in on))]
+        case PersonWindow(below, columns):
+            windows = (c.expressions() for c in columns if c.name in names)
+            return [(below, names | {n for parts in windows for n in all_mentioned(parts)})]
+        case PerPerson(below, keys, aggregates):
+            grouped = all_mentioned(key.expression for key in keys)
+            summed = (expressions_in(a) for a in aggregates if a.name in names)
+            return [(below, grouped | {n for parts in summed for n in all_mentioned(parts)})]
+        case Union(left, right):
+            places = [i for i, name in enumerate(columns_of(left)) if name in names]
+            across = list(columns_of(right))
+            return [(left, names), (right, {across[i] for i in places})]
+        case _:
+            assert_never(relation)

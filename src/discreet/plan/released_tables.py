@@ -34,11 +34,10 @@ from discreet.plan.expressions import Call, Expression, Function
 from discreet.plan.functions import common_kind
 from discreet.plan.kinds import Kind, Type
 from discreet.plan.query import Aggregate, AggregateFunction, Query, SortKey, released_columns
-from discreet.plan.reads import mentions
 from discreet.plan.relations import Named
 from discreet.plan.schema import PublicTable, distinct
 from discreet.plan.summaries import expect
-from discreet.plan.typing import infer
+from discreet.plan.typing import infer, mentions
 
 TRUTH = Type(Kind.BOOLEAN)
 

@@ -20,10 +20,9 @@ from typing import TypeAlias, assert_never
 from discreet.plan.expressions import Call, Expression, Function, Literal
 from discreet.plan.kinds import Kind, Range, Type
 from discreet.plan.query import Aggregate, AggregateFunction, Query
-from discreet.plan.reads import mentions
 from discreet.plan.relations import columns_of
 from discreet.plan.remembered import SIZE, remember
-from discreet.plan.typing import infer
+from discreet.plan.typing import infer, mentions
 
 _GRID_BITS = 20
 _CELLS = 1 << 11
@@ -170,6 +169,12 @@ def statistics_of(aggregate: Aggregate, scope: Mapping[str, Type]) -> tuple[Stat
             return (ranks(aggregate.arguments[0], where, scope),)
         case _:
             assert_never(aggregate.measure)
+
+
+def ranks_of(query: Query, aggregate: Aggregate) -> Ranks | None:
+    """The statistic of a quantile; None for other aggregates."""
+    first = statistics_of(aggregate, columns_of(query.relation))[0]
+    return first if isinstance(first, Ranks) else None
 
 
 def present(aggregate: Aggregate, scope: Mapping[str, Type]) -> Expression | None:

@@ -1,17 +1,63 @@
-"""Types of functions of text."""
+"""Types of functions of text, and the kinds of operands that calls take."""
 
 import math
 from collections.abc import Callable, Sequence
 from enum import Enum
 from functools import partial
+from typing import TypeAlias
 
 from discreet.errors import InputError
-from discreet.plan.expressions import Call, Function
-from discreet.plan.keylists import mapped
-from discreet.plan.kinds import Kind, Range, Type
+from discreet.plan.expressions import Call, Expression, Function, Literal
+from discreet.plan.keylists import mapped, truth
+from discreet.plan.kinds import Kind, Range, Type, Value
 from discreet.plan.numeric import ResultType
-from discreet.plan.operands import Rule, expect, literal, of_truth, over
 from discreet.plan.patterns import Pattern, read_pattern
+
+Rule: TypeAlias = Callable[[Call, Sequence[Type]], ResultType]
+"""The type of a call whose operands have these types."""
+
+NUMBERS = frozenset({Kind.INTEGER, Kind.REAL})
+TIMES = frozenset({Kind.DATE, Kind.TIMESTAMP})
+
+
+def expect(call: Call, operands: Sequence[Type], kinds: "set[Kind] | frozenset[Kind]") -> None:
+    """Refuse operands of other kinds."""
+    if all(of.kind in kinds for of in operands):
+        return
+    wanted = " or ".join(kind.value for kind in Kind if kind in kinds)
+    raise InputError(
+        f"{call.function.value} of {names(operands)}",
+        why=f"it takes {wanted}",
+        fix=f"cast the value to {wanted}, or use another function",
+    )
+
+
+def names(operands: Sequence[Type]) -> str:
+    """The kinds of operands, in words."""
+    return " and ".join(of.kind.value for of in operands)
+
+
+def literal(expression: Expression) -> Value:
+    """The value of a literal; None for anything else."""
+    return expression.value if isinstance(expression, Literal) else None
+
+
+def over(
+    kinds: "set[Kind] | frozenset[Kind]", rule: Callable[[Sequence[Type]], ResultType]
+) -> Rule:
+    """The rule of a function whose arguments are all of these kinds."""
+
+    def typed(call: Call, operands: Sequence[Type]) -> ResultType:
+        expect(call, operands, kinds)
+        return rule(operands)
+
+    return typed
+
+
+def of_truth(operands: Sequence[Type]) -> ResultType:
+    """A truth value that is NULL only where an operand is."""
+    return ResultType(truth(nullable=any(of.nullable for of in operands)))
+
 
 _UPPER = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 TO_LOWER = str.maketrans(_UPPER, _UPPER.lower())

@@ -25,8 +25,8 @@ from discreet.plan.expressions import (
     Literal,
 )
 from discreet.plan.kinds import Kind, Type
+from discreet.plan.public_facts import fetched
 from discreet.plan.query import Query, measured_in
-from discreet.plan.reads import fetched, mentions
 from discreet.plan.remembered import SIZE, remember
 from discreet.plan.statistics import Distinct, Ranks, Statistic, needed
 from discreet.plan.summaries import Summary, WindowColumn
@@ -41,7 +41,7 @@ from discreet.plan.texts import (
     substring_limits,
     tokens,
 )
-from discreet.plan.typing import parts_of
+from discreet.plan.typing import mentions, parts_of
 
 MOST_STEPS: Final = 1 << 20
 """Steps that one row may cause, about a millisecond; questions that could take more are refused."""

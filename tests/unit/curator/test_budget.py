@@ -12,7 +12,7 @@ from clinic_curator import COUNT, add_visits, spent
 from discreet.curator.ledger.accounts import Account, dataset
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.orders import Order, State
-from discreet.curator.ledger.sqlite_store import APPLICATION
+from discreet.curator.ledger.store import APPLICATION
 from discreet.curator.reports.privacy_promise import promised
 from discreet.errors import BudgetError, InputError
 from discreet.privacy import EPSILON, GDP, MU_SQUARED, RHO, ZCDP, Approximate, Filter, Pure

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 import discreet as dp
-from discreet.plan.listed_literals import near_keys
+from discreet.plan.typing import near_keys
 
 PEOPLE = 400
 COUNTED = "SELECT COUNT(*) FROM people WHERE "

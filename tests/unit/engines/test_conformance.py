@@ -13,7 +13,7 @@ import pytest
 
 import discreet
 from discreet.engines import conformance
-from discreet.engines.cases import SCHEMA, stored
+from discreet.engines.conformance import SCHEMA, stored
 from discreet.engines.duckdb import DuckDBEngine
 from discreet.engines.duckdb_dialect import DuckDBDialect
 from discreet.engines.stored_types import DUCKDB

@@ -21,7 +21,7 @@ from discreet.errors import EngineError, InputError, LedgerError, QueryRefused, 
 from discreet.plan.expressions import Function
 from discreet.plan.kinds import Kind, Range, Type
 from discreet.plan.schema import EachRow, Schema, Table
-from discreet.sql.writer.stored_view import view_name
+from discreet.sql.writer.dialect import view_name
 from postgres_server import empty_database, start
 
 TEXT = "SELECT city, COUNT(*) AS n, SUM(cost) AS s FROM visits GROUP BY city"

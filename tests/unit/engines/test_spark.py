@@ -26,7 +26,7 @@ from discreet.engines.spark import SparkEngine, SparkSnapshot
 from discreet.errors import InputError
 from discreet.plan.kinds import Kind, Type
 from discreet.plan.schema import EachRow, Schema, Table
-from discreet.sql.writer.stored_view import view_name
+from discreet.sql.writer.dialect import view_name
 
 TEXT = "SELECT city, COUNT(*) AS n, SUM(cost) AS s FROM visits GROUP BY city"
 TASK = "discreet.tests.task"

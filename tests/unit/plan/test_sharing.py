@@ -12,8 +12,8 @@ from discreet.errors import InputError, QueryRefused
 from discreet.plan import canonical, relations, summaries
 from discreet.plan.expressions import Call, Column, Function, Literal
 from discreet.plan.kinds import Kind, Type
+from discreet.plan.public_facts import reads
 from discreet.plan.query import MOST_AGGREGATES, MOST_KEYS
-from discreet.plan.reads import reads
 from discreet.plan.relations import DEEPEST, LARGEST, FilterRows, Scan, Union, nodes_of
 from discreet.plan.schema import Person, Table
 from discreet.sql.reader.read import read

@@ -6,9 +6,12 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from discreet.plan.builder import From, count, quantile
 from discreet.plan.expressions import Column
 from discreet.plan.kinds import Kind, Range, Type
-from discreet.plan.statistics import Ranks, grid, ranks
+from discreet.plan.relations import Scan
+from discreet.plan.schema import Person, Table
+from discreet.plan.statistics import Ranks, grid, ranks, ranks_of
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
 
@@ -58,3 +61,11 @@ def test_whole_numbers_have_a_cell_each_and_values_that_hardly_differ_share_one(
 ):
     scope = {"x": Type(kind, range=Range(low, high))}
     assert ranks(Column("x"), None, scope) == Ranks(Column("x"), None, *cells)
+
+
+def test_quantiles_alone_have_ranks():
+    columns = {"who": Type(Kind.TEXT), "x": Type(Kind.INTEGER, nullable=False, range=Range(0, 9))}
+    rows = From(Scan(Table("t", columns, Person("who"))))
+    query = rows.agg(n=count(), q=quantile("x", 0.5)).query()
+    by_name = {one.name: ranks_of(query, one) for one in query.aggregates}
+    assert by_name == {"n": None, "q": ranks(Column("x"), None, columns)}

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from discreet.answer.estimate.aggregates import Floats, centre_of, confine
+from discreet.answer.estimate.aggregates import Floats, centre_of, confine, furthest_of_pairs
 from discreet.answer.estimate.aggregates import compute as compute_aggregate
 from discreet.answer.estimate.error_bars import (
     IN_ROWS,
@@ -23,7 +23,6 @@ from discreet.answer.estimate.error_bars import (
     simulate,
 )
 from discreet.answer.estimate.noisy_statistics import NoisyStatistics, cut_off
-from discreet.answer.estimate.nonlinear_error import furthest_of_pairs
 from discreet.answer.estimate.released_sql import (
     DRAWS,
     answer_name,
@@ -36,7 +35,6 @@ from discreet.engines.default import DefaultEngine, compute
 from discreet.engines.engine import ARROW
 from discreet.plan.expressions import COMPARISONS, Call, Expression, Function, IsIn
 from discreet.plan.query import AggregateFunction, Query, questions_in
-from discreet.plan.reads import mentions
 from discreet.plan.relations import columns_of
 from discreet.plan.released_tables import (
     AnswerTable,
@@ -52,7 +50,7 @@ from discreet.plan.released_tables import (
     sources_of,
 )
 from discreet.plan.statistics import People, Rows, Statistic, statistics_of
-from discreet.plan.typing import parts_of
+from discreet.plan.typing import mentions, parts_of
 
 Parts: TypeAlias = Sequence[Sequence[NoisyStatistics]]
 """The grouping sets of each question."""

@@ -20,10 +20,10 @@ from discreet.answer.estimate.aggregates import (
     compute,
     confine,
     estimate,
+    furthest,
     outputs_of,
 )
-from discreet.answer.estimate.noisy_statistics import NoisyStatistics, lost_share, ranks_of
-from discreet.answer.estimate.nonlinear_error import furthest
+from discreet.answer.estimate.noisy_statistics import NoisyStatistics, lost_share
 from discreet.answer.plan.expected_error import laid_out, simulated_noise
 from discreet.answer.plan.measure import StatisticNoise
 from discreet.answer.plan.thresholded_count import ThresholdedCount
@@ -33,7 +33,15 @@ from discreet.plan.kinds import Type
 from discreet.plan.public_facts import picking, picks
 from discreet.plan.query import Aggregate, AggregateFunction, Query, level_of
 from discreet.plan.relations import columns_of
-from discreet.plan.statistics import Ranks, Rows, Statistic, behind, plain_total, statistics_of
+from discreet.plan.statistics import (
+    Ranks,
+    Rows,
+    Statistic,
+    behind,
+    plain_total,
+    ranks_of,
+    statistics_of,
+)
 
 CONFIDENCE = 0.95
 _DRAWS = 1000

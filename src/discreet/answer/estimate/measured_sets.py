@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from discreet.answer.estimate.error_bars import CONFIDENCE, quantile_widths
 from discreet.answer.estimate.noisy_statistics import NoisyStatistics, cut_off
+from discreet.answer.execute.noisy_measurements import blanked, streamed
 from discreet.answer.plan.contribution_histogram import ROWS, ClippedShare
-from discreet.answer.present.frames import blanked, streamed
 from discreet.plan import canonical
 from discreet.plan.bounding import ContributionBounds, NoiseKind
 from discreet.plan.statistics import (

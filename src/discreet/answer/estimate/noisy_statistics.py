@@ -8,8 +8,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from discreet.answer.estimate.aggregates import Floats
+from discreet.answer.execute.measure_set import known_keys
 from discreet.answer.execute.noisy_measurements import NoisyMeasurements
-from discreet.answer.execute.totals import known_keys
 from discreet.answer.plan.contribution_histogram import GROUPS, ROWS, ClippedShare, lost_rows
 from discreet.answer.plan.expected_error import rank_error
 from discreet.answer.plan.measure import StatisticNoise
@@ -18,8 +18,7 @@ from discreet.answer.plan.set_plan import SetPlan
 from discreet.answer.plan.thresholded_count import ThresholdedCount
 from discreet.plan.bounding import ContributionBounds
 from discreet.plan.query import Aggregate, Query
-from discreet.plan.relations import columns_of
-from discreet.plan.statistics import People, Ranks, Rows, Statistic, Total, statistics_of
+from discreet.plan.statistics import People, Ranks, Rows, Statistic, Total, ranks_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,12 +89,6 @@ def interpret(plan: SetPlan, drawn: NoisyMeasurements) -> NoisyStatistics:
         plan.histograms,
         {name: _half_widths(query, name, drawn) for name in drawn.brackets},
     )
-
-
-def ranks_of(query: Query, aggregate: Aggregate) -> Ranks | None:
-    """The statistic of a quantile; None for other aggregates."""
-    first = statistics_of(aggregate, columns_of(query.relation))[0]
-    return first if isinstance(first, Ranks) else None
 
 
 def _middles(query: Query, name: str, cells: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from discreet.answer.estimate.aggregates import Floats, estimate, evaluate, outputs_of
+from discreet.answer.estimate.aggregates import Floats, estimate, evaluate, furthest, outputs_of
 from discreet.answer.estimate.error_bars import (
     CONFIDENCE,
     EXACT,
@@ -24,7 +24,6 @@ from discreet.answer.estimate.error_bars import (
     simulate,
 )
 from discreet.answer.estimate.noisy_statistics import NoisyStatistics, cut_off, lost_share
-from discreet.answer.estimate.nonlinear_error import furthest
 from discreet.answer.present.number_text import counted
 from discreet.engines.engine import ARROW
 from discreet.plan.expressions import Column
@@ -37,10 +36,9 @@ from discreet.plan.query import (
     released_columns,
     released_kind,
 )
-from discreet.plan.reads import mentions
 from discreet.plan.relations import Named, columns_of
 from discreet.plan.statistics import Rows, Statistic, behind
-from discreet.plan.typing import infer
+from discreet.plan.typing import infer, mentions
 
 _LARGEST = 2.0**62
 """Counts are whole numbers of 64 bits; noise beyond that is too rare to matter and stays here."""

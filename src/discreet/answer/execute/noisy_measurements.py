@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from discreet.answer.plan.contribution_histogram import ClippedShare
-from discreet.answer.present.frames import blanked, streamed
 from discreet.errors import InputError
 from discreet.plan.bounding import ContributionBounds, NoiseKind
 from discreet.privacy import Guarantee
@@ -152,3 +152,56 @@ def _numbers(column: pa.ChunkedArray) -> NDArray[Any]:
         return np.array([int(one) for one in column.to_pylist()], dtype=object)
     numbers: NDArray[np.int64] = column.to_numpy()
     return numbers
+
+
+# --- columns as they are stored -------------------------------------------------------------------
+
+
+def cleaned(table: pa.Table) -> pa.Table:
+    """The same values in one piece, with nothing left standing in memory under a NULL.
+
+    Why: Arrow says which slots are NULL and leaves their bytes alone. Bytes that an engine left
+    there were never released, and would make equal tables unequal once they are stored.
+    """
+    columns = [blanked(table.column(i)) for i in range(table.num_columns)]
+    return pa.table(columns, schema=pa.schema([pa.field(f.name, f.type) for f in table.schema]))
+
+
+def blanked(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """A column as one array that holds zeros wherever it is NULL."""
+    whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    if whole.offset:
+        whole = pa.concat_arrays([whole, whole.slice(0, 0)])  # a copy, which begins at 0
+    if not whole.null_count:
+        return pa.Array.from_buffers(whole.type, len(whole), [None, *whole.buffers()[1:]])
+    filled = pc.fill_null(whole, _zero(whole.type))
+    valid = pc.is_valid(whole).buffers()[1]  # booleans are bits, as validity is
+    return pa.Array.from_buffers(whole.type, len(whole), [valid, *filled.buffers()[1:]])
+
+
+def _zero(kind: pa.DataType) -> pa.Scalar:
+    if pa.types.is_string(kind):
+        return pa.scalar("", kind)
+    if pa.types.is_boolean(kind):
+        return pa.scalar(False)  # noqa: FBT003 - the value itself
+    return pa.scalar(0, pa.int64()).cast(_whole(kind)).cast(kind)
+
+
+def _whole(kind: pa.DataType) -> pa.DataType:
+    return pa.int32() if pa.types.is_date32(kind) else pa.int64()
+
+
+def known(width: pa.Array) -> pa.Array:
+    """Half-widths, NULL where there is none."""
+    return pc.if_else(pc.is_finite(width), width, pa.scalar(None, pa.float64()))
+
+
+def streamed(columns: Mapping[str, Any], about: Mapping[str, Any]) -> bytes:
+    """Columns as an Arrow stream, with facts about them in its metadata."""
+    metadata = {b"about": json.dumps(about).encode()}
+    table = pa.table(dict(columns)).replace_schema_metadata(metadata)
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    packed: bytes = sink.getvalue().to_pybytes()
+    return packed

@@ -15,8 +15,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.answer.estimate.aggregates import estimate
-from discreet.answer.estimate.nonlinear_error import furthest
+from discreet.answer.estimate.aggregates import estimate, furthest
 from discreet.answer.plan.measure import StatisticNoise, quantile_scale
 from discreet.noise.bits import Keystream
 from discreet.plan.bounding import FULL, NoiseKind

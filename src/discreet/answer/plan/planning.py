@@ -14,8 +14,7 @@ from typing import NamedTuple
 
 from discreet.answer.estimate.aggregates import outputs_of
 from discreet.answer.plan.contribution_histogram import BLIND, GROUPS, LADDER, ROWS, GroupNorm, Norm
-from discreet.answer.plan.influence import Influence, best_shares, influences
-from discreet.answer.plan.price import Price
+from discreet.answer.plan.price import Influence, Price, best_shares, influences
 from discreet.answer.plan.set_plan import (
     LEAST_KEYS,
     SetPlan,

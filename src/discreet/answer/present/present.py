@@ -41,7 +41,7 @@ def present(
     shown, half_widths, how = (
         _tables(query, parts, drawn[0].public)
         if query.then
-        else _rows(query, make_consistent(parts))
+        else _rows(query, make_consistent(parts) if len(parts) > 1 else parts)
     )
     missing = left_out(query)
     costs = tuple(Cost(*one) for noisy in drawn for one in noisy.spent)

@@ -1,5 +1,7 @@
 """The release of a query: a table of private numbers, error bars and cost."""
 
+import dataclasses
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -8,15 +10,16 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from discreet.answer.estimate import measured_sets
 from discreet.answer.estimate.measured_sets import MeasuredSet
+from discreet.answer.execute.noisy_measurements import blanked, cleaned, known
 from discreet.answer.plan.price import Price
-from discreet.answer.present import frames, release_json
+from discreet.answer.present import release_json
 from discreet.answer.present.base_release import BaseRelease, Cost, reading_stored
 from discreet.answer.present.chart import draw
-from discreet.answer.present.privacy_statement import statement
-from discreet.answer.present.release_html import render_page
-from discreet.answer.present.release_text import render_text
+from discreet.answer.present.release_text import render_page, render_text, statement
 from discreet.errors import InputError
 from discreet.plan.public_facts import PublicFacts
 from discreet.privacy import Guarantee
@@ -25,11 +28,6 @@ if TYPE_CHECKING:
     import altair as alt
     import pandas as pd
     import polars as pl
-import dataclasses
-import json
-from typing import TYPE_CHECKING
-
-from discreet.answer.estimate import measured_sets
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -59,17 +57,17 @@ class Release(BaseRelease):
 
     def __post_init__(self) -> None:
         _check(self.table, self.half_widths)
-        widths = {name: frames.known(width) for name, width in self.half_widths.items()}
-        cleaned = {name: frames.blanked(width) for name, width in widths.items()}
-        object.__setattr__(self, "table", frames.cleaned(self.table))
-        object.__setattr__(self, "half_widths", MappingProxyType(cleaned))
+        widths = {name: known(width) for name, width in self.half_widths.items()}
+        whole = {name: blanked(width) for name, width in widths.items()}
+        object.__setattr__(self, "table", cleaned(self.table))
+        object.__setattr__(self, "half_widths", MappingProxyType(whole))
         object.__setattr__(self, "how", MappingProxyType(dict(self.how)))
 
     # --- tables ---------------------------------------------------------------------------------
 
     def to_arrow(self, *, intervals: bool = True) -> pa.Table:
         """The answers, each beside its 95 % noise interval in columns `_low` and `_high`."""
-        return frames.with_intervals(self.table, self.half_widths) if intervals else self.table
+        return with_intervals(self.table, self.half_widths) if intervals else self.table
 
     def to_pandas(self, *, intervals: bool = True) -> "pd.DataFrame":
         """Like `to_arrow`, for pandas."""
@@ -83,7 +81,7 @@ class Release(BaseRelease):
 
     def to_csv(self, path: str | Path | None = None, *, intervals: bool = True) -> str:
         """Like `to_arrow`, as CSV text; written to `path` if given."""
-        return frames.to_csv(self, path, intervals=intervals)
+        return to_csv(self, path, intervals=intervals)
 
     # --- for people -----------------------------------------------------------------------------
 
@@ -233,3 +231,66 @@ def _fields(table: pa.Table, about: Mapping[str, Any]) -> dict[str, Any]:
 def _facts(stored: Mapping[str, Any]) -> PublicFacts:
     lists = {name: tuple(part) for name, part in stored.items() if isinstance(part, list)}
     return PublicFacts(**{**stored, **lists})
+
+
+# --- as other tools take it -----------------------------------------------------------------------
+
+
+def with_intervals(table: pa.Table, half_widths: Mapping[str, pa.Array]) -> pa.Table:
+    """Each number beside its interval, in columns `_low` and `_high`."""
+    columns: dict[str, Any] = {}
+    taken = set(table.column_names)
+    for name in table.column_names:
+        columns[name] = table.column(name)
+        if name in half_widths:
+            # Numbers past 2^53 are rounded: their noise is wider than that by far.
+            middle = table.column(name).cast(pa.float64(), safe=False)
+            for end, move in (("low", pc.subtract), ("high", pc.add)):
+                columns[free(f"{name}_{end}", taken)] = move(middle, half_widths[name])
+    return pa.table(columns)
+
+
+def free(name: str, taken: set[str]) -> str:
+    """A name that no other column has."""
+    while name in taken:
+        name += "_"
+    taken.add(name)
+    return name
+
+
+def to_csv(release: "Release", path: str | Path | None, *, intervals: bool) -> str:
+    """The text of a CSV file; written to `path` where there is one."""
+    import pyarrow.csv  # noqa: PLC0415 - for those who want a file
+
+    sink = pa.BufferOutputStream()
+    pyarrow.csv.write_csv(inert(release.to_arrow(intervals=intervals)), sink)
+    text: bytes = sink.getvalue().to_pybytes()
+    if path is not None:
+        Path(path).write_bytes(text)
+    return text.decode()
+
+
+def inert(table: pa.Table) -> pa.Table:
+    """The same table with texts that no spreadsheet takes for a formula.
+
+    Texts and names that begin with = + - @, a tab or a carriage return get an apostrophe in front.
+
+    Example:
+        >>> inert(pa.table({"x": ["=1+1", "a"], "-n": [-1, 2]})).to_pydict()
+        {'x': ["'=1+1", 'a'], "'-n": [-1, 2]}
+    """
+    names = [f"'{name}" if name.startswith(_FORMULA) else name for name in table.column_names]
+    texts = [pa.types.is_string(kind) for kind in table.schema.types]
+    columns = [
+        _inert(column) if text else column
+        for column, text in zip(table.columns, texts, strict=True)
+    ]
+    return pa.table(columns, names=names)
+
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def _inert(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    odd = pc.match_substring_regex(column, "^[=+\\-@\t\r]")
+    return pc.if_else(odd, pc.binary_join_element_wise("'", column, ""), column)

@@ -1,14 +1,21 @@
-"""A release as a text table."""
+"""A release as a text table, as HTML (self-contained, no script), and as a privacy statement."""
 
+import textwrap
+from functools import partial
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from discreet.answer.plan.contribution_histogram import ALLOWED
 from discreet.answer.present.number_text import columns, cost, half, number, pad, percent, plain
+from discreet.html_view import framed, note
+from discreet.privacy import Neighbours
+from discreet.privacy.guarantees.interpretation import read
 
 if TYPE_CHECKING:
     from discreet.answer.present.release import Release
+
 
 _ROWS = 200
 _SIGN = "\N{PLUS-MINUS SIGN}"
@@ -110,3 +117,151 @@ def _cells(release: "Release", name: str, shown: pa.Table) -> tuple[list[str], b
         f"{number(value, width)} {_SIGN} {text.rjust(most)}"
         for value, width, text in zip(values, widths, right, strict=True)
     ], True
+
+
+_PAGE_ROWS = 5_000
+"""Rows that are shown; nobody pays for more to read them."""
+
+
+def render_page(release: "Release") -> str:
+    """All rows, each number with its half-width and its place among the others."""
+    shown = release.table.slice(0, _PAGE_ROWS)
+    blocks = [_html_block(release, name, shown) for name in shown.column_names]
+    heads = "".join(head for head, _ in blocks)
+    rows = zip(*(cells for _, cells in blocks), strict=True)
+    body = "".join(f"<tr>{''.join(cells)}</tr>" for cells in rows)
+    rows_ = f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
+    return framed(rows_, note(*footer(release, _PAGE_ROWS)))
+
+
+def _html_block(release: "Release", name: str, shown: pa.Table) -> tuple[str, list[str]]:
+    values: list[Any] = shown.column(name).to_pylist()
+    kind = shown.schema.field(name).type
+    title = escape(plain(name))
+    if name in release.half_widths:
+        widths = release.half_widths[name].slice(0, len(values)).to_pylist()
+        noted = f'{title}<span class="w">\N{PLUS-MINUS SIGN} noise</span>'
+        return f'<th class="n">{noted}</th>', _measured(values, widths, kind)
+    if is_number(kind) and not is_key(release, name):
+        return f'<th class="n">{title}</th>', [f'<td class="n">{number(v)}</td>' for v in values]
+    return f"<th>{title}</th>", [_key(value) for value in values]
+
+
+def _key(value: Any) -> str:
+    if value is None:
+        return '<td><span class="null">NULL</span></td>'
+    return f"<td>{escape(plain(value))}</td>"
+
+
+def _measured(values: list[Any], widths: list[float | None], kind: pa.DataType) -> list[str]:
+    """Numbers with their half-widths and their intervals on one scale for the column."""
+    whole = bool(pa.types.is_integer(kind))
+    ends = [(v - w, v + w) for v, w in zip(values, widths, strict=True) if None not in (v, w)]
+    low = min([0.0, *(end[0] for end in ends)])
+    high = max([0.0, *(end[1] for end in ends)])
+    return [
+        f'<td class="n">{number(v, w)}<span class="w">\N{PLUS-MINUS SIGN} '
+        f"{half(w, whole=whole)}</span>{_bar(v, w, low, high)}</td>"
+        for v, w in zip(values, widths, strict=True)
+    ]
+
+
+def _bar(value: Any, width: float | None, low: float, high: float) -> str:
+    """The noise interval as a coloured stretch and the number as a stroke in it."""
+    if value is None or width is None or not high > low:
+        return ""
+    scale = 100 / (high - low)
+    left, long, at = (value - width - low) * scale, 2 * width * scale, (value - low) * scale
+    return (
+        f'<span class="bar"><i style="left:{left:.2f}%;width:{long:.2f}%"></i>'
+        f'<b style="left:{at:.2f}%"></b></span>'
+    )
+
+
+_DONE = {
+    Neighbours.ADD_REMOVE: "adding or removing that one",
+    Neighbours.CHANGE_ONE: "replacing that one by any other",
+}
+
+
+_LIMITS = (
+    "The guarantee is about what taking part adds: facts that hold for people at large can be"
+    " learned from these numbers, and are meant to be. Other releases about the same data come on"
+    " top of this one."
+)
+_NOISE = (
+    "The intervals beside the numbers are about this noise alone: 95 times in 100 the number"
+    " without noise lies within."
+)
+_CHOSEN = (
+    "The intervals beside the numbers are about this noise and about what the limits cut off, which"
+    " were chosen from noisy counts of people: 95 times in 100 the number without either lies"
+    " within, but for what people too few to be seen have beyond the rows and groups stated above."
+)
+_WIDER = (
+    "They are not confidence intervals for a wider population: they say nothing about sampling"
+    " error, about mistakes in the data, or about what holding values to ranges cut off."
+)
+
+
+def statement(release: "Release") -> str:
+    """The privacy statement, in paragraphs: protection, clamping, and what the intervals cover."""
+    if release.price.is_free:
+        return "These numbers are computed from public tables alone: exact, about nobody, and free."
+    parts = (
+        _protected(release),
+        [_odds(release)],
+        _clamped(release),
+        _intervals(release),
+        [_LIMITS],
+    )
+    wrap = partial(textwrap.fill, width=100, break_long_words=False, break_on_hyphens=False)
+    return "\n\n".join(wrap(" ".join(part)) for part in parts if part)
+
+
+def _protected(release: "Release") -> list[str]:
+    unit = "one person" if release.facts is None else release.facts.unit
+    change = _DONE[release.guarantee.neighbours]
+    epsilon, delta = cost(release.price.epsilon), cost(release.price.delta)
+    lines = [
+        "These numbers were released with differential privacy.",
+        f"What is protected is {unit}: {change} changes the probability of anything that can be",
+        "seen here only within the stated limits, whatever else is known or will be.",
+        f"The price was epsilon = {epsilon} and delta = {delta}.",
+    ]
+    if release.facts is not None and release.facts.by_row:
+        lines.append(
+            "Somebody with several rows is protected for any one of them, not for all together;"
+            " where a person is named below, their one row is meant."
+        )
+    return lines
+
+
+def _odds(release: "Release") -> str:
+    delta = release.price.delta or None
+    return f"In odds: {read(release.guarantee, delta=delta)}"
+
+
+def _clamped(release: "Release") -> list[str]:
+    lines = []
+    if release.facts is not None and release.facts.clamped:
+        held = "; ".join(release.facts.clamped)
+        lines.append(
+            "Before anything was added up, values were held to ranges that the owner has stated;"
+            f" values outside count as the nearest end: {held}."
+        )
+    remarks = () if release.facts is None else release.facts.remarks
+    notes = dict.fromkeys(note for note in release.notes if note not in remarks)
+    lines += [f"{note[:1].upper()}{note[1:]}{_less(note)}." for note in notes]
+    return lines + [f"{remark}." for remark in remarks]  # some begin with the name of a column
+
+
+def _less(note: str) -> str:
+    """What happens to people over the limits, beside the note that states them."""
+    return "; whoever has more counts for less" if " weighs at most " in note else ""
+
+
+def _intervals(release: "Release") -> list[str]:
+    if not release.half_widths:
+        return ["The numbers carry noise; no interval of it is stated here."]
+    return [_CHOSEN if allows(release) else _NOISE, _WIDER]

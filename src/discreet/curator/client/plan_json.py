@@ -19,7 +19,7 @@ from enum import Enum
 from fractions import Fraction
 from typing import Any, Final
 
-from discreet.curator.canonical_json import encodes
+from discreet.curator.ledger.orders import encodes
 from discreet.errors import DiscreetError, InputError
 from discreet.plan import canonical, query, summaries
 from discreet.plan import expressions as ex

@@ -9,14 +9,14 @@ from urllib.parse import quote
 
 from discreet.answer.present.base_release import BaseRelease
 from discreet.answer.present.release import Release, as_table
-from discreet.curator.canonical_json import named
 from discreet.curator.client import declarations, wire
 from discreet.curator.client.remote_ledger import foreign, read_reply
 from discreet.curator.kept_workbooks import AskedQuestion
+from discreet.curator.ledger.orders import named
 from discreet.curator.orders.online_epochs import OnlineReply
 from discreet.curator.orders.order_kinds import kind_named
 from discreet.curator.orders.profile_release import ProfileRelease
-from discreet.curator.question_backend import OrderRequest, QuestionBackend, Quote
+from discreet.curator.question_interface import OrderRequest, QuestionBackend, Quote
 from discreet.errors import InputError, ServiceError
 from discreet.plan import canonical
 from discreet.plan.query import Query

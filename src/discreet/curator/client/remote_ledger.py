@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 from discreet.curator.client import wire
 from discreet.curator.ledger.accounts import Account
-from discreet.curator.ledger.entries import Entry, Head
+from discreet.curator.ledger.orders import Entry, Head
 from discreet.curator.ledger.verify import Report
 from discreet.errors import DiscreetError, ServiceError
 

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Unpack
 from urllib.parse import quote, urlencode
 
+from discreet.curator.arguments import AppendArguments, order_spec
 from discreet.curator.budget import Budget
 from discreet.curator.client import declarations, wire
 from discreet.curator.client.remote_ledger import read_reply
 from discreet.curator.data.sources import ENDINGS, open_source
 from discreet.curator.ledger.accounts import Account
-from discreet.curator.order_arguments import AppendArguments, order_spec
 from discreet.curator.owner_interface import AccountChange, NewTable, OwnerBackend
 from discreet.engines.default import save
 from discreet.engines.reading import Reading

@@ -32,7 +32,7 @@ from discreet.answer.present.release import Release
 from discreet.curator.arguments import expect
 from discreet.curator.kept_workbooks import AskedQuestion
 from discreet.curator.ledger.accounts import Account
-from discreet.curator.ledger.entries import Entry, Head
+from discreet.curator.ledger.orders import Entry, Head
 from discreet.curator.ledger.verify import Problem, Report
 from discreet.curator.orders.planned_orders import OrderExplanation
 from discreet.curator.pricing import Terms

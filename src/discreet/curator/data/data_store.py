@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from discreet.curator.arguments import unknown
-from discreet.curator.canonical_json import named
 from discreet.curator.data import intake, registry
 from discreet.curator.data.intake import (
     ColumnDeclarations,
@@ -29,6 +28,7 @@ from discreet.curator.data.load_report import Stated
 from discreet.curator.data.registry import Part, Registration, Registry
 from discreet.curator.data.table_checks import bound_rows, check_alone, with_checked
 from discreet.curator.data.table_store import LABEL, TableStore
+from discreet.curator.ledger.orders import named
 from discreet.curator.ledger.witness import sync_file
 from discreet.engines.default import as_arrow, save
 from discreet.engines.reading import Reading

@@ -1,12 +1,20 @@
-"""Accounts that one transaction needs, read in one statement and written back in one."""
+"""Accounts that one transaction needs, and the hash over all accounts.
 
-from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+Accounts are read in one statement and written back in one.
 
-from discreet.curator.ledger.account_tree import AccountTree
+An account row that is put back to what an earlier entry left is true to that entry; that a later
+one speaks of the account could only be seen by reading them all. The hash over all accounts stands
+in the newest such entry, so a set-back row, a removed one or a removed membership is found before
+the next charge.
+"""
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
 from discreet.curator.ledger.accounts import (
     COLUMNS,
-    MEASURES,
     Account,
     Holder,
     analyst,
@@ -15,9 +23,198 @@ from discreet.curator.ledger.accounts import (
     write_units,
 )
 from discreet.curator.ledger.migrations import Statement
-from discreet.curator.ledger.orders import Order
-from discreet.curator.ledger.transaction import Transaction
+from discreet.curator.ledger.orders import MEASURES, Entry, Head, Order, digest
+from discreet.curator.ledger.store import damaged
 from discreet.errors import InputError
+
+if TYPE_CHECKING:
+    from discreet.curator.ledger.transaction import Transaction
+
+ROOT: Final = "accounts"
+"""The fact of an entry that is the hash over all accounts as it leaves them."""
+
+COMMITTED: Final = 5
+"""From this version of ledgers on entries that change accounts have it."""
+
+_WIDE: Final = 16
+_MOST: Final = 10_000
+"""Entries of other processes that are followed one by one; beyond, accounts are read anew."""
+
+
+class AccountTree:
+    """Digest, newest entry and memberships of every account, as the entries state them.
+
+    Guarantee:
+        Two trees with one root say the same of every account, up to collisions of SHA-256.
+    """
+
+    def __init__(self) -> None:
+        self._said: dict[str, tuple[str, int]] = {}
+        self._joined: dict[str, set[str]] = {}
+        self._leaves: list[dict[str, bytes]] = [{} for _ in range(_WIDE * _WIDE)]
+        self._buckets = [_hash(())] * (_WIDE * _WIDE)
+        self._rows = [_hash(self._buckets[:_WIDE])] * _WIDE
+        self.root = _hash(self._rows).hex()
+
+    @staticmethod
+    def of(accounts: Iterable[Account], members: Iterable[tuple[str, str]]) -> "AccountTree":
+        """The tree of accounts and of (member, account) pairs."""
+        tree = AccountTree()
+        tree._said = {one.holder.key: (one.digest, one.entry) for one in accounts}
+        for member, account in members:
+            tree._joined.setdefault(member, set()).add(account)
+        tree._update(tree._said.keys() | tree._joined.keys())
+        return tree
+
+    def take(self, sequence: int, facts: Mapping[str, Any]) -> str:
+        """Follow an entry that changes accounts; the new root."""
+        changed = set(facts["after"])
+        for key, said in facts["after"].items():
+            self._said[key] = said, sequence
+        members = facts.get("members", ()) or ([facts["member"]] if "member" in facts else ())
+        for member in members:
+            self._joined.setdefault(member, set()).add(facts["account"])
+            changed.add(member)
+        self._update(changed)
+        return self.root
+
+    def check(self, key: str, account: Account | None, joined: Iterable[str] | None = None) -> None:
+        """Refuse an account, or its absence, or memberships, that the chain does not say."""
+        said = None if account is None else (account.digest, account.entry)
+        if said != self._said.get(key):
+            what = f"the total or cap of {Holder.read(key)}"
+            raise damaged(f"{what} is not what its newest entry left")
+        if joined is not None and set(joined) != self._joined.get(key, set()):
+            raise damaged(f"the groups or links of {Holder.read(key)} are not those of the entries")
+
+    def _update(self, keys: Iterable[str]) -> None:
+        buckets = set()
+        for key in keys:
+            bucket = hashlib.sha256(key.encode()).digest()[0]
+            said, entry = self._said.get(key, ("", 0))
+            leaf = "\n".join((key, said, str(entry), *sorted(self._joined.get(key, ()))))
+            self._leaves[bucket][key] = hashlib.sha256(leaf.encode()).digest()
+            buckets.add(bucket)
+        for bucket in buckets:
+            self._buckets[bucket] = _hash(sorted(self._leaves[bucket].values()))
+        for row in {bucket // _WIDE for bucket in buckets}:
+            self._rows[row] = _hash(self._buckets[row * _WIDE : (row + 1) * _WIDE])
+        self.root = _hash(self._rows).hex()
+
+
+class FollowedAccounts:
+    """The tree of a ledger, kept from one transaction of this process to the next.
+
+    Edge cases: what other processes added in between is read and has to hang on what is known. A
+    transaction that was undone leaves a head that no ledger has: the tree is then read anew.
+    """
+
+    def __init__(self) -> None:
+        self._known: tuple[Head, AccountTree] | None = None
+
+    def ahead(self) -> "list[Statement]":
+        """The keys that `borrow` will read."""
+        return [] if self._known is None else [_after(self._known[0].sequence)]
+
+    def borrow(self, transaction: "Transaction") -> AccountTree:
+        """The tree as the head of a transaction has it; nobody else has it until `give_back`."""
+        known, self._known = self._known, None
+        tree = None if known is None else _followed(transaction, *known)
+        return read_tree(transaction) if tree is None else tree
+
+    def give_back(self, head: Head, tree: AccountTree) -> None:
+        """Keep the tree for the next transaction."""
+        self._known = head, tree
+
+
+def read_tree(transaction: "Transaction") -> AccountTree:
+    """The tree of the tables; LedgerError if the newest entry that has a root says otherwise."""
+    tree, newest = read_tables(transaction)
+    root = AccountTree().root
+    for entry in _linked(transaction.read(*_after(newest - 1)), transaction.head):
+        root = entry.facts.get(ROOT, "") if "after" in entry.facts else root
+    if root != tree.root:
+        raise damaged("totals, caps or memberships are not those of the newest entry")
+    return tree
+
+
+def read_tables(transaction: "Transaction") -> tuple[AccountTree, int]:
+    """The tree of the tables as they stand, and the newest entry that they name."""
+    accounts = [
+        Account.read(row)
+        for row in transaction.read(f"SELECT {COLUMNS} FROM accounts")  # noqa: S608 - a constant
+    ]
+    members = transaction.read("SELECT member, account FROM members")
+    pairs = [(member, account) for member, account in members]
+    return AccountTree.of(accounts, pairs), max((one.entry for one in accounts), default=0)
+
+
+def _followed(transaction: "Transaction", head: Head, tree: AccountTree) -> AccountTree | None:
+    """The tree as later entries leave it; None where they do not hang on what is known."""
+    if head == transaction.head:
+        return tree
+    if not 0 < transaction.head.sequence - head.sequence <= _MOST:
+        return None
+    rows = transaction.read(*_after(head.sequence))
+    first = Entry.read(rows[0][0])
+    if (first.sequence, first.previous) != (head.sequence + 1, head.hash):
+        return None
+    for entry in _linked(rows, transaction.head):
+        if "after" in entry.facts and tree.take(entry.sequence, entry.facts) != entry.facts[ROOT]:
+            raise damaged(f"entry {entry.sequence} is not about the accounts as they were")
+    return tree
+
+
+def _linked(rows: Sequence[Sequence[Any]], head: Head) -> Iterator[Entry]:
+    """Entries that hang on each other and end with a head."""
+    last = None
+    for (body,) in rows:
+        entry = Entry.read(body)
+        if last is not None and (entry.sequence, entry.previous) != (last.sequence + 1, last.hash):
+            raise damaged(f"entry {entry.sequence} does not follow the entry before it")
+        last = Head(entry.sequence, digest(body))
+        yield entry
+    if last is not None and last != head:
+        raise damaged("its newest entry is not the one it says it ends with")
+
+
+def _after(sequence: int) -> "Statement":
+    return "SELECT body FROM entries WHERE sequence > ? ORDER BY sequence", (sequence,)
+
+
+def _hash(parts: Iterable[bytes]) -> bytes:
+    return hashlib.sha256(b"".join(parts)).digest()
+
+
+# --- single accounts ----------------------------------------------------------------------------
+# A total or cap is believed only if the entry that left it so says the same: such entries have the
+# digests of accounts under "after", and every account names the newest of them. Readers check that.
+
+ATTESTED: Final = f"{COLUMNS}, attest.hash, attest.body"
+"""What `read_attested` reads."""
+
+BY_ENTRY: Final = "LEFT JOIN entries attest ON attest.sequence = accounts.entry"
+
+
+def after(accounts: Iterable[Account]) -> dict[str, str]:
+    """What an entry says about accounts as it leaves them."""
+    return {one.holder.key: one.digest for one in accounts}
+
+
+def read_attested(row: Sequence[Any]) -> Account:
+    """An account, if its newest entry says the same; LedgerError if not."""
+    *values, hash_, body = row
+    account = Account.read(values)
+    said = None if body is None else _said(body)
+    if said is None or said[0] != hash_ or said[1].get(account.holder.key) != account.digest:
+        raise damaged(f"the total or cap of {account.holder} is not what its newest entry left")
+    return account
+
+
+@lru_cache(maxsize=256)
+def _said(body: str) -> tuple[str, Mapping[str, str]]:
+    return digest(body), Entry.read(body).facts.get("after", {})
+
 
 FOUND = """SELECT c.sequence, c.request, c.question, c.worker, c.claimed,
 m.bytes, b.body, r.bytes, a.body, e.hash, e.body
@@ -60,7 +257,7 @@ class AccountCache:
         transaction is kept).
     """
 
-    def __init__(self, transaction: Transaction) -> None:
+    def __init__(self, transaction: "Transaction") -> None:
         self._transaction = transaction
         self.charges: dict[str, StoredCharge] = {}
         self.requests: dict[str, StoredCharge] = {}

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from discreet.curator.confusables import skeletons
-from discreet.curator.ledger.account_tree import ATTESTED, BY_ENTRY, after, read_attested
+from discreet.curator.ledger.account_cache import ATTESTED, BY_ENTRY, after, read_attested
 from discreet.curator.ledger.accounts import COLUMNS, Account, Holder, cap_units
 from discreet.curator.ledger.accounts import dataset as dataset_holder
 from discreet.curator.ledger.transaction import Transaction

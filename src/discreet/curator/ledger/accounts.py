@@ -17,13 +17,12 @@ from functools import lru_cache
 from typing import Any, Final, Literal, TypeAlias, get_args
 
 from discreet.answer.present.number_text import percent
-from discreet.curator.canonical_json import canonical, digest, named
+from discreet.curator.ledger.orders import MEASURES, canonical, digest, named
 from discreet.errors import BudgetError, InputError, InvariantBroken
 from discreet.html_view import framed, note, share_bar
 from discreet.privacy.budgets.charges import (
     EPSILON,
     MU_SQUARED,
-    RHO,
     UNITS,
     Charge,
     Measure,
@@ -37,8 +36,6 @@ from discreet.privacy.guarantees.zcdp import ZCDP
 Kind: TypeAlias = Literal["dataset", "analyst", "group", "link", "workbook"]
 
 _KINDS: Final = frozenset(get_args(Kind))
-
-MEASURES: Final[dict[str, Measure]] = {one.name: one for one in (EPSILON, RHO, MU_SQUARED)}
 
 COLUMNS: Final = "key, measure, neighbours, cap, cap_delta, spent, spent_delta, stated, entry"
 """The columns of the table `accounts`, in the order of `Account.row`."""

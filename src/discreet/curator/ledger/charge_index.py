@@ -10,9 +10,8 @@ from typing import Any, Final
 
 from discreet.curator.ledger.accounts import Holder
 from discreet.curator.ledger.accounts import analyst as analyst_holder
-from discreet.curator.ledger.entries import Entry
 from discreet.curator.ledger.migrations import Execute
-from discreet.curator.ledger.orders import Order
+from discreet.curator.ledger.orders import Entry, Order
 
 NEWEST: Final = 2**62
 """Comes after every entry."""

@@ -10,14 +10,11 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Final
 
-from discreet.curator.canonical_json import canonical, digest
-from discreet.curator.ledger.account_cache import FOUND, AccountCache, StoredCharge, asker_of
-from discreet.curator.ledger.account_tree import after
+from discreet.curator.ledger.account_cache import FOUND, AccountCache, StoredCharge, after, asker_of
 from discreet.curator.ledger.accounts import Account, analyst, cost_units
 from discreet.curator.ledger.charge_index import ChargedOrder
-from discreet.curator.ledger.entries import Entry
 from discreet.curator.ledger.migrations import Execute, Statement
-from discreet.curator.ledger.orders import Order, Receipt, State
+from discreet.curator.ledger.orders import Entry, Order, Receipt, State, canonical, digest
 from discreet.curator.ledger.store import damaged
 from discreet.curator.ledger.transaction import Transaction
 from discreet.errors import AccessError, EngineError, InputError, LedgerError

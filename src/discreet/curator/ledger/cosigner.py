@@ -11,10 +11,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from discreet.curator.canonical_json import canonical, digest
 from discreet.curator.data.registry import write_whole
 from discreet.curator.ledger import merkle
 from discreet.curator.ledger.merkle import TreeHead
+from discreet.curator.ledger.orders import canonical, digest
 from discreet.curator.ledger.witness import Witness, sync_file, sync_folder
 from discreet.errors import AccessError, LedgerError
 

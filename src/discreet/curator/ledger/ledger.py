@@ -18,14 +18,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any, Final, Self, TypeVar
 
-from discreet.curator.canonical_json import named
 from discreet.curator.ledger import account_changes, charging, create, stepping
 from discreet.curator.ledger.accounts import Account, Holder, read_holder
 from discreet.curator.ledger.charging import Turn, name_worker
-from discreet.curator.ledger.committer import Committer
-from discreet.curator.ledger.entries import Entry
-from discreet.curator.ledger.locate import believe, find_place, make_whole
-from discreet.curator.ledger.orders import Order, Receipt, State
+from discreet.curator.ledger.create import believe, find_place, make_whole
+from discreet.curator.ledger.orders import Entry, Order, Receipt, State, named
 from discreet.curator.ledger.readable_ledger import ReadableLedger
 from discreet.curator.ledger.remote_witness import (
     NAMED,
@@ -35,9 +32,8 @@ from discreet.curator.ledger.remote_witness import (
     find_named,
     unlike_named,
 )
-from discreet.curator.ledger.sqlite_store import MemoryStore
-from discreet.curator.ledger.store import LedgerStore
-from discreet.curator.ledger.transaction import Transaction
+from discreet.curator.ledger.store import LedgerStore, MemoryStore
+from discreet.curator.ledger.transaction import Committer, Transaction
 from discreet.curator.ledger.verify import Report, verify
 from discreet.curator.ledger.witness import Witness
 from discreet.errors import DiscreetError, InputError, LedgerError

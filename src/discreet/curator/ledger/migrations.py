@@ -215,7 +215,7 @@ _COMMITS: Final[dict[Dialect, tuple[str, ...]]] = {
 
 
 def _fifth(dialect: Dialect) -> tuple[str, ...]:
-    """Entries that change accounts commit to all of them: see `account_tree`.
+    """Entries that change accounts commit to all of them: see `AccountTree`.
 
     A process of an older package that has the ledger open would go on without, and is refused.
     Charges may be answered in steps, each kept for ever before anybody is told of it.

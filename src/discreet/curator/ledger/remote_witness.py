@@ -16,9 +16,9 @@ from typing import Any, Final, TypeGuard
 
 from discreet.curator.fork_safety import FORKS
 from discreet.curator.ledger.cosigner import is_newest, is_signed
-from discreet.curator.ledger.entries import Entry, Head
 from discreet.curator.ledger.merkle import MerkleTree, TreeHead
 from discreet.curator.ledger.migrations import Execute
+from discreet.curator.ledger.orders import Entry, Head
 from discreet.curator.ledger.store import LedgerStore
 from discreet.curator.ledger.transaction import Transaction
 from discreet.errors import InputError, LedgerError

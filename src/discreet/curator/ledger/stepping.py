@@ -6,9 +6,8 @@ of its bytes, and is durable before anybody is told of it.
 
 from typing import Final
 
-from discreet.curator.canonical_json import digest
 from discreet.curator.ledger.charging import Turn, is_gone
-from discreet.curator.ledger.entries import Entry
+from discreet.curator.ledger.orders import Entry, digest
 from discreet.curator.ledger.store import damaged
 from discreet.curator.ledger.transaction import Transaction
 from discreet.errors import EngineError, LedgerError

@@ -1,12 +1,19 @@
-"""The database interface of the ledger."""
+"""The database interface of the ledger, and the ledger in one SQLite file.
 
+SQLite: WAL, synchronous=FULL, one writer at a time.
+"""
+
+import os
+import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Final, Protocol, TypeVar
+from pathlib import Path
+from typing import Any, Final, Protocol, TypeVar
 
-from discreet.curator.ledger.migrations import Dialect, Execute
+from discreet.curator.fork_safety import FORKS
+from discreet.curator.ledger.migrations import Change, Dialect, Execute, Statement
 from discreet.errors import DiscreetError, LedgerError
 
 T = TypeVar("T")
@@ -96,3 +103,288 @@ class LedgerStore(Protocol):
 
     def close(self) -> None:
         """Let go of connections; a later call opens them again."""
+
+
+APPLICATION: Final = 0x64735F31
+"""What the header of our files says they are."""
+
+_READERS: Final = 16
+"""Connections that are kept for the next to read: opening one takes longer than most reading."""
+
+
+class Connection(Protocol):
+    """The part of a SQLite connection that the ledger uses."""
+
+    @property
+    def in_transaction(self) -> bool:
+        """Whether BEGIN was said and neither COMMIT nor ROLLBACK."""
+
+    def execute(self, sql: str, values: Sequence[Any] = (), /) -> Any:
+        """Run a statement; the answer has `fetchall` and `rowcount`."""
+
+    def close(self) -> None:
+        """Let go of the file."""
+
+
+def connect(path: Path, *, options: str = "mode=rw") -> Connection:
+    """Open a file that is there; it is never created by being opened."""
+    address = f"{path.absolute().as_uri()}?{options}"
+    return sqlite3.connect(
+        address, uri=True, isolation_level=None, timeout=PATIENCE, check_same_thread=False
+    )
+
+
+class SQLiteStore:
+    """A ledger's store in one file.
+
+    Guarantee:
+        As `Store` says: FULL syncs the log before a commit returns, and a commit is seen by nobody
+        before it is synced.
+    Edge cases:
+        No connection is open while the process forks: parent and child open theirs anew. A file
+        that was replaced while open is refused. After an I/O error the connection is dropped and
+        opened anew.
+    """
+
+    dialect: Dialect = "sqlite"
+
+    def __init__(self, path: Path, *, connect: Callable[[Path], Connection] = connect) -> None:
+        self.path = path
+        self._connect = connect
+        self._lock = threading.RLock()
+        self._connection: Connection | None = None
+        self._identity = (0, 0)
+        self._readers: list[tuple[tuple[int, int], Connection]] = []
+
+    def transact(self, work: Callable[[Execute], T], *, patience: float = PATIENCE) -> T:
+        """Run `work` between BEGIN IMMEDIATE and COMMIT."""
+        with FORKS.use(kept_open=self), held(self._lock, patience) as left:
+            try:
+                connection = self._opened()
+                connection.execute(f"PRAGMA busy_timeout = {int(left() * 1000)}")
+                return within(connection, "BEGIN IMMEDIATE", work)
+            except (LedgerError, OSError):
+                self.close()
+                raise
+
+    def snapshot(self, work: Callable[[Execute], T]) -> T:
+        """Run `work` on a connection of its own, which stays open for the next to read."""
+        with FORKS.use(kept_open=self):
+            kept = identity(self.path)
+            connection = self._reader(kept)
+            try:
+                found = within(connection, "BEGIN", work)
+            except BaseException:
+                connection.close()
+                raise
+            self._put_down(kept, connection)
+            return found
+
+    def _reader(self, kept: tuple[int, int]) -> Connection:
+        """A connection that nobody uses, to the file that has its name now."""
+        while True:
+            try:
+                of, connection = self._readers.pop()
+            except IndexError:
+                return self._ready()
+            if of == kept:
+                return connection
+            connection.close()
+
+    def _put_down(self, kept: tuple[int, int], connection: Connection) -> None:
+        if len(self._readers) < _READERS:
+            self._readers.append((kept, connection))
+        else:
+            connection.close()
+
+    def close(self) -> None:
+        """Close the connections that nobody uses."""
+        if FORKS.spoiled:
+            return
+        while self._readers:
+            self._readers.pop()[1].close()
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _opened(self) -> Connection:
+        if self._connection is None:
+            self._connection = self._ready()
+            self._identity = identity(self.path)
+        elif identity(self.path) != self._identity:
+            raise LedgerError(
+                f"{self.path.name} was replaced while it was in use",
+                why="another file has its name now",
+                fix="keep both files; put the one that was in use back, with its -wal file, and "
+                "start again",
+            )
+        return self._connection
+
+    def _ready(self) -> Connection:
+        try:
+            with reading():
+                connection = self._connect(self.path)
+                try:
+                    self._recognise(connection)
+                    prepare(connection)
+                except BaseException:
+                    connection.close()
+                    raise
+        except sqlite3.Error as wrong:
+            raise self._refusal(wrong) from wrong
+        return connection
+
+    def _recognise(self, connection: Connection) -> None:
+        """Refuse a file that is not a ledger, before anything in it is changed.
+
+        Why: SQLite itself has to read the mark. In the middle of a checkpoint, or after one that
+        was killed, the file alone is neither old nor new; with its log it is whole.
+        """
+        [(mark,)] = connection.execute("PRAGMA application_id").fetchall()
+        if mark != APPLICATION:
+            raise _not_ours(self.path)
+
+    def _refusal(self, wrong: sqlite3.Error) -> LedgerError:
+        foreign = self.path.is_dir() or _code(wrong) == sqlite3.SQLITE_NOTADB
+        return _not_ours(self.path) if foreign else failure(wrong)
+
+
+class MemoryStore:
+    """A ledger's store that ends with the process; for notebooks and tests."""
+
+    dialect: Dialect = "sqlite"
+
+    def __init__(self) -> None:
+        self._pid = os.getpid()
+        self._lock = threading.RLock()
+        self._connection: Connection = sqlite3.connect(
+            ":memory:", isolation_level=None, check_same_thread=False
+        )
+        self._connection.execute("PRAGMA foreign_keys = ON")
+
+    def transact(self, work: Callable[[Execute], T], *, patience: float = PATIENCE) -> T:
+        """Run `work` alone."""
+        if self._pid != os.getpid():
+            raise LedgerError(
+                "a ledger in memory was carried into another process",
+                why="each process would spend the same budget",
+                fix="use a curator in a folder",
+            )
+        with held(self._lock, patience):
+            return within(self._connection, "BEGIN IMMEDIATE", work)
+
+    def snapshot(self, work: Callable[[Execute], T]) -> T:
+        """Run `work` alone."""
+        return self.transact(work)
+
+    def close(self) -> None:
+        """Do nothing: closing would forget what was spent."""
+
+
+def prepare(connection: Connection) -> None:
+    """Make every commit durable before it returns."""
+    [(journal,)] = connection.execute("PRAGMA journal_mode = WAL").fetchall()
+    for setting in ("synchronous = FULL", "fullfsync = ON", "foreign_keys = ON"):
+        connection.execute(f"PRAGMA {setting}")
+    [(synchronous,)] = connection.execute("PRAGMA synchronous").fetchall()
+    if (journal, synchronous) != ("wal", 2):
+        raise LedgerError(
+            "the file system cannot keep a ledger",
+            why=f"SQLite offers journal mode {journal} and synchronous {synchronous} there",
+            fix="use a local disk, or Postgres",
+        )
+
+
+class SQLiteSession:
+    """Statements on one connection."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def __call__(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """Run one statement and give its rows."""
+        rows: list[tuple[Any, ...]] = self._connection.execute(sql, values).fetchall()
+        return rows
+
+    def ask_all(self, statements: Sequence[Statement]) -> list[list[tuple[Any, ...]]]:
+        """Run several and give the rows of each."""
+        return [self(sql, values) for sql, values in statements]
+
+    def change(self, changes: Sequence[Change]) -> None:
+        """Run several, each of which has to change so many rows."""
+        for sql, values, rows in changes:
+            if self._connection.execute(sql, values).rowcount != rows:
+                raise overtaken()
+
+
+def within(connection: Connection, begin: str, work: Callable[[Execute], T]) -> T:
+    """Run `work` in a transaction; undo it when anything is raised."""
+    execute = SQLiteSession(connection)
+    try:
+        execute(begin)
+        with reading():
+            answer = work(execute)
+        execute("COMMIT")
+    except sqlite3.IntegrityError as wrong:
+        raise Refused from wrong
+    except sqlite3.Error as wrong:
+        raise failure(wrong) from wrong
+    finally:
+        _undo(connection)
+    return answer
+
+
+def _undo(connection: Connection) -> None:
+    if connection.in_transaction:
+        try:
+            connection.execute("ROLLBACK")
+        except sqlite3.Error:
+            connection.close()  # the log is rolled back by the next to open it
+
+
+def identity(path: Path) -> tuple[int, int]:
+    """Device and inode of the file with this name."""
+    try:
+        found = path.stat()
+    except OSError as wrong:
+        raise missing(path, wrong) from wrong
+    return found.st_dev, found.st_ino
+
+
+def missing(path: Path, wrong: OSError) -> LedgerError:
+    """The error for a file that is not there or not ours to read."""
+    return LedgerError(
+        f"{path.name} cannot be opened",
+        why=type(wrong).__name__,
+        fix="see that its disk is there and can be read; if the file is lost, put back its newest "
+        "copy together with the -wal file that belongs to it",
+    )
+
+
+def _code(wrong: sqlite3.Error) -> int:
+    """SQLite's primary result code; 0 where there is none."""
+    return getattr(wrong, "sqlite_errorcode", 0) & 0xFF
+
+
+def failure(wrong: sqlite3.Error) -> LedgerError:
+    """An SQLite error as a LedgerError; it mentions files, never data."""
+    match _code(wrong):
+        case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB:
+            return damaged(f"SQLite says: {wrong}")
+        case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_PROTOCOL:
+            return too_busy(f"SQLite says: {wrong}")
+    return LedgerError(
+        "the ledger could not be read or written",
+        why=f"SQLite says: {wrong}",
+        fix="see that its folder is writable, with room on the disk, and ask again: a charge that "
+        "was made is found, not made twice",
+    )
+
+
+def _not_ours(path: Path) -> LedgerError:
+    return LedgerError(
+        f"{path.name} is not a ledger",
+        why="it is something else, or its first page is damaged",
+        fix="name another folder if it is something else; if a ledger was here, copy the whole "
+        "folder to a safe place, the -wal file too, before you put the newest copy in its place",
+    )

@@ -16,9 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from discreet.curator.canonical_json import canonical, digest
 from discreet.curator.fork_safety import FORKS
-from discreet.curator.ledger.entries import Head
+from discreet.curator.ledger.orders import Head, canonical, digest
 from discreet.curator.ledger.store import PATIENCE, too_busy
 from discreet.errors import LedgerError
 

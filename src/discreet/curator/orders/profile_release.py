@@ -20,9 +20,8 @@ from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.orders.histogram_orders import bound_words
 from discreet.errors import InputError, QueryRefused
 from discreet.plan.expressions import Column
-from discreet.plan.public_facts import clamp
+from discreet.plan.public_facts import clamp, reads
 from discreet.plan.query import Query
-from discreet.plan.reads import reads
 from discreet.plan.relations import Named, Project, Relation, Scan, inputs_of
 from discreet.plan.schema import Bounds, Keys, Schema, Table
 from discreet.privacy import GDP, Approximate, Guarantee, Neighbours, Pure, compose

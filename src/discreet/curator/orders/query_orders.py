@@ -34,15 +34,14 @@ from discreet.errors import InputError
 from discreet.plan import canonical
 from discreet.plan.bounding import NoiseKind
 from discreet.plan.query import Query, weighted, without_intervals
-from discreet.plan.reads import mentions
 from discreet.plan.remembered import SIZE, remember
 from discreet.plan.schema import Schema
+from discreet.plan.typing import mentions
 from discreet.plan.work import Work
 from discreet.privacy import Neighbours
 from discreet.privacy.budgets.charges import EPSILON, UNITS, Charge, Measure
 from discreet.rationals import Real, positive
-from discreet.sql.reader.read import read
-from discreet.sql.reader.versions import split_version
+from discreet.sql.reader.read import read, split_version
 from discreet.sql.writer.dialect import Dialect
 
 SHARE = 50

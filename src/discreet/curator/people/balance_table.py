@@ -18,9 +18,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from discreet.curator.canonical_json import digest
-from discreet.curator.ledger.entries import Head
 from discreet.curator.ledger.ledger import Ledger
+from discreet.curator.ledger.orders import Head, digest
 from discreet.curator.ledger.witness import sync_file
 from discreet.curator.people.person_limits import Population
 

@@ -27,21 +27,19 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from discreet.answer.execute.individual import WHOLE_SHARE, PeopleShares, people_shares
-from discreet.answer.execute.totals import put_domains
+from discreet.answer.execute.measure_set import put_domains
 from discreet.answer.plan.sql_statements import SetStatements
-from discreet.curator.canonical_json import canonical
-from discreet.curator.ledger.entries import Entry
+from discreet.curator.ledger.orders import Entry, canonical
 from discreet.curator.orders.stored_orders import StoredOrder
 from discreet.engines.engine import Session
 from discreet.plan import relations as rel
 from discreet.plan.kinds import Kind
 from discreet.plan.query import Query, measured_in
-from discreet.plan.reads import mentions
 from discreet.plan.schema import PERSON
+from discreet.plan.typing import mentions
 from discreet.privacy.budgets.individual_balances import MOST_UNITS, price_units, share_costs
 from discreet.sql.writer.compile import WRITTEN_KEYS
-from discreet.sql.writer.dialect import Dialect
-from discreet.sql.writer.stored_view import view_name
+from discreet.sql.writer.dialect import Dialect, view_name
 
 ByAccount: TypeAlias = tuple[NDArray[np.int64], NDArray[np.int64]]
 """Accounts, each once, and what is said of each."""

@@ -26,15 +26,14 @@ from discreet.answer.execute.individual import (
     read_new_people,
     read_table,
 )
-from discreet.answer.execute.totals import put_domains
+from discreet.answer.execute.measure_set import put_domains
 from discreet.answer.measurement_plan import MeasurementPlan
 from discreet.answer.plan.sql_statements import SetStatements
 from discreet.curator.data import registry
 from discreet.curator.data.data_store import DataStore
 from discreet.curator.data.table_checks import unit_kind
-from discreet.curator.ledger.entries import Entry
 from discreet.curator.ledger.ledger import Ledger
-from discreet.curator.ledger.orders import Order
+from discreet.curator.ledger.orders import Entry, Order
 from discreet.curator.orders.stored_orders import StoredOrder
 from discreet.curator.people.balance_table import BalanceTable, StoredBalances
 from discreet.curator.people.charge_batches import (

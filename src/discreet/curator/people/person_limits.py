@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Any, Final
 
-from discreet.curator.canonical_json import digest
 from discreet.curator.ledger import accounts
 from discreet.curator.ledger.charge_index import NEWEST
-from discreet.curator.ledger.entries import Entry
 from discreet.curator.ledger.ledger import Ledger
+from discreet.curator.ledger.orders import Entry, digest
 from discreet.engines.engine import Engine
 from discreet.errors import InputError, LedgerError
 from discreet.plan.kinds import Kind

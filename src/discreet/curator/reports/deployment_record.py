@@ -26,8 +26,8 @@ from discreet.privacy.budgets.charges import EPSILON
 if TYPE_CHECKING:
     from discreet.curator.curator import Curator
     from discreet.curator.ledger.accounts import Account
-    from discreet.curator.ledger.entries import Entry
     from discreet.curator.ledger.ledger import Ledger
+    from discreet.curator.ledger.orders import Entry
 
 SECTORS: Final = ("Technology", "Healthcare", "Education", "Government", "Energy", "Finance")
 _TOLD: Final = {

@@ -21,7 +21,7 @@ from discreet.plan.schema import Table
 if TYPE_CHECKING:
     from discreet.curator.curator import Curator
     from discreet.curator.ledger.accounts import Account
-    from discreet.curator.ledger.entries import Entry
+    from discreet.curator.ledger.orders import Entry
 
 FRAMEWORKS: Final = yaml.safe_load(Path(__file__).with_name("law.yaml").read_text(encoding="utf-8"))
 """Laws and guidelines: their rules, each with where it stands, what it asks, what the curator shows

@@ -13,8 +13,7 @@ from typing import Any, Final
 
 from discreet.answer.present.number_text import cost, counted, percent
 from discreet.curator.ledger.accounts import Holder
-from discreet.curator.ledger.entries import Entry
-from discreet.curator.ledger.orders import Order
+from discreet.curator.ledger.orders import Entry, Order
 from discreet.curator.orders.order_kinds import kind_of
 from discreet.errors import DiscreetError
 from discreet.privacy.budgets.charges import UNITS

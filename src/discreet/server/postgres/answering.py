@@ -14,9 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from discreet.answer.estimate.aggregates import outputs_of
-from discreet.answer.present.frames import free
 from discreet.answer.present.number_text import percent
-from discreet.answer.present.release import Release, as_table
+from discreet.answer.present.release import Release, as_table, free
 from discreet.curator.ledger.orders import Receipt, State
 from discreet.curator.orders.query_orders import QueryOrder
 from discreet.curator.pricing import Offer

@@ -9,7 +9,7 @@ from fastapi.responses import StreamingResponse
 from pydantic import BaseModel
 
 from discreet.curator.client import wire
-from discreet.curator.ledger.entries import Entry
+from discreet.curator.ledger.orders import Entry
 from discreet.curator.ledger.verify import Problem
 from discreet.curator.reports.ledger_words import entry_words
 from discreet.errors import LedgerError

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 from pydantic import BaseModel, Field
 
-from discreet.curator.ledger.entries import Entry
+from discreet.curator.ledger.orders import Entry
 from discreet.server.app_state import app_state_of
 from discreet.server.error_replies import missing
 from discreet.server.permissions import Asker, Owner

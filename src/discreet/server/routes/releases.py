@@ -10,8 +10,7 @@ from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, Field
 
 from discreet.answer.present.base_release import BaseRelease
-from discreet.answer.present.frames import inert
-from discreet.answer.present.release import Release, as_table
+from discreet.answer.present.release import Release, as_table, inert
 from discreet.curator.ledger.charge_index import NEWEST, ChargedOrder
 from discreet.curator.ledger.charging import final_failure
 from discreet.curator.orders.stored_orders import StoredOrder

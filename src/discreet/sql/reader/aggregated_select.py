@@ -31,24 +31,36 @@ from discreet.plan.row_counts import row_counts
 from discreet.plan.typing import infer, parts_of
 from discreet.sql.reader.aggregate_calls import percent
 from discreet.sql.reader.aggregates import Aggregates, NeedsOneRowEach
-from discreet.sql.reader.composed_aggregates import Entropy, ValueHistogram
+from discreet.sql.reader.composed_aggregates import (
+    MOST_COLUMNS,
+    Entropy,
+    FinerGroups,
+    ValueHistogram,
+)
 from discreet.sql.reader.expressions import ExpressionReader, Resolve, has_aggregate
-from discreet.sql.reader.finer_groups import MOST_COLUMNS, FinerGroups
 from discreet.sql.reader.group_by import Groups
-from discreet.sql.reader.names import NamedRelation, Visible, bare_word, fresh, lookup
 from discreet.sql.reader.refusals import Refusal
-from discreet.sql.reader.released_groups import regrouped
-from discreet.sql.reader.released_tables import Beyond, Shown, answer_of
-from discreet.sql.reader.released_values import (
+from discreet.sql.reader.released_tables import Beyond, Shown, answer_of, regrouped
+from discreet.sql.reader.select_list import (
     Answer,
+    Item,
     Lift,
     check_released,
+    name_items,
+    or_earlier,
     orders,
     position,
     read_limits,
 )
-from discreet.sql.reader.select_list import Item, name_items, or_earlier
-from discreet.sql.reader.syntax import Node, order_parts
+from discreet.sql.reader.syntax import (
+    NamedRelation,
+    Node,
+    Visible,
+    bare_word,
+    fresh,
+    lookup,
+    order_parts,
+)
 
 if TYPE_CHECKING:
     from discreet.sql.reader.select import SelectReader
@@ -90,6 +102,8 @@ class AggregatedSelect:
         group before and after, so limits and sensitivity stay. The function is computed from the
         released key, by the same expression.
         """
+        if len(groups.keys) < 2:
+            return groups
         scope = columns_of(self.outer.relation)
         public = {key for key in groups.keys if infer(key, scope).keys is not None}
         kept = {
@@ -100,6 +114,11 @@ class AggregatedSelect:
         if len(groups.sets) > 1 or self.select.find(exp.Grouping) or len(kept) == len(groups.keys):
             return groups
         return Groups(kept, (tuple(range(len(kept))),))
+
+    @property
+    def _asks_beyond(self) -> bool:
+        """Whether it has windows over released rows, or answers inside expressions."""
+        return bool(self.beyond.windows or self.beyond.answers)
 
     def _shares(self, columns: frozenset[str]) -> bool:
         """Whether each group has one value of some columns, so that one person is in it once."""
@@ -123,7 +142,7 @@ class AggregatedSelect:
             for expression, node, descending, first in ordered
             for one in orders(lift.lift(expression, node), descending=descending, nulls_first=first)
         )
-        if self.outer.program is None and self.beyond.is_empty and qualify is None:
+        if self.outer.program is None and not self._asks_beyond and qualify is None:
             query = self._query(names, outputs, condition, having and having[1])
             return self._finished(query, order)
         selected = [(name, expression) for name, expression, _ in outputs]
@@ -307,8 +326,9 @@ class AggregatedSelect:
 
     def _names(self) -> dict[Expression, str]:
         """The released name of each key and aggregate: the one it is selected under, or its own."""
-        chosen: dict[Expression, str] = {Column(name): name for name in self.beyond.names}
-        taken = {name.lower() for name in self.beyond.names}
+        beyond = self.beyond.names if self._asks_beyond else []
+        chosen: dict[Expression, str] = {Column(name): name for name in beyond}
+        taken = {name.lower() for name in beyond}
         keys = set(self.keys)
         for name, expression, _ in self.items:
             own = expression in keys or self.aggregates.asked(expression) is not None

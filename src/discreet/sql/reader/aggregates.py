@@ -32,9 +32,8 @@ from discreet.sql.reader.composed_aggregates import (
     ValueHistogram,
 )
 from discreet.sql.reader.expressions import ExpressionReader
-from discreet.sql.reader.names import Visible
 from discreet.sql.reader.refusals import NODES, Refusal
-from discreet.sql.reader.syntax import Node, ordered_parts
+from discreet.sql.reader.syntax import Node, Visible, ordered_parts
 
 Finer: TypeAlias = Callable[
     [Node, type[Node], Expression, Expression | None], list[tuple[str, Expression]]

@@ -19,10 +19,9 @@ from sqlglot import exp
 
 from discreet.sql.reader.expressions import AGGREGATES, has_aggregate, is_windowed
 from discreet.sql.reader.joins import Public
-from discreet.sql.reader.names import NamedRelation, Visible, lookup
 from discreet.sql.reader.refusals import Refusal
 from discreet.sql.reader.select_list import Item
-from discreet.sql.reader.syntax import Node, Syntax
+from discreet.sql.reader.syntax import NamedRelation, Node, Syntax, Visible, lookup
 
 if TYPE_CHECKING:
     from discreet.sql.reader.from_clause import RelationReader

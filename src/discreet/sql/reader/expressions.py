@@ -15,15 +15,13 @@ from sqlglot import exp
 from discreet.errors import InputError, QueryRefused
 from discreet.plan.expressions import Call, Case, Expression, Function, Literal
 from discreet.plan.kinds import Kind, Type
-from discreet.plan.listed_literals import unlisted
-from discreet.plan.typing import infer, parts_of
+from discreet.plan.typing import infer, parts_of, unlisted
 from discreet.sql.reader.comparisons import COMPARISONS, NULL_COMPARED
 from discreet.sql.reader.functions import FUNCTIONS, KNOWN_FUNCTIONS
 from discreet.sql.reader.literals import read_literal, read_moment
-from discreet.sql.reader.names import nearest
 from discreet.sql.reader.refusals import FUNCTIONS as INSTEAD
 from discreet.sql.reader.refusals import NODES, WHY, Refusal
-from discreet.sql.reader.syntax import Node, Syntax, conjuncts, is_null
+from discreet.sql.reader.syntax import Node, Syntax, conjuncts, is_null, nearest
 
 Resolve: TypeAlias = Callable[[exp.Column], Expression]
 Ask: TypeAlias = Callable[[Node], Expression]

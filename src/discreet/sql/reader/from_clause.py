@@ -11,38 +11,41 @@ from discreet.errors import InputError, QueryRefused
 from discreet.plan.answer_program import Program
 from discreet.plan.relations import Relation, Scan
 from discreet.plan.released_tables import PublicRows
+from discreet.plan.row_counts import spread as spread_rows
 from discreet.plan.schema import PublicTable, Schema
-from discreet.plan.spread_rows import spread as spread_rows
 from discreet.sql.reader.aggregates import NeedsOneRowEach
 from discreet.sql.reader.beside_rows import count_beside, keep_public_rows
 from discreet.sql.reader.joins import Public, is_loose, join
 from discreet.sql.reader.lookups import names_one
-from discreet.sql.reader.names import (
-    PERSON,
-    NamedRelation,
-    Visible,
-    check_name,
-    nearest,
-    scan_columns,
-)
 from discreet.sql.reader.refusals import CLAUSES, NODES, ROW_OUTPUT, SET_OPERATION, Refusal
-from discreet.sql.reader.released_from import (
+from discreet.sql.reader.released_select import (
+    ReleasedSelect,
     join_answers,
     pivot_statement,
     pivoted_select,
     side_by_side,
     stack_answers,
 )
-from discreet.sql.reader.released_select import ReleasedSelect
 from discreet.sql.reader.released_tables import NO_FROM, program_of
-from discreet.sql.reader.released_values import (
+from discreet.sql.reader.select import SelectReader
+from discreet.sql.reader.select_list import (
     Answer,
     is_simple,
     read_over,
 )
-from discreet.sql.reader.select import SelectReader
 from discreet.sql.reader.set_operations import combine
-from discreet.sql.reader.syntax import Node, Syntax, Word, conjuncts
+from discreet.sql.reader.syntax import (
+    PERSON,
+    NamedRelation,
+    Node,
+    Syntax,
+    Visible,
+    Word,
+    check_name,
+    conjuncts,
+    nearest,
+    scan_columns,
+)
 
 Released: TypeAlias = tuple[Program | None, list[Visible]]
 """Released rows and their columns; None where there is no FROM."""
@@ -87,7 +90,7 @@ class RelationReader:
 
     def select(self, node: Node, *, whole: bool) -> NamedRelation | Answer:
         """One SELECT."""
-        instead = keep_public_rows(self, node)
+        instead = keep_public_rows(self, node) if node.args.get("joins") else None
         if instead is not None:
             return self.instead(node, instead, whole=whole)
         source, where = self._from(node)

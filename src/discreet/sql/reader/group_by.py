@@ -14,10 +14,9 @@ from discreet.plan.expressions import Column, Expression
 from discreet.plan.typing import parts_of
 from discreet.sql.reader.expressions import ExpressionReader
 from discreet.sql.reader.literals import read_whole
-from discreet.sql.reader.names import Visible, bare_word, lookup
 from discreet.sql.reader.refusals import Refusal
 from discreet.sql.reader.select_list import Item
-from discreet.sql.reader.syntax import Node, Syntax
+from discreet.sql.reader.syntax import Node, Syntax, Visible, bare_word, lookup
 
 MOST_SETS = 256
 """Grouping sets of one question."""

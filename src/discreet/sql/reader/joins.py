@@ -19,10 +19,18 @@ from discreet.plan.kinds import Kind, Type
 from discreet.plan.schema import PublicTable
 from discreet.plan.typing import infer, parts_of
 from discreet.sql.reader.expressions import ExpressionReader
-from discreet.sql.reader.names import PERSON, NamedRelation, Visible, fresh, resolve
 from discreet.sql.reader.refusals import Refusal
-from discreet.sql.reader.released_values import Lift
-from discreet.sql.reader.syntax import Node, Syntax, conjuncts
+from discreet.sql.reader.select_list import Lift
+from discreet.sql.reader.syntax import (
+    PERSON,
+    NamedRelation,
+    Node,
+    Syntax,
+    Visible,
+    conjuncts,
+    fresh,
+    resolve,
+)
 
 
 @dataclass(frozen=True, slots=True)

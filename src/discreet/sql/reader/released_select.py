@@ -1,4 +1,7 @@
-"""One SELECT over answers: filtered, grouped again, and windows over what is left."""
+"""One SELECT over answers: filtered, grouped again, and windows over what is left.
+
+Answers stand in FROM side by side under names of their own, joined, and pivoted.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -7,23 +10,308 @@ from sqlglot import exp
 
 from discreet.errors import InputError
 from discreet.plan.answer_program import Program
-from discreet.plan.expressions import Expression
-from discreet.plan.released_tables import FilteredTable
+from discreet.plan.expressions import Call, Column, Expression, Function
+from discreet.plan.query import Query, SortKey
+from discreet.plan.relations import Named
+from discreet.plan.released_tables import (
+    ComputedTable,
+    FilteredTable,
+    JoinedTables,
+    JoinKind,
+    RegroupedTable,
+    ReleasedTable,
+    SortedTable,
+    is_single,
+)
 from discreet.sql.reader.aggregated_select import AggregatedSelect
 from discreet.sql.reader.expressions import ExpressionReader
-from discreet.sql.reader.names import Visible, bare_word
 from discreet.sql.reader.refusals import Refusal
-from discreet.sql.reader.released_tables import Beyond, Shown, answer_of
-from discreet.sql.reader.released_values import (
+from discreet.sql.reader.released_tables import Beyond, Shown, answer_of, program_of
+from discreet.sql.reader.select import SelectReader
+from discreet.sql.reader.select_list import (
     Answer,
     check_released,
+    name_items,
     orders,
     position,
+    read_in_turn,
+    read_items,
     read_limits,
 )
-from discreet.sql.reader.select import SelectReader
-from discreet.sql.reader.select_list import name_items, read_in_turn, read_items
-from discreet.sql.reader.syntax import Node, Syntax, order_parts
+from discreet.sql.reader.syntax import Node, Syntax, Visible, bare_word, fresh, order_parts, resolve
+
+
+def pivoted_select(
+    syntax: Syntax, node: Node, table: str, columns: Sequence[str]
+) -> tuple[exp.Query, list[Node]]:
+    """PIVOT (AVG(cost) FOR city IN ('Austin', 'Haifa')) as SELECT: a column for each listed value.
+
+    Each is the aggregate FILTER (WHERE city = 'Austin'). Rows are grouped by GROUP BY, or by the
+    columns that PIVOT does not name. Also the parts of PIVOT that are copied into it.
+    """
+    asked, listed = syntax.parts(node, "expressions"), syntax.parts(node, "fields")
+    values = syntax.parts(listed[0], "expressions") if len(listed) == 1 else []
+    if not asked or not values:
+        raise syntax.refuse(node, _PIVOT)
+    if syntax.part(node, "unpivot"):
+        return _unpivoted(syntax, node, table, columns)
+    derived = syntax.parts(node, "columns")  # names, by the parser, of the rest
+    syntax.part(node, "pivot_column_naming")
+    subject, group = syntax.part(listed[0], "this"), syntax.part(node, "group")
+    named = {c.name.lower() for one in (subject, *asked) for c in one.find_all(exp.Column)}
+    keys: list[Node] = [
+        exp.column(exp.to_identifier(n, quoted=True)) for n in columns if n.lower() not in named
+    ]
+    keys = syntax.parts(group, "expressions") if group is not None else keys
+    listing = group is None or (bool(keys) and group.args.get("all") is None)  # DISTINCT is False
+    if not listing or not all(isinstance(key, exp.Column) for key in keys):
+        raise syntax.refuse(group, _PIVOT_GROUP)
+    selected: list[Node] = [key.copy() for key in keys]
+    for value in values:
+        literal = value.this if isinstance(value, exp.PivotAlias) else value
+        negative = isinstance(literal, exp.Neg)
+        if not isinstance(literal.this if negative else literal, exp.Literal | exp.Boolean):
+            raise syntax.refuse(value, _PIVOT)
+        label = value.alias or (literal.name or literal.sql().lower())
+        label = f"-{label}" if negative and not value.alias else label
+        where = exp.Where(this=exp.EQ(this=subject.copy(), expression=literal.copy()))
+        for one in asked:
+            call = exp.Filter(this=one.unalias().copy(), expression=where.copy())
+            name = f"{label}_{one.alias}" if one.alias else label
+            selected.append(exp.alias_(call, name, quoted=True))
+    source = exp.From(this=exp.Table(this=exp.to_identifier(table, quoted=True)))
+    by = exp.Group(expressions=[key.copy() for key in keys]) if keys else None
+    select = exp.Select(expressions=selected, from_=source, group=by)
+    return select, [subject, *asked, *values, *keys, *derived]
+
+
+def _unpivoted(
+    syntax: Syntax, node: Node, table: str, columns: Sequence[str]
+) -> tuple[exp.Query, list[Node]]:
+    """UNPIVOT (answer FOR question IN (q1, q2)): UNION ALL of a SELECT for each listed column."""
+    (value, *more), (listed,) = node.expressions, node.args["fields"]
+    sides, kept = list[exp.Select](), syntax.part(node, "include_nulls")
+    taken = {c.name.lower() for one in listed.expressions for c in one.find_all(exp.Column)}
+    others = [exp.column(n, quoted=True) for n in columns if n.lower() not in taken]
+    for one in listed.expressions:
+        column = one.this if isinstance(one, exp.PivotAlias) else one
+        if more or not isinstance(column, exp.Column):
+            raise syntax.refuse(node, _UNPIVOT)
+        name = exp.Literal.string(one.alias or column.name)
+        told = (exp.alias_(name, listed.this.name, quoted=True), value.name)
+        picked = exp.Select(from_=exp.From(this=exp.to_table(f'"{table}"', dialect="duckdb")))
+        named = [*others, told[0], exp.alias_(column.copy(), told[1], quoted=True)]
+        picked.set("expressions", [part.copy() for part in named])
+        present = exp.Not(this=exp.Is(this=column.copy(), expression=exp.Null()))
+        picked.set("where", None if kept else exp.Where(this=present))
+        sides.append(picked)
+    for flag in ("default_on_null", "value_columns_first"):
+        syntax.part(node, flag)
+    stacked: exp.Query = sides[0]
+    for picked in sides[1:]:
+        stacked = exp.Union(this=stacked, expression=picked, distinct=False)
+    return stacked, [value, listed]
+
+
+def pivot_statement(syntax: Syntax, node: Node) -> exp.Select:
+    """PIVOT t ON a IN (...) USING ... GROUP BY k, and UNPIVOT, as SELECT * FROM t PIVOT (...)."""
+    pivot = exp.Pivot(unpivot=bool(node.args.get("unpivot")), group=node.args.get("group"))
+    on, into = node.expressions, node.args.get("into")
+    if pivot.args["unpivot"]:
+        columns = [one for part in on for one in (part.expressions or [part])]
+        names = (
+            [into.this, *into.expressions] if into else [exp.column("name"), exp.column("value")]
+        )
+        pivot.set("expressions", [name.this.copy() for name in names[1:]])
+        pivot.set("fields", [exp.In(this=names[0].this.copy(), expressions=columns)])
+    elif len(on) == 1 and isinstance(on[0], exp.In) and node.args.get("using"):
+        pivot.set("expressions", node.args["using"])
+        pivot.set("fields", on)
+    else:
+        raise syntax.refuse(node, _PIVOT)
+    if node.this.args.get("pivots"):
+        raise syntax.refuse(node, _PIVOTED)
+    source = node.this.copy()
+    source.set("pivots", [pivot.copy()])
+    return exp.Select(expressions=[exp.Star()], from_=exp.From(this=source))
+
+
+# --- UNION ----------------------------------------------------------------------------------------
+
+
+def stack_answers(
+    syntax: Syntax, node: Node, above: Program, below: Program, *, distinct: bool
+) -> Answer:
+    """UNION of answers, with its ORDER BY and LIMIT."""
+    try:
+        program = above.above(below)
+    except InputError as error:
+        raise syntax.blame(node, error) from None
+    program = program.distinct() if distinct else program
+    return answer_of(replace(program, table=_sorted(syntax, node, program.table)))
+
+
+def _sorted(syntax: Syntax, node: Node, table: ReleasedTable) -> ReleasedTable:
+    """ORDER BY and LIMIT after a UNION: of its columns, by name or place."""
+    names, order = list(table.columns), list[SortKey]()
+    for part, descending, first in order_parts(syntax, node):
+        at = position(syntax, part, len(names))
+        word = bare_word(syntax, part)
+        named = [name for name in names if word is not None and word.names(name)]
+        if at is None and not named:
+            raise syntax.refuse(part, _UNION_ORDER)
+        key = Column(named[0] if at is None else names[at])
+        order += orders(key, descending=descending, nulls_first=first)
+    limits = read_limits(syntax, node)
+    return SortedTable(table, tuple(order), *limits) if order or limits != (None, 0) else table
+
+
+# --- FROM -----------------------------------------------------------------------------------------
+
+
+def side_by_side(answer: Answer, number: int, taken: set[str]) -> tuple[Program, list[Visible]]:
+    """An answer in FROM, its columns under names that no other answer there has."""
+    program = program_of(answer)
+    names = {column: fresh(column, taken) for column in program.table.columns}
+    if any(old != new for old, new in names.items()):
+        renamed = tuple(Named(new, Column(old)) for old, new in names.items())
+        program = replace(program, table=ComputedTable(program.table, renamed))
+    source = answer.source or f"(subquery {number})"
+    return program, [Visible(old, new, source) for old, new in names.items()]
+
+
+def join_answers(
+    syntax: Syntax,
+    left: tuple[Program, list[Visible]],
+    right: tuple[Program, list[Visible]],
+    node: Node,
+) -> tuple[Program, list[Visible]]:
+    """JOIN of two answers: on any condition over both."""
+    side, kind = (str(syntax.part(node, part) or "").upper() for part in ("side", "kind"))
+    if str(node.args.get("method") or "").upper() == "NATURAL":
+        raise syntax.refuse(node, _NATURAL)
+    if kind not in {"", "INNER", "OUTER", "CROSS"} or side not in {"", "LEFT", "RIGHT", "FULL"}:
+        raise syntax.refuse(node, _JOIN)
+    (first, ours), (second, theirs) = left, right
+    columns = [*ours, *theirs]
+    types = {**first.table.columns, **second.table.columns}
+    on, using = syntax.part(node, "on"), syntax.parts(node, "using")
+    pairs: list[tuple[Visible, Visible]] = []
+    condition: Expression | None = None
+    if on is not None:
+        reader = ExpressionReader(
+            syntax, types, lambda one: Column(resolve(syntax, one, columns).column), clause="ON"
+        )
+        condition = reader.checked(on)
+    elif using:
+        condition, columns, pairs = _using(syntax, ours, theirs, using, side)
+    keep = JoinKind.FULL if side == "FULL" else JoinKind.LEFT if side else JoinKind.INNER
+    try:
+        sides = (second, first) if side == "RIGHT" else (first, second)
+        joined = sides[0].beside(sides[1], keep, condition)
+    except InputError as error:
+        raise syntax.blame(node, error) from None
+    if _crossings(joined.table, joined.queries) > 1:
+        raise syntax.refuse(node, _CROSS)
+    return _merged(joined, columns, pairs) if side == "FULL" else (joined, columns)
+
+
+def _merged(
+    joined: Program, columns: list[Visible], pairs: list[tuple[Visible, Visible]]
+) -> tuple[Program, list[Visible]]:
+    """USING (x) after a FULL join: the value of either side, under the bare name."""
+    kept = [Named(name, Column(name)) for name in joined.table.columns]
+    taken = {one.name.lower() for one in kept}
+    shown = list[Visible]()
+    for left, right in pairs:
+        either = Call(Function.COALESCE, (Column(left.column), Column(right.column)))
+        kept.append(Named(fresh(left.name, taken), either))
+        shown.append(Visible(left.name, kept[-1].name, "(using)"))
+    if not pairs:
+        return joined, columns
+    return replace(joined, table=ComputedTable(joined.table, tuple(kept))), [*shown, *columns]
+
+
+def _crossings(table: ReleasedTable, queries: tuple[Query, ...]) -> int:
+    """How often each row of one table may stand beside each of another; groups are few again."""
+    if isinstance(table, RegroupedTable):
+        return 0
+    below = sum(_crossings(one, queries) for one in table.inputs)
+    crosses = isinstance(table, JoinedTables) and not table.equates
+    single = (is_single(one, queries, surely=False) for one in table.inputs)
+    return below + (crosses and not any(single))
+
+
+def _using(
+    syntax: Syntax,
+    ours: Sequence[Visible],
+    theirs: Sequence[Visible],
+    using: Sequence[Node],
+    side: str,
+) -> tuple[Expression, list[Visible], list[tuple[Visible, Visible]]]:
+    """Equal columns; the side that keeps all its rows shows them, and neither where both do."""
+    pairs = []
+    for one in using:
+        word = syntax.word(one)
+        found = [next((c for c in side if word.names(c.name)), None) for side in (ours, theirs)]
+        if found[0] is None or found[1] is None:
+            raise syntax.refuse(one, Refusal("unknown_column", f"no {word.text} on both sides"))
+        pairs.append((found[0], found[1]))
+    unseen = {"RIGHT": (0,), "FULL": (0, 1)}.get(side, (1,))
+    hidden = {pair[at].column for pair in pairs for at in unseen}
+    columns = [replace(c, hidden=c.hidden or c.column in hidden) for c in (*ours, *theirs)]
+    equal = [Call(Function.EQUAL, (Column(a.column), Column(b.column))) for a, b in pairs]
+    return equal[0] if len(equal) == 1 else Call(Function.AND, tuple(equal)), columns, pairs
+
+
+_PIVOT = Refusal(
+    "pivot",
+    "a PIVOT that does not list the values of one column",
+    "the columns of an answer have to be known before it is priced",
+    "write PIVOT (SUM(n) FOR city IN ('Austin', 'Haifa')) after a subquery",
+)
+_PIVOTED = Refusal(
+    "pivot",
+    "a PIVOT or UNPIVOT statement over a table with one of its own",
+    "only one of the two would be read",
+    "write the inner one as a subquery",
+)
+_UNPIVOT = Refusal(
+    "pivot",
+    "an UNPIVOT of more than single columns into one",
+    "each listed column gives rows of its own, with its name and its value",
+    "write UNPIVOT (answer FOR question IN (q1, q2)) after a table or subquery",
+)
+_PIVOT_GROUP = Refusal(
+    "pivot",
+    "GROUP BY inside PIVOT that does not list columns",
+    "each row of the answer has to stand for values of columns",
+    "list them, or leave GROUP BY out for all columns that PIVOT does not name",
+)
+_CROSS = Refusal(
+    "join",
+    "three answers stand beside each other without columns that are equal",
+    "each row of one with each of the others is more rows than anybody reads",
+    "write JOIN ... ON a.city = b.city",
+)
+_JOIN = Refusal(
+    "join",
+    "a join of answers that is not INNER, LEFT, RIGHT, FULL ... ON, or CROSS",
+    "answers are joined on conditions",
+    "write JOIN ... ON a.city = b.city",
+)
+_NATURAL = Refusal(
+    "join",
+    "a NATURAL join of answers",
+    "which columns of answers are equal has to be written out",
+    "write JOIN ... USING (city)",
+)
+_UNION_ORDER = Refusal(
+    "clause",
+    "ORDER BY after UNION names no column of the answer",
+    "both sides are sorted together, by what they are called on the left",
+    "name a column, or its place",
+)
 
 
 class ReleasedSelect(SelectReader):

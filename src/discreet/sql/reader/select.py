@@ -17,17 +17,23 @@ from discreet.errors import InputError
 from discreet.plan.answer_program import Program
 from discreet.plan.expressions import Column, Expression
 from discreet.plan.relations import FilterRows, Named, Project, Relation, columns_of
+from discreet.plan.row_counts import SpreadRows
 from discreet.plan.schema import PersonPeriod
-from discreet.plan.spread_rows import SpreadRows
 from discreet.sql.reader.aggregated_select import AMBIGUOUS, LIMIT, ORDER, AggregatedSelect
 from discreet.sql.reader.expressions import ExpressionReader
 from discreet.sql.reader.group_by import GroupReader, Groups
 from discreet.sql.reader.lookups import Lookups
-from discreet.sql.reader.names import NamedRelation, Visible, bare_word, lookup, resolve
 from discreet.sql.reader.refusals import ROW_OUTPUT, Refusal
-from discreet.sql.reader.released_values import Answer, position
-from discreet.sql.reader.select_list import Item, name_items, or_earlier, read_in_turn, read_items
-from discreet.sql.reader.syntax import Node
+from discreet.sql.reader.select_list import (
+    Answer,
+    Item,
+    name_items,
+    or_earlier,
+    position,
+    read_in_turn,
+    read_items,
+)
+from discreet.sql.reader.syntax import NamedRelation, Node, Visible, bare_word, lookup, resolve
 from discreet.sql.reader.windows import pick_first, row_orders
 
 if TYPE_CHECKING:
@@ -119,16 +125,18 @@ class SelectReader:
         distinct = self.syntax.part(self.select, "distinct")
         having = self.select.args.get("having")
         aggregated = having is not None or any(item.aggregates for item in self.items)
-        reader = GroupReader(self.rows, self.columns, self.items, self._read_key)
         if distinct is not None:
             if group is not None or aggregated:
                 raise self.syntax.refuse(self.select, _DISTINCT_ANSWER)
             if distinct.args.get("on") is not None:
                 return None  # rows, of which `_pick` keeps the first ones
-            return reader.of_items(self.items)
+            return self._group_reader().of_items(self.items)
         if group is not None:
-            return reader.read(group)
+            return self._group_reader().read(group)
         return Groups() if aggregated else None
+
+    def _group_reader(self) -> GroupReader:
+        return GroupReader(self.rows, self.columns, self.items, self._read_key)
 
     def _read_key(self, item: Item) -> Expression:
         if item.aggregates:

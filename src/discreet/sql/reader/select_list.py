@@ -1,20 +1,41 @@
-"""The SELECT list: its values, their names, and what * stands for."""
+"""The SELECT list, and expressions over released numbers in it, HAVING, ORDER BY and LIMIT.
 
-from collections.abc import Sequence
+Expressions over released numbers cost no privacy: they read names that are released. A question
+over an aggregated subquery is the same, with that subquery's values in place of names.
+"""
+
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
+from discreet.errors import InputError, QueryRefused
+from discreet.plan import expressions as ex
+from discreet.plan.answer_program import Program
 from discreet.plan.expressions import Column, Expression
+from discreet.plan.kinds import Kind
+from discreet.plan.query import Query, SortKey, released_columns
+from discreet.plan.relations import Named
+from discreet.plan.summaries import expect
 from discreet.sql.reader.expressions import (
     AGGREGATES,
     ExpressionReader,
     function_name,
     has_aggregate,
 )
-from discreet.sql.reader.names import Visible, bare_word, check_name, fresh, lookup
+from discreet.sql.reader.literals import read_whole
 from discreet.sql.reader.refusals import Refusal
-from discreet.sql.reader.syntax import Node, Syntax
+from discreet.sql.reader.syntax import (
+    Node,
+    Syntax,
+    Visible,
+    bare_word,
+    check_name,
+    fresh,
+    lookup,
+    order_parts,
+    resolve,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,4 +159,228 @@ _SAME_NAME = Refusal(
     "two columns have one name",
     "a name has to mean one column, in any case",
     "rename one of them with AS",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An aggregated question; `names` are what its values can be called from outside.
+
+    What is computed from public tables alone is a program without questions. `personal` says that a
+    key names people, so that each group is one person's, or nobody's.
+    """
+
+    query: Query | Program
+    source: str
+    names: tuple[str, ...]
+    personal: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Lift:
+    """Puts released names in the place of key expressions and aggregates."""
+
+    syntax: Syntax
+    names: Mapping[ex.Expression, str]
+    columns: Sequence[Visible]
+
+    def lift(self, expression: ex.Expression, node: Node | None) -> ex.Expression:
+        """The expression over released columns; a column that is not grouped is refused."""
+        if expression in self.names:
+            return self._kept(ex.Column(self.names[expression]), expression, node)
+        here = self.syntax.origin(expression) or node
+        match expression:
+            case ex.Literal():
+                return expression
+            case ex.Column(name):
+                raise self._ungrouped(name, here)
+            case ex.Call(function, arguments):
+                lifted: ex.Expression = ex.Call(
+                    function, tuple(self.lift(a, here) for a in arguments)
+                )
+            case ex.Case(branches, otherwise):
+                pairs = tuple((self.lift(c, here), self.lift(v, here)) for c, v in branches)
+                lifted = ex.Case(pairs, self.lift(otherwise, here))
+            case ex.Cast() | ex.IsIn() | ex.Like() | ex.Truncate():
+                lifted = replace(expression, operand=self.lift(expression.operand, here))
+        return self._kept(lifted, expression, node)
+
+    def _kept(self, lifted: ex.Expression, old: ex.Expression, node: Node | None) -> ex.Expression:
+        origin = self.syntax.origin(old) or node
+        return lifted if origin is None else self.syntax.remember(lifted, origin)
+
+    def _ungrouped(self, column: str, node: Node | None) -> QueryRefused:
+        name = next((c.name for c in self.columns if c.column == column), column)
+        what = Refusal(
+            "ungrouped_column",
+            f"{name} is neither grouped nor aggregated",
+            "it has a value for each row, and the answer has one row for each group",
+            f"add {name} to GROUP BY, or aggregate it, as in COUNT(DISTINCT {name})",
+        )
+        return self.syntax.refuse(node, what)
+
+
+def check_released(reader: ExpressionReader, expression: ex.Expression, node: Node) -> None:
+    """Refuse a condition over released columns that is none."""
+    reader.check(expression, node)
+    try:
+        expect(expression, reader.types, Kind.BOOLEAN, "a condition")
+    except InputError as error:
+        raise reader.syntax.blame(node, error) from None
+
+
+def read_limits(syntax: Syntax, select: Node) -> tuple[int | None, int]:
+    """LIMIT and OFFSET."""
+    limit, offset = syntax.part(select, "limit"), syntax.part(select, "offset")
+    if isinstance(limit, exp.Fetch):
+        return _fetched(syntax, limit), _skipped(syntax, offset)
+    if limit is not None and limit.args.get("limit_options") is not None:
+        raise syntax.refuse_clause(limit, "limit_options")
+    most = None if limit is None else syntax.part(limit, "expression")
+    least = None if most is None else read_whole(syntax, most, "LIMIT", at_least=1)
+    return least, _skipped(syntax, offset)
+
+
+def _skipped(syntax: Syntax, offset: Node | None) -> int:
+    skip = None if offset is None else syntax.part(offset, "expression")
+    return 0 if skip is None else read_whole(syntax, skip, "OFFSET")
+
+
+def _fetched(syntax: Syntax, fetch: Node) -> int:
+    """FETCH FIRST 3 ROWS ONLY; one row where no number is said."""
+    options, count = syntax.part(fetch, "limit_options"), syntax.part(fetch, "count")
+    syntax.part(fetch, "direction")
+    if options is not None and (syntax.part(options, "percent") or options.args.get("with_ties")):
+        raise syntax.refuse(fetch, _FETCH)
+    if options is not None:
+        syntax.part(options, "rows")
+    return 1 if count is None else read_whole(syntax, count, "FETCH FIRST", at_least=1)
+
+
+def position(syntax: Syntax, node: Node, count: int) -> int | None:
+    """The position that an ordinal in ORDER BY names, from 0."""
+    if isinstance(node, exp.Literal | exp.Boolean | exp.Null | exp.Var):
+        at = read_whole(syntax, node, "a position in ORDER BY", at_least=1)
+        if at <= count:
+            return at - 1
+        raise syntax.refuse(node, _POSITION)
+    return None
+
+
+def orders(expression: ex.Expression, *, descending: bool, nulls_first: bool) -> list[SortKey]:
+    """One part of ORDER BY: NULL is last in the plan, so that NULLS FIRST takes two."""
+    order = SortKey(expression, descending)
+    if not nulls_first:
+        return [order]
+    last, first = ex.Literal(1, Kind.INTEGER), ex.Literal(0, Kind.INTEGER)
+    missing = ex.Call(ex.Function.IS_NULL, (expression,))
+    return [SortKey(ex.Case(((missing, first),), last)), order]
+
+
+def is_simple(select: Node, answer: Answer) -> bool:
+    """Whether a SELECT over an answer has a value for each of its rows, from that row alone."""
+    query = answer.query
+    if isinstance(query, Program) or query.then is not None:
+        return False
+    if any(select.args.get(part) for part in _TABLE_PARTS):
+        return False
+    cut = query.limit is not None or query.offset
+    if cut and any(select.args.get(part) for part in ("where", "order", "limit", "offset")):
+        return False
+    own = [select.args.get("where"), select.args.get("order"), *select.expressions]
+    parts = (part for one in own if one is not None for part in one.walk())
+    return not any(isinstance(part, (*AGGREGATES, exp.Window, exp.Query)) for part in parts)
+
+
+_TABLE_PARTS = ("group", "distinct", "having", "qualify", "joins")
+
+
+def read_over(syntax: Syntax, select: Node, answer: Answer) -> Answer:
+    """A simple question over an aggregated subquery: more post-processing of each row."""
+    return _Over(syntax, select, answer).read()
+
+
+class _Over:
+    """One SELECT over an answer."""
+
+    def __init__(self, syntax: Syntax, select: Node, answer: Answer) -> None:
+        self.syntax = syntax
+        self.select = select
+        assert isinstance(answer.query, Query)  # noqa: S101 - narrowing: see `is_simple`
+        self.query = answer.query
+        self.personal = answer.personal
+        self.values = {
+            f"\0{at}": output.expression for at, output in enumerate(answer.query.outputs)
+        }
+        self.columns = [
+            Visible(name, column, answer.source)
+            for name, column in zip(answer.names, self.values, strict=True)
+        ]
+        self.types = released_columns(answer.query)
+        self.reader = ExpressionReader(syntax, self.types, self._value)
+
+    def read(self) -> Answer:
+        """The same question, with more done to its answer."""
+        items = read_items(self.syntax, self.select, self.columns)
+        outputs: list[ex.Expression] = []
+        named: list[tuple[str | None, ex.Expression]] = []
+        reader = or_earlier(self.reader, self.columns, named)
+        for item in items:
+            seen = item.visible
+            outputs.append(self.values[seen.column] if seen else reader.checked(item.node))
+            named.append((item.alias, outputs[-1]))
+        names = name_items(self.syntax, items, [None] * len(items))
+        query = replace(
+            self.query,
+            outputs=tuple(Named(n, e) for n, e in zip(names, outputs, strict=True)),
+        )
+        query = self._limited(self._filtered(query), outputs, names)
+        return Answer(query, "", tuple(names), self.personal)
+
+    def _value(self, node: exp.Column) -> ex.Expression:
+        return self.values[resolve(self.syntax, node, self.columns).column]
+
+    def _filtered(self, query: Query) -> Query:
+        where = self.syntax.part(self.select, "where")
+        if where is None:
+            return query
+        node = self.syntax.part(where, "this")
+        condition = self.reader.checked(node)
+        check_released(self.reader, condition, node)
+        if query.having is not None:
+            condition = ex.Call(ex.Function.AND, (query.having, condition))
+        return replace(query, having=condition)
+
+    def _limited(self, query: Query, outputs: Sequence[ex.Expression], names: list[str]) -> Query:
+        order = [
+            one
+            for node, descending, nulls_first in order_parts(self.syntax, self.select)
+            for one in orders(
+                self._ordered(node, outputs, names),
+                descending=descending,
+                nulls_first=nulls_first,
+            )
+        ]
+        limit, offset = read_limits(self.syntax, self.select)
+        if order or limit is not None or offset:
+            return replace(query, order=tuple(order) or query.order, limit=limit, offset=offset)
+        return query
+
+    def _ordered(
+        self, node: Node, outputs: Sequence[ex.Expression], names: list[str]
+    ) -> ex.Expression:
+        at = position(self.syntax, node, len(outputs))
+        if at is not None:
+            return outputs[at]
+        word = bare_word(self.syntax, node)
+        named = [e for e, n in zip(outputs, names, strict=True) if word and word.names(n)]
+        return named[0] if named else self.reader.checked(node)
+
+
+_FETCH = Refusal("clause", "FETCH by percent or WITH TIES", fix="write LIMIT and a number")
+_POSITION = Refusal(
+    "argument",
+    "a position behind the end of the SELECT list",
+    "positions count the selected values from 1",
+    "use a smaller number or a name",
 )

@@ -17,7 +17,7 @@ from discreet.plan.relations import (
     columns_of,
 )
 from discreet.plan.schema import EPOCH
-from discreet.sql.reader.names import PERSON, NamedRelation, Visible, fresh
+from discreet.sql.reader.syntax import PERSON, NamedRelation, Visible, fresh
 
 
 def combine(

@@ -1,4 +1,6 @@
-"""Windows over the rows of one person: ROW_NUMBER, LAG, running sums and the like.
+"""Windows: as they are written, and over the rows of one person.
+
+Windows over the rows of one person: ROW_NUMBER, LAG, running sums and the like.
 
 A window has to be partitioned by a column that names the person: then its value beside a row is a
 function of rows of that person alone (`PersonWindow`). Any other would compare different people.
@@ -6,7 +8,8 @@ NTILE, PERCENT_RANK and CUME_DIST are computed from places and counts, of which 
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
 
 from sqlglot import exp
 
@@ -17,13 +20,132 @@ from discreet.plan.relations import FilterRows, PersonWindow
 from discreet.plan.summaries import RowOrder, Summary, WindowColumn, WindowFunction, expect
 from discreet.sql.reader.expressions import ExpressionReader
 from discreet.sql.reader.literals import read_whole
-from discreet.sql.reader.names import PERSON
 from discreet.sql.reader.refusals import WINDOW, Refusal
-from discreet.sql.reader.syntax import Node, Syntax, ordered_parts
-from discreet.sql.reader.window_syntax import WindowSyntax
+from discreet.sql.reader.syntax import PERSON, Node, Syntax, order_parts, ordered_parts
 
 if TYPE_CHECKING:
     from discreet.sql.reader.lookups import Lookups
+
+
+Frame: TypeAlias = tuple[int | None, int | None] | None
+
+
+@dataclass(frozen=True, slots=True)
+class WindowSyntax:
+    """One function OVER (...), or OVER a window that WINDOW names."""
+
+    syntax: Syntax
+    node: Node
+    clauses: tuple[Node, ...]
+
+    @staticmethod
+    def of(syntax: Syntax, node: Node) -> "WindowSyntax":
+        """The window of a node, with what its name stands for in the SELECT around it."""
+        syntax.part(node, "over")
+        alias = syntax.part(node, "alias")
+        if alias is None:
+            return WindowSyntax(syntax, node, (node,))
+        word, select = syntax.word(alias), node.find_ancestor(exp.Select)
+        for one in [] if select is None else syntax.parts(select, "windows"):
+            if word.names(syntax.word(syntax.part(one, "this")).text):
+                return WindowSyntax(syntax, node, (node, one))
+        raise syntax.refuse(node, _UNNAMED)
+
+    def _where(self, name: str) -> Node:
+        """The clause that has a part of it; a part may stand in one of them."""
+        given = [one for one in self.clauses if one.args.get(name)]
+        if len(given) > 1:
+            raise self.syntax.refuse(self.node, _UNNAMED)
+        return given[0] if given else self.node
+
+    def partition(self, read: Callable[[Node], Expression]) -> tuple[Expression, ...]:
+        """PARTITION BY."""
+        return tuple(map(read, self.syntax.parts(self._where("partition_by"), "partition_by")))
+
+    def order(self) -> list[tuple[Node, bool, bool]]:
+        """The parts of ORDER BY: what, whether descending, whether NULL comes first."""
+        return order_parts(self.syntax, self._where("order"))
+
+    def frame(self) -> Frame:
+        """The first and last row that count, from this one; None where none is written.
+
+        RANGE up to the row itself is what holds without a frame; RANGE over all rows is ROWS.
+        """
+        spec = self.syntax.part(self._where("spec"), "spec")
+        if spec is None:
+            return None
+        kind = str(self.syntax.part(spec, "kind")).upper()
+        first, last = self._end(spec, "start", "PRECEDING"), self._end(spec, "end", "FOLLOWING")
+        if kind == "ROWS":
+            return first, last
+        if kind == "RANGE" and first is None and last in (None, 0):
+            return None if last == 0 else (None, None)
+        raise self.syntax.refuse(self.node, _FRAME)
+
+    def _end(self, spec: Node, part: str, outward: str) -> int | None:
+        """A place from this row; None for all rows on its side."""
+        place = self.syntax.part(spec, part)
+        side = str(self.syntax.part(spec, f"{part}_side") or "").upper()
+        if place is None or place == "CURRENT ROW":
+            return 0
+        if place == "UNBOUNDED" and side == outward:
+            return None
+        if not isinstance(place, Node):
+            raise self.syntax.refuse(self.node, _FRAME)
+        rows = read_whole(self.syntax, place, "how many rows a frame has")
+        return -rows if side == "PRECEDING" else rows
+
+    def function(self, reader: ExpressionReader) -> tuple[Node, Expression | None]:
+        """The function itself, and the rows that FILTER leaves it."""
+        node = self.syntax.part(self.node, "this")
+        if not isinstance(node, exp.Filter):
+            return node, None
+        where = reader.checked(self.syntax.part(self.syntax.part(node, "expression"), "this"))
+        return self.syntax.part(node, "this"), where
+
+    def argument(self, reader: ExpressionReader, node: Node) -> Expression | None:
+        """The argument of an aggregate; None for rows."""
+        self.syntax.part(node, "big_int")
+        inner = self.syntax.part(node, "this")
+        if isinstance(inner, exp.Distinct):
+            raise self.syntax.refuse(inner, _DISTINCT)
+        return None if inner is None or isinstance(inner, exp.Star) else reader.checked(inner)
+
+    def moved(
+        self, reader: ExpressionReader, node: Node
+    ) -> tuple[Expression, Expression | None, int | None]:
+        """LAG(x, 2, 0): the value, what stands for none, and how many rows away."""
+        syntax = self.syntax
+        offset, default = (
+            syntax.part(node, one) if one in node.args else None for one in ("offset", "default")
+        )
+        nodes = [one for one in (syntax.part(node, "this"), default) if one is not None]
+        argument, *other = reader.alike(nodes)
+        for value, one in zip((argument, *other), nodes, strict=True):
+            reader.check(value, one)
+        away = None if offset is None else read_whole(syntax, offset, "how many rows away")
+        return argument, other[0] if other else None, away
+
+
+_UNNAMED = Refusal(
+    "window",
+    "OVER names a window that is not there, or says again what it says",
+    "each part of a window is defined in one place",
+    "write it out after OVER, or name it in WINDOW",
+)
+_FRAME = Refusal(
+    "window",
+    "a frame of a window that is not ROWS BETWEEN two rows",
+    "others depend on distances that engines measure in different ways",
+    "write ROWS BETWEEN 2 PRECEDING AND CURRENT ROW, or leave the frame out",
+)
+_DISTINCT = Refusal(
+    "window",
+    "DISTINCT inside a window",
+    "engines disagree on it",
+    "group by the value in a subquery first",
+)
+
 
 _PLACED: dict[type[Node], WindowFunction] = {
     exp.RowNumber: WindowFunction.ROW_NUMBER,

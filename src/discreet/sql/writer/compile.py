@@ -28,9 +28,9 @@ from discreet.plan.relations import columns_of
 from discreet.plan.schema import PERSON
 from discreet.plan.statistics import Distinct, DistinctTotal, People, Ranks, Rows, Statistic, Total
 from discreet.plan.typing import infer
-from discreet.sql.writer.dialect import Dialect
+from discreet.sql.writer.dialect import Dialect, saturated
 from discreet.sql.writer.individual import WEIGHTS
-from discreet.sql.writer.integers import cell, on_grid, saturated
+from discreet.sql.writer.integers import cell, on_grid
 from discreet.sql.writer.relations import first_rows, render_relation
 
 SECRET = "<secret>"  # noqa: S105 - stands for the salt, which is drawn when the question is asked

@@ -12,8 +12,7 @@ from discreet.plan.relations import Scan
 from discreet.plan.schema import PERSON, Table
 from discreet.plan.statistics import Rows
 from discreet.sql.writer.compile import SECRET, CompiledQuery, Kept
-from discreet.sql.writer.dialect import Dialect
-from discreet.sql.writer.integers import saturated
+from discreet.sql.writer.dialect import Dialect, saturated
 
 LONGEST = 64
 """Characters of a text that may be shown as a key; longer ones are counted together."""

@@ -20,8 +20,7 @@ from discreet.plan.relations import columns_of
 from discreet.plan.schema import PART, PERSON
 from discreet.plan.statistics import Statistic
 from discreet.sql.writer.compile import CompiledQuery, Kept
-from discreet.sql.writer.dialect import Dialect
-from discreet.sql.writer.integers import saturated
+from discreet.sql.writer.dialect import Dialect, saturated
 
 
 @dataclass(frozen=True)

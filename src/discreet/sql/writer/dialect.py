@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import ClassVar
 
 from discreet.plan.expressions import Expression, Function, Unit
-from discreet.plan.kinds import Kind, Type, Value
+from discreet.plan.kinds import INT64, Kind, Type, Value
 from discreet.plan.patterns import Pattern
 from discreet.plan.texts import Wildcard
 from discreet.sql.writer.render import render
@@ -371,3 +371,36 @@ class Dialect(ABC):
         Of the kinds that a type of the engine can be read as, the one nearest to `wanted`. Types
         that are none of ours are refused.
         """
+
+
+SCHEMAS = ("stored", "data")
+"""Where engines keep rows as they came, and views of them; nothing else has these two places.
+
+What a question makes for itself lies elsewhere, so that no table's name is taken.
+"""
+
+
+def stored_name(table: str, dialect: Dialect) -> str:
+    """The engine's name of the stored rows behind a table."""
+    return dialect.located(SCHEMAS[0], table)
+
+
+def view_name(table: str, dialect: Dialect) -> str:
+    """The engine's name of a table that questions read."""
+    return dialect.located(SCHEMAS[1], table)
+
+
+def saturated(text: str, dialect: Dialect) -> str:
+    """A wide sum in 64 bits; what does not fit stays at the end."""
+    low, high = INT64
+    inside = dialect.let([text], lambda it: clamped(it, low, high, dialect))
+    return dialect.cast(inside, Kind.INTEGER)
+
+
+def clamped(text: str, low: int, high: int, dialect: Dialect) -> str:
+    """A whole number, no lower than `low` and no higher than `high`; NULL for NULL."""
+    bottom, top = (dialect.literal(end, Kind.INTEGER) for end in (low, high))
+    inside = f"{text} BETWEEN {bottom} AND {top}"  # first, where it is fastest
+    return dialect.choose(
+        [(inside, text), (f"{text} > {top}", top), (f"{text} < {bottom}", bottom)]
+    )

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import lru_cache
 
 from discreet.plan.expressions import Function
-from discreet.plan.kinds import INT64, Kind
+from discreet.plan.kinds import Kind
 from discreet.plan.statistics import Grid
 from discreet.sql.writer.dialect import Dialect
 
@@ -91,19 +91,3 @@ def _first(holds: Callable[[int], bool]) -> int:
 def _double(place: int) -> float:
     (found,) = struct.unpack("<d", struct.pack("<q", abs(place)))
     return math.copysign(found, place)
-
-
-def saturated(text: str, dialect: Dialect) -> str:
-    """A wide sum in 64 bits; what does not fit stays at the end."""
-    low, high = INT64
-    inside = dialect.let([text], lambda it: clamped(it, low, high, dialect))
-    return dialect.cast(inside, Kind.INTEGER)
-
-
-def clamped(text: str, low: int, high: int, dialect: Dialect) -> str:
-    """A whole number, no lower than `low` and no higher than `high`; NULL for NULL."""
-    bottom, top = (dialect.literal(end, Kind.INTEGER) for end in (low, high))
-    inside = f"{text} BETWEEN {bottom} AND {top}"  # first, where it is fastest
-    return dialect.choose(
-        [(inside, text), (f"{text} > {top}", top), (f"{text} < {bottom}", bottom)]
-    )

@@ -13,8 +13,7 @@ from discreet.plan.expressions import Column
 from discreet.plan.kinds import Kind
 from discreet.plan.schema import PERSON, EachRow
 from discreet.plan.texts import LONGEST_TEXT
-from discreet.sql.writer.dialect import Dialect
-from discreet.sql.writer.stored_view import view_name
+from discreet.sql.writer.dialect import Dialect, view_name
 from discreet.sql.writer.summaries import render_per_person, render_windows
 
 

@@ -25,8 +25,8 @@ from discreet.plan.summaries import (
     variance_range,
 )
 from discreet.plan.typing import infer
-from discreet.sql.writer.dialect import Dialect
-from discreet.sql.writer.integers import on_grid, saturated
+from discreet.sql.writer.dialect import Dialect, saturated
+from discreet.sql.writer.integers import on_grid
 
 
 def render_per_person(relation: PerPerson, source: str, dialect: Dialect) -> str:

@@ -21,7 +21,7 @@ from discreet.answer.estimate.measured_sets import (
 )
 from discreet.answer.estimate.merging import Average, fits, merge_parts
 from discreet.answer.estimate.noisy_statistics import NoisyStatistics
-from discreet.answer.execute.totals import known_keys
+from discreet.answer.execute.measure_set import known_keys
 from discreet.answer.plan.measure import Measurement
 from discreet.answer.plan.planning import single_sets
 from discreet.answer.plan.thresholded_count import ThresholdedCount

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from discreet.answer.estimate.nonlinear_error import furthest
+from discreet.answer.estimate.aggregates import furthest
 
 DRAWS = 1000
 EVEN = (np.arange(DRAWS) + 0.5) / DRAWS

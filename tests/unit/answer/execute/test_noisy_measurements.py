@@ -1,6 +1,7 @@
 """What is stored with a charge is read back as it was, or refused as a whole."""
 
 import json
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -86,3 +87,11 @@ def reheaded(**changes):
 def test_what_is_damaged_or_of_another_version_is_refused_in_one_way(stored):
     with pytest.raises(InputError, match="stored measurements cannot be read"):
         unpack(stored)
+
+
+def test_a_slice_of_a_column_is_stored_like_a_copy_of_it():
+    keys = pa.array([None, "Oslo", None, "Haifa"])
+    sliced, copied = (
+        replace(DRAWN, keys={"k0": one}) for one in (keys[1:], pa.array(keys[1:].to_pylist()))
+    )
+    assert pack([sliced]) == pack([copied])

@@ -9,9 +9,9 @@ import pytest
 import postgres_server
 from discreet.curator.ledger import charge_index, migrations
 from discreet.curator.ledger.accounts import dataset
+from discreet.curator.ledger.create import find_place, make_whole
 from discreet.curator.ledger.ledger import Ledger
-from discreet.curator.ledger.locate import find_place, make_whole
-from discreet.curator.ledger.sqlite_store import APPLICATION
+from discreet.curator.ledger.store import APPLICATION
 from discreet.privacy import Filter
 
 LIMIT = Filter.basic(epsilon=1).limit

@@ -11,9 +11,9 @@ from fractions import Fraction
 import pytest
 
 from discreet.curator.ledger.accounts import analyst, dataset, group, link, workbook
-from discreet.curator.ledger.export import read_lines
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.orders import Order, State
+from discreet.curator.ledger.readable_ledger import read_lines
 from discreet.errors import BudgetError, InputError, LedgerError
 from discreet.privacy import ZCDP, Filter, Neighbours, Pure
 

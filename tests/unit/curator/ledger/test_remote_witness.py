@@ -12,14 +12,14 @@ from click.testing import CliRunner
 
 import discreet as dp
 from discreet.cli import main
-from discreet.curator.canonical_json import digest
 from discreet.curator.data import folder as folder_module
 from discreet.curator.ledger import cosigner, witness_service
 from discreet.curator.ledger.accounts import dataset
 from discreet.curator.ledger.cosigner import Cosigner
+from discreet.curator.ledger.create import find_place
 from discreet.curator.ledger.ledger import Ledger
-from discreet.curator.ledger.locate import find_place
 from discreet.curator.ledger.merkle import TreeHead
+from discreet.curator.ledger.orders import digest
 from discreet.curator.ledger.remote_witness import RemoteWitness, WitnessAddress
 from discreet.curator.ledger.witness_service import WitnessService
 from discreet.errors import AccessError, InputError, LedgerError

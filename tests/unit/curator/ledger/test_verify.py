@@ -9,9 +9,9 @@ import psycopg
 import pytest
 
 import postgres_server
-from discreet.curator.canonical_json import digest
 from discreet.curator.ledger.accounts import analyst, dataset, group, link
 from discreet.curator.ledger.ledger import Ledger
+from discreet.curator.ledger.orders import digest
 from discreet.errors import LedgerError
 from discreet.privacy import Filter
 

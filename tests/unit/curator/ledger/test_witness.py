@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from discreet.curator.ledger.entries import Head
+from discreet.curator.ledger.orders import Head
 from discreet.curator.ledger.witness import BLOCK, Sighting, Witness
 from discreet.errors import LedgerError
 

@@ -8,8 +8,8 @@ import pytest
 
 from discreet.curator.budget import Budget
 from discreet.curator.curator import Curator
-from discreet.curator.ledger.entries import Entry
 from discreet.curator.ledger.ledger import OWN
+from discreet.curator.ledger.orders import Entry
 from discreet.curator.orders.order_kinds import KINDS
 from discreet.curator.reports import ledger_words
 from discreet.curator.reports.ledger_words import entry_words

@@ -11,7 +11,7 @@ from discreet.answer.plan.price import Price
 from discreet.engines.duckdb_dialect import DuckDBDialect
 from discreet.errors import DiscreetError
 from discreet.plan import canonical
-from discreet.plan.reads import reads
+from discreet.plan.public_facts import reads
 from discreet.sql.reader.read import read
 from planned import explain
 

@@ -10,8 +10,8 @@ from discreet.plan.kinds import Kind, Type
 from discreet.plan.query import AggregateFunction
 from discreet.plan.relations import JoinPerson, PerPerson
 from discreet.plan.schema import KeyPath, Person, Schema, Table
-from discreet.sql.reader.names import PERSON, identities, nearest
 from discreet.sql.reader.read import read
+from discreet.sql.reader.syntax import PERSON, identities, nearest
 from plan_text import expression_text
 
 

@@ -25,7 +25,7 @@ from discreet.plan.expressions import (
 )
 from discreet.plan.kinds import Kind, Range, Type
 from discreet.sql.writer.render import CALLS
-from discreet.sql.writer.scan import render_scan_column
+from discreet.sql.writer.stored_view import render_scan_column
 from reference.interpreter import evaluate
 
 F = Function

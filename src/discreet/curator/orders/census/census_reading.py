@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from discreet.answer.execute.totals import dense, put_domains
+from discreet.answer.execute.measure_set import dense, put_domains
 from discreet.curator.orders.histogram_orders import placed_rows
 from discreet.engines.engine import ARROW, Session
 from discreet.errors import InputError
@@ -24,9 +24,7 @@ from discreet.plan.relations import Named
 from discreet.plan.schema import EachRow, Limits, Table
 from discreet.plan.statistics import Rows
 from discreet.sql.writer.compile import CompiledQuery, Kept
-from discreet.sql.writer.dialect import Dialect
-from discreet.sql.writer.integers import saturated
-from discreet.sql.writer.stored_view import view_name
+from discreet.sql.writer.dialect import Dialect, saturated, view_name
 from discreet.workload.domain import Attribute
 from discreet.workload.hierarchy import Hierarchy, Integers
 

@@ -19,9 +19,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from discreet.answer.plan.measure import Measurement
-from discreet.curator.canonical_json import canonical, digest
 from discreet.curator.ledger.ledger import Ledger
-from discreet.curator.ledger.orders import Receipt, State
+from discreet.curator.ledger.orders import Receipt, State, canonical, digest
 from discreet.curator.orders.census.census_facts import COUNT
 from discreet.curator.orders.census.census_margins import GroupedCells, Margin
 from discreet.curator.orders.census.census_orders import CensusOrder, CensusRelease

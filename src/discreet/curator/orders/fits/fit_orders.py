@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 from discreet.answer.plan.price import Price
 from discreet.answer.present.base_release import BaseRelease, Cost, reading_stored
 from discreet.curator.arguments import read_fields, readable, several, unknown
-from discreet.curator.canonical_json import canonical
-from discreet.curator.ledger.orders import Order
+from discreet.curator.ledger.orders import Order, canonical
 from discreet.curator.orders.fits.fit_rows import PLAIN, person_rows, select_rows, values_of
 from discreet.curator.orders.planned_orders import (
     Asked,

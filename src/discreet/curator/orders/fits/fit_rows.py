@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from discreet.engines.engine import Session
 from discreet.plan.kinds import Kind, Type
 from discreet.plan.schema import PERSON, EachRow, Table
-from discreet.sql.writer.dialect import Dialect
-from discreet.sql.writer.stored_view import view_name
+from discreet.sql.writer.dialect import Dialect, view_name
 
 if TYPE_CHECKING:
     from discreet.curator.orders.fits.fit_totals import FitTotals

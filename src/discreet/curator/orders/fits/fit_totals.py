@@ -30,8 +30,8 @@ from discreet.learn.noisy_sums import RowStatistic
 from discreet.learn.trees import LeafCounts, Tree
 from discreet.plan.expressions import Function
 from discreet.plan.kinds import INT64, Kind
-from discreet.sql.writer.dialect import Dialect
-from discreet.sql.writer.integers import rounded, saturated
+from discreet.sql.writer.dialect import Dialect, saturated
+from discreet.sql.writer.integers import rounded
 
 _COLUMNS: Final = 1600
 """Columns of one SELECT at most."""

@@ -23,10 +23,9 @@ from numpy.typing import NDArray
 from discreet.answer.plan.price import Price
 from discreet.answer.present.base_release import BaseRelease, Cost
 from discreet.curator.arguments import read_fields, readable, several
-from discreet.curator.canonical_json import canonical, digest
 from discreet.curator.client.wire import read_number
 from discreet.curator.ledger.ledger import Ledger
-from discreet.curator.ledger.orders import Order, Receipt, State
+from discreet.curator.ledger.orders import Order, Receipt, State, canonical, digest
 from discreet.curator.orders.fits.fit_orders import column_type, feature_ends, one_pass, table_named
 from discreet.curator.orders.fits.fit_rows import numbers
 from discreet.curator.orders.planned_orders import (
@@ -49,8 +48,7 @@ from discreet.plan.work import Work
 from discreet.privacy import Composed, Guarantee, Neighbours
 from discreet.privacy.budgets.charges import EPSILON, MU_SQUARED, Charge, Measure, price_sum
 from discreet.rationals import whole
-from discreet.sql.writer.dialect import Dialect
-from discreet.sql.writer.stored_view import view_name
+from discreet.sql.writer.dialect import Dialect, view_name
 
 if TYPE_CHECKING:
     from discreet.learn.noise_plan import NoisePlan

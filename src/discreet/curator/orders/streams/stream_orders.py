@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from discreet.answer.execute.totals import known_keys
+from discreet.answer.execute.measure_set import known_keys
 from discreet.answer.plan.price import Price
 from discreet.answer.plan.set_plan import Charged
 from discreet.answer.present.base_release import Cost

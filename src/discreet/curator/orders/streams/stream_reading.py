@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from discreet.answer.execute.totals import put_domains
+from discreet.answer.execute.measure_set import put_domains
 from discreet.engines.engine import ARROW, Session
 from discreet.errors import InputError
 from discreet.plan.bounding import FULL

@@ -4,10 +4,10 @@ import threading
 
 import pytest
 
-from discreet.curator.ledger.account_tree import AccountTree
+from discreet.curator.ledger.account_cache import AccountTree
 from discreet.curator.ledger.accounts import COLUMNS, analyst, dataset, group
-from discreet.curator.ledger.entries import Entry
 from discreet.curator.ledger.ledger import Ledger
+from discreet.curator.ledger.orders import Entry
 from discreet.curator.ledger.store import Refused
 from discreet.errors import InputError, LedgerError
 from discreet.privacy import Filter

@@ -4,12 +4,11 @@ import threading
 
 import pytest
 
-from discreet.curator.ledger import charging, committer
-from discreet.curator.ledger.account_cache import AccountCache
-from discreet.curator.ledger.account_tree import read_tree
+from discreet.curator.ledger import charging
+from discreet.curator.ledger.account_cache import AccountCache, read_tree
 from discreet.curator.ledger.accounts import dataset, write_units
 from discreet.curator.ledger.orders import State
-from discreet.curator.ledger.transaction import Transaction
+from discreet.curator.ledger.transaction import Transaction, _Job
 from discreet.errors import InputError, LedgerError
 from discreet.privacy import Filter
 
@@ -123,7 +122,7 @@ def test_who_is_interrupted_while_waiting_leaves_the_queue(visits):
     first = threading.Thread(target=visits._committer.submit, args=(slow,))
     first.start()
     begun.wait(30)
-    job = committer._Job(note, None, alone=False)
+    job = _Job(note, None, alone=False)
     job.called = Impatient()
     with pytest.raises(KeyboardInterrupt):
         visits._committer._submit(job)
@@ -153,10 +152,10 @@ def test_a_total_that_changed_after_it_was_read_is_not_written_over(visits, ask)
 
 def test_who_asks_while_another_cancels_is_not_charged_for_an_error(visits, ask):
     receipt, asked = visits.charge(ask("count", by="ann")), ask("count", by="bob")
-    cancel = committer._Job(
+    cancel = _Job(
         lambda page, _: charging.cancel(page, receipt, by="ann", for_all=False), None, alone=False
     )
-    charge = committer._Job(
+    charge = _Job(
         lambda page, cache: charging.charge(page, cache, asked, visits._turn()), asked, alone=False
     )
     visits._committer._run([cancel, charge])

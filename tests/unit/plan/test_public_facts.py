@@ -17,8 +17,8 @@ from discreet.plan.expressions import (
     Unit,
 )
 from discreet.plan.kinds import Kind
+from discreet.plan.public_facts import reads
 from discreet.plan.query import Aggregate, AggregateFunction, Query
-from discreet.plan.reads import mentions, reads
 from discreet.plan.relations import (
     FilterRows,
     JoinPerson,
@@ -31,6 +31,7 @@ from discreet.plan.relations import (
     Union,
 )
 from discreet.plan.summaries import PersonAggregate, Summary
+from discreet.plan.typing import mentions
 
 A, B, C = (Column(name) for name in "abc")
 YES = Literal(value=True, kind=Kind.BOOLEAN)

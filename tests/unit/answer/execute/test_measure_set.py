@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 from discreet.answer.estimate import error_bars
-from discreet.answer.execute import totals
-from discreet.answer.execute.totals import dense
+from discreet.answer.execute import measure_set
+from discreet.answer.execute.measure_set import dense
 from discreet.answer.measurement_plan import answer
 from discreet.answer.plan.price import Price
 from discreet.engines.duckdb import DuckDBEngine
@@ -30,7 +30,7 @@ def batches(places, *, size):
 @pytest.mark.parametrize("size", [1, 2, 3, 100])
 @pytest.mark.parametrize("places", [[], [0], [9], [0, 1, 2, 3, 4, 5, 6, 7, 8, 9], [3, 4, 8]])
 def test_every_place_has_a_number_however_rows_are_cut(monkeypatch, places, size):
-    monkeypatch.setattr(totals, "SLICE", 4)
+    monkeypatch.setattr(measure_set, "SLICE", 4)
 
     slices = list(dense(batches(places, size=size), 10, 2))
 
@@ -173,7 +173,7 @@ SCRIPT = """
 import resource, sys
 import numpy as np, pyarrow as pa
 sys.path.insert(0, sys.argv[1])
-import test_totals as room
+import test_measure_set as room
 made = room.listed(1000, 10_000) if sys.argv[2] == "known" else room.unlisted(10**7)
 release = room.ask(made, 1 if sys.argv[2] == "known" else 100)
 print(release.table.num_rows, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20)

@@ -9,9 +9,8 @@ import pytest
 
 from discreet.answer.estimate.aggregates import estimate
 from discreet.answer.measurement_plan import answer
-from discreet.answer.plan.influence import Influence, best_shares, influences
 from discreet.answer.plan.planning import check_groups
-from discreet.answer.plan.price import Price
+from discreet.answer.plan.price import Influence, Price, best_shares, influences
 from discreet.engines.duckdb import DuckDBEngine
 from discreet.engines.duckdb_dialect import DuckDBDialect
 from discreet.errors import InputError

@@ -16,7 +16,7 @@ from discreet.curator.ledger import create, migrations
 from discreet.curator.ledger.accounts import analyst, dataset
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.orders import State
-from discreet.curator.ledger.sqlite_store import APPLICATION, prepare
+from discreet.curator.ledger.store import APPLICATION, prepare
 from discreet.curator.ledger.transaction import Transaction
 from discreet.curator.ledger.witness import Witness
 from discreet.errors import DiscreetError, LedgerError

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from discreet.engines.scratch import PREFIX, drop_scratch, make_scratch
+from discreet.engines.duckdb import PREFIX, drop_scratch, make_scratch
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="folders are not locked there")
@@ -16,7 +16,7 @@ def test_what_a_killed_process_left_is_swept_and_what_is_in_use_stays(tmp_path, 
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
     script = (
-        "from discreet.engines.scratch import make_scratch\n"
+        "from discreet.engines.duckdb import make_scratch\n"
         "import os\nprint(make_scratch()[0], flush=True)\nos.read(0, 1)"
     )
     alive, killed = (
