@@ -1,4 +1,4 @@
-"""The command line: one file a command, imported when it is called.
+"""The command line: one file for a command or a few, imported when one is called.
 
 Exit status: 0 well; 1 a claim was refuted or the ledger is not whole; 2 wrong use, wrong input, or
 a question that is refused; 3 the budget does not suffice; 4 the engine or the ledger failed; 130 it
@@ -29,7 +29,13 @@ _COMMANDS = (
     *("order", "budget", "ledger", "serve", "token", "witness", "synth", "release", "online"),
     *("watch", "person", "shell", "attack", "audit", "dossier"),
 )
-
+_MODULES = {
+    **dict.fromkeys(("append", "retire"), "add"),
+    **dict.fromkeys(("profile", "synth", "watch", "online", "release"), "order"),
+    **dict.fromkeys(("token", "witness"), "serve"),
+    "explain": "query",
+}
+"""The modules of commands that share one; others have one of their name."""
 
 INTERRUPTED = 130
 """The status that shells give to what was interrupted."""
@@ -75,7 +81,8 @@ class LazyGroup(click.Group):
         """Import one command."""
         if cmd_name not in _COMMANDS:
             return None
-        command = getattr(importlib.import_module(f"discreet.cli.{cmd_name}"), cmd_name)
+        module = importlib.import_module(f"discreet.cli.{_MODULES.get(cmd_name, cmd_name)}")
+        command = getattr(module, cmd_name)
         assert isinstance(command, click.Command)  # noqa: S101 - our own table
         return command
 

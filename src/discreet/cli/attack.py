@@ -74,26 +74,21 @@ def _command(name: str, one: "Play") -> click.Command:
             ["--against"],
             type=click.Choice(_AGAINST),
             default="private",
-            show_default=True,
             help=f"Whose answers. rounded: {told.rounded}; private: {told.private}.",
         ),
         click.Option(
             ["--epsilon"],
             type=EXACT,
             default="1",
-            show_default=True,
             help="The promise for all answers together; private answers keep it.",
         ),
         click.Option(
             ["--effort"],
             type=click.IntRange(min=1, max=10**12),
             default=one.effort,
-            show_default=True,
             help=f"How many {one.story.unit}.",
         ),
-        click.Option(
-            ["--seed"], type=int, default=0, show_default=True, help="Seed of the made-up people."
-        ),
+        click.Option(["--seed"], type=int, default=0, help="Seed of the made-up people."),
         click.Option(
             ["--plot"],
             type=click.Path(dir_okay=False, path_type=Path),

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from discreet.cli import options
-from discreet.cli.completion import tables_and_files
+from discreet.cli.options import tables_and_files
 from discreet.cli.rows import plain, show
 
 if TYPE_CHECKING:

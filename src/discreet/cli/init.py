@@ -10,8 +10,7 @@ import click
 import discreet as dp
 from discreet.cli.add import add_table, copied, from_option, read_kinds, table_options
 from discreet.cli.options import budget_options, curator_option, shape_options
-from discreet.cli.progress import shown
-from discreet.cli.rows import tell
+from discreet.cli.rows import shown, tell
 
 if TYPE_CHECKING:
     from discreet.curator.budget import Budget

@@ -13,10 +13,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from discreet.cli.completion import datasets
-from discreet.cli.options import curator_option, open_curator, shape, shape_options
-from discreet.cli.progress import shown
-from discreet.cli.rows import show, tell, write_csv
+from discreet.cli.options import curator_option, datasets, open_curator, shape, shape_options
+from discreet.cli.rows import show, shown, tell, write_csv
 from discreet.errors import LedgerError
 
 if TYPE_CHECKING:
@@ -47,7 +45,7 @@ def ledger() -> None:
 @click.option(
     "--after", type=_Number(0), help="Show entries after this number  [default: the newest]"
 )
-@click.option("--limit", type=_Number(1), default=20, show_default=True, help="Number of entries.")
+@click.option("--limit", type=_Number(1), default=20, help="Number of entries.")
 @shape_options
 def list_(*, folder: Path, after: int | None, limit: int) -> None:
     """Show entries; the newest ones unless you say after which.
@@ -188,11 +186,11 @@ def adopt(*, folder: Path, reason: str, without_witness: bool) -> None:
     help="A record for the registry of deployments.",
 )
 @click.option("--name", help="Name of the deployment  [default: DATASET]")
-@click.option("--organisation", default="", help="Who runs the deployment.")
-@click.option("--description", default="", help="What is released.")
-@click.option("--use", "intended_use", default="", help="What the answers are for.")
-@click.option("--region", default="", help="Where the people live, or whose laws apply.")
-@click.option("--sector", default="", help="Technology, Healthcare, Education, Government ...")
+@click.option("--organisation", help="Who runs the deployment.")
+@click.option("--description", help="What is released.")
+@click.option("--use", "intended_use", help="What the answers are for.")
+@click.option("--region", help="Where the people live, or whose laws apply.")
+@click.option("--sector", help="Technology, Healthcare, Education, Government ...")
 @click.option("--author", "authors", multiple=True, help="Who filled in the record.")
 @shape_options
 def export(
@@ -209,7 +207,8 @@ def export(
     as_csv = shape() == "csv"
     with open_curator(folder) as curator:
         if deployment is not None:
-            record = _record(curator, deployment, {"name": name or deployment, **said})
+            known = {key: text for key, text in said.items() if text is not None}
+            record = _record(curator, deployment, {"name": name or deployment, **known})
             text = write_csv(list(_fields(record))) if as_csv else _pretty(record)
             _write(out, lambda file: file.write(text))
         else:
