@@ -8,7 +8,7 @@ engine with the data, so it is free.
 
 import re
 import threading
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from importlib.resources import files
@@ -20,10 +20,13 @@ from sqlglot import errors, exp, parse_one
 
 from discreet.plan.kinds import Type
 from discreet.plan.schema import PublicTable, Schema
-from discreet.server.postgres.replies import PostgresError
-from discreet.server.postgres.session_settings import DEFAULTS
+from discreet.server.app_state import AppState
+from discreet.server.permissions import Caller
+from discreet.server.postgres.messages import PostgresError
+from discreet.server.postgres.session_settings import DEFAULTS, VERSION, SessionSettings
 from discreet.server.postgres.statements import SYSTEM
 from discreet.server.postgres.values import OIDS
+from discreet.server.slots import Slots
 
 SECONDS: Final = 5.0
 """How long a query of the catalogue may take."""
@@ -371,3 +374,37 @@ def _macros() -> frozenset[str]:
 def _arrays() -> frozenset[str]:
     """Columns of the catalogue that hold arrays."""
     return frozenset(re.findall(r"(\w+) (?:TEXT|BIGINT)\[\]", _script()))
+
+
+DATABASE: Final = "discreet"
+_MOST: Final = 16
+_AT_ONCE: Final = 2
+
+
+class Catalogues:
+    """One catalogue for each name and scope, made again when what was declared changes."""
+
+    def __init__(self, app_state: AppState) -> None:
+        self.app_state = app_state
+        self._slots = Slots(_AT_ONCE, each=1)
+        self._lock = threading.Lock()
+        self._known: OrderedDict[object, tuple[Schema, Catalogue]] = OrderedDict()
+
+    def run(self, sql: str, caller: Caller, settings: SessionSettings) -> pa.Table:
+        """Answer a query; few at a time, and one of each name."""
+        patience = self.app_state.settings.patience
+        with self._slots.taken(patience=patience, caller=caller.name):
+            return self._of(caller).run(sql, settings.__getitem__)
+
+    def _of(self, caller: Caller) -> Catalogue:
+        schema = self.app_state.curator.window(None, caller.datasets).curator.schema
+        key = caller.name, caller.datasets
+        with self._lock:
+            known = self._known.pop(key, None)
+            if known is None or known[0] != schema:
+                version = f"PostgreSQL {VERSION} (discreet)"
+                known = schema, Catalogue(schema, caller.name, DATABASE, version)
+            self._known[key] = known
+            if len(self._known) > _MOST:
+                self._known.popitem(last=False)
+            return known[1]

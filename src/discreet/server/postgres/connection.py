@@ -16,11 +16,12 @@ from discreet.server.postgres.messages import (
     Gone,
     Malformed,
     MessageReader,
+    PostgresError,
     Slow,
+    as_reply,
     int32,
     text,
 )
-from discreet.server.postgres.replies import PostgresError, as_reply
 from discreet.server.postgres.scram import LoginRefused, ScramExchange
 from discreet.server.postgres.session import (
     ConnectionState,

@@ -16,9 +16,8 @@ from discreet.server import tokens
 from discreet.server.logs import place
 from discreet.server.permissions import Caller
 from discreet.server.postgres.answering import WireQuestion, cancelled, columns_of
-from discreet.server.postgres.catalogues import DATABASE, Catalogues
-from discreet.server.postgres.messages import ResultColumn, report
-from discreet.server.postgres.replies import PostgresError, as_reply
+from discreet.server.postgres.catalogue import DATABASE, Catalogues
+from discreet.server.postgres.messages import PostgresError, ResultColumn, as_reply, report
 from discreet.server.postgres.session import (
     ConnectionState,
     ResultRows,

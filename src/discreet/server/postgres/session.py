@@ -6,8 +6,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from discreet.server.postgres.messages import ResultColumn, text, write
-from discreet.server.postgres.replies import PostgresError
+from discreet.server.postgres.messages import PostgresError, ResultColumn, text, write
 from discreet.server.postgres.session_settings import SessionSettings
 from discreet.server.postgres.statements import SqlToken, Statement
 from discreet.server.postgres.values import TEXT

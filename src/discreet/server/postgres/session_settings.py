@@ -9,7 +9,7 @@ from typing import Final
 from discreet.curator.client.wire import read_number
 from discreet.curator.pricing import Terms
 from discreet.errors import InputError
-from discreet.server.postgres.replies import PostgresError
+from discreet.server.postgres.messages import PostgresError
 
 VERSION: Final = "16.0"
 DEFAULTS: Final = {

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from discreet.server.postgres.replies import PostgresError
+from discreet.server.postgres.messages import PostgresError
 
 _TOKEN: Final = re.compile(
     r"""(?P<space>\s+|--[^\n]*)

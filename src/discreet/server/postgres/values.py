@@ -14,8 +14,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from discreet.plan.kinds import Kind
-from discreet.server.postgres.messages import Fields, Malformed
-from discreet.server.postgres.replies import PostgresError
+from discreet.server.postgres.messages import Fields, Malformed, PostgresError
 
 BOOL, INT8, INT2, INT4, TEXT, OID, FLOAT4, FLOAT8 = 16, 20, 21, 23, 25, 26, 700, 701
 DATE, TIMESTAMP, TIMESTAMPTZ, NUMERIC, TEXTS = 1082, 1114, 1184, 1700, 1009

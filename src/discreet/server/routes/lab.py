@@ -12,15 +12,21 @@ from typing import Annotated, Final
 from fastapi import APIRouter, Depends, Path, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 
+from discreet.curator.reports.dossier import Dossier
 from discreet.errors import ServiceError
 from discreet.lab import Against, Outcome
 from discreet.lab.bench import EPSILONS, POPULATIONS, WATCHED, Bench, among
 from discreet.lab.classroom import BEFORE, Coins, Lesson
 from discreet.lab.classroom import MOST as LARGEST
+from discreet.lab.clinic import sample_dossier
 from discreet.lab.curves import ALARMS, NOISES, Curves, Noise, curves
 from discreet.lab.curves import EPSILONS as STOPS
+from discreet.lab.deployments import DEPLOYMENTS, Deployment
 from discreet.lab.poll import SIZES as POLL_SIZES
 from discreet.lab.poll import Poll, PollRow, ProtocolName
+from discreet.lab.quantum import SIZES, Sweep, sweep
+from discreet.lab.society import EPSILONS as TOWN_STOPS
+from discreet.lab.society import TownRelease, publish
 from discreet.lab.stories import CHAPTERS, STORIES, Chapter
 from discreet.lab.useful import Learnt
 from discreet.rationals import rational
@@ -296,3 +302,40 @@ def _run(name: str, asked: AttackBody, app_state: AppState) -> tuple[Outcome, Le
         )
     except ServiceError as busy:
         raise HttpError(503, busy, {"Retry-After": "1"}) from busy
+
+
+# --- real epsilons, a town's release, a dossier, quantum data ------------------------------------
+
+_making: Final = threading.Lock()
+_swept: Final = lru_cache(maxsize=8)(sweep)
+_Stop = Query(ge=float(TOWN_STOPS[0]), le=float(TOWN_STOPS[-1]), description="One of the stops.")
+
+
+@router.get("/deployments")
+def deployments() -> tuple[Deployment, ...]:
+    """List epsilons that real releases have stated, with sources."""
+    return DEPLOYMENTS
+
+
+@router.get("/society")
+def society(epsilon: Annotated[float, _Stop]) -> TownRelease:
+    """Release a town under one epsilon; noise is new on every call."""
+    exact = rational(epsilon, "epsilon")
+    among("epsilon", exact, TOWN_STOPS)
+    with _making:
+        return publish(exact)
+
+
+@router.get("/dossier")
+def dossier() -> Dossier:
+    """Show the dossier of a made-up clinic."""
+    with _making:
+        return sample_dossier()
+
+
+@router.get("/quantum")
+def quantum(qubits: Annotated[int, Query(ge=1, le=SIZES[-1])] = 4) -> Sweep:
+    """Measure qubits with less and less noise."""
+    among("number of qubits", qubits, SIZES)
+    with _making:
+        return _swept(qubits)

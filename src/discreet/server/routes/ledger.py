@@ -1,4 +1,4 @@
-"""The record of every charge, for those who check it."""
+"""The record of every charge, for those who check it, and the dossier to print."""
 
 import io
 from dataclasses import replace
@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from discreet.curator.client import wire
 from discreet.curator.ledger.entries import Entry
 from discreet.curator.ledger.verify import Problem
+from discreet.curator.reports.dossier import Dossier
 from discreet.curator.reports.ledger_words import entry_words
 from discreet.errors import LedgerError
 from discreet.server.app_state import AppState, app_state_of
@@ -132,3 +133,12 @@ def export(request: Request, caller: Reader) -> StreamingResponse:
     # Kept in a file of no name first: a reader who is slow holds no transaction.
     headers = {"Content-Disposition": 'attachment; filename="ledger.jsonl"'}
     return send_file(write, _LINES, headers)
+
+
+@router.get("/dossier")
+def dossier(request: Request, caller: Reader) -> Dossier:
+    """Collect datasets, units, budgets and charges, by what laws ask; data are not read."""
+    del caller
+    app_state = app_state_of(request)
+    with app_state.computing:
+        return app_state.curator.dossier()
