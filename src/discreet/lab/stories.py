@@ -4,7 +4,7 @@ The words are in `stories.yaml`.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
@@ -24,7 +24,9 @@ class Story:
     `control` whether it was measured on people who are not in the data (or answers that hold
     nothing), by the same attacker. `caution` is what the figures do not show. `proved` says whether
     the bound holds for every attacker, or is only where this one is said to have failed. `paper`
-    says who found it.
+    says who found it. `effort` is the usual one; those of `efforts`, with people of `sizes`, are
+    done within a second or two. `needs` names a package; `asked` is an honest question about the
+    same people.
     """
 
     summary: str
@@ -32,6 +34,11 @@ class Story:
     story: str
     caution: str
     paper: str
+    effort: int
+    efforts: tuple[int, ...]
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    needs: str | None = None
+    asked: str = "How many of the {n} people have the secret?"
     success: str = "share of people whose secret bit is right"
     raw: str = "exact answers"
     rounded: str = "sums rounded to 5"
@@ -76,7 +83,10 @@ def _chapter(name: str, said: dict[str, Any]) -> Chapter:
 
 _TOLD: Final = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
 STORIES: Mapping[str, Story] = MappingProxyType(
-    {name: Story(**said) for name, said in _TOLD["stories"].items()}
+    {
+        name: Story(**said | {"efforts": tuple(said["efforts"])})
+        for name, said in _TOLD["stories"].items()
+    }
 )
 """By the names of the plays."""
 
