@@ -34,6 +34,7 @@ _MODULES = {
     **dict.fromkeys(("profile", "synth", "watch", "online", "release"), "order"),
     **dict.fromkeys(("token", "witness"), "serve"),
     "explain": "query",
+    "dossier": "ledger",
 }
 """The modules of commands that share one; others have one of their name."""
 

@@ -1,4 +1,4 @@
-"""`discreet ledger`: read it, check it, take it along."""
+"""`discreet ledger`: read it, check it, take it along; `discreet dossier`: what it shows others."""
 
 import json
 import sys
@@ -20,6 +20,7 @@ from discreet.errors import LedgerError
 if TYPE_CHECKING:
     from discreet.curator.curator import Curator
     from discreet.curator.ledger.entries import Entry
+
 
 _HEAD = ("entry", "time", "kind", "by", "about")
 
@@ -271,3 +272,48 @@ def _cells(one: "Entry") -> tuple[str, ...]:
     from discreet.curator.reports.ledger_words import entry_words  # noqa: PLC0415 - heavy room
 
     return str(one.sequence), one.time[:19], one.kind, one.by, entry_words(one).sentence
+
+
+@click.command()
+@curator_option
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="A file to write: .html to print, or .md.",
+)
+@click.option(
+    "--audit",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    help="What `discreet audit --json` wrote.",
+)
+@shape_options
+def dossier(*, folder: Path, out: Path | None, audit: Path | None) -> None:
+    """Collect datasets, units, budgets, charges and audits, by what laws ask.
+
+    For GDPR, HIPAA, FERPA and NIST SP 800-226: what each asks, what this curator shows for it, and
+    what stays with you. The ledger is read through; data are not.
+
+    Example: discreet dossier --out dossier.html
+    """
+    if out is not None and out.suffix not in (".html", ".md"):
+        raise click.UsageError("A dossier is written as .html or .md.")
+    with open_curator(folder) as curator:
+        made = curator.dossier(audit=None if audit is None else _read(audit))
+    if out is not None:
+        text = made.to_html() if out.suffix == ".html" else made.to_markdown()
+        out.write_text(text, encoding="utf-8")
+    rows = [
+        {"section": one.title, **dict(zip(one.head, cells, strict=True))}
+        for one in made.sections
+        for cells in one.rows
+    ]
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    told = made.to_markdown() if out is None else f"Written to {out}."
+    show(made.to_dict(), lambda: click.echo(told), rows=rows, names=names)
+
+
+def _read(audit: Path) -> object:
+    try:
+        return json.loads(audit.read_text(encoding="utf-8"))
+    except ValueError:
+        return "not JSON"

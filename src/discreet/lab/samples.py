@@ -4,8 +4,15 @@ import math
 
 import numpy as np
 
-from discreet.attacks.holdout import Examples, Holdout, HoldoutLabel, Query, Score
-from discreet.attacks.leaderboard import Board, Leaderboard
+from discreet.attacks.holdout import (
+    Board,
+    Examples,
+    Holdout,
+    HoldoutLabel,
+    Leaderboard,
+    Query,
+    Score,
+)
 from discreet.attacks.outcome import Outcome
 from discreet.attacks.simulation import Bits
 from discreet.errors import BudgetError

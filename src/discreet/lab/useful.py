@@ -15,10 +15,9 @@ import numpy as np
 from discreet.attacks.census import BLOCK
 from discreet.attacks.exposure import Exposure
 from discreet.attacks.heat_map import SIDE, HeatMap
-from discreet.attacks.holdout import Holdout, HoldoutLabel
+from discreet.attacks.holdout import Holdout, HoldoutLabel, Leaderboard
 from discreet.attacks.instance_hiding import InstanceHiding
 from discreet.attacks.intersection import Intersection
-from discreet.attacks.leaderboard import Leaderboard
 from discreet.attacks.linkage import Linkage
 from discreet.attacks.simulation import Bits
 from discreet.attacks.social_graph import SocialGraph

@@ -5,10 +5,9 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.attacks.differencing import Averaging, Differencing, WardSums
+from discreet.attacks.differencing import Averaging, Differencing, QueryAuditor, Refusals, WardSums
 from discreet.attacks.low_bits import LowBits, Noisy, RepeatedZero
 from discreet.attacks.outcome import Outcome
-from discreet.attacks.refusals import QueryAuditor, Refusals
 from discreet.attacks.simulation import Bits, Reals
 from discreet.lab.setting import Curated, Setting
 from discreet.plan.schema import Bounds, Keys, Limits

@@ -64,21 +64,28 @@ class Logs:
         self._write(scope, status or _GONE, time.monotonic() - begun, wrong)
 
     def _write(self, scope: Scope, status: int, seconds: float, wrong: dict[str, str]) -> None:
-        state, quantum = scope["state"], self._app_state.settings.quantum
+        state = scope["state"]
         method = scope["method"] if scope["method"] in _METHODS else "other"
         template, caller = state.get("template", "-"), state.get("caller")
         self._app_state.metrics.count(template, method, status)
-        line = {
-            "time": _now(),
-            "id": secrets.token_hex(8),
-            "method": method,
-            "route": template,
-            "status": status,
-            "token": None if caller is None else caller.token,
-            "ms": math.ceil(seconds / quantum) * round(quantum * 1000),
-            **wrong,
-        }
-        self._app_state.log(json.dumps(line))
+        token = None if caller is None else caller.token
+        write_line(self._app_state, method, template, status, token, seconds, wrong)
+
+
+def write_line(
+    app_state: AppState,
+    method: str,
+    route: str,
+    status: int | str,
+    token: str | None,
+    seconds: float,
+    wrong: dict[str, str],
+) -> None:
+    """Log a request, by whichever protocol; times are whole quanta."""
+    quantum = app_state.settings.quantum
+    line = {"time": _now(), "id": secrets.token_hex(8), "method": method, "route": route}
+    took = math.ceil(seconds / quantum) * round(quantum * 1000)
+    app_state.log(json.dumps({**line, "status": status, "token": token, "ms": took, **wrong}))
 
 
 def place(error: BaseException) -> dict[str, str]:

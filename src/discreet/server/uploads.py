@@ -174,8 +174,6 @@ def full(wrong: OSError) -> HttpError:
 
 router = APIRouter(tags=["owner"])
 
-_PART = 1 << 20
-
 
 class UploadedColumn(BaseModel):
     """A column by its name; `kind` is null where its values cannot be read or the file has none."""
@@ -229,7 +227,7 @@ async def _write(parts: AsyncIterator[bytes], path: Path) -> None:
         held = bytearray()
         async for part in parts:
             held += part
-            if len(held) >= _PART:
+            if len(held) >= _AT_ONCE:
                 await file.write(bytes(held))
                 held.clear()
         await file.write(bytes(held))

@@ -2,7 +2,7 @@
 
 import asyncio
 import ssl
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
 import anyio.to_thread
@@ -24,6 +24,7 @@ from discreet.server.postgres.messages import (
 )
 from discreet.server.postgres.scram import LoginRefused, ScramExchange
 from discreet.server.postgres.session import (
+    BoundStatement,
     ConnectionState,
     Portal,
     PreparedStatement,
@@ -234,8 +235,7 @@ class PostgresConnection:
                 self._out += messages.write(b"I")
             for statement in statements:
                 self._check_status(statement.words[0])
-                intervals = self._session.settings.intervals
-                outcome = await self._run.run(statement, (), intervals=intervals)
+                outcome = await self._run.run(self._bound(statement, ()))
                 await self._tell(outcome, formats=(), described=False)
         except Exception as wrong:  # noqa: BLE001 - whatever it says could quote data
             self._fail(wrong)
@@ -284,8 +284,9 @@ class PostgresConnection:
             for value, oid, form in zip(raw, prepared.oids, _spread(forms, len(raw)), strict=True)
         )
         self._session.check_room(self._session.portals, portal)
-        intervals = self._session.settings.intervals
-        self._session.portals[portal] = Portal(prepared.statement, values, formats, intervals)
+        statement = prepared.statement
+        bound = None if statement is None else self._bound(statement, values)
+        self._session.portals[portal] = Portal(bound, formats)
         self._out += messages.write(b"2")
 
     async def _describe(self, fields: Fields) -> None:
@@ -296,61 +297,56 @@ class PostgresConnection:
         elif kind != b"P":
             raise Malformed
         elif name in self._session.cursors:
-            columns = self._session.cursors[name].columns
-            self._out += messages.row_description(columns, [0] * len(columns))
+            self._describe_columns(self._session.cursors[name].columns)
         else:
             portal = self._portal(name)
-            if portal.statement is not None and not portal.described:
-                portal.columns = await self._run.shape(
-                    portal.statement, portal.values, intervals=portal.intervals
-                )
+            if portal.asked is not None and not portal.described:
+                portal.columns = await self._run.shape(portal.asked)
             portal.described = True
-            self._describe_columns(portal)
+            self._describe_columns(portal.columns, portal.formats)
 
     async def _describe_statement(self, prepared: PreparedStatement) -> None:
-        oids = [oid or 25 for oid in prepared.oids]
-        self._out += messages.parameter_description(oids)
-        columns = None
-        if prepared.statement is not None:
-            columns = await self._guessed(prepared, prepared.statement)
-        if columns is None:
-            self._out += messages.write(b"n")
-        else:
-            self._out += messages.row_description(columns, [0] * len(columns))
+        self._out += messages.parameter_description([oid or 25 for oid in prepared.oids])
+        statement = prepared.statement
+        self._describe_columns(
+            None if statement is None else await self._guessed(prepared, statement)
+        )
 
     async def _guessed(
         self, prepared: PreparedStatement, statement: Statement
     ) -> tuple[messages.ResultColumn, ...] | None:
         """The columns for any parameters: as if each equalled what it is compared with."""
-        intervals = self._session.settings.intervals
         samples = {at: sample(oid) for at, oid in enumerate(prepared.oids, 1)}
         try:
             likely = list((samples | compared(statement)).values())
-            return await self._run.shape(statement, likely, intervals=intervals)
+            return await self._run.shape(self._bound(statement, likely))
         except PostgresError:
             if not prepared.oids:
                 raise
-            return await self._run.shape(statement, list(samples.values()), intervals=intervals)
+            return await self._run.shape(self._bound(statement, list(samples.values())))
 
-    def _describe_columns(self, portal: Portal) -> None:
-        if portal.columns is None:
-            self._out += messages.write(b"n")
-            return
-        formats = _spread(portal.formats, len(portal.columns))
-        self._out += messages.row_description(portal.columns, formats)
+    def _bound(self, statement: Statement, values: Sequence[str]) -> BoundStatement:
+        return BoundStatement(statement, values, self._session.settings.intervals)
+
+    def _describe_columns(
+        self, columns: tuple[messages.ResultColumn, ...] | None, formats: tuple[int, ...] = ()
+    ) -> None:
+        self._out += (
+            messages.write(b"n")
+            if columns is None
+            else messages.row_description(columns, _spread(formats, len(columns)))
+        )
 
     async def _execute(self, fields: Fields) -> None:
         name, count = fields.text(), fields.int32()
         fields.end()
         portal = self._portal(name)
-        if portal.statement is None:
+        if portal.asked is None:
             self._out += messages.write(b"I")
             return
-        self._check_status(portal.statement.words[0])
+        self._check_status(portal.asked.statement.words[0])
         if portal.outcome is None:
-            portal.outcome = await self._run.run(
-                portal.statement, portal.values, intervals=portal.intervals
-            )
+            portal.outcome = await self._run.run(portal.asked)
         await self._tell(
             portal.outcome, formats=portal.formats, described=True, count=max(0, count)
         )

@@ -56,14 +56,21 @@ class PreparedStatement:
     oids: tuple[int, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class BoundStatement:
+    """A statement, literals for its parameters, and whether its answer is to have intervals."""
+
+    statement: Statement
+    values: Sequence[str]
+    intervals: bool
+
+
 @dataclass(slots=True)
 class Portal:
-    """A statement with its parameters put in, and what came of it once it was run."""
+    """A statement with its parameters put in, None for an empty one, and what came of it."""
 
-    statement: Statement | None
-    values: tuple[str, ...]
+    asked: BoundStatement | None
     formats: tuple[int, ...]
-    intervals: bool
     columns: tuple[ResultColumn, ...] | None = None
     described: bool = False
     outcome: StatementResult | None = None
@@ -297,16 +304,11 @@ _COMMANDS: Final[dict[str, Callable[[ConnectionState, Statement], StatementResul
     "reset": ConnectionState.reset,
     "discard": ConnectionState.discard,
     "deallocate": ConnectionState.deallocate,
-    "begin": ConnectionState.begin,
-    "start": ConnectionState.begin,
-    "commit": ConnectionState.end,
-    "end": ConnectionState.end,
-    "rollback": ConnectionState.end,
-    "abort": ConnectionState.end,
+    **dict.fromkeys(("begin", "start"), ConnectionState.begin),
+    **dict.fromkeys(("commit", "end", "rollback", "abort"), ConnectionState.end),
     "savepoint": _accepted("SAVEPOINT"),
     "release": _accepted("RELEASE"),
-    "fetch": ConnectionState.fetch,
-    "move": ConnectionState.fetch,
+    **dict.fromkeys(("fetch", "move"), ConnectionState.fetch),
     "close": ConnectionState.close,
     "unlisten": _accepted("UNLISTEN"),
 }

@@ -16,18 +16,16 @@ from discreet.curator.reports.dossier import Dossier
 from discreet.errors import ServiceError
 from discreet.lab import Against
 from discreet.lab.bench import EPSILONS, POPULATIONS, WATCHED, Bench, among
-from discreet.lab.classroom import BEFORE, Coins, Lesson
+from discreet.lab.classroom import BEFORE, Coins, Lesson, Poll, ProtocolName
 from discreet.lab.classroom import MOST as LARGEST
+from discreet.lab.classroom import SIZES as POLL_SIZES
 from discreet.lab.clinic import sample_dossier
 from discreet.lab.curves import EPSILONS as STOPS
 from discreet.lab.curves import NOISES, Curves, Noise, curves
-from discreet.lab.deployments import DEPLOYMENTS, Deployment
-from discreet.lab.poll import SIZES as POLL_SIZES
-from discreet.lab.poll import Poll, ProtocolName
 from discreet.lab.quantum import SIZES, Sweep, sweep
 from discreet.lab.society import EPSILONS as TOWN_STOPS
 from discreet.lab.society import TownRelease, publish
-from discreet.lab.stories import CHAPTERS, STORIES, Chapter
+from discreet.lab.stories import CHAPTERS, DEPLOYMENTS, STORIES, Chapter, Deployment
 from discreet.lab.useful import Learnt
 from discreet.rationals import rational
 from discreet.server.app_state import app_state_of
