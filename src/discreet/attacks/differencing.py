@@ -1,4 +1,4 @@
-"""Ask about everybody and about everybody but one, and subtract; what an auditor's refusals tell."""
+"""Ask about everybody and about all but one, and subtract; what an auditor's refusals tell."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field

@@ -169,7 +169,10 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[dict[str, float]]:
     stopping.set()
     if listener is not None:
         await listener.stop()
-    await anyio.to_thread.run_sync(_finish, app_state)
+    # What is charged and being computed is waited for.
+    await anyio.to_thread.run_sync(lambda: app_state.work.close(grace=settings.grace))
+    app_state.uploads.close()
+    app_state.campaigns.close()
 
 
 def _look_around(app_state: AppState, stopping: threading.Event) -> None:
@@ -191,13 +194,6 @@ def _recover(app_state: AppState, stopping: threading.Event) -> None:
             app_state.curator.recover()
         if stopping.wait(CLAIM + 1):
             return
-
-
-def _finish(app_state: AppState) -> None:
-    """Wait for what is charged and being computed."""
-    app_state.work.close(grace=app_state.settings.grace)
-    app_state.uploads.close()
-    app_state.campaigns.close()
 
 
 _SCHEMES = {

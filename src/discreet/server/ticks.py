@@ -10,7 +10,7 @@ import math
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -84,7 +84,7 @@ class Waits:
     def __init__(self, app: ASGIApp, *, patience: float) -> None:
         self._app = app
         self._limit = max(patience, _LEAST)
-        self._left: set[asyncio.Task[None]] = set()
+        self._left: set[asyncio.Task[Any]] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
@@ -118,8 +118,7 @@ class Waits:
         finally:
             alarm.cancel()
             if not task.done():
-                self._left.add(task)
-                task.add_done_callback(self._forget)
+                outlive(task, self._left)
         error = ServiceError(
             "there is no answer in time",
             why="the ledger or the machine does not answer; whether anything was charged is not "
@@ -128,7 +127,14 @@ class Waits:
         )
         await reply(HttpError(503, error, {"Retry-After": "10"}))(scope, receive, send)
 
-    def _forget(self, task: "asyncio.Task[None]") -> None:
-        self._left.discard(task)
-        if not task.cancelled():
-            task.exception()
+
+def outlive(task: "asyncio.Task[Any]", left: "set[asyncio.Task[Any]]") -> None:
+    """Keep a task that goes on until it is over; what it raises then is dropped."""
+
+    def forget(done: "asyncio.Task[Any]") -> None:
+        left.discard(done)
+        if not done.cancelled():
+            done.exception()
+
+    left.add(task)
+    task.add_done_callback(forget)

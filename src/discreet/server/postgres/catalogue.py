@@ -97,6 +97,10 @@ class Catalogue:
         return found.rename_columns(names)
 
 
+_MACRO: Final = r"CREATE MACRO (\w+)"
+_ARRAY: Final = r"(\w+) (?:TEXT|BIGINT)\[\]"
+
+
 @lru_cache(maxsize=1)
 def _script() -> str:
     return files(__package__).joinpath("catalogue.sql").read_text("utf-8")
@@ -245,7 +249,8 @@ def _replaced(node: Any) -> Any:
 def _joined(node: exp.DPipe) -> Any:
     """Texts, or arrays where one of the two looks like one, joined and bounded."""
     sides = [node.this, node.expression]
-    if not any(isinstance(one, exp.Array | exp.ArrayAgg) or one.name in _arrays() for one in sides):
+    arrays = _defined(_ARRAY)
+    if not any(isinstance(one, exp.Array | exp.ArrayAgg) or one.name in arrays for one in sides):
         return _bounded(node)
     joined = exp.func("list_concat", *(one.copy() for one in sides))
     return exp.func("list_slice", joined, exp.Literal.number(1), exp.Literal.number(_LONGEST))
@@ -338,15 +343,18 @@ def _function(node: exp.Func, said: Mapping[str, str], settings: Callable[[str],
         asked = node.expressions[0] if node.expressions else None
         known = isinstance(asked, exp.Literal)
         return exp.Literal.string(settings(asked.name)) if known and asked else exp.null()
-    if name == "set_config":
-        return _set(node)
+    if name == "set_config":  # of a search path it changes nothing; a price not set is refused
+        asked = node.expressions
+        if len(asked) < 2 or asked[0].name.lower().startswith("discreet."):
+            raise PostgresError("0A000", "set_config sets nothing here", hint="SET name = value")
+        return exp.Literal.string(asked[1].name)
     if name in {"current_database", "currentschema"}:
         return exp.Literal.string("public" if name == "currentschema" else said["database"])
     if name.endswith("_is_visible"):
         return exp.true()
     if name in _OF_NOTHING:
         return exp.null()
-    if name not in _KNOWN and name not in _macros():
+    if name not in _KNOWN and name not in _defined(_MACRO):
         raise PostgresError(
             "42883",
             f"there is no function {name[:60]} here",
@@ -357,23 +365,10 @@ def _function(node: exp.Func, said: Mapping[str, str], settings: Callable[[str],
     return _bounded(node) if name in {"concat", "concatws", "concat_ws"} else node
 
 
-def _set(node: exp.Func) -> Any:
-    """Clients set a search path so, which changes nothing; a price that is not set is refused."""
-    if len(node.expressions) < 2 or node.expressions[0].name.lower().startswith("discreet."):
-        raise PostgresError("0A000", "set_config sets nothing here", hint="SET name = value")
-    return exp.Literal.string(node.expressions[1].name)
-
-
-@lru_cache(maxsize=1)
-def _macros() -> frozenset[str]:
-    """Functions that the script defines."""
-    return frozenset(re.findall(r"CREATE MACRO (\w+)", _script()))
-
-
-@lru_cache(maxsize=1)
-def _arrays() -> frozenset[str]:
-    """Columns of the catalogue that hold arrays."""
-    return frozenset(re.findall(r"(\w+) (?:TEXT|BIGINT)\[\]", _script()))
+@lru_cache(maxsize=2)
+def _defined(pattern: str) -> frozenset[str]:
+    """Names that the script defines in this way."""
+    return frozenset(re.findall(pattern, _script()))
 
 
 DATABASE: Final = "discreet"

@@ -31,7 +31,7 @@ from discreet.server.postgres.statements import (
     unqualified,
 )
 from discreet.server.questions import Asking
-from discreet.server.ticks import wait
+from discreet.server.ticks import outlive, wait
 
 T = TypeVar("T")
 
@@ -158,7 +158,9 @@ class StatementRunner:
         begun, state = time.monotonic(), "00000"
         where: dict[str, str] = {}
         try:
-            await self._admitted()
+            # A client that is quick is slowed down.
+            while pause := self._app_state.limits.names.take(self._caller.name):  # noqa: ASYNC110
+                await asyncio.sleep(pause)
             self._stopped.clear()
             return await self._awaited(asyncio.create_task(self._within(work)))
         except Exception as error:  # noqa: BLE001 - whatever it says could quote data
@@ -167,12 +169,10 @@ class StatementRunner:
             where = place(error) if state == "XX000" else {}
             raise told from None
         finally:
-            self._log(kind, state, time.monotonic() - begun, where)
-
-    async def _admitted(self) -> None:
-        """Wait until the name may send another request: a client that is quick is slowed down."""
-        while pause := self._app_state.limits.names.take(self._caller.name):  # noqa: ASYNC110
-            await asyncio.sleep(pause)
+            status, route = {"00000": 200, "XX000": 500}.get(state, 400), f"postgres/{kind}"
+            self._app_state.metrics.count(route, "QUERY", status)
+            took, token = time.monotonic() - begun, self._caller.token
+            write_line(self._app_state, "QUERY", route, state, token, took, where)
 
     async def _within(self, work: Callable[[], T]) -> T:
         def checked() -> T:
@@ -191,22 +191,10 @@ class StatementRunner:
         finally:
             stopped.cancel()
             if not task.done():
-                self._left.add(task)
-                task.add_done_callback(self._forget)
+                outlive(task, self._left)
         if not task.done():
             raise cancelled()
         return task.result()
-
-    def _forget(self, task: "asyncio.Task[Any]") -> None:
-        self._left.discard(task)
-        if not task.cancelled():
-            task.exception()
-
-    def _log(self, kind: str, state: str, seconds: float, where: dict[str, str]) -> None:
-        status = 200 if state == "00000" else 500 if state == "XX000" else 400
-        route = f"postgres/{kind}"
-        self._app_state.metrics.count(route, "QUERY", status)
-        write_line(self._app_state, "QUERY", route, state, self._caller.token, seconds, where)
 
 
 def _explained(statement: Statement) -> Statement:

@@ -107,7 +107,8 @@ class ConnectionState:
         """The columns that such a statement gives, None for none."""
         match statement.words[0]:
             case "show":
-                return _SHOW_ALL if statement.words[1:2] == ["all"] else (_shown(statement),)
+                shown = (ResultColumn(_setting_name(statement), TEXT),)
+                return _SHOW_ALL if statement.words[1:2] == ["all"] else shown
             case "fetch":
                 return self._cursor(statement.tokens[-1].name).columns
             case _:
@@ -126,17 +127,13 @@ class ConnectionState:
             self.status = "T" if self.status != "I" else "I"
             return StatementResult("ROLLBACK")
         undone = words[0] in {"rollback", "abort"} or self.status == "E"
-        told = self._report(self._settle(undone=undone))
-        self.status, self.cursors = "I", {}
-        self.portals = {}
-        return StatementResult("ROLLBACK" if undone else "COMMIT", told=told)
-
-    def _settle(self, *, undone: bool) -> list[str]:
-        """Put back what was set for the transaction alone."""
         before, self._before, local, self._local = self._before, None, self._local, {}
-        if before is None:
-            return []
-        return self.settings.restore(before if undone else self.settings.changes() | local)
+        told = []
+        if before is not None:  # what was set for the transaction alone is put back
+            kept = before if undone else self.settings.changes() | local
+            told = self._report(self.settings.restore(kept))
+        self.status, self.cursors, self.portals = "I", {}, {}
+        return StatementResult("ROLLBACK" if undone else "COMMIT", told=told)
 
     def _report(self, names: Sequence[str]) -> list[bytes]:
         return [write(b"S", text(name), text(self.settings[name])) for name in names]
@@ -278,10 +275,6 @@ def _setting_name(statement: Statement) -> str:
         "timezone": "timezone",
         "sessionauthorization": "session_authorization",
     }.get(said.lower(), said)
-
-
-def _shown(statement: Statement) -> ResultColumn:
-    return ResultColumn(_setting_name(statement), TEXT)
 
 
 def _texts(columns: list[list[str]]) -> pa.Table:

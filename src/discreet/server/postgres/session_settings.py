@@ -49,14 +49,14 @@ _FIXED: Final = {
     "lc_collate", "lc_ctype",
 }  # fmt: skip
 _REPORTED: Final = {
-    "application_name": "application_name", "client_encoding": "client_encoding",
-    "datestyle": "DateStyle", "default_transaction_read_only": "default_transaction_read_only",
-    "in_hot_standby": "in_hot_standby", "integer_datetimes": "integer_datetimes",
-    "intervalstyle": "IntervalStyle", "is_superuser": "is_superuser",
-    "search_path": "search_path", "server_encoding": "server_encoding",
-    "server_version": "server_version", "session_authorization": "session_authorization",
-    "standard_conforming_strings": "standard_conforming_strings", "timezone": "TimeZone",
-}  # fmt: skip
+    said.lower(): said
+    for said in (
+        *("application_name", "client_encoding", "DateStyle", "default_transaction_read_only"),
+        *("in_hot_standby", "integer_datetimes", "IntervalStyle", "is_superuser", "search_path"),
+        *("server_encoding", "server_version", "session_authorization"),
+        *("standard_conforming_strings", "TimeZone"),
+    )
+}
 """What clients are told at the start and at each change, as they spell it."""
 
 _MOST: Final = 200

@@ -15,6 +15,7 @@ from discreet.server.permissions import (
     Member,
     Owner,
     anyone,
+    caller_of,
     needs_tls,
     session_cookie,
     unknown,
@@ -98,7 +99,7 @@ def log_in(login: Login, request: Request, response: Response) -> Me:
         httponly=True,
         samesite="strict",
     )
-    return _me(token, sessions.csrf(cookie))
+    return me(caller_of(token, cookie))
 
 
 @router.delete("/session", status_code=204)
@@ -154,13 +155,6 @@ def revoke_token(token_id: str, request: Request, caller: Owner) -> Response:
         raise missing("token with this id")
     tokens.end(app_state.access, app_state.curator.ledger, token_id, by=caller.name)
     return Response(status_code=204)
-
-
-def _me(token: Token, csrf: str) -> Me:
-    scope = None if token.datasets is None else sorted(token.datasets)
-    return Me(
-        name=token.name, role=token.role, datasets=scope, expires=_time(token.expires), csrf=csrf
-    )
 
 
 def _known(token: Token) -> Known:
