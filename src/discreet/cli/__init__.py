@@ -9,6 +9,7 @@ import codecs
 import importlib
 import sys
 import traceback
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +87,15 @@ class LazyGroup(click.Group):
         command = getattr(module, cmd_name)
         assert isinstance(command, click.Command)  # noqa: S101 - our own table
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find a command; of a misspelt one the nearest are named."""
+        near = get_close_matches(args[0], _COMMANDS)
+        if args[0] not in _COMMANDS and near:
+            raise click.UsageError(f"No such command '{args[0]}'. Meant: {' or '.join(near)}?", ctx)
+        return super().resolve_command(ctx, args)
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
         """Run; a terminal that cannot show a character gets another instead of an error."""

@@ -121,6 +121,7 @@ def _print_dummy(folder: Path, what: str | None) -> None:
 
 def facts(table: "Private | PublicTable") -> dict[str, Any]:
     """The declaration of a table as plain JSON."""
+    from discreet.answer.present.release_json import plain as plain_value  # noqa: PLC0415 - heavy room
     from discreet.curator.reports.privacy_promise import unit_words  # noqa: PLC0415 - heavy room
     from discreet.plan.schema import PublicTable  # noqa: PLC0415 - heavy room
     from discreet.plan.schema_text import range_words  # noqa: PLC0415 - heavy room
@@ -130,7 +131,7 @@ def facts(table: "Private | PublicTable") -> dict[str, Any]:
             "kind": of.kind.value,
             "nullable": of.nullable,
             "range": None if of.range is None else range_words(of.range, of.kind),
-            "keys": None if of.keys is None else [_key(key) for key in of.keys],
+            "keys": None if of.keys is None else list(map(plain_value, of.keys)),
         }
         for name, of in table.columns.items()
     }
@@ -144,13 +145,8 @@ def _rows(name: str, table: "Private | PublicTable") -> Iterator[dict[str, Any]]
     """The declaration of a table, a row for each column."""
     said = facts(table)
     for column, of in said["columns"].items():
-        keys = None if of["keys"] is None else json.dumps(of["keys"], ensure_ascii=False)
         about = {"table": name, "public": said["public"], "protects": said.get("unit")}
-        yield {**about, "column": column, **of, "keys": keys}
-
-
-def _key(key: Any) -> Any:
-    return key if key is None or isinstance(key, str | bool | int | float) else key.isoformat()
+        yield {**about, "column": column, **of, "keys": _json(of["keys"])}
 
 
 def _drawn(name: str, table: "Private | PublicTable") -> Table:

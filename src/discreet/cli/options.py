@@ -82,7 +82,7 @@ def read_end(text: str) -> Fraction | dt.date | None:
     return day if len(text) > _DAY else day.date()
 
 
-EXACT = _Typed("number", read_number, "not a number")
+EXACT = _Typed("number", read_number, "not a number, such as 0.1, 1e-6 or 1/3")
 _WEIGHT = _Typed("column=number", _weight, "not a column and a number, such as m=4")
 END = _Typed("end", read_end, "neither a number nor a date such as 2024-12-31")
 

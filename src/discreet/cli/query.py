@@ -15,7 +15,6 @@ from discreet.cli.rows import plain, show
 if TYPE_CHECKING:
     from discreet.answer.present.release import Release
     from discreet.curator.ledger.accounts import Account
-    from discreet.plan.schema import Schema
     from discreet.privacy.budgets.charges import Charge
 
 
@@ -56,12 +55,14 @@ def query(
 
     Example: discreet query "SELECT city, AVG(age) AS a FROM visits GROUP BY city" --epsilon 0.1
     """
+    from discreet.sql.reader.read import read_public  # noqa: PLC0415 - heavy room
+
     if remeasure and request is not None:
         raise click.UsageError("--request names a first attempt; --remeasure makes another.")
     text = options.read_sql(sql)
     with options.open_curator(folder) as curator, Console(stderr=True).status("asking"):
         priced = price["epsilon"] is not None or price["accuracy"] is not None
-        if not priced and (remeasure or not _is_free(text, curator.schema)):
+        if not priced and (remeasure or read_public(text, curator.schema) is None):
             options.check_priced(price)
         if remeasure:
             release = curator.remeasure(text, analyst=analyst, **price)
@@ -85,21 +86,16 @@ def query(
         click.echo(release.statement(), err=options.shape() == "csv")  # a table stays a table
 
 
-def _is_free(text: str, schema: "Schema") -> bool:
-    """Whether a question is about public tables alone."""
-    from discreet.sql.reader.read import read_public  # noqa: PLC0415 - heavy room
-
-    return read_public(text, schema) is not None
-
-
 def facts(release: "Release") -> dict[str, Any]:
     """A release as plain JSON; NULL and what JSON has no word for are null."""
+    from discreet.answer.present.release_json import plain as value  # noqa: PLC0415 - heavy room
+
     rows = release.table.to_pylist()
     widths = {name: width.to_pylist() for name, width in release.half_widths.items()}
     return {
-        "rows": [{name: _plain(value) for name, value in row.items()} for row in rows],
+        "rows": [{name: value(one) for name, one in row.items()} for row in rows],
         "half_widths": [
-            {name: _plain(width[i]) for name, width in widths.items()} for i in range(len(rows))
+            {name: value(width[i]) for name, width in widths.items()} for i in range(len(rows))
         ],
         "confidence": 0.95,
         "price": {"epsilon": float(release.price.epsilon), "delta": float(release.price.delta)},
@@ -107,14 +103,6 @@ def facts(release: "Release") -> dict[str, Any]:
         "neighbours": release.guarantee.neighbours.value,
         "notes": list(release.notes),
     }
-
-
-def _plain(value: Any) -> Any:
-    if value is None or isinstance(value, bool | int | str):
-        return value
-    if isinstance(value, float):
-        return value if abs(value) < float("inf") else None
-    return value.isoformat()
 
 
 CHARGED = ("account", "measure", "cost", "cost_delta", "cap", "left")

@@ -10,7 +10,7 @@ import threading
 import time
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from discreet.errors import InputError, LedgerError
 from discreet.local.aggregator import Aggregator
-from discreet.local.device_ledger import sync_folder
+from discreet.local.device_ledger import append_whole, sync_folder
 from discreet.local.protocol import LocalProtocol
 from discreet.local.reports import Frames, read_frames
 from discreet.rationals import whole
@@ -205,19 +205,11 @@ class ReportLog:
     def _append(self, file: int, frames: bytes) -> None:
         facts = struct.pack("<II", len(frames), zlib.crc32(frames))
         record = facts + struct.pack("<I", zlib.crc32(facts)) + frames
-        try:
-            if os.pwrite(file, record, self._position) != len(record):
-                raise OSError("a part of it")  # noqa: TRY301 - handled as the disk's own
-            os.fsync(file)
-        except OSError as wrong:
-            with suppress(OSError):  # it was not confirmed, and must not be found when sent again
-                os.ftruncate(file, self._position)
+        if wrong := append_whole(file, record, self._position):
             self._sums, self._position = Aggregator(self.campaign.protocol), 0  # as on disk
             raise LedgerError(
-                "reports cannot be kept",
-                why=f"{wrong.strerror or wrong}",
-                fix="make room, and send them again",
-            ) from None
+                "reports cannot be kept", why=wrong, fix="make room, and send them again"
+            )
         self._position += len(record)
 
 
