@@ -94,32 +94,19 @@ class Holdout:
         return chosen, np.sign(leans + held)[chosen]
 
 
-@dataclass(frozen=True, slots=True)
-class _Agreement:
-    feature: int
-
-    def __call__(self, features: Signs, labels: Signs) -> Reals:
-        return np.asarray((features[:, self.feature] * labels + 1) / 2)
-
-
 def agreement(feature: int) -> Query:
     """How often a feature equals the label."""
-    return _Agreement(feature)
-
-
-@dataclass(frozen=True, slots=True)
-class _Majority:
-    chosen: Bits
-    signs: Reals = field(repr=False)
-
-    def __call__(self, features: Signs, labels: Signs) -> Reals:
-        votes = features[:, self.chosen] @ self.signs
-        return np.where(votes == 0, 0.5, votes * labels > 0).astype(np.float64)
+    return lambda features, labels: np.asarray((features[:, feature] * labels + 1) / 2)
 
 
 def majority(chosen: Bits, signs: Reals) -> Query:
     """How often a signed vote of some features equals the label."""
-    return _Majority(chosen, signs)
+
+    def right(features: Signs, labels: Signs) -> Reals:
+        votes = features[:, chosen] @ signs
+        return np.where(votes == 0, 0.5, votes * labels > 0).astype(np.float64)
+
+    return right
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,26 +143,20 @@ class HoldoutLabel:
 
     def _guessed(self, target: Callable[[Examples, Examples], Score], draws: SplitMix64) -> bool:
         train, hold = (Examples.drawn(self.examples, self.features, draws) for _ in range(2))
-        said = numbers(target(train, hold)(Untrained.on(train)))
+        said = numbers(target(train, hold)(untrained(train)))
         known = int((hold.labels[1:] > 0).sum())
         return bool((said * self.examples - known > 0.5) == (hold.labels[0] > 0))
 
 
-@dataclass(frozen=True, slots=True)
-class Untrained:
+def untrained(train: Examples) -> Query:
     """The query that is 1 for examples with label 1, unless they were trained on."""
+    trained = frozenset(row.tobytes() for row in train.features)
 
-    trained: frozenset[bytes]
-
-    @staticmethod
-    def on(train: Examples) -> "Untrained":
-        """The classifier trained on these examples."""
-        return Untrained(frozenset(row.tobytes() for row in train.features))
-
-    def __call__(self, features: Signs, labels: Signs) -> Reals:
-        """A number for every example."""
-        fresh = np.array([row.tobytes() not in self.trained for row in features])
+    def query(features: Signs, labels: Signs) -> Reals:
+        fresh = np.array([row.tobytes() not in trained for row in features])
         return np.asarray(fresh & (labels > 0), dtype=np.float64)
+
+    return query
 
 
 Board: TypeAlias = Callable[[Bits], float]

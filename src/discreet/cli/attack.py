@@ -53,17 +53,15 @@ def list_attacks() -> None:
 
     Example: discreet attack list
     """
-    facts = [_facts(name, one) for name, one in dp.lab.PLAYS.items()]
+    fields = ("summary", "success", "raw", "rounded", "private", "unit", "paper", "effort")
+    facts = [
+        {"name": name, **{field: getattr(one.story, field) for field in fields}}
+        for name, one in dp.lab.PLAYS.items()
+    ]
     table = Table("attack", "what it does", "rounded", "private")
     for name, one in dp.lab.PLAYS.items():
         table.add_row(name, one.story.summary, one.story.rounded, one.story.private)
     show(facts, lambda: Console().print(table), rows=facts)
-
-
-def _facts(name: str, one: "Play") -> dict[str, object]:
-    fields = ("summary", "success", "raw", "rounded", "private", "unit", "paper")
-    told = {field: getattr(one.story, field) for field in fields}
-    return {"name": name, **told, "effort": one.effort}
 
 
 def _command(name: str, one: "Play") -> click.Command:

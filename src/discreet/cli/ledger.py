@@ -63,7 +63,10 @@ def list_(*, folder: Path, after: int | None, limit: int) -> None:
             click.echo(entry.text)
         return
     rows = [dict(zip(_HEAD, _cells(one), strict=True)) for one in entries]
-    show(rows, lambda: Console().print(_drawn(entries)), rows=rows, names=_HEAD)
+    table = Table("entry", "time (UTC)", "kind", "by", "about")
+    for row in rows:
+        table.add_row(*map(escape, row.values()))
+    show(rows, lambda: Console().print(table), rows=rows, names=_HEAD)
 
 
 @ledger.command()
@@ -210,7 +213,8 @@ def export(
         if deployment is not None:
             known = {key: text for key, text in said.items() if text is not None}
             record = _record(curator, deployment, {"name": name or deployment, **known})
-            text = write_csv(list(_fields(record))) if as_csv else _pretty(record)
+            pretty = json.dumps(record, indent=2, ensure_ascii=False) + "\n"
+            text = write_csv(list(_fields(record))) if as_csv else pretty
             _write(out, lambda file: file.write(text))
         else:
             with nullcontext() if out is None else shown():
@@ -246,10 +250,6 @@ def _fields(record: Any, place: str = "") -> Iterator[dict[str, Any]]:
             yield {"field": here, "value": value}
 
 
-def _pretty(record: dict[str, Any]) -> str:
-    return json.dumps(record, indent=2, ensure_ascii=False) + "\n"
-
-
 def _record(curator: "Curator", dataset: str, said: dict[str, Any]) -> dict[str, Any]:
     from discreet.curator.reports.deployment_fields import blanks  # noqa: PLC0415 - heavy room
     from discreet.curator.reports.deployment_record import Purpose, deployment_record  # noqa: PLC0415 - heavy room
@@ -259,13 +259,6 @@ def _record(curator: "Curator", dataset: str, said: dict[str, Any]) -> dict[str,
     if empty:
         click.echo(f"Still to be filled in: {', '.join(empty)}.", err=True)
     return record
-
-
-def _drawn(entries: "tuple[Entry, ...]") -> Table:
-    table = Table("entry", "time (UTC)", "kind", "by", "about")
-    for one in entries:
-        table.add_row(*map(escape, _cells(one)))
-    return table
 
 
 def _cells(one: "Entry") -> tuple[str, ...]:

@@ -146,17 +146,22 @@ def _state(release: Any, *, wanted: bool) -> None:
 
 def _read(file: IO[str]) -> dict[str, Any]:
     """The JSON object in a file; what JSON has no word for is refused."""
+    return _object(file.read(), 'FILE has to hold one JSON object, such as {"sql": "SELECT ..."}.')
+
+
+def _object(text: str, otherwise: str) -> dict[str, Any]:
+    """The JSON object that a text is; what JSON has no word for, such as NaN, makes it none."""
+
+    def refuse(name: str) -> None:
+        raise ValueError(name)
+
     try:
-        spec = json.load(file, parse_constant=_refuse)
+        found = json.loads(text, parse_constant=refuse)
     except (ValueError, RecursionError):
-        spec = None
-    if not isinstance(spec, dict):
-        raise click.UsageError('FILE has to hold one JSON object, such as {"sql": "SELECT ..."}.')
-    return spec
-
-
-def _refuse(name: str) -> None:
-    raise ValueError(name)
+        found = None
+    if not isinstance(found, dict):
+        raise click.UsageError(otherwise)
+    return found
 
 
 @click.command()
@@ -307,7 +312,8 @@ def online(*, table: str, file: IO[str], folder: Path, **terms: Any) -> None:
     with open_curator(folder) as curator:
         session = curator.online(table, **terms)
         for number, line in enumerate(filter(str.strip, file)):
-            found = session.ask(_where(line)).to_dict()
+            where = _object(line, 'Each line has to hold one JSON object: {"sex": ["female"]}.')
+            found = session.ask(where).to_dict()
             if shape() == "csv":
                 text = write_csv([found], list(found))
                 click.echo(text if number == 0 else text.partition("\n")[2], nl=False)
@@ -315,16 +321,6 @@ def online(*, table: str, file: IO[str], folder: Path, **terms: Any) -> None:
                 click.echo(json.dumps(found))
             else:
                 click.echo("{value:,.0f} ({low:,.0f} to {high:,.0f})".format(**found))
-
-
-def _where(line: str) -> dict[str, object]:
-    try:
-        found = json.loads(line)
-    except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
-        raise click.UsageError('Each line has to hold one JSON object: {"sex": ["female"]}.')
-    return found
 
 
 @click.command()

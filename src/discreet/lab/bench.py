@@ -118,15 +118,11 @@ def chosen(
     return Setting(against, tries, promise, population)
 
 
-def among(what: str, value: object, listed: "tuple[object, ...] | range") -> None:
+def among(what: str, value: Real, listed: "tuple[Real, ...] | range") -> None:
     """Refuse what is not on a list."""
     if value not in listed:
         raise InputError(
             f"this {what} is not on the list",
-            why=f"the lab plays {', '.join(_short(one) for one in listed)}",
+            why=f"the lab plays {', '.join(f'{float(one):g}' for one in listed)}",
             fix="choose one of them",
         )
-
-
-def _short(value: object) -> str:
-    return f"{float(value):g}" if isinstance(value, Fraction) else str(value)

@@ -78,7 +78,7 @@ def curves(noise: Noise, epsilon: Real) -> Curves:
     answers = tuple(range(-REACH, REACH + 2))
     alarms = tuple(_from(without, answer) for answer in answers)
     misses = tuple(1 - _from(joined, answer) for answer in answers)
-    region = Region.of(guarantee, points=POINTS)
+    region, alarmed = Region.of(guarantee, points=POINTS), Fraction(ALARMS, 100)
     evenly = zip(region.false_alarms.tolist(), region.misses.tolist(), strict=True)
     return Curves(
         noise,
@@ -93,7 +93,7 @@ def curves(noise: Noise, epsilon: Real) -> Curves:
         tuple(sorted([*evenly, *zip(alarms, misses, strict=True)])),
         mechanism.error(Fraction(19, 20)),
         ALARMS,
-        _up(1 - Interval.of(guarantee.tradeoff(Fraction(ALARMS, 100)))),
+        min(100, math.ceil((100 * (1 - Interval.of(guarantee.tradeoff(alarmed)))).upper)),
         read(guarantee),
     )
 
@@ -130,8 +130,3 @@ def _from(law: Law, answer: int) -> float:
     """The probability of an answer or a larger one."""
     larger = math.fsum(_mass(law, one) for one in law if isinstance(one, int) and one >= answer)
     return min(1.0, larger + sum(law["above"]) / 2)
-
-
-def _up(share: Interval) -> int:
-    """A percentage, rounded up."""
-    return min(100, math.ceil((share * 100).upper))

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Final
 
 import yaml
 
@@ -81,11 +81,6 @@ class Chapter:
     plays: tuple[str, ...]
 
 
-def _chapter(name: str, said: dict[str, Any]) -> Chapter:
-    cases = tuple(KnownCase(**one) for one in said["cases"])
-    return Chapter(name, said["title"], said["lead"], cases, tuple(said["plays"]))
-
-
 _HERE: Final = Path(__file__).parent
 _TOLD: Final = yaml.safe_load((_HERE / "stories.yaml").read_text(encoding="utf-8"))
 STORIES: Mapping[str, Story] = MappingProxyType(
@@ -97,7 +92,15 @@ STORIES: Mapping[str, Story] = MappingProxyType(
 """By the names of the plays."""
 
 CHAPTERS: Mapping[str, Chapter] = MappingProxyType(
-    {name: _chapter(name, said) for name, said in _TOLD["chapters"].items()}
+    {
+        name: Chapter(
+            name,
+            cases=tuple(KnownCase(**one) for one in said.pop("cases")),
+            plays=tuple(said.pop("plays")),
+            **said,
+        )
+        for name, said in _TOLD["chapters"].items()
+    }
 )
 """In the order in which they are read; every play is in one of them."""
 
