@@ -38,7 +38,6 @@ from discreet.server.routes import (
     orders,
     pages,
     parts,
-    people,
     public,
     questions,
     releases,
@@ -73,7 +72,7 @@ _SWITCH = 0.001
 _ROUTERS = (
     *(questions.router, health.router, access.router, public.router, orders.router),
     *(orders.online_router, releases.router, saved.router, budgets.router, uploads.router),
-    *(datasets.router, parts.router, people.router, budgets.owner_router, ledger.router),
+    *(datasets.router, parts.router, budgets.owner_router, ledger.router),
     *(campaigns.router, lab.router),
 )
 """Those below /v1; those that come first are found first."""

@@ -3,7 +3,7 @@
 import asyncio
 import ssl
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import anyio.to_thread
 
@@ -36,6 +36,8 @@ from discreet.server.postgres.values import literal, sample, write_rows
 
 if TYPE_CHECKING:
     from discreet.server.postgres.listener import PostgresListener
+
+T = TypeVar("T")
 
 _BUFFER: Final = 1 << 16
 _PASSWORD_LIMIT: Final = 2048
@@ -276,7 +278,7 @@ class PostgresConnection:
         raw = [fields.value() for _ in range(fields.int16())]
         formats = tuple(fields.shorts())
         fields.end()
-        prepared = self._prepared(name)
+        prepared = _kept(self._session.statements, name, "26000", "prepared statement")
         if len(raw) != len(prepared.oids) or not {*forms, *formats} <= {0, 1}:
             raise PostgresError("08P01", "the parameters are not those of the statement")
         values = tuple(
@@ -293,13 +295,14 @@ class PostgresConnection:
         kind, name = fields.raw(1), fields.text()
         fields.end()
         if kind == b"S":
-            await self._describe_statement(self._prepared(name))
+            prepared = _kept(self._session.statements, name, "26000", "prepared statement")
+            await self._describe_statement(prepared)
         elif kind != b"P":
             raise Malformed
         elif name in self._session.cursors:
             self._describe_columns(self._session.cursors[name].columns)
         else:
-            portal = self._portal(name)
+            portal = _kept(self._session.portals, name, "34000", "portal")
             if portal.asked is not None and not portal.described:
                 portal.columns = await self._run.shape(portal.asked)
             portal.described = True
@@ -340,7 +343,7 @@ class PostgresConnection:
     async def _execute(self, fields: Fields) -> None:
         name, count = fields.text(), fields.int32()
         fields.end()
-        portal = self._portal(name)
+        portal = _kept(self._session.portals, name, "34000", "portal")
         if portal.asked is None:
             self._out += messages.write(b"I")
             return
@@ -361,18 +364,6 @@ class PostgresConnection:
         else:
             raise Malformed
         self._out += messages.write(b"3")
-
-    def _prepared(self, name: str) -> PreparedStatement:
-        found = self._session.statements.get(name)
-        if found is None:
-            raise PostgresError("26000", "there is no prepared statement of this name")
-        return found
-
-    def _portal(self, name: str) -> Portal:
-        found = self._session.portals.get(name)
-        if found is None:
-            raise PostgresError("34000", "there is no portal of this name")
-        return found
 
     @property
     def _run(self) -> StatementRunner:
@@ -432,6 +423,12 @@ class PostgresConnection:
         self._out.clear()
         async with asyncio.timeout(self._settings.send_timeout):
             await self._writer.drain()
+
+
+def _kept(some: dict[str, T], name: str, state: str, what: str) -> T:
+    if name not in some:
+        raise PostgresError(state, f"there is no {what} of this name")
+    return some[name]
 
 
 def _spread(formats: list[int] | tuple[int, ...], count: int) -> list[int]:

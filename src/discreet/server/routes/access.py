@@ -1,5 +1,6 @@
 """Tokens and sessions of the page."""
 
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Literal
 
@@ -158,17 +159,9 @@ def revoke_token(token_id: str, request: Request, caller: Owner) -> Response:
 
 
 def _known(token: Token) -> Known:
-    now = datetime.now(UTC).timestamp()
-    return Known(
-        id=token.id,
-        name=token.name,
-        role=token.role,
-        datasets=None if token.datasets is None else sorted(token.datasets),
-        made=_time(token.made),
-        expires=_time(token.expires),
-        revoked=None if token.revoked is None else _time(token.revoked),
-        works=token.works(now),
-    )
+    scope = None if token.datasets is None else sorted(token.datasets)
+    works = token.works(datetime.now(UTC).timestamp())
+    return Known(**asdict(token) | {"datasets": scope, "works": works})
 
 
 def _time(seconds: float) -> datetime:
