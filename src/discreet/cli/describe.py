@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from discreet.cli import options
@@ -158,7 +159,9 @@ def _drawn(name: str, table: "Private | PublicTable") -> Table:
         more = f" and {len(keys) - _SHOWN} more" if len(keys) > _SHOWN else ""
         listed = ", ".join(map(str, keys[:_SHOWN])) + more
         kind = of["kind"] + ("" if of["nullable"] else ", never NULL")
-        drawn.add_row(*map(_plain, (column, kind, of["range"] or listed)))
+        cells = (column, kind, of["range"] or listed)
+        shown = ("".join(c if c.isprintable() else repr(c)[1:-1] for c in one) for one in cells)
+        drawn.add_row(*map(escape, shown))  # a name may look like markup
     return drawn
 
 
@@ -166,9 +169,3 @@ def _limits(limits: dict[str, int | None]) -> str:
     words = {"max_groups": "{} groups", "max_rows": "{} rows in each"}
     known = [words[name].format(limit) for name, limit in limits.items() if limit is not None]
     return f"; one person counts in at most {', '.join(known)}" if known else ""
-
-
-def _plain(text: str) -> str:
-    from rich.markup import escape  # noqa: PLC0415 - a name may look like markup
-
-    return escape("".join(c if c.isprintable() else repr(c)[1:-1] for c in text))

@@ -63,11 +63,6 @@ def _secret(purpose: int, *shape: int) -> Callable[..., Bits]:
     return lambda setting, **_: setting.draws(purpose).bits(*shape).ravel()
 
 
-def _traits(setting: Setting, **_: Any) -> Bits:
-    (rows,) = _shown(Tracing(seed=setting.seed), setting)
-    return np.asarray(rows[:, 0])
-
-
 def _liked(setting: Setting, people: int = 1000, films: int = 500) -> Bits:
     (ratings,) = _shown(Linkage(people=people, films=films, seed=setting.seed), setting)
     fans = ratings.person[(ratings.film == _POPULAR) & (ratings.stars >= 4)]
@@ -79,32 +74,13 @@ def _conditions(setting: Setting, patients: int = 5000) -> Bits:
     return np.asarray(conditions == 0)
 
 
-def _crossed(setting: Setting, **_: Any) -> Bits:
-    (tracks,) = _shown(HeatMap(seed=setting.seed), setting)
-    return np.asarray(np.bincount(tracks.person, tracks.cell // SIDE == SIDE // 2) > 0)
+def _of(attack: Callable[[int], Any], who: Callable[..., Any]) -> Callable[..., Bits]:
+    """Who counts, by what an attack with a seed shows its target."""
+    return lambda setting, **_: np.asarray(who(*_shown(attack(setting.seed), setting)))
 
 
-def _friends(setting: Setting, **_: Any) -> Bits:
-    (links,) = _shown(SocialGraph(250, seed=setting.seed), setting)
-    return np.asarray(links[np.triu_indices(len(links), 1)])
-
-
-def _bright(setting: Setting, **_: Any) -> Bits:
-    images, _mixing = _shown(InstanceHiding(seed=setting.seed), setting)
-    return np.asarray(images[:, 0] > 0)
-
-
-def _codes(setting: Setting, **_: Any) -> Bits:
-    (codes,) = _shown(Exposure(seed=setting.seed), setting)
-    return np.asarray(codes < 50)
-
-
-def _judged(attack: Callable[[int], Any]) -> Callable[..., Bits]:
-    def right(setting: Setting, **_: Any) -> Bits:
-        _, hold = _shown(attack(setting.seed), setting)
-        return np.asarray(hold.features[:, 0] == hold.labels)
-
-    return right
+def _right(_: Any, hold: Any) -> Any:
+    return hold.features[:, 0] == hold.labels
 
 
 def _scored(setting: Setting, **_: Any) -> Bits:
@@ -122,16 +98,24 @@ USEFUL: Mapping[str, Callable[..., Bits]] = MappingProxyType(
         "differencing": _secret(51, 400, 5),
         "averaging": _secret(61, 400, 5),
         "refusals": _secret(91, 400, 7),
-        "tracing": _traits,
+        "tracing": _of(lambda seed: Tracing(seed=seed), lambda rows: rows[:, 0]),
         "linkage": _liked,
         "intersection": _conditions,
         "census": lambda _, **__: np.array([age >= 18 for age, _kind in BLOCK] * BLOCKS),
-        "fitness-map": _crossed,
-        "social-graph": _friends,
-        "instance-hiding": _bright,
-        "definitions": _codes,
-        "holdout": _judged(lambda seed: Holdout(2000, 1000, kept=200, seed=seed)),
-        "holdout-label": _judged(lambda seed: HoldoutLabel(200, seed=seed)),
+        "fitness-map": _of(
+            lambda seed: HeatMap(seed=seed),
+            lambda tracks: np.bincount(tracks.person, tracks.cell // SIDE == SIDE // 2) > 0,
+        ),
+        "social-graph": _of(
+            lambda seed: SocialGraph(250, seed=seed),
+            lambda links: links[np.triu_indices(len(links), 1)],
+        ),
+        "instance-hiding": _of(
+            lambda seed: InstanceHiding(seed=seed), lambda images, _: images[:, 0] > 0
+        ),
+        "definitions": _of(lambda seed: Exposure(seed=seed), lambda codes: codes < 50),
+        "holdout": _of(lambda seed: Holdout(2000, 1000, kept=200, seed=seed), _right),
+        "holdout-label": _of(lambda seed: HoldoutLabel(200, seed=seed), _right),
         "leaderboard": _scored,
         "low-bits": _secret(71, 1000),
         "repeated-zero": _secret(71, 1000),

@@ -248,7 +248,11 @@ class CampaignStore:
         text = json.dumps(campaign.to_dict(), indent=1, sort_keys=True)
         place.mkdir(parents=True, exist_ok=True)  # it may be what a crash left of a beginning
         try:
-            _write(place / _FACTS, text.encode())
+            with tempfile.NamedTemporaryFile(dir=place) as file:  # whole, or not there
+                file.write(text.encode())
+                file.flush()
+                os.fsync(file.fileno())
+                os.link(file.name, place / _FACTS)
         except FileExistsError:
             raise InputError(
                 "a campaign of this name is there already",
@@ -298,12 +302,3 @@ def _changed() -> LedgerError:
         why="confirmed ones would be lost if the rest were read without them",
         fix="restore the file as it was",
     )
-
-
-def _write(path: Path, data: bytes) -> None:
-    """A new file, whole or not there."""
-    with tempfile.NamedTemporaryFile(dir=path.parent) as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-        os.link(file.name, path)

@@ -135,18 +135,14 @@ def build_app(
         app.include_router(router, prefix=prefix, responses=FAULTS if prefix else None)
     handle_errors(app)
     app.openapi = partial(describe, app, app.openapi)  # type: ignore[method-assign]
-    _add_layers(app, app_state)
-    return app
-
-
-def _add_layers(app: FastAPI, app_state: AppState) -> None:
-    """The innermost first."""
-    app.add_middleware(Ticks, quantum=app_state.settings.quantum)
-    app.add_middleware(Waits, patience=app_state.settings.patience)
-    app.add_middleware(BodyLimitMiddleware, settings=app_state.settings)
+    # The innermost layer first.
+    app.add_middleware(Ticks, quantum=chosen.quantum)
+    app.add_middleware(Waits, patience=chosen.patience)
+    app.add_middleware(BodyLimitMiddleware, settings=chosen)
     app.add_middleware(AuthMiddleware, app_state=app_state, table=app.state.gates)
-    app.add_middleware(SecurityHeadersMiddleware, hosts=app_state.settings.hosts)
+    app.add_middleware(SecurityHeadersMiddleware, hosts=chosen.hosts)
     app.add_middleware(Logs, app_state=app_state)
+    return app
 
 
 @asynccontextmanager

@@ -61,15 +61,12 @@ class Logs:
             wrong = place(error)
             if not status:
                 await reply(broken())(scope, receive, watched)
-        self._write(scope, status or _GONE, time.monotonic() - begun, wrong)
-
-    def _write(self, scope: Scope, status: int, seconds: float, wrong: dict[str, str]) -> None:
-        state = scope["state"]
+        state, took, status = scope["state"], time.monotonic() - begun, status or _GONE
         method = scope["method"] if scope["method"] in _METHODS else "other"
         template, caller = state.get("template", "-"), state.get("caller")
         self._app_state.metrics.count(template, method, status)
         token = None if caller is None else caller.token
-        write_line(self._app_state, method, template, status, token, seconds, wrong)
+        write_line(self._app_state, method, template, status, token, took, wrong)
 
 
 def write_line(

@@ -296,7 +296,10 @@ class PostgresConnection:
         fields.end()
         if kind == b"S":
             prepared = _kept(self._session.statements, name, "26000", "prepared statement")
-            await self._describe_statement(prepared)
+            self._out += messages.parameter_description([oid or 25 for oid in prepared.oids])
+            statement = prepared.statement
+            known = None if statement is None else await self._guessed(prepared, statement)
+            self._describe_columns(known)
         elif kind != b"P":
             raise Malformed
         elif name in self._session.cursors:
@@ -307,13 +310,6 @@ class PostgresConnection:
                 portal.columns = await self._run.shape(portal.asked)
             portal.described = True
             self._describe_columns(portal.columns, portal.formats)
-
-    async def _describe_statement(self, prepared: PreparedStatement) -> None:
-        self._out += messages.parameter_description([oid or 25 for oid in prepared.oids])
-        statement = prepared.statement
-        self._describe_columns(
-            None if statement is None else await self._guessed(prepared, statement)
-        )
 
     async def _guessed(
         self, prepared: PreparedStatement, statement: Statement

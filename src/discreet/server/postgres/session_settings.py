@@ -3,6 +3,7 @@
 import re
 import shlex
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from fractions import Fraction
 from typing import Final
 
@@ -164,17 +165,12 @@ def _checked(key: str, value: str) -> str:
     elif key == "discreet.intervals":
         fits, value = value.lower() in _BOOLEANS, _BOOLEANS.get(value.lower(), "")
     elif key in {"discreet.epsilon", "discreet.delta"} and value:
-        fits = _is_positive(value, key)
+        with suppress(InputError):
+            fits = False
+            fits = read_number(value, key) > 0
     if not fits:
         raise PostgresError("22023", f"{key} cannot have this value", hint=_HINTS.get(key, ""))
     return value
-
-
-def _is_positive(value: str, key: str) -> bool:
-    try:
-        return read_number(value, key) > 0
-    except InputError:
-        return False
 
 
 _HINTS: Final = {

@@ -120,7 +120,7 @@ def me(caller: Member) -> Me:
         name=caller.name,
         role=caller.role,
         datasets=None if caller.datasets is None else sorted(caller.datasets),
-        expires=_time(caller.expires),
+        expires=datetime.fromtimestamp(caller.expires, UTC),
         csrf=sessions.csrf(caller.cookie) if caller.session else None,
     )
 
@@ -162,7 +162,3 @@ def _known(token: Token) -> Known:
     scope = None if token.datasets is None else sorted(token.datasets)
     works = token.works(datetime.now(UTC).timestamp())
     return Known(**asdict(token) | {"datasets": scope, "works": works})
-
-
-def _time(seconds: float) -> datetime:
-    return datetime.fromtimestamp(seconds, UTC)

@@ -5,7 +5,6 @@ from pathlib import Path
 from threading import Lock
 from typing import Annotated, Any, Literal
 
-import pyarrow as pa
 from fastapi import APIRouter, Request
 from pydantic import BaseModel, Field
 
@@ -21,7 +20,7 @@ from discreet.errors import InputError
 from discreet.plan.dummy import dummy
 from discreet.plan.kinds import Kind
 from discreet.plan.schema import Limits, Person, PublicTable, Schema, Table
-from discreet.server.app_state import AppState, app_state_of
+from discreet.server.app_state import app_state_of
 from discreet.server.error_replies import missing
 from discreet.server.permissions import Caller, Owner
 from discreet.server.routes.public import DummyRowsReply, in_rows
@@ -181,24 +180,16 @@ def preview(said: TableBody, request: Request, caller: Owner) -> Preview:
     path = app_state.uploads.find(said.upload)
     with app_state.computing:
         kinds = kinds_of(path, said)
-        made, rows = _made_up(app_state, said, kinds)
-        with made:
+        made = app_state.curator.dummy()
+        with made:  # a curator over made-up rows that has the table too
+            table = _table(said, kinds, Incoming(kinds))
+            rows = dummy(Schema({**made.schema.tables, said.name: table}))[said.name]
+            made.add(said.name, rows, **said.facts(kinds))
             return Preview(
                 rows=in_rows(rows.slice(0, _SHOWN)),
                 question=_tried(made, said),
                 statement=promise(made, said.dataset or said.name),
             )
-
-
-def _made_up(
-    app_state: AppState, said: TableBody, kinds: dict[str, Kind]
-) -> tuple[Curator, pa.Table]:
-    """A curator over made-up rows that has the table too."""
-    made = app_state.curator.dummy()
-    table = _table(said, kinds, Incoming(kinds))
-    rows = dummy(Schema({**made.schema.tables, said.name: table}))[said.name]
-    made.add(said.name, rows, **said.facts(kinds))
-    return made, rows
 
 
 def _table(said: TableBody, kinds: dict[str, Kind], incoming: Incoming) -> Table:

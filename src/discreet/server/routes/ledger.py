@@ -14,7 +14,7 @@ from discreet.curator.ledger.verify import Problem
 from discreet.curator.reports.dossier import Dossier
 from discreet.curator.reports.ledger_words import entry_words
 from discreet.errors import LedgerError
-from discreet.server.app_state import AppState, app_state_of
+from discreet.server.app_state import app_state_of
 from discreet.server.permissions import Reader
 from discreet.server.sending import send_file
 from discreet.server.tokens import check_tokens
@@ -99,19 +99,13 @@ def verify(request: Request, caller: Reader) -> Verified:
     app_state = app_state_of(request)
     with app_state.computing:
         report = app_state.curator.ledger.verify()
-        if report.ok:
-            report = replace(report, problem=_beside(app_state))
+        try:
+            if report.ok:  # then tables, their data and tokens, which are stored beside it
+                app_state.curator.check_tables()
+                check_tokens(app_state.access, app_state.curator.ledger)
+        except LedgerError as wrong:
+            report = replace(report, problem=Problem(0, str(wrong)))
     return Verified(**wire.write_report(report))
-
-
-def _beside(app_state: AppState) -> Problem | None:
-    """Problems of tables, their data or tokens, which are stored beside the ledger."""
-    try:
-        app_state.curator.check_tables()
-        check_tokens(app_state.access, app_state.curator.ledger)
-    except LedgerError as wrong:
-        return Problem(0, str(wrong))
-    return None
 
 
 @router.get(
