@@ -4,7 +4,6 @@ import csv
 import datetime as dt
 import secrets
 import shutil
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import datetime
@@ -360,9 +359,6 @@ def retire(*, dataset: str, reason: str, yes: bool, folder: Path) -> None:
     Example: discreet retire visits --reason "the study is over" --yes
     """
     with open_curator(folder) as curator:
-        if not yes:
-            if sys.stdin is None or not sys.stdin.isatty():
-                raise click.UsageError("It cannot be undone: say --yes.")
-            click.confirm(f"End {dataset} for ever?", abort=True)
+        options.confirm(f"End {dataset} for ever?", yes=yes)
         curator.retire(dataset, reason=reason)
     tell(f"{dataset} is retired.", {"curator": str(folder), "dataset": dataset, "retired": True})

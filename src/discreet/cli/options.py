@@ -341,6 +341,15 @@ def check_priced(price: dict[str, Any]) -> None:
         raise click.UsageError(_WORTH)
 
 
+def confirm(question: str, *, yes: bool) -> None:
+    """Ask whether what cannot be undone is meant, unless --yes said so."""
+    if yes:
+        return
+    if sys.stdin is None or not sys.stdin.isatty():
+        raise click.UsageError("It cannot be undone: say --yes.")
+    click.confirm(question, abort=True)
+
+
 def read_sql(text: str) -> str:
     """SQL from the command line, or from standard input for `-`."""
     if text == "-" and sys.stdin is None:

@@ -170,7 +170,8 @@ class PostgresConnection:
         try:
             fields = Fields(await self._password())
             mechanism, first = fields.text(), fields.value()
-            self._authenticate(11, exchange.challenge(mechanism, first or b""))
+            challenge = exchange.challenge(mechanism, first or b"")
+            self._out += messages.write(b"R", int32(11), challenge)
             proof = await self._password()
             known = await anyio.to_thread.run_sync(tokens.scram_keys, self._app_state.access, name)
             identity, signature = exchange.finish(proof, known)
@@ -187,8 +188,7 @@ class PostgresConnection:
             tokens.default_epsilon, self._app_state.access, found.id
         )
         self._session = ConnectionState(SessionSettings(name, sent, epsilon))
-        self._authenticate(12, signature)
-        self._out += messages.write(b"R", int32(0))
+        self._out += messages.write(b"R", int32(12), signature) + messages.write(b"R", int32(0))
         return caller_of(found)
 
     async def _password(self) -> bytes:
@@ -199,9 +199,6 @@ class PostgresConnection:
         if kind != b"p":
             raise Malformed
         return body
-
-    def _authenticate(self, step: int, said: bytes) -> None:
-        self._out += messages.write(b"R", int32(step), said)
 
     # --- the conversation -----------------------------------------------------------------------
 
@@ -296,7 +293,8 @@ class PostgresConnection:
         fields.end()
         if kind == b"S":
             prepared = _kept(self._session.statements, name, "26000", "prepared statement")
-            self._out += messages.parameter_description([oid or 25 for oid in prepared.oids])
+            oids = [oid or 25 for oid in prepared.oids]
+            self._out += messages.write(b"t", messages.int16(len(oids)), int32(*oids))
             statement = prepared.statement
             known = None if statement is None else await self._guessed(prepared, statement)
             self._describe_columns(known)
@@ -385,7 +383,7 @@ class PostgresConnection:
         outcome.told.clear()
         rows = outcome.rows
         if rows is None:
-            self._out += messages.complete(outcome.tag)
+            self._out += messages.write(b"C", text(outcome.tag))
             return
         forms = _spread(formats, len(rows.columns))
         if not described:
@@ -397,9 +395,8 @@ class PostgresConnection:
                 await self._flush()
         if rows.is_over or count == 0:
             counted = outcome.tag in {"SELECT", "FETCH"}
-            self._out += messages.complete(
-                f"{outcome.tag} {part.num_rows}" if counted else outcome.tag
-            )
+            tag = f"{outcome.tag} {part.num_rows}" if counted else outcome.tag
+            self._out += messages.write(b"C", text(tag))
         else:
             self._out += messages.write(b"s")
 

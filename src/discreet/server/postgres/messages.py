@@ -147,6 +147,9 @@ def write(kind: bytes, *parts: bytes) -> bytes:
     return kind + _INT.pack(len(body) + 4) + body
 
 
+int16 = _SHORT.pack
+
+
 def int32(*values: int) -> bytes:
     """Numbers of four bytes."""
     return b"".join(map(_INT.pack, values))
@@ -170,16 +173,6 @@ def data_row(values: Iterable[bytes | None]) -> bytes:
     """One row."""
     parts = [b"\xff\xff\xff\xff" if one is None else _INT.pack(len(one)) + one for one in values]
     return write(b"D", _SHORT.pack(len(parts)), *parts)
-
-
-def parameter_description(oids: Sequence[int]) -> bytes:
-    """The types of a statement's parameters."""
-    return write(b"t", _SHORT.pack(len(oids)), int32(*oids))
-
-
-def complete(tag: str) -> bytes:
-    """A statement is over."""
-    return write(b"C", text(tag))
 
 
 def report(kind: bytes, severity: str, fields: dict[str, str]) -> bytes:

@@ -125,13 +125,9 @@ def classroom(asked: ClassroomBody) -> ClassroomReply:
         before=BEFORE,
         after_no=after_no,
         after_yes=after_yes,
-        answers=_digits(lesson.answers),
-        reports=_digits(lesson.reports),
+        answers="".join("01"[bit] for bit in lesson.answers),
+        reports="".join("01"[bit] for bit in lesson.reports),
     )
-
-
-def _digits(bits: tuple[bool, ...]) -> str:
-    return "".join("1" if bit else "0" for bit in bits)
 
 
 # --- attacks ------------------------------------------------------------------------------------
