@@ -55,7 +55,7 @@ class Curves:
     joined: tuple[float, ...]
     alarms: tuple[float, ...]
     misses: tuple[float, ...]
-    floor: tuple[tuple[float, float], ...]
+    floor: tuple[tuple[float, ...], ...]
     half_width: float
     of_strangers: int
     of_people: int
