@@ -33,7 +33,7 @@ T = TypeVar("T")
 Target_contra = TypeVar("Target_contra", contravariant=True)
 
 
-class Attack(Protocol[Target_contra]):
+class RunnableAttack(Protocol[Target_contra]):
     """What is run against a system."""
 
     def run(self, target: Target_contra, effort: int) -> Outcome:
@@ -151,7 +151,9 @@ class Setting:
         """What a budget of epsilon and delta pays for in Gaussian noise."""
         return Budget(epsilon=self.epsilon, delta=DELTA).cap().amount
 
-    def play(self, attack: Attack[T], raw: T, rounded: T, private: Callable[[], T]) -> Outcome:
+    def play(
+        self, attack: RunnableAttack[T], raw: T, rounded: T, private: Callable[[], T]
+    ) -> Outcome:
         """Run an attack against the answers of this setting; the private system is made for it."""
         target = raw if self.against == "raw" else rounded
         return attack.run(private() if self.against == "private" else target, self.effort)
