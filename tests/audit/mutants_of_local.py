@@ -8,8 +8,8 @@ import numpy as np
 from discreet import noise
 from discreet.audit.local_protocols import PROTOCOLS
 from discreet.local.count_mean_sketch import CountMeanSketch, HadamardCountMeanSketch
+from discreet.local.frequency import KRandomizedResponse
 from discreet.local.heavy_hitters import HeavyHitters
-from discreet.local.k_randomized_response import KRandomizedResponse
 from discreet.local.local_hashing import HadamardResponse, LocalHashing
 from discreet.local.mean import HybridMean, Mean1Bit, PiecewiseMean
 from discreet.local.protocol import as_octets

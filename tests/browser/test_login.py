@@ -24,6 +24,15 @@ def test_a_wrong_token_is_refused_in_words_and_a_right_one_lets_in(visit, server
     expect(page.get_by_text("alice")).to_be_visible()
 
 
+def test_a_link_that_is_pasted_where_the_page_is_open_fills_its_token_in(visit, server):
+    page, token = visit().page, server.token("alice", "analyst")
+    page.goto(server.url)
+    expect(page.get_by_role("button", name="Sign in")).to_be_enabled()
+    page.goto(f"{server.url}/#{token}")  # the same page: the browser loads nothing
+    expect(page.get_by_label("Your token")).to_have_value(token)
+    assert token not in page.url
+
+
 def test_the_token_is_kept_nowhere_in_the_browser(visit, server):
     visitor = visit()
     token = server.token("alice", "analyst")

@@ -40,7 +40,7 @@ def test_curves_are_those_of_the_lab(server, noise):
     assert said["without"] == list(drawn.without)
     assert said["joined"] == list(drawn.joined)
     assert said["floor"] == [list(pair) for pair in drawn.floor]
-    assert (said["of_strangers"], said["of_people"]) == (10, drawn.found)
+    assert (said["of_strangers"], said["of_people"]) == (10, drawn.of_people)
     assert said["stops"] == [float(one) for one in STOPS]
     assert said["reading"] == drawn.reading
 

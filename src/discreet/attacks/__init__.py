@@ -8,19 +8,22 @@ good for that and for no release.
 
 from discreet.attacks.census import Census, CensusCounts
 from discreet.attacks.census_tables import CensusTables
-from discreet.attacks.differencing import Averaging, Differencing
-from discreet.attacks.exponential import Exponential, Posterior
+from discreet.attacks.differencing import Averaging, Differencing, Refusals
 from discreet.attacks.exposure import Exposure
 from discreet.attacks.heat_map import HeatMap
-from discreet.attacks.holdout import Holdout, HoldoutLabel
+from discreet.attacks.holdout import Holdout, HoldoutLabel, Leaderboard
 from discreet.attacks.instance_hiding import InstanceHiding
 from discreet.attacks.intersection import Intersection
-from discreet.attacks.leaderboard import Leaderboard
 from discreet.attacks.linkage import Linkage
 from discreet.attacks.low_bits import LowBits, RepeatedZero
 from discreet.attacks.outcome import Outcome, Promise
-from discreet.attacks.reconstruction import LeastSquares, LinearProgram, Robust
-from discreet.attacks.refusals import Refusals
+from discreet.attacks.reconstruction import (
+    Exponential,
+    LeastSquares,
+    LinearProgram,
+    Posterior,
+    Robust,
+)
 from discreet.attacks.social_graph import SocialGraph
 from discreet.attacks.tracing import Tracing
 

@@ -1,6 +1,6 @@
-"""Overfitting a holdout by choosing features with its help."""
+"""Overfitting what judges others: a holdout, and a leaderboard."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -94,32 +94,19 @@ class Holdout:
         return chosen, np.sign(leans + held)[chosen]
 
 
-@dataclass(frozen=True, slots=True)
-class _Agreement:
-    feature: int
-
-    def __call__(self, features: Signs, labels: Signs) -> Reals:
-        return np.asarray((features[:, self.feature] * labels + 1) / 2)
-
-
 def agreement(feature: int) -> Query:
     """How often a feature equals the label."""
-    return _Agreement(feature)
-
-
-@dataclass(frozen=True, slots=True)
-class _Majority:
-    chosen: Bits
-    signs: Reals = field(repr=False)
-
-    def __call__(self, features: Signs, labels: Signs) -> Reals:
-        votes = features[:, self.chosen] @ self.signs
-        return np.where(votes == 0, 0.5, votes * labels > 0).astype(np.float64)
+    return lambda features, labels: np.asarray((features[:, feature] * labels + 1) / 2)
 
 
 def majority(chosen: Bits, signs: Reals) -> Query:
     """How often a signed vote of some features equals the label."""
-    return _Majority(chosen, signs)
+
+    def right(features: Signs, labels: Signs) -> Reals:
+        votes = features[:, chosen] @ signs
+        return np.where(votes == 0, 0.5, votes * labels > 0).astype(np.float64)
+
+    return right
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,23 +143,58 @@ class HoldoutLabel:
 
     def _guessed(self, target: Callable[[Examples, Examples], Score], draws: SplitMix64) -> bool:
         train, hold = (Examples.drawn(self.examples, self.features, draws) for _ in range(2))
-        said = numbers(target(train, hold)(Untrained.on(train)))
+        said = numbers(target(train, hold)(untrained(train)))
         known = int((hold.labels[1:] > 0).sum())
         return bool((said * self.examples - known > 0.5) == (hold.labels[0] > 0))
 
 
-@dataclass(frozen=True, slots=True)
-class Untrained:
+def untrained(train: Examples) -> Query:
     """The query that is 1 for examples with label 1, unless they were trained on."""
+    trained = frozenset(row.tobytes() for row in train.features)
 
-    trained: frozenset[bytes]
-
-    @staticmethod
-    def on(train: Examples) -> "Untrained":
-        """The classifier trained on these examples."""
-        return Untrained(frozenset(row.tobytes() for row in train.features))
-
-    def __call__(self, features: Signs, labels: Signs) -> Reals:
-        """A number for every example."""
-        fresh = np.array([row.tobytes() not in self.trained for row in features])
+    def query(features: Signs, labels: Signs) -> Reals:
+        fresh = np.array([row.tobytes() not in trained for row in features])
         return np.asarray(fresh & (labels > 0), dtype=np.float64)
+
+    return query
+
+
+Board: TypeAlias = Callable[[Bits], float]
+"""A leaderboard: predicted bits come in, about the share that is right comes out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Leaderboard:
+    """Submits random predictions and takes their majority, with the sign that the scores suggest.
+
+    On the labels behind the board the majority is right about Phi(sqrt(2 submissions/(pi n))) of
+    the time, and anywhere else half the time. `target` makes a board from the true labels. Success
+    is the share of them that the majority has right: what was learnt about them.
+
+    Reference: Blum, Hardt 2015, The Ladder, Section on the boosting attack.
+    """
+
+    examples: int = 1000
+    promise: Promise = field(default_factory=Promise)
+    seed: int = 0
+
+    def run(self, target: Callable[[Bits], Board], effort: int = 2000) -> Outcome:
+        """Make `effort` submissions to one board."""
+        check_effort(effort, "submissions")
+        labels, coins = SplitMix64(self.seed).bits(2, self.examples)
+        board = target(labels)
+        votes = np.zeros(self.examples)
+        for guess in self._submitted(effort):
+            votes += (2 * guess - 1) * np.sign(numbers(board(guess)) - 0.5)
+        final = np.where(votes == 0, coins, votes > 0)
+        learnt = float(np.mean(final == labels))
+        return Outcome(learnt, 0.5, self.promise.of_bit(), self.examples)
+
+    def submissions(self, effort: int) -> Bits:
+        """All submissions, a row each; none depends on a score."""
+        return np.stack(list(self._submitted(effort)))
+
+    def _submitted(self, effort: int) -> Iterator[Bits]:
+        draws = SplitMix64(self.seed)
+        draws.words(2 * self.examples)  # the labels, and a coin for each
+        return (draws.bits(self.examples) for _ in range(effort))

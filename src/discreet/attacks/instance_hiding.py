@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.attacks.outcome import Outcome, Promise, numbers, pool
-from discreet.attacks.simulation import Bits, Reals, SplitMix64
+from discreet.attacks.simulation import Reals, SplitMix64
 
 DARK, BRIGHT, TEXTURE = 0.1, 0.6, 0.4
 """What a pixel is made of: the secret, times the sign of a public pattern, and texture."""
@@ -64,7 +64,8 @@ class InstanceHiding:
         if encoded.mixing is None:
             found = self._unmask(np.abs(pixels) * pattern)
             # Which clique is which image: by their textures, which know nothing of the bits.
-            found = found[_aligned(_texture(found, pattern), texture)]
+            own = found - pattern * (found * pattern).mean(axis=1, keepdims=True)
+            found = found[(texture @ own.T / (1e-9 + np.linalg.norm(own, axis=1))).argmax(axis=1)]
         else:
             mixing = numbers(encoded.mixing, self.mixtures, self.images)
             found = np.asarray(np.linalg.lstsq(mixing, pixels, rcond=None)[0], dtype=np.float64)
@@ -144,16 +145,6 @@ def _largest(alike: NDArray[np.bool_], found: NDArray[np.bool_]) -> NDArray[np.b
         fresh = (found & inside[:, None]).sum(axis=0).max() <= inside.sum() / 2
         best = inside if fresh and inside.sum() > best.sum() else best
     return best
-
-
-def _texture(images: Reals, pattern: Bits) -> Reals:
-    """Images without the shared pattern."""
-    return np.asarray(images - pattern * (images * pattern).mean(axis=1, keepdims=True))
-
-
-def _aligned(found: Reals, images: Reals) -> Bits:
-    """For every image, the recovered one that is most like it."""
-    return np.asarray((images @ found.T / (1e-9 + np.linalg.norm(found, axis=1))).argmax(axis=1))
 
 
 def masked(draws: SplitMix64) -> Encoder:

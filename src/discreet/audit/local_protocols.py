@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 from discreet.audit.report import Audit, audit_claim, priced
 from discreet.local.count_mean_sketch import CountMeanSketch, HadamardCountMeanSketch
 from discreet.local.domain import ValueDomain
-from discreet.local.frequency import FrequencyProtocol
+from discreet.local.frequency import FrequencyProtocol, KRandomizedResponse
 from discreet.local.heavy_hitters import HeavyHitters
-from discreet.local.k_randomized_response import KRandomizedResponse
 from discreet.local.local_hashing import HadamardResponse, LocalHashing
 from discreet.local.mean import HybridMean, Mean1Bit, PiecewiseMean
 from discreet.local.protocol import LocalProtocol

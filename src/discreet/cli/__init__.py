@@ -1,4 +1,4 @@
-"""The command line: one file a command, imported when it is called.
+"""The command line: one file for a command or a few, imported when one is called.
 
 Exit status: 0 well; 1 a claim was refuted or the ledger is not whole; 2 wrong use, wrong input, or
 a question that is refused; 3 the budget does not suffice; 4 the engine or the ledger failed; 130 it
@@ -9,6 +9,7 @@ import codecs
 import importlib
 import sys
 import traceback
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,14 @@ _COMMANDS = (
     *("order", "budget", "ledger", "serve", "token", "witness", "synth", "release", "online"),
     *("watch", "person", "shell", "attack", "audit", "dossier"),
 )
-
+_MODULES = {
+    **dict.fromkeys(("append", "retire"), "add"),
+    **dict.fromkeys(("profile", "synth", "watch", "online", "release"), "order"),
+    **dict.fromkeys(("token", "witness"), "serve"),
+    "explain": "query",
+    "dossier": "ledger",
+}
+"""The modules of commands that share one; others have one of their name."""
 
 INTERRUPTED = 130
 """The status that shells give to what was interrupted."""
@@ -75,9 +83,19 @@ class LazyGroup(click.Group):
         """Import one command."""
         if cmd_name not in _COMMANDS:
             return None
-        command = getattr(importlib.import_module(f"discreet.cli.{cmd_name}"), cmd_name)
+        module = importlib.import_module(f"discreet.cli.{_MODULES.get(cmd_name, cmd_name)}")
+        command = getattr(module, cmd_name)
         assert isinstance(command, click.Command)  # noqa: S101 - our own table
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find a command; of a misspelt one the nearest are named."""
+        near = get_close_matches(args[0], _COMMANDS)
+        if args[0] not in _COMMANDS and near:
+            raise click.UsageError(f"No such command '{args[0]}'. Meant: {' or '.join(near)}?", ctx)
+        return super().resolve_command(ctx, args)
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
         """Run; a terminal that cannot show a character gets another instead of an error."""

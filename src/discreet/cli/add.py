@@ -6,6 +6,8 @@ import secrets
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -13,14 +15,21 @@ import click
 
 import discreet as dp
 from discreet.cli import options
-from discreet.cli.completion import datasets
-from discreet.cli.progress import shown
-from discreet.cli.rows import tell
+from discreet.cli.options import (
+    curator_option,
+    datasets,
+    open_curator,
+    reading_options,
+    shape_options,
+)
+from discreet.cli.rows import show, shown, tell
 
 if TYPE_CHECKING:
     from discreet.curator.curator import Curator
+    from discreet.engines.reading import Reading
     from discreet.plan.kinds import Kind
     from discreet.plan.schema import Unit
+
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -299,3 +308,57 @@ def read_key(text: str, kind: "Kind | None", name: str) -> Any:
     except (KeyError, ValueError):
         of = "" if kind is None else kind.value
         raise click.UsageError(f"A key of {name}, {text!r}, is no {of}.") from None
+
+
+@click.command()
+@click.argument("table")
+@click.argument("source", type=click.Path(path_type=Path))
+@curator_option
+@click.option("--through", type=click.DateTime(["%Y-%m-%d"]), help="Rows are complete to this day.")
+@click.option("--again", is_flag=True, help="Take rows that were appended before.")
+@reading_options
+@shape_options
+def append(
+    *,
+    table: str,
+    source: Path,
+    folder: Path,
+    through: datetime | None,
+    again: bool,
+    reading: "Reading",
+) -> None:
+    """Append rows to a private table.
+
+    They begin a version of its dataset; earlier versions can still be asked about. No budget grows:
+    known people have the accounts they had. Standing questions go on through the day of --through.
+    Texts are read as those of the file that was added, unless you say otherwise.
+
+    Example: discreet append visits monday.parquet --through 2026-01-05
+    """
+    with open_curator(folder) as curator:
+        day = None if through is None else through.date()
+        read = reading if reading.to_dict() else None
+        version = curator.append(table, source, through=day, again=again, reading=read)
+    told = {"table": table, "version": version}
+    draw = partial(click.echo, f"{table} is at version {version}")
+    show(told, draw, rows=[told], names=list(told))
+
+
+@click.command()
+@click.argument("dataset", shell_complete=datasets)
+@click.option("--reason", required=True, help="Why; the ledger keeps it.")
+@click.option("--yes", is_flag=True, help="Do not ask whether it is meant.")
+@curator_option
+@shape_options
+def retire(*, dataset: str, reason: str, yes: bool, folder: Path) -> None:
+    """End a dataset for ever.
+
+    Nothing new is asked of it, and its name is never used again. Its account stays, and so do the
+    answers, which can still be read. Its files are no longer needed.
+
+    Example: discreet retire visits --reason "the study is over" --yes
+    """
+    with open_curator(folder) as curator:
+        options.confirm(f"End {dataset} for ever?", yes=yes)
+        curator.retire(dataset, reason=reason)
+    tell(f"{dataset} is retired.", {"curator": str(folder), "dataset": dataset, "retired": True})

@@ -53,17 +53,15 @@ def list_attacks() -> None:
 
     Example: discreet attack list
     """
-    facts = [_facts(name, one) for name, one in dp.lab.PLAYS.items()]
+    fields = ("summary", "success", "raw", "rounded", "private", "unit", "paper", "effort")
+    facts = [
+        {"name": name, **{field: getattr(one.story, field) for field in fields}}
+        for name, one in dp.lab.PLAYS.items()
+    ]
     table = Table("attack", "what it does", "rounded", "private")
     for name, one in dp.lab.PLAYS.items():
         table.add_row(name, one.story.summary, one.story.rounded, one.story.private)
     show(facts, lambda: Console().print(table), rows=facts)
-
-
-def _facts(name: str, one: "Play") -> dict[str, object]:
-    fields = ("summary", "success", "raw", "rounded", "private", "unit", "paper")
-    told = {field: getattr(one.story, field) for field in fields}
-    return {"name": name, **told, "effort": one.effort}
 
 
 def _command(name: str, one: "Play") -> click.Command:
@@ -74,26 +72,21 @@ def _command(name: str, one: "Play") -> click.Command:
             ["--against"],
             type=click.Choice(_AGAINST),
             default="private",
-            show_default=True,
             help=f"Whose answers. rounded: {told.rounded}; private: {told.private}.",
         ),
         click.Option(
             ["--epsilon"],
             type=EXACT,
             default="1",
-            show_default=True,
             help="The promise for all answers together; private answers keep it.",
         ),
         click.Option(
             ["--effort"],
             type=click.IntRange(min=1, max=10**12),
             default=one.effort,
-            show_default=True,
             help=f"How many {one.story.unit}.",
         ),
-        click.Option(
-            ["--seed"], type=int, default=0, show_default=True, help="Seed of the made-up people."
-        ),
+        click.Option(["--seed"], type=int, default=0, help="Seed of the made-up people."),
         click.Option(
             ["--plot"],
             type=click.Path(dir_okay=False, path_type=Path),

@@ -39,14 +39,12 @@ _HEAD = (
     "tries",
     type=click.IntRange(min=0),
     default=0,
-    show_default=True,
     help="Other neighbours to try for each mechanism, to audit the hardest of them too.",
 )
 @click.option(
     "--alpha",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
     default=0.01,
-    show_default=True,
     help="Probability that true claims, all together, are refuted.",
 )
 @click.option("--html", type=click.Path(dir_okay=False, path_type=Path), help="Write a report.")

@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from discreet.cli import options
-from discreet.cli.completion import datasets as complete_datasets
+from discreet.cli.options import datasets as complete_datasets
 from discreet.cli.rows import show, tell
 
 if TYPE_CHECKING:

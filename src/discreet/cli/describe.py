@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from discreet.cli import options
-from discreet.cli.completion import tables_and_files
+from discreet.cli.options import tables_and_files
 from discreet.cli.rows import plain, show
 
 if TYPE_CHECKING:
@@ -121,6 +122,7 @@ def _print_dummy(folder: Path, what: str | None) -> None:
 
 def facts(table: "Private | PublicTable") -> dict[str, Any]:
     """The declaration of a table as plain JSON."""
+    from discreet.answer.present.release_json import plain as plain_value  # noqa: PLC0415 - heavy room
     from discreet.curator.reports.privacy_promise import unit_words  # noqa: PLC0415 - heavy room
     from discreet.plan.schema import PublicTable  # noqa: PLC0415 - heavy room
     from discreet.plan.schema_text import range_words  # noqa: PLC0415 - heavy room
@@ -130,7 +132,7 @@ def facts(table: "Private | PublicTable") -> dict[str, Any]:
             "kind": of.kind.value,
             "nullable": of.nullable,
             "range": None if of.range is None else range_words(of.range, of.kind),
-            "keys": None if of.keys is None else [_key(key) for key in of.keys],
+            "keys": None if of.keys is None else list(map(plain_value, of.keys)),
         }
         for name, of in table.columns.items()
     }
@@ -144,13 +146,8 @@ def _rows(name: str, table: "Private | PublicTable") -> Iterator[dict[str, Any]]
     """The declaration of a table, a row for each column."""
     said = facts(table)
     for column, of in said["columns"].items():
-        keys = None if of["keys"] is None else json.dumps(of["keys"], ensure_ascii=False)
         about = {"table": name, "public": said["public"], "protects": said.get("unit")}
-        yield {**about, "column": column, **of, "keys": keys}
-
-
-def _key(key: Any) -> Any:
-    return key if key is None or isinstance(key, str | bool | int | float) else key.isoformat()
+        yield {**about, "column": column, **of, "keys": _json(of["keys"])}
 
 
 def _drawn(name: str, table: "Private | PublicTable") -> Table:
@@ -162,7 +159,9 @@ def _drawn(name: str, table: "Private | PublicTable") -> Table:
         more = f" and {len(keys) - _SHOWN} more" if len(keys) > _SHOWN else ""
         listed = ", ".join(map(str, keys[:_SHOWN])) + more
         kind = of["kind"] + ("" if of["nullable"] else ", never NULL")
-        drawn.add_row(*map(_plain, (column, kind, of["range"] or listed)))
+        cells = (column, kind, of["range"] or listed)
+        shown = ("".join(c if c.isprintable() else repr(c)[1:-1] for c in one) for one in cells)
+        drawn.add_row(*map(escape, shown))  # a name may look like markup
     return drawn
 
 
@@ -170,9 +169,3 @@ def _limits(limits: dict[str, int | None]) -> str:
     words = {"max_groups": "{} groups", "max_rows": "{} rows in each"}
     known = [words[name].format(limit) for name, limit in limits.items() if limit is not None]
     return f"; one person counts in at most {', '.join(known)}" if known else ""
-
-
-def _plain(text: str) -> str:
-    from rich.markup import escape  # noqa: PLC0415 - a name may look like markup
-
-    return escape("".join(c if c.isprintable() else repr(c)[1:-1] for c in text))

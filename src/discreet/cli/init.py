@@ -10,8 +10,7 @@ import click
 import discreet as dp
 from discreet.cli.add import add_table, copied, from_option, read_kinds, table_options
 from discreet.cli.options import budget_options, curator_option, shape_options
-from discreet.cli.progress import shown
-from discreet.cli.rows import tell
+from discreet.cli.rows import shown, tell
 
 if TYPE_CHECKING:
     from discreet.curator.budget import Budget
@@ -73,7 +72,8 @@ def init(
     if source is None and budget is not None:
         raise click.UsageError("A budget belongs to data: name a file.")
     if source is not None:
-        _try_out(source, name, budget, said, neighbours)
+        with dp.Curator.in_memory(neighbours=neighbours) as trial, shown():  # errors come first
+            add_table(trial, name or _stem(source), source, budget, None, (), **said)
     copy, table = said.pop("copy"), None
     with made() as curator, shown():
         if source is not None:
@@ -96,12 +96,6 @@ def _init_from(declared: Path, made: Any, folder: Path, neighbours: Any) -> None
     names = [table.name for table in tables]
     facts = {"curator": str(folder), "tables": names}
     tell(f"{folder} is ready. {_next(names[0])}", facts)
-
-
-def _try_out(source: Path, name: str | None, budget: Any, said: Any, neighbours: Any) -> None:
-    """Find what is wrong before anything is made."""
-    with dp.Curator.in_memory(neighbours=neighbours) as trial, shown():
-        add_table(trial, name or _stem(source), source, budget, None, (), **said)
 
 
 def _stem(source: Path) -> str:

@@ -1,4 +1,4 @@
-"""`discreet ledger`: read it, check it, take it along."""
+"""`discreet ledger`: read it, check it, take it along; `discreet dossier`: what it shows others."""
 
 import json
 import sys
@@ -13,15 +13,14 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from discreet.cli.completion import datasets
-from discreet.cli.options import curator_option, open_curator, shape, shape_options
-from discreet.cli.progress import shown
-from discreet.cli.rows import show, tell, write_csv
+from discreet.cli.options import curator_option, datasets, open_curator, shape, shape_options
+from discreet.cli.rows import show, shown, tell, write_csv
 from discreet.errors import LedgerError
 
 if TYPE_CHECKING:
     from discreet.curator.curator import Curator
     from discreet.curator.ledger.orders import Entry
+
 
 _HEAD = ("entry", "time", "kind", "by", "about")
 
@@ -47,7 +46,7 @@ def ledger() -> None:
 @click.option(
     "--after", type=_Number(0), help="Show entries after this number  [default: the newest]"
 )
-@click.option("--limit", type=_Number(1), default=20, show_default=True, help="Number of entries.")
+@click.option("--limit", type=_Number(1), default=20, help="Number of entries.")
 @shape_options
 def list_(*, folder: Path, after: int | None, limit: int) -> None:
     """Show entries; the newest ones unless you say after which.
@@ -64,7 +63,10 @@ def list_(*, folder: Path, after: int | None, limit: int) -> None:
             click.echo(entry.text)
         return
     rows = [dict(zip(_HEAD, _cells(one), strict=True)) for one in entries]
-    show(rows, lambda: Console().print(_drawn(entries)), rows=rows, names=_HEAD)
+    table = Table("entry", "time (UTC)", "kind", "by", "about")
+    for row in rows:
+        table.add_row(*map(escape, row.values()))
+    show(rows, lambda: Console().print(table), rows=rows, names=_HEAD)
 
 
 @ledger.command()
@@ -188,11 +190,11 @@ def adopt(*, folder: Path, reason: str, without_witness: bool) -> None:
     help="A record for the registry of deployments.",
 )
 @click.option("--name", help="Name of the deployment  [default: DATASET]")
-@click.option("--organisation", default="", help="Who runs the deployment.")
-@click.option("--description", default="", help="What is released.")
-@click.option("--use", "intended_use", default="", help="What the answers are for.")
-@click.option("--region", default="", help="Where the people live, or whose laws apply.")
-@click.option("--sector", default="", help="Technology, Healthcare, Education, Government ...")
+@click.option("--organisation", help="Who runs the deployment.")
+@click.option("--description", help="What is released.")
+@click.option("--use", "intended_use", help="What the answers are for.")
+@click.option("--region", help="Where the people live, or whose laws apply.")
+@click.option("--sector", help="Technology, Healthcare, Education, Government ...")
 @click.option("--author", "authors", multiple=True, help="Who filled in the record.")
 @shape_options
 def export(
@@ -209,8 +211,10 @@ def export(
     as_csv = shape() == "csv"
     with open_curator(folder) as curator:
         if deployment is not None:
-            record = _record(curator, deployment, {"name": name or deployment, **said})
-            text = write_csv(list(_fields(record))) if as_csv else _pretty(record)
+            known = {key: text for key, text in said.items() if text is not None}
+            record = _record(curator, deployment, {"name": name or deployment, **known})
+            pretty = json.dumps(record, indent=2, ensure_ascii=False) + "\n"
+            text = write_csv(list(_fields(record))) if as_csv else pretty
             _write(out, lambda file: file.write(text))
         else:
             with nullcontext() if out is None else shown():
@@ -246,10 +250,6 @@ def _fields(record: Any, place: str = "") -> Iterator[dict[str, Any]]:
             yield {"field": here, "value": value}
 
 
-def _pretty(record: dict[str, Any]) -> str:
-    return json.dumps(record, indent=2, ensure_ascii=False) + "\n"
-
-
 def _record(curator: "Curator", dataset: str, said: dict[str, Any]) -> dict[str, Any]:
     from discreet.curator.reports.deployment_record import (  # noqa: PLC0415 - heavy room
         Purpose,
@@ -264,14 +264,52 @@ def _record(curator: "Curator", dataset: str, said: dict[str, Any]) -> dict[str,
     return record
 
 
-def _drawn(entries: "tuple[Entry, ...]") -> Table:
-    table = Table("entry", "time (UTC)", "kind", "by", "about")
-    for one in entries:
-        table.add_row(*map(escape, _cells(one)))
-    return table
-
-
 def _cells(one: "Entry") -> tuple[str, ...]:
     from discreet.curator.reports.ledger_words import entry_words  # noqa: PLC0415 - heavy room
 
     return str(one.sequence), one.time[:19], one.kind, one.by, entry_words(one).sentence
+
+
+@click.command()
+@curator_option
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="A file to write: .html to print, or .md.",
+)
+@click.option(
+    "--audit",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    help="What `discreet audit --json` wrote.",
+)
+@shape_options
+def dossier(*, folder: Path, out: Path | None, audit: Path | None) -> None:
+    """Collect datasets, units, budgets, charges and audits, by what laws ask.
+
+    For GDPR, HIPAA, FERPA and NIST SP 800-226: what each asks, what this curator shows for it, and
+    what stays with you. The ledger is read through; data are not.
+
+    Example: discreet dossier --out dossier.html
+    """
+    if out is not None and out.suffix not in (".html", ".md"):
+        raise click.UsageError("A dossier is written as .html or .md.")
+    with open_curator(folder) as curator:
+        made = curator.dossier(audit=None if audit is None else _read(audit))
+    if out is not None:
+        text = made.to_html() if out.suffix == ".html" else made.to_markdown()
+        out.write_text(text, encoding="utf-8")
+    rows = [
+        {"section": one.title, **dict(zip(one.head, cells, strict=True))}
+        for one in made.sections
+        for cells in one.rows
+    ]
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    told = made.to_markdown() if out is None else f"Written to {out}."
+    show(made.to_dict(), lambda: click.echo(told), rows=rows, names=names)
+
+
+def _read(audit: Path) -> object:
+    try:
+        return json.loads(audit.read_text(encoding="utf-8"))
+    except ValueError:
+        return "not JSON"

@@ -11,17 +11,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
+from click.shell_completion import CompletionItem
 
 import discreet as dp
+from discreet.errors import DiscreetError
 
 if TYPE_CHECKING:
     from discreet.curator.budget import MeasureName
     from discreet.curator.curator import Curator
+    from discreet.curator.data.registry import Registry
+
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-HELP = {"help_option_names": ["-h", "--help"]}
-"""How a command is asked for help, also where it is called by itself."""
+HELP = {"help_option_names": ["-h", "--help"], "show_default": True}
+"""How commands are asked for help, and what it tells."""
 
 FOLDER = "curator.discreet"
 TOKEN = "DISCREET_TOKEN"  # noqa: S105 - the name of a variable
@@ -78,7 +82,7 @@ def read_end(text: str) -> Fraction | dt.date | None:
     return day if len(text) > _DAY else day.date()
 
 
-EXACT = _Typed("number", read_number, "not a number")
+EXACT = _Typed("number", read_number, "not a number, such as 0.1, 1e-6 or 1/3")
 _WEIGHT = _Typed("column=number", _weight, "not a column and a number, such as m=4")
 END = _Typed("end", read_end, "neither a number nor a date such as 2024-12-31")
 
@@ -91,7 +95,6 @@ def curator_option(command: F) -> F:
         type=click.Path(path_type=Path, file_okay=False),
         envvar="DISCREET_CURATOR",
         default=FOLDER,
-        show_default=True,
         show_envvar=True,
         help="Folder of the curator.",
     )(command)
@@ -117,9 +120,7 @@ def _remember_server(ctx: click.Context, _: click.Parameter, value: str | None) 
 
 def analyst_option(command: F) -> F:
     """`--analyst`: who asks; None behind a server, where the token says so."""
-    return click.option(
-        "--analyst", default="owner", show_default=True, callback=_asker, help="Who asks."
-    )(command)
+    return click.option("--analyst", default="owner", callback=_asker, help="Who asks.")(command)
 
 
 def _asker(ctx: click.Context, param: click.Parameter, value: str) -> str | None:
@@ -223,7 +224,7 @@ _READING: tuple[tuple[tuple[str, ...], dict[str, Any]], ...] = (
         {
             "type": click.Choice(["refuse", "null"]),
             "default": "refuse",
-            "help": "What to do with values that cannot be read  [default: refuse]",
+            "help": "What to do with values that cannot be read",
         },
     ),
 )
@@ -340,6 +341,15 @@ def check_priced(price: dict[str, Any]) -> None:
         raise click.UsageError(_WORTH)
 
 
+def confirm(question: str, *, yes: bool) -> None:
+    """Ask whether what cannot be undone is meant, unless --yes said so."""
+    if yes:
+        return
+    if sys.stdin is None or not sys.stdin.isatty():
+        raise click.UsageError("It cannot be undone: say --yes.")
+    click.confirm(question, abort=True)
+
+
 def read_sql(text: str) -> str:
     """SQL from the command line, or from standard input for `-`."""
     if text == "-" and sys.stdin is None:
@@ -347,3 +357,33 @@ def read_sql(text: str) -> str:
     sql = sys.stdin.read() if text == "-" else text
     click.get_current_context().find_root().meta["sql"] = sql  # an error can point into it
     return sql
+
+
+def datasets(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """Datasets whose names begin so."""
+    del param
+    found = _registry(ctx)
+    names = [] if found is None else list(found.datasets())
+    return [name for name in names if name.startswith(incomplete)]
+
+
+def tables_and_files(
+    ctx: click.Context, param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Tables whose names begin so, and files."""
+    del param
+    found = _registry(ctx)
+    names = [] if found is None else list(found.tables)
+    known = [CompletionItem(name) for name in names if name.startswith(incomplete)]
+    return [*known, CompletionItem(incomplete, type="file")]
+
+
+def _registry(ctx: click.Context) -> "Registry | None":
+    """Declared tables, read without opening the ledger; empty if unreadable."""
+    from discreet.curator.data.folder import Folder  # noqa: PLC0415 - heavy room
+
+    said = ctx.params.get("folder") or os.environ.get("DISCREET_CURATOR") or FOLDER
+    try:
+        return Folder(Path(said)).tables()
+    except (DiscreetError, OSError):
+        return None

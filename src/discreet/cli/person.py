@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from discreet.cli.options import EXACT, curator_option, open_curator, shape_options
+from discreet.cli.options import EXACT, confirm, curator_option, open_curator, shape_options
 from discreet.cli.rows import plain, show, tell
 
 if TYPE_CHECKING:
@@ -84,10 +84,7 @@ def remove(*, name: str, dataset: str | None, folder: Path, yes: bool) -> None:
     Example: discreet person remove 17 --yes
     """
     who = _read(name)
-    if not yes:
-        if sys.stdin is None or not sys.stdin.isatty():
-            raise click.UsageError("It cannot be undone: say --yes.")
-        click.confirm("Close this account for ever?", abort=True)
+    confirm("Close this account for ever?", yes=yes)
     with open_curator(folder) as curator:
         curator.remove_person(curator.person_named(who, dataset), dataset=dataset)
     tell("The account is closed.", {"removed": True})

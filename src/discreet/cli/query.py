@@ -2,6 +2,7 @@
 
 import json
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,11 +10,12 @@ import click
 from rich.console import Console
 
 from discreet.cli import options
-from discreet.cli.rows import plain
+from discreet.cli.rows import plain, show
 
 if TYPE_CHECKING:
     from discreet.answer.present.release import Release
-    from discreet.plan.schema import Schema
+    from discreet.curator.ledger.accounts import Account
+    from discreet.privacy.budgets.charges import Charge
 
 
 @click.command()
@@ -53,12 +55,14 @@ def query(
 
     Example: discreet query "SELECT city, AVG(age) AS a FROM visits GROUP BY city" --epsilon 0.1
     """
+    from discreet.sql.reader.read import read_public  # noqa: PLC0415 - heavy room
+
     if remeasure and request is not None:
         raise click.UsageError("--request names a first attempt; --remeasure makes another.")
     text = options.read_sql(sql)
     with options.open_curator(folder) as curator, Console(stderr=True).status("asking"):
         priced = price["epsilon"] is not None or price["accuracy"] is not None
-        if not priced and (remeasure or not _is_free(text, curator.schema)):
+        if not priced and (remeasure or read_public(text, curator.schema) is None):
             options.check_priced(price)
         if remeasure:
             release = curator.remeasure(text, analyst=analyst, **price)
@@ -82,21 +86,16 @@ def query(
         click.echo(release.statement(), err=options.shape() == "csv")  # a table stays a table
 
 
-def _is_free(text: str, schema: "Schema") -> bool:
-    """Whether a question is about public tables alone."""
-    from discreet.sql.reader.read import read_public  # noqa: PLC0415 - heavy room
-
-    return read_public(text, schema) is not None
-
-
 def facts(release: "Release") -> dict[str, Any]:
     """A release as plain JSON; NULL and what JSON has no word for are null."""
+    from discreet.answer.present.release_json import plain as value  # noqa: PLC0415 - heavy room
+
     rows = release.table.to_pylist()
     widths = {name: width.to_pylist() for name, width in release.half_widths.items()}
     return {
-        "rows": [{name: _plain(value) for name, value in row.items()} for row in rows],
+        "rows": [{name: value(one) for name, one in row.items()} for row in rows],
         "half_widths": [
-            {name: _plain(width[i]) for name, width in widths.items()} for i in range(len(rows))
+            {name: value(width[i]) for name, width in widths.items()} for i in range(len(rows))
         ],
         "confidence": 0.95,
         "price": {"epsilon": float(release.price.epsilon), "delta": float(release.price.delta)},
@@ -106,9 +105,43 @@ def facts(release: "Release") -> dict[str, Any]:
     }
 
 
-def _plain(value: Any) -> Any:
-    if value is None or isinstance(value, bool | int | str):
-        return value
-    if isinstance(value, float):
-        return value if abs(value) < float("inf") else None
-    return value.isoformat()
+CHARGED = ("account", "measure", "cost", "cost_delta", "cap", "left")
+"""What is told of each charge."""
+
+
+@click.command()
+@click.argument("sql")
+@options.curator_option
+@options.server_option
+@options.price_options
+@options.shape_options
+def explain(*, sql: str, folder: Path, price: dict[str, Any], analyst: str | None) -> None:
+    """Show the price and error of a question.
+
+    Only the question and public facts are read, so this can be done as often as you like.
+
+    Example: discreet explain "SELECT city, COUNT(*) AS n FROM visits GROUP BY city" --within 50
+    """
+    from discreet.curator.reports.json_views import explanation_facts  # noqa: PLC0415 - heavy room
+
+    text = options.read_sql(sql)
+    options.check_priced(price)
+    with options.open_curator(folder) as curator:
+        told = curator.explain(text, analyst=analyst, **price)
+        bill = curator.cost(text, analyst=analyst, **price)
+    facts = explanation_facts(told, bill)
+    draw = partial(plain, f"{told!r}\n\n{charges(bill)}")
+    show(facts, draw, rows=facts["charges"], names=CHARGED)
+
+
+def charges(bill: "dict[Account, Charge]") -> str:
+    """The charge to each budget, in words."""
+    from discreet.answer.present.number_text import percent  # noqa: PLC0415 - heavy room
+
+    lines = ["Charged, unless the same was asked before"]
+    for account, cost in bill.items():
+        share = f"{percent(account.share(cost))} of the budget: " if account.cap else ""
+        left = "" if account.left is None else f" of {float(account.left.amount):.4g} left"
+        paid = f"{float(cost.amount):.4g} {account.measure.name}{left}"
+        lines.append(f"  {share}{paid} to {account.holder}")
+    return "\n".join(lines)

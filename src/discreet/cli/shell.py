@@ -65,7 +65,7 @@ class ShellSession:
         self._begun: list[str] = []
         self._commands: dict[str, Callable[[str], object]] = {
             "explain": self._explain,
-            "budget": self._budget,
+            "budget": lambda _: plain("\n".join(map(str, curator.as_auditor().accounts()))),
             "tables": self._tables,
             "epsilon": self._set_epsilon,
             "help": lambda _: plain(_HELP),
@@ -137,10 +137,6 @@ class ShellSession:
     def _explain(self, question: str) -> None:
         told = self.curator.explain(question, epsilon=self._price(), analyst=self.analyst)
         plain(f"{told!r}\n")
-
-    def _budget(self, _: str) -> None:
-        for account in self.curator.as_auditor().accounts():
-            plain(str(account))
 
     def _tables(self, _: str) -> None:
         for name, table in self.curator.schema.tables.items():

@@ -29,30 +29,19 @@ class Play:
     run: Callable[[Setting], Outcome]
 
 
-_RUNS: Final[dict[str, tuple[Callable[[Setting], Outcome], int]]] = {
-    "exponential": (subsets.exponential, 4_096),
-    "reconstruct": (subsets.reconstruct, 1_024),
-    "linear-program": (subsets.linear_program, 384),
-    "robust": (subsets.robust, 384),
-    "differencing": (wards.differencing, 1),
-    "averaging": (wards.averaging, 200),
-    "refusals": (wards.refusals, 7),
-    "tracing": (releases.tracing, 5),
-    "linkage": (releases.linkage, 300),
-    "intersection": (releases.intersection, 2_000),
-    "census": (releases.census, 2_000_000),
-    "fitness-map": (releases.fitness_map, 300),
-    "social-graph": (records.social_graph, 20),
-    "instance-hiding": (records.instance_hiding, 5),
-    "definitions": (records.definitions, 1_000),
-    "holdout": (samples.holdout, 5),
-    "holdout-label": (samples.holdout_label, 300),
-    "leaderboard": (samples.leaderboard, 1_000),
-    "low-bits": (wards.low_bits, 2_000),
-    "repeated-zero": (wards.repeated_zero, 20),
-}
+_RUNS: Final[tuple[Callable[[Setting], Outcome], ...]] = (
+    *(subsets.exponential, subsets.reconstruct, subsets.linear_program, subsets.robust),
+    *(wards.differencing, wards.averaging, wards.refusals, releases.tracing, releases.linkage),
+    *(releases.intersection, releases.census, releases.fitness_map, records.social_graph),
+    *(records.instance_hiding, records.definitions, samples.holdout, samples.holdout_label),
+    *(samples.leaderboard, wards.low_bits, wards.repeated_zero),
+)
 PLAYS = MappingProxyType(
-    {name: Play(STORIES[name], effort, run) for name, (run, effort) in _RUNS.items()}
+    {
+        name: Play(STORIES[name], STORIES[name].effort, run)
+        for run in _RUNS
+        if (name := run.__name__.replace("_", "-"))
+    }
 )
 """Names as the command line takes them."""
 

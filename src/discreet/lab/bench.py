@@ -15,17 +15,7 @@ from importlib.util import find_spec
 from types import MappingProxyType
 
 from discreet.errors import InputError, ServiceError
-from discreet.lab import (
-    PLAYS,
-    Against,
-    Outcome,
-    Setting,
-    records,
-    releases,
-    samples,
-    subsets,
-    wards,
-)
+from discreet.lab import PLAYS, Against, Outcome, Play, Setting
 from discreet.lab.useful import Learnt, learn
 from discreet.rationals import Real, positive
 
@@ -56,29 +46,15 @@ class Watched:
         return self.run(setting), learn(name, setting, **sizes) if private else None
 
 
-_WATCHED = {
-    "exponential": Watched(partial(subsets.exponential, systems=4), (16, 64, 256)),
-    "reconstruct": Watched(subsets.reconstruct, (96, 256, 1024)),
-    "linear-program": Watched(subsets.linear_program, (48, 96, 256), "scipy"),
-    "robust": Watched(subsets.robust, (96, 192, 320), "scipy"),
-    "differencing": Watched(wards.differencing, (1,)),
-    "averaging": Watched(wards.averaging, (2, 10, 50)),
-    "refusals": Watched(wards.refusals, (3, 5, 7)),
-    "tracing": Watched(releases.tracing, (1, 2)),
-    "linkage": Watched(partial(releases.linkage, people=400, films=250), (50, 200)),
-    "intersection": Watched(partial(releases.intersection, patients=1500), (100, 300)),
-    "census": Watched(releases.census, (5_000, 100_000)),
-    "fitness-map": Watched(releases.fitness_map, (30, 100)),
-    "social-graph": Watched(records.social_graph, (5, 20)),
-    "instance-hiding": Watched(records.instance_hiding, (2, 5)),
-    "definitions": Watched(records.definitions, (100, 1000)),
-    "holdout": Watched(samples.holdout, (1, 2)),
-    "holdout-label": Watched(samples.holdout_label, (50, 200)),
-    "leaderboard": Watched(samples.leaderboard, (100, 400, 1000)),
-    "low-bits": Watched(wards.low_bits, (200, 1000)),
-    "repeated-zero": Watched(wards.repeated_zero, (1, 2, 4)),
-}
-WATCHED: Mapping[str, Watched] = MappingProxyType(_WATCHED)
+def _watched(play: Play) -> Watched:
+    told = play.story
+    run = partial(play.run, **told.sizes) if told.sizes else play.run
+    return Watched(run, told.efforts, told.needs)
+
+
+WATCHED: Mapping[str, Watched] = MappingProxyType(
+    {name: _watched(play) for name, play in PLAYS.items()}
+)
 """By the names of the plays; the last effort is the usual one."""
 
 
@@ -142,15 +118,11 @@ def chosen(
     return Setting(against, tries, promise, population)
 
 
-def among(what: str, value: object, listed: "tuple[object, ...] | range") -> None:
+def among(what: str, value: Real, listed: "tuple[Real, ...] | range") -> None:
     """Refuse what is not on a list."""
     if value not in listed:
         raise InputError(
             f"this {what} is not on the list",
-            why=f"the lab plays {', '.join(_short(one) for one in listed)}",
+            why=f"the lab plays {', '.join(f'{float(one):g}' for one in listed)}",
             fix="choose one of them",
         )
-
-
-def _short(value: object) -> str:
-    return f"{float(value):g}" if isinstance(value, Fraction) else str(value)

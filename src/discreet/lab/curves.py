@@ -38,24 +38,27 @@ POINTS = 101
 class Curves:
     """Two laws of an answer and the errors of those who try to tell them apart.
 
-    `answers` are counted from the true count without the person. An attacker who says "in" from
-    `answers[i]` on has `alarms[i]` and `misses[i]`. `floor` are pairs of false alarms and the
-    misses below which nobody gets: the boundary of the guarantee, with the corners that it has at
-    the answers. `found` of a hundred people are found at most by attackers who raise `ALARMS` false
-    alarms in a hundred, rounded up; `reading` says what the guarantee means in words.
+    A slider stops at `stops`. `answers` are counted from the true count without the person;
+    `without` and `joined` say how probable each is. An attacker who says "in" from `answers[i]` on
+    has `alarms[i]` and `misses[i]`. `floor` are pairs of false alarms and the misses below which
+    nobody gets: the boundary of the guarantee, with the corners that it has at the answers. 95 of
+    100 answers are within `half_width`. Attackers who raise `of_strangers` false alarms in a
+    hundred find `of_people` in a hundred at most, rounded up; `reading` is the guarantee in words.
     """
 
     noise: Noise
-    epsilon: Fraction
-    delta: Fraction
+    epsilon: float
+    delta: float
+    stops: tuple[float, ...]
     answers: tuple[int, ...]
     without: tuple[float, ...]
     joined: tuple[float, ...]
     alarms: tuple[float, ...]
     misses: tuple[float, ...]
-    floor: tuple[tuple[float, float], ...]
+    floor: tuple[tuple[float, ...], ...]
     half_width: float
-    found: int
+    of_strangers: int
+    of_people: int
     reading: str
 
 
@@ -64,7 +67,7 @@ def curves(noise: Noise, epsilon: Real) -> Curves:
 
     Example:
         >>> drawn = curves("laplace", 1)
-        >>> drawn.found, drawn.half_width
+        >>> drawn.of_people, drawn.half_width
         (28, 3.0)
     """
     exact = _read(epsilon)
@@ -75,12 +78,13 @@ def curves(noise: Noise, epsilon: Real) -> Curves:
     answers = tuple(range(-REACH, REACH + 2))
     alarms = tuple(_from(without, answer) for answer in answers)
     misses = tuple(1 - _from(joined, answer) for answer in answers)
-    region = Region.of(guarantee, points=POINTS)
+    region, alarmed = Region.of(guarantee, points=POINTS), Fraction(ALARMS, 100)
     evenly = zip(region.false_alarms.tolist(), region.misses.tolist(), strict=True)
     return Curves(
         noise,
-        exact,
-        Fraction(0) if noise == "laplace" else DELTA,
+        float(exact),
+        0.0 if noise == "laplace" else float(DELTA),
+        tuple(map(float, EPSILONS)),
         answers,
         tuple(_mass(without, answer) for answer in answers),
         tuple(_mass(joined, answer) for answer in answers),
@@ -88,7 +92,8 @@ def curves(noise: Noise, epsilon: Real) -> Curves:
         misses,
         tuple(sorted([*evenly, *zip(alarms, misses, strict=True)])),
         mechanism.error(Fraction(19, 20)),
-        _up(1 - Interval.of(guarantee.tradeoff(Fraction(ALARMS, 100)))),
+        ALARMS,
+        min(100, math.ceil((100 * (1 - Interval.of(guarantee.tradeoff(alarmed)))).upper)),
         read(guarantee),
     )
 
@@ -125,8 +130,3 @@ def _from(law: Law, answer: int) -> float:
     """The probability of an answer or a larger one."""
     larger = math.fsum(_mass(law, one) for one in law if isinstance(one, int) and one >= answer)
     return min(1.0, larger + sum(law["above"]) / 2)
-
-
-def _up(share: Interval) -> int:
-    """A percentage, rounded up."""
-    return min(100, math.ceil((share * 100).upper))

@@ -1,6 +1,7 @@
 """Plays about published records: a network, images, and definitions that were rejected."""
 
 from collections.abc import Mapping
+from functools import partial
 
 import numpy as np
 
@@ -19,31 +20,19 @@ MOVED = 0.05
 def definitions(setting: Setting) -> Outcome:
     """Two definitions that were rejected, and one that was not."""
     attack = Exposure(promise=setting.pure, seed=setting.seed)
-    match setting.against:
-        case "raw":
-            return attack.run(random_record(setting.draws(101)), setting.effort)
-        case "rounded":
-            return attack.run(name_and_shame(setting.draws(101)), setting.effort)
-        case "private":
-            survey = RandomizedResponse(epsilon=setting.epsilon, k=attack.codes)
+    draws, survey = setting.draws(101), RandomizedResponse(epsilon=setting.epsilon, k=attack.codes)
 
-            def publish(secret: Bits) -> Mapping[int, int]:
-                return dict(enumerate(survey.release(secret).tolist()))
+    def publish(secret: Bits) -> Mapping[int, int]:
+        return dict(enumerate(survey.release(secret).tolist()))
 
-            return attack.run(publish, setting.effort)
+    return setting.play(attack, random_record(draws), name_and_shame(draws), lambda: publish)
 
 
 def social_graph(setting: Setting, people: int = 250) -> Outcome:
     """Re-identify friends in a network without names."""
     attack = SocialGraph(people, promise=setting.pure, seed=setting.seed)
-    match setting.against:
-        case "raw":
-            return attack.run(lambda links: links, setting.effort)
-        case "rounded":
-            return attack.run(_moved(setting.draws(111)), setting.effort)
-        case "private":
-            survey = RandomizedResponse(epsilon=setting.epsilon)
-            return attack.run(lambda links: _symmetric(links, survey), setting.effort)
+    private = partial(_symmetric, survey=RandomizedResponse(epsilon=setting.epsilon))
+    return setting.play(attack, lambda links: links, _moved(setting.draws(111)), lambda: private)
 
 
 def _symmetric(links: Bits, survey: RandomizedResponse) -> Bits:
@@ -72,17 +61,12 @@ def _moved(draws: SplitMix64) -> Release:
 def instance_hiding(setting: Setting) -> Outcome:
     """Recover images from their mixtures: plain, masked, or noisy."""
     attack = InstanceHiding(promise=setting.approximate, seed=setting.seed)
-    match setting.against:
-        case "raw":
-            return attack.run(
-                lambda images, mixing: Encoded(mixing @ images, mixing), setting.effort
-            )
-        case "rounded":
-            return attack.run(masked(setting.draws(121)), setting.effort)
-        case "private":
-            return attack.run(
-                lambda images, mixing: _noisy(images, mixing, setting), setting.effort
-            )
+    return setting.play(
+        attack,
+        lambda images, mixing: Encoded(mixing @ images, mixing),
+        masked(setting.draws(121)),
+        lambda: partial(_noisy, setting=setting),
+    )
 
 
 def _noisy(images: Reals, mixing: Reals, setting: Setting) -> Encoded:

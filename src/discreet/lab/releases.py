@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -25,13 +26,12 @@ BLOCKS = 60
 def tracing(setting: Setting, attributes: int = 1000) -> Outcome:
     """Membership in a study."""
     attack = Tracing(attributes=attributes, promise=setting.approximate, seed=setting.seed)
-    match setting.against:
-        case "raw":
-            return attack.run(lambda rows: rows.mean(axis=0), setting.effort)
-        case "rounded":
-            return attack.run(lambda rows: rows.mean(axis=0).round(1), setting.effort)
-        case "private":
-            return attack.run(_private_means(setting), setting.effort)
+    return setting.play(
+        attack,
+        lambda rows: rows.mean(axis=0),
+        lambda rows: rows.mean(axis=0).round(1),
+        lambda: _private_means(setting),
+    )
 
 
 def _private_means(setting: Setting) -> Means:
@@ -58,13 +58,8 @@ def _private_means(setting: Setting) -> Means:
 def linkage(setting: Setting, people: int = 1000, films: int = 500) -> Outcome:
     """Re-identify people by their ratings."""
     attack = Linkage(people=people, films=films, promise=setting.pure, seed=setting.seed)
-    match setting.against:
-        case "raw":
-            return attack.run(lambda ratings: ratings, setting.effort)
-        case "rounded":
-            return attack.run(_monthly, setting.effort)
-        case "private":
-            return attack.run(lambda ratings: _viewers(ratings, setting), setting.effort)
+    viewers = partial(_viewers, setting=setting)
+    return setting.play(attack, lambda ratings: ratings, _monthly, lambda: viewers)
 
 
 def _monthly(ratings: Ratings) -> Ratings:
@@ -98,13 +93,8 @@ def _viewers(ratings: Ratings, setting: Setting) -> Counts:
 def intersection(setting: Setting, patients: int = 5000, cell: int = CLASS) -> Outcome:
     """Diagnoses of patients of two hospitals; private counts are in cells of about `cell`."""
     attack = Intersection(patients=patients, promise=setting.pure, seed=setting.seed)
-    match setting.against:
-        case "raw":
-            return attack.run(mondrian(1), setting.effort)
-        case "rounded":
-            return attack.run(mondrian(CLASS), setting.effort)
-        case "private":
-            return attack.run(_histogram(setting, cell), setting.effort)
+    private = partial(_histogram, setting, cell)
+    return setting.play(attack, mondrian(1), mondrian(CLASS), private)
 
 
 def _histogram(setting: Setting, cell: int) -> Hospital:
@@ -147,13 +137,8 @@ def census(setting: Setting) -> Outcome:
 def fitness_map(setting: Setting) -> Outcome:
     """Which areas have a base?"""
     attack = HeatMap(promise=setting.approximate, seed=setting.seed)
-    match setting.against:
-        case "raw":
-            return attack.run(lambda tracks: tracks.heat, setting.effort)
-        case "rounded":
-            return attack.run(masked, setting.effort)
-        case "private":
-            return attack.run(lambda tracks: _private_heat(tracks, setting), setting.effort)
+    private = partial(_private_heat, setting=setting)
+    return setting.play(attack, lambda tracks: tracks.heat, masked, lambda: private)
 
 
 def _private_heat(tracks: Tracks, setting: Setting) -> Reals:

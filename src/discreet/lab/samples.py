@@ -1,11 +1,19 @@
 """Plays about data that judge others: holdouts, and a leaderboard."""
 
 import math
+from functools import partial
 
 import numpy as np
 
-from discreet.attacks.holdout import Examples, Holdout, HoldoutLabel, Query, Score
-from discreet.attacks.leaderboard import Board, Leaderboard
+from discreet.attacks.holdout import (
+    Board,
+    Examples,
+    Holdout,
+    HoldoutLabel,
+    Leaderboard,
+    Query,
+    Score,
+)
 from discreet.attacks.outcome import Outcome
 from discreet.attacks.simulation import Bits
 from discreet.errors import BudgetError
@@ -62,16 +70,12 @@ def _reusable(train: Examples, hold: Examples, setting: Setting) -> Score:
 def leaderboard(setting: Setting, examples: int = 500) -> Outcome:
     """Random submissions, and the majority of the good ones."""
     attack = Leaderboard(examples, promise=setting.approximate, seed=setting.seed)
-    match setting.against:
-        case "raw":
-            return attack.run(lambda labels: lambda guess: _share(guess, labels), setting.effort)
-        case "rounded":
-            return attack.run(
-                lambda labels: lambda guess: round(_share(guess, labels), 2), setting.effort
-            )
-        case "private":
-            submitted = attack.submissions(setting.effort)
-            return attack.run(lambda labels: _curated(labels, submitted, setting), setting.effort)
+    return setting.play(
+        attack,
+        lambda labels: lambda guess: _share(guess, labels),
+        lambda labels: lambda guess: round(_share(guess, labels), 2),
+        lambda: partial(_curated, submitted=attack.submissions(setting.effort), setting=setting),
+    )
 
 
 def _share(guess: Bits, labels: Bits) -> float:

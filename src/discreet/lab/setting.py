@@ -1,16 +1,16 @@
 """Shared settings of the lab's attacks: targets, effort and guarantee."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, Protocol, TypeAlias, TypeVar, get_args
 
 import numpy as np
 import pyarrow as pa
 
-from discreet.attacks.outcome import Promise
+from discreet.attacks.outcome import Outcome, Promise
 from discreet.attacks.simulation import SplitMix64
 from discreet.curator.budget import Budget
 from discreet.curator.curator import Curator
@@ -27,6 +27,18 @@ smaller this is, the less of it is lost on the way from epsilon."""
 
 _SPARE = 1 - Fraction(1, 10**6)
 """Rounding may cost a little; the last question has to fit too."""
+
+
+T = TypeVar("T")
+Target_contra = TypeVar("Target_contra", contravariant=True)
+
+
+class RunnableAttack(Protocol[Target_contra]):
+    """What is run against a system."""
+
+    def run(self, target: Target_contra, effort: int) -> Outcome:
+        """Attack it."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +150,13 @@ class Setting:
     def mu_squared(self) -> Fraction:
         """What a budget of epsilon and delta pays for in Gaussian noise."""
         return Budget(epsilon=self.epsilon, delta=DELTA).cap().amount
+
+    def play(
+        self, attack: RunnableAttack[T], raw: T, rounded: T, private: Callable[[], T]
+    ) -> Outcome:
+        """Run an attack against the answers of this setting; the private system is made for it."""
+        target = raw if self.against == "raw" else rounded
+        return attack.run(private() if self.against == "private" else target, self.effort)
 
     def draws(self, purpose: int) -> SplitMix64:
         """Repeatable draws, others for every purpose."""

@@ -81,12 +81,16 @@ def publish(epsilon: Real) -> TownRelease:
     width, everybody = 100 * noise.error(Fraction(19, 20)), int(blocks.sum())
     many = {"the town": 1, "a quarter": 4, "a block": blocks.size}
     released = np.asarray(noise.release(blocks))
+    heads = np.maximum(released, 0)
     return TownRelease(
         float(price),
         tuple(Level(name, n, everybody / n, width * n / everybody) for name, n in many.items()),
         tuple(blocks.tolist()),
         tuple(map(int, released)),
-        _misplaced(blocks, released),
+        # By published heads, so many of 100 coins land in the wrong block.
+        float(50 * np.abs(heads / heads.sum() - blocks / everybody).sum())
+        if heads.any()
+        else 100.0,
         _found(float(price)),
         frontier(),
     )
@@ -95,14 +99,6 @@ def publish(epsilon: Real) -> TownRelease:
 def _found(epsilon: float) -> float:
     """Of 100 people who joined, the most that an attacker with `ALARMS` false alarms finds."""
     return 100 * Promise(epsilon).of_event(ALARMS / 100)
-
-
-def _misplaced(truth: Bits, published: Bits) -> float:
-    """Of 100 coins handed out by published heads, those that land in the wrong block."""
-    heads = np.maximum(published, 0)
-    if not heads.sum():
-        return 100.0
-    return float(50 * np.abs(heads / heads.sum() - truth / truth.sum()).sum())
 
 
 def frontier() -> tuple[tuple[float, float, float], ...]:

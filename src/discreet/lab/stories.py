@@ -1,17 +1,22 @@
 """The plays in plain words: what the attacker does, what came of it, and what that leaves open.
 
-The words are in `stories.yaml`.
+The words are in `stories.yaml`. Epsilons that real releases have stated are in `deployments.yaml`.
+They are hardly comparable: what is protected (a person, a day of theirs, one report) and what is
+counted differ. Facts are those of the OpenDP Differential Privacy Deployments Registry, as of July
+2026, and of the sources that it names.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from fractions import Fraction
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Final
 
 import yaml
 
 from discreet.attacks.outcome import Outcome
+from discreet.privacy import ZCDP
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +29,9 @@ class Story:
     `control` whether it was measured on people who are not in the data (or answers that hold
     nothing), by the same attacker. `caution` is what the figures do not show. `proved` says whether
     the bound holds for every attacker, or is only where this one is said to have failed. `paper`
-    says who found it.
+    says who found it. `effort` is the usual one; those of `efforts`, with people of `sizes`, are
+    done within a second or two. `needs` names a package; `asked` is an honest question about the
+    same people.
     """
 
     summary: str
@@ -32,6 +39,11 @@ class Story:
     story: str
     caution: str
     paper: str
+    effort: int
+    efforts: tuple[int, ...]
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    needs: str | None = None
+    asked: str = "How many of the {n} people have the secret?"
     success: str = "share of people whose secret bit is right"
     raw: str = "exact answers"
     rounded: str = "sums rounded to 5"
@@ -69,18 +81,65 @@ class Chapter:
     plays: tuple[str, ...]
 
 
-def _chapter(name: str, said: dict[str, Any]) -> Chapter:
-    cases = tuple(KnownCase(**one) for one in said["cases"])
-    return Chapter(name, said["title"], said["lead"], cases, tuple(said["plays"]))
-
-
-_TOLD: Final = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
+_HERE: Final = Path(__file__).parent
+_TOLD: Final = yaml.safe_load((_HERE / "stories.yaml").read_text(encoding="utf-8"))
 STORIES: Mapping[str, Story] = MappingProxyType(
-    {name: Story(**said) for name, said in _TOLD["stories"].items()}
+    {
+        name: Story(**said | {"efforts": tuple(said["efforts"])})
+        for name, said in _TOLD["stories"].items()
+    }
 )
 """By the names of the plays."""
 
 CHAPTERS: Mapping[str, Chapter] = MappingProxyType(
-    {name: _chapter(name, said) for name, said in _TOLD["chapters"].items()}
+    {
+        name: Chapter(
+            name,
+            cases=tuple(KnownCase(**one) for one in said.pop("cases")),
+            plays=tuple(said.pop("plays")),
+            **said,
+        )
+        for name, said in _TOLD["chapters"].items()
+    }
 )
 """In the order in which they are read; every play is in one of them."""
+
+
+DELTA: Final = Fraction(1, 10**10)
+"""Where only rho is stated, epsilon is converted at this delta, as the Census Bureau does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deployment:
+    """A release: who protects whom, by how much, and where that is written.
+
+    `local` says that people randomize their own data, before anybody sees them. `shown` is epsilon
+    as stated, or from rho at `DELTA`.
+    """
+
+    name: str
+    by: str
+    year: int
+    protects: str
+    source: str
+    shown: float
+    epsilon: float | None = None
+    rho: float | None = None
+    local: bool = False
+
+
+def converted(rho: float) -> float:
+    """The epsilon of a rho at `DELTA`, rounded up.
+
+    Example:
+        >>> round(converted(0.015), 3)
+        1.067
+    """
+    return float(ZCDP(rho).epsilon(DELTA).upper)
+
+
+_FACTS: Final = yaml.safe_load((_HERE / "deployments.yaml").read_text(encoding="utf-8"))
+DEPLOYMENTS: Final = tuple(
+    Deployment(shown=one.get("epsilon") or converted(one["rho"]), **one) for one in _FACTS
+)
+"""In order of epsilon."""

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from discreet.attacks.exponential import Posterior
 from discreet.attacks.outcome import Outcome, pool
 from discreet.attacks.reconstruction import (
     LeastSquares,
     LinearProgram,
+    Posterior,
     Reconstruction,
     Robust,
     SubsetSum,

@@ -8,23 +8,23 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
 from discreet.attacks.census import BLOCK
 from discreet.attacks.exposure import Exposure
 from discreet.attacks.heat_map import SIDE, HeatMap
-from discreet.attacks.holdout import Holdout, HoldoutLabel
+from discreet.attacks.holdout import Holdout, HoldoutLabel, Leaderboard
 from discreet.attacks.instance_hiding import InstanceHiding
 from discreet.attacks.intersection import Intersection
-from discreet.attacks.leaderboard import Leaderboard
 from discreet.attacks.linkage import Linkage
 from discreet.attacks.simulation import Bits
 from discreet.attacks.social_graph import SocialGraph
 from discreet.attacks.tracing import Tracing
 from discreet.lab.releases import BLOCKS
 from discreet.lab.setting import Curated, Setting
+from discreet.lab.stories import STORIES
 from discreet.plan.schema import Bounds
 
 _POPULAR = 0
@@ -63,11 +63,6 @@ def _secret(purpose: int, *shape: int) -> Callable[..., Bits]:
     return lambda setting, **_: setting.draws(purpose).bits(*shape).ravel()
 
 
-def _traits(setting: Setting, **_: Any) -> Bits:
-    (rows,) = _shown(Tracing(seed=setting.seed), setting)
-    return np.asarray(rows[:, 0])
-
-
 def _liked(setting: Setting, people: int = 1000, films: int = 500) -> Bits:
     (ratings,) = _shown(Linkage(people=people, films=films, seed=setting.seed), setting)
     fans = ratings.person[(ratings.film == _POPULAR) & (ratings.stars >= 4)]
@@ -79,32 +74,13 @@ def _conditions(setting: Setting, patients: int = 5000) -> Bits:
     return np.asarray(conditions == 0)
 
 
-def _crossed(setting: Setting, **_: Any) -> Bits:
-    (tracks,) = _shown(HeatMap(seed=setting.seed), setting)
-    return np.asarray(np.bincount(tracks.person, tracks.cell // SIDE == SIDE // 2) > 0)
+def _of(attack: Callable[[int], Any], who: Callable[..., Any]) -> Callable[..., Bits]:
+    """Who counts, by what an attack with a seed shows its target."""
+    return lambda setting, **_: np.asarray(who(*_shown(attack(setting.seed), setting)))
 
 
-def _friends(setting: Setting, **_: Any) -> Bits:
-    (links,) = _shown(SocialGraph(250, seed=setting.seed), setting)
-    return np.asarray(links[np.triu_indices(len(links), 1)])
-
-
-def _bright(setting: Setting, **_: Any) -> Bits:
-    images, _mixing = _shown(InstanceHiding(seed=setting.seed), setting)
-    return np.asarray(images[:, 0] > 0)
-
-
-def _codes(setting: Setting, **_: Any) -> Bits:
-    (codes,) = _shown(Exposure(seed=setting.seed), setting)
-    return np.asarray(codes < 50)
-
-
-def _judged(attack: Callable[[int], Any]) -> Callable[..., Bits]:
-    def right(setting: Setting, **_: Any) -> Bits:
-        _, hold = _shown(attack(setting.seed), setting)
-        return np.asarray(hold.features[:, 0] == hold.labels)
-
-    return right
+def _right(_: Any, hold: Any) -> Any:
+    return hold.features[:, 0] == hold.labels
 
 
 def _scored(setting: Setting, **_: Any) -> Bits:
@@ -113,35 +89,39 @@ def _scored(setting: Setting, **_: Any) -> Bits:
     return np.asarray(board.submissions(1)[0] == labels)
 
 
-_RIGHT = "how many of the {n} labels does a model get right that was fixed beforehand?"
-_HAVE = "how many of the {n} people have the secret?"
-_USEFUL: Final[dict[str, tuple[str, Callable[..., Bits]]]] = {
-    "exponential": (_HAVE, _secret(11, 12)),
-    "reconstruct": (_HAVE, _secret(21, 128)),
-    "linear-program": (_HAVE, _secret(31, 64)),
-    "robust": (_HAVE, _secret(41, 64)),
-    "differencing": (_HAVE, _secret(51, 400, 5)),
-    "averaging": (_HAVE, _secret(61, 400, 5)),
-    "refusals": (_HAVE, _secret(91, 400, 7)),
-    "tracing": ("how many of the {n} patients have the first trait?", _traits),
-    "linkage": ("how many of the {n} viewers liked the most popular film?", _liked),
-    "intersection": ("how many of the {n} patients have the first condition?", _conditions),
-    "census": (
-        "how many of the {n} people in these blocks are of age?",
-        lambda _, **__: np.array([age >= 18 for age, _kind in BLOCK] * BLOCKS),
-    ),
-    "fitness-map": ("how many of the {n} runners crossed the middle of an area?", _crossed),
-    "social-graph": ("how many of the {n} possible friendships are there?", _friends),
-    "instance-hiding": ("of how many of the {n} images is the first pixel bright?", _bright),
-    "definitions": ("how many of the {n} people have a code below 50?", _codes),
-    "holdout": (_RIGHT, _judged(lambda seed: Holdout(2000, 1000, kept=200, seed=seed))),
-    "holdout-label": (_RIGHT, _judged(lambda seed: HoldoutLabel(200, seed=seed))),
-    "leaderboard": ("how many of the {n} labels does one submission get right?", _scored),
-    "low-bits": (_HAVE, _secret(71, 1000)),
-    "repeated-zero": (_HAVE, _secret(71, 1000)),
-}
-USEFUL: Mapping[str, tuple[str, Callable[..., Bits]]] = MappingProxyType(_USEFUL)
-"""By the names of the plays: an honest question, and who of the attacked people count."""
+USEFUL: Mapping[str, Callable[..., Bits]] = MappingProxyType(
+    {
+        "exponential": _secret(11, 12),
+        "reconstruct": _secret(21, 128),
+        "linear-program": _secret(31, 64),
+        "robust": _secret(41, 64),
+        "differencing": _secret(51, 400, 5),
+        "averaging": _secret(61, 400, 5),
+        "refusals": _secret(91, 400, 7),
+        "tracing": _of(lambda seed: Tracing(seed=seed), lambda rows: rows[:, 0]),
+        "linkage": _liked,
+        "intersection": _conditions,
+        "census": lambda _, **__: np.array([age >= 18 for age, _kind in BLOCK] * BLOCKS),
+        "fitness-map": _of(
+            lambda seed: HeatMap(seed=seed),
+            lambda tracks: np.bincount(tracks.person, tracks.cell // SIDE == SIDE // 2) > 0,
+        ),
+        "social-graph": _of(
+            lambda seed: SocialGraph(250, seed=seed),
+            lambda links: links[np.triu_indices(len(links), 1)],
+        ),
+        "instance-hiding": _of(
+            lambda seed: InstanceHiding(seed=seed), lambda images, _: images[:, 0] > 0
+        ),
+        "definitions": _of(lambda seed: Exposure(seed=seed), lambda codes: codes < 50),
+        "holdout": _of(lambda seed: Holdout(2000, 1000, kept=200, seed=seed), _right),
+        "holdout-label": _of(lambda seed: HoldoutLabel(200, seed=seed), _right),
+        "leaderboard": _scored,
+        "low-bits": _secret(71, 1000),
+        "repeated-zero": _secret(71, 1000),
+    }
+)
+"""By the names of the plays: who of the attacked people count in the story's honest question."""
 
 
 def learn(name: str, setting: Setting, **size: int) -> Learnt:
@@ -152,8 +132,7 @@ def learn(name: str, setting: Setting, **size: int) -> Learnt:
         >>> found.asked, found.truth
         ('How many of the 128 people have the secret?', 52)
     """
-    question, who = USEFUL[name]
-    yes = who(setting, **size).astype(np.int64)
+    yes = USEFUL[name](setting, **size).astype(np.int64)
     curated = Curated.of(
         "people",
         {"id": np.arange(yes.size), "yes": yes},
@@ -162,9 +141,8 @@ def learn(name: str, setting: Setting, **size: int) -> Learnt:
     )
     text = "SELECT COUNT(*) AS n FROM people WHERE yes = 1"
     release = curated.curator.sql(text, epsilon=curated.epsilon)
-    asked = question.format(n=f"{yes.size:,}")
     return Learnt(
-        asked[0].upper() + asked[1:],
+        STORIES[name].asked.format(n=f"{yes.size:,}"),
         int(yes.sum()),
         float(release.table.column("n")[0].as_py()),
         math.ceil(10 * release.half_widths["n"][0].as_py()) / 10,

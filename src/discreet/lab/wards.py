@@ -1,14 +1,14 @@
 """Plays about people in many wards: differencing, averaging, refusals, and low-order bits."""
 
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.attacks.differencing import Averaging, Differencing, WardSums
+from discreet.attacks.differencing import Averaging, Differencing, QueryAuditor, Refusals, WardSums
 from discreet.attacks.low_bits import LowBits, Noisy, RepeatedZero
 from discreet.attacks.outcome import Outcome
-from discreet.attacks.refusals import QueryAuditor, Refusals
 from discreet.attacks.simulation import Bits, Reals
 from discreet.lab.setting import Curated, Setting
 from discreet.plan.schema import Bounds, Keys, Limits
@@ -20,42 +20,25 @@ def differencing(setting: Setting, wards: int = WARDS) -> Outcome:
     """Everybody, everybody but one, subtract."""
     secret = setting.draws(51).bits(wards, EACH)
     attack = Differencing(secret, setting.pure)
-    match setting.against:
-        case "raw":
-            return attack.run(exact(secret), setting.effort)
-        case "rounded":
-            sums = exact(secret)
-            return attack.run(lambda who: 5 * np.round(sums(who) / 5), setting.effort)
-        case "private":
-            return attack.run(_curated(secret, setting.epsilon, questions=2), setting.effort)
+    sums, private = exact(secret), partial(_curated, secret, setting.epsilon, questions=2)
+    return setting.play(attack, sums, lambda who: 5 * np.round(sums(who) / 5), private)
 
 
 def averaging(setting: Setting, wards: int = WARDS) -> Outcome:
     """The same question again and again."""
     secret = setting.draws(61).bits(wards, EACH)
     attack = Averaging(secret, setting.pure)
-    match setting.against:
-        case "raw":
-            return attack.run(exact(secret), setting.effort)
-        case "rounded":
-            sums, coins = exact(secret), setting.draws(62)
-            scale = 1 / float(setting.epsilon)
-            return attack.run(lambda who: sums(who) + coins.laplace(scale, wards), setting.effort)
-        case "private":
-            return attack.run(_curated(secret, setting.epsilon, questions=1), setting.effort)
+    sums, private = exact(secret), partial(_curated, secret, setting.epsilon, questions=1)
+    coins, scale = setting.draws(62), 1 / float(setting.epsilon)
+    return setting.play(attack, sums, lambda who: sums(who) + coins.laplace(scale, wards), private)
 
 
 def refusals(setting: Setting, wards: int = WARDS) -> Outcome:
     """An auditor who refuses what would tell too much."""
     secret = setting.draws(91).bits(wards, AUDITED)
     attack = Refusals(secret, setting.pure)
-    match setting.against:
-        case "raw":
-            return attack.run(exact(secret), setting.effort)
-        case "rounded":
-            return attack.run(QueryAuditor(secret), setting.effort)
-        case "private":
-            return attack.run(_unrefused(attack, setting), setting.effort)
+    auditor: WardSums = QueryAuditor(secret)
+    return setting.play(attack, exact(secret), auditor, lambda: _unrefused(attack, setting))
 
 
 def _unrefused(attack: Refusals, setting: Setting) -> WardSums:

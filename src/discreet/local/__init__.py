@@ -15,8 +15,8 @@ from discreet.local.campaigns import Campaign
 from discreet.local.count_mean_sketch import CountMeanSketch, HadamardCountMeanSketch
 from discreet.local.device_ledger import DeviceLedger
 from discreet.local.estimate import Estimate, MeanEstimate
+from discreet.local.frequency import KRandomizedResponse
 from discreet.local.heavy_hitters import HeavyHitters
-from discreet.local.k_randomized_response import KRandomizedResponse
 from discreet.local.local_hashing import HadamardResponse, LocalHashing
 from discreet.local.mean import HybridMean, Mean1Bit, PiecewiseMean
 from discreet.local.planner import Choice, choose_protocol

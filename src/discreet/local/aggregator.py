@@ -89,7 +89,12 @@ class Aggregator:
 
     def merge(self, other: "Aggregator") -> "Aggregator":
         """Both together, as a new one; those that share a frame are refused."""
-        self._check_same(other.protocol.digest)
+        if other.protocol.digest != self.protocol.digest:
+            raise InputError(
+                "aggregators of different parameters",
+                why="their sums mean different things",
+                fix="merge those of one protocol object",
+            )
         sums, seen = other._sums, other._seen  # noqa: SLF001 - of its own class
         if not self._seen.isdisjoint(seen):
             raise InputError(
@@ -146,11 +151,3 @@ class Aggregator:
         found._sums = sums.astype(np.int64)
         found._seen = {names[i : i + 16] for i in range(0, len(names), 16)}
         return found
-
-    def _check_same(self, digest: bytes) -> None:
-        if digest != self.protocol.digest:
-            raise InputError(
-                "aggregators of different parameters",
-                why="their sums mean different things",
-                fix="merge those of one protocol object",
-            )

@@ -10,7 +10,7 @@ import threading
 import time
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from discreet.errors import InputError, LedgerError
 from discreet.local.aggregator import Aggregator
-from discreet.local.device_ledger import sync_folder
+from discreet.local.device_ledger import append_whole, sync_folder
 from discreet.local.protocol import LocalProtocol
 from discreet.local.reports import Frames, read_frames
 from discreet.rationals import whole
@@ -205,19 +205,11 @@ class ReportLog:
     def _append(self, file: int, frames: bytes) -> None:
         facts = struct.pack("<II", len(frames), zlib.crc32(frames))
         record = facts + struct.pack("<I", zlib.crc32(facts)) + frames
-        try:
-            if os.pwrite(file, record, self._position) != len(record):
-                raise OSError("a part of it")  # noqa: TRY301 - handled as the disk's own
-            os.fsync(file)
-        except OSError as wrong:
-            with suppress(OSError):  # it was not confirmed, and must not be found when sent again
-                os.ftruncate(file, self._position)
+        if wrong := append_whole(file, record, self._position):
             self._sums, self._position = Aggregator(self.campaign.protocol), 0  # as on disk
             raise LedgerError(
-                "reports cannot be kept",
-                why=f"{wrong.strerror or wrong}",
-                fix="make room, and send them again",
-            ) from None
+                "reports cannot be kept", why=wrong, fix="make room, and send them again"
+            )
         self._position += len(record)
 
 
@@ -256,7 +248,11 @@ class CampaignStore:
         text = json.dumps(campaign.to_dict(), indent=1, sort_keys=True)
         place.mkdir(parents=True, exist_ok=True)  # it may be what a crash left of a beginning
         try:
-            _write(place / _FACTS, text.encode())
+            with tempfile.NamedTemporaryFile(dir=place) as file:  # whole, or not there
+                file.write(text.encode())
+                file.flush()
+                os.fsync(file.fileno())
+                os.link(file.name, place / _FACTS)
         except FileExistsError:
             raise InputError(
                 "a campaign of this name is there already",
@@ -306,12 +302,3 @@ def _changed() -> LedgerError:
         why="confirmed ones would be lost if the rest were read without them",
         fix="restore the file as it was",
     )
-
-
-def _write(path: Path, data: bytes) -> None:
-    """A new file, whole or not there."""
-    with tempfile.NamedTemporaryFile(dir=path.parent) as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-        os.link(file.name, path)

@@ -195,18 +195,12 @@ class DeviceLedger:
         text = json.dumps(facts, sort_keys=True, separators=(",", ":")).encode()
         chain = hashlib.sha256(self._chain + text).hexdigest().encode()
         line = chain + b" " + text + b"\n"
-        try:
-            if os.pwrite(self._file, line, self._end) != len(line):
-                raise OSError("a part of it")  # noqa: TRY301 - handled as the disk's own
-            os.fsync(self._file)
-        except OSError as wrong:
-            with suppress(OSError):  # what is left of it must not stand behind a shorter line
-                os.ftruncate(self._file, self._end)
+        if wrong := append_whole(self._file, line, self._end):
             raise LedgerError(
                 "this device's ledger cannot be written",
-                why=f"{wrong.strerror or wrong}",
+                why=wrong,
                 fix="make room; nothing was told",
-            ) from None
+            )
         self._end += len(line)
         self._chain = chain
 
@@ -224,6 +218,19 @@ def _changed() -> LedgerError:
         why="what was told can no longer be believed, so nothing more is told",
         fix="restore the file as it was",
     )
+
+
+def append_whole(file: int, data: bytes, end: int) -> str:
+    """Write bytes at the end of a file, whole and on disk, or none; the error in words, or ""."""
+    try:
+        if os.pwrite(file, data, end) != len(data):
+            raise OSError("a part of it")  # noqa: TRY301 - handled as the disk's own
+        os.fsync(file)
+    except OSError as wrong:
+        with suppress(OSError):  # what is left of it must not stand behind a shorter line
+            os.ftruncate(file, end)
+        return wrong.strerror or str(wrong)
+    return ""
 
 
 def sync_folder(folder: Path) -> None:

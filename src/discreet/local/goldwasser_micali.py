@@ -174,7 +174,7 @@ def check_span(span: Span, number: Any, proof: SpanProof, about: bytes) -> bool:
         is_one = proof.challenge[place // 8] >> place % 8 & 1 if len(proof.challenge) == 32 else 2
         if is_one == 0 and isinstance(answer, bytes) and len(answer) == 32:
             committed.append(span.product(*_commitment(answer, size, n)))
-        elif is_one == 1 and _is_answer(answer, 1 << size, n):
+        elif is_one == 1 and isinstance(answer, tuple) and _fits(answer, (1 << size, n)):
             made = span.product(answer[0], gmpy2.mpz(answer[1]))
             committed.append(made * inverse % n)
         else:
@@ -182,10 +182,9 @@ def check_span(span: Span, number: Any, proof: SpanProof, about: bytes) -> bool:
     return secrets.compare_digest(_challenge(number, committed, about), proof.challenge)
 
 
-def _is_answer(answer: Any, most: int, n: Any) -> bool:
-    pair = isinstance(answer, tuple) and len(answer) == 2
-    whole = pair and all(isinstance(one, int) and one >= 0 for one in answer)
-    return whole and answer[0] < most and answer[1] < n
+def _fits(answer: tuple[Any, ...], below: tuple[Any, Any]) -> bool:
+    pairs = zip(answer, below, strict=False)
+    return len(answer) == 2 and all(isinstance(a, int) and 0 <= a < b for a, b in pairs)
 
 
 def _commitment(seed: bytes, size: int, n: Any) -> tuple[int, Any]:

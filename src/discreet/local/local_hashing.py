@@ -5,7 +5,7 @@ from abc import abstractmethod
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import product
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -185,10 +185,7 @@ class HadamardResponse(HashedProtocol):
     Reference: Bassily, Nissim, Stemmer, Thakurta 2017; Acharya, Sun, Zhang 2019.
     """
 
-    @property
-    def bits(self) -> int:
-        """One."""
-        return 1
+    bits: ClassVar[int] = 1
 
 
 def count_signs(sums: Statistic, words: NDArray[Any]) -> None:

@@ -37,6 +37,8 @@ class MeanProtocol(protocol.LocalProtocol):
     """
 
     grid: ClassVar[int] = GRID
+    kinds: ClassVar[int] = 1
+    """How many kinds of report there are; the kind is told openly."""
 
     lower: Fraction = field(default=Fraction(-1))
     upper: Fraction = field(default=Fraction(1))
@@ -55,11 +57,6 @@ class MeanProtocol(protocol.LocalProtocol):
     def shape(self) -> tuple[int, ...]:
         """For each kind of report: count, sum, and sum of squares in two halves."""
         return (self.kinds, 4)
-
-    @property
-    def kinds(self) -> int:
-        """How many kinds of report there are; the kind is told openly."""
-        return 1
 
     @property
     def pairs(self) -> tuple[Pair, ...]:
@@ -156,15 +153,12 @@ class Mean1Bit(MeanProtocol):
         (1, True)
     """
 
+    width: ClassVar[int] = 1
+
     @property
     def lie(self) -> Fraction:
         """The probability that the bit is not the one that was rounded to."""
         return 1 / (1 + protocol.likelihood_ratio(self.epsilon))
-
-    @property
-    def width(self) -> int:
-        """A byte."""
-        return 1
 
     def settle(self, codes: NDArray[Any], once: Callable[[Callable[[], bytes]], bytes]) -> Any:
         """Round to an end by a threshold that the device draws once for its life.
@@ -308,10 +302,9 @@ class HybridMean(MeanProtocol):
     Reference: Wang and others 2019, section III-C.
     """
 
-    @property
-    def kinds(self) -> int:
-        """A bit, or a point."""
-        return 2
+    kinds: ClassVar[int] = 2
+    width: ClassVar[int] = 3
+    """The number, and the kind, a bit or a point, in the highest bit."""
 
     @property
     def share(self) -> Fraction:
@@ -329,11 +322,6 @@ class HybridMean(MeanProtocol):
     def point(self) -> PiecewiseMean:
         """The other half."""
         return PiecewiseMean(epsilon=self.epsilon, lower=self.lower, upper=self.upper)
-
-    @property
-    def width(self) -> int:
-        """Three bytes: the number, and the kind in the highest bit."""
-        return 3
 
     def randomize(self, codes: NDArray[Any]) -> Octets:
         """Both are drawn for everybody, and one is sent."""

@@ -4,8 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from discreet.local.domain import ValueDomain
-from discreet.local.frequency import FrequencyProtocol
-from discreet.local.k_randomized_response import KRandomizedResponse
+from discreet.local.frequency import FrequencyProtocol, KRandomizedResponse
 from discreet.local.local_hashing import HadamardResponse, LocalHashing
 from discreet.local.unary_encoding import SubsetSelection, UnaryEncoding
 from discreet.rationals import Real

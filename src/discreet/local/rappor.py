@@ -149,12 +149,9 @@ class Rappor(LocalProtocol):
     def pairs(self) -> tuple[Pair, ...]:
         """Two texts whose filters share no bit in any cohort, if such are near."""
         names = [str(one) for one in range(40)]
+        first = self._bitmap(names[0])
         shared = {
-            other: sum(
-                bool(self.filters(names[0])[c] & self.filters(other)[c])
-                for c in range(self.cohorts)
-            )
-            for other in names[1:]
+            other: int((first & self._bitmap(other)).any(axis=1).sum()) for other in names[1:]
         }
         return (Pair(names[0], min(shared, key=lambda one: shared[one])),)
 
@@ -220,12 +217,6 @@ class Rappor(LocalProtocol):
         told = design @ fit(np.full(len(cells), (p + q) / 2)).counts
         rest = others * ((target - told).sum() / max(float(others.sum()), _LOST))
         return fit(np.clip(p + (q - p) * (told + rest) / cells, p, q))
-
-    def filters(self, text: str) -> list[int]:
-        """The filter of a text in each cohort, as the bits of a number."""
-        return [
-            sum(1 << place for place in np.flatnonzero(row).tolist()) for row in self._bitmap(text)
-        ]
 
     def _bitmap(self, text: str) -> NDArray[np.bool_]:
         table = np.zeros((self.cohorts, self.bits), dtype=np.bool_)

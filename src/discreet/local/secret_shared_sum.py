@@ -198,7 +198,8 @@ class SumServer:
 
 def exchange(servers: Sequence[SumServer], shares: Sequence[Share]) -> bool:
     """Both servers' messages about one device's shares; whether they were added."""
-    point = _point(servers[0].protocol.bits)
+    known = 2 * servers[0].protocol.bits + 1  # points at which the polynomials are known
+    point = known + secrets.randbelow(PRIME - known)
     pairs = list(zip(servers, shares, strict=True))
     if not all(server.fits(share) for server, share in pairs):
         for server in servers:
@@ -216,11 +217,6 @@ def _out_of_turn() -> InputError:
         why="two answers about a share would tell what it hides",
         fix="send every message once, in order, before the total",
     )
-
-
-def _point(bits: int) -> int:
-    """A point that is none of those where the polynomials are known."""
-    return 2 * bits + 1 + secrets.randbelow(PRIME - 2 * bits - 1)
 
 
 def _random() -> int:

@@ -8,7 +8,7 @@ import numpy as np
 
 from discreet import noise
 from discreet.errors import InputError
-from discreet.local.k_randomized_response import KRandomizedResponse
+from discreet.local.frequency import KRandomizedResponse
 from discreet.local.protocol import LocalProtocol
 from discreet.local.reports import Frames, Octets, read_frames, write_frame
 from discreet.privacy import Guarantee, Shuffled, ShuffledRandomizedResponse

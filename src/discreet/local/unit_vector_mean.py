@@ -4,7 +4,7 @@ import hashlib
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,6 +58,9 @@ class UnitVectorMean(LocalProtocol):
     Kairouz, Theis 2022 (candidates from a public seed).
     """
 
+    width: ClassVar[int] = 9
+    """A seed and the number of a direction."""
+
     dimension: int = field()
     directions: int = field(default=64)
 
@@ -78,11 +81,6 @@ class UnitVectorMean(LocalProtocol):
     def length(self) -> float:
         """The mean inner product of a reported direction with a unit vector."""
         return _best(self.directions, self.dimension, likelihood_ratio(self.epsilon))[1]
-
-    @property
-    def width(self) -> int:
-        """A seed and the number of a direction."""
-        return 9
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -9,54 +9,47 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import anyio.to_thread
-from fastapi import APIRouter, FastAPI
+from fastapi import FastAPI
 
 from discreet.curator.curator import Curator
 from discreet.errors import DiscreetError
 from discreet.local.campaigns import CampaignStore
+from discreet.server import uploads
 from discreet.server.access import FILE, AccessStore
 from discreet.server.app_state import AppState
 from discreet.server.auth_middleware import AuthMiddleware, route_accesses
 from discreet.server.body_limits import BodyLimitMiddleware
 from discreet.server.error_replies import FAULTS, handle_errors
-from discreet.server.logs import Logs, to_stderr
-from discreet.server.metrics import Metrics
-from discreet.server.openapi import describe
+from discreet.server.logs import Logs, Metrics, to_stderr
 from discreet.server.postgres.listener import PostgresAddress, PostgresListener
 from discreet.server.protocol import HEADER_TIMEOUT, SEND_TIMEOUT
 from discreet.server.rate_limits import CallerLimits
-from discreet.server.revocations import Revocations
 from discreet.server.routes import (
     access,
     budgets,
     campaigns,
     datasets,
-    dossier,
-    grants,
     health,
     lab,
-    lab_chapters,
     ledger,
-    online,
     orders,
     pages,
     parts,
-    people,
     public,
     questions,
     releases,
     saved,
-    uploads,
 )
 from discreet.server.security_headers import SecurityHeadersMiddleware
 from discreet.server.settings import Settings
 from discreet.server.slots import Slots
-from discreet.server.ticks import Ticks
+from discreet.server.ticks import Ticks, Waits
 from discreet.server.timetable import Timetable
+from discreet.server.tokens import Revocations
 from discreet.server.uploads import Uploads
-from discreet.server.waits import Waits
 
 CLAIM = 30.0
 """Seconds after which a charge whose worker is gone may be finished by another."""
@@ -76,10 +69,13 @@ _SWEEP = 300
 _SWITCH = 0.001
 """Seconds that a thread may keep the interpreter while others wait, the one with sockets too."""
 
-_PARTS = (
-    *(questions, health, access, public, orders, online, releases, saved, budgets),
-    *(uploads, datasets, parts, people, grants, ledger, dossier, campaigns, lab, lab_chapters),
+_ROUTERS = (
+    *(questions.router, health.router, access.router, public.router, orders.router),
+    *(orders.online_router, releases.router, saved.router, budgets.router, uploads.router),
+    *(datasets.router, parts.router, budgets.owner_router, ledger.router),
+    *(campaigns.router, lab.router),
 )
+"""Those below /v1; those that come first are found first."""
 
 
 def build_app(
@@ -133,28 +129,20 @@ def build_app(
     app_state.access.revoked = Revocations(curator.ledger)
     app.state.app_state = app_state
     app.state.postgres = None if postgres is None else PostgresListener(app_state, postgres)
-    app.state.gates = route_accesses(_routers())
-    for prefix, router in _routers():
+    routers = [*(("/v1", one) for one in _ROUTERS), ("", pages.router)]
+    app.state.gates = route_accesses(routers)
+    for prefix, router in routers:
         app.include_router(router, prefix=prefix, responses=FAULTS if prefix else None)
     handle_errors(app)
     app.openapi = partial(describe, app, app.openapi)  # type: ignore[method-assign]
-    _add_layers(app, app_state)
-    return app
-
-
-def _routers() -> list[tuple[str, APIRouter]]:
-    """All routers with their prefixes; those who come first are found first."""
-    return [*(("/v1", part.router) for part in _PARTS), ("", pages.router)]
-
-
-def _add_layers(app: FastAPI, app_state: AppState) -> None:
-    """The innermost first."""
-    app.add_middleware(Ticks, quantum=app_state.settings.quantum)
-    app.add_middleware(Waits, patience=app_state.settings.patience)
-    app.add_middleware(BodyLimitMiddleware, settings=app_state.settings)
+    # The innermost layer first.
+    app.add_middleware(Ticks, quantum=chosen.quantum)
+    app.add_middleware(Waits, patience=chosen.patience)
+    app.add_middleware(BodyLimitMiddleware, settings=chosen)
     app.add_middleware(AuthMiddleware, app_state=app_state, table=app.state.gates)
-    app.add_middleware(SecurityHeadersMiddleware, hosts=app_state.settings.hosts)
+    app.add_middleware(SecurityHeadersMiddleware, hosts=chosen.hosts)
     app.add_middleware(Logs, app_state=app_state)
+    return app
 
 
 @asynccontextmanager
@@ -176,7 +164,10 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[dict[str, float]]:
     stopping.set()
     if listener is not None:
         await listener.stop()
-    await anyio.to_thread.run_sync(_finish, app_state)
+    # What is charged and being computed is waited for.
+    await anyio.to_thread.run_sync(lambda: app_state.work.close(grace=settings.grace))
+    app_state.uploads.close()
+    app_state.campaigns.close()
 
 
 def _look_around(app_state: AppState, stopping: threading.Event) -> None:
@@ -200,8 +191,36 @@ def _recover(app_state: AppState, stopping: threading.Event) -> None:
             return
 
 
-def _finish(app_state: AppState) -> None:
-    """Wait for what is charged and being computed."""
-    app_state.work.close(grace=app_state.settings.grace)
-    app_state.uploads.close()
-    app_state.campaigns.close()
+_SCHEMES = {
+    "token": {
+        "type": "http",
+        "scheme": "bearer",
+        "description": "A token that an owner made, dpt_...; the first comes from "
+        "`discreet serve --init`.",
+    },
+    "session": {
+        "type": "apiKey",
+        "in": "cookie",
+        "name": "discreet",
+        "description": "The cookie of the page, from POST /v1/session (__Host-discreet away from "
+        "this machine); what changes something needs X-CSRF-Token as well.",
+    },
+}
+
+
+def describe(app: FastAPI, plain: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """The OpenAPI document with who is allowed; made once."""
+    if app.openapi_schema is not None:
+        return app.openapi_schema
+    found = plain()
+    found.setdefault("components", {})["securitySchemes"] = _SCHEMES
+    for gate in app.state.gates:
+        for method in gate.methods & {one.upper() for one in found["paths"].get(gate.template, {})}:
+            operation = found["paths"][gate.template][method.lower()]
+            if gate.guard is None:
+                operation["security"] = []
+            else:
+                operation["security"] = [{name: []} for name in _SCHEMES]
+                who = ", ".join(sorted(gate.guard.roles))
+                operation["description"] = f"{operation.get('description', '')}\n\nFor: {who}."
+    return found

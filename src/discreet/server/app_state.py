@@ -4,7 +4,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from fastapi import Request
 
@@ -12,14 +12,16 @@ from discreet.curator.curator import Curator
 from discreet.curator.release_schedule import ReleaseSchedule
 from discreet.local.campaigns import CampaignStore
 from discreet.server.access import AccessStore
-from discreet.server.metrics import Metrics
 from discreet.server.rate_limits import CallerLimits
 from discreet.server.sending import LARGE
 from discreet.server.settings import Settings
 from discreet.server.slots import Slots
+from discreet.server.ticks import SPARE
+
+if TYPE_CHECKING:
+    from discreet.server.logs import Metrics
+    from discreet.server.uploads import Uploads
 from discreet.server.timetable import Timetable
-from discreet.server.uploads import Uploads
-from discreet.server.waits import SPARE
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +38,12 @@ class AppState:
     folder: Path | None
     access: AccessStore
     settings: Settings
-    metrics: Metrics
+    metrics: "Metrics"
     work: Slots
     planning: Slots
     writing: Slots
     timetable: Timetable
-    uploads: Uploads
+    uploads: "Uploads"
     campaigns: CampaignStore
     limits: CallerLimits
     log: Callable[[str], None]

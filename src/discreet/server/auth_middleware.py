@@ -35,20 +35,18 @@ class RouteAccess:
 
 def route_accesses(routers: Iterable[tuple[str, APIRouter]]) -> tuple[RouteAccess, ...]:
     """The handlers of routers with their prefixes, in the order in which they are found."""
-    return tuple(
-        _route_access(prefix, route) for prefix, router in routers for route in router.routes
-    )
-
-
-def _route_access(prefix: str, route: object) -> RouteAccess:
-    if not isinstance(route, APIRoute):
-        raise InputError(
-            f"a {type(route).__name__} in a router",
-            why="permissions are declared by handlers",
-            fix="write it as a handler",
-        )
-    pattern, template, _ = compile_path(prefix + route.path)
-    return RouteAccess(template, frozenset(route.methods or ()), pattern, guard_of(route.dependant))
+    found = []
+    for prefix, route in ((prefix, one) for prefix, router in routers for one in router.routes):
+        if not isinstance(route, APIRoute):
+            raise InputError(
+                f"a {type(route).__name__} in a router",
+                why="permissions are declared by handlers",
+                fix="write it as a handler",
+            )
+        pattern, template, _ = compile_path(prefix + route.path)
+        methods, guard = frozenset(route.methods or ()), guard_of(route.dependant)
+        found.append(RouteAccess(template, methods, pattern, guard))
+    return tuple(found)
 
 
 class AuthMiddleware:
@@ -86,18 +84,16 @@ class AuthMiddleware:
             self._limits.addresses.check(client)
             raise
         scope["state"]["template"] = gate.template
-        headers, method = Headers(scope=scope), scope["method"]
+        headers = Headers(scope=scope)
         if gate.guard is None:
             self._limits.addresses.check(client)
-            if method not in SAFE and "authorization" not in headers:
-                check_origin(headers)
-        else:
+        if scope["method"] not in SAFE and "authorization" not in headers:
+            check_origin(headers)
+        if gate.guard is not None:
             await self._let_in(scope, gate.guard, headers, client)
 
     async def _let_in(self, scope: Scope, guard: Allowed, headers: Headers, client: str) -> None:
-        app_state, method = self._app_state, scope["method"]
-        if method not in SAFE and "authorization" not in headers:
-            check_origin(headers)
+        app_state = self._app_state
         if self._threads is None:
             self._threads = anyio.CapacityLimiter(_THREADS)
         caller = recall(headers, app_state.access)
@@ -106,7 +102,7 @@ class AuthMiddleware:
                 caller = await anyio.to_thread.run_sync(
                     identify,
                     headers,
-                    method,
+                    scope["method"],
                     app_state.access,
                     app_state.settings,
                     limiter=self._threads,
@@ -125,12 +121,8 @@ class AuthMiddleware:
                 if method in gate.methods:
                     return gate
                 others |= gate.methods
-        error = missing("such address" if not others else f"method {_known(method)} here").error
-        if others:
-            raise HttpError(405, error, {"Allow": ", ".join(sorted(others))})
-        raise HttpError(404, error)
-
-
-def _known(method: str) -> str:
-    """A method by its name, if it is one of the usual ones."""
-    return method if method in {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"} else "like this"
+        if not others:
+            raise missing("such address")
+        usual = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"}  # others are not quoted
+        error = missing(f"method {method if method in usual else 'like this'} here").error
+        raise HttpError(405, error, {"Allow": ", ".join(sorted(others))})

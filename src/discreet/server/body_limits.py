@@ -43,24 +43,26 @@ class BodyLimitMiddleware:
             except TimeoutError:
                 raise ClientDisconnect from None
 
-        template = scope["state"]["template"]
+        template, settings = scope["state"]["template"], self._settings
         streamed = template == UPLOADS
         try:
-            limit = self._limit(template)
-            _check_length(Headers(scope=scope), limit)
+            more = _LISTS if template in _LISTING else 1
+            limit = settings.upload_limit if streamed else settings.body_limit * more
+            said = Headers(scope=scope).get("content-length", "0")
+            if not said.isascii() or not said.isdigit() or int(said[:20]) > limit:
+                raise _too_large(limit)
             source = self._bounded(receive, limit, streamed=streamed)
-            replayed = _streamed(source) if streamed else _whole(await _joined(source), receive)
+            replayed = (
+                _streamed(source)
+                if streamed
+                else _whole(b"".join([part async for part in source]), receive)
+            )
         except HttpError as wrong:
             await reply(wrong)(scope, receive, send)
             return
         except _Gone:
             return
         await self._app(scope, replayed, patient)
-
-    def _limit(self, template: str) -> int:
-        if template == UPLOADS:
-            return self._settings.upload_limit
-        return self._settings.body_limit * (_LISTS if template in _LISTING else 1)
 
     async def _bounded(
         self, receive: Receive, limit: int, *, streamed: bool
@@ -87,14 +89,15 @@ async def _part(receive: Receive, end: float, *, idle: float) -> tuple[bytes, bo
         async with asyncio.timeout_at(min(end, now + idle)):
             message = await receive()
     except TimeoutError:
-        raise _too_slow() from None
+        error = InputError(
+            "the body did not arrive in time",
+            why="a connection is kept for those who use it",
+            fix="send it again, without pauses",
+        )
+        raise HttpError(408, error, _CLOSE) from None
     if message["type"] == "http.disconnect":
         raise _Gone
     return message.get("body", b""), message.get("more_body", False)
-
-
-async def _joined(source: AsyncIterator[bytes]) -> bytes:
-    return b"".join([part async for part in source])
 
 
 def _whole(body: bytes, rest: Receive) -> Receive:
@@ -120,23 +123,8 @@ def _streamed(source: AsyncIterator[bytes]) -> Receive:
     return receive
 
 
-def _check_length(headers: Headers, limit: int) -> None:
-    text = headers.get("content-length", "0")
-    if not text.isascii() or not text.isdigit() or int(text[:20]) > limit:
-        raise _too_large(limit)
-
-
 def _too_large(limit: int) -> HttpError:
     error = InputError(
         "the body is too large", why=f"this route takes {limit} bytes", fix="send less"
     )
     return HttpError(413, error, _CLOSE)
-
-
-def _too_slow() -> HttpError:
-    error = InputError(
-        "the body did not arrive in time",
-        why="a connection is kept for those who use it",
-        fix="send it again, without pauses",
-    )
-    return HttpError(408, error, _CLOSE)

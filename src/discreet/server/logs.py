@@ -1,12 +1,15 @@
-"""One line of JSON for each request: who, which route, what became of it. Never what was in it."""
+"""One line of JSON for each request, never what was in it; and counts of replies by route."""
 
 import json
 import logging
 import math
+import os
 import secrets
 import sys
+import threading
 import time
 import traceback
+from collections import Counter
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -58,24 +61,28 @@ class Logs:
             wrong = place(error)
             if not status:
                 await reply(broken())(scope, receive, watched)
-        self._write(scope, status or _GONE, time.monotonic() - begun, wrong)
-
-    def _write(self, scope: Scope, status: int, seconds: float, wrong: dict[str, str]) -> None:
-        state, quantum = scope["state"], self._app_state.settings.quantum
+        state, took, status = scope["state"], time.monotonic() - begun, status or _GONE
         method = scope["method"] if scope["method"] in _METHODS else "other"
         template, caller = state.get("template", "-"), state.get("caller")
         self._app_state.metrics.count(template, method, status)
-        line = {
-            "time": _now(),
-            "id": secrets.token_hex(8),
-            "method": method,
-            "route": template,
-            "status": status,
-            "token": None if caller is None else caller.token,
-            "ms": math.ceil(seconds / quantum) * round(quantum * 1000),
-            **wrong,
-        }
-        self._app_state.log(json.dumps(line))
+        token = None if caller is None else caller.token
+        write_line(self._app_state, method, template, status, token, took, wrong)
+
+
+def write_line(
+    app_state: AppState,
+    method: str,
+    route: str,
+    status: int | str,
+    token: str | None,
+    seconds: float,
+    wrong: dict[str, str],
+) -> None:
+    """Log a request, by whichever protocol; times are whole quanta."""
+    quantum = app_state.settings.quantum
+    line = {"time": _now(), "id": secrets.token_hex(8), "method": method, "route": route}
+    took = math.ceil(seconds / quantum) * round(quantum * 1000)
+    app_state.log(json.dumps({**line, "status": status, "token": token, "ms": took, **wrong}))
 
 
 def place(error: BaseException) -> dict[str, str]:
@@ -99,3 +106,54 @@ class JsonFormatter(logging.Formatter):
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+_LOG = logging.getLogger("discreet")
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+
+class Metrics:
+    """Counters of one worker's answers.
+
+    Example:
+        >>> metrics = Metrics(worker=7)
+        >>> metrics.count("/v1/health", "GET", 200)
+        >>> print(metrics.text().splitlines()[2])
+        discreet_requests_total{route="/v1/health",method="GET",status="2xx",worker="7"} 1
+    """
+
+    def __init__(self, worker: int | None = None) -> None:
+        self._worker = os.getpid() if worker is None else worker
+        self._counts: Counter[tuple[str, str, str]] = Counter()
+        self._overruns = 0
+        self._lock = threading.Lock()
+
+    def count(self, route: str, method: str, status: int) -> None:
+        """One more reply."""
+        with self._lock:
+            self._counts[route, method, f"{status // 100}xx"] += 1
+
+    def overrun(self) -> None:
+        """One more question that took longer than was foreseen for it."""
+        with self._lock:
+            self._overruns += 1
+        _LOG.warning("a question overran its step; its caller's next ones begin one step later")
+
+    def text(self) -> str:
+        """The counts in the format that Prometheus reads."""
+        with self._lock:
+            counts, overruns = sorted(self._counts.items()), self._overruns
+        lines = [
+            "# HELP discreet_requests_total Replies by route, method and class of status.",
+            "# TYPE discreet_requests_total counter",
+        ]
+        for (route, method, status), count in counts:
+            labels = f'route="{route}",method="{method}",status="{status}",worker="{self._worker}"'
+            lines.append(f"discreet_requests_total{{{labels}}} {count}")
+        lines += [
+            "# HELP discreet_overruns_total Questions that took longer than was foreseen.",
+            "# TYPE discreet_overruns_total counter",
+            f'discreet_overruns_total{{worker="{self._worker}"}} {overruns}',
+        ]
+        return "\n".join(lines) + "\n"

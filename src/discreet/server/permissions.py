@@ -92,20 +92,16 @@ async def anyone() -> None:
 
 def guard_of(dependant: Dependant) -> Allowed | None:
     """The permission that a handler declares, None for everybody; InputError if it has none."""
-    found = [
-        None if one.call is anyone else one.call
-        for one in dependant.dependencies
-        if one.call is anyone or isinstance(one.call, Allowed)
-    ]
+    calls = [one.call for one in dependant.dependencies]
+    guards = [one for one in calls if isinstance(one, Allowed)]
+    found: list[Allowed | None] = [*guards, *(None for one in calls if one is anyone)]
     if len(found) != 1:
         raise InputError(
             f"{dependant.path} has {len(found)} guards",
             why="each handler says once who may call it",
             fix="depend on allowed(...) or on anyone",
         )
-    [guard] = found
-    assert guard is None or isinstance(guard, Allowed)  # noqa: S101 - narrowing
-    return guard
+    return found[0]
 
 
 # --- finding out who it is ----------------------------------------------------------------------
@@ -124,7 +120,9 @@ def identify(headers: Headers, method: str, store: AccessStore, settings: Settin
     if found is None or cookie is None:
         raise unknown()
     if method not in SAFE:
-        _check_csrf(headers, cookie)
+        sent_back = headers.get("x-csrf-token", "").encode()
+        if not hmac.compare_digest(sent_back, sessions.csrf(cookie).encode()):
+            raise forged()
     return caller_of(found, cookie)
 
 
@@ -192,12 +190,6 @@ def check_origin(headers: Headers) -> None:
     same = all(one.lower() in own for one in headers.getlist("origin"))
     site = headers.get("sec-fetch-site", "same-origin")
     if not same or site not in {"same-origin", "none"}:
-        raise forged()
-
-
-def _check_csrf(headers: Headers, cookie: str) -> None:
-    sent = headers.get("x-csrf-token", "")
-    if not hmac.compare_digest(sent.encode(), sessions.csrf(cookie).encode()):
         raise forged()
 
 

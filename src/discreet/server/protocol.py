@@ -106,7 +106,7 @@ class Protocol(H11Protocol):
 
     def _wait(self) -> None:
         seconds: Any = self.app_state.get(HEADER_TIMEOUT, _DEFAULT)
-        self._patience = self.loop.call_later(seconds, self._close)
+        self._patience = self.loop.call_later(seconds, self._give_up)
         gone = self._waiting().add(address(self.client), self)
         if gone is not None:
             gone._relax()  # noqa: SLF001 - of the same class
@@ -121,7 +121,7 @@ class Protocol(H11Protocol):
     def _waiting(self) -> "Waiting[Protocol]":
         return self._all.setdefault(self.loop, Waiting())
 
-    def _close(self) -> None:
+    def _give_up(self) -> None:
         self._relax()
         if self.conn.their_state is h11.IDLE and not self.transport.is_closing():
             self.transport.close()

@@ -23,7 +23,7 @@ from discreet.server.error_replies import missing
 from discreet.server.permissions import Caller
 from discreet.server.question_models import Pending
 from discreet.server.sending import LARGE, send_file, write_json
-from discreet.server.waits import SPARE
+from discreet.server.ticks import SPARE
 
 T = TypeVar("T")
 

@@ -42,7 +42,10 @@ class SecurityHeadersMiddleware:
 
         async def shielded(message: Message) -> None:
             if message["type"] == "http.response.start":
-                _add(MutableHeaders(scope=message), scope["path"])
+                headers = MutableHeaders(scope=message)
+                headers.update(HEADERS)
+                if scope["path"].startswith("/v1"):
+                    headers["Cache-Control"] = "no-store"
             await send(message)
 
         wrong = self._wrong(scope)
@@ -79,10 +82,3 @@ class SecurityHeadersMiddleware:
         listens = "" if server is None else str(server[1])
         plain = host.endswith(":") is False and port in {"", listens}
         return plain and host_name(host) in self._hosts
-
-
-def _add(headers: MutableHeaders, path: str) -> None:
-    for name, value in HEADERS.items():
-        headers[name] = value
-    if path.startswith("/v1"):
-        headers["Cache-Control"] = "no-store"

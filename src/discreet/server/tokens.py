@@ -12,9 +12,12 @@ import hmac
 import json
 import secrets
 import sqlite3
+import threading
+import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, Final, Literal, TypeAlias, cast, get_args
 
 from discreet.curator.client.wire import read_number
@@ -303,3 +306,43 @@ def _check_known(name: str, role: str, roles: Mapping[str, str]) -> None:
             why="a budget holds one of two names that read alike, and the other may not ask",
             fix=f"use {alike}, or quite another name",
         )
+
+
+FRESH: Final = 5.0
+"""Seconds for which what was read last is taken to be all."""
+
+
+class Revocations:
+    """The revocations in a ledger, read when made and again, beside requests, while it is asked.
+
+    Edge cases: while the ledger cannot be read, what is known stays known.
+    """
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._lock = threading.Lock()
+        self._times: dict[str, float] = {}
+        self._last = 0
+        self._until = 0.0
+        self._read()
+
+    def __call__(self, token: str) -> float | None:
+        """When a token was revoked, None where it was not."""
+        if time.monotonic() > self._until and self._lock.acquire(blocking=False):
+            self._until = time.monotonic() + FRESH
+            threading.Thread(target=self._refresh, daemon=True).start()
+        return self._times.get(token)
+
+    def _refresh(self) -> None:
+        try:
+            with suppress(LedgerError):
+                self._read()
+        finally:
+            self._lock.release()
+
+    def _read(self) -> None:
+        self._until = time.monotonic() + FRESH
+        for entry in self._ledger.noted("token revoked", after=self._last):
+            when = datetime.fromisoformat(entry.time).timestamp()
+            self._times.setdefault(entry.facts["token"], when)
+            self._last = entry.sequence

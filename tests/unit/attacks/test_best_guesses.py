@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from discreet.attacks import CensusCounts, Posterior, Promise, census
-from discreet.attacks.exponential import databases, posterior
+from discreet.attacks.reconstruction import databases, posterior
 from discreet.attacks.simulation import SplitMix64
 
 PHI = NormalDist().cdf

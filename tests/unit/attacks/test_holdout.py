@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from discreet.attacks import Holdout, HoldoutLabel, Leaderboard, Promise
-from discreet.attacks.holdout import Examples, Untrained, agreement, majority
+from discreet.attacks.holdout import Examples, agreement, majority, untrained
 from discreet.attacks.simulation import SplitMix64
 from discreet.errors import InputError
 from discreet.lab import Setting, samples
@@ -20,7 +20,7 @@ def test_a_fresh_judge_is_not_fooled():
     judge = Examples.drawn(2000, 800, SplitMix64(77))
     outcome = Holdout(2000, 800, 160).run(
         lambda _, hold: (
-            lambda query: (judge if "Major" in type(query).__name__ else hold).mean(query)
+            lambda query: (judge if "majority" in query.__qualname__ else hold).mean(query)
         ),
         2,
     )
@@ -76,7 +76,7 @@ def test_who_hears_the_training_mean_alone_learns_nothing():
 
 def test_the_question_that_makes_a_holdout_speak_says_nothing_of_training_examples():
     train, hold = (Examples.drawn(30, 40, SplitMix64(seed)) for seed in (1, 2))
-    query = Untrained.on(train)
+    query = untrained(train)
 
     assert train.mean(query) == 0
     assert hold.mean(query) == np.mean(hold.labels > 0)

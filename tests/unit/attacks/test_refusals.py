@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from discreet.attacks import Promise, Refusals
-from discreet.attacks.exponential import databases
-from discreet.attacks.refusals import QueryAuditor, SimulatableAuditor
+from discreet.attacks.differencing import QueryAuditor, SimulatableAuditor
+from discreet.attacks.reconstruction import databases
 from discreet.attacks.simulation import SplitMix64
 from discreet.errors import InputError
 

@@ -6,10 +6,10 @@ import pytest
 
 from discreet.errors import InputError
 from discreet.lab.clinic import sample_dossier
-from discreet.lab.deployments import DEPLOYMENTS, converted
 from discreet.lab.quantum import EPSILONS as NOISES
 from discreet.lab.quantum import SIZES, sweep
 from discreet.lab.society import EPSILONS, FINE, SIDE, frontier, publish, town
+from discreet.lab.stories import DEPLOYMENTS, converted
 
 
 def test_deployments_are_in_order_and_name_their_sources():

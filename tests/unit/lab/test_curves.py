@@ -63,12 +63,12 @@ def test_the_odds_in_words_are_those_of_the_trade_off_rounded_up(noise, epsilon)
     drawn = curves(noise, epsilon)
     share = 1 - guarantee(noise, epsilon).tradeoff(Fraction(ALARMS, 100))
 
-    assert 0 <= drawn.found - 100 * share < 1
+    assert 0 <= drawn.of_people - 100 * share < 1
 
 
 def test_more_privacy_finds_fewer_and_errs_more():
     drawn = [curves("laplace", epsilon) for epsilon in EPSILONS]
-    found, widths = [d.found for d in drawn], [d.half_width for d in drawn]
+    found, widths = [d.of_people for d in drawn], [d.half_width for d in drawn]
 
     assert found == sorted(found)
     assert widths == sorted(widths, reverse=True)

@@ -3,8 +3,7 @@
 import json
 import logging
 
-from discreet.server.logs import JsonFormatter, place
-from discreet.server.metrics import Metrics
+from discreet.server.logs import JsonFormatter, Metrics, place
 
 
 def test_counts_add_up_by_class_of_status():

@@ -4,9 +4,9 @@ import pytest
 
 from discreet.curator.ledger.ledger import Ledger
 from discreet.errors import LedgerError
-from discreet.server import revocations, tokens
+from discreet.server import tokens
 from discreet.server.access import AccessStore
-from discreet.server.revocations import Revocations
+from discreet.server.tokens import Revocations
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def test_an_old_file_of_tokens_does_not_bring_one_back(tmp_path, ledger):
 
 
 def test_what_is_revoked_later_is_read_while_it_runs(ledger, monkeypatch):
-    monkeypatch.setattr(revocations, "FRESH", 0.0)
+    monkeypatch.setattr(tokens, "FRESH", 0.0)
     store = AccessStore(None)
     one = made(store, ledger)
     store.revoked = Revocations(ledger)

@@ -25,8 +25,7 @@ from discreet.plan.kinds import Type
 from discreet.plan.query import Query, released_columns
 from discreet.plan.typing import infer
 from discreet.server.permissions import allowed
-from discreet.server.postgres.messages import ResultColumn
-from discreet.server.postgres.replies import PostgresError, as_reply
+from discreet.server.postgres.messages import PostgresError, ResultColumn, as_reply
 from discreet.server.postgres.session_settings import SessionSettings
 from discreet.server.postgres.statements import Rewritten
 from discreet.server.postgres.values import FLOAT8, OIDS, oid_of

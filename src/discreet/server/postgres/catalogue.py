@@ -8,7 +8,7 @@ engine with the data, so it is free.
 
 import re
 import threading
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from importlib.resources import files
@@ -20,10 +20,13 @@ from sqlglot import errors, exp, parse_one
 
 from discreet.plan.kinds import Type
 from discreet.plan.schema import PublicTable, Schema
-from discreet.server.postgres.replies import PostgresError
-from discreet.server.postgres.session_settings import DEFAULTS
+from discreet.server.app_state import AppState
+from discreet.server.permissions import Caller
+from discreet.server.postgres.messages import PostgresError
+from discreet.server.postgres.session_settings import DEFAULTS, VERSION, SessionSettings
 from discreet.server.postgres.statements import SYSTEM
 from discreet.server.postgres.values import OIDS
+from discreet.server.slots import Slots
 
 SECONDS: Final = 5.0
 """How long a query of the catalogue may take."""
@@ -92,6 +95,10 @@ class Catalogue:
             timer.cancel()
             cursor.close()
         return found.rename_columns(names)
+
+
+_MACRO: Final = r"CREATE MACRO (\w+)"
+_ARRAY: Final = r"(\w+) (?:TEXT|BIGINT)\[\]"
 
 
 @lru_cache(maxsize=1)
@@ -242,7 +249,8 @@ def _replaced(node: Any) -> Any:
 def _joined(node: exp.DPipe) -> Any:
     """Texts, or arrays where one of the two looks like one, joined and bounded."""
     sides = [node.this, node.expression]
-    if not any(isinstance(one, exp.Array | exp.ArrayAgg) or one.name in _arrays() for one in sides):
+    arrays = _defined(_ARRAY)
+    if not any(isinstance(one, exp.Array | exp.ArrayAgg) or one.name in arrays for one in sides):
         return _bounded(node)
     joined = exp.func("list_concat", *(one.copy() for one in sides))
     return exp.func("list_slice", joined, exp.Literal.number(1), exp.Literal.number(_LONGEST))
@@ -335,15 +343,18 @@ def _function(node: exp.Func, said: Mapping[str, str], settings: Callable[[str],
         asked = node.expressions[0] if node.expressions else None
         known = isinstance(asked, exp.Literal)
         return exp.Literal.string(settings(asked.name)) if known and asked else exp.null()
-    if name == "set_config":
-        return _set(node)
+    if name == "set_config":  # of a search path it changes nothing; a price not set is refused
+        asked = node.expressions
+        if len(asked) < 2 or asked[0].name.lower().startswith("discreet."):
+            raise PostgresError("0A000", "set_config sets nothing here", hint="SET name = value")
+        return exp.Literal.string(asked[1].name)
     if name in {"current_database", "currentschema"}:
         return exp.Literal.string("public" if name == "currentschema" else said["database"])
     if name.endswith("_is_visible"):
         return exp.true()
     if name in _OF_NOTHING:
         return exp.null()
-    if name not in _KNOWN and name not in _macros():
+    if name not in _KNOWN and name not in _defined(_MACRO):
         raise PostgresError(
             "42883",
             f"there is no function {name[:60]} here",
@@ -354,20 +365,41 @@ def _function(node: exp.Func, said: Mapping[str, str], settings: Callable[[str],
     return _bounded(node) if name in {"concat", "concatws", "concat_ws"} else node
 
 
-def _set(node: exp.Func) -> Any:
-    """Clients set a search path so, which changes nothing; a price that is not set is refused."""
-    if len(node.expressions) < 2 or node.expressions[0].name.lower().startswith("discreet."):
-        raise PostgresError("0A000", "set_config sets nothing here", hint="SET name = value")
-    return exp.Literal.string(node.expressions[1].name)
+@lru_cache(maxsize=2)
+def _defined(pattern: str) -> frozenset[str]:
+    """Names that the script defines in this way."""
+    return frozenset(re.findall(pattern, _script()))
 
 
-@lru_cache(maxsize=1)
-def _macros() -> frozenset[str]:
-    """Functions that the script defines."""
-    return frozenset(re.findall(r"CREATE MACRO (\w+)", _script()))
+DATABASE: Final = "discreet"
+_MOST: Final = 16
+_AT_ONCE: Final = 2
 
 
-@lru_cache(maxsize=1)
-def _arrays() -> frozenset[str]:
-    """Columns of the catalogue that hold arrays."""
-    return frozenset(re.findall(r"(\w+) (?:TEXT|BIGINT)\[\]", _script()))
+class Catalogues:
+    """One catalogue for each name and scope, made again when what was declared changes."""
+
+    def __init__(self, app_state: AppState) -> None:
+        self.app_state = app_state
+        self._slots = Slots(_AT_ONCE, each=1)
+        self._lock = threading.Lock()
+        self._known: OrderedDict[object, tuple[Schema, Catalogue]] = OrderedDict()
+
+    def run(self, sql: str, caller: Caller, settings: SessionSettings) -> pa.Table:
+        """Answer a query; few at a time, and one of each name."""
+        patience = self.app_state.settings.patience
+        with self._slots.taken(patience=patience, caller=caller.name):
+            return self._of(caller).run(sql, settings.__getitem__)
+
+    def _of(self, caller: Caller) -> Catalogue:
+        schema = self.app_state.curator.window(None, caller.datasets).curator.schema
+        key = caller.name, caller.datasets
+        with self._lock:
+            known = self._known.pop(key, None)
+            if known is None or known[0] != schema:
+                version = f"PostgreSQL {VERSION} (discreet)"
+                known = schema, Catalogue(schema, caller.name, DATABASE, version)
+            self._known[key] = known
+            if len(self._known) > _MOST:
+                self._known.popitem(last=False)
+            return known[1]

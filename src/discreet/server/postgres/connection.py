@@ -2,8 +2,8 @@
 
 import asyncio
 import ssl
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Final
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import anyio.to_thread
 
@@ -16,13 +16,15 @@ from discreet.server.postgres.messages import (
     Gone,
     Malformed,
     MessageReader,
+    PostgresError,
     Slow,
+    as_reply,
     int32,
     text,
 )
-from discreet.server.postgres.replies import PostgresError, as_reply
 from discreet.server.postgres.scram import LoginRefused, ScramExchange
 from discreet.server.postgres.session import (
+    BoundStatement,
     ConnectionState,
     Portal,
     PreparedStatement,
@@ -34,6 +36,8 @@ from discreet.server.postgres.values import literal, sample, write_rows
 
 if TYPE_CHECKING:
     from discreet.server.postgres.listener import PostgresListener
+
+T = TypeVar("T")
 
 _BUFFER: Final = 1 << 16
 _PASSWORD_LIMIT: Final = 2048
@@ -166,7 +170,8 @@ class PostgresConnection:
         try:
             fields = Fields(await self._password())
             mechanism, first = fields.text(), fields.value()
-            self._authenticate(11, exchange.challenge(mechanism, first or b""))
+            challenge = exchange.challenge(mechanism, first or b"")
+            self._out += messages.write(b"R", int32(11), challenge)
             proof = await self._password()
             known = await anyio.to_thread.run_sync(tokens.scram_keys, self._app_state.access, name)
             identity, signature = exchange.finish(proof, known)
@@ -183,8 +188,7 @@ class PostgresConnection:
             tokens.default_epsilon, self._app_state.access, found.id
         )
         self._session = ConnectionState(SessionSettings(name, sent, epsilon))
-        self._authenticate(12, signature)
-        self._out += messages.write(b"R", int32(0))
+        self._out += messages.write(b"R", int32(12), signature) + messages.write(b"R", int32(0))
         return caller_of(found)
 
     async def _password(self) -> bytes:
@@ -195,9 +199,6 @@ class PostgresConnection:
         if kind != b"p":
             raise Malformed
         return body
-
-    def _authenticate(self, step: int, said: bytes) -> None:
-        self._out += messages.write(b"R", int32(step), said)
 
     # --- the conversation -----------------------------------------------------------------------
 
@@ -233,8 +234,7 @@ class PostgresConnection:
                 self._out += messages.write(b"I")
             for statement in statements:
                 self._check_status(statement.words[0])
-                intervals = self._session.settings.intervals
-                outcome = await self._run.run(statement, (), intervals=intervals)
+                outcome = await self._run.run(self._bound(statement, ()))
                 await self._tell(outcome, formats=(), described=False)
         except Exception as wrong:  # noqa: BLE001 - whatever it says could quote data
             self._fail(wrong)
@@ -275,7 +275,7 @@ class PostgresConnection:
         raw = [fields.value() for _ in range(fields.int16())]
         formats = tuple(fields.shorts())
         fields.end()
-        prepared = self._prepared(name)
+        prepared = _kept(self._session.statements, name, "26000", "prepared statement")
         if len(raw) != len(prepared.oids) or not {*forms, *formats} <= {0, 1}:
             raise PostgresError("08P01", "the parameters are not those of the statement")
         values = tuple(
@@ -283,73 +283,67 @@ class PostgresConnection:
             for value, oid, form in zip(raw, prepared.oids, _spread(forms, len(raw)), strict=True)
         )
         self._session.check_room(self._session.portals, portal)
-        intervals = self._session.settings.intervals
-        self._session.portals[portal] = Portal(prepared.statement, values, formats, intervals)
+        statement = prepared.statement
+        bound = None if statement is None else self._bound(statement, values)
+        self._session.portals[portal] = Portal(bound, formats)
         self._out += messages.write(b"2")
 
     async def _describe(self, fields: Fields) -> None:
         kind, name = fields.raw(1), fields.text()
         fields.end()
         if kind == b"S":
-            await self._describe_statement(self._prepared(name))
+            prepared = _kept(self._session.statements, name, "26000", "prepared statement")
+            oids = [oid or 25 for oid in prepared.oids]
+            self._out += messages.write(b"t", messages.int16(len(oids)), int32(*oids))
+            statement = prepared.statement
+            known = None if statement is None else await self._guessed(prepared, statement)
+            self._describe_columns(known)
         elif kind != b"P":
             raise Malformed
         elif name in self._session.cursors:
-            columns = self._session.cursors[name].columns
-            self._out += messages.row_description(columns, [0] * len(columns))
+            self._describe_columns(self._session.cursors[name].columns)
         else:
-            portal = self._portal(name)
-            if portal.statement is not None and not portal.described:
-                portal.columns = await self._run.shape(
-                    portal.statement, portal.values, intervals=portal.intervals
-                )
+            portal = _kept(self._session.portals, name, "34000", "portal")
+            if portal.asked is not None and not portal.described:
+                portal.columns = await self._run.shape(portal.asked)
             portal.described = True
-            self._describe_columns(portal)
-
-    async def _describe_statement(self, prepared: PreparedStatement) -> None:
-        oids = [oid or 25 for oid in prepared.oids]
-        self._out += messages.parameter_description(oids)
-        columns = None
-        if prepared.statement is not None:
-            columns = await self._guessed(prepared, prepared.statement)
-        if columns is None:
-            self._out += messages.write(b"n")
-        else:
-            self._out += messages.row_description(columns, [0] * len(columns))
+            self._describe_columns(portal.columns, portal.formats)
 
     async def _guessed(
         self, prepared: PreparedStatement, statement: Statement
     ) -> tuple[messages.ResultColumn, ...] | None:
         """The columns for any parameters: as if each equalled what it is compared with."""
-        intervals = self._session.settings.intervals
         samples = {at: sample(oid) for at, oid in enumerate(prepared.oids, 1)}
         try:
             likely = list((samples | compared(statement)).values())
-            return await self._run.shape(statement, likely, intervals=intervals)
+            return await self._run.shape(self._bound(statement, likely))
         except PostgresError:
             if not prepared.oids:
                 raise
-            return await self._run.shape(statement, list(samples.values()), intervals=intervals)
+            return await self._run.shape(self._bound(statement, list(samples.values())))
 
-    def _describe_columns(self, portal: Portal) -> None:
-        if portal.columns is None:
-            self._out += messages.write(b"n")
-            return
-        formats = _spread(portal.formats, len(portal.columns))
-        self._out += messages.row_description(portal.columns, formats)
+    def _bound(self, statement: Statement, values: Sequence[str]) -> BoundStatement:
+        return BoundStatement(statement, values, self._session.settings.intervals)
+
+    def _describe_columns(
+        self, columns: tuple[messages.ResultColumn, ...] | None, formats: tuple[int, ...] = ()
+    ) -> None:
+        self._out += (
+            messages.write(b"n")
+            if columns is None
+            else messages.row_description(columns, _spread(formats, len(columns)))
+        )
 
     async def _execute(self, fields: Fields) -> None:
         name, count = fields.text(), fields.int32()
         fields.end()
-        portal = self._portal(name)
-        if portal.statement is None:
+        portal = _kept(self._session.portals, name, "34000", "portal")
+        if portal.asked is None:
             self._out += messages.write(b"I")
             return
-        self._check_status(portal.statement.words[0])
+        self._check_status(portal.asked.statement.words[0])
         if portal.outcome is None:
-            portal.outcome = await self._run.run(
-                portal.statement, portal.values, intervals=portal.intervals
-            )
+            portal.outcome = await self._run.run(portal.asked)
         await self._tell(
             portal.outcome, formats=portal.formats, described=True, count=max(0, count)
         )
@@ -364,18 +358,6 @@ class PostgresConnection:
         else:
             raise Malformed
         self._out += messages.write(b"3")
-
-    def _prepared(self, name: str) -> PreparedStatement:
-        found = self._session.statements.get(name)
-        if found is None:
-            raise PostgresError("26000", "there is no prepared statement of this name")
-        return found
-
-    def _portal(self, name: str) -> Portal:
-        found = self._session.portals.get(name)
-        if found is None:
-            raise PostgresError("34000", "there is no portal of this name")
-        return found
 
     @property
     def _run(self) -> StatementRunner:
@@ -401,7 +383,7 @@ class PostgresConnection:
         outcome.told.clear()
         rows = outcome.rows
         if rows is None:
-            self._out += messages.complete(outcome.tag)
+            self._out += messages.write(b"C", text(outcome.tag))
             return
         forms = _spread(formats, len(rows.columns))
         if not described:
@@ -413,9 +395,8 @@ class PostgresConnection:
                 await self._flush()
         if rows.is_over or count == 0:
             counted = outcome.tag in {"SELECT", "FETCH"}
-            self._out += messages.complete(
-                f"{outcome.tag} {part.num_rows}" if counted else outcome.tag
-            )
+            tag = f"{outcome.tag} {part.num_rows}" if counted else outcome.tag
+            self._out += messages.write(b"C", text(tag))
         else:
             self._out += messages.write(b"s")
 
@@ -435,6 +416,12 @@ class PostgresConnection:
         self._out.clear()
         async with asyncio.timeout(self._settings.send_timeout):
             await self._writer.drain()
+
+
+def _kept(some: dict[str, T], name: str, state: str, what: str) -> T:
+    if name not in some:
+        raise PostgresError(state, f"there is no {what} of this name")
+    return some[name]
 
 
 def _spread(formats: list[int] | tuple[int, ...], count: int) -> list[int]:

@@ -1,25 +1,22 @@
 """Statements, run: questions by the question service, the catalogue by its own database."""
 
 import asyncio
-import json
-import math
-import secrets
 import threading
 import time
-from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Final, TypeVar
 
 import anyio.to_thread
 
 from discreet.server import tokens
-from discreet.server.logs import place
+from discreet.server.logs import place, write_line
 from discreet.server.permissions import Caller
 from discreet.server.postgres.answering import WireQuestion, cancelled, columns_of
-from discreet.server.postgres.catalogues import DATABASE, Catalogues
-from discreet.server.postgres.messages import ResultColumn, report
-from discreet.server.postgres.replies import PostgresError, as_reply
+from discreet.server.postgres.catalogue import DATABASE, Catalogues
+from discreet.server.postgres.messages import PostgresError, ResultColumn, as_reply, report
 from discreet.server.postgres.session import (
+    BoundStatement,
     ConnectionState,
     ResultRows,
     StatementResult,
@@ -27,7 +24,6 @@ from discreet.server.postgres.session import (
     text_rows,
 )
 from discreet.server.postgres.statements import (
-    Rewritten,
     Statement,
     is_question,
     literals,
@@ -35,7 +31,7 @@ from discreet.server.postgres.statements import (
     unqualified,
 )
 from discreet.server.questions import Asking
-from discreet.server.ticks import wait
+from discreet.server.ticks import outlive, wait
 
 T = TypeVar("T")
 
@@ -62,46 +58,37 @@ class StatementRunner:
 
     # --- what a statement will look like --------------------------------------------------------
 
-    async def shape(
-        self, statement: Statement, values: Sequence[str], *, intervals: bool
-    ) -> tuple[ResultColumn, ...] | None:
+    async def shape(self, asked: BoundStatement) -> tuple[ResultColumn, ...] | None:
         """The columns that a statement gives, None for none; it costs nothing."""
-        kind = self._kind(statement)
+        kind = self._kind(asked.statement)
         if kind == "explain":
             return (ResultColumn(_PLAN, 25),)
         if kind == "control":
-            return self._session.shape(statement)
+            return self._session.shape(asked.statement)
         settings = self._session.settings
         if kind == "catalogue":
-            return (await self._catalogued(statement, values)).columns
-
-        def shape() -> tuple[ResultColumn, ...]:
-            question = self._question(statement, values, intervals=intervals)
-            return question.columns(self._asking(), settings)
-
-        return await self._served("describe", shape)
+            return (await self._catalogued(asked)).columns
+        return await self._served(
+            "describe", lambda: self._question(asked).columns(self._asking(), settings)
+        )
 
     # --- running --------------------------------------------------------------------------------
 
-    async def run(
-        self, statement: Statement, values: Sequence[str], *, intervals: bool
-    ) -> StatementResult:
+    async def run(self, asked: BoundStatement) -> StatementResult:
         """The result of a statement; PostgresError if it is refused."""
-        named = declared(statement)
-        if named is not None:
-            self._session.check_room(self._session.cursors, named[0])
-            if self._kind(named[1]) == "control":
-                raise PostgresError("42601", "a cursor needs a question")
-            found = await self._answered(named[1], values, intervals=intervals)
-            assert found.rows is not None  # noqa: S101 - a question has rows
-            self._session.cursors[named[0]] = found.rows
-            return StatementResult("DECLARE CURSOR", told=found.told)
-        return await self._answered(statement, values, intervals=intervals)
+        named = declared(asked.statement)
+        if named is None:
+            return await self._answered(asked)
+        self._session.check_room(self._session.cursors, named[0])
+        if self._kind(named[1]) == "control":
+            raise PostgresError("42601", "a cursor needs a question")
+        found = await self._answered(replace(asked, statement=named[1]))
+        assert found.rows is not None  # noqa: S101 - a question has rows
+        self._session.cursors[named[0]] = found.rows
+        return StatementResult("DECLARE CURSOR", told=found.told)
 
-    async def _answered(
-        self, statement: Statement, values: Sequence[str], *, intervals: bool
-    ) -> StatementResult:
-        settings = self._session.settings
+    async def _answered(self, asked: BoundStatement) -> StatementResult:
+        settings, statement = self._session.settings, asked.statement
         match self._kind(statement):
             case "control":
                 outcome = self._session.control(statement)
@@ -109,24 +96,22 @@ class StatementRunner:
                     raise _only_reads(statement)
                 return outcome
             case "catalogue":
-                return StatementResult("SELECT", await self._catalogued(statement, values))
+                return StatementResult("SELECT", await self._catalogued(asked))
             case "explain":
-                question = self._question(_explained(statement), values, intervals=intervals)
+                question = self._question(replace(asked, statement=_explained(statement)))
                 asking = self._asking()
                 lines = await self._served("explain", lambda: question.explain(asking, settings))
                 return StatementResult("EXPLAIN", text_rows(_PLAN, lines))
             case _:
-                return await self._asked(statement, values, intervals=intervals)
+                return await self._asked(asked)
 
-    async def _asked(
-        self, statement: Statement, values: Sequence[str], *, intervals: bool
-    ) -> StatementResult:
+    async def _asked(self, asked: BoundStatement) -> StatementResult:
         """Ask, and tell the answer or the refusal on a tick, whatever it was computed from."""
         quantum, asking = self._app_state.settings.quantum, self._asking()
         stop = self._stop = threading.Event()
         settings = self._session.settings
         try:
-            question = self._question(statement, values, intervals=intervals)
+            question = self._question(asked)
             columns, table, notice = await self._served(
                 "question", lambda: question.ask(asking, settings, stop)
             )
@@ -136,8 +121,8 @@ class StatementRunner:
         told = [] if quiet else [report(b"N", "NOTICE", notice)]
         return StatementResult("SELECT", ResultRows(columns, table), told)
 
-    async def _catalogued(self, statement: Statement, values: Sequence[str]) -> ResultRows:
-        sql = rewrite(statement, literals(statement, values)).text
+    async def _catalogued(self, asked: BoundStatement) -> ResultRows:
+        sql = rewrite(asked.statement, literals(asked.statement, asked.values)).text
         caller, settings = self._caller, self._session.settings
         found = await self._served("catalogue", lambda: self._catalogues.run(sql, caller, settings))
         names = [str(at) for at in range(found.num_columns)]
@@ -154,12 +139,11 @@ class StatementRunner:
     def _tables(self) -> list[str]:
         return list(self._asking().session.curator.schema.tables)
 
-    def _question(
-        self, statement: Statement, values: Sequence[str], *, intervals: bool
-    ) -> WireQuestion:
+    def _question(self, asked: BoundStatement) -> WireQuestion:
+        statement = asked.statement
         changes, probe = unqualified(statement, self._tables(), DATABASE)
-        text: Rewritten = rewrite(statement, changes | literals(statement, values))
-        return WireQuestion(text, intervals, probe)
+        text = rewrite(statement, changes | literals(statement, asked.values))
+        return WireQuestion(text, asked.intervals, probe)
 
     def _asking(self) -> Asking:
         return Asking(self._app_state, self._caller, time.monotonic())
@@ -174,7 +158,9 @@ class StatementRunner:
         begun, state = time.monotonic(), "00000"
         where: dict[str, str] = {}
         try:
-            await self._admitted()
+            # A client that is quick is slowed down.
+            while pause := self._app_state.limits.names.take(self._caller.name):  # noqa: ASYNC110
+                await asyncio.sleep(pause)
             self._stopped.clear()
             return await self._awaited(asyncio.create_task(self._within(work)))
         except Exception as error:  # noqa: BLE001 - whatever it says could quote data
@@ -183,12 +169,10 @@ class StatementRunner:
             where = place(error) if state == "XX000" else {}
             raise told from None
         finally:
-            self._log(kind, state, time.monotonic() - begun, where)
-
-    async def _admitted(self) -> None:
-        """Wait until the name may send another request: a client that is quick is slowed down."""
-        while pause := self._app_state.limits.names.take(self._caller.name):  # noqa: ASYNC110
-            await asyncio.sleep(pause)
+            status, route = {"00000": 200, "XX000": 500}.get(state, 400), f"postgres/{kind}"
+            self._app_state.metrics.count(route, "QUERY", status)
+            took, token = time.monotonic() - begun, self._caller.token
+            write_line(self._app_state, "QUERY", route, state, token, took, where)
 
     async def _within(self, work: Callable[[], T]) -> T:
         def checked() -> T:
@@ -207,32 +191,10 @@ class StatementRunner:
         finally:
             stopped.cancel()
             if not task.done():
-                self._left.add(task)
-                task.add_done_callback(self._forget)
+                outlive(task, self._left)
         if not task.done():
             raise cancelled()
         return task.result()
-
-    def _forget(self, task: "asyncio.Task[Any]") -> None:
-        self._left.discard(task)
-        if not task.cancelled():
-            task.exception()
-
-    def _log(self, kind: str, state: str, seconds: float, where: dict[str, str]) -> None:
-        quantum = self._app_state.settings.quantum
-        status = 200 if state == "00000" else 500 if state == "XX000" else 400
-        self._app_state.metrics.count(f"postgres/{kind}", "QUERY", status)
-        line = {
-            "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
-            "id": secrets.token_hex(8),
-            "method": "QUERY",
-            "route": f"postgres/{kind}",
-            "status": state,
-            "token": self._caller.token,
-            "ms": math.ceil(seconds / quantum) * round(quantum * 1000),
-            **where,
-        }
-        self._app_state.log(json.dumps(line))
 
 
 def _explained(statement: Statement) -> Statement:

@@ -15,9 +15,9 @@ from typing import Final
 from discreet.server.app_state import AppState
 from discreet.server.error_replies import HttpError
 from discreet.server.permissions import Caller
-from discreet.server.postgres.catalogues import Catalogues
+from discreet.server.postgres.catalogue import Catalogues
 from discreet.server.postgres.connection import PostgresConnection
-from discreet.server.postgres.replies import PostgresError
+from discreet.server.postgres.messages import PostgresError
 from discreet.server.postgres.scram import end_point
 from discreet.server.protocol import Waiting
 from discreet.server.rate_limits import address

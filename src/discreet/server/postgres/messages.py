@@ -6,6 +6,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from discreet.errors import (
+    AccessError,
+    BudgetError,
+    DiscreetError,
+    InputError,
+    InvariantBroken,
+    QueryRefused,
+)
+from discreet.server.error_replies import HttpError
+
 PROTOCOL: Final = 3 << 16
 CANCEL: Final = (1234 << 16) + 5678
 TLS: Final = (1234 << 16) + 5679
@@ -137,6 +147,9 @@ def write(kind: bytes, *parts: bytes) -> bytes:
     return kind + _INT.pack(len(body) + 4) + body
 
 
+int16 = _SHORT.pack
+
+
 def int32(*values: int) -> bytes:
     """Numbers of four bytes."""
     return b"".join(map(_INT.pack, values))
@@ -162,17 +175,68 @@ def data_row(values: Iterable[bytes | None]) -> bytes:
     return write(b"D", _SHORT.pack(len(parts)), *parts)
 
 
-def parameter_description(oids: Sequence[int]) -> bytes:
-    """The types of a statement's parameters."""
-    return write(b"t", _SHORT.pack(len(oids)), int32(*oids))
-
-
-def complete(tag: str) -> bytes:
-    """A statement is over."""
-    return write(b"C", text(tag))
-
-
 def report(kind: bytes, severity: str, fields: dict[str, str]) -> bytes:
     """A notice ("N") or an error ("E"): its fields by their letters."""
     said = {"S": severity, "V": severity, **fields}
     return write(kind, *(k.encode() + text(v) for k, v in said.items() if v), b"\0")
+
+
+_STATES: Final[dict[type[DiscreetError], str]] = {
+    InputError: "22023",
+    BudgetError: "53400",
+    AccessError: "42501",
+    QueryRefused: "0A000",
+    InvariantBroken: "XX000",
+}
+_CODES: Final = {
+    "unknown_table": "42P01",
+    "unknown_column": "42703",
+    "ambiguous_column": "42702",
+    "syntax": "42601",
+    "statement": "42601",
+    "type": "42804",
+    "argument": "22023",
+}
+
+
+class PostgresError(Exception):
+    """An error to tell: its SQLSTATE, what happened, and what to do."""
+
+    def __init__(
+        self, state: str, message: str, *, hint: str = "", position: int | None = None
+    ) -> None:
+        super().__init__(message)
+        self.state = state
+        self.hint = hint
+        self.position = position
+
+    @property
+    def fields(self) -> dict[str, str]:
+        """The fields of the message."""
+        place = "" if self.position is None else str(self.position)
+        return {"C": self.state, "M": str(self), "H": self.hint, "P": place}
+
+
+def as_reply(error: Exception) -> PostgresError:
+    """Any exception as an error to tell; of one that nobody meant to raise, nothing is told."""
+    match error:
+        case PostgresError():
+            return error
+        case HttpError():
+            state = "53300" if error.status == 429 else _STATES.get(type(error.error), "58000")
+            return _told(error.error, state)
+        case QueryRefused():
+            place = None if error.start is None else error.start + 1
+            return _told(error, _CODES.get(error.code, "0A000"), place)
+        case DiscreetError():
+            return _told(error, _STATES.get(type(error), "58000"))
+        case _:
+            return PostgresError(
+                "XX000",
+                "something went wrong inside the server, and it released nothing",
+                hint="ask the same again: it is charged once; if it stays, tell who runs it",
+            )
+
+
+def _told(error: DiscreetError, state: str, position: int | None = None) -> PostgresError:
+    return PostgresError(state, f"{error.what}: {error.why}", hint=error.fix, position=position)

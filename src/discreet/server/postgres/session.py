@@ -6,8 +6,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from discreet.server.postgres.messages import ResultColumn, text, write
-from discreet.server.postgres.replies import PostgresError
+from discreet.server.postgres.messages import PostgresError, ResultColumn, text, write
 from discreet.server.postgres.session_settings import SessionSettings
 from discreet.server.postgres.statements import SqlToken, Statement
 from discreet.server.postgres.values import TEXT
@@ -57,14 +56,21 @@ class PreparedStatement:
     oids: tuple[int, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class BoundStatement:
+    """A statement, literals for its parameters, and whether its answer is to have intervals."""
+
+    statement: Statement
+    values: Sequence[str]
+    intervals: bool
+
+
 @dataclass(slots=True)
 class Portal:
-    """A statement with its parameters put in, and what came of it once it was run."""
+    """A statement with its parameters put in, None for an empty one, and what came of it."""
 
-    statement: Statement | None
-    values: tuple[str, ...]
+    asked: BoundStatement | None
     formats: tuple[int, ...]
-    intervals: bool
     columns: tuple[ResultColumn, ...] | None = None
     described: bool = False
     outcome: StatementResult | None = None
@@ -101,7 +107,8 @@ class ConnectionState:
         """The columns that such a statement gives, None for none."""
         match statement.words[0]:
             case "show":
-                return _SHOW_ALL if statement.words[1:2] == ["all"] else (_shown(statement),)
+                shown = (ResultColumn(_setting_name(statement), TEXT),)
+                return _SHOW_ALL if statement.words[1:2] == ["all"] else shown
             case "fetch":
                 return self._cursor(statement.tokens[-1].name).columns
             case _:
@@ -120,17 +127,13 @@ class ConnectionState:
             self.status = "T" if self.status != "I" else "I"
             return StatementResult("ROLLBACK")
         undone = words[0] in {"rollback", "abort"} or self.status == "E"
-        told = self._report(self._settle(undone=undone))
-        self.status, self.cursors = "I", {}
-        self.portals = {}
-        return StatementResult("ROLLBACK" if undone else "COMMIT", told=told)
-
-    def _settle(self, *, undone: bool) -> list[str]:
-        """Put back what was set for the transaction alone."""
         before, self._before, local, self._local = self._before, None, self._local, {}
-        if before is None:
-            return []
-        return self.settings.restore(before if undone else self.settings.changes() | local)
+        told = []
+        if before is not None:  # what was set for the transaction alone is put back
+            kept = before if undone else self.settings.changes() | local
+            told = self._report(self.settings.restore(kept))
+        self.status, self.cursors, self.portals = "I", {}, {}
+        return StatementResult("ROLLBACK" if undone else "COMMIT", told=told)
 
     def _report(self, names: Sequence[str]) -> list[bytes]:
         return [write(b"S", text(name), text(self.settings[name])) for name in names]
@@ -274,10 +277,6 @@ def _setting_name(statement: Statement) -> str:
     }.get(said.lower(), said)
 
 
-def _shown(statement: Statement) -> ResultColumn:
-    return ResultColumn(_setting_name(statement), TEXT)
-
-
 def _texts(columns: list[list[str]]) -> pa.Table:
     arrays = [pa.array(column, pa.string()) for column in columns]
     return pa.table(arrays, names=[str(place) for place in range(len(arrays))])
@@ -298,16 +297,11 @@ _COMMANDS: Final[dict[str, Callable[[ConnectionState, Statement], StatementResul
     "reset": ConnectionState.reset,
     "discard": ConnectionState.discard,
     "deallocate": ConnectionState.deallocate,
-    "begin": ConnectionState.begin,
-    "start": ConnectionState.begin,
-    "commit": ConnectionState.end,
-    "end": ConnectionState.end,
-    "rollback": ConnectionState.end,
-    "abort": ConnectionState.end,
+    **dict.fromkeys(("begin", "start"), ConnectionState.begin),
+    **dict.fromkeys(("commit", "end", "rollback", "abort"), ConnectionState.end),
     "savepoint": _accepted("SAVEPOINT"),
     "release": _accepted("RELEASE"),
-    "fetch": ConnectionState.fetch,
-    "move": ConnectionState.fetch,
+    **dict.fromkeys(("fetch", "move"), ConnectionState.fetch),
     "close": ConnectionState.close,
     "unlisten": _accepted("UNLISTEN"),
 }

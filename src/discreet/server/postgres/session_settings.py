@@ -3,13 +3,14 @@
 import re
 import shlex
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from fractions import Fraction
 from typing import Final
 
 from discreet.curator.client.wire import read_number
 from discreet.curator.pricing import Terms
 from discreet.errors import InputError
-from discreet.server.postgres.replies import PostgresError
+from discreet.server.postgres.messages import PostgresError
 
 VERSION: Final = "16.0"
 DEFAULTS: Final = {
@@ -49,14 +50,14 @@ _FIXED: Final = {
     "lc_collate", "lc_ctype",
 }  # fmt: skip
 _REPORTED: Final = {
-    "application_name": "application_name", "client_encoding": "client_encoding",
-    "datestyle": "DateStyle", "default_transaction_read_only": "default_transaction_read_only",
-    "in_hot_standby": "in_hot_standby", "integer_datetimes": "integer_datetimes",
-    "intervalstyle": "IntervalStyle", "is_superuser": "is_superuser",
-    "search_path": "search_path", "server_encoding": "server_encoding",
-    "server_version": "server_version", "session_authorization": "session_authorization",
-    "standard_conforming_strings": "standard_conforming_strings", "timezone": "TimeZone",
-}  # fmt: skip
+    said.lower(): said
+    for said in (
+        *("application_name", "client_encoding", "DateStyle", "default_transaction_read_only"),
+        *("in_hot_standby", "integer_datetimes", "IntervalStyle", "is_superuser", "search_path"),
+        *("server_encoding", "server_version", "session_authorization"),
+        *("standard_conforming_strings", "TimeZone"),
+    )
+}
 """What clients are told at the start and at each change, as they spell it."""
 
 _MOST: Final = 200
@@ -164,17 +165,12 @@ def _checked(key: str, value: str) -> str:
     elif key == "discreet.intervals":
         fits, value = value.lower() in _BOOLEANS, _BOOLEANS.get(value.lower(), "")
     elif key in {"discreet.epsilon", "discreet.delta"} and value:
-        fits = _is_positive(value, key)
+        with suppress(InputError):
+            fits = False
+            fits = read_number(value, key) > 0
     if not fits:
         raise PostgresError("22023", f"{key} cannot have this value", hint=_HINTS.get(key, ""))
     return value
-
-
-def _is_positive(value: str, key: str) -> bool:
-    try:
-        return read_number(value, key) > 0
-    except InputError:
-        return False
 
 
 _HINTS: Final = {

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from discreet.server.postgres.replies import PostgresError
+from discreet.server.postgres.messages import PostgresError
 
 _TOKEN: Final = re.compile(
     r"""(?P<space>\s+|--[^\n]*)
@@ -93,12 +93,11 @@ def split(text: str) -> list[Statement]:
             found.append([])
         else:
             found[-1].append(token)
-    return [_statement(text, tokens) for tokens in found if tokens]
-
-
-def _statement(text: str, tokens: list[SqlToken]) -> Statement:
-    start, end = tokens[0].start, tokens[-1].start + len(tokens[-1].text)
-    return Statement(text[start:end], start, tuple(tokens))
+    return [
+        Statement(text[some[0].start : some[-1].start + len(some[-1].text)], some[0].start, some)
+        for some in map(tuple, found)
+        if some
+    ]
 
 
 def _tokens(text: str) -> list[SqlToken]:

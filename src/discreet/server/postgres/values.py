@@ -14,8 +14,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from discreet.plan.kinds import Kind
-from discreet.server.postgres.messages import Fields, Malformed
-from discreet.server.postgres.replies import PostgresError
+from discreet.server.postgres.messages import Fields, Malformed, PostgresError
 
 BOOL, INT8, INT2, INT4, TEXT, OID, FLOAT4, FLOAT8 = 16, 20, 21, 23, 25, 26, 700, 701
 DATE, TIMESTAMP, TIMESTAMPTZ, NUMERIC, TEXTS = 1082, 1114, 1184, 1700, 1009
@@ -87,8 +86,10 @@ def _text(value: Any) -> str:
     match value:
         case bool():
             return "t" if value else "f"
+        case float() if math.isfinite(value):
+            return repr(value).removesuffix(".0")
         case float():
-            return _float_text(value)
+            return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
         case dt.datetime():
             return value.isoformat(" ")
         case list():
@@ -97,12 +98,6 @@ def _text(value: Any) -> str:
             return json.dumps(value, default=str)
         case _:
             return str(value)
-
-
-def _float_text(value: float) -> str:
-    if math.isfinite(value):
-        return repr(value).removesuffix(".0")
-    return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
 
 
 def _element(value: Any) -> str:
@@ -283,11 +278,9 @@ def _text_array(raw: bytes, of: int) -> list[Any]:
             raise ValueError
         found.append(one[1])
         place = one.end()
-    return [None if one == "NULL" else _read(_unquoted(one).encode(), of, 0) for one in found]
-
-
-def _unquoted(said: str) -> str:
-    return re.sub(r"\\(.)", r"\1", said[1:-1]) if said.startswith('"') else said
+    plain = [re.sub(r"\\(.)", r"\1", one[1:-1]) if one[0] == '"' else one for one in found]
+    terms = zip(found, plain, strict=True)
+    return [None if one == "NULL" else _read(text.encode(), of, 0) for one, text in terms]
 
 
 def _binary_array(raw: bytes, of: int) -> list[Any]:
@@ -318,11 +311,13 @@ _TEXT_READERS: Final[dict[int, Callable[[bytes], Any]]] = {
 _BINARY_READERS: Final[dict[int, Callable[[bytes], Any]]] = {
     BOOL: _truth,
     **{oid: partial(_unpacked, form) for oid, form in _INTS.items()},
-    FLOAT4: lambda raw: _finite(struct.unpack("!f", raw)[0]),
-    FLOAT8: lambda raw: _finite(struct.unpack("!d", raw)[0]),
+    FLOAT4: lambda raw: _finite(_unpacked("!f", raw)),
+    FLOAT8: lambda raw: _finite(_unpacked("!d", raw)),
     NUMERIC: _read_numeric,
-    DATE: lambda raw: _DAY + dt.timedelta(days=struct.unpack("!i", raw)[0]),
-    TIMESTAMP: lambda raw: _MOMENT + dt.timedelta(microseconds=struct.unpack("!q", raw)[0]),
-    TIMESTAMPTZ: lambda raw: _MOMENT + dt.timedelta(microseconds=struct.unpack("!q", raw)[0]),
+    DATE: lambda raw: _DAY + dt.timedelta(days=_unpacked("!i", raw)),
+    **dict.fromkeys(
+        (TIMESTAMP, TIMESTAMPTZ),
+        lambda raw: _MOMENT + dt.timedelta(microseconds=_unpacked("!q", raw)),
+    ),
     2950: lambda raw: str(uuid.UUID(bytes=raw)),
 }

@@ -1,5 +1,6 @@
 """Tokens and sessions of the page."""
 
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Literal
 
@@ -15,6 +16,7 @@ from discreet.server.permissions import (
     Member,
     Owner,
     anyone,
+    caller_of,
     needs_tls,
     session_cookie,
     unknown,
@@ -98,7 +100,7 @@ def log_in(login: Login, request: Request, response: Response) -> Me:
         httponly=True,
         samesite="strict",
     )
-    return _me(token, sessions.csrf(cookie))
+    return me(caller_of(token, cookie))
 
 
 @router.delete("/session", status_code=204)
@@ -118,7 +120,7 @@ def me(caller: Member) -> Me:
         name=caller.name,
         role=caller.role,
         datasets=None if caller.datasets is None else sorted(caller.datasets),
-        expires=_time(caller.expires),
+        expires=datetime.fromtimestamp(caller.expires, UTC),
         csrf=sessions.csrf(caller.cookie) if caller.session else None,
     )
 
@@ -156,26 +158,7 @@ def revoke_token(token_id: str, request: Request, caller: Owner) -> Response:
     return Response(status_code=204)
 
 
-def _me(token: Token, csrf: str) -> Me:
-    scope = None if token.datasets is None else sorted(token.datasets)
-    return Me(
-        name=token.name, role=token.role, datasets=scope, expires=_time(token.expires), csrf=csrf
-    )
-
-
 def _known(token: Token) -> Known:
-    now = datetime.now(UTC).timestamp()
-    return Known(
-        id=token.id,
-        name=token.name,
-        role=token.role,
-        datasets=None if token.datasets is None else sorted(token.datasets),
-        made=_time(token.made),
-        expires=_time(token.expires),
-        revoked=None if token.revoked is None else _time(token.revoked),
-        works=token.works(now),
-    )
-
-
-def _time(seconds: float) -> datetime:
-    return datetime.fromtimestamp(seconds, UTC)
+    scope = None if token.datasets is None else sorted(token.datasets)
+    works = token.works(datetime.now(UTC).timestamp())
+    return Known(**asdict(token) | {"datasets": scope, "works": works})

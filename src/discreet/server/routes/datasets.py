@@ -1,16 +1,16 @@
-"""The owner's tables: added once, described once, tried on made-up rows before."""
+"""The owner's tables, tried on made-up rows and added once; and what is done for one person."""
 
 from dataclasses import replace
 from pathlib import Path
 from threading import Lock
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-import pyarrow as pa
 from fastapi import APIRouter, Request
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from discreet.answer.present.release_json import plain
 from discreet.curator import demo_clinic
+from discreet.curator.client.wire import read_number
 from discreet.curator.curator import Curator
 from discreet.curator.data.intake import ColumnDeclarations, Incoming, take
 from discreet.curator.data.load_report import PUBLIC
@@ -19,9 +19,9 @@ from discreet.errors import InputError
 from discreet.plan.dummy import dummy
 from discreet.plan.kinds import Kind
 from discreet.plan.schema import Limits, Person, PublicTable, Schema, Table
-from discreet.server.app_state import AppState, app_state_of
+from discreet.server.app_state import app_state_of
 from discreet.server.error_replies import missing
-from discreet.server.permissions import Owner
+from discreet.server.permissions import Caller, Owner
 from discreet.server.routes.public import DummyRowsReply, in_rows
 from discreet.server.table_models import (
     Name,
@@ -179,24 +179,16 @@ def preview(said: TableBody, request: Request, caller: Owner) -> Preview:
     path = app_state.uploads.find(said.upload)
     with app_state.computing:
         kinds = kinds_of(path, said)
-        made, rows = _made_up(app_state, said, kinds)
-        with made:
+        made = app_state.curator.dummy()
+        with made:  # a curator over made-up rows that has the table too
+            table = _table(said, kinds, Incoming(kinds))
+            rows = dummy(Schema({**made.schema.tables, said.name: table}))[said.name]
+            made.add(said.name, rows, **said.facts(kinds))
             return Preview(
                 rows=in_rows(rows.slice(0, _SHOWN)),
                 question=_tried(made, said),
                 statement=promise(made, said.dataset or said.name),
             )
-
-
-def _made_up(
-    app_state: AppState, said: TableBody, kinds: dict[str, Kind]
-) -> tuple[Curator, pa.Table]:
-    """A curator over made-up rows that has the table too."""
-    made = app_state.curator.dummy()
-    table = _table(said, kinds, Incoming(kinds))
-    rows = dummy(Schema({**made.schema.tables, said.name: table}))[said.name]
-    made.add(said.name, rows, **said.facts(kinds))
-    return made, rows
 
 
 def _table(said: TableBody, kinds: dict[str, Kind], incoming: Incoming) -> Table:
@@ -229,3 +221,63 @@ def _tried(made: Curator, said: TableBody) -> Tried:
 
 def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
+
+
+# --- one person with a budget of their own; names travel in bodies alone -------------------------
+
+
+class PersonBody(StrictBody):
+    """A person, as the column that names people has them, and the dataset they are in."""
+
+    name: Annotated[str, Field(min_length=1, max_length=1000)]
+    dataset: Name
+
+    def find(self, request: Request, caller: Caller) -> tuple[Curator, Any]:
+        """The curator in the hands of who calls, and the name in its kind."""
+        curator = app_state_of(request).curator.as_owner(caller.name)
+        return curator, curator.person_named(self.name, self.dataset)
+
+
+class LimitBody(PersonBody):
+    """The limit of one person from now on; 0 is to opt out."""
+
+    epsilon: Annotated[str, Field(max_length=100)]
+
+
+class PersonReply(BaseModel):
+    """That it was done; whether there is such a person is not looked at."""
+
+    done: bool = True
+
+
+class StatementReply(BaseModel):
+    """A statement for the person it is about, and for nobody else."""
+
+    text: str
+    facts: dict[str, Any]
+
+
+@router.post("/people/statement")
+def statement(said: PersonBody, request: Request, caller: Owner) -> StatementReply:
+    """The statement of one person: what was computed with them, and what it can have told."""
+    app_state = app_state_of(request)
+    with app_state.work.taken(patience=app_state.settings.patience):
+        curator, who = said.find(request, caller)
+        told = curator.statement_for(who, dataset=said.dataset)
+    return StatementReply(text=str(told), facts=told.to_dict())
+
+
+@router.post("/people/limit")
+def limit(said: LimitBody, request: Request, caller: Owner) -> PersonReply:
+    """Let one person lose less than the others, from the next question on."""
+    curator, who = said.find(request, caller)
+    curator.limit_person(who, epsilon=read_number(said.epsilon, "epsilon"), dataset=said.dataset)
+    return PersonReply()
+
+
+@router.post("/people/remove")
+def remove(said: PersonBody, request: Request, caller: Owner) -> PersonReply:
+    """Close the account of one person for ever: their rows are in no later answer."""
+    curator, who = said.find(request, caller)
+    curator.remove_person(who, dataset=said.dataset)
+    return PersonReply()

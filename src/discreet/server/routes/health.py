@@ -6,7 +6,7 @@ from fastapi import APIRouter, Depends, Request, Response
 from pydantic import BaseModel
 
 from discreet.server.app_state import app_state_of
-from discreet.server.metrics import CONTENT_TYPE
+from discreet.server.logs import CONTENT_TYPE
 from discreet.server.permissions import Reader, anyone
 
 router = APIRouter(tags=["health"])

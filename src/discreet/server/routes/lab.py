@@ -12,19 +12,23 @@ from typing import Annotated, Final
 from fastapi import APIRouter, Depends, Path, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 
+from discreet.curator.reports.dossier import Dossier
 from discreet.errors import ServiceError
-from discreet.lab import Against, Outcome
+from discreet.lab import Against
 from discreet.lab.bench import EPSILONS, POPULATIONS, WATCHED, Bench, among
-from discreet.lab.classroom import BEFORE, Coins, Lesson
+from discreet.lab.classroom import BEFORE, Coins, Lesson, Poll, ProtocolName
 from discreet.lab.classroom import MOST as LARGEST
-from discreet.lab.curves import ALARMS, NOISES, Curves, Noise, curves
+from discreet.lab.classroom import SIZES as POLL_SIZES
+from discreet.lab.clinic import sample_dossier
 from discreet.lab.curves import EPSILONS as STOPS
-from discreet.lab.poll import SIZES as POLL_SIZES
-from discreet.lab.poll import Poll, PollRow, ProtocolName
-from discreet.lab.stories import CHAPTERS, STORIES, Chapter
+from discreet.lab.curves import NOISES, Curves, Noise, curves
+from discreet.lab.quantum import SIZES, Sweep, sweep
+from discreet.lab.society import EPSILONS as TOWN_STOPS
+from discreet.lab.society import TownRelease, publish
+from discreet.lab.stories import CHAPTERS, DEPLOYMENTS, STORIES, Chapter, Deployment
 from discreet.lab.useful import Learnt
 from discreet.rationals import rational
-from discreet.server.app_state import AppState, app_state_of
+from discreet.server.app_state import app_state_of
 from discreet.server.error_replies import HttpError, missing
 from discreet.server.permissions import anyone
 
@@ -46,53 +50,18 @@ class LabBody(BaseModel):
 # --- noise --------------------------------------------------------------------------------------
 
 
-class NoiseReply(BaseModel):
-    """Two laws of an answer, with and without one person, and the errors of attackers."""
-
-    noise: Noise
-    epsilon: float
-    delta: float
-    stops: list[float] = Field(description="Where a slider stops.")
-    answers: list[int] = Field(description="Counted from the true count without the person.")
-    without: list[Share] = Field(description="How probable each answer is without the person.")
-    joined: list[Share] = Field(description="The same with the person.")
-    alarms: list[Share] = Field(description="False alarms of who says 'in' from an answer on.")
-    misses: list[Share] = Field(description="What they miss.")
-    floor: list[Annotated[list[Share], Field(min_length=2, max_length=2)]] = Field(
-        description="Pairs of false alarms and the fewest misses that any attacker then has."
-    )
-    half_width: float = Field(description="95 of 100 answers are this close to the truth.")
-    of_strangers: int = Field(description="False alarms in 100 that the attacker accepts.")
-    of_people: int = Field(description="How many in 100 are then found, at most.")
-    reading: str = Field(description="What the guarantee means.")
-
-
 @router.get("/noise")
 def noise(
     noise: Noise,
     epsilon: Annotated[
         float, Query(ge=float(STOPS[0]), le=float(STOPS[-1]), description="One of the stops.")
     ],
-) -> NoiseReply:
+) -> Curves:
     """Draw the noise of a count, and what it leaves every attacker."""
     exact = rational(epsilon, "epsilon")
     among("epsilon", exact, STOPS)
     with _drawing:
-        drawn = _drawn(noise, exact)
-    return _told(drawn)
-
-
-def _told(drawn: Curves) -> NoiseReply:
-    same = ("noise", "answers", "without", "joined", "alarms", "misses", "floor", "half_width")
-    return NoiseReply(
-        **{name: getattr(drawn, name) for name in same},
-        epsilon=float(drawn.epsilon),
-        delta=float(drawn.delta),
-        stops=list(map(float, STOPS)),
-        of_strangers=ALARMS,
-        of_people=drawn.found,
-        reading=drawn.reading,
-    )
+        return _drawn(noise, exact)
 
 
 # --- a poll of devices ---------------------------------------------------------------------------
@@ -106,30 +75,12 @@ class PollBody(LabBody):
     people: int = Field(10_000, ge=100, le=POLL_SIZES[-1])
 
 
-class FirstReport(BaseModel):
-    """The first person's value and their device's report, in hexadecimal."""
-
-    value: str
-    report: str
-
-
-class PollReply(BaseModel):
-    """Estimates beside the truth."""
-
-    rows: tuple[PollRow, ...] = Field(description="95 of 100 intervals hold the truth.")
-    report_bytes: int
-    first: FirstReport
-
-
 @router.post("/poll")
-def poll(asked: PollBody) -> PollReply:
+def poll(asked: PollBody) -> Poll:
     """Let made-up people report by a local protocol; coins fall anew on every call."""
     with _drawing:
         epsilon = rational(asked.epsilon, "epsilon")
-        held = Poll.held(asked.protocol, epsilon=epsilon, people=asked.people)
-    value, report = held.first
-    first = FirstReport(value=value, report=report)
-    return PollReply(rows=held.rows, report_bytes=held.report_bytes, first=first)
+        return Poll.held(asked.protocol, epsilon=epsilon, people=asked.people)
 
 
 # --- the classroom ------------------------------------------------------------------------------
@@ -174,13 +125,9 @@ def classroom(asked: ClassroomBody) -> ClassroomReply:
         before=BEFORE,
         after_no=after_no,
         after_yes=after_yes,
-        answers=_digits(lesson.answers),
-        reports=_digits(lesson.reports),
+        answers="".join("01"[bit] for bit in lesson.answers),
+        reports="".join("01"[bit] for bit in lesson.reports),
     )
-
-
-def _digits(bits: tuple[bool, ...]) -> str:
-    return "".join("1" if bit else "0" for bit in bits)
 
 
 # --- attacks ------------------------------------------------------------------------------------
@@ -201,7 +148,7 @@ class Attack(BaseModel):
     private: str = Field(description="The private system.")
     caution: str
     proved: bool = Field(description="Whether the bound is one for every attacker.")
-    efforts: list[int]
+    efforts: tuple[int, ...]
     unit: str
     available: bool = Field(description="Whether the packages that it needs are installed.")
 
@@ -248,16 +195,13 @@ def attacks() -> Attacks:
     """List the attacks."""
     return Attacks(
         chapters=list(CHAPTERS.values()),
-        attacks=[_attack(name) for name in WATCHED],
+        attacks=[
+            Attack(**asdict(STORIES[name]), name=name, available=one.available)
+            for name, one in WATCHED.items()
+        ],
         epsilons=list(map(float, EPSILONS)),
         populations=POPULATIONS,
     )
-
-
-def _attack(name: str) -> Attack:
-    watched = WATCHED[name]
-    efforts, known = list(watched.efforts), watched.available
-    return Attack(**asdict(STORIES[name]), name=name, efforts=efforts, available=known)
 
 
 @router.post("/attacks/{name}")
@@ -267,32 +211,60 @@ def attack(
     """Run an attack against raw, rounded or private answers about made-up people."""
     if name not in WATCHED:
         raise missing("attack of that name")
-    outcome, learnt = _run(name, asked, app_state_of(request))
+    try:
+        outcome, learnt = _bench.run(
+            name,
+            **asked.model_dump(),
+            within=app_state_of(request).work.taken(patience=1.0),
+        )
+    except ServiceError as busy:
+        raise HttpError(503, busy, {"Retry-After": "1"}) from busy
     lower, upper = outcome.interval
+    worked_out = ("standard_error", "refutes", "verdict")
     return AttackReply(
-        name=name,
-        against=asked.against,
-        epsilon=asked.epsilon,
         **asdict(outcome),
-        standard_error=outcome.standard_error,
+        **{one: getattr(outcome, one) for one in worked_out},
+        **asked.model_dump(include={"against", "epsilon"}),
+        name=name,
         lower=lower,
         upper=upper,
-        refutes=outcome.refutes,
-        verdict=outcome.verdict,
         sentence=STORIES[name].sentence(outcome),
         learnt=learnt,
     )
 
 
-def _run(name: str, asked: AttackBody, app_state: AppState) -> tuple[Outcome, Learnt | None]:
-    try:
-        return _bench.run(
-            name,
-            asked.against,
-            epsilon=asked.epsilon,
-            effort=asked.effort,
-            population=asked.population,
-            within=app_state.work.taken(patience=1.0),
-        )
-    except ServiceError as busy:
-        raise HttpError(503, busy, {"Retry-After": "1"}) from busy
+# --- real epsilons, a town's release, a dossier, quantum data ------------------------------------
+
+_making: Final = threading.Lock()
+_swept: Final = lru_cache(maxsize=8)(sweep)
+_Stop = Query(ge=float(TOWN_STOPS[0]), le=float(TOWN_STOPS[-1]), description="One of the stops.")
+
+
+@router.get("/deployments")
+def deployments() -> tuple[Deployment, ...]:
+    """List epsilons that real releases have stated, with sources."""
+    return DEPLOYMENTS
+
+
+@router.get("/society")
+def society(epsilon: Annotated[float, _Stop]) -> TownRelease:
+    """Release a town under one epsilon; noise is new on every call."""
+    exact = rational(epsilon, "epsilon")
+    among("epsilon", exact, TOWN_STOPS)
+    with _making:
+        return publish(exact)
+
+
+@router.get("/dossier")
+def dossier() -> Dossier:
+    """Show the dossier of a made-up clinic."""
+    with _making:
+        return sample_dossier()
+
+
+@router.get("/quantum")
+def quantum(qubits: Annotated[int, Query(ge=1, le=SIZES[-1])] = 4) -> Sweep:
+    """Measure qubits with less and less noise."""
+    among("number of qubits", qubits, SIZES)
+    with _making:
+        return _swept(qubits)

@@ -1,4 +1,4 @@
-"""The record of every charge, for those who check it."""
+"""The record of every charge, for those who check it, and the dossier to print."""
 
 import io
 from dataclasses import replace
@@ -11,9 +11,10 @@ from pydantic import BaseModel
 from discreet.curator.client import wire
 from discreet.curator.ledger.orders import Entry
 from discreet.curator.ledger.verify import Problem
+from discreet.curator.reports.dossier import Dossier
 from discreet.curator.reports.ledger_words import entry_words
 from discreet.errors import LedgerError
-from discreet.server.app_state import AppState, app_state_of
+from discreet.server.app_state import app_state_of
 from discreet.server.permissions import Reader
 from discreet.server.sending import send_file
 from discreet.server.tokens import check_tokens
@@ -98,19 +99,13 @@ def verify(request: Request, caller: Reader) -> Verified:
     app_state = app_state_of(request)
     with app_state.computing:
         report = app_state.curator.ledger.verify()
-        if report.ok:
-            report = replace(report, problem=_beside(app_state))
+        try:
+            if report.ok:  # then tables, their data and tokens, which are stored beside it
+                app_state.curator.check_tables()
+                check_tokens(app_state.access, app_state.curator.ledger)
+        except LedgerError as wrong:
+            report = replace(report, problem=Problem(0, str(wrong)))
     return Verified(**wire.write_report(report))
-
-
-def _beside(app_state: AppState) -> Problem | None:
-    """Problems of tables, their data or tokens, which are stored beside the ledger."""
-    try:
-        app_state.curator.check_tables()
-        check_tokens(app_state.access, app_state.curator.ledger)
-    except LedgerError as wrong:
-        return Problem(0, str(wrong))
-    return None
 
 
 @router.get(
@@ -132,3 +127,12 @@ def export(request: Request, caller: Reader) -> StreamingResponse:
     # Kept in a file of no name first: a reader who is slow holds no transaction.
     headers = {"Content-Disposition": 'attachment; filename="ledger.jsonl"'}
     return send_file(write, _LINES, headers)
+
+
+@router.get("/dossier")
+def dossier(request: Request, caller: Reader) -> Dossier:
+    """Collect datasets, units, budgets and charges, by what laws ask; data are not read."""
+    del caller
+    app_state = app_state_of(request)
+    with app_state.computing:
+        return app_state.curator.dossier()

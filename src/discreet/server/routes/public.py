@@ -90,7 +90,10 @@ def made_up(
         raise missing("table of this name")
     made = dummy(app_state.curator.schema, rows)[table]
     if ARROW in request.headers.get("accept", ""):
-        return Response(_stream(made), media_type=ARROW)
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, made.schema) as writer:
+            writer.write_table(made)
+        return Response(sink.getvalue().to_pybytes(), media_type=ARROW)
     return in_rows(made)
 
 
@@ -116,11 +119,3 @@ def _described(app_state: AppState, caller: Caller) -> dict[str, Any]:
 def _dataset(app_state: AppState, said: dict[str, Any], name: str) -> Dataset:
     tables = {one: said["tables"][one] for one in said["datasets"][name]}
     return Dataset(name=name, tables=tables, statement=promise(app_state.curator, name))
-
-
-def _stream(table: pa.Table) -> bytes:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    found: bytes = sink.getvalue().to_pybytes()
-    return found

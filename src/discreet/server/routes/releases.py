@@ -9,7 +9,6 @@ from fastapi import APIRouter, Header, Query, Request
 from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, Field
 
-from discreet.answer.present.base_release import BaseRelease
 from discreet.answer.present.release import Release, as_table, inert
 from discreet.curator.ledger.charge_index import NEWEST, ChargedOrder
 from discreet.curator.ledger.charging import final_failure
@@ -123,44 +122,36 @@ def again(
         if chosen == "statement":
             return Response(release.statement(), media_type="text/plain")
         if chosen in _WRITERS:
-            return _WRITERS[chosen](_as_rows(release), filed)
+            rows = release if isinstance(release, SynthesisRelease) else as_table(release)
+            return _WRITERS[chosen](rows, filed)
         accepted = as_table(release).media_type if chosen == "arrow" else None
         return tell(release, filed, caller, accepted, charged=False, share=window.share(filed))
-
-
-def _as_rows(release: BaseRelease) -> Rows:
-    """A release that has rows: of a question, or synthetic ones."""
-    return release if isinstance(release, SynthesisRelease) else as_table(release)
 
 
 def _csv(release: Rows, filed: ChargedOrder) -> Response:
     import pyarrow.csv  # noqa: PLC0415 - for those who download one
 
     table = inert(release.to_arrow())
-    write = partial(pyarrow.csv.write_csv, table)
-    return _file(write, "text/csv", f"release-{filed.sequence}.csv")
+    return _file(partial(pyarrow.csv.write_csv, table), "text/csv", filed, "csv")
 
 
 def _parquet(release: Rows, filed: ChargedOrder) -> Response:
     import pyarrow.parquet as pq  # noqa: PLC0415 - for those who download one
 
-    write = partial(pq.write_table, release.to_arrow())
-    return _file(write, _PARQUET, f"release-{filed.sequence}.parquet")
-
-
-def _chart(release: Rows, filed: ChargedOrder) -> Response:
-    del filed
-    return JSONResponse(release.chart().to_dict(), media_type=_CHART)
+    return _file(partial(pq.write_table, release.to_arrow()), _PARQUET, filed, "parquet")
 
 
 _WRITERS: dict[str, Callable[[Rows, ChargedOrder], Response]] = {
     "csv": _csv,
     "parquet": _parquet,
-    "chart": _chart,
+    "chart": lambda rows, _: JSONResponse(rows.chart().to_dict(), media_type=_CHART),
 }
 
 
-def _file(write: Callable[[IO[bytes]], object], media: str, name: str) -> Response:
+def _file(
+    write: Callable[[IO[bytes]], object], media: str, filed: ChargedOrder, ending: str
+) -> Response:
+    name = f"release-{filed.sequence}.{ending}"
     return send_file(write, media, {"Content-Disposition": f'attachment; filename="{name}"'})
 
 
@@ -174,7 +165,8 @@ def _snippet(filed: ChargedOrder, address: str) -> str:
         )
     asked = StoredOrder.parse(filed.order.plan)
     epsilon, delta = _typed(asked.price.epsilon), _typed(asked.price.delta)
-    price = f"epsilon={epsilon}, delta={delta}{_weights(asked)}"
+    weights = ", ".join(f"{name!r}: {_typed(one)}" for name, one in asked.weights.items())
+    price = f"epsilon={epsilon}, delta={delta}" + (f", weights={{{weights}}}" if weights else "")
     lines: list[Any] = ["import os"]
     if "Fraction" in price:
         lines.append("from fractions import Fraction")
@@ -191,13 +183,6 @@ def _snippet(filed: ChargedOrder, address: str) -> str:
             f"answer = curator.ask(query, {price})",
         ]
     return "\n".join([*lines, "print(answer)", ""])
-
-
-def _weights(asked: StoredOrder) -> str:
-    """Weights as they are typed; a question in Python carries its own."""
-    found = asked.weights
-    typed = ", ".join(f"{name!r}: {_typed(weight)}" for name, weight in found.items())
-    return f", weights={{{typed}}}" if found else ""
 
 
 def _typed(exact: Fraction) -> str:

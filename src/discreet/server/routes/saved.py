@@ -1,18 +1,23 @@
-"""Named questions and dashboards of their answers: kept for whoever saved them, charged never."""
+"""Named questions and dashboards of their answers: kept for whoever saved them, charged never.
 
+They are kept beside the tokens, under the name that asks: a new token of the same name finds them.
+What was saved with a token for some datasets is there for tokens that are for those at least.
+"""
+
+import json
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import Annotated, Final
 
 from fastapi import APIRouter, Path, Request, Response
 from pydantic import Field
 
 from discreet.curator.ledger.charge_index import NEWEST
-from discreet.server import saved_questions
+from discreet.errors import InputError
+from discreet.server.access import AccessStore
 from discreet.server.app_state import app_state_of
 from discreet.server.error_replies import missing
-from discreet.server.permissions import Asker
+from discreet.server.permissions import Asker, Caller
 from discreet.server.questions import async_session_of
-from discreet.server.saved_questions import SavedQuestion
 from discreet.server.table_models import StrictBody
 
 router = APIRouter(tags=["saved questions"])
@@ -42,10 +47,14 @@ class SavedReply(SavedBody):
     time: datetime
 
 
+MOST: Final = 100
+"""Questions that one name may keep."""
+
+
 @router.get("/saved")
 def listed(request: Request, caller: Asker) -> list[SavedReply]:
     """List the questions that the caller saved, oldest first."""
-    return [_reply(one) for one in saved_questions.listed(app_state_of(request).access, caller)]
+    return kept(app_state_of(request).access, caller)
 
 
 @router.post("/saved")
@@ -53,8 +62,7 @@ def save(body: SavedBody, request: Request, caller: Asker) -> SavedReply:
     """Keep a question under a title; one of the same title is replaced."""
     if body.release and async_session_of(request, caller).find(body.release) is None:
         raise missing(f"release {body.release}")
-    facts = body.model_dump(exclude={"title"})
-    return _reply(saved_questions.save(app_state_of(request).access, caller, body.title, facts))
+    return keep(app_state_of(request).access, caller, body)
 
 
 @router.delete("/saved/{saved}", status_code=204, response_class=Response)
@@ -62,11 +70,51 @@ def delete(
     saved: Annotated[int, Path(gt=0, lt=NEWEST)], request: Request, caller: Asker
 ) -> Response:
     """Forget a saved question; its answer stays."""
-    if not saved_questions.delete(app_state_of(request).access, caller, saved):
+    if not forget(app_state_of(request).access, caller, saved):
         raise missing("saved question of this number")
     return Response(status_code=204)
 
 
-def _reply(one: SavedQuestion) -> SavedReply:
-    time = datetime.fromtimestamp(one.time, UTC)
-    return SavedReply(id=one.id, title=one.title, time=time, **one.facts)
+def kept(store: AccessStore, caller: Caller) -> list[SavedReply]:
+    """The caller's saved questions, oldest first."""
+    sql = "SELECT id, title, facts, time, scope FROM saved WHERE owner = ? ORDER BY id"
+    return [
+        SavedReply(id=number, title=title, time=_time(time), **json.loads(facts))
+        for number, title, facts, time, scope in store.read(sql, (caller.name,))
+        if caller.datasets is None or (scope and set(json.loads(scope)) <= caller.datasets)
+    ]
+
+
+def keep(store: AccessStore, caller: Caller, body: SavedBody) -> SavedReply:
+    """Keep a question under its title; one that had it with the same scope is replaced."""
+    scope = "" if caller.datasets is None else json.dumps(sorted(caller.datasets))
+    facts = json.dumps(body.model_dump(exclude={"title"}))
+    with store.write() as connection:
+        [(number,)] = connection.execute(
+            "INSERT INTO saved (owner, scope, title, facts, time) VALUES (?, ?, ?, ?, ?)"
+            " ON CONFLICT (owner, scope, title) DO UPDATE SET facts = excluded.facts,"
+            " time = excluded.time RETURNING id",
+            (caller.name, scope, body.title, facts, now := store.now()),
+        ).fetchall()
+        count = "SELECT count(*) FROM saved WHERE owner = ?"
+        [(found,)] = connection.execute(count, (caller.name,)).fetchall()
+        if found > MOST:
+            raise InputError(
+                f"{MOST} questions are saved already",
+                why="so many are kept for each name",
+                fix="delete one that is no longer needed",
+            )
+    return SavedReply(id=number, time=_time(now), **body.model_dump())
+
+
+def forget(store: AccessStore, caller: Caller, number: int) -> bool:
+    """Forget a question, for ever; whether it was there."""
+    if all(one.id != number for one in kept(store, caller)):
+        return False
+    with store.write() as connection:
+        connection.execute("DELETE FROM saved WHERE id = ?", (number,))
+    return True
+
+
+def _time(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)

@@ -8,7 +8,7 @@ import pytest
 import discreet as dp
 from clinic_curator import add_cities, add_visits
 from discreet.server.postgres.catalogue import Catalogue
-from discreet.server.postgres.replies import PostgresError
+from discreet.server.postgres.messages import PostgresError
 
 QUERIES = Path(__file__).with_name("catalogue_queries.sql").read_text("utf-8")
 """What clients ask when they connect and when people look around, as they were seen to."""

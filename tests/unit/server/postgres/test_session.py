@@ -3,8 +3,7 @@
 import pyarrow as pa
 import pytest
 
-from discreet.server.postgres.messages import ResultColumn
-from discreet.server.postgres.replies import PostgresError
+from discreet.server.postgres.messages import PostgresError, ResultColumn
 from discreet.server.postgres.session import MOST_OPEN, ConnectionState, ResultRows, declared
 from discreet.server.postgres.session_settings import SessionSettings
 from discreet.server.postgres.statements import split

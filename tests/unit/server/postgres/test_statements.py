@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.server.postgres.replies import PostgresError
+from discreet.server.postgres.messages import PostgresError
 from discreet.server.postgres.statements import is_question, literals, rewrite, split, unqualified
 
 TABLES = ["visits", "Cities"]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from psycopg.adapt import PyFormat, Transformer
 
 from discreet.server.postgres import values
-from discreet.server.postgres.replies import PostgresError
+from discreet.server.postgres.messages import PostgresError
 from discreet.server.postgres.values import literal, oid_of, sample, write_rows
 
 NOW = dt.datetime(2024, 2, 29, 12, 30, 15, 250)  # noqa: DTZ001 - there are no zones

@@ -58,6 +58,7 @@ function fromLink() {
 
 // Until now the button is disabled: a form without this script would forget the token and `next`.
 const filled = fromLink();
+addEventListener("hashchange", fromLink); // a link that is pasted where this page is open
 one("#login").addEventListener("submit", enter);
 one("#login button").disabled = false;
 const me = await start();
