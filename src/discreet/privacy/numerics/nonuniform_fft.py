@@ -124,7 +124,6 @@ def _gridded(weights: FloatArray, angles: FloatArray, size: int) -> tuple[Comple
 
 
 def _spread(weights: FloatArray, angles: FloatArray, middle: int, grid: ComplexArray) -> None:
-    """Add the kernels of some points to the grid."""
     cells = len(grid)
     place = angles * (cells / (2 * math.pi))
     nearest = np.rint(place)
