@@ -128,13 +128,11 @@ class CuratorQuestion:
         odd = tuple((self.people, value) for value in _ODD)
         full = heavy[:2]  # as many rows as count in full, and one more
         largest = ((self.people, 10),) * 2  # the same, with values as large as they may be
-        added = [heavy, odd, full, heavy[:3], largest]
-        starts = [crowd] * len(added)
+        added, starts = [heavy, odd, full, heavy[:3], largest], [crowd] * 5
         if self.neighbours is Neighbours.CHANGE_ONE:
             # As many rows before: in other groups, with the least value, or on the same day.
-            values = (4, 4, 4, 4, 0, 9)
-            added.append(largest)
-            rows = zip(values, added, strict=True)
+            added = [heavy, odd, largest, largest]
+            rows = zip((4, 4, 0, 9), added, strict=True)
             starts = [crowd + ((self.people, value),) * len(one) for value, one in rows]
         pairs = (
             Pair((before, before), (crowd + one, crowd + one))
@@ -509,7 +507,7 @@ QUESTIONS: Final[Mapping[str, CuratorQuestion]] = MappingProxyType(
             neighbours=Neighbours.CHANGE_ONE,
         ),
         "curator-orders-change-one": CuratorQuestion(
-            (_stream(_BY_VALUE), _workload("value", "day"), _SYNTHESES[0], _QUANTILES[0], _release),
+            (_stream(_BY_VALUE), _workload("value"), _SYNTHESES[0], _QUANTILES[0], _release),
             neighbours=Neighbours.CHANGE_ONE,
         ),
         "curator-found-keys": CuratorQuestion(_FOUND, people=10 * _PEOPLE, limits=_FEW),
