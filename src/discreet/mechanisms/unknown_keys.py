@@ -191,7 +191,7 @@ class Audited:
     def law(self, counts: Mapping[Hashable, int], keep: Callable[[int], Interval]) -> Law:
         """The law of `numbers`, for keys that are kept independently with probability keep(n)."""
         sides = [_number_shown(keep(counts.get(key, 0)) for key in side) for side in self.sides]
-        law = {}
+        law: dict[Hashable, tuple[float, float]] = {}
         for shown in product(*(range(len(side)) for side in sides)):
             share = prod(
                 (side[n] for n, side in zip(shown, sides, strict=True)), start=Interval.of(1)
