@@ -9,7 +9,7 @@ from fractions import Fraction
 from importlib import import_module
 from importlib.util import find_spec
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 from discreet.mechanisms.automatic_bounds import AutomaticBounds
 from discreet.mechanisms.continual import FactorizedCount, TreeCount
@@ -39,7 +39,7 @@ from discreet.privacy import ZCDP, Approximate, Guarantee, Neighbours, Pure
 
 _CHANGE: Final = Neighbours.CHANGE_ONE
 _DELTA: Final = Fraction(1, 100)
-_ROUNDED: Final = {"sensitivity": Fraction(7, 10), "grid": Fraction(1, 4)}
+_ROUNDED: Final[dict[str, Any]] = {"sensitivity": Fraction(7, 10), "grid": Fraction(1, 4)}
 _BAND: Final = 3
 
 CATALOGUE: Final[Mapping[str, Callable[[], Mechanism]]] = MappingProxyType(

@@ -156,7 +156,7 @@ class GaussianThreshold(Threshold):
 
     def _settle(self, keys: int) -> None:
         half, moved = self.delta / 2, sqrt_up(Fraction(keys))
-        noise = {"epsilon": self.epsilon, "delta": half, "sensitivity": moved}
+        noise: dict[str, Any] = {"epsilon": self.epsilon, "delta": half, "sensitivity": moved}
         fill(self, law=Gaussian(**noise, grid=INTEGERS, dimension=keys))
         limit = Interval.of(delta_each(half, keys)).lo
         fill(self, threshold=1 + first_whole(lambda m: m >= 1 and self._tail(m).hi <= limit))
