@@ -29,7 +29,7 @@ from discreet.mechanisms.automatic_bounds import AutomaticBounds
 from discreet.mechanisms.continual import FactorizedCount, TreeCount
 from discreet.mechanisms.exponential import ExponentialMechanism
 from discreet.mechanisms.gaussian import Gaussian
-from discreet.mechanisms.grid import PowerOfTwoGrid
+from discreet.mechanisms.grid import INTEGERS, PowerOfTwoGrid
 from discreet.mechanisms.histogram import Histogram
 from discreet.mechanisms.key_selection import KeySelection
 from discreet.mechanisms.laplace import Laplace
@@ -523,7 +523,11 @@ MECHANISMS = (
     made_wrong(
         "half-the-deviation-of-key-counts",
         lambda: GaussianThreshold(epsilon=1, delta=DELTA, max_groups_per_unit=2),
-        half_of("variance", by=4),
+        lambda rule: {
+            "law": Gaussian(
+                variance=rule.law.variance / 4, sensitivity=1, grid=INTEGERS, dimension=2
+            )
+        },
     ),
     wrong(
         "keys-at-twice-their-delta",

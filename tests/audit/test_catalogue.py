@@ -38,6 +38,42 @@ def test_no_shipped_mechanism_is_missing_from_the_catalogue():
     assert {name for name, kind in shipped().items() if kind not in audited} == set()
 
 
+LABELS = {"utility", "neighbours", "variance"}
+"""Parameters that a test of their own covers: they say how data are scored, which relation a stated
+sensitivity is about, or the square of a scale."""
+
+
+def test_every_parameter_is_audited_away_from_its_default(monkeypatch):
+    """A guarantee that forgets a parameter is right wherever the parameter has its default."""
+    known, used = {}, {}
+
+    def listen(kind):
+        init, signature = kind.__init__, inspect.signature(kind.__init__)
+
+        def heard(self, *args, **named):
+            given = signature.bind(self, *args, **named).arguments
+            defaults = {name: one.default for name, one in signature.parameters.items()}
+            used[kind] |= {name for name, value in given.items() if value != defaults[name]}
+            init(self, *args, **named)
+
+        known[kind], used[kind] = list(signature.parameters)[1:], set()
+        monkeypatch.setattr(kind, "__init__", heard)
+
+    for kind in {base for one in shipped().values() for base in one.__mro__}:
+        if issubclass(kind, Mechanism) and "__init__" in vars(kind):
+            listen(kind)
+    for make in CATALOGUE.values():
+        make()
+
+    silent = {
+        f"{kind.__name__}({name}=)"
+        for kind, names in known.items()
+        for name in names
+        if name not in used[kind] | LABELS
+    }
+    assert silent == set()
+
+
 def test_the_search_for_mechanisms_finds_them():
     assert {"Laplace", "SparseVector", "KeySelection"} <= set(shipped())
 

@@ -281,7 +281,7 @@ TABLE = {
     GaussianThreshold: Row(
         {"epsilon": 1, "delta": 0.01},
         {"a": 9},
-        lambda rule: exact.thresholded(9, exact.gaussian(float(rule.variance)), rule.threshold),
+        lambda rule: exact.thresholded(9, exact.gaussian(float(rule.law.variance)), rule.threshold),
         lambda _, counts, rows: np.abs(rows[:, 0] - counts["a"]),
         lambda rows: rows[:, 0],
         wide={"value": {"a": 10**6}},

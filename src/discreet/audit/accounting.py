@@ -25,7 +25,7 @@ from discreet.audit.curator_questions import not_drawn
 from discreet.audit.enumerate import enumerate_loss
 from discreet.audit.report import Audit
 from discreet.errors import BudgetError, InputError
-from discreet.mechanisms import gaussian_tail, laplace_tail, rounded_tail
+from discreet.mechanisms import gaussian_tail, laplace_tail
 from discreet.mechanisms.comparison_laws import at_least, ends
 from discreet.mechanisms.mechanism import Claim, Pair
 from discreet.privacy import (
@@ -84,7 +84,6 @@ def _noise(tail: Callable[[int], Interval], apart: int = 1) -> Laws:
 
 
 def _both(first: Laws, second: Laws) -> Laws:
-    """Two outputs, drawn apart from each other."""
     both = zip(first, second, strict=True)
     one, other = ({(a, b): p[a] * q[b] for a, b in product(p, q)} for p, q in both)
     return one, other
@@ -155,7 +154,7 @@ def _discrete(apart: int = 1) -> Laws:
 
 
 def _rounded(apart: int = 1, variance: Fraction = _VARIANCE) -> Laws:
-    return _noise(lambda m: rounded_tail.upper_tail(variance, m), apart)
+    return _noise(lambda m: gaussian_tail.rounded_tail(variance, m), apart)
 
 
 def _geometric(apart: int = 1) -> Laws:

@@ -6,13 +6,16 @@ where few samples are needed, as well as at parameters people use.
 
 from collections.abc import Callable, Mapping
 from fractions import Fraction
+from importlib import import_module
+from importlib.util import find_spec
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 from discreet.mechanisms.automatic_bounds import AutomaticBounds
 from discreet.mechanisms.continual import FactorizedCount, TreeCount
 from discreet.mechanisms.exponential import ExponentialMechanism
 from discreet.mechanisms.gaussian import Gaussian
+from discreet.mechanisms.grid import INTEGERS, sqrt_up
 from discreet.mechanisms.histogram import Histogram
 from discreet.mechanisms.key_selection import KeySelection
 from discreet.mechanisms.laplace import Laplace
@@ -36,55 +39,64 @@ from discreet.privacy import ZCDP, Approximate, Guarantee, Neighbours, Pure
 
 _CHANGE: Final = Neighbours.CHANGE_ONE
 _DELTA: Final = Fraction(1, 100)
+_ROUNDED: Final[dict[str, Any]] = {"sensitivity": Fraction(7, 10), "grid": Fraction(1, 4)}
+_BAND: Final = 3
 
 CATALOGUE: Final[Mapping[str, Callable[[], Mechanism]]] = MappingProxyType(
     {
         "laplace": lambda: Laplace(epsilon=1, sensitivity=1),
-        "laplace-wide": lambda: Laplace(epsilon=1, sensitivity=5),
-        "laplace-grid": lambda: Laplace(epsilon=1, sensitivity=0.7, grid=Fraction(1, 4)),
+        "laplace-wide": lambda: Laplace(scale=5, sensitivity=5),
+        "laplace-grid": lambda: Laplace(epsilon=1, **_ROUNDED),
         "laplace-fine": lambda: Laplace(epsilon=Fraction(1, 2), sensitivity=0.1),
         "laplace-vector": lambda: Laplace(epsilon=1, sensitivity=2, dimension=3),
-        "laplace-grid-vector": lambda: Laplace(
-            epsilon=1, sensitivity=0.7, grid=Fraction(1, 4), dimension=3
-        ),
+        "laplace-grid-vector": lambda: Laplace(epsilon=1, **_ROUNDED, dimension=3),
         "gaussian": lambda: Gaussian(epsilon=1, delta=_DELTA, sensitivity=1),
-        "gaussian-zcdp": lambda: Gaussian(rho=Fraction(1, 2), sensitivity=2),
+        "gaussian-zcdp": lambda: Gaussian(scale=2, sensitivity=2),
         "gaussian-grid": lambda: Gaussian(rho=Fraction(1, 2), sensitivity=0.3, grid=Fraction(1, 8)),
         "gaussian-vector": lambda: Gaussian(rho=Fraction(1, 2), sensitivity=2, dimension=4),
         "gaussian-grid-vector": lambda: Gaussian(
             rho=Fraction(1, 2), sensitivity=0.3, grid=Fraction(1, 8), dimension=3
         ),
         "rounded-gaussian": lambda: RoundedGaussian(epsilon=1, delta=_DELTA, sensitivity=2),
-        "rounded-gaussian-vector": lambda: RoundedGaussian(
-            mu_squared=1, sensitivity=2, dimension=4
-        ),
+        "rounded-gaussian-vector": lambda: RoundedGaussian(mu_squared=1, **_ROUNDED, dimension=4),
         "staircase": lambda: Staircase(epsilon=1, sensitivity=5),
         "staircase-grid": lambda: Staircase(epsilon=3, sensitivity=0.7, grid=Fraction(1, 8)),
         "randomized-response": lambda: RandomizedResponse(epsilon=1),
         "randomized-response-two-coins": RandomizedResponse.two_coins,
+        "randomized-response-truth": lambda: RandomizedResponse(truth=0.475, k=4),
         "randomized-response-k": lambda: RandomizedResponse(epsilon=1, k=4),
         "exponential": lambda: ExponentialMechanism(3, epsilon=1),
-        "exponential-monotone": lambda: ExponentialMechanism(3, epsilon=1, monotone=True),
+        "exponential-monotone": lambda: ExponentialMechanism(3, scale=1, monotone=True),
         "permute-and-flip": lambda: PermuteAndFlip(3, epsilon=1),
-        "permute-and-flip-monotone": lambda: PermuteAndFlip(3, epsilon=1, monotone=True),
+        "permute-and-flip-monotone": lambda: PermuteAndFlip(3, scale=1, monotone=True),
         "noisy-max": lambda: ReportNoisyMax(3, epsilon=1),
+        "exponential-wide": lambda: ExponentialMechanism(3, epsilon=1, sensitivity=3),
         "noisy-max-monotone": lambda: ReportNoisyMax(3, epsilon=1, monotone=True),
+        "noisy-max-grid": lambda: ReportNoisyMax(3, scale=Fraction(3, 2), **_ROUNDED),
         "noisy-max-exponential": lambda: ReportNoisyMax(3, epsilon=1, noise="exponential"),
         "top-k": lambda: TopK(2, 4, epsilon=1),
-        "top-k-permute-and-flip": lambda: TopK(2, 4, epsilon=1, peel="permute-and-flip"),
+        "top-k-permute-and-flip": lambda: TopK(
+            2, 4, scale=12, sensitivity=3, peel="permute-and-flip"
+        ),
+        "top-k-monotone": lambda: TopK(2, 4, epsilon=1, monotone=True),
         "top-k-approximate": lambda: TopK(3, 4, epsilon=1, delta=_DELTA),
         "top-k-zcdp": lambda: TopK(3, 4, rho=Fraction(1, 8)),
         "sparse-vector": lambda: SparseVector(threshold=0, epsilon=1, hits=2),
         "sparse-vector-monotone": lambda: SparseVector(
             threshold=0, epsilon=1, hits=2, monotone=True
         ),
+        "sparse-vector-grid": lambda: SparseVector(threshold=0, epsilon=1, hits=2, **_ROUNDED),
         "sparse-vector-numeric": lambda: SparseVector(threshold=0, epsilon=1, hits=2, numeric=True),
         "above-threshold": lambda: AboveThreshold(threshold=0, epsilon=1),
+        "above-threshold-scale": lambda: AboveThreshold(
+            threshold=0, scale=Fraction(3, 2), **_ROUNDED, monotone=True
+        ),
         "histogram": lambda: Histogram(bins=4, epsilon=1),
         "histogram-change-one": lambda: Histogram(bins=4, epsilon=1, neighbours=_CHANGE),
         "histogram-gaussian": lambda: Histogram(
             bins=4, epsilon=1, delta=_DELTA, neighbours=_CHANGE
         ),
+        "histogram-zcdp": lambda: Histogram(bins=4, rho=Fraction(1, 2), neighbours=_CHANGE),
         "key-selection": lambda: KeySelection(epsilon=1, delta=_DELTA),
         "key-selection-change-one": lambda: KeySelection(
             epsilon=1, delta=_DELTA, neighbours=_CHANGE
@@ -110,28 +122,33 @@ CATALOGUE: Final[Mapping[str, Callable[[], Mechanism]]] = MappingProxyType(
             global_sensitivity=1000, epsilon=1, delta=_DELTA
         ),
         "smooth-sensitivity-student": lambda: SmoothSensitivity(
-            global_sensitivity=1000, epsilon=1, delta=Fraction(1, 10**9)
+            global_sensitivity=1000, epsilon=1, delta=Fraction(1, 10**9), grid=Fraction(1, 4)
         ),
         "smooth-median": lambda: SmoothMedian(0, 128, epsilon=1, delta=_DELTA),
         "smooth-median-change-one": lambda: SmoothMedian(
-            0, 128, epsilon=1, delta=_DELTA, neighbours=_CHANGE
+            0, 64, epsilon=1, delta=_DELTA, grid=Fraction(1, 2), neighbours=_CHANGE
         ),
         "propose-test-release": lambda: ProposeTestRelease(bound=1, epsilon=1, delta=_DELTA),
+        "propose-test-release-grid": lambda: ProposeTestRelease(
+            bound=0.7, epsilon=1, delta=_DELTA, grid=Fraction(1, 4)
+        ),
         "tested-median": lambda: TestedMedian(0, 128, bound=1, epsilon=1, delta=_DELTA),
         "tested-median-change-one": lambda: TestedMedian(
-            0, 128, bound=1, epsilon=1, delta=_DELTA, neighbours=_CHANGE
+            0, 32, bound=1, epsilon=1, delta=_DELTA, grid=Fraction(1, 4), neighbours=_CHANGE
         ),
         "quantile": lambda: Quantile(0.5, 0, 128, epsilon=1),
-        "quantile-low-change-one": lambda: Quantile(0.1, 0, 64, epsilon=1, neighbours=_CHANGE),
+        "quantile-low-change-one": lambda: Quantile(
+            0.1, 0, 32, scale=2, grid=Fraction(1, 2), neighbours=_CHANGE
+        ),
         "quantile-lowest": lambda: Quantile(0, 0, 64, epsilon=1),
         "quantile-permute-and-flip": lambda: PermuteAndFlipQuantile(0.5, 0, 128, epsilon=1),
         "quantiles": lambda: Quantiles([0.25, 0.5, 0.75], 0, 11, epsilon=1),
         "quantiles-change-one": lambda: Quantiles(
-            [0.25, 0.5, 0.75], 0, 11, epsilon=1, neighbours=_CHANGE
+            [0.25, 0.5, 0.75], 0, 5.5, epsilon=1, grid=Fraction(1, 2), neighbours=_CHANGE
         ),
         "unbounded-quantile": lambda: UnboundedQuantile(0.5, epsilon=1, lower=0, growth=2),
         "unbounded-quantile-change-one": lambda: UnboundedQuantile(
-            0.5, epsilon=1, lower=0, growth=2, neighbours=_CHANGE
+            0.5, epsilon=1, lower=0, growth=2, grid=Fraction(1, 2), neighbours=_CHANGE
         ),
         "subsample-aggregate": lambda: SubsampleAggregate(
             max, blocks=4, aggregate=Quantile(0.5, 0, 8, epsilon=1, neighbours=_CHANGE), default=0
@@ -145,23 +162,54 @@ CATALOGUE: Final[Mapping[str, Callable[[], Mechanism]]] = MappingProxyType(
         ),
         "thresholdout": lambda: Thresholdout(size=4, threshold=Fraction(1, 4), epsilon=1, hits=1),
         "thresholdout-two-hits": lambda: Thresholdout(
-            size=4, threshold=Fraction(1, 4), epsilon=1, hits=2
+            size=4, threshold=Fraction(1, 4), epsilon=1, hits=2, default=1
         ),
         "automatic-bounds": lambda: AutomaticBounds(epsilon=1, largest=16, failure=Fraction(1, 10)),
         "automatic-bounds-change-one": lambda: AutomaticBounds(
             epsilon=1, largest=16, failure=Fraction(1, 10), neighbours=_CHANGE
         ),
         "automatic-bounds-two-rows": lambda: AutomaticBounds(
-            epsilon=1, largest=16, failure=Fraction(1, 10), max_rows_per_unit=2
+            scale=2, smallest=2, largest=32, failure=Fraction(1, 10), max_rows_per_unit=2
         ),
         "tree-count": lambda: TreeCount(horizon=31, epsilon=1),
+        "tree-count-wide": lambda: TreeCount(horizon=31, scale=6, sensitivity=3),
         "factorized-count": lambda: FactorizedCount(horizon=7, rho=Fraction(1, 2)),
         "factorized-count-two-steps": lambda: FactorizedCount(
             horizon=7, rho=Fraction(1, 2), steps_per_unit=2
         ),
+        "factorized-count-wide": lambda: FactorizedCount(
+            horizon=7, epsilon=1, delta=_DELTA, sensitivity=3
+        ),
     }
 )
 """Names as the command line takes them, and how to make each."""
+
+
+def _gradient_noise() -> Mechanism:
+    kind = import_module("discreet.learn.torch.grid_noise").GradientNoise
+    made: Mechanism = kind(sensitivity=40, sigma=40, dimension=3)
+    return made
+
+
+def _training_band() -> Mechanism:
+    """One gradient in all steps of a band, each time with another coefficient."""
+    learn = import_module("discreet.learn.noise_plan")
+    said = {"people": 100, "batch": 1, "epochs": 1, "settled": Fraction(1)}
+    plan = learn.NoisePlan(epsilon=1, delta=1e-6, band=_BAND, **said)
+    grid = learn.GradientGrid(Fraction(1), 1)
+    _, sigma = grid.sigma(plan.mu, plan.coefficients)
+    square = sum(int(one) ** 2 for one in plan.coefficients) * grid.sensitivity**2
+    moved = sqrt_up(Fraction(square))
+    return RoundedGaussian(sensitivity=moved, variance=sigma**2, grid=INTEGERS, dimension=_BAND)
+
+
+TRAINING: Final[Mapping[str, Callable[[], Mechanism]]] = MappingProxyType(
+    {
+        **({"gradient-noise": _gradient_noise} if find_spec("torch") else {}),
+        **({"training-band": _training_band} if find_spec("sklearn") else {}),
+    }
+)
+"""The noise of training steps, where what they need is installed."""
 
 _WITH_DELTA: Final = (
     *("gaussian", "rounded-gaussian", "histogram-gaussian", "top-k-approximate"),
@@ -170,7 +218,8 @@ _WITH_DELTA: Final = (
     "laplace-threshold-two-groups",
     *("gaussian-threshold", "gaussian-threshold-two-groups"),
     *("smooth-sensitivity", "smooth-median", "smooth-median-change-one"),
-    *("propose-test-release", "tested-median", "tested-median-change-one"),
+    *("propose-test-release", "propose-test-release-grid"),
+    *("tested-median", "tested-median-change-one", "factorized-count-wide"),
 )
 _ASKED: Final[Mapping[str, Guarantee]] = {
     **dict.fromkeys(_WITH_DELTA, Approximate(1, _DELTA)),
@@ -181,7 +230,9 @@ _ASKED: Final[Mapping[str, Guarantee]] = {
         ("rounded-gaussian-vector", "gradient-noise", "training-band"), ZCDP(Fraction(1, 2))
     ),
     "randomized-response-two-coins": Pure(Fraction(10987, 10000)),
-    **{name: ZCDP(Fraction(1, 2)) for name in CATALOGUE if name.startswith("factorized")},
+    **dict.fromkeys(
+        ("factorized-count", "factorized-count-two-steps", "histogram-zcdp"), ZCDP(Fraction(1, 2))
+    ),
     **{
         f"gaussian-{name}": ZCDP(Fraction(1, 2))
         for name in ("zcdp", "grid", "vector", "grid-vector")

@@ -181,7 +181,6 @@ def _shows(answer: Any) -> bool:
 
 
 def _is_finite(answer: Any) -> bool:
-    """Whether all floats in an answer are finite."""
     return all(math.isfinite(part) for part in _numbers(answer) if isinstance(part, float))
 
 
@@ -211,13 +210,11 @@ def _numbers(value: Any) -> list[Any]:
 
 
 def _planted(value: Any, where: int, strange: Any) -> Any:
-    """The same nest with its number at `where` replaced."""
     places = count()
     return mapped(value, lambda part: strange if next(places) == where else part)
 
 
 def _tried(mechanism: Mechanism, value: Any) -> tuple[Any, Exception | None]:
-    """The answer or the exception of a release of this value."""
     try:
         return mechanism.release(value), None
     except Exception as error:  # noqa: BLE001 - whatever it is must not quote

@@ -14,6 +14,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from importlib import import_module
 from importlib.util import find_spec
+from itertools import groupby
+from operator import attrgetter
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias
@@ -126,11 +128,28 @@ class CuratorQuestion:
         odd = tuple((self.people, value) for value in _ODD)
         full = heavy[:2]  # as many rows as count in full, and one more
         largest = ((self.people, 10),) * 2  # the same, with values as large as they may be
-        changed = self.neighbours is Neighbours.CHANGE_ONE
-        before = crowd + ((self.people, 4),) * 2 if changed else crowd
-        added = (heavy, odd, full, heavy[:3], largest)
-        pairs = (Pair((before, before), (crowd + one, crowd + one)) for one in added)
+        added, starts = [heavy, odd, full, heavy[:3], largest], [crowd] * 5
+        if self.neighbours is Neighbours.CHANGE_ONE:
+            # As many rows before: in other groups, with the least value, or on the same day.
+            added = [heavy, odd, largest, largest]
+            rows = zip((4, 4, 0, 9), added, strict=True)
+            starts = [crowd + ((self.people, value),) * len(one) for value, one in rows]
+        pairs = (
+            Pair((before, before), (crowd + one, crowd + one))
+            for before, one in zip(starts, added, strict=True)
+        )
         return Claim("CuratorQuestion", self.promised, tuple(pairs), not_drawn)
+
+    @property
+    def others(self) -> Tables | None:
+        """Rows of other people altogether: only what was released may tell them apart.
+
+        What is computed from exact numbers where noisy ones belong seldom differs between
+        neighbours, and differs here.
+        """
+        people = range(self.people // 2)
+        rows = tuple((one, (3 * one + 1) % 11) for one in people for _ in range(1 + one % 4))
+        return rows, rows
 
     @property
     def promised(self) -> Approximate:
@@ -177,6 +196,10 @@ class WideDraws(CuratorQuestion):
     """
 
     @property
+    def others(self) -> None:
+        """Each ask has two sides of its own."""
+
+    @property
     def claim(self) -> Claim:
         """One pair, which each ask knows for itself."""
         return Claim("WideDraws", self.promised, (Pair(False, True),), not_drawn)  # noqa: FBT003 - sides
@@ -202,7 +225,9 @@ def _table(rows: Rows) -> pa.Table:
     dates = [None if shift is None else _FIRST + dt.timedelta(shift) for shift in shifts]
     days = pa.array(dates, pa.date32())
     words = pa.array([f"word {(value or 0) % 4}" for _, value in rows])
-    return pa.table({"person": people, "value": values, "day": days, "word": words})
+    # Two texts and two numbers without bounds: what each of them costs has to add up.
+    plain = {"word": words, "other": words, "amount": values, "paid": values}
+    return pa.table({"person": people, "value": values, "day": days, **plain})
 
 
 def _sql(*texts: str) -> Ask:
@@ -223,10 +248,12 @@ def _release(curator: Curator, price: Price) -> list[Any]:
         return [row for one in made.files for row in made.read(*one).to_pylist()]
 
 
-def _synthesis(curator: Curator, price: Price) -> list[Any]:
-    """A synthetic table of the visits."""
-    made = curator.synthesize("visits", columns=["value", "day"], bins=5, max_rows=2, **price)
-    return list(made.table.to_pylist())
+def _synthesis(*columns: str) -> Ask:
+    def ask(curator: Curator, price: Price) -> list[Any]:
+        made = curator.synthesize("visits", columns=columns, bins=5, max_rows=2, **price)
+        return list(made.table.to_pylist())
+
+    return ask
 
 
 def _online(curator: Curator, price: Price) -> list[float]:
@@ -257,7 +284,6 @@ def _workload(*columns: str) -> Ask:
 
 
 def _fit(kind: str, *args: Any, **said: Any) -> Ask:
-    """A model of the visits."""
 
     def ask(curator: Curator, price: Price) -> Any:
         model = getattr(import_module("discreet.learn"), kind)(*args, **price)
@@ -288,7 +314,6 @@ def _queried(rows: dict[str, Any], price: Price) -> list[Any]:
 
 
 def _tuned(rows: dict[str, Any], price: Price) -> list[Any]:
-    """The only run of a search, and its score."""
     learn = import_module("discreet.learn")
     models = [learn.GaussianNB(**_CLASSES)]
     best = learn.tune(models, **rows, expected_runs=1, max_rows_per_unit=2, **price)
@@ -324,7 +349,6 @@ def _amount(price: Price) -> Fraction:
 
 
 def _strategy(name: str) -> Ask:
-    """A strategy for a known workload."""
 
     def ask(histogram: JointHistogram, price: Price) -> Any:
         plan, *_ = plan_workload(list(_QUERIES), histogram, _amount(price), only=name)
@@ -334,7 +358,6 @@ def _strategy(name: str) -> Ask:
 
 
 def _blocks(histogram: JointHistogram, price: Price) -> Any:
-    """Ranges by blocks and within them."""
     ends, cells = [(low, low + 3) for low in range(7)], histogram.domain["value"].size
     blocks = RangeBlocks.of(cells, ends, mu_squared=_amount(price), **_of(histogram))
     return blocks.estimate(blocks.measure(histogram.marginal(("value",)))).tolist()
@@ -348,7 +371,6 @@ def _thrice(histogram: JointHistogram, price: Price) -> Any:
 
 
 def _mwem(histogram: JointHistogram, price: Price) -> Any:
-    """Rounds of MWEM."""
     learnt = MWEM(histogram.domain, _QUERIES, rounds=2, **price, **_of(histogram))
     return learnt.release(histogram).marginal(("value",)).tolist()
 
@@ -371,7 +393,6 @@ def _reopened(histogram: JointHistogram, price: Price) -> list[float]:
 
 
 def _small_database(histogram: JointHistogram, price: Price) -> Any:
-    """A small database that answers some queries."""
     queries = tuple(CountingQuery(("value",), ((low, low + 1),)) for low in range(9))
     domain = Domain((histogram.domain["value"],))
     said = {"epsilon": price["epsilon"], **_of(histogram)}
@@ -455,6 +476,7 @@ _OTHERS: Final = tuple(
         *("COVAR_POP(value, 5 - value)", "CORR(value, value)"),
     )
 )
+_SYNTHESES: Final = (_synthesis("value", "day"), _synthesis("amount", "paid"))
 _QUANTILES: Final = (
     _sql("SELECT MEDIAN(value) AS m, MODE(value) AS n FROM visits"),
     _sql("SELECT QUANTILE_CONT(value, [0, 0.1, 0.2, 0.4, 0.5, 0.6, 0.8, 0.9, 1]) AS n FROM visits"),
@@ -467,13 +489,25 @@ QUESTIONS: Final[Mapping[str, CuratorQuestion]] = MappingProxyType(
             (_sql("SELECT COUNT(*) AS n, SUM(value) AS total FROM visits"), _sql(_GROUPED))
         ),
         "curator-pure": CuratorQuestion(
-            _sql("SELECT COUNT(*) AS n, SUM(value) AS total, AVG(value) AS mean FROM visits"),
+            (
+                _sql("SELECT COUNT(*) AS n, SUM(value) AS total, AVG(value) AS mean FROM visits"),
+                _profile,
+            ),
             delta=Fraction(0),
             limits=Limits(max_groups=1, max_rows=2),
+        ),
+        "curator-pure-change-one": CuratorQuestion(
+            (_sql(_GROUPED), _profile, _QUANTILES[0]),
+            delta=Fraction(0),
+            neighbours=Neighbours.CHANGE_ONE,
         ),
         "curator-aggregates": CuratorQuestion(_OTHERS),
         "curator-change-one": CuratorQuestion(
             (_sql(_GROUPED), _profile, *_FITS),
+            neighbours=Neighbours.CHANGE_ONE,
+        ),
+        "curator-orders-change-one": CuratorQuestion(
+            (_stream(_BY_VALUE), _workload("value"), _SYNTHESES[0], _QUANTILES[0], _release),
             neighbours=Neighbours.CHANGE_ONE,
         ),
         "curator-found-keys": CuratorQuestion(_FOUND, people=10 * _PEOPLE, limits=_FEW),
@@ -498,7 +532,7 @@ QUESTIONS: Final[Mapping[str, CuratorQuestion]] = MappingProxyType(
             )
         ),
         "curator-release": CuratorQuestion(_release),
-        "curator-synthesis": CuratorQuestion(_synthesis),
+        "curator-synthesis": CuratorQuestion(_SYNTHESES),
         "curator-online": CuratorQuestion(_online, people=100 * _PEOPLE),
         "curator-workload": CuratorQuestion((_workload("value", "day"), _workload("value"))),
         **({"curator-fits": CuratorQuestion(_FITS)} if _FITS else {}),
@@ -532,12 +566,15 @@ def audit_question(name: str, question: CuratorQuestion) -> Audit:
 
 
 def findings(question: CuratorQuestion) -> Iterator[str]:
-    """What is wrong, part by part and pair by pair, as it is found; all pairs have one left."""
-    pairs = question.claim.pairs
+    """What is wrong, part by part and pair by pair, as it is found."""
     for part in question.parts:
-        first = observe(part.ask, pairs[0].left, Recorder())
-        for pair in pairs:
-            yield from _wrong(part, first, pair.right)
+        for left, pairs in groupby(question.claim.pairs, key=attrgetter("left")):
+            first = observe(part.ask, left, Recorder())
+            for pair in pairs:
+                yield from _wrong(part, first, pair.right)
+        if question.others is not None:
+            found, _ = compared(first, part.ask, question.others, lambda *_: iter(()))
+            yield from (f"with the same answers on other data: {one}" for one in found)
 
 
 def _wrong(question: CuratorQuestion, first: ReplayedRun, right: Any) -> Iterator[str]:

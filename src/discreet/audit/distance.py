@@ -10,6 +10,7 @@ import numpy as np
 from discreet.audit.trace import picture
 from discreet.errors import DiscreetError
 from discreet.mechanisms.mechanism import Mechanism
+from discreet.mechanisms.prefix_sums import convolve, right_factor
 from discreet.privacy import Neighbours
 
 Metric: TypeAlias = Callable[[Any, Any, Any], str]
@@ -49,7 +50,6 @@ def _metric(mechanism: Mechanism) -> Metric:
 
 
 def _l1(mechanism: Any, left: Any, right: Any) -> str:
-    """The sum of all differences."""
     gaps = _gaps(left, right)
     return "" if gaps is None else _compare(sum(map(abs, gaps)), mechanism.sensitivity, "l1")
 
@@ -124,15 +124,23 @@ def _increments(mechanism: Any, left: Any, right: Any) -> str:
 
 
 def _vectors(mechanism: Any, left: Any, right: Any) -> str:
-    """How many steps one person changes, and by how much in l2 norm, compared by squares."""
+    """How many steps one person changes, each by how much in l2 norm, and what is measured of all.
+
+    A changed person leaves as many steps as they enter; `sensitivity` is that of both together.
+    """
     one, other = (np.array(side, dtype=object) for side in (left, right))
     if one.shape != other.shape:
         return _SHAPES
     gaps = (other - one).reshape(len(one), -1)
     norms = (gaps * gaps).sum(axis=1)
     said = _compare(max(norms, default=0), mechanism.sensitivity**2, "squared l2 of a step")
+    people = 1 if mechanism.guarantee.neighbours is Neighbours.ADD_REMOVE else 2
     changed = int(np.count_nonzero(norms))
-    return said or _compare(changed, mechanism.steps_per_unit, "steps changed")
+    said = said or _compare(changed, people * mechanism.steps_per_unit, "steps changed")
+    factor = right_factor(mechanism.horizon)[: len(one)]
+    measured = (convolve(factor, column) for column in gaps.T)
+    square = sum(int(number) ** 2 for column in measured for number in column)
+    return said or _compare(square, 2 * mechanism.rho * mechanism.variance, "squared l2 of all")
 
 
 def _holdout(mechanism: Any, left: Any, right: Any) -> str:

@@ -84,7 +84,6 @@ def are_neighbours(mechanism: Mechanism, pair: Pair) -> bool:
 
 
 def _shape(mechanism: Mechanism, side: Any) -> tuple[int, ...] | None:
-    """The shape of one answer; None where the input is refused."""
     try:
         shape: tuple[int, ...] = mechanism.claim.draw(side, 1).shape
     except _REFUSALS:
@@ -152,7 +151,6 @@ def moved(value: Any, place: int | None, shift: int, equal: Any = None) -> Any:
 
 
 def _count(value: Any) -> int:
-    """How many numbers a nest has."""
     found: list[Any] = []
     mapped(value, found.append)
     return sum(map(_is_number, found))
@@ -163,7 +161,6 @@ def _is_number(part: Any) -> bool:
 
 
 def _lists(value: Any, path: tuple[int, ...] = ()) -> Iterator[tuple[int, ...]]:
-    """Positions of lists inside a nested value."""
     if isinstance(value, (list, tuple)):
         yield path
         for i, part in enumerate(value):
@@ -177,7 +174,6 @@ def _at(value: Any, path: tuple[int, ...]) -> Any:
 
 
 def _with(value: Any, path: tuple[int, ...], part: Any) -> Any:
-    """The same nest with another list at a place."""
     if not path:
         return part
     return _put(value, path[0], _with(value[path[0]], path[1:], part))
@@ -188,5 +184,4 @@ def _put(rows: Any, i: int, row: Any) -> Any:
 
 
 def _repeat(i: int, times: int) -> Any:
-    """Row i so many times."""
     return lambda rows: type(rows)([*rows[:i], *[rows[i]] * times, *rows[i + 1 :]])

@@ -37,7 +37,6 @@ def released(mechanism: Mechanism) -> Claim:
 
 
 def _answers(mechanism: Mechanism, release: Call, value: Any, runs: int) -> Outputs:
-    """Answers of `release` as rows in the form that `draw` has."""
     answers = [release(value) for _ in range(runs)]
     try:
         code = mechanism.claim.code

@@ -34,6 +34,9 @@ ROW_BY_ROW: Final = frozenset({"SubsampleAggregate"})
 Call: TypeAlias = Callable[[Any], Any]
 """A mechanism's release, a query, a whole curator: anything that takes data and answers."""
 
+Metric: TypeAlias = Callable[[Mechanism, tuple[Any, ...], tuple[Any, ...]], Iterator[str]]
+"""How the inputs of a mechanism in two runs are too far apart."""
+
 
 @dataclass(frozen=True, slots=True)
 class Difference:
@@ -91,10 +94,17 @@ def replay(call: Call, left: Any, right: Any) -> Differences:
     return compared(observe(call, left, Recorder()), call, right)[0]
 
 
-def compared(first: ReplayedRun, call: Call, right: Any) -> tuple[Differences, ReplayedRun]:
-    """The differences between a run and one on a neighbour, and that one."""
+def compared(
+    first: ReplayedRun, call: Call, right: Any, metric: Metric = too_far
+) -> tuple[Differences, ReplayedRun]:
+    """The differences between a run and one on a neighbour, and that one.
+
+    `metric` says how inputs of mechanisms are too far apart; on data that are no neighbours they
+    may be as far apart as they like, and all else still has to be the same.
+    """
     second = observe(call, right, Recorder(tape=first.recorder.finished()))
-    return Differences((*_of_releases(first, second), *_of_surface(first, second))), second
+    found = (*_of_releases(first, second, metric), *_of_surface(first, second))
+    return Differences(found), second
 
 
 def observe(call: Call, data: Any, recorder: Recorder) -> ReplayedRun:
@@ -158,22 +168,22 @@ class _Collector(logging.Handler):
         self._lines.append(f"{record.levelname} {record.name}: {text}")
 
 
-def _of_releases(first: ReplayedRun, second: ReplayedRun) -> Iterator[Difference]:
+def _of_releases(first: ReplayedRun, second: ReplayedRun, metric: Metric) -> Iterator[Difference]:
     tapes = first.recorder.finished(), second.recorder.finished()
     if len(tapes[0]) != len(tapes[1]):
         yield Difference("releases", f"{len(tapes[0])} on one side, {len(tapes[1])} on the other")
     for at, (left, right) in enumerate(zip(*tapes, strict=False)):
         where = f"release {at} ({type(left.mechanism).__name__})"
-        yield from (Difference(where, what) for what in _of_release(left, right))
+        yield from (Difference(where, what) for what in _of_release(left, right, metric))
 
 
-def _of_release(left: RecordedRelease, right: RecordedRelease) -> Iterator[str]:
+def _of_release(left: RecordedRelease, right: RecordedRelease, metric: Metric) -> Iterator[str]:
     yield from _of_steps(left, right)
     yield from _shared_noise(left)
     if picture(left.mechanism) != picture(right.mechanism):
         yield "the mechanism's parameters depend on the data"
     elif left.raised is right.raised is None and isinstance(left.mechanism, Mechanism):
-        yield from too_far(left.mechanism, left.inputs, right.inputs)
+        yield from metric(left.mechanism, left.inputs, right.inputs)
     if picture(left.raised) != picture(right.raised):
         yield "it raises differently"
     elif is_numeric(left.outcome) or is_numeric(right.outcome):
@@ -261,7 +271,6 @@ def step_by_step(mechanism: Mechanism) -> Callable[[Any], Any] | None:
 
 
 def _asked(rule: SparseVector, values: Any) -> list[Any]:
-    """The answers of one run, up to and with its last hit."""
     run, answers = rule.start(), []
     for value in values:
         if not run.hits_left:

@@ -73,7 +73,6 @@ def _shuffled(pairs: list[Pair]) -> list[Pair]:
 
 
 def _judged(claim: Claim, pair: Pair, promised: tuple[Point, ...], samples: int) -> FoundPair:
-    """How far the best event on a pair would go."""
     try:
         if claim.law is not None or len(claim.views) == 1:
             law = views(claim)[0].law
@@ -87,7 +86,6 @@ def _judged(claim: Claim, pair: Pair, promised: tuple[Point, ...], samples: int)
 
 
 def _by_law(laws: Laws, promised: tuple[Point, ...], samples: int) -> float:
-    """The best event of all, from the exact law."""
     order: Any = np.argsort(-(laws.p + 1e-300) / (laws.q + 1e-300))
     p, q = np.cumsum(laws.p[order]), np.cumsum(laws.q[order])
     return float(np.max(expected(np.minimum(p, 1), np.minimum(q, 1), promised, 0.01, samples)))

@@ -92,10 +92,9 @@ def _claims(
 ) -> "tuple[dict[str, Mechanism], dict[str, LocalProtocol | Claim], dict[str, CuratorQuestion]]":
     """The named claims of mechanisms, local protocols and curator questions; all by default."""
     from discreet.audit.accounting import ACCOUNTING  # noqa: PLC0415 - heavy room
-    from discreet.audit.catalogue import CATALOGUE  # noqa: PLC0415 - the same
+    from discreet.audit.catalogue import CATALOGUE, TRAINING  # noqa: PLC0415 - the same
     from discreet.audit.curator_questions import QUESTIONS  # noqa: PLC0415 - the same
     from discreet.audit.local_protocols import PATHS, PROTOCOLS  # noqa: PLC0415 - the same
-    from discreet.audit.training_noise import TRAINING  # noqa: PLC0415 - the same
 
     mechanisms = {**CATALOGUE, **TRAINING}
     protocols: dict[str, Callable[[], LocalProtocol | Claim]] = {**PROTOCOLS, **PATHS}

@@ -180,7 +180,6 @@ class Additive(Mechanism):
         return Pair(self._whole(starts), self._whole(ends))
 
     def _whole(self, numbers: list[Any]) -> Any:
-        """One number, or a vector with these where an audit looks."""
         if self.dimension in (None, 1):
             return numbers[0]
         front, back = numbers[: SEEN // 2], numbers[SEEN // 2 :]

@@ -187,7 +187,6 @@ class AutomaticBounds(RowMechanism):
         return np.bincount(at, minlength=self.bins).astype(np.int64)
 
     def _bounds(self, counts: NDArray[np.int64], runs: int) -> NDArray[Any]:
-        """A row of both bounds for each of `runs` independent releases."""
         noisy = add(counts, noise.discrete_laplace(self.scale, size=(runs, self.bins)))
         occupied = np.asarray(noisy >= self.threshold, dtype=bool)
         # Without any occupied bin both searches find the outermost one.

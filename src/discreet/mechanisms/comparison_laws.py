@@ -127,7 +127,6 @@ def _asked(
     below: NDArray[np.float64],
     hits: int,
 ) -> list[tuple[Marks, NDArray[np.float64]]]:
-    """All rows with one question more."""
     rows = []
     for marks, weights in found.items():
         if marks.count(1) == hits:
@@ -202,7 +201,6 @@ def law_of_largest(scores: list[int], scale: Fraction, *, one_sided: bool) -> La
 
 
 def _side(scale: Fraction, steps: NDArray[np.int64]) -> NDArray[np.float64]:
-    """P(noise = steps) of geometric noise, which is never negative."""
     rate = float(1 / scale)
     mass: NDArray[np.float64] = np.where(
         steps >= 0, np.exp(-rate * np.maximum(steps, 0)) * -np.expm1(-rate), 0.0
@@ -211,12 +209,10 @@ def _side(scale: Fraction, steps: NDArray[np.int64]) -> NDArray[np.float64]:
 
 
 def _below(scale: Fraction, steps: NDArray[np.int64]) -> NDArray[np.float64]:
-    """P(noise < steps) of the same."""
     return np.asarray(-np.expm1(-float(1 / scale) * np.maximum(steps, 0)))
 
 
 def _mass(scale: Fraction, steps: NDArray[np.int64]) -> NDArray[np.float64]:
-    """P(noise = steps) of a discrete Laplace."""
     rate = float(1 / scale)
     return np.asarray(np.exp(-rate * np.abs(steps)) * np.tanh(rate / 2))
 
@@ -231,7 +227,6 @@ def _between(scale: Fraction, first: NDArray[np.int64], block: int) -> NDArray[n
 
 
 def _tail(scale: Fraction, steps: NDArray[np.int64]) -> NDArray[np.float64]:
-    """P(noise >= steps)."""
     rate = float(1 / scale)
     upper = np.exp(-rate * np.maximum(steps, 1)) / (1 + np.exp(-rate))
     lower = np.exp(-rate * np.maximum(1 - steps, 1)) / (1 + np.exp(-rate))

@@ -17,10 +17,13 @@ from numpy.typing import NDArray
 
 from discreet.argument_names import also_called
 from discreet.errors import InputError
-from discreet.mechanisms import rounded_tail
 from discreet.mechanisms.comparison_laws import Bins, ends
 from discreet.mechanisms.gaussian import GaussianTarget
-from discreet.mechanisms.gaussian_tail import normal_half_width
+from discreet.mechanisms.gaussian_tail import (
+    normal_half_width,
+    rounded_half_width,
+    rounded_tail,
+)
 from discreet.mechanisms.grid import INTEGERS, PowerOfTwoGrid, add, compact
 from discreet.mechanisms.interaction import Interaction
 from discreet.mechanisms.laplace_sum import half_width
@@ -439,7 +442,7 @@ class FactorizedCount(ContinualCount):
         return np.asarray(GRID.value(noisy))
 
     def _view(self, step: int) -> View:
-        bins = Bins.of(rounded_tail.half_width(self.variance, _RARE), _STEP)
+        bins = Bins.of(rounded_half_width(self.variance, _RARE), _STEP)
         column = right_factor(self.horizon)[step::-1]
         # The answers are whole multiples of the measurements: differences undo the left factor.
         undo = np.diff(np.concatenate([[0.0], column[::-1] * 2.0**-BITS]))[::-1]
@@ -455,8 +458,7 @@ class FactorizedCount(ContinualCount):
         return View(read, law)
 
     def _tail(self, steps: int) -> Interval:
-        """P(noise >= steps) for steps >= 1."""
-        return rounded_tail.upper_tail(self.variance, steps)
+        return rounded_tail(self.variance, steps)
 
     def _counts(self, measured: NDArray[Any], size: int) -> NDArray[Any]:
         left = left_factor(self.horizon)[: measured.shape[-1]]

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from discreet.argument_names import also_called
 from discreet.errors import InputError
-from discreet.mechanisms import gaussian_tail, rounded_tail
+from discreet.mechanisms import gaussian_tail
 from discreet.mechanisms.additive import SEEN, Additive, as_int64, read_dimension
 from discreet.mechanisms.grid import PowerOfTwoGrid, Steps, choose_grid, grid_below, sqrt_up
 from discreet.mechanisms.mechanism import Pair, exactly_one, fill
@@ -143,7 +143,7 @@ class Gaussian(Additive):
 
     def _half_width(self, probability: Fraction) -> int:
         if self.rounded:
-            return rounded_tail.half_width(self._spread, probability)
+            return gaussian_tail.rounded_half_width(self._spread, probability)
         return gaussian_tail.half_width(self._spread, probability)
 
     def _mass(self, steps: int) -> Interval:
@@ -153,7 +153,7 @@ class Gaussian(Additive):
 
     def _tail(self, steps: int) -> Interval:
         if self.rounded:
-            return rounded_tail.upper_tail(self._spread, steps)
+            return gaussian_tail.rounded_tail(self._spread, steps)
         return gaussian_tail.two_sided_tail(self._spread, steps - 1) / 2
 
 

@@ -1,4 +1,6 @@
-"""Tails of discrete Gaussian noise, certified: P(X = k) is proportional to f(k) = e^(-k^2/(2 v)).
+"""Tails of discrete and of rounded Gaussian noise, certified.
+
+Of discrete noise P(X = k) is proportional to f(k) = e^(-k^2/(2 v)).
 
 Where the deviation is small the outcomes are summed. Where it is large, a sum over k > w of f lies
 between two integrals, because f falls, and from one deviation on is convex:
@@ -8,6 +10,8 @@ between two integrals, because f falls, and from one deviation on is convex:
 
 import math
 from fractions import Fraction
+from functools import lru_cache
+from statistics import NormalDist
 
 from discreet.mechanisms.laplace_tail import first_whole
 from discreet.privacy.numerics.lattice import theta
@@ -84,6 +88,29 @@ def _integrated(variance: Fraction, width: int) -> Interval:
 
 
 def _integral(variance: Fraction, start: Fraction | int) -> Interval:
-    """The integral of f from `start` on."""
     v = Interval.of(variance)
     return (Interval.of(start) / v.sqrt()).normal_tail() * (PI * 2 * v).sqrt()
+
+
+def rounded_tail(variance: Fraction, steps: int) -> Interval:
+    """P(noise >= steps) of rounded Gaussian noise; variances are in squared steps.
+
+    Example:
+        >>> round(rounded_tail(Fraction(9), 3).upper, 4)
+        0.2023
+    """
+    return (Interval.of(steps - Fraction(1, 2)) / Interval.of(variance).sqrt()).normal_tail()
+
+
+@lru_cache(maxsize=1024)
+def rounded_half_width(variance: Fraction, probability: Fraction) -> int:
+    """The smallest w for which surely P(|noise| > w) <= probability, of rounded noise.
+
+    Example:
+        >>> rounded_half_width(Fraction(9), Fraction(1, 20))
+        6
+    """
+    limit = Interval.of(probability).lo
+    normal = -NormalDist().inv_cdf(max(float(probability / 2), 1e-300))
+    guess = math.sqrt(variance) * normal - 0.5
+    return first_whole(lambda w: (rounded_tail(variance, w + 1) * 2).hi <= limit, guess)

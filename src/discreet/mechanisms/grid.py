@@ -330,7 +330,6 @@ def _is_integer(data: Any) -> bool:
 
 
 def _small(first: NDArray[Any], room: int, *others: NDArray[Any]) -> bool:
-    """Whether every number is below `room` in size."""
     parts = [part for part in (first, *others) if part.size]
     return all(-room < int(part.min()) and int(part.max()) < room for part in parts)
 

@@ -1,9 +1,8 @@
 """Selection of unlisted keys that may be shown."""
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 from discreet import noise
 from discreet.mechanisms.key_tables import HALF_BITS, UNIT, Row, keep_table
 from discreet.mechanisms.laplace_tail import failure
-from discreet.mechanisms.mechanism import Claim, Law
+from discreet.mechanisms.mechanism import Claim
 from discreet.mechanisms.unknown_keys import (
     Audited,
     KeyCounts,
@@ -83,27 +82,16 @@ class KeySelection(KeyMechanism):
 
     @property
     def claim(self) -> Claim:
-        """The shown keys of one person: 1 or 0 for each."""
-        middle = int(self.error(Fraction(1, 2)))
-        few = Audited.of(self.max_groups_per_unit, self.neighbours, middle)
+        """How many of the keys that one person leaves, and comes under, are shown."""
+        few = Audited.of(self.max_groups_per_unit, self.neighbours, int(self.error(Fraction(1, 2))))
         return Claim(
             type(self).__name__,
             self.guarantee,
             few.pairs,
-            lambda counts, runs: few.draw(counts, runs, self.keeps).astype(np.int8),
-            lambda counts: self._law([counts.get(key, 0) for key in few.keys]),
-            lambda _, shown: [int(key in shown) for key in few.keys],
+            lambda counts, runs: few.numbers(few.draw(counts, runs, self.keeps)),
+            lambda counts: few.law(counts, lambda n: Interval.of(self.keep_probability(n))),
+            lambda _, shown: [sum(key in shown for key in side) for side in few.sides],
         )
-
-    def _law(self, counts: Sequence[int]) -> Law:
-        shown = [Interval.of(self.keep_probability(n)) for n in counts]
-        law: dict[Hashable, tuple[float, float]] = {}
-        for outcome in product((0, 1), repeat=len(counts)):
-            share = Interval.of(1)
-            for kept, p in zip(outcome, shown, strict=True):
-                share = share * (p if kept else 1 - p)
-            law[outcome] = (share.lower, share.upper)
-        return law
 
     def _table(self) -> Row:
         return keep_table(

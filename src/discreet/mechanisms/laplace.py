@@ -133,7 +133,6 @@ class Laplace(Additive):
         return min(1.0, (-((-one).log1p() * count).expm1()).upper)
 
     def _beyond(self, width: Fraction) -> Interval:
-        """P(|noise| > width)."""
         first = math.floor(width / self.grid.step) + 1
         return laplace_tail.upper_tail(self.scale / self.grid.step, first) * 2
 
@@ -152,7 +151,6 @@ class Laplace(Additive):
 
 
 def _scale(distance: Fraction, epsilon: Real | None, scale: Real | None) -> Fraction:
-    """The scale, in units of the value."""
     if epsilon is not None:
         return distance / positive(epsilon, "epsilon")
     return positive(scale, "scale") if scale is not None else distance

@@ -61,7 +61,6 @@ def left_factor(horizon: int) -> NDArray[np.float64]:
 
 
 def _product(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The product of two series, as far as the longer one goes."""
     points = 1 << (first.size + second.size - 2).bit_length()
     wave = np.fft.rfft(first, points) * np.fft.rfft(second, points)
     return np.asarray(np.fft.irfft(wave, points)[: max(first.size, second.size)])

@@ -166,7 +166,6 @@ class ProposeTestRelease(Mechanism):
 
 
 def _answered(value: Any, answer: Any) -> tuple[int, Any]:
-    """Whether there is an answer, and the answer or 0."""
     del value
     return (0, 0) if answer is None else (1, answer)
 
@@ -252,7 +251,6 @@ class TestedMedian(RowMechanism):
         return Claim(name, self.guarantee, tuple(pairs), self._draw, code=_answered, views=views)
 
     def _view(self) -> View:
-        """That of the test and its answer, in cells."""
         view, public = self.trial.view, self.median.range
 
         def read(rows: NDArray[Any]) -> NDArray[Any]:

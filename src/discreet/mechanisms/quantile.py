@@ -129,7 +129,6 @@ class Quantile(RowMechanism):
         return self._points if self.range.size <= _LISTED else None
 
     def _points(self, values: Any) -> Law:
-        """The probability of every grid point."""
         ranks = CellCounts.read(values, self.range)
         shares = law_of_cells(ranks, (0, self.range.size - 1), self.quantile, self.scale)
         return ends({self.range.point(cell): share for cell, share in shares.items()})
@@ -236,7 +235,6 @@ class Quantiles(RowMechanism):
         return self._solve(ranks, 0, self.range.size - 1, self.quantiles, runs)
 
     def _width(self, target: Fraction) -> Fraction:
-        """The scale of one round."""
         return rank_range(target, Neighbours.ADD_REMOVE) / self.round_epsilon
 
     def _solve(
@@ -276,7 +274,6 @@ class Quantiles(RowMechanism):
         return Pair((*people, *came), (*people, middle))
 
     def _law(self, values: Any) -> Law:
-        """The probability of every row of grid points."""
         ranks = CellCounts.read(values, self.range)
         shares = self._rows(ranks, 0, self.range.size - 1, self.quantiles)
         return ends({tuple(map(self.range.point, row)): share for row, share in shares.items()})

@@ -321,7 +321,6 @@ def _triple(value: Any) -> tuple[Any, Any, Sequence[Query]]:
 
 
 def _size(examples: Any) -> int:
-    """How many examples there are."""
     first = examples[0] if isinstance(examples, tuple) and examples else examples
     count = len(first) if hasattr(first, "__len__") else 0
     if count < 1:

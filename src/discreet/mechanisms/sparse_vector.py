@@ -289,7 +289,6 @@ class SparseVector(Mechanism):
         return law_of_marks([int(bar) for bar in bars], scales, self.hits)
 
     def _code(self, values: Any, answers: Any) -> list[Any]:
-        """One answer of `release` as `draw` has it."""
         unasked = len(values) - len(answers)
         if not self.numeric:
             return [int(hit) for hit in answers] + [_UNASKED] * unasked
@@ -393,7 +392,6 @@ class AboveThreshold(SparseVector):
 
 
 def _place(marks: Any) -> int:
-    """Position of the hit in a row of marks; -1 if there is none."""
     return int(marks.index(1)) if 1 in marks else _UNASKED
 
 

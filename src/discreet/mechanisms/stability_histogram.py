@@ -1,6 +1,5 @@
 """Stability-based histograms: noisy counts of unknown keys, shown where they clear a threshold."""
 
-from abc import abstractmethod
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -10,15 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet import noise
-from discreet.mechanisms import gaussian_tail, laplace_tail, rounded_tail
+from discreet.mechanisms import laplace_tail
+from discreet.mechanisms.additive import Additive
 from discreet.mechanisms.comparison_laws import at_least, ends
 from discreet.mechanisms.gaussian import Gaussian
 from discreet.mechanisms.grid import INTEGERS, add, sqrt_up
-from discreet.mechanisms.laplace_tail import failure, first_whole
+from discreet.mechanisms.laplace import Laplace
+from discreet.mechanisms.laplace_tail import first_whole
 from discreet.mechanisms.mechanism import Claim, Law, View, fill
 from discreet.mechanisms.unknown_keys import Audited, KeyCounts, KeyMechanism, delta_each
-from discreet.noise.exponential import read_scale
 from discreet.privacy.numerics.rounding import Interval
 from discreet.rationals import Real, whole
 
@@ -29,9 +28,10 @@ _RARE = Fraction(1, 1000)
 class Threshold(KeyMechanism):
     """Noise on every count that is not 0; keys are shown, with it, from `threshold` on.
 
-    Fill in the noise, its tail, and how epsilon and delta are spent.
+    `law` is the noise of one count. Fill in how epsilon and delta are spent.
     """
 
+    law: Additive
     threshold: int
 
     def release(self, value: Mapping[Hashable, int]) -> dict[Hashable, int]:
@@ -42,7 +42,7 @@ class Threshold(KeyMechanism):
 
     def error(self, confidence: Real = 0.95) -> float:
         """How far a key's count is from its noisy count at most, hidden keys aside."""
-        return float(self._half_width(failure(confidence)))
+        return self.law.error(confidence)
 
     def keep_probability(self, count: int) -> Interval:
         """The probability that a key with this many people is shown, from both sides."""
@@ -64,12 +64,15 @@ class Threshold(KeyMechanism):
             few.pairs,
             lambda counts, runs: few.draw(counts, runs, self._noisy),
             code=lambda _, shown: [shown.get(key, 0) for key in few.keys],
-            views=tuple(self._view(at, key) for at, key in enumerate(few.keys)),
+            views=(
+                View(few.numbers, lambda counts: few.law(counts, self.keep_probability)),
+                *(self._view(at, few.keys[at]) for at in {0, len(few.keys) - 1}),
+            ),
         )
 
     def _view(self, at: int, key: str) -> View:
         """One key: hidden, or how far its noisy count is beyond the threshold, up to some."""
-        top = self.threshold + 2 * self._half_width(_RARE)
+        top = self.threshold + 2 * int(self.law.error(1 - _RARE))
 
         def law(counts: Mapping[Hashable, int]) -> Law:
             people = counts.get(key, 0)
@@ -83,21 +86,12 @@ class Threshold(KeyMechanism):
 
     def _noisy(self, counts: NDArray[Any]) -> NDArray[Any]:
         """Noisy counts, 0 where a key is hidden or has nobody."""
-        noisy = np.asarray(add(counts, self._noise(counts.shape)))
+        noisy = np.asarray(add(counts, self.law._noise(counts.shape)))  # noqa: SLF001 - its own law
         shown = np.asarray((noisy >= self.threshold) & (counts > 0), dtype=bool)
         return np.where(shown, noisy, 0)
 
-    @abstractmethod
-    def _noise(self, shape: tuple[int, ...]) -> NDArray[Any]:
-        """Fresh noise."""
-
-    @abstractmethod
     def _tail(self, steps: int) -> Interval:
-        """P(noise >= steps) for steps >= 1."""
-
-    @abstractmethod
-    def _half_width(self, probability: Fraction) -> int:
-        """The smallest w for which surely P(|noise| > w) <= probability."""
+        return self.law._tail(steps)  # noqa: SLF001 - the same
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -130,21 +124,10 @@ class LaplaceThreshold(Threshold):
     histograms).
     """
 
-    scale: Fraction
-
     def _settle(self, keys: int) -> None:
-        scale = read_scale(keys / self.epsilon)
-        rare = laplace_tail.tail_steps(scale, delta_each(self.delta, keys))
-        fill(self, scale=scale, threshold=1 + max(1, rare))
-
-    def _noise(self, shape: tuple[int, ...]) -> NDArray[Any]:
-        return noise.discrete_laplace(self.scale, size=shape)
-
-    def _tail(self, steps: int) -> Interval:
-        return laplace_tail.upper_tail(self.scale, steps)
-
-    def _half_width(self, probability: Fraction) -> int:
-        return laplace_tail.half_width(self.scale, probability)
+        law = Laplace(epsilon=self.epsilon, sensitivity=keys)
+        rare = laplace_tail.tail_steps(law.scale, delta_each(self.delta, keys))
+        fill(self, law=law, threshold=1 + max(1, rare))
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -171,28 +154,9 @@ class GaussianThreshold(Threshold):
     Desfontaines et al. 2020, Differentially Private Partition Selection (thresholds).
     """
 
-    variance: Fraction
-    rounded: bool
-
     def _settle(self, keys: int) -> None:
         half, moved = self.delta / 2, sqrt_up(Fraction(keys))
-        law = Gaussian(
-            epsilon=self.epsilon, delta=half, sensitivity=moved, grid=INTEGERS, dimension=keys
-        )
+        noise: dict[str, Any] = {"epsilon": self.epsilon, "delta": half, "sensitivity": moved}
+        fill(self, law=Gaussian(**noise, grid=INTEGERS, dimension=keys))
         limit = Interval.of(delta_each(half, keys)).lo
-        fill(self, variance=law.variance, rounded=law.rounded)
         fill(self, threshold=1 + first_whole(lambda m: m >= 1 and self._tail(m).hi <= limit))
-
-    def _noise(self, shape: tuple[int, ...]) -> NDArray[Any]:
-        draw = noise.rounded_gaussian if self.rounded else noise.discrete_gaussian
-        return draw(self.variance, size=shape)
-
-    def _tail(self, steps: int) -> Interval:
-        if self.rounded:
-            return rounded_tail.upper_tail(self.variance, steps)
-        return gaussian_tail.two_sided_tail(self.variance, steps - 1) / 2
-
-    def _half_width(self, probability: Fraction) -> int:
-        if self.rounded:
-            return rounded_tail.half_width(self.variance, probability)
-        return gaussian_tail.half_width(self.variance, probability)

@@ -154,11 +154,9 @@ class SubsampleAggregate(RowMechanism):
         return np.asarray(noise.below(self.blocks, size=(runs, len(rows))), dtype=np.int64)
 
     def _values(self, rows: Rows, block: NDArray[np.int64]) -> list[Real]:
-        """The statistic on each block."""
         return [self._on(part) for part in self._parts(rows, block)]
 
     def _parts(self, rows: Rows, block: NDArray[np.int64]) -> list[Rows]:
-        """Rows by block."""
         places = np.split(
             np.argsort(block, kind="stable"),
             np.cumsum(np.bincount(block, minlength=self.blocks))[:-1],

@@ -187,7 +187,6 @@ class TopK(Mechanism):
         return lambda scores: self._sequences(read_scores(scores, self.outputs))
 
     def _sequences(self, scores: NDArray[Any]) -> Law:
-        """The probability of every sequence of k positions."""
         law: dict[Hashable, tuple[float, float]] = {}
         peeled = weights_law if self.peel is Peel.EXPONENTIAL else flips_law
         for sequence in permutations(range(scores.size), self.k):

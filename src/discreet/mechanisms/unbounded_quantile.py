@@ -132,7 +132,6 @@ class UnboundedQuantile(RowMechanism):
         return np.asarray(self.grid.value(self._points(values, runs)))
 
     def _points(self, values: Any, runs: int) -> NDArray[np.int64]:
-        """Ladder points, in steps, of `runs` independent runs."""
         # A run without a hit has place -1, and so gets the last point.
         return np.array(self.ladder, dtype=np.int64)[self.test.first(self._bars(values), runs)]
 

@@ -1,9 +1,12 @@
 """Counts of people under keys that are private themselves: reading them, and what a group costs."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import product
+from math import prod
+from string import ascii_letters
 from typing import Any, Final, Generic, TypeVar
 
 import numpy as np
@@ -11,7 +14,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import InputError
 from discreet.mechanisms.grid import INTEGERS
-from discreet.mechanisms.mechanism import Mechanism, Pair, fill
+from discreet.mechanisms.mechanism import Law, Mechanism, Pair, fill
 from discreet.privacy import Approximate, Neighbours
 from discreet.privacy.numerics.rounding import Interval
 from discreet.rationals import Real, positive, whole
@@ -123,11 +126,14 @@ def delta_each(delta: Fraction, keys: int) -> Fraction:
 
 @dataclass(frozen=True, slots=True)
 class Audited:
-    """A few keys that one person comes under or leaves: what an audit of a key rule looks at.
+    """Keys that one person leaves and comes under: what an audit of a key rule looks at.
+
+    Keys of one side have the same count in all pairs, so how many of each side are shown is all
+    that tells neighbours apart.
 
     Example:
-        >>> few = Audited.of(max_groups_per_unit=2, neighbours=Neighbours.ADD_REMOVE)
-        >>> few.pairs[1].left, few.pairs[1].right
+        >>> two = Audited.of(max_groups_per_unit=2, neighbours=Neighbours.ADD_REMOVE)
+        >>> two.pairs[1].left, two.pairs[1].right
         ({'a': 1, 'b': 1}, {'a': 2, 'b': 2})
     """
 
@@ -137,7 +143,7 @@ class Audited:
 
     @staticmethod
     def of(max_groups_per_unit: int, neighbours: Neighbours, middle: int = 5) -> "Audited":
-        """Of the keys that one person can touch, at most four.
+        """All keys that one person can touch, up to 52.
 
         `middle` is a number of people at which a key is shown about half of the time.
         """
@@ -150,6 +156,11 @@ class Audited:
     def keys(self) -> tuple[str, ...]:
         """All of them, in the order of what `draw` gives."""
         return self.left + self.entered
+
+    @property
+    def sides(self) -> list[tuple[str, ...]]:
+        """The keys that the person leaves, where there are any, and those they come under."""
+        return [side for side in (self.left, self.entered) if side]
 
     @property
     def pairs(self) -> tuple[Pair, ...]:
@@ -172,8 +183,32 @@ class Audited:
         table[:, [self.keys.index(str(key)) for key in counted.keys]] = shown
         return table
 
+    def numbers(self, rows: NDArray[Any]) -> NDArray[np.int64]:
+        """How many keys of each side are shown, of rows that are 0 where a key is not."""
+        starts = [self.keys.index(side[0]) for side in self.sides]
+        return np.add.reduceat(rows != 0, starts, axis=1, dtype=np.int64)
 
-_KEYS: Final = ("a", "b", "c", "d")
+    def law(self, counts: Mapping[Hashable, int], keep: Callable[[int], Interval]) -> Law:
+        """The law of `numbers`, for keys that are kept independently with probability keep(n)."""
+        sides = [_number_shown(keep(counts.get(key, 0)) for key in side) for side in self.sides]
+        law: dict[Hashable, tuple[float, float]] = {}
+        for shown in product(*(range(len(side)) for side in sides)):
+            share = prod(
+                (side[n] for n, side in zip(shown, sides, strict=True)), start=Interval.of(1)
+            )
+            law[shown] = (max(0.0, share.lower), min(1.0, share.upper))
+        return law
+
+
+_KEYS: Final = tuple(ascii_letters)
+
+
+def _number_shown(keeps: Iterable[Interval]) -> list[Interval]:
+    """The law of how many keys are shown, each with a probability of its own."""
+    law, none = [Interval.of(1)], Interval.of(0)
+    for p in keeps:
+        law = [a * p + b * (1 - p) for a, b in zip([none, *law], [*law, none], strict=True)]
+    return law
 
 
 def _occupied(counts: Mapping[str, int]) -> dict[str, int]:

@@ -133,7 +133,6 @@ def words_each(scale: Fraction) -> int:
 
 
 def _floor_log2(value: Fraction) -> int:
-    """The floor of log2 of a positive rational."""
     guess = value.numerator.bit_length() - value.denominator.bit_length()
     return guess if value >= Fraction(2) ** guess else guess - 1
 

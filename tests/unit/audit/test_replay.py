@@ -8,6 +8,7 @@ import pytest
 from discreet import noise
 from discreet.audit import replay
 from discreet.audit.recorder import Recorder
+from discreet.audit.replay import compared, observe
 from discreet.errors import InputError
 from discreet.mechanisms.automatic_bounds import AutomaticBounds
 from discreet.mechanisms.exponential import ExponentialMechanism
@@ -261,3 +262,20 @@ def test_a_child_that_fails_repeats_nothing():
         return 1
 
     assert not repeats(only_here)
+
+
+def test_on_other_data_only_what_reaches_a_mechanism_may_differ():
+    rule = Laplace(epsilon=1, sensitivity=1)
+
+    def asked(rows):
+        return rule.release(len(rows))
+
+    def telling(rows):
+        return rule.release(len(rows)), len(rows) > 100
+
+    def on_others(call):
+        return compared(observe(call, [0] * 9, Recorder()), call, [0] * 200, lambda *_: iter(()))[0]
+
+    assert "apart" in str(replay(asked, [0] * 9, [0] * 200))
+    assert not on_others(asked)
+    assert "answer" in str(on_others(telling))

@@ -9,10 +9,10 @@ import torch
 from scipy import stats
 from torch import nn
 
+from discreet.audit.catalogue import TRAINING
 from discreet.audit.releases import compare_paths
 from discreet.audit.replay import replay
 from discreet.audit.report import audit_claim
-from discreet.audit.training_noise import TRAINING
 from discreet.errors import BudgetError, InputError
 from discreet.learn.noise_plan import GradientGrid, NoisePlan
 from discreet.learn.torch import Trainer, add_adapters, grid_noise, merge_adapters

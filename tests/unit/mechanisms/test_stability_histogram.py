@@ -29,7 +29,7 @@ def test_a6_the_laplace_threshold_is_the_first_that_hides_one_person_enough(delt
 @pytest.mark.parametrize("delta", [1e-2, 1e-6])
 def test_a6_the_gaussian_threshold_is_the_first_that_hides_one_person_enough(delta):
     rule = GaussianThreshold(epsilon=1, delta=delta, max_groups_per_unit=4)
-    v = float(rule.variance)
+    v = float(rule.law.variance)
     k = np.arange(-2000, 2001)
     mass = np.exp(-(k**2) / (2 * v))
     mass /= mass.sum()
@@ -43,13 +43,13 @@ def test_a6_the_gaussian_threshold_is_the_first_that_hides_one_person_enough(del
 
 def test_half_of_delta_pays_for_gaussian_noise():
     rule = GaussianThreshold(epsilon=1, delta=1e-6, max_groups_per_unit=4)
-    assert rule.rounded
-    assert 4.9e-7 < GDP.of_square(4 / rule.variance).delta(1).upper <= 5e-7
+    assert rule.law.rounded
+    assert 4.9e-7 < GDP.of_square(4 / rule.law.variance).delta(1).upper <= 5e-7
 
 
 def test_large_epsilons_need_little_noise():
     rule = GaussianThreshold(epsilon=50, delta=1e-6)
-    assert rule.variance < Fraction(1, 10)
+    assert rule.law.variance < Fraction(1, 10)
     assert rule.threshold <= 4
 
 
@@ -76,7 +76,7 @@ def test_noisy_counts_are_shown_from_the_threshold_on(kind):
 
 def laplace_law(rule, count, reach=400):
     """The law of one key: 0 for hidden, else the noisy count."""
-    q = math.exp(-1 / float(rule.scale))
+    q = math.exp(-1 / float(rule.law.scale))
     mass = {count + k: (1 - q) / (1 + q) * q ** abs(k) for k in range(-reach, reach + 1)}
     law = {n: p for n, p in mass.items() if n >= rule.threshold and count > 0}
     law[0] = 1 - sum(law.values())

@@ -2,11 +2,13 @@
 
 from fractions import Fraction
 
+import numpy as np
 import pytest
 
 from discreet.errors import InputError
 from discreet.mechanisms.unknown_keys import Audited, KeyCounts, delta_each, read_counts, touched
 from discreet.privacy import Neighbours
+from discreet.privacy.numerics.rounding import Interval
 
 
 def test_c6_the_order_of_keys_is_not_that_of_the_data():
@@ -55,10 +57,10 @@ def moved(pair):
 def test_audited_neighbours_are_what_one_person_can_do(groups):
     for pair in Audited.of(groups, Neighbours.ADD_REMOVE).pairs:
         assert set(moved(pair).values()) == {1}
-        assert len(moved(pair)) == min(groups, 4)
+        assert len(moved(pair)) == groups
     for pair in Audited.of(groups, Neighbours.CHANGE_ONE).pairs:
         steps = sorted(moved(pair).values())
-        assert steps == [-1] * min(groups, 2) + [1] * min(groups, 2)
+        assert steps == [-1] * min(groups, 26) + [1] * min(groups, 26)
 
 
 def test_audited_neighbours_have_a_person_who_is_alone():
@@ -72,3 +74,12 @@ def test_what_is_drawn_is_placed_by_key():
     drawn = few.draw({"c": 30, "a": 10, "b": 0}, 2, lambda counts: counts + 1)
     assert few.keys == ("a", "b", "c", "d")
     assert drawn.tolist() == [[11, 0, 31, 0]] * 2
+
+
+def test_the_law_of_how_many_keys_are_shown_is_that_of_coins():
+    both = Audited.of(2, Neighbours.CHANGE_ONE)
+    law = both.law({"a": 1, "b": 1, "c": 9}, lambda n: Interval.of(Fraction(min(n, 4), 4)))
+    assert both.numbers(np.array([[5, 0, 7, 0], [0, 0, 0, 0]])).tolist() == [[1, 1], [0, 0]]
+    assert law[1, 1] == pytest.approx((6 / 16, 6 / 16))
+    assert law[0, 0] == law[2, 2] == (0, 0)
+    assert sum(upper for _, upper in law.values()) == pytest.approx(1)

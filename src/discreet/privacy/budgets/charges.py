@@ -243,7 +243,6 @@ def price(guarantee: Chargeable, measure: Measure, *, tail: Real = 0) -> Charge:
 def _cost(
     guarantee: Chargeable, measure: Measure, tail: Fraction = Fraction(0)
 ) -> tuple[Fraction, Fraction]:
-    """The amount and the delta of a price."""
     if measure == MU_SQUARED:
         return _in_mu_squared(guarantee, tail)
     return _PRICES[measure.name](guarantee, measure)

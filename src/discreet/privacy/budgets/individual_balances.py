@@ -172,7 +172,6 @@ class IndividualBalances:
 def _by_class(
     charges: Sequence[ClassCosts],
 ) -> list[tuple[NDArray[np.int32], list[NDArray[np.int64]]]]:
-    """Charges of the same classes together."""
     found: dict[int, tuple[NDArray[np.int32], list[NDArray[np.int64]]]] = {}
     for one in charges:
         found.setdefault(id(one.of), (one.of, []))[1].append(one.costs)

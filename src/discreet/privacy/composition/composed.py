@@ -240,7 +240,6 @@ class Composed(Guarantee):
         return found
 
     def _moment(self, order: Number) -> Interval:
-        """The larger of both directions' log moments."""
         if len(self.parts) > _PATIENCE:
             return Interval.between(0, inf)
         known = self._facts.setdefault("moments", {})
@@ -255,7 +254,6 @@ class Composed(Guarantee):
         return found
 
     def _split(self) -> bool:
-        """Whether the two directions differ."""
         return any(len(one.directions) > 1 for one, _ in self.parts)
 
     def _lost(self) -> Interval:

@@ -141,7 +141,6 @@ class Contour:
         self._neighbours = guarantee.neighbours
 
     def _split(self) -> None:
-        """Follow the other direction too, from the beginning."""
         other = Side(Tally(Direction.ADD), self._precision)
         for guarantee, count in self._list:
             other.append(guarantee, count, guarantee.closed_form())
@@ -157,7 +156,6 @@ def _rebuild(precision: Precision, parts: tuple[tuple[Guarantee, int], ...]) -> 
 
 
 def _worst(bounds: list[Bound]) -> Bound:
-    """Both directions have to hold."""
     if len(bounds) == 1:
         return bounds[0]
     top = max(bounds, key=lambda bound: bound.upper)
@@ -166,7 +164,6 @@ def _worst(bounds: list[Bound]) -> Bound:
 
 @lru_cache(maxsize=64)
 def _limits(epsilon: Fraction, delta: Fraction) -> tuple[float, float]:
-    """Both as doubles, rounded down."""
     return Interval.of(epsilon).lower, Interval.of(delta).lower
 
 

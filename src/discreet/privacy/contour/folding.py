@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from discreet.privacy.contour.line_choice import descend
+from discreet.privacy.contour.crossing import descend
 from discreet.privacy.contour.tally import ORDERS, Tally
 from discreet.privacy.numerics.moments import Direction
 

@@ -6,10 +6,9 @@ from functools import lru_cache
 
 import numpy as np
 
-from discreet.privacy.contour.crossing import cross
+from discreet.privacy.contour.crossing import cross, descend, resolution, saddle, width
 from discreet.privacy.contour.expansion import Expansion
 from discreet.privacy.contour.folding import Folding, fold
-from discreet.privacy.contour.line_choice import descend, resolution, saddle, width
 from discreet.privacy.contour.spectrum import Gauge, Spectrum
 from discreet.privacy.contour.tally import (
     ORDERS,
@@ -119,7 +118,6 @@ class Side:
     def _multiply(
         self, spectrum: Spectrum, pending: list[tuple[Guarantee, int, tuple[Shape, float] | None]]
     ) -> None:
-        """Multiply in many at once."""
         fresh = Tally(self._tally.direction)
         for guarantee, count, form in pending:
             fresh.append(guarantee, count, form)
@@ -129,7 +127,6 @@ class Side:
     def _advance(
         self, spectrum: Spectrum, one: Guarantee, count: int, form: tuple[Shape, float] | None
     ) -> None:
-        """Multiply in one."""
         if form is None:
             factor = one.moments(spectrum.live, self._tally.direction)
             if factor is None:
@@ -216,7 +213,6 @@ class Side:
         return gauge.log_upper(spectrum) <= self._limit[2]
 
     def _outcomes(self) -> LossList | None:
-        """All joint outcomes, while they are few."""
         waiting, self._waiting = self._waiting, []
         for guarantee, count in waiting:
             if self._listed is None:
@@ -290,7 +286,6 @@ class Side:
         return max(quiet / lam, min(right, default=0.0))
 
     def _draw(self, j: int, width: float, log_delta: float, near: float) -> Spectrum:
-        """A new line over everything appended so far, in bulk."""
         lam, step = _LIST[j], 2 * math.pi / width
         excess = self._precision.excess * min(1.0, max(near, 1e-9))
         weight = lam * (lam + 1) * max(self._spread(j), 1e-12) * 2.5

@@ -162,7 +162,6 @@ def log_moment(people: int, epsilon0: Interval, order: float) -> float:
 
 
 def _moment(clones: float, epsilon0: Interval, order: float, sigmas: float) -> float:
-    """The moment given the number of clones."""
     total = clones + 1
     reach = 0.5 * sigmas * math.sqrt(total) + 2
     first, last = max(0.0, math.floor(total / 2 - reach)), min(total, math.ceil(total / 2 + reach))

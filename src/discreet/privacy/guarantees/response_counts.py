@@ -149,7 +149,6 @@ class ResponseCounts:
         return low, high
 
     def _tail(self, t: int) -> tuple[float, float]:
-        """P(U - W >= t), enclosed."""
         ups, downs = self._ups, self._downs
         needed = np.arange(t + downs.first, t + downs.last + 1) - ups.first
         lows, highs = self._reached

@@ -52,6 +52,11 @@ def total(weights: FloatArray) -> float:
     return math.fsum(np.add.reduceat(weights, starts)) if len(weights) else 0.0
 
 
+def dot(first: FloatArray, second: FloatArray) -> float:
+    """The sum of products; `@` would wake all threads of BLAS, which takes longer than the sum."""
+    return float(np.sum(first * second))
+
+
 def turning_sums(weights: FloatArray, angles: FloatArray, size: int) -> tuple[ComplexArray, float]:
     """The sums of weights e^(i k angles) for 0 <= k < size, and their error; weights >= 0.
 
@@ -83,13 +88,13 @@ def _slowly(weights: FloatArray, angles: FloatArray, size: int) -> tuple[Complex
     the weights itself is multiplied by a turn, and with it what it rounds by.
     """
     reach = angles * float(size)
-    moments = [float(weights @ reach**p) for p in range(1, _TERMS)]
+    moments = [dot(weights, reach**p) for p in range(1, _TERMS)]
     turn = 1j * (np.arange(size) / float(size))
     sums: ComplexArray = np.zeros(size, dtype=np.complex128)
     for p in range(_TERMS - 1, 0, -1):
         sums = (sums + moments[p - 1]) * (turn / p)
     whole = total(weights)
-    error = (len(weights) + 8 * _TERMS) * UNIT * float(weights @ np.abs(reach))
+    error = (len(weights) + 8 * _TERMS) * UNIT * dot(weights, np.abs(reach))
     return sums + whole, 2 * error + 80 * UNIT * whole
 
 
@@ -119,7 +124,6 @@ def _gridded(weights: FloatArray, angles: FloatArray, size: int) -> tuple[Comple
 
 
 def _spread(weights: FloatArray, angles: FloatArray, middle: int, grid: ComplexArray) -> None:
-    """Add the kernels of some points to the grid."""
     cells = len(grid)
     place = angles * (cells / (2 * math.pi))
     nearest = np.rint(place)

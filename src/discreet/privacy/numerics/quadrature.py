@@ -17,7 +17,7 @@ from typing import Final, Protocol
 import numpy as np
 
 from discreet.privacy.numerics.moments import ComplexArray, FloatArray, Moments, OrderLine
-from discreet.privacy.numerics.nonuniform_fft import total, turning_sums
+from discreet.privacy.numerics.nonuniform_fft import dot, total, turning_sums
 from discreet.privacy.numerics.panels import DEGREE, Integrand, clenshaw_curtis, panels, rule
 from discreet.privacy.numerics.rounding import ELEMENTARY, UNIT, Interval
 
@@ -118,9 +118,9 @@ class NodeMoments(Moments):
         sums, rounding = turning_sums(weights, nodes.ratios * (sign * self.line.step), size)
         reach = self.line.step * size
         turns = nodes.ratio_errors + 8 * UNIT * np.abs(nodes.ratios)
-        turned = reach * float(weights @ turns)
+        turned = reach * dot(weights, turns)
         moved = np.minimum(2.0, reach * np.abs(nodes.ratios)) * weights
-        off = float(moved @ each) + float(weights @ each) * float(moved.sum()) / whole
+        off = dot(moved, each) + dot(weights, each) * float(moved.sum()) / whole
         error = (off + turned + rounding) / whole + nodes.remainder + 96 * UNIT
         return sums / whole, min(2.2 * error, 2.0)
 
@@ -146,7 +146,7 @@ def _weigh(nodes: Nodes, power: float) -> tuple[float, float]:
     """Log F(power), and its error."""
     weights, each, top = _weights(nodes, power)
     whole = total(weights)
-    error = 2 * float(weights @ each) / whole + 80 * UNIT + nodes.remainder
+    error = 2 * dot(weights, each) / whole + 80 * UNIT + nodes.remainder
     log_scale = top + math.log(whole)
     return log_scale, 2 * error + ELEMENTARY * (1 + abs(log_scale))
 

@@ -106,7 +106,6 @@ def gaussian(square: float, relative: float, line: OrderLine) -> Moments:
 
 
 def _errors(shape: Shape, es: FloatArray, tilts: FloatArray, line: OrderLine) -> FloatArray:
-    """The error of each member's shape."""
     reach = float(es.max()) * line.step * line.size
     circle = phase_error(line.step * 1.0, line.size, _READ) if reach < 2.0**20 else 2.0
     per_unit = line.step * line.size * (3 * UNIT + _READ)
