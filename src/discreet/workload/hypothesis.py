@@ -1,12 +1,15 @@
 """The hypothesis of an online session: public, and a function of what was measured.
 
 A graphical model: the distribution of largest entropy that agrees with the measurements. Small
-universes become one table of all cells where queries ask for it; large ones stay factored.
+universes become one table of all cells where queries ask for it; large ones stay factored. Where
+all pairs of columns were measured at once, which no such model could hold, each marginal is fitted
+to its own pairs.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
+from functools import cached_property
 from itertools import combinations
 from math import prod
 from typing import Any, Final, TypeVar
@@ -16,17 +19,18 @@ from numpy.typing import NDArray
 
 from discreet.errors import InputError
 from discreet.workload.domain import Domain
-from discreet.workload.estimation import fit
+from discreet.workload.estimation import fit, targets
 from discreet.workload.graphical_model import GraphicalModel, TableTooLarge
 from discreet.workload.junction_tree import tree_cells
 from discreet.workload.marginals import Clique, Floats, NoisyMarginal, sums_of
+from discreet.workload.pair_tables import raked, shrunk_pair
 
 Number = TypeVar("Number", np.int64, np.float64)
 
 DENSE_CELLS: Final = 10**7
 """Cells of the product of all columns up to which a model may hold each of them."""
 
-MODEL_CELLS: Final = 1 << 20
+MODEL_CELLS: Final = 1 << 17
 """Cells of the tables of a model of a larger universe: its memory and time, whatever is asked."""
 
 _TABLE_CELLS: Final = 1 << 23
@@ -42,7 +46,8 @@ class Hypothesis:
     """A belief about how many rows are in each cell of a domain, which answers anything for free.
 
     A marginal that would make the model too large is learnt as those of its parts that fit: pairs
-    of its columns, summed from the same noisy cells.
+    of its columns, summed from the same noisy cells. `pairs` are not learnt by the model, but for
+    the counts of their columns: marginals agree with them, freed of noise, instead.
 
     Guarantee:
         Post-processing: made of noisy measurements and public facts alone.
@@ -59,11 +64,13 @@ class Hypothesis:
         domain: Domain,
         measurements: Sequence[NoisyMarginal],
         *,
+        pairs: Collection[Clique] = (),
         before: "Hypothesis | None" = None,
     ) -> None:
         self.domain = domain
         self.measurements = tuple(measurements)
         self._known: dict[Clique, Floats] = {}
+        self._pairs = frozenset(pairs)
         self._lessons, learnt, step = [], 0, None
         start = GraphicalModel.uniform(domain.sizes, 1.0)
         if before is not None:
@@ -84,8 +91,20 @@ class Hypothesis:
         found = self._known.get(clique)
         if found is None:
             found = self._marginal(clique)
+            inside = [pair for pair in combinations(clique, 2) if pair in self._tables]
+            found = raked(found, clique, {pair: self._tables[pair] for pair in inside})
             keep(self._known, clique, found)
         return found
+
+    @cached_property
+    def _tables(self) -> dict[Clique, Floats]:
+        """The tables of pairs that were measured together, without noise."""
+        wanted = targets([one for one in self.measurements if one.clique in self._pairs])
+        sums = {name: self._model.marginal((name,)) for name in self.domain.names}
+        return {
+            (a, b): shrunk_pair(one.counts, one.sigma, sums[a], sums[b])
+            for (a, b), one in wanted.items()
+        }
 
     def _marginal(self, clique: Clique) -> Floats:
         """A marginal; one that joins far parts of the model is computed slice by slice.
@@ -107,10 +126,13 @@ class Hypothesis:
 
     def updated(self, new: NoisyMarginal) -> "Hypothesis":
         """The hypothesis that has learnt one more measurement, from where it stands."""
-        return Hypothesis(self.domain, (*self.measurements, new), before=self)
+        kept = (*self.measurements, new)
+        return Hypothesis(self.domain, kept, pairs=self._pairs, before=self)
 
     def _learnable(self, one: NoisyMarginal) -> list[NoisyMarginal]:
         """A measurement, or what of it keeps the model small enough."""
+        if one.clique in self._pairs:
+            return [_part(one, (name,)) for name in one.clique]
         learnt = [lesson.clique for lesson in self._lessons]
         whole = prod(self.domain.shape())
         most = max(MODEL_CELLS, whole if whole <= DENSE_CELLS else 0)

@@ -53,7 +53,7 @@ class OnlineState:
     @property
     def updates_left(self) -> int:
         """How many hard queries can still be measured."""
-        return self.plan.updates - (len(self.measurements) - len(self.plan.domain))
+        return self.plan.updates - (len(self.measurements) - len(self.plan.opening))
 
     @property
     def runs_left(self) -> int:
@@ -107,19 +107,17 @@ class OnlineState:
 
 @lru_cache(maxsize=8)
 def _hypothesis(state: OnlineState) -> Hypothesis:
-    return Hypothesis(state.plan.domain, state.measurements)
+    return Hypothesis(state.plan.domain, state.measurements, pairs=state.plan.pairs)
 
 
 def open_state(plan: OnlinePlan, histogram: JointHistogram) -> OnlineState:
-    """Measure one marginal a column: what every session begins with.
+    """Measure every column, and every pair of few columns: what every session begins with.
 
     Guarantee:
         The first guarantees of the plan, together.
     """
     _check_fits(plan, histogram)
-    first = [
-        measure_marginal(histogram, (name,), plan.start_mu_squared) for name in plan.domain.names
-    ]
+    first = (measure_marginal(histogram, one, mu) for one, mu in plan.opening.items())
     return OnlineState(plan, tuple(first))
 
 
@@ -169,7 +167,7 @@ class OnlineSession:
         self._state = state
         self._histogram = histogram
         self._journal = journal or Journal()
-        self._hypothesis = hypothesis or Hypothesis(state.plan.domain, state.measurements)
+        self._hypothesis = hypothesis or _hypothesis(state)
         self._filter = state.filter
         self._run: SparseVectorRun | None = None
         self._exact: dict[Clique, NDArray[np.int64]] = {}
