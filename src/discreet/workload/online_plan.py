@@ -2,9 +2,9 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import combinations
 from typing import Any, Final
 
@@ -28,6 +28,7 @@ MOST_PAIRS, MOST_PAIR_CELLS = 300, 1 << 18
 """Pairs of columns that are measured when a session opens, and cells of all of them: with more,
 noise would hide what they say."""
 
+_FRACTIONS: Final = ("epsilon", "delta", "threshold")
 _MEASURES: Final = {one.name: one for one in (RHO, MU_SQUARED)}
 
 _CALM: Final = 0.8
@@ -194,6 +195,11 @@ class OnlinePlan:
             neighbours=self.neighbours,
         )
 
+    def passed_error(self, confidence: float) -> float:
+        """How far off, in rows, an answer may be that passed the comparison."""
+        reach = _gate_error(self.gate, confidence) + 0.5
+        return float(self.threshold) + reach / self.row_weight
+
     @cached_property
     def pairs(self) -> tuple[Clique, ...]:
         """Pairs of columns that are measured when a session opens."""
@@ -229,36 +235,28 @@ class OnlinePlan:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON; `from_dict` reads it back."""
-        return {
-            "domain": self.domain.to_dict(),
-            "epsilon": str(self.epsilon),
-            "delta": str(self.delta),
-            "threshold": str(self.threshold),
-            "updates": self.updates,
-            "restarts": self.restarts,
-            "measure": self.measure.name,
-            "row_weight": self.row_weight,
-            "person_weight": self.person_weight,
-            "neighbours": self.neighbours.value,
-            **({"with_pairs": True} if self.with_pairs else {}),
-        }
+        own = {one.name: getattr(self, one.name) for one in fields(self) if one.init}
+        if not self.with_pairs:  # as sessions were stored before there was such a thing
+            del own["with_pairs"]
+        texts = {name: str(own[name]) for name in _FRACTIONS}
+        about = {"measure": self.measure.name, "neighbours": self.neighbours.value}
+        return {**own, **texts, **about, "domain": self.domain.to_dict()}
 
     @staticmethod
     def from_dict(stored: Mapping[str, Any]) -> "OnlinePlan":
-        """Read what `to_dict` wrote."""
-        return OnlinePlan(
-            Domain.from_dict(stored["domain"]),
-            Fraction(stored["epsilon"]),
-            Fraction(stored["delta"]),
-            Fraction(stored["threshold"]),
-            stored["updates"],
-            stored["restarts"],
-            _MEASURES[stored["measure"]],
-            stored["row_weight"],
-            stored["person_weight"],
-            Neighbours(stored["neighbours"]),
-            stored.get("with_pairs", False),
-        )
+        """Read what `to_dict` wrote; sessions that measured no pairs do not say so."""
+        numbers = {name: Fraction(stored[name]) for name in _FRACTIONS}
+        about = {
+            "domain": Domain.from_dict(stored["domain"]),
+            "measure": _MEASURES[stored["measure"]],
+            "neighbours": Neighbours(stored["neighbours"]),
+        }
+        return OnlinePlan(**{**stored, **numbers, **about})
+
+
+@lru_cache(maxsize=256)
+def _gate_error(gate: SparseVector, confidence: float) -> float:
+    return gate.error(confidence)
 
 
 def _largest_epsilon(share: Fraction, measure: Measure) -> Fraction:

@@ -53,6 +53,7 @@ def test_a_session_that_was_stored_without_pairs_goes_on_as_it_was_priced():
     stored = plan().to_dict()
     assert stored.pop("with_pairs")
     old = OnlinePlan.from_dict(stored)
+    assert old.to_dict() == stored
     assert set(old.opening) == {("a",), ("b",), ("c",)}
     assert old.gate_epsilon > plan().gate_epsilon
     spent = sum(price(part, RHO).amount for part in old.guarantees)

@@ -21,8 +21,7 @@ from discreet.curator.orders.online_orders import OnlineOrder, OnlineRelease
 from discreet.engines.engine import Deadline
 from discreet.errors import InputError, LedgerError
 from discreet.workload.counting_query import CountingQuery
-from discreet.workload.hypothesis import pack, unpack
-from discreet.workload.intervals import OnlineAnswer, interval_of
+from discreet.workload.hypothesis import OnlineAnswer, interval_of, pack, unpack
 from discreet.workload.marginals import NoisyMarginal
 from discreet.workload.online import Journal, OnlineSession, OnlineState, check_size
 
