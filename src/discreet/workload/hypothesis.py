@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from discreet.errors import InputError
 from discreet.workload.counting_query import CountingQuery
 from discreet.workload.domain import Domain
-from discreet.workload.estimation import fit, targets
+from discreet.workload.estimation import Fit, fit, targets
 from discreet.workload.graphical_model import GraphicalModel, TableTooLarge
 from discreet.workload.junction_tree import tree_cells
 from discreet.workload.marginals import Clique, Floats, NoisyMarginal, sums_of
@@ -55,12 +55,6 @@ class Hypothesis:
         Post-processing: made of noisy measurements and public facts alone.
     """
 
-    domain: Domain
-    measurements: tuple[NoisyMarginal, ...]
-    _lessons: list[NoisyMarginal]
-    _model: GraphicalModel
-    _step: float
-
     def __init__(
         self,
         domain: Domain,
@@ -69,19 +63,15 @@ class Hypothesis:
         pairs: Collection[Clique] = (),
         before: "Hypothesis | None" = None,
     ) -> None:
-        self.domain = domain
-        self.measurements = tuple(measurements)
+        self.domain, self.measurements = domain, tuple(measurements)
         self._known: dict[Clique, Floats] = {}
         self._pairs = frozenset(pairs)
-        self._lessons, learnt, step = [], 0, None
-        start = GraphicalModel.uniform(domain.sizes, 1.0)
-        if before is not None:
-            self._lessons, learnt = list(before._lessons), len(before.measurements)  # noqa: SLF001 - of the same class
-            start, step = before._model, before._step  # noqa: SLF001 - of the same class
-        for one in self.measurements[learnt:]:
+        self._lessons: list[NoisyMarginal] = [] if before is None else list(before._lessons)  # noqa: SLF001 - of the same class
+        for one in self.measurements[0 if before is None else len(before.measurements) :]:
             self._lessons += self._learnable(one)
-        found = fit(start, self._lessons, iterations=_ITERATIONS, step=step)
-        self._model, self._step = found.model, found.step
+        start = Fit(GraphicalModel(domain.sizes, {}, 1.0)) if before is None else before._fit  # noqa: SLF001 - of the same class
+        self._fit: Fit = fit(start.model, self._lessons, iterations=_ITERATIONS, step=start.step)
+        self._model = self._fit.model
 
     @property
     def rows(self) -> float:

@@ -281,7 +281,7 @@ def _read(
             why="an interval holds the exact answer that often",
             fix=f"pass confidence=0.95, or at most {MOST}",
         )
-    found = [CountingQuery.from_dict(state.plan.domain, one) for one in wheres]
+    found = [CountingQuery.of(state.plan.domain, one) for one in wheres]
     for one in found:
         check_size(one, state.plan)
     cells = sum(prod(state.plan.domain.shape(one)) for one in {query.clique for query in found})
