@@ -257,11 +257,8 @@ def _synthesis(*columns: str) -> Ask:
 
 
 def _online(curator: Curator, price: Price) -> list[float]:
-    """Counting queries that follow the answers before them, until all updates are bought.
-
-    A value and its day go together, which marginals of one column do not tell.
-    """
-    room: dict[str, Any] = {"accuracy": 300, "updates": 2, "restarts": 0, "queries": 20}
+    """Counting queries that follow the answers before them."""
+    room: dict[str, Any] = {"accuracy": 500, "updates": 2, "restarts": 0, "queries": 20}
     session = curator.online("visits", columns=["value", "day"], max_rows=2, **room, **price)
     told = [0.0]
     for low in range(10):

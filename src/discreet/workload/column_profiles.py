@@ -113,20 +113,10 @@ class ColumnProfile:
             QuantileEstimate(q["level"], *(read(q[end]) for end in ("value", "low", "high")))
             for q in stored["quantiles"]
         )
-        return ColumnProfile(
-            stored["name"],
-            kind,
-            stored["declared"],
-            NoisyCount(**stored["nulls"]),
-            number(stored["distinct"]),
-            stored["more"],
-            read(stored["low"]),
-            read(stored["high"]),
-            tuple(ranks),
-            tuple(top),
-            number(stored["others"]),
-            tuple(stored["keys"]),
-        )
+        counts = {name: number(stored[name]) for name in ("nulls", "distinct", "others")}
+        ends = {name: read(stored[name]) for name in ("low", "high")}
+        several = {"quantiles": tuple(ranks), "top": tuple(top), "keys": tuple(stored["keys"])}
+        return ColumnProfile(**{**stored, **counts, **ends, **several, "kind": kind})
 
 
 def _plain(told: Any) -> Any:

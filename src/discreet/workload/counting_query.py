@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InputError
-from discreet.plan.kinds import Kind
 from discreet.plan.schema import Bounds
 from discreet.workload.domain import Attribute, Domain
 from discreet.workload.marginals import Clique
@@ -29,6 +28,7 @@ class CountingQuery:
     order of the domain, cells rise, so that equal questions are equal.
 
     Example:
+        >>> from discreet.plan.kinds import Kind
         >>> sex = Attribute("sex", Kind.TEXT, ("female", "male"), nullable=False)
         >>> query = CountingQuery.of(Domain((sex,)), {"sex": "male"})
         >>> query.clique, query.cells, int(query.total(np.array([3, 5])))
@@ -42,7 +42,8 @@ class CountingQuery:
     def of(domain: Domain, where: Mapping[str, Any]) -> "CountingQuery":
         """Read {column: a value, a list of values, or Bounds(low, high)}.
 
-        A bin counts as a whole. Bounds take every cell from that of `low` to that of `high`.
+        A bin counts as a whole. Bounds take every cell from that of `low` to that of `high`; JSON
+        may write them as {"low": .., "high": ..}, and dates as texts.
         """
         if not isinstance(where, Mapping):
             raise InputError(
@@ -53,14 +54,6 @@ class CountingQuery:
         known = {name: _cells(domain[name], what) for name, what in where.items()}
         clique = tuple(name for name in domain.names if name in known)
         return CountingQuery(clique, tuple(known[name] for name in clique))
-
-    @staticmethod
-    def from_dict(domain: Domain, stored: Any) -> "CountingQuery":
-        """Read the JSON of a stranger: {column: [values] or {"low": .., "high": ..}}."""
-        if not isinstance(stored, Mapping):
-            return CountingQuery.of(domain, stored)
-        read = {name: _plain(domain[name], what) for name, what in stored.items()}
-        return CountingQuery.of(domain, read)
 
     @property
     def size(self) -> int:
@@ -94,7 +87,7 @@ class CountingQuery:
 
 
 def plain_where(where: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of `CountingQuery.of` as the JSON that `from_dict` reads.
+    """The arguments of `CountingQuery.of` as JSON, which it reads too.
 
     Example:
         >>> plain_where({"age": Bounds(30, 39), "sex": "male"})
@@ -116,6 +109,10 @@ def _text(value: Any) -> Any:
 
 
 def _cells(attribute: Attribute, what: Any) -> tuple[int, ...]:
+    if isinstance(what, Mapping):
+        if set(what) != {"low", "high"}:
+            raise _unreadable(attribute.name)
+        what = Bounds(**what)
     if isinstance(what, Bounds):
         if not attribute.is_ordered:
             raise InputError(
@@ -141,37 +138,13 @@ def _between(values: tuple[Any, ...], low: int, high: int) -> tuple[int, ...]:
 def _cell(attribute: Attribute, value: Any) -> int:
     """The cell of a value that a stranger may have sent."""
     plain = float(value) if isinstance(value, Fraction | Decimal) else value
-    times = attribute.kind.is_time
-    known = plain is None or isinstance(plain, dt.date if times else str | int | float)
+    kinds = dt.date | str if attribute.kind.is_time else str | int | float
+    known = plain is None or isinstance(plain, kinds)
     if not known or plain != plain:  # noqa: PLR0124 - NaN
         raise _unreadable(attribute.name)
     try:
         return attribute.cell_of(plain)
     except TypeError:  # a moment with a zone
-        raise _unreadable(attribute.name) from None
-
-
-def _plain(attribute: Attribute, what: Any) -> Any:
-    """A column's condition from JSON, with dates read."""
-    if isinstance(what, Bounds):
-        return what
-    if isinstance(what, Mapping):
-        if set(what) != {"low", "high"}:
-            raise _unreadable(attribute.name)
-        return Bounds(*(_value(attribute, what[end]) for end in ("low", "high")))
-    if isinstance(what, list | tuple):
-        return [_value(attribute, one) for one in what]
-    return [_value(attribute, what)]
-
-
-def _value(attribute: Attribute, value: Any) -> Any:
-    if not attribute.kind.is_time or not isinstance(value, str):
-        return value
-    try:
-        if attribute.kind is Kind.DATE:
-            return dt.date.fromisoformat(value)
-        return dt.datetime.fromisoformat(value)
-    except ValueError:
         raise _unreadable(attribute.name) from None
 
 

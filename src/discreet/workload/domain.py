@@ -306,14 +306,6 @@ class Domain:
             raise InputError("no columns", why="there is nothing to count", fix="name some")
         distinct(one.name for one in self.attributes)
 
-    @staticmethod
-    def of(columns: Mapping[str, Type], *, bins: int | Mapping[str, int] = BINS) -> "Domain":
-        """The domain of columns by what is publicly known of each."""
-        each = bins if isinstance(bins, Mapping) else dict.fromkeys(columns, bins)
-        return Domain(
-            tuple(Attribute.of(n, of, bins=each.get(n, BINS)) for n, of in columns.items())
-        )
-
     def __iter__(self) -> Iterator[Attribute]:
         return iter(self.attributes)
 
@@ -355,10 +347,10 @@ class Domain:
         columns = [one.encode(table[one.name]) for one in self.attributes]
         return np.stack(columns, axis=1) if columns[0].size else np.empty((0, len(self)), np.int64)
 
-    def decode(self, codes: Codes, within: NDArray[np.float64]) -> pa.Table:
-        """Rows of cells as a table with the original names and types."""
-        pairs = zip(self.attributes, codes.T, within.T, strict=True)
-        return pa.table({one.name: one.decode(*columns) for one, *columns in pairs})
+    def decode(self, columns: Iterable[Codes], within: NDArray[np.float64]) -> pa.Table:
+        """Columns of cells as a table with the original names and types."""
+        pairs = zip(self.attributes, columns, within.T, strict=True)
+        return pa.table({one.name: one.decode(*cells) for one, *cells in pairs})
 
     def to_dict(self) -> list[dict[str, Any]]:
         """Plain JSON; `from_dict` reads it back."""

@@ -42,9 +42,8 @@ class Fit:
     """
 
     model: GraphicalModel
-    misfit: float
-    step: float
-    iterations: int
+    misfit: float = math.inf
+    step: float = 1.0
 
 
 def targets(measured: Sequence[NoisyMarginal]) -> dict[Clique, Target]:
@@ -73,7 +72,7 @@ def fit(
     *,
     iterations: int,
     stop: float = 0.8,
-    step: float | None = None,
+    step: float = 1.0,
 ) -> Fit:
     """Move a model towards what was measured until its misfit is `stop`, or for some iterations.
 
@@ -87,7 +86,7 @@ def fit(
     now = start.replaced({**start.potentials, **zero}, estimate_total(wanted))
     cells = sum(t.counts.size for t in wanted.values())
     least = 1 / math.sqrt(max(t.variance for t in wanted.values()))
-    size, damping, done = 1.0 if step is None else step, _DAMPING, 0
+    size, damping, done = step, _DAMPING, 0
     loss, expected = _loss(now, wanted)
     while done < iterations and 2 * loss > stop * cells:
         done += 1
@@ -107,7 +106,7 @@ def fit(
             damping *= 4
         else:
             size *= _SLOWER
-    return Fit(now, 2 * loss / cells, max(size, _LEAST), done)
+    return Fit(now, 2 * loss / cells, max(size, _LEAST))
 
 
 def _loss(

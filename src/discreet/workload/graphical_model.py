@@ -23,10 +23,11 @@ class GraphicalModel:
     """Potentials over cliques of columns, and the estimated number of rows.
 
     `sizes` has the cells of each column; cliques name columns in its order. `allowed` are
-    structural zeros: tables over some columns that are False where there are no rows.
+    structural zeros: tables over some columns that are False where there are no rows. Without
+    potentials all cells that are allowed are alike.
 
     Example:
-        >>> model = GraphicalModel.uniform({"a": 2, "b": 2}, total=8.0)
+        >>> model = GraphicalModel({"a": 2, "b": 2}, {}, total=8.0)
         >>> model = model.replaced({("a",): np.log([1.0, 3.0])})
         >>> model.marginal(("a", "b")).round(9).tolist()
         [[1.0, 1.0], [3.0, 3.0]]
@@ -41,15 +42,6 @@ class GraphicalModel:
     potentials: Mapping[Clique, Floats]
     total: float
     allowed: Mapping[Clique, NDArray[np.bool_]] = field(default_factory=dict)
-
-    @staticmethod
-    def uniform(
-        sizes: Mapping[str, int],
-        total: float,
-        allowed: Mapping[Clique, NDArray[np.bool_]] | None = None,
-    ) -> "GraphicalModel":
-        """All cells alike, but for those that are not allowed."""
-        return GraphicalModel(dict(sizes), {}, total, allowed or {})
 
     def replaced(
         self, potentials: Mapping[Clique, Floats], total: float | None = None

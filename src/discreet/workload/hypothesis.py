@@ -1,32 +1,38 @@
-"""The hypothesis of an online session: public, and a function of what was measured.
+"""The hypothesis of an online session, and intervals of its answers: public, from measurements.
 
 A graphical model: the distribution of largest entropy that agrees with the measurements. Small
-universes become one table of all cells where queries ask for it; large ones stay factored.
+universes become one table of all cells where queries ask for it; large ones stay factored. Where
+all pairs of columns were measured at once, which no such model could hold, each marginal is fitted
+to its own pairs.
 """
 
 import json
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from itertools import combinations
 from math import prod
+from statistics import NormalDist
 from typing import Any, Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InputError
+from discreet.workload.counting_query import CountingQuery
 from discreet.workload.domain import Domain
-from discreet.workload.estimation import fit
+from discreet.workload.estimation import Fit, fit, targets
 from discreet.workload.graphical_model import GraphicalModel, TableTooLarge
 from discreet.workload.junction_tree import tree_cells
 from discreet.workload.marginals import Clique, Floats, NoisyMarginal, sums_of
+from discreet.workload.pair_tables import raked, shrunk_pair
 
 Number = TypeVar("Number", np.int64, np.float64)
 
 DENSE_CELLS: Final = 10**7
 """Cells of the product of all columns up to which a model may hold each of them."""
 
-MODEL_CELLS: Final = 1 << 20
+MODEL_CELLS: Final = 1 << 17
 """Cells of the tables of a model of a larger universe: its memory and time, whatever is asked."""
 
 _TABLE_CELLS: Final = 1 << 23
@@ -42,37 +48,30 @@ class Hypothesis:
     """A belief about how many rows are in each cell of a domain, which answers anything for free.
 
     A marginal that would make the model too large is learnt as those of its parts that fit: pairs
-    of its columns, summed from the same noisy cells.
+    of its columns, summed from the same noisy cells. `pairs` are not learnt by the model, but for
+    the counts of their columns: marginals agree with them, freed of noise, instead.
 
     Guarantee:
         Post-processing: made of noisy measurements and public facts alone.
     """
-
-    domain: Domain
-    measurements: tuple[NoisyMarginal, ...]
-    _lessons: list[NoisyMarginal]
-    _model: GraphicalModel
-    _step: float
 
     def __init__(
         self,
         domain: Domain,
         measurements: Sequence[NoisyMarginal],
         *,
+        pairs: Collection[Clique] = (),
         before: "Hypothesis | None" = None,
     ) -> None:
-        self.domain = domain
-        self.measurements = tuple(measurements)
+        self.domain, self.measurements = domain, tuple(measurements)
         self._known: dict[Clique, Floats] = {}
-        self._lessons, learnt, step = [], 0, None
-        start = GraphicalModel.uniform(domain.sizes, 1.0)
-        if before is not None:
-            self._lessons, learnt = list(before._lessons), len(before.measurements)  # noqa: SLF001 - of the same class
-            start, step = before._model, before._step  # noqa: SLF001 - of the same class
-        for one in self.measurements[learnt:]:
+        self._pairs = frozenset(pairs)
+        self._lessons: list[NoisyMarginal] = [] if before is None else list(before._lessons)  # noqa: SLF001 - of the same class
+        for one in self.measurements[0 if before is None else len(before.measurements) :]:
             self._lessons += self._learnable(one)
-        found = fit(start, self._lessons, iterations=_ITERATIONS, step=step)
-        self._model, self._step = found.model, found.step
+        start = Fit(GraphicalModel(domain.sizes, {}, 1.0)) if before is None else before._fit  # noqa: SLF001 - of the same class
+        self._fit: Fit = fit(start.model, self._lessons, iterations=_ITERATIONS, step=start.step)
+        self._model = self._fit.model
 
     @property
     def rows(self) -> float:
@@ -84,8 +83,20 @@ class Hypothesis:
         found = self._known.get(clique)
         if found is None:
             found = self._marginal(clique)
+            inside = [pair for pair in combinations(clique, 2) if pair in self._tables]
+            found = raked(found, clique, {pair: self._tables[pair] for pair in inside})
             keep(self._known, clique, found)
         return found
+
+    @cached_property
+    def _tables(self) -> dict[Clique, Floats]:
+        """The tables of pairs that were measured together, without noise."""
+        wanted = targets([one for one in self.measurements if one.clique in self._pairs])
+        sums = {name: self._model.marginal((name,)) for name in self.domain.names}
+        return {
+            (a, b): shrunk_pair(one.counts, one.sigma, sums[a], sums[b])
+            for (a, b), one in wanted.items()
+        }
 
     def _marginal(self, clique: Clique) -> Floats:
         """A marginal; one that joins far parts of the model is computed slice by slice.
@@ -107,10 +118,13 @@ class Hypothesis:
 
     def updated(self, new: NoisyMarginal) -> "Hypothesis":
         """The hypothesis that has learnt one more measurement, from where it stands."""
-        return Hypothesis(self.domain, (*self.measurements, new), before=self)
+        kept = (*self.measurements, new)
+        return Hypothesis(self.domain, kept, pairs=self._pairs, before=self)
 
     def _learnable(self, one: NoisyMarginal) -> list[NoisyMarginal]:
         """A measurement, or what of it keeps the model small enough."""
+        if one.clique in self._pairs:
+            return [_part(one, (name,)) for name in one.clique]
         learnt = [lesson.clique for lesson in self._lessons]
         whole = prod(self.domain.shape())
         most = max(MODEL_CELLS, whole if whole <= DENSE_CELLS else 0)
@@ -139,6 +153,100 @@ def keep(known: dict[Clique, NDArray[Number]], clique: Clique, found: NDArray[Nu
     if sum(one.size for one in known.values()) + found.size > KEPT_CELLS:
         known.clear()
     known[clique] = found
+
+
+# --- answers and their intervals ----------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class OnlineAnswer:
+    """How many rows a query counts, with an interval that holds the exact answer.
+
+    `checked`: sparse vector compared the hypothesis with the data and found it close. `bought`: the
+    hypothesis was far off, and the marginal of the query was measured. Neither: the comparison
+    said no, or none is left, and the interval rests on earlier measurements.
+    """
+
+    value: float
+    low: float
+    high: float
+    confidence: float
+    checked: bool
+    bought: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON."""
+        return asdict(self)
+
+
+def interval_of(
+    query: CountingQuery,
+    hypothesis: Hypothesis,
+    confidence: float,
+    *,
+    gate: Callable[[float], float] | None = None,
+    bought: bool = False,
+) -> OnlineAnswer:
+    """An answer and its interval.
+
+    Guarantee:
+        Whatever the data, the interval holds the exact bounded count with `confidence`. It says
+        nothing of rows that were left out or weighed less to bound a person.
+    Why:
+        Every measurement bounds the query from above by the sum of its own cells that the query
+        can count, and from below by that sum less the rows that fail the query's other columns.
+        `gate` bounds the distance from the hypothesis. Each of these fails with at most an equal
+        share of 1 - confidence, so that all hold together. What does not overlap by chance is left
+        out, the gate first.
+    """
+    believed = float(query.total(hypothesis.marginal(query.clique)))
+    useful = [one for one in hypothesis.measurements if _is_useful(one, query)]
+    share = (1 - confidence) / (2 * len(useful) + 1 + (gate is not None))
+    low, high = _measured(query, hypothesis.domain, useful, share)
+    if gate is not None:
+        reach = gate(1 - share)
+        if max(low, believed - reach) <= min(high, believed + reach):
+            low, high = max(low, believed - reach), min(high, believed + reach)
+    value = min(max(believed, low), high)
+    return OnlineAnswer(value, low, high, confidence, gate is not None, bought)
+
+
+def _is_useful(one: NoisyMarginal, query: CountingQuery) -> bool:
+    """Whether a measurement tells the whole query, or one of its columns."""
+    columns = set(query.clique)
+    return columns <= set(one.clique) or (len(one.clique) == 1 and one.clique[0] in columns)
+
+
+def _measured(
+    query: CountingQuery, domain: Domain, useful: list[NoisyMarginal], share: float
+) -> tuple[float, float]:
+    """Bounds from measurements alone: each bounds what it counts, and what it does not."""
+    lows, highs, failing = [0.0], [np.inf], []
+    for one in useful:
+        part = query.over(one.clique, domain)
+        inside = float(part.total(one.steps)) / one.row_weight
+        width = _width(one, part.size, share)
+        highs.append(inside + width)
+        if len(one.clique) >= len(query.clique):
+            lows.append(inside - width)
+        else:
+            outside = _width(one, one.steps.size - part.size, share)
+            everybody = float(one.steps.sum()) / one.row_weight
+            failing.append((everybody - inside + outside, inside - width))
+    for lost, inside in failing:  # of the rows that pass here, those that fail nowhere else
+        others = sum(max(0.0, one) for one, _ in failing) - max(0.0, lost)
+        lows.append(inside - others)
+    high = max(0.0, min(highs))
+    return min(max(lows), high), high
+
+
+def _width(one: NoisyMarginal, cells: int, share: float) -> float:
+    """How far the noise of so many cells reaches; rounding adds a twelfth of a step squared."""
+    deviation = (cells * (one.sigma**2 + 1 / (12 * one.row_weight**2))) ** 0.5
+    return float(-NormalDist().inv_cdf(share / 2) * deviation)
+
+
+# --- stored -------------------------------------------------------------------------------------
 
 
 def pack(measurements: Sequence[NoisyMarginal]) -> bytes:

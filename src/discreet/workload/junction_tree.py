@@ -46,11 +46,6 @@ class JunctionTree:
         """The cells of all tables."""
         return sum(self.size(one) for one in self.cliques)
 
-    @property
-    def memory(self) -> int:
-        """Bytes that inference needs."""
-        return BYTES_A_CELL * self.cells
-
     def size(self, clique: Iterable[str]) -> int:
         """The cells of the table over some columns."""
         return math.prod(self.sizes[name] for name in clique)

@@ -8,7 +8,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,6 @@ from numpy.typing import NDArray
 
 from discreet.mechanisms.grid import INTEGERS, sqrt_up
 from discreet.mechanisms.rounded_gaussian import RoundedGaussian
-from discreet.workload.domain import Domain
 from discreet.workload.histogram import JointHistogram
 
 Clique = tuple[str, ...]
@@ -102,11 +100,6 @@ def measure_table(
     noise = gaussian_for(histogram, exact.size, mu_squared)
     noisy = np.asarray(noise.release(exact.reshape(-1)), dtype=np.int64).reshape(exact.shape)
     return NoisyMarginal(clique, noisy, histogram.row_weight, noise.variance, mu_squared)
-
-
-def all_marginals(domain: Domain, ways: int) -> list[Clique]:
-    """Every set of so many columns, in the order of the domain."""
-    return list(combinations(domain.names, ways))
 
 
 def total_variation(one: Floats, other: Floats) -> float:

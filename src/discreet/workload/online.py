@@ -5,19 +5,25 @@ something measured: the whole marginal of the query's columns, for the price of 
 """
 
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import prod
 from typing import TYPE_CHECKING, Any, Final
 
 from discreet.errors import InputError
-from discreet.mechanisms.sparse_vector import SparseVector, SparseVectorRun
+from discreet.mechanisms.sparse_vector import SparseVectorRun
 from discreet.privacy import GDP, Filter, Pure
 from discreet.workload.counting_query import CountingQuery
 from discreet.workload.histogram import JointHistogram
-from discreet.workload.hypothesis import Hypothesis, keep, pack, unpack
-from discreet.workload.intervals import OnlineAnswer, interval_of
+from discreet.workload.hypothesis import (
+    Hypothesis,
+    OnlineAnswer,
+    interval_of,
+    keep,
+    pack,
+    unpack,
+)
 from discreet.workload.marginals import Clique, NoisyMarginal, measure_marginal
 from discreet.workload.online_plan import OnlinePlan
 
@@ -53,7 +59,7 @@ class OnlineState:
     @property
     def updates_left(self) -> int:
         """How many hard queries can still be measured."""
-        return self.plan.updates - (len(self.measurements) - len(self.plan.domain))
+        return self.plan.updates - (len(self.measurements) - len(self.plan.opening))
 
     @property
     def runs_left(self) -> int:
@@ -71,6 +77,11 @@ class OnlineState:
         for _ in range(self.runs_begun):
             found = found.charge(found.price(Pure(plan.gate_epsilon, neighbours=plan.neighbours)))
         return found
+
+    def check_room(self, cost: Pure | GDP) -> None:
+        """BudgetError where the budget, with everything that was spent of it taken, has no room."""
+        left = self.filter
+        left.charge(left.price(cost))
 
     @property
     def hypothesis(self) -> Hypothesis:
@@ -107,19 +118,17 @@ class OnlineState:
 
 @lru_cache(maxsize=8)
 def _hypothesis(state: OnlineState) -> Hypothesis:
-    return Hypothesis(state.plan.domain, state.measurements)
+    return Hypothesis(state.plan.domain, state.measurements, pairs=state.plan.pairs)
 
 
 def open_state(plan: OnlinePlan, histogram: JointHistogram) -> OnlineState:
-    """Measure one marginal a column: what every session begins with.
+    """Measure every column, and every pair of few columns: what every session begins with.
 
     Guarantee:
         The first guarantees of the plan, together.
     """
     _check_fits(plan, histogram)
-    first = [
-        measure_marginal(histogram, (name,), plan.start_mu_squared) for name in plan.domain.names
-    ]
+    first = (measure_marginal(histogram, one, mu) for one, mu in plan.opening.items())
     return OnlineState(plan, tuple(first))
 
 
@@ -169,8 +178,8 @@ class OnlineSession:
         self._state = state
         self._histogram = histogram
         self._journal = journal or Journal()
-        self._hypothesis = hypothesis or Hypothesis(state.plan.domain, state.measurements)
-        self._filter = state.filter
+        self._hypothesis = hypothesis or _hypothesis(state)
+        _ = state.filter  # BudgetError where more was spent than planned
         self._run: SparseVectorRun | None = None
         self._exact: dict[Clique, NDArray[np.int64]] = {}
 
@@ -186,18 +195,16 @@ class OnlineSession:
 
     def ask(self, query: CountingQuery, *, confidence: float = 0.95) -> OnlineAnswer:
         """Answer from the hypothesis; if that is far off, measure the query's marginal first."""
-        check_size(query, self._state.plan)
+        plan, bought = self._state.plan, False
+        check_size(query, plan)
         believed = float(query.total(self._hypothesis.marginal(query.clique)))
         run = self._running()
-        if run is None:
-            return self._answer(query, confidence, checked=False)
-        if not run.ask(self._distance(query, believed)):
-            return self._answer(query, confidence, checked=True)
-        self._run = None
-        bought = self._state.updates_left > 0
-        if bought:
-            self._update(query.clique)
-        return self._answer(query, confidence, checked=False, bought=bought)
+        gate = None if run is None else plan.passed_error
+        if run is not None and run.ask(self._distance(query, believed)):
+            self._run, gate, bought = None, None, self._state.updates_left > 0
+            if bought:
+                self._update(query.clique)
+        return interval_of(query, self._hypothesis, confidence, gate=gate, bought=bought)
 
     def _distance(self, query: CountingQuery, believed: float) -> int:
         """How far the hypothesis is off, in units of 1/row_weight rows: private."""
@@ -209,49 +216,21 @@ class OnlineSession:
 
     def _running(self) -> SparseVectorRun | None:
         """The run that compares, begun if need be; None when all are used up."""
-        if self._run is None and self._state.runs_left > 0:
-            plan = self._state.plan
-            cost = self._filter.price(Pure(plan.gate_epsilon, neighbours=plan.neighbours))
-            charged = self._filter.charge(cost)
+        plan, before = self._state.plan, self._state
+        if self._run is None and before.runs_left > 0:
+            before.check_room(Pure(plan.gate_epsilon, neighbours=plan.neighbours))
             self._journal.begin_run()
-            self._filter = charged
-            self._state = OnlineState(plan, self._state.measurements, self._state.runs_begun + 1)
+            self._state = replace(before, runs_begun=before.runs_begun + 1)
             self._run = plan.gate.start()
         return self._run
 
     def _update(self, clique: Clique) -> None:
-        plan = self._state.plan
-        cost = GDP.of_square(plan.update_mu_squared, neighbours=plan.neighbours)
-        charged = self._filter.charge(self._filter.price(cost))
+        plan, before = self._state.plan, self._state
+        before.check_room(GDP.of_square(plan.update_mu_squared, neighbours=plan.neighbours))
         measured = measure_marginal(self._histogram, clique, plan.update_mu_squared)
         self._journal.keep_update(measured)
-        self._filter = charged
-        kept = (*self._state.measurements, measured)
-        self._state = OnlineState(plan, kept, self._state.runs_begun)
+        self._state = replace(before, measurements=(*before.measurements, measured))
         self._hypothesis = self._hypothesis.updated(measured)
-
-    def _answer(
-        self, query: CountingQuery, confidence: float, *, checked: bool, bought: bool = False
-    ) -> OnlineAnswer:
-        bound = gate_bound(self._state.plan) if checked else None
-        return interval_of(
-            query, self._hypothesis, confidence, gate=bound, checked=checked, bought=bought
-        )
-
-
-@lru_cache(maxsize=256)
-def _gate_reach(gate: SparseVector, confidence: float) -> float:
-    return gate.error(confidence)
-
-
-def gate_bound(plan: OnlinePlan) -> Callable[[float], float]:
-    """How far off, in rows, an answer may be that passed the comparison, by confidence."""
-
-    def bound(confidence: float) -> float:
-        reach = _gate_reach(plan.gate, confidence) + 0.5
-        return float(plan.threshold) + reach / plan.row_weight
-
-    return bound
 
 
 def check_size(query: CountingQuery, plan: OnlinePlan) -> None:

@@ -2,9 +2,10 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
+from itertools import combinations
 from typing import Any, Final
 
 from discreet.errors import InputError
@@ -14,19 +15,28 @@ from discreet.privacy.budgets.charges import price
 from discreet.privacy.budgets.filters import amount_within
 from discreet.rationals import Real, non_negative, positive, whole
 from discreet.workload.domain import Domain
+from discreet.workload.marginals import Clique
 
-_START: Final = Fraction(1, 10)
-"""The share of the budget for one marginal a column, measured when a session opens."""
+_ALONE, _GATE, _PAIRS = Fraction(1, 10), Fraction(1, 5), Fraction(3, 5)
+"""Shares of the budget: of one marginal a column, of finding hard queries, and of one marginal a
+pair of columns; what is left pays for the marginals of hard queries."""
 
-_GATE: Final = Fraction(1, 2)
-"""The share for finding hard queries; what is left pays for their marginals."""
+_GATE_WITHOUT: Final = Fraction(1, 2)
+"""The share of finding hard queries where no pairs are measured."""
 
+MOST_PAIRS, MOST_PAIR_CELLS = 300, 1 << 18
+"""Pairs of columns that are measured when a session opens, and cells of all of them: with more,
+noise would hide what they say."""
+
+_FRACTIONS: Final = ("epsilon", "delta", "threshold")
 _MEASURES: Final = {one.name: one for one in (RHO, MU_SQUARED)}
 
 _CALM: Final = 0.8
 """Below 1 a few easy queries hit by chance, and hard ones are found earlier."""
 
-UPDATES: Final = 14
+UPDATES, UPDATES_WITHOUT = 8, 14
+"""Hard queries that are measured, unless said, with pairs of columns and without."""
+
 RESTARTS: Final = 4
 QUERIES: Final = 10_000
 
@@ -41,10 +51,10 @@ MOST_ROWS: Final = 10**15
 class OnlinePlan:
     """The plan of an online session and its price.
 
-    It measures one marginal a column; it finds hard queries with at most `runs` runs of sparse
-    vector, one hit each; and it measures the marginals of `updates` of them. A crash, or another
-    worker that goes on, takes a run: `restarts` runs are planned for that, and one more run tells
-    which answers are good after the last update.
+    It measures one marginal a column and, `with_pairs`, one a pair of columns; it finds hard
+    queries with at most `runs` runs of sparse vector, one hit each; and it measures the marginals
+    of `updates` of them. A crash, or another worker that goes on, takes a run: `restarts` runs are
+    planned for that, and one more run tells which answers are good after the last update.
 
     Guarantee:
         All of it together keeps (epsilon, delta): the sum of all prices is within the filter of
@@ -75,6 +85,7 @@ class OnlinePlan:
     row_weight: int = 1
     person_weight: int = 1
     neighbours: Neighbours = Neighbours.ADD_REMOVE
+    with_pairs: bool = False
     gate_epsilon: Fraction = field(init=False)
 
     def __post_init__(self) -> None:
@@ -87,7 +98,7 @@ class OnlinePlan:
                 f"is {MOST_ROWS:,} rows at most",
                 fix="pass fewer updates and restarts, or a smaller accuracy",
             )
-        share = _GATE * self.amount / self.runs
+        share = (_GATE if self.pairs else _GATE_WITHOUT) * self.amount / self.runs
         object.__setattr__(self, "gate_epsilon", _largest_epsilon(share, self.measure))
 
     @staticmethod
@@ -124,15 +135,20 @@ class OnlinePlan:
                 fix="pass measure=RHO or MU_SQUARED",
             )
 
+        sizes = domain.shape()
+        cells = (sum(sizes) ** 2 - sum(size**2 for size in sizes)) // 2
+        few = len(sizes) * (len(sizes) - 1) // 2 <= MOST_PAIRS and 0 < cells <= MOST_PAIR_CELLS
+        most = UPDATES if few else UPDATES_WITHOUT
+
         def plan(count: int, threshold: Real) -> OnlinePlan:
             terms = (Fraction(threshold), count, restarts, measure, row_weight, person_weight)
-            return OnlinePlan(domain, e, d, *terms, neighbours)
+            return OnlinePlan(domain, e, d, *terms, neighbours, few)
 
         if accuracy is None:
-            draft = plan(UPDATES if updates is None else updates, 1)
+            draft = plan(most if updates is None else updates, 1)
             return plan(draft.updates, max(1, draft.calm(many)))
         wanted = positive(accuracy, "accuracy")
-        counts = range(UPDATES * 4, 0, -1) if updates is None else [updates]
+        counts = range(most * 4, 0, -1) if updates is None else [updates]
         for count in counts:
             draft = plan(count, wanted)
             if draft.calm(many) <= wanted:
@@ -179,15 +195,29 @@ class OnlinePlan:
             neighbours=self.neighbours,
         )
 
+    def passed_error(self, confidence: float) -> float:
+        """How far off, in rows, an answer may be that passed the comparison."""
+        reach = _gate_error(self.gate, confidence) + 0.5
+        return float(self.threshold) + reach / self.row_weight
+
     @cached_property
-    def start_mu_squared(self) -> Fraction:
-        """The mu^2 of each of the first marginals."""
-        return self._mu_squared(_START * self.amount / len(self.domain))
+    def pairs(self) -> tuple[Clique, ...]:
+        """Pairs of columns that are measured when a session opens."""
+        return tuple(combinations(self.domain.names, 2)) if self.with_pairs else ()
+
+    @cached_property
+    def opening(self) -> dict[Clique, Fraction]:
+        """The marginals that are measured when a session opens, with the mu^2 of each."""
+        columns: tuple[Clique, ...] = tuple((name,) for name in self.domain.names)
+        alone = self._mu_squared(_ALONE * self.amount / len(columns))
+        each = self._mu_squared(_PAIRS * self.amount / max(1, len(self.pairs)))
+        return {**dict.fromkeys(columns, alone), **dict.fromkeys(self.pairs, each)}
 
     @cached_property
     def update_mu_squared(self) -> Fraction:
         """The mu^2 of the marginal of a hard query."""
-        return self._mu_squared((1 - _START - _GATE) * self.amount / self.updates)
+        rest = 1 - _ALONE - (_GATE + _PAIRS if self.pairs else _GATE_WITHOUT)
+        return self._mu_squared(rest * self.amount / self.updates)
 
     def _mu_squared(self, share: Fraction) -> Fraction:
         """The mu^2 of a share, with a little to spare for roots that are rounded up."""
@@ -198,41 +228,35 @@ class OnlinePlan:
     def guarantees(self) -> tuple[Pure | GDP, ...]:
         """The guarantees of all parts."""
         about = self.neighbours
-        first = GDP.of_square(self.start_mu_squared, neighbours=about)
+        first = tuple(GDP.of_square(mu, neighbours=about) for mu in self.opening.values())
         update = GDP.of_square(self.update_mu_squared, neighbours=about)
         run = Pure(self.gate_epsilon, neighbours=about)
-        return (first,) * len(self.domain) + (run,) * self.runs + (update,) * self.updates
+        return first + (run,) * self.runs + (update,) * self.updates
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON; `from_dict` reads it back."""
-        return {
-            "domain": self.domain.to_dict(),
-            "epsilon": str(self.epsilon),
-            "delta": str(self.delta),
-            "threshold": str(self.threshold),
-            "updates": self.updates,
-            "restarts": self.restarts,
-            "measure": self.measure.name,
-            "row_weight": self.row_weight,
-            "person_weight": self.person_weight,
-            "neighbours": self.neighbours.value,
-        }
+        own = {one.name: getattr(self, one.name) for one in fields(self) if one.init}
+        if not self.with_pairs:  # as sessions were stored before there was such a thing
+            del own["with_pairs"]
+        texts = {name: str(own[name]) for name in _FRACTIONS}
+        about = {"measure": self.measure.name, "neighbours": self.neighbours.value}
+        return {**own, **texts, **about, "domain": self.domain.to_dict()}
 
     @staticmethod
     def from_dict(stored: Mapping[str, Any]) -> "OnlinePlan":
-        """Read what `to_dict` wrote."""
-        return OnlinePlan(
-            Domain.from_dict(stored["domain"]),
-            Fraction(stored["epsilon"]),
-            Fraction(stored["delta"]),
-            Fraction(stored["threshold"]),
-            stored["updates"],
-            stored["restarts"],
-            _MEASURES[stored["measure"]],
-            stored["row_weight"],
-            stored["person_weight"],
-            Neighbours(stored["neighbours"]),
-        )
+        """Read what `to_dict` wrote; sessions that measured no pairs do not say so."""
+        numbers = {name: Fraction(stored[name]) for name in _FRACTIONS}
+        about = {
+            "domain": Domain.from_dict(stored["domain"]),
+            "measure": _MEASURES[stored["measure"]],
+            "neighbours": Neighbours(stored["neighbours"]),
+        }
+        return OnlinePlan(**{**stored, **numbers, **about})
+
+
+@lru_cache(maxsize=256)
+def _gate_error(gate: SparseVector, confidence: float) -> float:
+    return gate.error(confidence)
 
 
 def _largest_epsilon(share: Fraction, measure: Measure) -> Fraction:

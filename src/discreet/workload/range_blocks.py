@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.privacy import GDP, Neighbours
+from discreet.privacy import GDP
 from discreet.rationals import Real, positive, whole
 from discreet.workload.marginals import Floats
 from discreet.workload.matrix import MatrixMechanism, best_strategy
@@ -84,12 +84,7 @@ class RangeBlocks:
     @property
     def guarantee(self) -> GDP:
         """Gaussian."""
-        return GDP.of_square(self.mu_squared, neighbours=self.neighbours)
-
-    @property
-    def neighbours(self) -> Neighbours:
-        """Neighbour relation of both levels."""
-        return self.blocks.neighbours
+        return GDP.of_square(self.mu_squared, neighbours=self.blocks.neighbours)
 
     def measure(self, counts: NDArray[np.integer[Any]]) -> tuple[NDArray[Any], NDArray[Any]]:
         """The noisy answers of both strategies; of cells one column a block."""

@@ -6,7 +6,7 @@ answers agree with each other.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import combinations
@@ -91,11 +91,10 @@ class ResidualPlan:
             )
             for one, use in uses.items()
         }
-        spent = sum(costs[one] * sizes[one] ** 2 / variances[one] for one in uses)
-        if spent > budget:  # by a float's last digit
-            variances = {one: found * spent / budget for one, found in variances.items()}
         weights_of_rows = (row_weight, person_weight, Neighbours(neighbours))
-        return ResidualPlan(domain, wanted, budget, variances, *weights_of_rows)
+        plan = ResidualPlan(domain, wanted, budget, variances, *weights_of_rows)
+        over = max(Fraction(1), plan.spent / budget)  # by a float's last digit
+        return replace(plan, variances={one: over * v for one, v in variances.items()})
 
     @property
     def guarantee(self) -> GDP:
@@ -119,16 +118,7 @@ class ResidualPlan:
 
     def variance(self, clique: Sequence[str]) -> float:
         """The variance of each cell of a marginal, in squared rows: a closed form."""
-        found, sizes = 0.0, self.domain.sizes
-        ordered = _ordered(self.domain, clique)
-        for part in _subsets(ordered):
-            if part in self.variances:
-                cells = prod(sizes[name] for name in ordered if name not in part)
-                own = prod((sizes[name] - 1) / sizes[name] for name in part)
-                found += own * self._in_rows(part) / cells**2
-            elif all(sizes[name] > 1 for name in part):
-                raise _unplanned(clique)
-        return found
+        return self.sum_variance(clique, [1] * len(clique))
 
     def _in_rows(self, part: Clique) -> float:
         """The variance of the noise on a cell of a residual's marginal, in squared rows."""
@@ -141,6 +131,12 @@ class ResidualPlan:
         found, sizes = 0.0, self.domain.sizes
         for part in _subsets(ordered):
             if part not in self.variances:
+                if all(sizes[n] > 1 for n in part):
+                    raise InputError(
+                        f"the marginal of {', '.join(clique)} was not planned",
+                        why="a residual that it needs is not measured",
+                        fix="name it, or a marginal that has all of its columns, when planning",
+                    )
                 continue
             inside = prod(counts[n] * (sizes[n] - counts[n]) / sizes[n] for n in part)
             beside = prod(counts[n] / sizes[n] for n in ordered if n not in part)
@@ -238,11 +234,3 @@ def _uses(
             own = prod(domain.sizes[name] for name in part)
             uses[part] = uses.get(part, 0.0) + weights.get(one, 1.0) * own / cells
     return uses
-
-
-def _unplanned(clique: Sequence[str]) -> InputError:
-    return InputError(
-        f"the marginal of {', '.join(clique)} was not planned",
-        why="a residual that it needs is not measured",
-        fix="name it, or a marginal that has all of its columns, when planning",
-    )

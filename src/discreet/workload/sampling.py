@@ -92,10 +92,27 @@ def _number(
     return number
 
 
+def _sorted(keys: NDArray[np.uint64]) -> Codes:
+    """The places of keys in rising order, of equal keys the first first: a stable argsort.
+
+    Why: numbers are sorted several times as fast as places. So places are put under the keys' high
+    bits and sorted with them, and those few whose high bits are equal are sorted again.
+    """
+    low = keys.size.bit_length()
+    cut = max(0, int(keys.max(initial=0)).bit_length() + low - 64)
+    packed = (keys >> np.uint64(cut) << np.uint64(low)) | np.arange(keys.size, dtype=np.uint64)
+    packed.sort()
+    order: Codes = (packed & np.uint64((1 << low) - 1)).astype(np.int64)
+    packed >>= np.uint64(low)
+    same = np.flatnonzero(packed[1:] == packed[:-1])
+    again = np.union1d(same, same + 1)
+    order[again] = order[again][np.lexsort((order[again], keys[order[again]]))]
+    return order
+
+
 def _draw(table: Floats, group: Codes, numbers: UniformNumbers) -> Codes:
     """A cell of row `group` of a table of weights, for each group, evenly."""
-    keys = numbers.words(group.size, 40) + (group.astype(np.uint64) << np.uint64(40))
-    order = np.argsort(keys, kind="stable")  # equal keys in the same order on every processor
+    order = _sorted(numbers.words(group.size, 40) + (group.astype(np.uint64) << np.uint64(40)))
     counts, groups = np.bincount(group, minlength=table.shape[0]), np.arange(table.shape[0])
     starts, sorted_ = np.cumsum(counts) - counts, np.repeat(groups, counts)
     rank = np.arange(group.size) - np.repeat(starts, counts)

@@ -89,9 +89,9 @@ class Synthesis:
             )
         numbers = UniformNumbers(self.key)
         codes = sample_rows(model, count, numbers)
-        places = [list(model.sizes).index(name) for name in self.domain.names]
         within = numbers.draw(count * len(self.domain)).reshape(count, len(self.domain))
-        return self.domain.decode(codes[:, places], within)
+        columns = dict(zip(model.sizes, codes.T, strict=True))
+        return self.domain.decode([columns[name] for name in self.domain.names], within)
 
     def to_pandas(
         self, rows: int | None = None, *, given: Mapping[str, Condition] | None = None

@@ -216,7 +216,7 @@ class _Run:
         measured = [measure_marginal(histogram, (n,), plan.one_way) for n in plan.domain.names]
         spent = plan.one_way * len(measured)
         resolutions = Resolutions.of(plan.domain, measured)
-        model = GraphicalModel.uniform(plan.domain.sizes, 1.0, plan.allowed)
+        model = GraphicalModel(plan.domain.sizes, {}, 1.0, plan.allowed)
         fitted = fit(model, measured, iterations=_FIRST_STEPS, stop=_STOP)
         terms = (resolutions, measured, fitted, Scorer(histogram), spent)
         return _Run(plan, histogram, *terms, plan.mu_squared)
@@ -365,7 +365,7 @@ def _check_possible(plan: SynthesisPlan) -> None:
     """Refuse constraints that leave no row possible."""
     if not plan.allowed:
         return
-    model = GraphicalModel.uniform(plan.domain.sizes, 1.0, plan.allowed)
+    model = GraphicalModel(plan.domain.sizes, {}, 1.0, plan.allowed)
     if np.isfinite(model.beliefs[0]).all():
         return
     raise InputError(

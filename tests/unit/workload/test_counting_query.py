@@ -42,7 +42,7 @@ def test_no_columns_count_all_rows():
 
 def test_json_means_the_same_as_values():
     where = {"age": Bounds(5, 15), "day": dt.date(2024, 1, 2), "sex": ["male"]}
-    assert CountingQuery.from_dict(DOMAIN, plain_where(where)) == CountingQuery.of(DOMAIN, where)
+    assert CountingQuery.of(DOMAIN, plain_where(where)) == CountingQuery.of(DOMAIN, where)
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_json_means_the_same_as_values():
 )
 def test_what_cannot_be_read_is_refused(where):
     with pytest.raises(InputError):
-        CountingQuery.from_dict(DOMAIN, where)
+        CountingQuery.of(DOMAIN, where)
 
 
 def test_bounds_over_listed_numbers_follow_values_in_whatever_order_they_are_listed():
@@ -72,7 +72,7 @@ def test_bounds_over_listed_numbers_follow_values_in_whatever_order_they_are_lis
 
 def test_no_bound_is_null():
     with pytest.raises(InputError):
-        CountingQuery.from_dict(DOMAIN, {"age": {"low": None, "high": 5}})
+        CountingQuery.of(DOMAIN, {"age": {"low": None, "high": 5}})
 
 
 def test_a_moment_is_in_the_bin_of_its_day():

@@ -16,7 +16,7 @@ from small_tables import domain, people
 def test_values_come_back_from_their_cells_with_their_types_and_nulls():
     rows, cells = people(300), domain(bins=4)
     codes = cells.encode(rows)
-    back = cells.decode(codes, np.full(codes.shape, 0.5))
+    back = cells.decode(codes.T, np.full(codes.shape, 0.5))
     assert back.schema == rows.schema
     assert (cells.encode(back) == codes).all()
     for name in rows.column_names:

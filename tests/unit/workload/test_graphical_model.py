@@ -82,7 +82,7 @@ def test_fitting_exact_marginals_gives_them_back():
     exact = [
         NoisyMarginal(one, rows.marginal(one), 1, Fraction(1, 100), Fraction(1)) for one in cliques
     ]
-    start = GraphicalModel.uniform(rows.domain.sizes, 1.0)
+    start = GraphicalModel(rows.domain.sizes, {}, 1.0)
     found = fit(start, exact, iterations=3000, stop=1e-3)
     for one in exact:
         assert np.abs(found.model.marginal(one.clique) - one.counts).max() < 0.2
@@ -91,7 +91,7 @@ def test_fitting_exact_marginals_gives_them_back():
 def test_fitting_goes_on_where_it_stopped():
     rows = JointHistogram.of(people(500), domain(bins=2))
     noisy = [measure_marginal(rows, ("city", "age"), Fraction(1, 100))]
-    start = GraphicalModel.uniform(rows.domain.sizes, 1.0)
+    start = GraphicalModel(rows.domain.sizes, {}, 1.0)
     first = fit(start, noisy, iterations=5, stop=0.0)
     second = fit(first.model, noisy, iterations=5, stop=0.0, step=first.step)
     assert second.misfit <= first.misfit
@@ -108,7 +108,7 @@ def test_repeated_measurements_are_averaged_by_precision():
 def test_impossible_cells_stay_empty_whatever_is_measured():
     allowed = {("a", "b"): np.array([[True, False], [True, True]])}
     noisy = NoisyMarginal(("a", "b"), np.array([[5, 50], [5, 5]]), 1, Fraction(4), Fraction(1))
-    start = GraphicalModel.uniform({"a": 2, "b": 2}, 1.0, allowed)
+    start = GraphicalModel({"a": 2, "b": 2}, {}, 1.0, allowed)
     found = fit(start, [noisy], iterations=50).model
     assert found.marginal(("a", "b"))[0, 1] == 0
 

@@ -9,7 +9,7 @@ from discreet.errors import BudgetError, InputError
 from discreet.mechanisms.sparse_vector import SparseVectorRun
 from discreet.privacy import EPSILON, MU_SQUARED, RHO, Neighbours
 from discreet.privacy.budgets.charges import price
-from discreet.workload import hypothesis, online
+from discreet.workload import hypothesis, online, online_plan
 from discreet.workload.counting_query import CountingQuery
 from discreet.workload.histogram import JointHistogram
 from discreet.workload.hypothesis import Hypothesis
@@ -37,6 +37,33 @@ def test_all_parts_together_cost_no_more_than_the_filter_holds(measure, neighbou
         left = left.charge(price(part, measure))
     assert left.left.amount < one.amount / 1000
     assert one.filter.guarantee.delta(2).upper <= one.delta
+
+
+def test_pairs_of_few_columns_are_measured_when_a_session_opens():
+    data, one = histogram(), plan(epsilon=40)
+    state = open_state(one, data)
+    assert {m.clique: m.mu_squared for m in state.measurements} == one.opening
+    assert ("a", "c") in one.opening
+    assert state.updates_left == one.updates
+    for pair in one.pairs:
+        assert np.abs(state.hypothesis.marginal(pair) - data.marginal(pair)).max() < 60
+
+
+def test_a_session_that_was_stored_without_pairs_goes_on_as_it_was_priced():
+    stored = plan().to_dict()
+    assert stored.pop("with_pairs")
+    old = OnlinePlan.from_dict(stored)
+    assert old.to_dict() == stored
+    assert set(old.opening) == {("a",), ("b",), ("c",)}
+    assert old.gate_epsilon > plan().gate_epsilon
+    spent = sum(price(part, RHO).amount for part in old.guarantees)
+    assert old.amount * Fraction(999, 1000) < spent <= old.amount
+
+
+def test_many_columns_are_not_measured_in_pairs(monkeypatch):
+    monkeypatch.setattr(online_plan, "MOST_PAIRS", 2)
+    assert not plan().pairs
+    assert OnlinePlan.of(DOMAIN, epsilon=2, delta=1e-6).updates == online_plan.UPDATES_WITHOUT
 
 
 def test_a_budget_counted_twice_is_refused_by_the_filter():
@@ -83,17 +110,18 @@ def _holds(told, query, data):
     return told.low <= query.total(data.marginal(query.clique)) <= told.high
 
 
-def test_a_hard_query_buys_its_whole_marginal():
+def test_a_hard_query_buys_its_whole_marginal(monkeypatch):
     data = histogram()
-    session = OnlineSession(_with_threshold(opened(data).state, 1), data)
-    query = CountingQuery(("a", "b"), ((0,), (0,)))
+    session = opened(data)
+    monkeypatch.setattr(SparseVectorRun, "ask", lambda _run, _value: True)
+    query = CountingQuery(("a", "b", "c"), ((0,), (0,), (0,)))
     told = session.ask(query)
     assert told.bought
-    assert session.state.measurements[-1].clique == ("a", "b")
-    exact = data.marginal(("a", "b"))
+    assert session.state.measurements[-1].clique == ("a", "b", "c")
+    exact = data.marginal(("a", "b", "c"))
     noisy = session.state.measurements[-1]
     assert np.abs(noisy.counts - exact).max() < 8 * noisy.sigma
-    believed = session.hypothesis.marginal(("a", "b"))
+    believed = session.hypothesis.marginal(("a", "b", "c"))
     assert np.abs(believed - exact).max() < 12 * noisy.sigma
 
 
@@ -135,7 +163,7 @@ def test_a_neighbour_sees_the_same_of_everything_but_released_numbers(monkeypatc
 
 def _everything(data, asked):
     state = OnlineState(plan(), open_state(plan(), data).measurements)
-    session = OnlineSession(_with_threshold(state, 250), data)
+    session = OnlineSession(_with_threshold(state, 20), data)
     told = [
         (one.value, one.low, one.high, one.checked, one.bought) for one in map(session.ask, asked)
     ]

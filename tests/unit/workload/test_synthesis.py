@@ -16,6 +16,7 @@ from discreet.workload.binning import logarithmic_grid, private_bins
 from discreet.workload.domain import Domain
 from discreet.workload.histogram import JointHistogram
 from discreet.workload.marginals import measure_marginal
+from discreet.workload.sampling import _sorted
 from discreet.workload.structural_zeros import structural_zeros
 from discreet.workload.synthesis import Synthesis
 from discreet.workload.synthesizer import SynthesisPlan, synthesize
@@ -37,6 +38,13 @@ def made():
     stream = Keystream(bytes(32))
     with replaced(lambda: stream):  # a fixture of a module has no fixed bits of its own
         return make()
+
+
+@pytest.mark.parametrize("most", [1, 7, 1 << 20, 1 << 57, (1 << 63) - 1])
+def test_rows_are_sorted_as_by_a_stable_sort(most):
+    keys = np.random.default_rng(1).integers(0, most, 5000).astype(np.uint64)
+    assert (_sorted(keys) == np.argsort(keys, kind="stable")).all()
+    assert _sorted(keys[:0]).tolist() == []
 
 
 def test_rows_have_the_original_names_types_and_nulls(made):

@@ -21,8 +21,7 @@ from discreet.curator.orders.online_orders import OnlineOrder, OnlineRelease
 from discreet.engines.engine import Deadline
 from discreet.errors import InputError, LedgerError
 from discreet.workload.counting_query import CountingQuery
-from discreet.workload.hypothesis import pack, unpack
-from discreet.workload.intervals import OnlineAnswer, interval_of
+from discreet.workload.hypothesis import OnlineAnswer, interval_of, pack, unpack
 from discreet.workload.marginals import NoisyMarginal
 from discreet.workload.online import Journal, OnlineSession, OnlineState, check_size
 
@@ -282,7 +281,7 @@ def _read(
             why="an interval holds the exact answer that often",
             fix=f"pass confidence=0.95, or at most {MOST}",
         )
-    found = [CountingQuery.from_dict(state.plan.domain, one) for one in wheres]
+    found = [CountingQuery.of(state.plan.domain, one) for one in wheres]
     for one in found:
         check_size(one, state.plan)
     cells = sum(prod(state.plan.domain.shape(one)) for one in {query.clique for query in found})

@@ -276,7 +276,7 @@ class WorkloadKind(OrderKind):
             names += sorted(map(str, asked - set(table.columns)))  # refused by their name
             columns = read_columns(table, names, said.get("bins"))
             domain = Domain(tuple(Attribute.of(name, of, bins=b) for name, of, b in columns))
-            queries = tuple(CountingQuery.from_dict(domain, where) for where in wheres)
+            queries = tuple(CountingQuery.of(domain, where) for where in wheres)
             order = WorkloadOrder(
                 table, domain, queries, read_max_rows(said, table), Price(1), Neighbours.ADD_REMOVE
             )
