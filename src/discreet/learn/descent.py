@@ -86,7 +86,8 @@ class LinkGradient(RowStatistic):
         lengths = np.sqrt((chunk.x**2).sum(axis=1)) * sizes
         over = lengths > self._limit * BELOW  # a length that was rounded down is cut too
         if over.any():
-            r[over] = np.trunc(r[over] * (self._limit / lengths[over] * BELOW)[:, None])
+            cut = self._limit / lengths[over] * BELOW
+            r[over] = np.trunc(r[over] * (cut * cut if self.by_row else cut)[:, None])
         most = int(GRID * self.radius * chunk.weight.max(initial=1.0))
         return exact_product(r * chunk.weight[:, None], chunk.x, most)
 
