@@ -9,10 +9,16 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from discreet.learn.base import PrivateEstimator, normal_intervals, read_classes
-from discreet.learn.descent import Descent, Link, LinkGradient
 from discreet.learn.design import GRID, Scaling, standardize
 from discreet.learn.linear import axis_squares, unscaling
-from discreet.learn.moments import LogisticCurvature, shrunk, symmetric
+from discreet.learn.linear_sums import (
+    Descent,
+    Link,
+    LinkGradient,
+    LogisticCurvature,
+    shrunk,
+    symmetric,
+)
 from discreet.learn.noisy_sums import NoisySums
 from discreet.learn.rows import Chunk, Floats, PersonRows
 

@@ -191,7 +191,8 @@ def _make(name: str, params: Mapping[str, Any]) -> PrivateEstimator:
             why=f"estimators are {', '.join(ESTIMATORS)}",
             fix="name one of these and its own parameters",
         )
-    exact: dict[str, Any] = {key: read_amount(params[key]) for key in ("epsilon", "delta") if key in params}
+    said = (key for key in ("epsilon", "delta") if key in params)
+    exact: dict[str, Any] = {key: read_amount(params[key]) for key in said}
     for key, most in _MOST.items():
         if key in params and whole(params[key], key, at_least=1) > most:
             raise InputError(f"{key} is above {most}", why="it would take too long", fix="lower it")

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from discreet.learn.base import PrivateEstimator, normal_intervals
 from discreet.learn.design import FREE, Scaling, read_bounds, standardize
-from discreet.learn.moments import second_moments, shrunk
+from discreet.learn.linear_sums import second_moments, shrunk
 from discreet.learn.noisy_sums import NoisySums
 from discreet.learn.rows import Floats
 from discreet.rationals import non_negative
