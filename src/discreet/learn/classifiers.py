@@ -9,7 +9,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from discreet.learn.base import PrivateEstimator, normal_intervals, read_classes
-from discreet.learn.design import GRID, Scaling, standardize
+from discreet.learn.design import CENTRE, GRID, Scaling, standardize
 from discreet.learn.linear import axis_squares, unscaling
 from discreet.learn.linear_sums import (
     Descent,
@@ -21,8 +21,6 @@ from discreet.learn.linear_sums import (
 )
 from discreet.learn.noisy_sums import NoisySums
 from discreet.learn.rows import Chunk, Floats, PersonRows
-
-_CENTRE = Fraction(1, 6)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -54,8 +52,8 @@ class LinearClassifier(PrivateClassifier):
 
     def _learn(self, sums: NoisySums) -> None:
         low, high = self.bounds_
-        found = standardize(sums, low, high, _CENTRE, quantile=0.3)
-        theta = self._descend(sums, found, 1 - _CENTRE, sums.rows, len(self.classes_))
+        found = standardize(sums, low, high)
+        theta = self._descend(sums, found, 1 - CENTRE, sums.rows, len(self.classes_))
         self._keep(theta, found[0])
 
     def _descend(
@@ -133,12 +131,11 @@ class LogisticRegression(LinearClassifier):
             super()._learn(sums)
             return
         low, high = self.bounds_
-        found = standardize(sums, low, high, _CENTRE)
+        found = standardize(sums, low, high)
         back = unscaling(found[0], self.n_features_in_)
         others, early = len(self.classes_) - 1, self.newton_steps - 1
         # Of each step's gradient, and of its curvature:
         shares = [*(Fraction(1, 12 * early) for _ in range(early)), Fraction(1, 4)]
-        # The first class of several is the one that the others are compared with: zeros.
         thetas = [np.zeros(len(back))] * (others > 1)
         covariances = [np.zeros(back.shape)] * (others > 1)
         for label in range(1, others + 1):

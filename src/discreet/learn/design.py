@@ -21,6 +21,9 @@ BELOW = 1 - 2.0**-40
 
 _WIDEST = 64.0
 
+CENTRE = Fraction(1, 6)
+"""The share of a linear model's budget for centres and scales."""
+
 FREE = 4
 """Deviations at which a free column is cut."""
 
@@ -222,32 +225,20 @@ def standardize(
     sums: NoisySums,
     low: Floats,
     high: Floats,
-    share: Fraction,
-    *,
-    quantile: float | None = None,
     rows: PersonRows | None = None,
     free: int = 0,
 ) -> tuple[Scaling, float]:
-    """Centre features at noisy means, scale by noisy deviations, and cut long rows.
+    """Centre features at noisy means, scale by noisy deviations, cut long rows; count the rows.
 
     Scales lie halfway (as a geometric mean) between deviations and bounds. Rows are cut a little
     above the root of the mean square of their lengths, which variances tell: a row that is cut
-    weighs less, which biases nothing. With a `quantile` they are cut at that of all lengths, which
-    a third of the share buys. A free column is scaled so that it is cut at FREE deviations. The
-    count of rows is told beside.
+    weighs less, which biases nothing. A free column is scaled to be cut at FREE deviations.
     """
-    moments = share if quantile is None else share * Fraction(2, 3)
-    count, mean, variance = feature_moments(sums, low, high, moments, rows)
+    count, mean, variance = feature_moments(sums, low, high, CENTRE, rows)
     scale = 1 / (variance**0.25 * ((high - low) / 2) ** 0.5)
     scale /= np.sqrt(np.mean(variance * scale**2))  # one deviation is a unit, on average
     kept = len(low) - free
-    if quantile is None:
-        norm = float(3 + (variance * scale**2)[:kept].sum()) ** 0.5
-    else:
-        whole_rows = Scaling(low, high, mean, scale, _WIDEST * len(low) ** 0.5)
-        most = 4 * (len(low) + 1) ** 0.5
-        counts = sums.sums(NormCounts(whole_rows, most), share / 3, rows)
-        norm = _norm_at(counts, most, quantile)
+    norm = float(3 + (variance * scale**2)[:kept].sum()) ** 0.5
     scale[kept:] = norm / (FREE * variance[kept:] ** 0.5)
     return Scaling(low, high, mean, scale, norm, free=free), count
 

@@ -47,7 +47,8 @@ _AMOUNT = re.compile(
 )
 
 _FORM: Final[dict[str, Any]] = {"form": 2}
-"""Mark of fits whose sums are others than in earlier versions, which stored none."""
+_CHANGED = {"LinearRegression", "LinearSVC", "LogisticRegression", "Perceptron", "Ridge"}
+"""Mark of fits whose sums are others than in earlier versions, which stored none; and of whose."""
 
 Step = tuple[str, Mapping[str, Any]]
 
@@ -147,15 +148,12 @@ def steps_of(estimator: Any) -> tuple[Step, ...]:
 
 def _plain(estimator: BaseEstimator) -> dict[str, Any]:
     params: dict[str, Any] = estimator.get_params(deep=False)
-    if not params.get("standard_errors"):  # so that fits of earlier versions are found again
-        params.pop("newton_steps", None)
     return {name: _json(value) for name, value in params.items() if value is not None}
 
 
 def marked(name: str, params: Mapping[str, Any]) -> dict[str, Any]:
     """Parameters as this version stores them: with a mark where its sums are not the first."""
-    changed = "target_bounds" in dir(ESTIMATORS.get(name)) or params.get("standard_errors")
-    return {**params, **_FORM} if changed else dict(params)
+    return {**params, **_FORM} if name in _CHANGED else dict(params)
 
 
 def _json(value: Any) -> Any:
@@ -191,8 +189,7 @@ def _make(name: str, params: Mapping[str, Any]) -> PrivateEstimator:
             why=f"estimators are {', '.join(ESTIMATORS)}",
             fix="name one of these and its own parameters",
         )
-    said = (key for key in ("epsilon", "delta") if key in params)
-    exact: dict[str, Any] = {key: read_amount(params[key]) for key in said}
+    exact: dict[str, Any] = {k: read_amount(params[k]) for k in {"epsilon", "delta"} & {*params}}
     for key, most in _MOST.items():
         if key in params and whole(params[key], key, at_least=1) > most:
             raise InputError(f"{key} is above {most}", why="it would take too long", fix="lower it")

@@ -1,7 +1,6 @@
 """Linear regression from noisy second moments (AdaSSP); its standard errors know the noise."""
 
 from dataclasses import dataclass, field
-from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
@@ -9,14 +8,11 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from discreet.learn.base import PrivateEstimator, normal_intervals
-from discreet.learn.design import FREE, Scaling, read_bounds, standardize
+from discreet.learn.design import CENTRE, FREE, Scaling, read_bounds, standardize
 from discreet.learn.linear_sums import second_moments, shrunk
 from discreet.learn.noisy_sums import NoisySums
 from discreet.learn.rows import Floats
 from discreet.rationals import non_negative
-
-_CENTRE = Fraction(1, 6)
-"""The share of the budget for centres, scales and norms."""
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -49,10 +45,9 @@ class LinearRegression(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         ends = (self.bounds_, read_bounds(self.target_bounds, 1, "target_bounds"))
         low, high = (np.concatenate([a, b]) for a, b in zip(*ends, strict=True))
         joined = sums.rows.joined()
-        scaling, _ = standardize(sums, low, high, _CENTRE, rows=joined, free=1)
-        noisy = second_moments(sums, scaling, 1 - _CENTRE, joined)
+        scaling, _ = standardize(sums, low, high, joined, free=1)
         self.target_bounds_ = float(low[-1]), float(high[-1])
-        self._solve(*noisy, scaling)
+        self._solve(*second_moments(sums, scaling, 1 - CENTRE, joined), scaling)
 
     def _solve(self, matrix: Floats, sigma: float, scaling: Scaling) -> None:
         p = len(matrix) - 1

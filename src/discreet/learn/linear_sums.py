@@ -218,8 +218,7 @@ def shrunk(matrix: Floats, noise: float) -> tuple[Floats, float]:
     middle = np.trace(matrix) / len(matrix) * np.eye(len(matrix))
     away = (matrix - middle)[np.triu_indices(len(matrix))]
     part = min(1.0, noise**2 * max(len(away) - 1, 1) / max(float(away @ away), 1e-300))
-    left = noise * max(1 - part, 1 / len(away)) ** 0.5
-    return middle + (1 - part) * (matrix - middle), left
+    return middle + (1 - part) * (matrix - middle), noise * max(1 - part, 1 / len(away)) ** 0.5
 
 
 _FINE = 1 << 8
