@@ -20,8 +20,8 @@ from discreet.learn.binning import (
     private_bins,
 )
 from discreet.learn.classifiers import PrivateClassifier, softmax
-from discreet.learn.descent import CELLS, Descent, Link, link_residuals
 from discreet.learn.design import GRID, read_bounds
+from discreet.learn.linear_sums import CELLS, Descent, Link, link_residuals
 from discreet.learn.noisy_sums import NoisySums, RowStatistic
 from discreet.learn.rows import Chunk, Floats, PersonRows
 from discreet.rationals import whole

@@ -9,14 +9,18 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from discreet.learn.base import PrivateEstimator, normal_intervals, read_classes
-from discreet.learn.descent import Descent, Link, LinkGradient
-from discreet.learn.design import GRID, Scaling, standardize
+from discreet.learn.design import CENTRE, GRID, Scaling, standardize
 from discreet.learn.linear import axis_squares, unscaling
-from discreet.learn.moments import LogisticCurvature, symmetric
+from discreet.learn.linear_sums import (
+    Descent,
+    Link,
+    LinkGradient,
+    LogisticCurvature,
+    shrunk,
+    symmetric,
+)
 from discreet.learn.noisy_sums import NoisySums
 from discreet.learn.rows import Chunk, Floats, PersonRows
-
-_CENTRE = Fraction(1, 6)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -48,8 +52,8 @@ class LinearClassifier(PrivateClassifier):
 
     def _learn(self, sums: NoisySums) -> None:
         low, high = self.bounds_
-        found = standardize(sums, low, high, _CENTRE, power=0.5, quantile=0.3)
-        theta = self._descend(sums, found, 1 - _CENTRE, sums.rows, len(self.classes_))
+        found = standardize(sums, low, high)
+        theta = self._descend(sums, found, 1 - CENTRE, sums.rows, len(self.classes_))
         self._keep(theta, found[0])
 
     def _descend(
@@ -127,23 +131,22 @@ class LogisticRegression(LinearClassifier):
             super()._learn(sums)
             return
         low, high = self.bounds_
-        found = standardize(sums, low, high, _CENTRE, power=0.5, quantile=0.98)
-        scaling = found[0]
-        back = unscaling(scaling, self.n_features_in_)
+        found = standardize(sums, low, high)
+        back = unscaling(found[0], self.n_features_in_)
         others, early = len(self.classes_) - 1, self.newton_steps - 1
         # Of each step's gradient, and of its curvature:
         shares = [*(Fraction(1, 12 * early) for _ in range(early)), Fraction(1, 4)]
-        # The first class of several is the one that the others are compared with: zeros.
         thetas = [np.zeros(len(back))] * (others > 1)
         covariances = [np.zeros(back.shape)] * (others > 1)
         for label in range(1, others + 1):
             own = sums.rows.map(lambda chunk, label=label: against(chunk, label))  # type: ignore[misc]
             theta = self._descend(sums, found, Fraction(1, 6) / others, own, 2, by_row=True)
-            for share in shares:
-                theta, covariance = self._newton(sums, scaling, theta, own, share / others)
+            for at, share in enumerate(shares):
+                step, true, covariance = self._newton(sums, found, theta, own, share / others)
+                theta = theta - (step if at == early else true * step)
             thetas.append(theta[0])
             covariances.append(back @ covariance @ back.T)
-        self._keep(np.stack(thetas), scaling)
+        self._keep(np.stack(thetas), found[0])
         self.covariance_ = np.stack(covariances)
         errors = np.sqrt(np.maximum(np.diagonal(self.covariance_, axis1=1, axis2=2), 0))
         self.intercept_error_, self.standard_errors_ = errors[:, 0], errors[:, 1:]
@@ -151,37 +154,42 @@ class LogisticRegression(LinearClassifier):
     def _newton(
         self,
         sums: NoisySums,
-        scaling: Scaling,
+        found: tuple[Scaling, float],
         theta: Floats,
         own: PersonRows,
         share: Fraction,
-    ) -> tuple[Floats, Floats]:
-        """One Newton step from a noisy gradient and curvature, and its covariance."""
-        rows = scaling.apply(own)
+    ) -> tuple[Floats, float, Floats]:
+        """A step from a noisy gradient and curvature, its share that is no noise, its covariance.
+
+        Early steps go this share of the way (James and Stein), so that noise does not lead them
+        astray. The last one goes all of it, which has no bias.
+        """
+        scaling, count = found
         # Rows as long as they are, with less weight where that is long: no bias, as weights depend
         # on features alone.
         whole_rows = replace(scaling, norm=4 * scaling.norm)
         slope = LinkGradient(theta, whole_rows.radius, clip=0.25, by_row=True)
         bend = LogisticCurvature(theta[0], scaling.radius, scaling.reach)
         g = sums.sums(slope, share, whole_rows.apply(own)) / GRID**2
-        h = symmetric(sums.sums(bend, share, rows) * bend.unit, theta.size)
-        noise = sums.sigma(slope, share) / GRID**2, bend.unit * sums.sigma(bend, share)
-        p = len(h)
-        floor = 2 * noise[1] * p**0.5
+        h = symmetric(sums.sums(bend, share, scaling.apply(own)) * bend.unit, theta.size)
+        noise, bend_noise = sums.sigma(slope, share) / GRID**2, bend.unit * sums.sigma(bend, share)
+        h, doubt = shrunk(h, bend_noise)
+        floor = 2 * doubt * len(h) ** 0.5
         values, vectors = np.linalg.eigh(h)
         inverse = vectors @ np.diag(1 / np.maximum(values, floor)) @ vectors.T
-        step = inverse @ g
-        middle = h + (noise[0] ** 2 + noise[1] ** 2 * step @ step) * np.eye(p)
-        lost = 1 - np.clip(
-            values / floor, 0, 1
-        )  # a part of the way where noise hides the curvature
+        lost = 1 - np.clip(values / floor, 0, 1)  # part of the way where noise hides the curvature
         bias = vectors * lost**2 * axis_squares(vectors, theta[0]) @ vectors.T
-        # The curvature changes on the way with rows' margins, whose mean square change this is: so
-        # much of the step may be missing.
-        weight = max(float(h[0, 0]), noise[1]) / scaling.one**2
-        missing = min(1.0, max(0.0, float(step @ h @ step)) / weight)
+        step = inverse @ g
+        length = max(float(step @ g), 1e-9)
+        true = max(0.0, 1 - float(noise**2 * np.trace(inverse) + len(h)) / length)
+        middle = h + (noise**2 + doubt**2 * true * step @ step) * np.eye(len(h))
+        # Margins move by `moved` in mean square, and p (1 - p) with them: by half as much where
+        # labels are unequal (`skew` is the mean of (1 - 2 p)^2), else by a twelfth of its square.
+        weight = max(float(h[0, 0]), bend_noise)
+        moved, skew = true * length / weight, float(np.clip(1 - 4 * weight / count, 0, 1))
+        missing = true * min(1.0, skew * moved / 4 + (moved / 12) ** 2)
         bias += missing * np.outer(step, step)
-        return theta - step, inverse @ middle @ inverse + bias
+        return step, true, inverse @ middle @ inverse + bias
 
     def intervals(self, confidence: float = 0.95) -> Floats:
         """An interval for each coefficient, from sampling and privacy noise together."""

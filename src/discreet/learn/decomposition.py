@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from discreet.errors import InputError
 from discreet.learn.base import PrivateEstimator
 from discreet.learn.design import Scaling, centre, feature_moments
-from discreet.learn.moments import second_moments
+from discreet.learn.linear_sums import second_moments
 from discreet.learn.noisy_sums import NoisySums
 from discreet.learn.rows import Floats, exact_dot
 

@@ -21,7 +21,10 @@ BELOW = 1 - 2.0**-40
 
 _WIDEST = 64.0
 
-_FREE = 4
+CENTRE = Fraction(1, 6)
+"""The share of a linear model's budget for centres and scales."""
+
+FREE = 4
 """Deviations at which a free column is cut."""
 
 
@@ -63,7 +66,7 @@ class Scaling:
         rounded down by BELOW, and truncated towards 0, which only shortens them.
     Edge cases:
         NaN counts as the centre (0 on the grid), infinities as the bounds. The last `free` columns
-        are cut at _FREE each, and do not decide how far a row is shortened: a target that did
+        are cut at the norm each, and do not decide how far a row is shortened: a target that did
         would bias what is learned of it.
     """
 
@@ -78,14 +81,13 @@ class Scaling:
     @cached_property
     def reach(self) -> int:
         """The largest absolute value of one number, in steps."""
-        ends = np.maximum(np.abs(self.low - self.centre), np.abs(self.high - self.centre))
-        widest = float(np.max(np.minimum(ends * self.scale, _WIDEST), initial=self.one))
-        return min(int(widest * GRID) + 1, self.radius)
+        widest = np.maximum(-self.columns.least, self.columns.most)
+        return min(int(np.max(widest, initial=self.constant)), self.radius)
 
     @cached_property
     def radius(self) -> int:
         """The largest norm of a row, in steps."""
-        return max(1, int((self.norm**2 + self.free * _FREE**2) ** 0.5 * GRID) + 1)
+        return max(1, int(self.norm * (1 + self.free) ** 0.5 * GRID) + 1)
 
     def steps(self, x: Floats) -> Floats:
         """Rows as whole numbers, a constant first where `one` is above 0; within the norm."""
@@ -103,7 +105,7 @@ class Scaling:
     def columns(self) -> GridColumns:
         """How each feature becomes a whole number, before rows are cut."""
         widest = np.full(len(self.low), _WIDEST * GRID)
-        widest[len(widest) - self.free :] = _FREE * GRID
+        widest[len(widest) - self.free :] = min(self.most, _WIDEST * GRID)
         return GridColumns.between(self.low, self.high, self.centre, self.scale * GRID, widest)
 
     @property
@@ -223,31 +225,22 @@ def standardize(
     sums: NoisySums,
     low: Floats,
     high: Floats,
-    share: Fraction,
-    *,
-    one: float = 1.0,
-    power: float = 1.0,
-    quantile: float = 0.5,
     rows: PersonRows | None = None,
     free: int = 0,
 ) -> tuple[Scaling, float]:
-    """Centre features at noisy means, scale by noisy deviations, cut rows at a noisy quantile.
+    """Centre features at noisy means, scale by noisy deviations, cut long rows; count the rows.
 
-    Two thirds of the share pay for the moments and a third for the norms. `power` 1 scales to
-    deviation 1, 0 by the bounds alone; rows longer than the `quantile` of all lengths are cut.
-    The count of rows is told beside.
+    Scales lie halfway (as a geometric mean) between deviations and bounds. Rows are cut a little
+    above the root of the mean square of their lengths, which variances tell: a row that is cut
+    weighs less, which biases nothing. A free column is scaled to be cut at FREE deviations.
     """
-    count, mean, variance = feature_moments(sums, low, high, share * Fraction(2, 3), rows)
-    half = (high - low) / 2
-    scale = 1 / (variance ** (power / 2) * half ** (1 - power))
+    count, mean, variance = feature_moments(sums, low, high, CENTRE, rows)
+    scale = 1 / (variance**0.25 * ((high - low) / 2) ** 0.5)
     scale /= np.sqrt(np.mean(variance * scale**2))  # one deviation is a unit, on average
-    if free:
-        scale[-free:] = 1 / variance[-free:] ** 0.5
-    whole_rows = Scaling(low, high, mean, scale, _WIDEST * len(low) ** 0.5, one, free)
-    most = 4 * (len(low) + one) ** 0.5
-    counts = sums.sums(NormCounts(whole_rows, most), share / 3, rows)
-    norm = _norm_at(counts, most, quantile)
-    return Scaling(low, high, mean, scale, norm, one, free), count
+    kept = len(low) - free
+    norm = float(3 + (variance * scale**2)[:kept].sum()) ** 0.5
+    scale[kept:] = norm / (FREE * variance[kept:] ** 0.5)
+    return Scaling(low, high, mean, scale, norm, free=free), count
 
 
 def centre(sums: NoisySums, low: Floats, high: Floats, share: Fraction) -> tuple[Scaling, float]:

@@ -46,6 +46,10 @@ _AMOUNT = re.compile(
     r"[0-9]{1,200}/[0-9]{1,200}|[0-9]{0,200}(\.[0-9]{0,200})?([eE][+-]?[0-9]{1,3})?"
 )
 
+_FORM: Final[dict[str, Any]] = {"form": 2}
+_CHANGED = {"LinearRegression", "LinearSVC", "LogisticRegression", "Perceptron", "Ridge"}
+"""Mark of fits whose sums are others than in earlier versions, which stored none; and of whose."""
+
 Step = tuple[str, Mapping[str, Any]]
 
 
@@ -144,9 +148,12 @@ def steps_of(estimator: Any) -> tuple[Step, ...]:
 
 def _plain(estimator: BaseEstimator) -> dict[str, Any]:
     params: dict[str, Any] = estimator.get_params(deep=False)
-    if not params.get("standard_errors"):  # so that fits of earlier versions are found again
-        params.pop("newton_steps", None)
     return {name: _json(value) for name, value in params.items() if value is not None}
+
+
+def marked(name: str, params: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters as this version stores them: with a mark where its sums are not the first."""
+    return {**params, **_FORM} if name in _CHANGED else dict(params)
 
 
 def _json(value: Any) -> Any:
@@ -167,6 +174,13 @@ def _json(value: Any) -> Any:
 
 def _make(name: str, params: Mapping[str, Any]) -> PrivateEstimator:
     """An estimator from plain parameters, none of them too large."""
+    if marked(name, params) != params:
+        raise InputError(
+            "a fit that was stored by an earlier version",
+            why="it measured other sums than this version makes its coefficients from",
+            fix="fit it again",
+        )
+    params = {key: value for key, value in params.items() if key not in _FORM}
     kind = ESTIMATORS.get(name)
     known = set() if kind is None else set(kind().get_params(deep=False))
     if kind is None or not set(params) <= known:
@@ -175,7 +189,7 @@ def _make(name: str, params: Mapping[str, Any]) -> PrivateEstimator:
             why=f"estimators are {', '.join(ESTIMATORS)}",
             fix="name one of these and its own parameters",
         )
-    exact = {key: read_amount(params[key]) for key in ("epsilon", "delta") if key in params}
+    exact: dict[str, Any] = {k: read_amount(params[k]) for k in {"epsilon", "delta"} & {*params}}
     for key, most in _MOST.items():
         if key in params and whole(params[key], key, at_least=1) > most:
             raise InputError(f"{key} is above {most}", why="it would take too long", fix="lower it")
@@ -184,12 +198,6 @@ def _make(name: str, params: Mapping[str, Any]) -> PrivateEstimator:
     made = kind(**{**params, **exact})
     if "batch_rows" in known and "batch_rows" not in params:
         made.batch_rows = None  # as in fits that were stored before there were batches
-    if params.get("standard_errors") and "newton_steps" not in params:
-        raise InputError(
-            "a fit with standard_errors and without newton_steps",
-            why="earlier versions stored it with other sums, whose intervals often missed",
-            fix="fit it again, with newton_steps=3",
-        )
     return made
 
 

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from discreet.errors import InputError
 from discreet.learn.base import PrivateEstimator, normal_intervals, read_classes
 from discreet.learn.binning import BinCounts, category_bins, equal_bins
-from discreet.learn.moments import ClassMoments, class_moments
+from discreet.learn.linear_sums import ClassMoments, class_moments
 from discreet.learn.noisy_sums import NoisySums
 from discreet.learn.null_laws import compare_counts, compare_means, compare_ranks
 from discreet.learn.rows import Floats

@@ -1,7 +1,6 @@
 """Linear regression from noisy second moments (AdaSSP); its standard errors know the noise."""
 
 from dataclasses import dataclass, field
-from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
@@ -9,14 +8,11 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from discreet.learn.base import PrivateEstimator, normal_intervals
-from discreet.learn.design import Scaling, read_bounds, standardize
-from discreet.learn.moments import second_moments
+from discreet.learn.design import CENTRE, FREE, Scaling, read_bounds, standardize
+from discreet.learn.linear_sums import second_moments, shrunk
 from discreet.learn.noisy_sums import NoisySums
 from discreet.learn.rows import Floats
 from discreet.rationals import non_negative
-
-_CENTRE = Fraction(1, 6)
-"""The share of the budget for centres, scales and norms."""
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -49,23 +45,21 @@ class LinearRegression(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         ends = (self.bounds_, read_bounds(self.target_bounds, 1, "target_bounds"))
         low, high = (np.concatenate([a, b]) for a, b in zip(*ends, strict=True))
         joined = sums.rows.joined()
-        said = {"power": 0.5, "quantile": 0.9}
-        scaling, _ = standardize(sums, low, high, _CENTRE, rows=joined, free=1, **said)
-        noisy = second_moments(sums, scaling, 1 - _CENTRE, joined)
+        scaling, _ = standardize(sums, low, high, joined, free=1)
         self.target_bounds_ = float(low[-1]), float(high[-1])
-        self._solve(*noisy, scaling)
+        self._solve(*second_moments(sums, scaling, 1 - CENTRE, joined), scaling)
 
     def _solve(self, matrix: Floats, sigma: float, scaling: Scaling) -> None:
         p = len(matrix) - 1
-        a, b, yy = matrix[:p, :p], matrix[:p, p], float(matrix[p, p])
-        drowned = 2 * sigma * p**0.5  # the spectral norm of the noise, about
+        (a, doubt), b, yy = shrunk(matrix[:p, :p], sigma), matrix[:p, p], float(matrix[p, p])
+        drowned = 2 * doubt * p**0.5  # the spectral norm of the noise, about
         values, vectors = np.linalg.eigh(a)
         self.ridge_ = float(getattr(self, "alpha", 0)) + max(0.0, drowned - float(values[0]))
         inverse = np.linalg.inv(a + self.ridge_ * np.eye(p))
         theta = inverse @ b
         count = max(float(matrix[0, 0]), p + 1.0)
         length = float(theta @ theta)
-        noise = sigma**2 * (1 + length) * np.eye(p) + sigma**2 * np.diag(theta**2)
+        noise = (sigma**2 + doubt**2 * length) * np.eye(p) + doubt**2 * np.diag(theta**2)
         left = yy - 2 * theta @ b + theta @ a @ theta + np.trace(inverse @ noise)
         freedom = max(count - p, 1.0)
         spread = max(float(left) / freedom, sigma * (1 + length) ** 0.5 / count)
@@ -74,7 +68,7 @@ class LinearRegression(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         # A 95 % interval covers that much less on average as if spread were too small by this:
         slack = min(unsure, 1.2 * unsure**2 / spread)
         lost = self.ridge_ / (values + self.ridge_)
-        bias = vectors * lost**2 * axis_squares(vectors, theta) @ vectors.T
+        bias = vectors * lost**2 * axis_squares(vectors, theta, scaling.norm / FREE) @ vectors.T
         covariance = inverse @ (spread * a + noise) @ inverse + bias
         # In units of the features and the target:
         target, back = scaling.scale[-1], unscaling(scaling, len(theta) - 1)
@@ -124,12 +118,12 @@ class Ridge(LinearRegression):
     alpha: Any = field(default=1.0, kw_only=False)
 
 
-def axis_squares(axes: Floats, theta: Floats) -> Floats:
-    """Squared coefficients of scaled features along each axis: as found, and 1 (a weak prior).
+def axis_squares(axes: Floats, theta: Floats, unit: float = 1.0) -> Floats:
+    """Squared coefficients of scaled features along each axis: as found, and a unit (weak prior).
 
     Standard errors hold the part of them that is lost where noise hides the data of an axis.
     """
-    return np.asarray(1 + (axes.T @ theta) ** 2)
+    return np.asarray(unit**2 + (axes.T @ theta) ** 2)
 
 
 def unscaling(scaling: Scaling, features: int) -> Floats:

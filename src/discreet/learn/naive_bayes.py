@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from discreet.learn.binning import BinCounts, FeatureBins, category_bins, looked_up
 from discreet.learn.classifiers import PrivateClassifier, softmax
-from discreet.learn.moments import class_moments
+from discreet.learn.linear_sums import class_moments
 from discreet.learn.noisy_sums import NoisySums
 from discreet.learn.rows import Floats
 

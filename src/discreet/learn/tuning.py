@@ -89,7 +89,10 @@ def tune(
     while True:
         one = clone(candidates[below(len(candidates))])
         one.__dict__.pop("_spent")  # an account of its own: the search is counted as one
-        score = _run(one, X, y, groups, max_rows_per_unit, mu_squared)
+        rows = one._rows(X, y, groups, max_rows_per_unit)  # noqa: SLF001 - the package's own
+        one._learn_from(NoisySums(rows, (1 - _SCORE) * mu_squared))  # noqa: SLF001
+        right, count = NoisySums(rows, _SCORE * mu_squared).sums(RightLabels(one), Fraction(1))
+        score = float(np.clip(right / max(count, 1.0), 0, 1))
         if best is None or score > best[0]:
             best = score, one
         if bernoulli(Fraction(1, runs)):
@@ -98,14 +101,6 @@ def tune(
     chosen.score_, chosen.guarantee_ = score, search_guarantee(mu_squared, runs)
     chosen._spending.guarantees.append(chosen.guarantee_)  # noqa: SLF001 - the package's own
     return chosen
-
-
-def _run(one: Any, x: Any, y: Any, groups: Any, most: int, mu_squared: Fraction) -> float:
-    """Fit and score one candidate for one run's budget."""
-    rows = one._rows(x, y, groups, most)  # noqa: SLF001 - the package's own
-    one._learn_from(NoisySums(rows, (1 - _SCORE) * mu_squared))  # noqa: SLF001
-    right, count = NoisySums(rows, _SCORE * mu_squared).sums(RightLabels(one), Fraction(1))
-    return float(np.clip(right / max(count, 1.0), 0, 1))
 
 
 def search_guarantee(mu_squared: Fraction, runs: int) -> RDP:

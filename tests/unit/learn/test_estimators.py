@@ -18,7 +18,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from discreet import learn
 from discreet.errors import BudgetError, InputError, InvariantBroken
-from discreet.learn.fit_plan import FitPlan, steps_of
+from discreet.learn.fit_plan import FitPlan, marked, steps_of
 from discreet.learn.noisy_sums import mu_squared_of
 from discreet.learn.tuning import search_guarantee
 from discreet.noise.bits import Keystream, replaced
@@ -471,13 +471,15 @@ def test_the_package_loads_learning_only_when_it_is_named():
 
 
 def test_a_stored_fit_of_earlier_steps_is_refused_in_words():
-    spec = {"classes": [0, 1], "bounds": [0, 1], "standard_errors": True}
-    with pytest.raises(InputError, match="fit it again"):
-        FitPlan((("LogisticRegression", spec),), 2)
+    logistic = {"classes": [0, 1], "bounds": [0, 1], "standard_errors": True}
+    linear = {"bounds": [0, 1], "target_bounds": [0, 1]}
+    for step in (("LogisticRegression", logistic), ("LinearRegression", linear), ("Ridge", linear)):
+        with pytest.raises(InputError, match="fit it again"):
+            FitPlan((step,), 2)
+        FitPlan(((step[0], marked(*step)),), 2)
+    assert "form" not in marked("GaussianNB", {"classes": [0, 1]})
     [[_, known]] = steps_of(learn.LogisticRegression(standard_errors=True))
-    [[_, plain]] = steps_of(learn.LogisticRegression())
     assert known["newton_steps"] == 3
-    assert "newton_steps" not in plain
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,8 @@ from discreet.errors import InputError
 from discreet.learn.additive import CurveGradient, JoinedCodes
 from discreet.learn.binning import BinCounts, equal_bins, fine_cells, private_bins
 from discreet.learn.cluster import ClusterTotals
-from discreet.learn.descent import Link, LinkGradient
 from discreet.learn.design import FeatureTotals, NormCounts, RowTotals, Scaling, read_bounds
-from discreet.learn.moments import LogisticCurvature, SecondMoments
+from discreet.learn.linear_sums import Link, LinkGradient, LogisticCurvature, SecondMoments
 from discreet.learn.noisy_sums import NoisySums
 from discreet.learn.rows import FULL, Chunk, exact_dot, exact_product, rows_of, weights_of
 from discreet.learn.statistical_queries import Expectation

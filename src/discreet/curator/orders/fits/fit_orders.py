@@ -253,8 +253,9 @@ def _completed(facts: Mapping[str, Any], table: Table) -> dict[str, Any]:
     for of in types:
         if of.kind is Kind.TEXT and of.keys is None:
             raise _not_a_number("a feature")
-    steps = [[name, {**_DEFAULTS, **params}] for name, params in facts["steps"]]
-    estimators = import_module("discreet.learn.fit_plan").ESTIMATORS
+    plans = import_module("discreet.learn.fit_plan")
+    steps = [[name, plans.marked(name, {**_DEFAULTS, **one})] for name, one in facts["steps"]]
+    estimators = plans.ESTIMATORS
     for name, params in steps[:1]:
         _fill(params, estimators.get(name), types)
     if steps and steps[-1][0] in estimators:

@@ -25,7 +25,7 @@ from discreet.learn.design import (
     Scaling,
     unit,
 )
-from discreet.learn.moments import SecondMoments
+from discreet.learn.linear_sums import SecondMoments
 from discreet.learn.noisy_sums import RowStatistic
 from discreet.learn.trees import LeafCounts, Tree
 from discreet.plan.expressions import Function

@@ -11,7 +11,7 @@ from discreet.curator.orders.fits.fit_rows import numbers, person_rows
 from discreet.engines.duckdb import DuckDBEngine
 from discreet.learn.binning import BinCounts, FeatureBins, coded, equal_bins
 from discreet.learn.design import FeatureTotals, NormCounts, RowTotals, Scaling
-from discreet.learn.moments import SecondMoments
+from discreet.learn.linear_sums import SecondMoments
 from discreet.learn.rows import FULL
 from discreet.learn.trees import LeafCounts, Tree
 from discreet.plan.kinds import Kind, Range, Type
