@@ -37,12 +37,14 @@ def confine(aggregate: Aggregate, computed: Floats, scope: Mapping[str, Type]) -
     """An estimate clamped to the range that the truth can have; monotone in the estimate."""
     match aggregate.measure:
         case AggregateFunction.MEAN:
-            grid = _grid(statistics_of(aggregate, scope)[1])
+            grid = grid_of(statistics_of(aggregate, scope)[1])
             return np.clip(computed, grid.low, grid.high)
         case AggregateFunction.VARIANCE:
             return np.clip(computed, 0.0, _most(aggregate, scope))
         case AggregateFunction.STDDEV:
             return np.sqrt(np.clip(computed, 0.0, _most(aggregate, scope)))
+        case AggregateFunction.CORRELATION:
+            return np.clip(computed, -1.0, 1.0)
         case _:
             return computed
 
@@ -73,35 +75,42 @@ def compute(
         case AggregateFunction.SUM:
             return _sum(needs[1], statistics, first)
         case AggregateFunction.MEAN:
-            grid = _grid(needs[1])
+            grid = grid_of(needs[1])
             return grid.centre + statistics[needs[1]] / np.maximum(first, 1.0)
         case AggregateFunction.VARIANCE | AggregateFunction.STDDEV:
             x, xx = needs[1:]
-            return _moment((x, x), xx, statistics, first) * _bessel(first, aggregate)
+            return moment((x, x), xx, statistics, first) * _bessel(first, aggregate)
         case AggregateFunction.COVARIANCE:
             x, y, xy = needs[1:]
-            return _moment((x, y), xy, statistics, first) * _bessel(first, aggregate)
+            return moment((x, y), xy, statistics, first) * _bessel(first, aggregate)
         case AggregateFunction.CORRELATION:
-            x, y, xx, yy, xy = needs[1:]
-            spread = _moment((x, x), xx, statistics, first) * _moment((y, y), yy, statistics, first)
-            tiny = np.finfo(np.float64).tiny
-            cross = _moment((x, y), xy, statistics, first)
-            return np.clip(cross / np.sqrt(np.maximum(spread, tiny)), -1.0, 1.0)
+            cross, deviations = correlated(aggregate, statistics, scope)
+            return np.clip(cross / np.maximum(deviations, 1e-154), -1.0, 1.0)
         case _:
             assert_never(aggregate.measure)
 
 
+def correlated(
+    aggregate: Aggregate, statistics: Mapping[Statistic, Floats], scope: Mapping[str, Type]
+) -> tuple[Floats, Floats]:
+    """The covariance and the product of both deviations, whose quotient is a correlation."""
+    rows, x, y, xx, yy, xy = statistics_of(aggregate, scope)
+    ends = ((x, x), xx), ((y, y), yy), ((x, y), xy)
+    left, right, cross = (moment(*end, statistics, statistics[rows]) for end in ends)
+    return cross, np.sqrt(np.maximum(left, 0.0)) * np.sqrt(np.maximum(right, 0.0))
+
+
 def centre_of(aggregate: Aggregate, scope: Mapping[str, Type]) -> float:
     """The value that a sum or a mean is measured relative to."""
-    return _grid(statistics_of(aggregate, scope)[1]).centre
+    return grid_of(statistics_of(aggregate, scope)[1]).centre
 
 
 def _sum(total: Statistic, statistics: Mapping[Statistic, Floats], rows: Floats) -> Floats:
     """A total is centred: give each row its centre back."""
-    return statistics[total] + _grid(total).centre * rows
+    return statistics[total] + grid_of(total).centre * rows
 
 
-def _moment(
+def moment(
     ends: tuple[Statistic, Statistic],
     product: Statistic,
     statistics: Mapping[Statistic, Floats],
@@ -120,11 +129,12 @@ def _bessel(rows: Floats, aggregate: Aggregate) -> Floats:
 
 def _most(aggregate: Aggregate, scope: Mapping[str, Type]) -> float:
     """No variance of values in a range is larger: half of them at each end; of two for a sample."""
-    grid = _grid(statistics_of(aggregate, scope)[1])
+    grid = grid_of(statistics_of(aggregate, scope)[1])
     return (grid.high - grid.low) ** 2 / (2 if aggregate.sample else 4)
 
 
-def _grid(statistic: Statistic) -> Grid:
+def grid_of(statistic: Statistic) -> Grid:
+    """The grid of a total."""
     assert isinstance(statistic, Total)  # noqa: S101 - narrowing: see plain_total, statistics_of
     return statistic.grid
 
