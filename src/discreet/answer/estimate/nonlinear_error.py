@@ -90,7 +90,7 @@ def quotient_width(
     for end in ends:
         way, whole = math.copysign(1, end), np.abs(end - centre)
         most = np.minimum(whole, 1e6 * unit)
-        all_of_it = holds(centre + way * most)
+        all_of_it = holds(centre + way * most) & (most > 0)  # 0: there is no noise
         inside, outside = np.zeros_like(unit), np.ones_like(unit)
         for _ in range(10):  # shares of the way: unit share / (1 - share), to 1 in 250
             share = (inside + outside) / 2
