@@ -126,6 +126,38 @@ def test_intervals_hold_where_groups_of_few_rows_have_their_means_compared(epsil
         assert max(width for _, width in found) <= 100 + 1e-6
 
 
+@pytest.mark.parametrize("epsilon", [0.1, 1])
+def test_intervals_hold_where_correlations_of_small_groups_are_compared(epsilon):
+    """All correlations are 0.8; of 20 at 95 % more than 5 are missed with probability 3e-4."""
+    keys, rng = ["a", "b", "c", "d"], np.random.default_rng(2)
+    columns = {"k": column_type("k", Kind.TEXT, Keys(keys), nullable=False)}
+    columns |= {n: column_type(n, Kind.REAL, Bounds(0, 100), nullable=False) for n in "xy"}
+    about = Schema({"v": Table("v", columns, EachRow())})
+    x = rng.uniform(10, 90, 400)
+    rows = pa.table({"k": keys * 100, "x": x, "y": np.clip(x + rng.normal(0, 17, 400), 0, 100)})
+    text = (
+        "SELECT MAX(r) AS a, MIN(r) AS b, AVG(r) AS c FROM"
+        " (SELECT k, CORR(x, y) AS r FROM v GROUP BY k) t"
+    )
+    connection, engine = duckdb.connect(), DuckDBEngine()
+    connection.register("v", rows)
+    (truth,) = connection.sql(text).fetchall()
+    engine.store("v", rows)
+    engine.open(about)
+    plan = MeasurementPlan.of(read(text, about), Price(epsilon))
+    stream = Keystream(b"correlations".ljust(32))
+    with replaced(lambda: stream):
+        releases = [plan.present(plan.measure(engine)) for _ in range(20)]
+    engine.close()
+    for name, true in zip("abc", truth, strict=True):
+        found = [
+            (one.table.column(name)[0].as_py(), one.half_widths[name][0].as_py())
+            for one in releases
+        ]
+        assert sum(abs(value - true) <= width for value, width in found) >= 15, (name, true, found)
+        assert max(width for _, width in found) <= 2 + 1e-6
+
+
 def test_intervals_of_an_entropy_hold_where_counts_are_near_their_noise():
     """Of 20 values with 40 rows each; a 95 % interval misses 7 of 40 with probability 0.003."""
     about, limits = {"unit": "id", "columns": {"k": Keys(list("abcdefghijklmnopqrst"))}}, 3

@@ -5,9 +5,9 @@ from fractions import Fraction
 
 import pytest
 
-from discreet.answer.execute.noisy_measurements import Spent
 from discreet.answer.measurement_plan import MeasurementPlan
 from discreet.answer.plan.price import Price
+from discreet.answer.present.base_release import Cost
 from discreet.errors import InputError, InvariantBroken
 from discreet.plan.bounding import NoiseKind
 from discreet.privacy import GDP, RDP, Neighbours, Pure
@@ -33,7 +33,7 @@ def planned(noise_kind=LAPLACE, neighbours=Neighbours.ADD_REMOVE, text=SETS):
 def spending(drawn, paid):
     """Measurements of which the first part gave something else away."""
     first, *others = drawn.spent
-    return replace(drawn, spent=(Spent(first.what, first.noise, paid), *others))
+    return replace(drawn, spent=(Cost(first.what, first.noise, paid), *others))
 
 
 @pytest.mark.parametrize("noise_kind", list(NoiseKind))

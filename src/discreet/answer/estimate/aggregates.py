@@ -38,12 +38,14 @@ def confine(aggregate: Aggregate, computed: Floats, scope: Mapping[str, Type]) -
     """An estimate clamped to the range that the truth can have; monotone in the estimate."""
     match aggregate.measure:
         case AggregateFunction.MEAN:
-            grid = _grid(statistics_of(aggregate, scope)[1])
+            grid = grid_of(statistics_of(aggregate, scope)[1])
             return np.clip(computed, grid.low, grid.high)
         case AggregateFunction.VARIANCE:
             return np.clip(computed, 0.0, _most(aggregate, scope))
         case AggregateFunction.STDDEV:
             return np.sqrt(np.clip(computed, 0.0, _most(aggregate, scope)))
+        case AggregateFunction.CORRELATION:
+            return np.clip(computed, -1.0, 1.0)
         case _:
             return computed
 
@@ -74,35 +76,42 @@ def compute(
         case AggregateFunction.SUM:
             return _sum(needs[1], statistics, first)
         case AggregateFunction.MEAN:
-            grid = _grid(needs[1])
+            grid = grid_of(needs[1])
             return grid.centre + statistics[needs[1]] / np.maximum(first, 1.0)
         case AggregateFunction.VARIANCE | AggregateFunction.STDDEV:
             x, xx = needs[1:]
-            return _moment((x, x), xx, statistics, first) * _bessel(first, aggregate)
+            return moment((x, x), xx, statistics, first) * _bessel(first, aggregate)
         case AggregateFunction.COVARIANCE:
             x, y, xy = needs[1:]
-            return _moment((x, y), xy, statistics, first) * _bessel(first, aggregate)
+            return moment((x, y), xy, statistics, first) * _bessel(first, aggregate)
         case AggregateFunction.CORRELATION:
-            x, y, xx, yy, xy = needs[1:]
-            spread = _moment((x, x), xx, statistics, first) * _moment((y, y), yy, statistics, first)
-            tiny = np.finfo(np.float64).tiny
-            cross = _moment((x, y), xy, statistics, first)
-            return np.clip(cross / np.sqrt(np.maximum(spread, tiny)), -1.0, 1.0)
+            cross, deviations = correlated(aggregate, statistics, scope)
+            return np.clip(cross / np.maximum(deviations, 1e-154), -1.0, 1.0)
         case _:
             assert_never(aggregate.measure)
 
 
+def correlated(
+    aggregate: Aggregate, statistics: Mapping[Statistic, Floats], scope: Mapping[str, Type]
+) -> tuple[Floats, Floats]:
+    """The covariance and the product of both deviations, whose quotient is a correlation."""
+    rows, x, y, xx, yy, xy = statistics_of(aggregate, scope)
+    ends = ((x, x), xx), ((y, y), yy), ((x, y), xy)
+    left, right, cross = (moment(*end, statistics, statistics[rows]) for end in ends)
+    return cross, np.sqrt(np.maximum(left, 0.0)) * np.sqrt(np.maximum(right, 0.0))
+
+
 def centre_of(aggregate: Aggregate, scope: Mapping[str, Type]) -> float:
     """The value that a sum or a mean is measured relative to."""
-    return _grid(statistics_of(aggregate, scope)[1]).centre
+    return grid_of(statistics_of(aggregate, scope)[1]).centre
 
 
 def _sum(total: Statistic, statistics: Mapping[Statistic, Floats], rows: Floats) -> Floats:
     """A total is centred: give each row its centre back."""
-    return statistics[total] + _grid(total).centre * rows
+    return statistics[total] + grid_of(total).centre * rows
 
 
-def _moment(
+def moment(
     ends: tuple[Statistic, Statistic],
     product: Statistic,
     statistics: Mapping[Statistic, Floats],
@@ -121,11 +130,12 @@ def _bessel(rows: Floats, aggregate: Aggregate) -> Floats:
 
 def _most(aggregate: Aggregate, scope: Mapping[str, Type]) -> float:
     """No variance of values in a range is larger: half of them at each end; of two for a sample."""
-    grid = _grid(statistics_of(aggregate, scope)[1])
+    grid = grid_of(statistics_of(aggregate, scope)[1])
     return (grid.high - grid.low) ** 2 / (2 if aggregate.sample else 4)
 
 
-def _grid(statistic: Statistic) -> Grid:
+def grid_of(statistic: Statistic) -> Grid:
+    """The grid of a total."""
     assert isinstance(statistic, Total)  # noqa: S101 - narrowing: see plain_total, statistics_of
     return statistic.grid
 
@@ -203,10 +213,15 @@ def furthest(
     """
     sizes, straight = np.zeros_like(moved), np.zeros_like(moved)
     shape = _shape(moved)
+    apart: list[Floats] = []
     for noise in noises:
-        deviations = _scaled(noise)
-        sizes += deviations**2
-        straight += np.einsum("ij,ij->j", shape, deviations) * deviations
+        own = _scaled(noise)
+        for other in apart:  # noises that share something are counted once
+            own = own - np.mean(own * other, axis=0) * other
+        own = np.where(own.std(axis=0) > 1e-6, _scaled(own), 0.0)
+        apart.append(own)
+        sizes += own**2
+        straight += np.einsum("ij,ij->j", shape, own) * own
     likely = _lowest(sizes, _LIKELY) & _lowest(np.abs(straight), confidence + 1 - _LIKELY)
     return np.asarray(np.max(np.where(likely, np.abs(moved), 0.0), axis=0))
 
@@ -227,6 +242,51 @@ def furthest_of_pairs(
     straight = np.nan_to_num(np.abs(np.concatenate([odd, odd])))
     likely = _lowest(sizes[:, None], _LIKELY) & _lowest(straight, confidence + 1 - _LIKELY) & known
     return np.asarray(np.max(np.where(likely, np.abs(moved), 0.0), axis=0))
+
+
+def quotient_width(
+    tops: Floats,
+    bottoms: Floats,
+    centre: Floats,
+    ends: tuple[float, float] = (-math.inf, math.inf),
+    confidence: float = 0.95,
+) -> NDArray[np.float64]:
+    """How far from `centre` a true quotient within `ends` may be.
+
+    Row 0 is what was released, the others are draws around it. It is infinite where the
+    denominator may be 0 and there are no ends.
+
+    Why: for the true quotient q, top - q bottom is 0 but for noise, and nearly straight in the
+    noise where top / bottom is not. So q may be whatever moves it no further than 95 in 100 noises.
+
+    Reference: Fieller 1954, Some Problems in Interval Estimation.
+    """
+    top_noise, bottom_noise = (np.ascontiguousarray((of[1:] - of[0]).T) for of in (tops, bottoms))
+    place = math.ceil(confidence * (top_noise.shape[1] - 1))
+
+    def reach(moved: Floats) -> Floats:
+        return np.asarray(np.partition(np.abs(moved), place, axis=1)[:, place])
+
+    def holds(quotient: Floats) -> NDArray[np.bool_]:
+        noise = reach(top_noise - quotient[:, None] * bottom_noise)
+        return np.asarray(np.abs(quotient - centre) * bottom <= noise)
+
+    bottom = np.abs(bottoms[0])
+    unit = reach(top_noise - centre[:, None] * bottom_noise)
+    unit = np.where(unit < 1e200 * bottom, unit / np.where(bottom > 0, bottom, 1.0), 1e200)
+    found = np.zeros_like(unit)
+    for end in ends:
+        way, whole = math.copysign(1, end), np.abs(end - centre)
+        most = np.minimum(whole, 1e6 * unit)
+        all_of_it = holds(centre + way * most) & (most > 0)  # 0: there is no noise
+        inside, outside = np.zeros_like(unit), np.ones_like(unit)
+        for _ in range(10):  # shares of the way: unit share / (1 - share), to 1 in 250
+            share = (inside + outside) / 2
+            held = holds(centre + way * np.minimum(unit * share / (1 - share), most))
+            inside, outside = np.where(held, share, inside), np.where(held, outside, share)
+        away = np.minimum(unit * outside / np.maximum(1 - outside, 2.0**-11), most)
+        found = np.maximum(found, np.where(all_of_it, whole, away))
+    return found
 
 
 def _shape(moved: Floats) -> Floats:

@@ -13,14 +13,21 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from discreet.answer.estimate.aggregates import Floats, centre_of, confine, furthest_of_pairs
+from discreet.answer.estimate.aggregates import (
+    Floats,
+    centre_of,
+    confine,
+    correlated,
+    furthest_of_pairs,
+    moment,
+)
 from discreet.answer.estimate.aggregates import compute as compute_aggregate
 from discreet.answer.estimate.error_bars import (
     IN_ROWS,
     RANKED,
     draws_for,
-    selection_factor,
     simulate,
+    wider_by,
 )
 from discreet.answer.estimate.noisy_statistics import NoisyStatistics, cut_off
 from discreet.answer.estimate.released_sql import (
@@ -34,7 +41,8 @@ from discreet.answer.estimate.tabulate import off_by, tabulate
 from discreet.engines.default import DefaultEngine, compute
 from discreet.engines.engine import ARROW
 from discreet.plan.expressions import COMPARISONS, Call, Expression, Function, IsIn
-from discreet.plan.query import AggregateFunction, Query, questions_in
+from discreet.plan.kinds import Type
+from discreet.plan.query import Aggregate, AggregateFunction, Query, questions_in
 from discreet.plan.relations import columns_of
 from discreet.plan.released_tables import (
     AnswerTable,
@@ -148,7 +156,9 @@ class AnswerTables:
         for name in wanted:
             found[name] = furthest_of_pairs(moved[name][sampled], known[sampled], sizes)
             for block in np.split(moved[name][2 * pairs :], truths) if levels[name] > 1 else []:
-                around = _quantile(np.abs(block[1:] - block[0]))
+                # 97 in 100 draws keep within it: few are drawn, and 95 is what is told.
+                away = np.abs(block[1:] - block[0])
+                around = np.quantile(np.where(np.isnan(away), 0.0, away), 0.97, axis=0)
                 found[name] = np.fmax(found[name], np.fmax(np.abs(block[0]), around))
         return found
 
@@ -163,7 +173,7 @@ class AnswerTables:
             .as_py()
         )
         noise = [part.contributions.noise_kind for parts in self.parts for part in parts]
-        return selection_factor(shown, rows, noise)
+        return wider_by(shown, rows, noise, picked=True)
 
     def _moved(
         self,
@@ -265,42 +275,62 @@ _TRUTHS = 10
 def _held_together(
     part: NoisyStatistics, drawn: NoisyStatistics, way: int
 ) -> dict[Statistic, Floats]:
-    """A truth whose largest mean and variance are as small as noise allows; `way` -1: the opposite.
+    """A truth whose largest quotients are as small as noise allows; `way` -1: the opposite.
 
     Why: a noisy total over a count within its noise is mostly at an end of its range. So MAX over
     groups is at the upper end, and so is what is simulated around it. If all true means are at most
     m, then only noise lifts a total above m times its count. So m is as small as 97 in 100 noises
-    allow, by the sum over groups of the squares of what is above, in deviations.
+    allow, by the sum over groups of the squares of what is above, in deviations. So it is with a
+    covariance and both deviations; variances that came out below their noise are put there.
     """
     found, scope = dict(part.statistics), columns_of(part.query.relation)
     some = {of: values[:: max(len(values) // 200, 1)] for of, values in drawn.statistics.items()}
     asked = [one for one in part.query.aggregates if one.measure in _RANGED and part.groups]
     for one in sorted(asked, key=lambda one: one.measure is not AggregateFunction.MEAN):
-        is_mean = one.measure is AggregateFunction.MEAN
-        measure = one.measure if is_mean else AggregateFunction.VARIANCE  # for a deviation, too
-        of = replace(one, measure=measure, sample=False)
-        rows, *_, last = statistics_of(of, scope)
-        centre = centre_of(of, scope) if is_mean else 0.0
-        total, noisy = (
-            way * (compute_aggregate(of, each, scope) - centre) * np.maximum(each[rows], 1.0)
-            for each in (part.statistics, some)
+        plain = one.measure in {AggregateFunction.MEAN, AggregateFunction.CORRELATION}
+        of = one if plain else replace(one, measure=AggregateFunction.VARIANCE, sample=False)
+        rows, *squares, last = statistics_of(of, scope)
+        centre = centre_of(of, scope) if of.measure is AggregateFunction.MEAN else 0.0
+        (total, below), (noisy, noise_below) = (
+            _quotient(of, each, scope) for each in (part.statistics, some)
         )
         low, high = sorted(way * (confine(of, np.array([-np.inf, np.inf]), scope) - centre))
         for _ in range(12):
             level = (low + high) / 2
-            above = total - level * part.statistics[rows]
-            noise = noisy - level * some[rows] - above
+            above = way * total - level * below
+            noise = way * noisy - level * noise_below - above
             scale = np.maximum(noise.std(axis=0), 1e-100)
             likely = np.quantile((np.maximum(noise / scale, 0.0) ** 2).sum(axis=1), 0.97)
             fits = (np.maximum(above / scale, 0.0) ** 2).sum() <= likely
             low, high = (low, level) if fits else (level, high)
         found[rows] = np.maximum(found[rows], 1.0)
+        if one.measure is AggregateFunction.CORRELATION:
+            for x, square in zip(squares[:2], squares[2:], strict=True):
+                spread = moment((x, x), square, some, some[rows]).std(axis=0)
+                lift = spread - moment((x, x), square, found, found[rows])
+                found[square] = found[square] + np.maximum(lift, 0.0) * found[rows]
         past = way * (compute_aggregate(of, found, scope) - centre) - high
-        found[last] = found[last] - way * np.maximum(past, 0.0) * found[rows]
+        found[last] = found[last] - way * np.maximum(past, 0.0) * _quotient(of, found, scope)[1]
     return found
 
 
-_RANGED = {AggregateFunction.MEAN, AggregateFunction.VARIANCE, AggregateFunction.STDDEV}
+def _quotient(
+    of: Aggregate, statistics: Mapping[Statistic, Floats], scope: Mapping[str, Type]
+) -> tuple[Floats, Floats]:
+    """The numerator and denominator of a mean around its centre, a variance or a correlation."""
+    rows = statistics[statistics_of(of, scope)[0]]
+    count = np.maximum(rows, 1.0)
+    if of.measure is AggregateFunction.CORRELATION:
+        cross, deviations = correlated(of, statistics, scope)
+        return cross * count, deviations * count
+    centre = centre_of(of, scope) if of.measure is AggregateFunction.MEAN else 0.0
+    return (compute_aggregate(of, statistics, scope) - centre) * count, rows
+
+
+_RANGED = {
+    *(AggregateFunction.MEAN, AggregateFunction.VARIANCE, AggregateFunction.STDDEV),
+    AggregateFunction.CORRELATION,
+}
 """Quotients whose range is known."""
 
 
@@ -372,11 +402,6 @@ def _siblings(part: NoisyStatistics) -> NDArray[np.int64]:
     return np.array([rows.setdefault(row, len(rows)) for row in told], dtype=np.int64)
 
 
-def _quantile(away: Floats) -> NDArray[np.float64]:
-    """The distance that 97 in 100 draws keep within: few are drawn, and 95 is what is told."""
-    return np.asarray(np.quantile(np.where(np.isnan(away), 0.0, away), 0.97, axis=0))
-
-
 def _summed_bent(table: ReleasedTable, questions: Sequence[Query]) -> dict[str, int]:
     """Columns that are not straight in noisy numbers: 1 row by row, 2 once rows are put together.
 
@@ -426,7 +451,7 @@ def _is_bent(expression: Expression, noisy: set[str]) -> bool:
     )
 
 
-_QUOTIENTS = {*_RANGED, AggregateFunction.COVARIANCE, AggregateFunction.CORRELATION}
+_QUOTIENTS = {*_RANGED, AggregateFunction.COVARIANCE}
 _BENT = {
     *(Function.LOG2, Function.LN, Function.LOG10, Function.SQRT, Function.EXP),
     *(Function.GREATEST, Function.LEAST, Function.ABS, Function.SIGN, Function.NULL_IF),

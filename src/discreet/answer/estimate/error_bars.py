@@ -6,7 +6,6 @@ numbers is computed again from many simulated ones: noise of the same laws on to
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from statistics import NormalDist
 from types import MappingProxyType
@@ -19,9 +18,10 @@ from discreet.answer.estimate.aggregates import (
     centre_of,
     compute,
     confine,
+    correlated,
     estimate,
-    furthest,
     outputs_of,
+    quotient_width,
 )
 from discreet.answer.estimate.noisy_statistics import NoisyStatistics, lost_share
 from discreet.answer.plan.expected_error import laid_out, simulated_noise
@@ -30,11 +30,10 @@ from discreet.answer.plan.thresholded_count import ThresholdedCount
 from discreet.plan.bounding import NoiseKind
 from discreet.plan.expressions import Column, Expression
 from discreet.plan.kinds import Type
-from discreet.plan.public_facts import picking, picks
+from discreet.plan.public_facts import picking
 from discreet.plan.query import Aggregate, AggregateFunction, Query, level_of
 from discreet.plan.relations import columns_of
 from discreet.plan.statistics import (
-    Ranks,
     Rows,
     Statistic,
     behind,
@@ -169,11 +168,9 @@ def half_width(
         return np.resize(one, size) + taken[1] + away * taken[0], "by simulation"
     computed = compute(aggregate, statistics, scope)
     if aggregate.measure is AggregateFunction.CORRELATION:
-        # Bent at both ends and where a variance is near 0: there what is simulated around it is
-        # mostly at one end, and the truth need not be.
-        noises = [simulated[of] - statistics[of] for of in statistics_of(aggregate, scope)]
-        width = furthest(compute(aggregate, simulated, scope) - computed, noises)
-        return np.minimum(width, 1 + np.abs(computed)), "by simulation"
+        pairs = (correlated(aggregate, one, scope) for one in (statistics, simulated))
+        tops, bottoms = map(np.vstack, zip(*pairs, strict=True))
+        return quotient_width(tops, bottoms, computed, (-1.0, 1.0)), "by simulation"
     width = spread(compute(aggregate, simulated, scope), computed)
     # Around what was computed, not what is shown: where a variance came out below 0 and is shown
     # as 0, most of the simulated ones are below 0 too, and would say that nothing is off.
@@ -198,13 +195,13 @@ _FAILURE = (1 - CONFIDENCE) / 3
 
 
 # --- intervals of quantiles in values -------------------------------------------------------------
-# A quantile has its own error in ranks. Of several quantiles of the same values, those to its sides
-# are far enough away in ranks, once there are enough rows, to lie on their sides of the true one.
 
 
-@dataclass(frozen=True, slots=True)
-class QuantileInterval:
-    """Quantiles of one group of values, and what is known of how many values each group has.
+def quantile_widths(aggregate: Aggregate, part: NoisyStatistics) -> Floats | None:
+    """How far the true quantile is from the released one at most, 95 times in 100; None: unknown.
+
+    It was bought for it, or its neighbours give it: other quantiles of the same values, and a count
+    of these. The most frequent value may be on either side of any quantile: a mode tells nothing.
 
     Why: a released quantile of level p misses by t ranks at most, but for failures; so it is no
     higher than the true quantile of level p + t/n, and that is no higher than the true one of level
@@ -212,61 +209,28 @@ class QuantileInterval:
     taken (the nearest that n allows) says nothing about its own noise. Limits that the system chose
     take a share of all rows at most, and move levels by no more.
     """
-
-    ranks: Ranks
-    siblings: tuple[Aggregate, ...]
-    part: NoisyStatistics
-
-    @staticmethod
-    def of(aggregate: Aggregate, part: NoisyStatistics) -> "QuantileInterval | None":
-        """The interval of a quantile; None where there is none.
-
-        The most frequent value may be on either side of any quantile, so a mode tells nothing.
-        """
-        ranks = ranks_of(part.query, aggregate)
-        assert ranks is not None  # noqa: S101 - narrowing: it is a quantile
-        same = (a for a in part.query.aggregates if ranks_of(part.query, a) == ranks)
-        siblings = tuple(a for a in same if a.measure is not AggregateFunction.MODE)
-        shown = part.showing is not None and part.showing.count.statistic == Rows(ranks.where)
-        told = aggregate in siblings and len(siblings) > 1
-        if shown or Rows(ranks.where) not in part.statistics or not told:
-            return None
-        return QuantileInterval(ranks, siblings, part)
-
-    def half_widths(self, aggregate: Aggregate) -> Floats:
-        """How far the true quantile is from the released one at most, 95 times in 100."""
-        middle = self.part.quantiles[aggregate.name]
-        low = np.full(middle.size, self.ranks.low)
-        high = np.full(middle.size, self.ranks.high)
-        half_cell = (self.ranks.high - self.ranks.low) / self.ranks.cells / 2
-        fewest = self._fewest()
-        for other in self._from_far(aggregate):  # the nearest that is far enough has the last word
-            apart = float(level_of(aggregate) - level_of(other))
-            missed = self.part.rank_error(other, _FAILURE)
-            sure = (abs(apart) - lost_share(self.part)) * fewest >= missed
-            value = self.part.quantiles[other.name]
-            low = np.where(sure & (apart > 0), value - half_cell, low)
-            high = np.where(sure & (apart < 0), value + half_cell, high)
-        return np.asarray(np.maximum(np.abs(middle - low), np.abs(high - middle)))
-
-    def _from_far(self, aggregate: Aggregate) -> list[Aggregate]:
-        level = level_of(aggregate)
-        return sorted(self.siblings, key=lambda other: -abs(level_of(other) - level))
-
-    def _fewest(self) -> Floats:
-        """The least number of values each group has."""
-        count = Rows(self.ranks.where)
-        one_sided = Fraction(1 - 2 * _FAILURE).limit_denominator(10**6)
-        off = self.part.measurements[count].error(one_sided)
-        return np.maximum(self.part.statistics[count] - off, 0.0)
-
-
-def quantile_widths(aggregate: Aggregate, part: NoisyStatistics) -> Floats | None:
-    """Half-widths of a quantile in values: bought for it, or by its neighbours; else None."""
     if aggregate.name in part.widths:
         return np.asarray(part.widths[aggregate.name])
-    bracket = QuantileInterval.of(aggregate, part)
-    return None if bracket is None else bracket.half_widths(aggregate)
+    ranks = ranks_of(part.query, aggregate)
+    assert ranks is not None  # noqa: S101 - narrowing: it is a quantile
+    same = (one for one in part.query.aggregates if ranks_of(part.query, one) == ranks)
+    siblings = [one for one in same if one.measure is not AggregateFunction.MODE]
+    count = Rows(ranks.where)
+    shown = part.showing is not None and part.showing.count.statistic == count
+    if shown or count not in part.statistics or aggregate not in siblings or len(siblings) == 1:
+        return None
+    one_sided = Fraction(1 - 2 * _FAILURE).limit_denominator(10**6)
+    fewest = np.maximum(part.statistics[count] - part.measurements[count].error(one_sided), 0.0)
+    middle = part.quantiles[aggregate.name]
+    low, high = np.full(middle.size, ranks.low), np.full(middle.size, ranks.high)
+    half_cell = (ranks.high - ranks.low) / ranks.cells / 2
+    steps = [(float(level_of(aggregate) - level_of(other)), other) for other in siblings]
+    for apart, other in sorted(steps, key=lambda step: -abs(step[0])):  # the nearest comes last
+        sure = (abs(apart) - lost_share(part)) * fewest >= part.rank_error(other, _FAILURE)
+        value = part.quantiles[other.name]
+        low = np.where(sure & (apart > 0), value - half_cell, low)
+        high = np.where(sure & (apart < 0), value + half_cell, high)
+    return np.asarray(np.maximum(np.abs(middle - low), np.abs(high - middle)))
 
 
 # --- rows that are picked by their noisy numbers --------------------------------------------------
@@ -274,8 +238,10 @@ def quantile_widths(aggregate: Aggregate, part: NoisyStatistics) -> Floats | Non
 # Of all intervals at 95 % one in 20 fails, and those may be just the ones that are shown.
 
 
-def wider_by(query: Query, shown: int, rows: int, noise_kinds: Sequence[NoiseKind]) -> float:
-    """How many times wider noise has to be reckoned for some rows that are shown of all.
+def wider_by(shown: int, rows: int, noise_kinds: Sequence[NoiseKind], *, picked: bool) -> float:
+    """How many times wider noise is reckoned where it has picked some rows that are shown of all.
+
+    It is that of Laplace noise at the higher confidence, if there is any.
 
     Why: at a confidence of 1 - 0.05 shown/rows no more than 0.05 shown of all intervals are
     expected to fail, so no more of those that are shown: a share of 0.05 in an average answer,
@@ -286,12 +252,13 @@ def wider_by(query: Query, shown: int, rows: int, noise_kinds: Sequence[NoiseKin
     Reference: Benjamini, Yekutieli 2005, False Discovery Rate-Adjusted Multiple Confidence
     Intervals for Selected Parameters.
     """
-    return selection_factor(shown, rows, noise_kinds) if picks(query) else 1.0
-
-
-def selection_factor(shown: int, rows: int, noise_kinds: Sequence[NoiseKind]) -> float:
-    """How many times wider noise is reckoned where it has picked some rows of all."""
-    return _factor(shown / rows, noise_kinds) if 0 < shown < rows else 1.0
+    if not picked or not 0 < shown < rows:
+        return 1.0
+    failure, few = 1 - CONFIDENCE, (1 - CONFIDENCE) * shown / rows
+    if NoiseKind.LAPLACE in noise_kinds:
+        return math.log(few) / math.log(failure)
+    inverse = NormalDist().inv_cdf
+    return inverse(few / 2) / inverse(failure / 2)
 
 
 def widened(query: Query, widths: Mapping[str, Floats], times: float) -> dict[str, Floats]:
@@ -321,12 +288,3 @@ def _widest(query: Query, shown: Expression) -> float:
     ends = np.array([-np.inf, np.inf])
     low, high = confine(of[0], ends, columns_of(query.relation)) if of else ends
     return float(high - low)
-
-
-def _factor(share: float, noise_kinds: Sequence[NoiseKind]) -> float:
-    """How much wider noise is at the higher confidence: of Laplace noise, if there is any."""
-    failure = 1 - CONFIDENCE
-    if NoiseKind.LAPLACE in noise_kinds:
-        return math.log(failure * share) / math.log(failure)
-    inverse = NormalDist().inv_cdf
-    return inverse(failure * share / 2) / inverse(failure / 2)

@@ -8,6 +8,7 @@ from the averages as it is from one measurement. Only released numbers are read.
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
@@ -37,6 +38,7 @@ from discreet.answer.plan.expected_error import simulated_noise
 from discreet.answer.plan.planning import single_sets
 from discreet.answer.present.number_text import counted
 from discreet.plan.bounding import ContributionBounds, NoiseKind, is_stated, limits_of
+from discreet.plan.public_facts import picks
 from discreet.plan.query import Aggregate, AggregateFunction, Query, released_columns
 from discreet.plan.relations import JoinPerson, MatchPerson, columns_of, join_caps, nodes_of
 from discreet.plan.statistics import Ranks, Statistic, needed, statistics_of
@@ -82,7 +84,7 @@ def merge_parts(query: Query, answers: Sequence[Sequence[MeasuredSet]]) -> Merge
     rows = arrange(central, query)
     shown = evaluate(central, outputs_of(query), released_columns(query)).take(rows)
     noise = [part.contributions.noise_kind for parts in answers for part in parts]
-    times = wider_by(query, len(rows), central.num_rows, noise)
+    times = wider_by(len(rows), central.num_rows, noise, picked=picks(query))
     widths, how = _half_widths(query, blends, central, times)
     wider = widened(query, widths, times)
     return MergedColumns(
@@ -336,12 +338,10 @@ def _surest(quantiles: Sequence[NoisyQuantile], places: Places) -> NoisyQuantile
 # --- error bars -----------------------------------------------------------------------------------
 
 
-Bars = tuple[dict[str, Floats], dict[str, str]]
-"""Half-widths of all shown numbers that have one, and how each was found."""
-
-
-def _half_widths(query: Query, blends: Sequence[Blend], central: pa.Table, times: float) -> Bars:
-    """Some groups at a time, so that memory stays bounded; the noise is the same for all."""
+def _half_widths(
+    query: Query, blends: Sequence[Blend], central: pa.Table, times: float
+) -> tuple[dict[str, Floats], dict[str, str]]:
+    """Half-widths of shown numbers and how each was found, of some groups at a time; one noise."""
     points = max(_FEWEST, min(_POINTS, _CELLS // max(1, central.num_rows)))
     size, row = _CELLS // points, 0
     found: dict[str, list[Floats]] = {}
@@ -349,8 +349,10 @@ def _half_widths(query: Query, blends: Sequence[Blend], central: pa.Table, times
     for blend in blends:
         for first in range(0, blend.measured.groups, size):
             some = blend.sliced(first, size)
-            rows = central.slice(row, some.measured.groups)
-            widths, how = _some_half_widths(query, some, rows, (points, times))
+            rows, many = central.slice(row, some.measured.groups), some.simulated(points)
+            simulation = Simulation(query, [some.measured], [many], points, times)
+            plain = partial(_plain, some, many)
+            widths, how = simulation.widths_of(rows, plain, _SIMULATED)
             row += rows.num_rows
             for name, width in widths.items():
                 found.setdefault(name, []).append(width)
@@ -358,16 +360,7 @@ def _half_widths(query: Query, blends: Sequence[Blend], central: pa.Table, times
     return {name: widths for name, widths in whole.items() if widths.size == row}, how
 
 
-def _some_half_widths(
-    query: Query, blend: Blend, central: pa.Table, noise: tuple[int, float]
-) -> Bars:
-    points, times = noise
-    many = blend.simulated(points)
-    simulation = Simulation(query, [blend.measured], [many], points, times)
-    return simulation.widths_of(central, lambda one: _plain(one, blend, many), _SIMULATED)
-
-
-def _plain(aggregate: Aggregate, blend: Blend, many: NoisyStatistics) -> tuple[Floats | None, str]:
+def _plain(blend: Blend, many: NoisyStatistics, aggregate: Aggregate) -> tuple[Floats | None, str]:
     """The error bar of an aggregate that is shown as it is."""
     scope = columns_of(blend.measured.query.relation)
     statistics = blend.measured.statistics

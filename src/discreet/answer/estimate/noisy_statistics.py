@@ -153,10 +153,5 @@ def _lost(statistic: Statistic, part: NoisyStatistics) -> Floats:
 
 def _rate(part: NoisyStatistics, what: str) -> float:
     """Ratio of what clipping removed to what is left."""
-    share = min(_share(part, what), _MOST)
+    share = min(part.clipped[what].lost, _MOST) if what in part.clipped else 0.0
     return share / (1 - share)
-
-
-def _share(part: NoisyStatistics, what: str) -> float:
-    clipped = part.clipped.get(what)
-    return clipped.lost if clipped is not None else 0.0

@@ -7,7 +7,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from discreet.answer.estimate.aggregates import Floats, estimate, evaluate, furthest, outputs_of
+from discreet.answer.estimate.aggregates import (
+    Floats,
+    estimate,
+    evaluate,
+    furthest,
+    outputs_of,
+    quotient_width,
+)
 from discreet.answer.estimate.error_bars import (
     CONFIDENCE,
     EXACT,
@@ -26,10 +33,11 @@ from discreet.answer.estimate.error_bars import (
 from discreet.answer.estimate.noisy_statistics import NoisyStatistics, cut_off, lost_share
 from discreet.answer.present.number_text import counted
 from discreet.engines.engine import ARROW
-from discreet.plan.expressions import Column
+from discreet.plan.expressions import Call, Column, Expression, Function, Literal
 from discreet.plan.kinds import Kind
 from discreet.plan.query import (
     Aggregate,
+    AggregateFunction,
     Query,
     grouping_name,
     groupings,
@@ -113,6 +121,7 @@ class Simulation:
         how: dict[str, str] = {}
         ranked = {name for name, one in aggregates.items() if one.measure in RANKED}
         derived: list[Named] = []
+        times: set[str] = set()
         for output in outputs_of(self.query):
             match output.expression:
                 case Column(name) if name in aggregates:
@@ -121,15 +130,15 @@ class Simulation:
                 case other if mentions(other) & ranked:
                     how[output.name] = IN_ROWS
                 case other if mentions(other) & aggregates.keys():
-                    derived.append(output)
+                    kind = infer(other, released_columns(self.query)).kind
+                    derived += [output] if kind.is_number or kind.is_time else []
+                    times |= {output.name} if kind.is_time else set()
         if derived and central.num_rows:
-            found = self.derived(tuple(derived), central)
-            columns = released_columns(self.query)
-            for one in derived:
-                if one.name in found and infer(one.expression, columns).kind.is_time:
-                    how[one.name] = off_by(found[one.name])
-                elif one.name in found:
-                    widths[one.name], how[one.name] = found[one.name], simulated
+            for name, width in self.derived(tuple(derived), central).items():
+                if name in times:
+                    how[name] = off_by(width)
+                else:
+                    widths[name], how[name] = width, simulated
         return widths, how
 
     def _by_slices(self, central: pa.Table) -> tuple[dict[str, Floats], dict[str, str]]:
@@ -165,7 +174,15 @@ class Simulation:
     def _plain(self, aggregate: Aggregate) -> tuple[Floats | None, str]:
         """The error bar of an aggregate that is shown as it is."""
         if aggregate.measure in RANKED:
-            width, how = self._bracketed(aggregate), self._ranked(aggregate)
+            each = [quantile_widths(aggregate, part) for part in self.parts]
+            sure = [one for one in each if one is not None]
+            width = np.concatenate(sure) if len(sure) == len(each) else None
+            off = max(part.rank_error(aggregate, 1 - CONFIDENCE) for part in self.parts)
+            lost = max(lost_share(part) for part in self.parts)
+            cut = f"{100 * lost:.2g} % of all rows for what limits cut off"
+            most = counted(math.ceil(off), "row")
+            more = f", and by {cut}" if lost else ""
+            how = f"it is off by {most}{more} in sorted order at most, 95 times in 100"
             bought = all(aggregate.name in part.widths for part in self.parts)
             by = "bought for a share of its price" if bought else "by the quantiles beside it"
             return width, how if width is None else f"{by}; {how}"
@@ -184,74 +201,80 @@ class Simulation:
         known = [width for width, _ in found if width is not None]
         return (np.concatenate(known) if len(known) == len(found) else None), found[0][1]
 
-    def _bracketed(self, aggregate: Aggregate) -> Floats | None:
-        """The error bar of a quantile in values, where its neighbours and a count give one."""
-        found = [quantile_widths(aggregate, part) for part in self.parts]
-        known = [one for one in found if one is not None]
-        return np.concatenate(known) if len(known) == len(found) else None
-
-    def _ranked(self, aggregate: Aggregate) -> str:
-        """How far a quantile is off, in rows: in values it depends on the data."""
-        off = max(part.rank_error(aggregate, 1 - CONFIDENCE) for part in self.parts)
-        most = counted(math.ceil(off), "row")
-        lost = max(lost_share(part) for part in self.parts)
-        more = f", and by {100 * lost:.2g} % of all rows for what limits cut off" if lost else ""
-        return f"it is off by {most}{more} in sorted order at most, 95 times in 100"
-
     def derived(self, outputs: tuple[Named, ...], central: pa.Table) -> dict[str, Floats]:
-        """The error bars of numbers that are computed from several aggregates."""
-        picked = tuple(one for one in outputs if is_picked(self.query, one.expression))
-        if self.times == 1 or not picked:
-            return self.computed(outputs, central)
+        """Error bars of numbers computed from aggregates, of wider noise where it picks rows."""
+        wide = self.times > 1
+        picked = tuple(one for one in outputs if wide and is_picked(self.query, one.expression))
         plain = tuple(one for one in outputs if one not in picked)
-        widths = self._wider().computed(picked, central)
-        return widths | (self.computed(plain, central) if plain else {})
+        return self._computed(plain, central, 1.0) | self._computed(picked, central, self.times)
 
-    def _wider(self) -> "Simulation":
-        """The same with noise that is so many times as wide."""
-        many = [
-            replace(
-                more,
-                statistics={
-                    of: _from(part, of, draws, self.times) for of, draws in more.statistics.items()
-                },
-            )
-            for part, more in zip(self.parts, self.many, strict=True)
-        ]
-        return replace(self, many=many, times=1.0)
-
-    def computed(self, outputs: tuple[Named, ...], central: pa.Table) -> dict[str, Floats]:
-        """The same with the noise as it is."""
+    def _computed(
+        self, outputs: tuple[Named, ...], central: pa.Table, times: float
+    ) -> dict[str, Floats]:
+        """The same, with noise so many times as wide."""
+        if not outputs:
+            return {}
         columns = released_columns(self.query)
-        middle = evaluate(central, outputs, columns)
-        around = [
-            evaluate(tabulate(self.query, part, self.draws), outputs, columns) for part in self.many
-        ]
-        widths = {}
+        ends = np.cumsum([part.groups for part in self.parts])[:-1]
+        straight = {one.name for one in self.query.aggregates if one.measure in _STRAIGHT}
+        halves = {one.name: _halves(one, straight) for one in outputs}
+        asked = (*outputs, *(half for pair in halves.values() for half in pair))
+        middle, around, noises = evaluate(central, asked, columns), [], []
+        for part, many in zip(self.parts, self.many, strict=True):
+            own = {
+                of: times * (many.statistics[of] - part.statistics[of]) for of in many.statistics
+            }
+            drawn = {of: part.statistics[of] + noise for of, noise in own.items()}
+            table = tabulate(self.query, replace(many, statistics=drawn), self.draws)
+            around.append(evaluate(table, asked, columns))
+            noises.append(own)
+
+        def draws(name: str) -> list[Floats]:
+            return [_floats(table, name).reshape(self.draws, -1) for table in around]
+
+        def shown(name: str) -> list[Floats]:
+            return np.split(_floats(middle, name), ends)
+
+        widths: dict[str, Floats] = {}
         for output in outputs:
-            kind = middle.schema.field(output.name).type
-            numbers = pa.types.is_floating(kind) or pa.types.is_integer(kind)
-            if numbers or pa.types.is_temporal(kind):
-                rows = [_floats(table, output.name).reshape(self.draws, -1) for table in around]
-                truths = np.split(_floats(middle, output.name), np.cumsum(self._sizes)[:-1])
-                widths[output.name] = np.concatenate(
-                    [
-                        furthest(many - truth, self._noises(i, output))
-                        for i, (many, truth) in enumerate(zip(rows, truths, strict=True))
-                    ]
-                )
+            truths, name = shown(output.name), output.name
+            if halves[name]:
+                pairs = [
+                    list(map(np.vstack, zip(shown(half.name), draws(half.name), strict=True)))
+                    for half in halves[name]
+                ]
+                found = [quotient_width(*each) for each in zip(*pairs, truths, strict=True)]
+            else:
+                used = behind(self.query, [output.expression])
+                moved = zip(draws(name), truths, noises, strict=True)
+                found = [furthest(many - one, [own[of] for of in used]) for many, one, own in moved]
+            whole = np.concatenate(found)
+            widths[name] = np.where(np.isinf(whole), np.nan, whole)
         return widths
 
-    def _noises(self, place: int, output: Named) -> list[Floats]:
-        """The noises that an output is computed from, of one grouping set."""
-        part, many = self.parts[place].statistics, self.many[place].statistics
-        used = behind(self.query, [output.expression])
-        return [many[statistic] - part[statistic] for statistic in used]
 
-    @property
-    def _sizes(self) -> list[int]:
-        """How many groups each grouping set has."""
-        return [part.groups for part in self.parts]
+def _halves(output: Named, straight: set[str]) -> tuple[Named, ...]:
+    """The numerator and denominator of a quotient of straight numbers; else none."""
+    match output.expression:
+        case Call(Function.DIVIDE, (top, Call(Function.NULL_IF, (bottom, Literal(0))) | bottom)):
+            if _is_straight(top, straight) and _is_straight(bottom, straight):
+                return Named(f"{output.name} _top", top), Named(f"{output.name} _bottom", bottom)
+    return ()
+
+
+def _is_straight(expression: Expression, straight: set[str]) -> bool:
+    match expression:
+        case Column(name):
+            return name in straight
+        case Call(Function.ADD | Function.SUBTRACT | Function.MULTIPLY, parts):
+            return all(_is_straight(part, straight) for part in parts)
+    return isinstance(expression, Literal)
+
+
+_STRAIGHT = EXACT | {
+    *(AggregateFunction.SUM, AggregateFunction.VARIANCE, AggregateFunction.COVARIANCE)
+}
+"""What arithmetic stays nearly straight over: a mean or a deviation of few rows is folded."""
 
 
 def off_by(seconds: Floats) -> str:
@@ -263,12 +286,6 @@ def off_by(seconds: Floats) -> str:
 
 
 _LENGTHS = (("days", 86_400), ("hours", 3600), ("minutes", 60), ("seconds", 1))
-
-
-def _from(part: NoisyStatistics, of: Statistic, draws: Floats, times: float) -> Floats:
-    """Draws of a statistic, so many times as far from what was measured."""
-    measured = part.statistics[of]
-    return np.asarray(measured + times * (draws - measured))
 
 
 def _drawn(query: Query, part: NoisyStatistics, draws: int) -> dict[Statistic, Floats]:

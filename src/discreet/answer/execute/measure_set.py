@@ -17,7 +17,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from discreet.answer.execute.individual import Admission
-from discreet.answer.execute.noisy_measurements import NoisyMeasurements, Spent
+from discreet.answer.execute.noisy_measurements import NoisyMeasurements
 from discreet.answer.plan.contribution_histogram import (
     GROUPS,
     ROWS,
@@ -35,6 +35,7 @@ from discreet.answer.plan.quantile_draws import quantile_draws
 from discreet.answer.plan.set_plan import EXACT, FINDING, SetPlan, histogram_of, words
 from discreet.answer.plan.sql_statements import SetStatements
 from discreet.answer.plan.thresholded_count import ThresholdedCount
+from discreet.answer.present.base_release import Cost
 from discreet.engines.engine import ARROW, Deadline, Engine, Session
 from discreet.mechanisms import KeySelection
 from discreet.plan.bounding import ContributionBounds, NoiseKind
@@ -81,7 +82,7 @@ def measure_set(
             totals = known_totals(statements, contributions, measurements, session)
         else:
             totals = found_totals(statements, contributions, measurements, session, selection)
-            spent.append(Spent(FINDING, EXACT, selection.guarantee))
+            spent.append(Cost(FINDING, EXACT, selection.guarantee))
         if any(isinstance(one, Ranks | Distinct) for one in statements.compiled.statistics):
             places = pa.array(np.arange(totals.groups, dtype=np.int64))
             session.put("groups", pa.table({"place": places, **totals.keys}))
@@ -107,7 +108,7 @@ class BoundedContributions:
     """Bounds on people; what learning them cost, and what they cut off."""
 
     contributions: ContributionBounds
-    spent: tuple[Spent, ...] = ()
+    spent: tuple[Cost, ...] = ()
     clipped: Mapping[str, ClippedShare] = field(default_factory=dict)
 
 
@@ -135,7 +136,7 @@ def bound_contributions(
         ContributionBounds(
             plan.noise_kind, found.get(ROWS, public.rows), found.get(GROUPS, public.groups)
         ),
-        tuple(Spent(histogram_of(name), EXACT, mechanism.guarantee) for name in plan.histograms),
+        tuple(Cost(histogram_of(name), EXACT, mechanism.guarantee) for name in plan.histograms),
         {name: one for name, one in told.items() if one is not None},
     )
 
@@ -192,11 +193,11 @@ def _cells(
     return found, spent
 
 
-def _paid(one: Measurement, chosen: Mapping[Statistic, Guarantee]) -> Spent:
+def _paid(one: Measurement, chosen: Mapping[Statistic, Guarantee]) -> Cost:
     """The guarantee of the mechanism that made a measurement."""
     first = one.strategy.statistics[0]
     paid = chosen.get(first) or one.mechanism.guarantee
-    return Spent(words(one.strategy), one.noise_kind.value, paid)
+    return Cost(words(one.strategy), one.noise_kind.value, paid)
 
 
 def _ranked(

@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass, field
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,19 +18,12 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from discreet.answer.plan.contribution_histogram import ClippedShare
+from discreet.answer.present.base_release import Cost
 from discreet.errors import InputError
 from discreet.plan.bounding import ContributionBounds, NoiseKind
 from discreet.privacy import Guarantee
 
 _VERSION = 2
-
-
-class Spent(NamedTuple):
-    """One thing that was measured, in words: what, the noise, and what it gave away."""
-
-    what: str
-    noise: str
-    guarantee: Guarantee
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,7 +41,7 @@ class NoisyMeasurements:
     groups: int
     numbers: tuple[NDArray[Any], ...]
     cells: Mapping[str, NDArray[np.int64]]
-    spent: tuple[Spent, ...] = ()
+    spent: tuple[Cost, ...] = ()
     clipped: Mapping[str, ClippedShare] = field(default_factory=dict)
     brackets: Mapping[str, tuple[NDArray[np.int64], NDArray[np.int64]]] = field(
         default_factory=dict
@@ -99,7 +92,7 @@ def _stream(drawn: NoisyMeasurements) -> bytes:
         "numbers": len(drawn.numbers),
         "cells": list(drawn.cells),
         "weighing": [contributions.noise_kind.value, contributions.rows, contributions.groups],
-        "spent": [[what, noise, paid.to_dict()] for what, noise, paid in drawn.spent],
+        "spent": [[one.what, one.noise, one.guarantee.to_dict()] for one in drawn.spent],
         "clipped": {what: astuple(one) for what, one in drawn.clipped.items()},
         **({"brackets": list(drawn.brackets)} if drawn.brackets else {}),
         **(
@@ -119,9 +112,7 @@ def _read(stream: memoryview) -> NoisyMeasurements:
         about["groups"],
         tuple(_numbers(table.column(f"s{i}")) for i in range(about["numbers"])),
         {name: _numbers(table.column(f"c{i}")) for i, name in enumerate(about["cells"])},
-        tuple(
-            Spent(what, noise, Guarantee.from_dict(paid)) for what, noise, paid in about["spent"]
-        ),
+        tuple(Cost(what, noise, Guarantee.from_dict(paid)) for what, noise, paid in about["spent"]),
         {what: ClippedShare(*one) for what, one in about["clipped"].items()},
         {
             name: (_numbers(table.column(f"l{i}")), _numbers(table.column(f"h{i}")))

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from discreet.answer.estimate.aggregates import grid_of
 from discreet.answer.plan.measure import StatisticNoise
 from discreet.answer.plan.planning import (
     InfeasiblePriceError,
@@ -18,7 +19,7 @@ from discreet.answer.present.release import Release
 from discreet.errors import InputError
 from discreet.plan.bounding import NoiseKind
 from discreet.plan.query import Aggregate, AggregateFunction, Query, questions_in
-from discreet.plan.statistics import Grid, Statistic, Total, statistics_in
+from discreet.plan.statistics import Statistic, statistics_in
 from discreet.privacy import Neighbours
 from discreet.privacy.budgets.charges import Measure as AccountMeasure
 from discreet.rationals import Real, positive, whole
@@ -94,8 +95,13 @@ def price_for(
     confidence each number by itself is within its target. Of several answers that are put together,
     those of every answer are.
     """
-    for part in single_sets(query):
-        _check_limits(part)
+    if any(histograms_of(part) for part in single_sets(query)):
+        raise InputError(
+            "an accuracy is asked for and one person's rows and groups have no stated limits",
+            why="noise grows with them, and choosing them is part of the answer",
+            fix="state max_groups and max_rows, or ask with a small epsilon first and measure "
+            "again",
+        )
     targets = {aggregate: accuracy.target(aggregate.name) for aggregate in _asked(query, accuracy)}
 
     def good(place: int) -> bool:
@@ -121,7 +127,13 @@ def _within(within: Real | str, *, relative: bool) -> Fraction:
                 why="a share has to be a share of something",
                 fix='pass within="2 %" with of=..., or a number in the unit of the column',
             )
-        return positive(_decimal(within.rstrip()[:-1]), "within") / 100
+        try:
+            share = Fraction(within.rstrip()[:-1].strip())
+        except (ValueError, ZeroDivisionError):
+            raise InputError(
+                "within is no percentage", why="it has to be a number and %", fix='write "2 %"'
+            ) from None
+        return positive(share, "within") / 100
     share = positive(within, "within")
     if relative and share >= 1:
         raise InputError(
@@ -130,15 +142,6 @@ def _within(within: Real | str, *, relative: bool) -> Fraction:
             fix='write a share below 1, or with a sign: "2 %"',
         )
     return share
-
-
-def _decimal(text: str) -> Fraction:
-    try:
-        return Fraction(text.strip())
-    except (ValueError, ZeroDivisionError):
-        raise InputError(
-            "within is no percentage", why="it has to be a number and %", fix='write "2 %"'
-        ) from None
 
 
 def _confidence(confidence: Real) -> Fraction:
@@ -190,16 +193,6 @@ def _asked(query: Query, accuracy: Accuracy) -> list[Aggregate]:
     return [aggregate for name in names for aggregate in known[name]]
 
 
-def _check_limits(query: Query) -> None:
-    if not histograms_of(query):
-        return
-    raise InputError(
-        "an accuracy is asked for and one person's rows and groups have no stated limits",
-        why="noise grows with them, and choosing them is part of the answer",
-        fix="state max_groups and max_rows, or ask with a small epsilon first and measure again",
-    )
-
-
 # --- what noise allows --------------------------------------------------------------------------
 
 
@@ -238,27 +231,17 @@ def certain_half_width(
     if aggregate.measure is AggregateFunction.SUM and len(needs) == 1:
         return first.error(confidence)
     each = (1 + confidence) / 2
-    rows, total, grid = first.error(each), plan[needs[1]].error(each), _grid(needs[1])
+    rows, total, grid = first.error(each), plan[needs[1]].error(each), grid_of(needs[1])
     if aggregate.measure is AggregateFunction.SUM:
         return total + abs(grid.centre) * rows
-    size = _rows(aggregate, accuracy)
+    if (size := accuracy.rows) is None:
+        raise InputError(
+            f"an accuracy is asked of the mean {aggregate.name}",
+            why="noise moves the mean of a small group further",
+            fix="state rows=..., how many rows the smallest group has at least",
+        )
     across = max(grid.high - grid.centre, grid.centre - grid.low)
     return (total + across * rows) / (size - rows) if size > rows else math.inf
-
-
-def _rows(aggregate: Aggregate, accuracy: Accuracy) -> int:
-    if accuracy.rows is not None:
-        return accuracy.rows
-    raise InputError(
-        f"an accuracy is asked of the mean {aggregate.name}",
-        why="noise moves the mean of a small group further",
-        fix="state rows=..., how many rows the smallest group has at least",
-    )
-
-
-def _grid(statistic: Statistic) -> Grid:
-    assert isinstance(statistic, Total)  # noqa: S101 - narrowing: see statistics_of
-    return statistic.grid
 
 
 # --- the least price ----------------------------------------------------------------------------

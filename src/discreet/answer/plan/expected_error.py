@@ -15,7 +15,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.answer.estimate.aggregates import estimate, furthest
+from discreet.answer.estimate.aggregates import estimate
 from discreet.answer.plan.measure import StatisticNoise, quantile_scale
 from discreet.noise.bits import Keystream
 from discreet.plan.bounding import FULL, NoiseKind
@@ -68,9 +68,6 @@ def expect(
     noisy = {s: (0.0 if isinstance(s, Total) else GROUP) + noise[s] for s in needs}
     found = estimate(aggregate, noisy, scope)
     moved = found[1:] - found[0]
-    if aggregate.measure is AggregateFunction.CORRELATION:  # as its interval is found
-        each = [(one[1:] - one[0])[:, None] for one in noisy.values()]
-        return ExpectedError(float(furthest(moved[:, None], each, confidence)[0]), "", GROUP)
     depends = aggregate.measure is not AggregateFunction.SUM
     return ExpectedError(
         float(np.quantile(np.abs(moved), confidence)), "", GROUP if depends else None

@@ -17,11 +17,10 @@ from discreet.answer.execute.noisy_measurements import NoisyMeasurements
 from discreet.answer.plan.contribution_histogram import ALLOWED, GROUPS, ROWS
 from discreet.answer.plan.price import Price
 from discreet.answer.plan.set_plan import SetPlan
-from discreet.answer.present.base_release import Cost
 from discreet.answer.present.number_text import counted
 from discreet.answer.present.release import Release
 from discreet.plan.bounding import NoiseKind
-from discreet.plan.public_facts import facts_of, left_out
+from discreet.plan.public_facts import facts_of, left_out, picks
 from discreet.plan.query import Query, released_columns
 from discreet.plan.schema import EachRow, PersonPeriod
 from discreet.plan.statistics import People
@@ -44,7 +43,7 @@ def present(
         else _rows(query, make_consistent(parts) if len(parts) > 1 else parts)
     )
     missing = left_out(query)
-    costs = tuple(Cost(*one) for noisy in drawn for one in noisy.spent)
+    costs = tuple(one for noisy in drawn for one in noisy.spent)
     return Release(
         table=shown,
         half_widths=half_widths,
@@ -87,7 +86,7 @@ def _rows(query: Query, parts: Sequence[NoisyStatistics]) -> Shown:
     times = 1.0
     if rows is not None:
         kinds = [part.contributions.noise_kind for part in parts]
-        times = wider_by(query, len(rows), central.num_rows, kinds)
+        times = wider_by(len(rows), central.num_rows, kinds, picked=picks(query))
     widths, how = Simulation.of(query, parts, times).half_widths(central)
     shown = evaluate(central, outputs_of(query), released_columns(query))
     half_widths = {name: pa.array(width) for name, width in widths.items()}

@@ -18,6 +18,7 @@ import datetime as dt
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import TypeAlias
 
 from sqlglot import exp
@@ -70,10 +71,6 @@ def _call(function: Function, *arguments: Expression | float) -> Expression:
     return Call(function, tuple(literals))
 
 
-def _product(*factors: Expression | float) -> Expression:
-    return _fold(Function.MULTIPLY, *factors)
-
-
 def _fold(function: Function, first: Expression | float, *rest: Expression | float) -> Expression:
     found = first
     for one in rest:
@@ -81,8 +78,7 @@ def _fold(function: Function, first: Expression | float, *rest: Expression | flo
     return found if not isinstance(found, int | float) else Literal(found, Kind.REAL)
 
 
-def _less(first: Expression | float, *rest: Expression | float) -> Expression:
-    return _fold(Function.SUBTRACT, first, *rest)
+_product, _less = partial(_fold, Function.MULTIPLY), partial(_fold, Function.SUBTRACT)
 
 
 class GeometricMean(exp.Expression, exp.AggFunc):
@@ -161,7 +157,7 @@ class ComposedAggregates:
 
     def skewness(self, x: Expression) -> Expression:
         """The skewness of a sample: NULL of fewer than three values, or where all are equal."""
-        n, (_, m2, m3, _) = self._moments(x, fourth=False)
+        n, m2, m3 = self._moments(x, 3)
         spread = _product(m2, _call(Function.SQRT, m2))
         factor = _call(Function.SQRT, _product(n, _less(n, 1)))
         whole = _call(Function.DIVIDE, _product(factor, m3), _product(_less(n, 2), spread))
@@ -169,7 +165,7 @@ class ComposedAggregates:
 
     def kurtosis(self, x: Expression, *, sample: bool = True) -> Expression:
         """The excess kurtosis, of a sample or of the population."""
-        n, (_, m2, _, m4) = self._moments(x, fourth=True)
+        n, m2, m4 = self._moments(x, 4)
         plain = _call(Function.DIVIDE, m4, _product(m2, m2))
         if not sample:
             return _less(plain, 3)
@@ -177,10 +173,8 @@ class ComposedAggregates:
         below = _product(_less(n, 2), _less(n, 3))
         return _from(n, 4, _call(Function.DIVIDE, _product(_less(n, 1), inner), below))
 
-    def _moments(
-        self, x: Expression, *, fourth: bool
-    ) -> tuple[Expression, tuple[Expression, Expression, Expression, Expression]]:
-        """How many values, and their central moments from the first to the fourth."""
+    def _moments(self, x: Expression, last: int) -> tuple[Expression, Expression, Expression]:
+        """How many values, their second central moment, and their third or fourth."""
         bounds = infer(x, self.types).range
         middle = 0.0 if bounds is None else (bounds.low + bounds.high) / 2
         z = _call(Function.SUBTRACT, x, middle)
@@ -190,9 +184,8 @@ class ComposedAggregates:
         m2 = self.ask(AggregateFunction.VARIANCE, (x,), self.where, sample=False)
         third = self.ask(mean, (_product(z, z, z),), self.where)
         square = _product(m1, m1)
-        m3 = _less(third, _product(3, m1, m2), _product(square, m1))
-        if not fourth:
-            return n, (m1, m2, m3, m3)
+        if last == 3:
+            return n, m2, _less(third, _product(3, m1, m2), _product(square, m1))
         raw = self.ask(mean, (_product(z, z, z, z),), self.where)
         # The fourth moment about the mean, where the second about the middle is m2 + m1^2.
         twice = _product(6, square, _call(Function.ADD, m2, square))
@@ -200,7 +193,7 @@ class ComposedAggregates:
             _call(Function.ADD, _less(raw, _product(4, m1, third)), twice),
             _product(3, square, square),
         )
-        return n, (m1, m2, m3, m4)
+        return n, m2, m4
 
     def geometric_mean(self, x: Expression) -> Expression:
         """EXP(AVG(LN(x))): of values above 0."""

@@ -268,7 +268,7 @@ _PIVOT = Refusal(
     "pivot",
     "a PIVOT that does not list the values of one column",
     "the columns of an answer have to be known before it is priced",
-    "write PIVOT (SUM(n) FOR city IN ('Austin', 'Haifa')) after a subquery",
+    "write PIVOT visits ON city IN ('Austin', 'Haifa') ..., or (SUM(n) FOR city IN ('Austin'))",
 )
 _PIVOTED = Refusal(
     "pivot",

@@ -8,8 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from discreet.answer.execute.noisy_measurements import NoisyMeasurements, Spent, pack, unpack
+from discreet.answer.execute.noisy_measurements import NoisyMeasurements, pack, unpack
 from discreet.answer.plan.contribution_histogram import ClippedShare
+from discreet.answer.present.base_release import Cost
 from discreet.errors import InputError
 from discreet.plan.bounding import ContributionBounds, NoiseKind
 from discreet.privacy import GDP, Approximate, Neighbours, Pure
@@ -22,8 +23,8 @@ DRAWN = NoisyMeasurements(
     (np.array([1, -2, 3], dtype=np.int64), LONG),
     {"median": np.array([0, 7, 2047], dtype=np.int64)},
     (
-        Spent("which groups there are", "exact choice", Approximate(Fraction(1, 3), 1e-9)),
-        Spent("Rows", "Gaussian", GDP.of_square(1, neighbours=Neighbours.CHANGE_ONE)),
+        Cost("which groups there are", "exact choice", Approximate(Fraction(1, 3), 1e-9)),
+        Cost("Rows", "Gaussian", GDP.of_square(1, neighbours=Neighbours.CHANGE_ONE)),
     ),
     {"rows": ClippedShare(0.25, 0.01, 0.125, 64)},
 )
@@ -33,7 +34,7 @@ PUBLIC = NoisyMeasurements(
     1,
     (np.array([5], dtype=np.int64),),
     {},
-    (Spent("Rows", "Laplace", Pure(1)),),
+    (Cost("Rows", "Laplace", Pure(1)),),
 )
 
 
