@@ -63,16 +63,19 @@ if TYPE_CHECKING:
         descending as descending,
         first as first,
         lag as lag,
+        lit as lit,
         maximum as maximum,
         mean as mean,
         median as median,
         minimum as minimum,
+        mode as mode,
         quantile as quantile,
         row_number as row_number,
         running as running,
         stddev as stddev,
         total as total,
         variance as variance,
+        when as when,
     )
     from discreet.plan.schema import (
         Bounds as Bounds,
@@ -113,7 +116,7 @@ _HOMES = {
     "plan.builder": [
         *("col", "correlation", "count", "count_distinct", "count_people", "covariance", "mean"),
         *("maximum", "median", "minimum", "quantile", "stddev", "total", "variance"),
-        *("descending", "first", "lag", "row_number", "running", "case"),
+        *("descending", "first", "lag", "row_number", "running", "case", "lit", "mode", "when"),
     ],
     "plan.schema": ["Bounds", "EachRow", "KeyPath", "Keys", "Limits", "PersonPeriod"],
     "errors": [
@@ -145,7 +148,7 @@ def __getattr__(name: str) -> object:
     own = aliases.get(name, name)
     if own not in _HOME:
         close = (one for one in __all__ if one.startswith(name))
-        other = "case" if name == "when" else next(close, None)
+        other = next(close, None)
         hint = f": {other} is its name here" if other else ""
         raise AttributeError(f"module 'discreet' has no attribute {name!r}{hint}", name=name)
     found = getattr(import_module(f"discreet.{_HOME[own]}"), own)

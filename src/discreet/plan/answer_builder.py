@@ -17,9 +17,20 @@ from typing import Any
 
 from discreet.errors import InputError
 from discreet.plan.answer_program import Program
-from discreet.plan.builder import Agg, Asker, Expr, asker_of, condition_of, expression_of, sort_keys
+from discreet.plan.builder import (
+    Agg,
+    Asker,
+    Computed,
+    Expr,
+    asker_of,
+    col,
+    condition_of,
+    expression_of,
+    flat,
+    label,
+    sort_keys,
+)
 from discreet.plan.constants import member, odd
-from discreet.plan.expressions import Column
 from discreet.plan.query import Query
 from discreet.plan.relations import Named
 from discreet.plan.released_tables import (
@@ -84,25 +95,37 @@ class AnswerFrame:
 
     filter = having = where
 
-    def select(self, *names: str, **columns: Expr | str) -> "AnswerFrame":
+    def select(self, *names: Expr | str, **columns: Expr | str) -> "AnswerFrame":
         """These columns alone, by their names or as what they are computed from."""
-        plain = [Named(name, Column(name)) for name in names]
+        plain = [Named(label(one), expression_of(one)) for one in flat(names)]
         made = [Named(name, expression_of(one)) for name, one in columns.items()]
         return self._of(ComputedTable(self._table, tuple(plain + made)))
 
-    def with_columns(self, **columns: "Expr | str | AnswerWindow") -> "AnswerFrame":
+    def with_columns(self, *unnamed: Any, **columns: Any) -> "AnswerFrame":
         """Further columns: of each row, or over windows; see `over`."""
-        windows = {name: one for name, one in columns.items() if isinstance(one, AnswerWindow)}
+        columns = {**{label(one): one for one in flat(unnamed)}, **columns}
+        windows: dict[str, AnswerWindow] = {}
+
+        def part(window: AnswerWindow) -> Expr:
+            windows[name := f"part_{len(windows) + 1}"] = window
+            return col(name)
+
+        made = {n: one for n, one in columns.items() if not isinstance(one, AnswerWindow)}
+        made = {n: one.build(part) if isinstance(one, Computed) else one for n, one in made.items()}
+        hidden = {*windows, *made}
+        windows |= {name: one for name, one in columns.items() if isinstance(one, AnswerWindow)}
         found = self
         if windows:
             named = tuple(replace(one, name=name) for name, one in windows.items())
             found = self._of(WindowedTable(self._table, named))
-        made = {n: one for n, one in columns.items() if not isinstance(one, AnswerWindow)}
-        return found.select(*found.program.table.columns, **made) if made else found
+        kept = [name for name in found.program.table.columns if name not in hidden]
+        return found.select(*kept, **made) if made else found
 
-    def group_by(self, *names: str, **keys: Expr | str) -> "AnswerFrame":
+    assign = with_columns
+
+    def group_by(self, *names: Expr | str, **keys: Expr | str) -> "AnswerFrame":
         """One row for each value of some columns, once `agg` is called."""
-        plain = tuple(Named(name, Column(name)) for name in names)
+        plain = tuple(Named(label(one), expression_of(one)) for one in flat(names))
         named = tuple(Named(name, expression_of(one)) for name, one in keys.items())
         return replace(self, keys=self.keys + plain + named)
 

@@ -9,10 +9,11 @@
 <AggregateFunction.COUNT: 'count'>
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
+from itertools import combinations
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from discreet.argument_names import AGGREGATES
@@ -23,8 +24,16 @@ from discreet.plan import relations as rel
 from discreet.plan.constants import literal, member, number, odd
 from discreet.plan.kinds import Kind, Value
 from discreet.plan.listed_literals import check_listed
-from discreet.plan.query import Aggregate, AggregateFunction, Query, SortKey, summary_of
+from discreet.plan.query import (
+    Aggregate,
+    AggregateFunction,
+    Query,
+    SortKey,
+    questions_in,
+    summary_of,
+)
 from discreet.plan.reads import mentions
+from discreet.plan.row_counts import hold_counts, row_counts
 from discreet.plan.schema import Limits, PublicTable
 from discreet.plan.summaries import (
     PersonAggregate,
@@ -43,7 +52,9 @@ Operand: TypeAlias = "Value | Expr"
 
 
 def _binary(function: ex.Function) -> "Callable[[Expr, Operand], Expr]":
-    return lambda self, other: _call(function, self, other)
+    return lambda self, other: (
+        NotImplemented if isinstance(other, _Released) else _call(function, self, other)
+    )
 
 
 def _reversed(function: ex.Function) -> "Callable[[Expr, Operand], Expr]":
@@ -60,8 +71,13 @@ _OTHERWISE = {ex.Function.REPLACE, ex.Function.MICROSECOND}
 _FUNCTIONS = {one.name.lower(): one for one in ex.Function if one not in _OTHERWISE} | {
     **dict.fromkeys(("isna", "isnull"), ex.Function.IS_NULL),
     **dict.fromkeys(("fill_null", "fillna"), ex.Function.COALESCE),
+    **dict.fromkeys(("len", "len_chars"), ex.Function.LENGTH),
+    **dict.fromkeys(("strip", "strip_chars"), ex.Function.TRIM),
+    **dict.fromkeys(("to_lowercase", "casefold"), ex.Function.LOWER),
+    "to_uppercase": ex.Function.UPPER,
     "log": ex.Function.LN,
     "startswith": ex.Function.STARTS_WITH,
+    "endswith": ex.Function.ENDS_WITH,
 }
 """Methods of expressions."""
 
@@ -72,9 +88,12 @@ class Expr:
 
     As in SQL, and unlike in Python, // and % cut off towards 0. The functions of the
     plan and aggregates are methods: `col("day").dt.year()`, `col("age").mean()`.
+    `name` is what `alias` gave; `rows` is the table of `table["age"]`.
     """
 
     expression: ex.Expression
+    name: str | None = None
+    rows: "From | None" = None
 
     __add__ = _binary(ex.Function.ADD)
     __radd__ = _reversed(ex.Function.ADD)
@@ -107,6 +126,8 @@ class Expr:
         )
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
         if name in {"dt", "str"}:
             return self
         if name in _FUNCTIONS:
@@ -116,6 +137,13 @@ class Expr:
             return partial(globals()[own], self)
         told = _HINTS.get(name) or f"it has {', '.join(_FUNCTIONS)}"
         raise AttributeError(f"an expression has no {name}: {told}", name=name)
+
+    def alias(self, name: str) -> "Expr":
+        """The same under a name, for lists of columns and keys."""
+        return replace(self, name=name)
+
+    def _made(self, expression: ex.Expression) -> "Expr":
+        return Expr(expression, rows=self.rows)
 
     def is_not_null(self) -> "Expr":
         """Whether it is not NULL."""
@@ -127,7 +155,7 @@ class Expr:
         """Whether it is one of some values."""
         if isinstance(values, str) or not isinstance(values, Iterable):
             raise odd("a list of values", values, 'a list, as in is_in(["Austin", "Haifa"])')
-        return Expr(ex.IsIn(self.expression, tuple(literal(value) for value in values)))
+        return self._made(ex.IsIn(self.expression, tuple(literal(value) for value in values)))
 
     isin = is_in
 
@@ -141,7 +169,25 @@ class Expr:
         """Whether a text matches a pattern with % and _."""
         if not isinstance(pattern, str):
             raise odd("a pattern", pattern, 'a text, as in like("A%")')
-        return Expr(ex.Like(self.expression, pattern, escape))
+        return self._made(ex.Like(self.expression, pattern, escape))
+
+    def contains(self, text: str) -> "Expr":
+        """Whether a text stands in it; one that would be a regular expression is refused."""
+        if not isinstance(text, str) or set(text) & set(r"\.^$*+?{}[]|()"):
+            raise odd("a plain text to look for", text, 'one to .like("%text%")')
+        return _call(ex.Function.POSITION, self, text) > 0
+
+    def value_counts(self) -> "Question | AnswerFrame":
+        """How many rows have each value, the most frequent first; of `table["age"]`."""
+        if self.rows is None:
+            raise odd("a column of a table", self, 'one, as in table["age"].value_counts()')
+        groups = self.rows.group_by(self if self.name else self.alias("value"))
+        return groups.count().order_by("count", descending=True)
+
+    def replace(self, values: Mapping[Value, Value]) -> "Expr":
+        """Other values in the place of some: `replace({"M": "male", "F": "female"})`."""
+        pairs = [(self == old, literal(new)) for old, new in values.items()]
+        return self._made(ex.Case(tuple((c.expression, v) for c, v in pairs), self.expression))
 
     def clamp(self, low: Real, high: Real) -> "Expr":
         """A number, no lower than `low` and no higher than `high`; NULL counts as `low`."""
@@ -155,20 +201,32 @@ class Expr:
         inner = ex.Call(ex.Function.LEAST, (self.expression, number(high)))
         is_null = ex.Call(ex.Function.IS_NULL, (self.expression,))
         kept = ex.Case(((is_null, number(low)),), inner)
-        return Expr(ex.Call(ex.Function.GREATEST, (kept, number(low))))
+        return self._made(ex.Call(ex.Function.GREATEST, (kept, number(low))))
+
+    def clip(self, lower: Real, upper: Real) -> "Expr":
+        """A number, no lower than `lower` and no higher than `upper`; NULL stays NULL."""
+        held = self.clamp(lower, upper)
+        null = ex.Literal(None, literal(number(lower).value).kind)
+        return self._made(ex.Case(((self.is_null().expression, null),), held.expression))
+
+    def round(self, decimals: int = 0) -> "Expr":
+        """To the nearest number of so many decimals, halves away from 0."""
+        scale = 10 ** whole(decimals, "decimals", at_least=0)
+        near = _call(ex.Function.ROUND, self if scale == 1 else self * scale)
+        return near if scale == 1 else near / scale
 
     def cast(self, kind: Kind | str) -> "Expr":
         """Convert to another kind; NULL where there is no such value."""
-        return Expr(ex.Cast(self.expression, member(Kind, kind)))
+        return self._made(ex.Cast(self.expression, member(Kind, kind)))
 
     def truncate(self, unit: ex.Unit | str) -> "Expr":
         """A date or timestamp down to the beginning of its year, month, ..."""
-        return Expr(ex.Truncate(self.expression, member(ex.Unit, unit)))
+        return self._made(ex.Truncate(self.expression, member(ex.Unit, unit)))
 
     def bucket(self, low: Real, high: Real, count: int) -> "Expr":
         """The number, from 1, of the equal bin between `low` and `high`."""
         limits = (number(low), number(high), ex.Literal(count, Kind.INTEGER))
-        return Expr(ex.Call(ex.Function.BUCKET, (self.expression, *limits)))
+        return self._made(ex.Call(ex.Function.BUCKET, (self.expression, *limits)))
 
 
 def col(name: str) -> Expr:
@@ -176,14 +234,45 @@ def col(name: str) -> Expr:
     return Expr(ex.Column(name))
 
 
+def lit(value: Value) -> Expr:
+    """A constant as a column."""
+    return Expr(literal(value))
+
+
 def case(*branches: tuple[Expr, Operand], otherwise: Operand) -> Expr:
     """A value by conditions: `case((col("age") < 30, "young"), otherwise="older")`."""
     pairs = tuple((condition_of(one), _operand(value)) for one, value in branches)
-    return Expr(ex.Case(pairs, _operand(otherwise)))
+    rows = _rows_of([*(part for pair in branches for part in pair), otherwise])
+    return Expr(ex.Case(pairs, _operand(otherwise)), rows=rows)
+
+
+@dataclass(frozen=True, slots=True)
+class When:
+    """`when(a).then(x).when(b).then(y).otherwise(z)`, which is `case((a, x), (b, y), ...)`."""
+
+    branches: tuple[Any, ...]
+
+    def then(self, value: Operand) -> "When":
+        """The value where the newest condition is the first that is true."""
+        *earlier, condition = self.branches
+        return When((*earlier, (condition, value)))
+
+    def when(self, condition: Expr) -> "When":
+        """A further condition."""
+        return When((*self.branches, condition))
+
+    def otherwise(self, value: Operand) -> Expr:
+        """The value where no condition is true."""
+        return case(*self.branches, otherwise=value)
+
+
+def when(condition: Expr) -> When:
+    """The first condition of a value by conditions; `then` and `otherwise` follow."""
+    return When((condition,))
 
 
 def _call(function: ex.Function, *arguments: object) -> Expr:
-    return Expr(ex.Call(function, tuple(map(_operand, arguments))))
+    return Expr(ex.Call(function, tuple(map(_operand, arguments))), rows=_rows_of(arguments))
 
 
 def _operand(value: object) -> ex.Expression:
@@ -191,19 +280,79 @@ def _operand(value: object) -> ex.Expression:
     return value.expression if isinstance(value, Expr) else literal(value)
 
 
+def _rows_of(parts: Iterable[object]) -> "From | None":
+    """The rows that parts are bound to, as in `table["age"]`; those of two tables are refused."""
+    bound = [one.rows for one in parts if isinstance(one, (Expr, Agg)) and one.rows is not None]
+    if any(one != bound[0] for one in bound):
+        raise _other_rows()
+    return bound[0] if bound else None
+
+
+def _other_rows() -> InputError:
+    return InputError(
+        "a column or an aggregate of other rows",
+        why="it was taken from a table before or after a step that may change what it means",
+        fix='name the column: col("age"); for fewer rows mean("age").filter(col("age") > 18)',
+    )
+
+
 def condition_of(value: object) -> ex.Expression:
     """The expression of a condition."""
     if isinstance(value, Expr):
         return value.expression
-    raise odd("a condition", value, 'one on columns, as in col("age") >= 18')
+    raise odd(
+        "a condition",
+        value,
+        'one on columns, as in col("age") >= 18; in SQL, .query("age >= 18")',
+    )
 
 
 # --- aggregates ---------------------------------------------------------------------------------
 
 
+def _computed(function: Callable[..., Expr]) -> "Callable[..., Computed]":
+    """A function of expressions, as one of what is released."""
+
+    def later(*parts: Any) -> "Computed":
+        def build(name: Callable[[Agg], Expr]) -> Expr:
+            made = (one.build(name) if isinstance(one, _Released) else one for one in parts)
+            return function(*made)
+
+        return Computed(build, _name(parts[0]))
+
+    return later
+
+
+class _Released:
+    """Arithmetic with released numbers: `100 * total("paid") / count()`."""
+
+    __slots__ = ()
+    build: Any
+    __add__ = __radd__ = _computed(lambda a, b: a + b)
+    __mul__ = __rmul__ = _computed(lambda a, b: a * b)
+    __sub__ = _computed(lambda a, b: a - b)
+    __rsub__ = _computed(lambda a, b: b - a)
+    __truediv__ = _computed(lambda a, b: a / b)
+    __rtruediv__ = _computed(lambda a, b: b / a)
+    round = _computed(lambda a, decimals=0: a.round(decimals))
+
+
 @dataclass(frozen=True, slots=True)
-class Agg:
-    """An aggregate that has no name yet."""
+class Computed(_Released):
+    """What is computed from aggregates of one question, each of which is measured once."""
+
+    build: Callable[[Callable[[Any], Expr]], Expr]
+    """The expression, once each aggregate or window has a name."""
+    name: str
+
+    def alias(self, name: str) -> "Computed":
+        """The same under a name."""
+        return replace(self, name=name)
+
+
+@dataclass(frozen=True, slots=True)
+class Agg(_Released):
+    """An aggregate; `name` is what `alias` gave, `rows` the table of `table["age"].mean()`."""
 
     measure: AggregateFunction
     arguments: tuple[ex.Expression, ...] = ()
@@ -212,19 +361,34 @@ class Agg:
     sample: bool = True
     weight: Fraction = Fraction(1)
     interval: bool = True
+    name: str | None = None
+    rows: "From | None" = None
 
-    def _apart(self, _other: object) -> Any:
-        raise InputError(
-            "an aggregate within arithmetic",
-            why="each is measured as a column of its own",
-            fix='name it first: agg(a=total("x"), n=count()).with_columns(r=col("a") / col("n"))',
-        )
+    def __getattr__(self, name: str) -> Any:
+        """What can be done with the question that a table's column asks."""
+        if name.startswith("_") or name == "rows" or self.rows is None:
+            told = "put it into .agg(...) of a table first"
+            raise AttributeError(f"an aggregate has no {name}: {told}", name=name)
+        return getattr(self.rows.agg(self), name)
 
-    __add__ = __sub__ = __mul__ = __truediv__ = __rtruediv__ = __rmul__ = _apart
+    def build(self, name: Callable[["Agg"], Expr]) -> Expr:
+        """Itself, as a released column."""
+        return name(self)
+
+    def alias(self, name: str) -> "Agg":
+        """The same under a name."""
+        return replace(self, name=name)
 
     def filter(self, condition: Expr) -> "Agg":
         """The same over the rows that satisfy a condition."""
-        return replace(self, where=condition_of(condition))
+        return replace(self, where=condition_of(condition), rows=_rows_of([self, condition]))
+
+    def over(self, *partition_by: Expr | str, **how: Any) -> Any:
+        """The same over windows of released rows: see `over`."""
+        from discreet.plan.answer_builder import over  # noqa: PLC0415 - it builds on this
+
+        window = over(self, partition_by=partition_by, **how)
+        return Computed(lambda name: name(window), _name(self))
 
     def weighted(self, weight: Real) -> "Agg":
         """The same with more (or less) of the budget: its error matters so much, others' 1."""
@@ -241,54 +405,59 @@ class Agg:
         return Aggregate(name, self.measure, *given)
 
 
+def _agg(measure: AggregateFunction, *of: Expr | str, **how: Any) -> Agg:
+    arguments = tuple(one.expression if isinstance(one, Expr) else expression_of(one) for one in of)
+    return Agg(measure, arguments, rows=_rows_of(of), **how)
+
+
 def count(of: Expr | str | None = None) -> Agg:
     """How many rows, or values that are not NULL."""
-    return Agg(AggregateFunction.COUNT, () if of is None else (expression_of(of),))
+    return _agg(AggregateFunction.COUNT, *([] if of is None else [of]))
 
 
 def count_people() -> Agg:
     """How many different people."""
-    return Agg(AggregateFunction.COUNT_PEOPLE)
+    return _agg(AggregateFunction.COUNT_PEOPLE)
 
 
 def count_distinct(of: Expr | str) -> Agg:
     """How many different values."""
-    return Agg(AggregateFunction.COUNT_DISTINCT, (expression_of(of),))
+    return _agg(AggregateFunction.COUNT_DISTINCT, of)
 
 
 def total(of: Expr | str) -> Agg:
     """The sum of a bounded number."""
-    return Agg(AggregateFunction.SUM, (expression_of(of),))
+    return _agg(AggregateFunction.SUM, of)
 
 
 def mean(of: Expr | str) -> Agg:
     """The mean of a bounded number."""
-    return Agg(AggregateFunction.MEAN, (expression_of(of),))
+    return _agg(AggregateFunction.MEAN, of)
 
 
 def variance(of: Expr | str, *, sample: bool = True) -> Agg:
     """The variance of a bounded number, of a sample or of the whole population."""
-    return Agg(AggregateFunction.VARIANCE, (expression_of(of),), sample=sample)
+    return _agg(AggregateFunction.VARIANCE, of, sample=sample)
 
 
 def stddev(of: Expr | str, *, sample: bool = True) -> Agg:
     """The standard deviation of a bounded number."""
-    return Agg(AggregateFunction.STDDEV, (expression_of(of),), sample=sample)
+    return _agg(AggregateFunction.STDDEV, of, sample=sample)
 
 
 def covariance(x: Expr | str, y: Expr | str, *, sample: bool = True) -> Agg:
     """The covariance of two bounded numbers."""
-    return Agg(AggregateFunction.COVARIANCE, (expression_of(x), expression_of(y)), sample=sample)
+    return _agg(AggregateFunction.COVARIANCE, x, y, sample=sample)
 
 
 def correlation(x: Expr | str, y: Expr | str) -> Agg:
     """The correlation of two bounded numbers."""
-    return Agg(AggregateFunction.CORRELATION, (expression_of(x), expression_of(y)))
+    return _agg(AggregateFunction.CORRELATION, x, y)
 
 
 def quantile(of: Expr | str, level: Real) -> Agg:
     """A quantile of a bounded number: 0.5 is the median."""
-    return Agg(AggregateFunction.QUANTILE, (expression_of(of),), level=rational(level, "level"))
+    return _agg(AggregateFunction.QUANTILE, of, level=rational(level, "level"))
 
 
 def median(of: Expr | str) -> Agg:
@@ -298,17 +467,22 @@ def median(of: Expr | str) -> Agg:
 
 def minimum(of: Expr | str) -> Agg:
     """The least of bounded numbers, as an extreme quantile."""
-    return Agg(AggregateFunction.MIN, (expression_of(of),))
+    return _agg(AggregateFunction.MIN, of)
 
 
 def maximum(of: Expr | str) -> Agg:
     """The greatest of bounded numbers, as an extreme quantile."""
-    return Agg(AggregateFunction.MAX, (expression_of(of),))
+    return _agg(AggregateFunction.MAX, of)
+
+
+def mode(of: Expr | str) -> Agg:
+    """The most frequent of whole numbers within narrow bounds, by the exponential mechanism."""
+    return _agg(AggregateFunction.MODE, of)
 
 
 _AGGREGATES = (
     *("count_people", "count_distinct", "total", "mean", "variance", "stddev", "covariance"),
-    *("correlation", "quantile", "median", "minimum", "maximum"),
+    *("correlation", "quantile", "median", "minimum", "maximum", "mode"),
 )
 
 
@@ -316,8 +490,10 @@ def expression_of(of: Expr | str) -> ex.Expression:
     """A column by its name, or any expression; a constant would not be what is meant."""
     if isinstance(of, str):
         return ex.Column(of)
-    if isinstance(of, Expr):
+    if isinstance(of, Expr) and of.rows is None:
         return of.expression
+    if isinstance(of, Expr):
+        raise _other_rows()
     raise odd("a column", of, 'its name, or an expression such as col("day").year()')
 
 
@@ -402,14 +578,17 @@ OTHER = "other."
 class Asker:
     """The curator's side of a question: answer it for a price, or explain it.
 
-    `hold` makes a question that lacks bounds, if the curator knows of any.
+    `hold` makes a question that lacks bounds, if the curator knows of any; `read` reads SQL in
+    which rows of a relation are the table `self`.
     """
 
     release: Callable[..., Any]
     explain: Callable[..., Any]
     hold: Callable[[rel.Relation, Callable[[rel.Relation], Query]], Query | None]
+    read: Callable[[str, rel.Relation], Query]
 
 
+_NUMERIC = {AggregateFunction.SUM, AggregateFunction.MEAN, AggregateFunction.MODE}
 _NAMES = {
     AggregateFunction.COUNT_PEOPLE: "people",
     AggregateFunction.COUNT_DISTINCT: "distinct",
@@ -424,21 +603,44 @@ def _aggregate(of: object) -> Agg:
     raise odd("an aggregate", of, 'one of those here, as in n=count() or age=mean("age")')
 
 
-def _name(agg: Agg) -> str:
-    """The default name of an aggregate: mean_age."""
+def _asked(of: object) -> Agg | Computed:
+    """An aggregate, or what is computed from some; pandas' pair ("age", "mean") too."""
+    match of:
+        case (str() as name, str() as how):
+            return _aggregate(getattr(col(name), how)())
+        case Computed():
+            return of
+        case _:
+            return _aggregate(of)
+
+
+def _name(agg: Any) -> str:
+    """The name of an aggregate: its own, or mean_age; what is computed has that of its first."""
+    if agg.name is not None:
+        return str(agg.name)
     function = _NAMES.get(agg.measure, agg.measure.value)
     return "_".join([function, *(one.name for one in agg.arguments if isinstance(one, ex.Column))])
 
 
+_ROWS = ("head", "tail", "sample", "collect", "to_pandas", "iloc", "loc", "shape", "fetchall")
 _HINTS = {
     **dict.fromkeys(("unique", "distinct", "value_counts"), 'call .group_by("x").count()'),
-    **dict.fromkeys(("head", "sample", "collect", "to_pandas"), "its rows are private"),
-    **dict.fromkeys(("hist", "cut"), 'call .group_by(bin=col("x").bucket(0, 100, 10)).count()'),
-    **dict.fromkeys(("drop_nulls", "dropna"), 'call .where(col("x").is_not_null())'),
-    **dict.fromkeys(("sort_values", "nlargest", "top_k"), 'call .sort("n", descending=True)'),
-    "alias": "name it by keyword: .group_by(decade=...), .agg(age=...), .with_columns(x=...)",
-    "contains": 'call .like("%text%")',
-    "clip": "call .clamp(low, high), where NULL counts as low",
+    **dict.fromkeys(_ROWS, "its rows are private; aggregate them, as in .count()"),
+    **dict.fromkeys(
+        ("hist", "cut", "qcut"), 'call .group_by(bin=col("x").bucket(0, 100, 10)).count()'
+    ),
+    **dict.fromkeys(("nlargest", "top_k"), 'call .sort("n", descending=True).head(5)'),
+    **dict.fromkeys(("slice", "substr"), "call .substring(1, 3): the first place, and how many"),
+    **dict.fromkeys(("map", "apply", "map_elements"), "call .replace({...}), or when(...)"),
+    **dict.fromkeys(
+        ("pivot", "pivot_table", "crosstab", "unstack"),
+        "group by both columns first:"
+        ' .group_by("x", "y").count().release(epsilon=1).to_pandas().pivot(...)',
+    ),
+    **dict.fromkeys(("info", "columns", "dtypes", "schema"), "see curator.schema"),
+    "describe": "call curator.profile(table, epsilon=1)",
+    "match": "call .sql(\"SELECT ... FROM self WHERE x ~ 'pattern'\")",
+    "strftime": 'call .truncate("month"), .year() or .month()',
 }
 """What to call instead of methods that other tables have."""
 
@@ -455,41 +657,130 @@ def _as_other(
 
 @dataclass(frozen=True, slots=True)
 class From:
-    """Private rows, on the way to a question; every step is a new one."""
+    """Private rows, on the way to a question; every step is a new one.
+
+    `sets` are the grouping sets, as places in `keys`.
+    """
 
     relation: rel.Relation
     keys: tuple[rel.Named, ...] = ()
     ask: Asker | None = None
+    sets: tuple[tuple[int, ...], ...] = ((),)
 
     def where(self, *conditions: Expr, **equal: Value) -> "From":
         """Only rows for which all conditions are true; `sex="F"` is `col("sex") == "F"`."""
         rows = self
         for one in (*conditions, *(col(name) == value for name, value in equal.items())):
-            wanted = rows._listed(condition_of(one))
-            rows = replace(rows, relation=rel.FilterRows(rows.relation, wanted))
+            condition_of(one)
+            rows = replace(rows, relation=rel.FilterRows(rows.relation, rows._over(one)))
         return rows
 
     filter = where
 
-    def __getattr__(self, name: str) -> "Callable[..., Question]":
-        """Any aggregate by itself: `.mean("age")` is `.agg(mean("age"))`."""
-        own = AGGREGATES.get(name, name)
-        if own not in _AGGREGATES:
-            known = "it has where, group_by, agg, count, " + ", ".join(_AGGREGATES)
-            raise AttributeError(f"a table has no {name}: {_HINTS.get(name, known)}", name=name)
-        return lambda *of, **how: self.agg(globals()[own](*of, **how))
+    def __getitem__(self, of: Any) -> Any:
+        """`table["age"]` is a column, `table[["age", "sex"]]` are some, `table[condition]` rows."""
+        if isinstance(of, Expr):
+            return self.where(of)
+        if isinstance(of, list):
+            return self.select(*of)
+        if of not in (known := rel.columns_of(self.relation)):
+            raise InputError(
+                f"there is no column {of}", why=f"columns are {', '.join(known)}", fix="name one"
+            )
+        return Expr(ex.Column(of), of, self)
 
-    def _listed(self, expression: ex.Expression) -> ex.Expression:
+    def __getattr__(self, name: str) -> Any:
+        """A column, or an aggregate by itself: `.mean("age")` is `.agg(mean("age"))`."""
+        own = AGGREGATES.get(name, name)
+        if own in _AGGREGATES:
+            return lambda *of, **how: self.agg(globals()[own](*of, **how))
+        if not name.startswith("_") and name in rel.columns_of(self.relation):
+            return self[name]
+        known = "it has where, group_by, agg, count, sql, " + ", ".join(_AGGREGATES)
+        raise AttributeError(f"a table has no {name}: {_HINTS.get(name, known)}", name=name)
+
+    def _over(self, of: Expr | str) -> ex.Expression:
         """An expression over these rows, once its literals are among the declared keys."""
+        if isinstance(of, Expr) and of.rows is not None:
+            if _unfiltered(of.rows.relation) != _unfiltered(self.relation):
+                raise _other_rows()
+            of = replace(of, rows=None)
+        expression = expression_of(of)
         check_listed(expression, rel.columns_of(self.relation))
         return expression
 
-    def with_columns(self, **columns: Expr | str) -> "From":
+    def sql(self, text: str) -> "Question":
+        """A question in SQL about these rows, which are the table `self`."""
+
+        def make(rows: rel.Relation) -> Query:
+            plan = asker_of(self.ask).read(text, rows)
+            if all(rows not in rel.nodes_of(one.relation)[0] for one in questions_in(plan)):
+                raise InputError(
+                    "a question in SQL about other rows",
+                    why="the rows of these steps are the table self, which it does not read",
+                    fix="write FROM self",
+                )
+            return plan
+
+        if self.keys:
+            raise odd("a question in SQL", self, "the keys in its GROUP BY, to .sql of the rows")
+        return Question(self._held(make), self.ask)
+
+    def query(self, condition: str) -> "From":
+        """Only rows for which a condition in SQL is true: `query("age > 30 AND sex = 'F'")`."""
+        text = f"SELECT COUNT(*) FROM self WHERE ({condition})"  # noqa: S608 - a question, read
+        found = asker_of(self.ask).read(text, self.relation)
+        if found.keys or not isinstance(found.relation, rel.FilterRows):
+            raise odd("a condition", condition, 'one in SQL, as in query("age > 30")')
+        return replace(self, relation=found.relation)
+
+    def with_columns(self, *columns: Expr, **named: Expr | str) -> "From":
         """Further columns, or new meanings of old ones."""
-        kept = [n for n in rel.columns_of(self.relation) if n not in columns]
-        old = [rel.Named(n, ex.Column(n)) for n in kept]
-        new = [rel.Named(n, self._listed(expression_of(expr))) for n, expr in columns.items()]
-        return replace(self, relation=rel.Project(self.relation, tuple(old + new)))
+        made = self._named(columns, named)
+        kept = [n for n in rel.columns_of(self.relation) if n not in made]
+        return self._of_columns({**{n: ex.Column(n) for n in kept}, **made})
+
+    assign = with_columns
+
+    def select(self, *columns: Any, **named: Any) -> "From | Question | AnswerFrame":
+        """These columns alone; where they are aggregates, the question that asks for them."""
+        if any(isinstance(one, _Released) for one in (*flat(columns), *named.values())):
+            return self.agg(*columns, **named)
+        return self._of_columns(self._named(columns, named))
+
+    def drop(self, *names: str | list[str]) -> "From":
+        """All columns but these."""
+        gone = {self[name].name for name in flat(names)}
+        return self._of_columns(
+            {n: ex.Column(n) for n in rel.columns_of(self.relation) if n not in gone}
+        )
+
+    def rename(self, names: Mapping[str, str]) -> "From":
+        """The same columns, some under other names: `rename({"old": "new"})`."""
+        for name in names:
+            self[name]
+        kept = rel.columns_of(self.relation)
+        return self._of_columns({names.get(n, n): ex.Column(n) for n in kept})
+
+    def drop_nulls(self, *subset: str | list[str]) -> "From":
+        """Only rows in which these columns, or all, are not NULL."""
+        names = flat(subset) or list(rel.columns_of(self.relation))
+        return self.where(*(col(name).is_not_null() for name in names))
+
+    def dropna(self, subset: str | list[str] | None = None) -> "From":
+        """The same, as pandas spells it."""
+        return self.drop_nulls(*([] if subset is None else [subset]))
+
+    def _named(
+        self, columns: Iterable[Any], named: Mapping[str, Expr | str]
+    ) -> dict[str, ex.Expression]:
+        """Columns and expressions by their names."""
+        pairs = [*((label(one), one) for one in flat(columns)), *named.items()]
+        return {name: self._over(of) for name, of in pairs}
+
+    def _of_columns(self, columns: Mapping[str, ex.Expression]) -> "From":
+        named = tuple(rel.Named(name, of) for name, of in columns.items())
+        return replace(self, relation=rel.Project(self.relation, named))
 
     def per_person(self, *names: str, **summaries: Agg | PersonAggregate) -> "From":
         """One row a person (and a value of some columns), with summaries of that person's rows."""
@@ -547,59 +838,154 @@ class From:
         """The rows of both, columns by position."""
         return replace(self, relation=rel.Union(self.relation, other.relation))
 
-    def group_by(self, *columns: str | Iterable[str], **keys: Expr | str) -> "From":
+    def group_by(self, *columns: Any, **keys: Expr | str) -> "From":
         """One answer for each value of some columns or expressions."""
-        for name in (names := flat(columns)):
-            if not isinstance(name, str):
-                fix = 'a name, or an expression with one: decade=col("age") // 10'
-                raise odd("a key", name, fix)
-        pairs = [*((name, col(name)) for name in names), *keys.items()]
-        named = (rel.Named(n, self._listed(expression_of(expr))) for n, expr in pairs)
-        return replace(self, keys=(*self.keys, *named))
+        return self._grouped(columns, keys, lambda places: [places])
 
     groupby = group_by
 
+    def rollup(self, *columns: Any, **keys: Expr | str) -> "From":
+        """Groups by all of some keys, by all but the last, and so on to a total."""
+        return self._grouped(
+            columns, keys, lambda places: [places[:n] for n in range(len(places), -1, -1)]
+        )
+
+    def cube(self, *columns: Any, **keys: Expr | str) -> "From":
+        """Groups by each combination of some keys, down to a total."""
+        return self._grouped(
+            columns,
+            keys,
+            lambda places: [c for n in range(len(places), -1, -1) for c in combinations(places, n)],
+        )
+
+    def grouping_sets(self, *sets: str | Sequence[str], **keys: Expr | str) -> "From":
+        """Groups by each of several lists of keys: `grouping_sets(["city", "sex"], [])`."""
+        listed = [[one] if isinstance(one, str) else list(one) for one in sets]
+        names = list(dict.fromkeys(n for one in listed for n in one if n not in keys)) + list(keys)
+        return self._grouped(
+            [n for n in names if n not in keys],
+            keys,
+            lambda places: [tuple(places[names.index(n)] for n in one) for one in listed],
+        )
+
+    def _grouped(
+        self,
+        columns: Iterable[Any],
+        keys: Mapping[str, Expr | str],
+        sets: Callable[[tuple[int, ...]], Iterable[tuple[int, ...]]],
+    ) -> "From":
+        """Further keys; every earlier grouping set together with each of their own."""
+        named = tuple(rel.Named(n, of) for n, of in self._named(columns, keys).items())
+        places = tuple(range(len(self.keys), len(self.keys) + len(named)))
+        both = tuple((*old, *new) for old in self.sets for new in sets(places))
+        return replace(self, keys=(*self.keys, *named), sets=both)
+
     def count(self, of: Expr | str | None = None) -> "Question":
         """How many rows there are, in each group or in all."""
-        return self.agg(count(of))
+        return self._asking([("count", count())] if of is None else [(_name(count(of)), count(of))])
 
-    def agg(self, *unnamed: Any, **named: Any) -> "Question":
-        """Aggregates of each group, called mean_age unless named; a true condition counts 1."""
-        plain = [(_name(agg), agg) for agg in map(_aggregate, flat(unnamed))]
-        pairs = [*plain, *((name, _aggregate(agg)) for name, agg in named.items())]
-        aggregates = {name: self._numeric(agg) for name, agg in pairs}
-        if len(aggregates) < len(pairs):
+    len = size = count
+
+    def value_counts(self, *columns: str) -> "Question | AnswerFrame":
+        """How many rows have each value, the most frequent first."""
+        return self.group_by(*columns).count().order_by("count", descending=True)
+
+    def agg(self, *unnamed: Any, **named: Any) -> "Question | AnswerFrame":
+        """Aggregates of each group, called mean_age unless named; a true condition counts 1.
+
+        What is computed from aggregates, as in `total("x") / count()`, measures each once.
+        """
+        listed = [
+            one
+            for part in flat(unnamed)
+            for one in (part.items() if isinstance(part, Mapping) else [part])
+        ]
+        plain = [(_name(agg), agg) for agg in map(_asked, listed)]
+        pairs = [*plain, *((name, _asked(agg)) for name, agg in named.items())]
+        if len(dict(pairs)) < len(pairs):
             raise InputError(
                 "two aggregates have the same name",
                 why="each is a column of the answer",
                 fix='name them: agg(low=quantile("age", 0.1), high=quantile("age", 0.9))',
             )
+        asked = [(name, agg) for name, agg in pairs if isinstance(agg, Agg)]
+        if len(asked) == len(pairs):
+            return self._asking(asked)
+        parts = {agg: name for name, agg in asked}
+
+        def released(agg: Agg) -> Expr:
+            return col(parts.setdefault(_aggregate(agg), f"part_{len(parts) + 1}"))
+
+        shown = {name: one.build(released) for name, one in pairs}
+        question = self._asking([(name, agg) for agg, name in parts.items()])
+        return question.table().select(*(key.name for key in self.keys), **shown)
+
+    def _asking(self, pairs: Iterable[tuple[str, Agg]]) -> "Question":
+        """The question for some aggregates, with bounds that conditions prove or profiles tell."""
+        aggregates = [self._numeric(agg).named(name) for name, agg in pairs]
         if not aggregates and not self.keys:
             raise InputError(
                 "a question that asks for nothing",
                 why="it has no aggregates and no groups",
                 fix="ask for something, such as n=count()",
             )
-        all_ = tuple(agg.named(name) for name, agg in aggregates.items())
-        make = partial(Query, keys=self.keys, aggregates=all_)
+
+        def make(relation: rel.Relation) -> Query:
+            counts, columns = row_counts(relation), rel.columns_of(relation)
+            all_ = tuple(hold_counts(one, counts, columns) for one in aggregates)
+            return Query(relation, self.keys, all_, self.sets)
+
+        return Question(self._held(make), self.ask)
+
+    def _held(self, make: Callable[[rel.Relation], Query]) -> Query:
+        """A question about these rows, with bounds that the curator knows of where it needs any."""
         try:
-            plan = make(self.relation)
+            return make(self.relation)
         except InputError:
             held = None if self.ask is None else self.ask.hold(self.relation, make)
             if held is None:
                 raise
-            plan = held
-        return Question(plan, self.ask)
+            return held
 
     def _numeric(self, agg: Agg) -> Agg:
         """An aggregate over these rows; conditions count 1 where they are true."""
+        if agg.rows is not None and (agg.rows.relation, agg.rows.keys or self.keys) != (
+            self.relation,
+            self.keys,
+        ):
+            raise _other_rows()
         for part in (*agg.arguments, *([] if agg.where is None else [agg.where])):
-            self._listed(part)
-        if agg.measure not in {AggregateFunction.SUM, AggregateFunction.MEAN}:
+            self._over(Expr(part))
+        if agg.measure not in _NUMERIC:
             return agg
         of = agg.arguments[0]
-        true = infer(of, rel.columns_of(self.relation)).kind is Kind.BOOLEAN
+        kind = infer(of, rel.columns_of(self.relation)).kind
+        if kind is not Kind.INTEGER and agg.measure is AggregateFunction.MODE:
+            raise InputError(
+                f"mode of a {kind.value} value",
+                why="it chooses among whole numbers",
+                fix='call .value_counts("x").head(1), or .sql("SELECT MODE(x) FROM self")',
+            )
+        true = kind is Kind.BOOLEAN
         return replace(agg, arguments=(ex.Cast(of, Kind.INTEGER),)) if true else agg
+
+
+def _unfiltered(relation: rel.Relation) -> rel.Relation:
+    """The relation below conditions, in whose rows columns mean the same."""
+    while isinstance(relation, rel.FilterRows):
+        relation = relation.input
+    return relation
+
+
+def label(of: Any) -> str:
+    """The name of a column or key in a list."""
+    name = of if isinstance(of, str) else getattr(of, "name", None)
+    if name is None and isinstance(of, Expr) and isinstance(of.expression, ex.Column):
+        name = of.expression.name
+    if isinstance(name, str):
+        return name
+    fix = 'a name, or an expression with one: decade=col("age") // 10, or .alias("decade")'
+    raise odd("a column or key", of, fix)
 
 
 @dataclass(frozen=True, slots=True)
@@ -622,7 +1008,7 @@ class Question:
 
     def having(self, condition: Expr) -> "Question | AnswerFrame":
         """Show only groups for which a condition on released numbers is true too."""
-        if self.plan.limit is not None:  # of the rows that are left
+        if self._is_shown:  # of the rows that are left
             return self.table().where(condition)
         both = condition if self.plan.having is None else Expr(self.plan.having) & condition
         return replace(self, plan=replace(self.plan, having=condition_of(both)))
@@ -633,16 +1019,26 @@ class Question:
         self, *by: Any, descending: bool | Sequence[bool] = False
     ) -> "Question | AnswerFrame":
         """Sort by released columns; an earlier order decides where they are equal."""
-        if self.plan.limit is not None:
+        if self._is_shown:
             return self.table().order_by(*by, descending=descending)
         orders = sort_keys(by, descending=descending)
         return replace(self, plan=replace(self.plan, order=orders + self.plan.order))
 
     sort = order_by
 
+    def sort_values(self, by: Any, *, ascending: bool = True) -> "Question | AnswerFrame":
+        """The same, as pandas spells it."""
+        return self.order_by(by, descending=not ascending)
+
+    @property
+    def _is_shown(self) -> bool:
+        """Whether its columns or rows are more or fewer than the groups that are measured."""
+        plan = self.plan
+        return bool(plan.limit is not None or plan.outputs or plan.then)
+
     def __getattr__(self, name: str) -> Any:
         """What can be computed from the answer, as `table` has it."""
-        if name in {"with_columns", "select", "group_by", "join", "stack"}:
+        if name in {"with_columns", "assign", "select", "group_by", "join", "stack"}:
             return getattr(self.table(), name)
         told = _HINTS.get(name, "ask it first, with .release(epsilon=...)")
         raise AttributeError(f"a question has no {name}: {told}", name=name, obj=self)

@@ -14,6 +14,8 @@ from typing import TypeAlias
 from sqlglot import exp
 
 from discreet.errors import QueryRefused
+from discreet.plan import relations as rel
+from discreet.plan.expressions import Column
 from discreet.plan.relations import Relation
 from discreet.plan.schema import KeyPath, Person, Schema, Table
 from discreet.sql.reader.refusals import Refusal
@@ -97,6 +99,33 @@ def scan_columns(schema: Schema, table: Table, source: str) -> tuple[Visible, ..
         )
         for name, of in table.columns.items()
     )
+
+
+def row_columns(schema: Schema, rows: Relation) -> tuple[Visible, ...]:
+    """The columns of rows that are the table self; stored ones identify whom they did."""
+    known = _identifying(schema, rows)
+    return tuple(
+        replace(known[name], name=name, column=name, source="self")
+        if name in known
+        else Visible(name, name, "self")
+        for name in rel.columns_of(rows)
+    )
+
+
+def _identifying(schema: Schema, rows: Relation) -> dict[str, Visible]:
+    """The stored columns that rows of one table still have, by their names now."""
+    match rows:
+        case rel.Scan(table):
+            return {one.column: one for one in scan_columns(schema, table, "self")}
+        case rel.FilterRows(below, _) | rel.PersonWindow(below, _):
+            return _identifying(schema, below)
+        case rel.Project(below, columns):
+            known = _identifying(schema, below)
+            stored = ((one.name, one.expression) for one in columns)
+            return {
+                n: known[e.name] for n, e in stored if isinstance(e, Column) and e.name in known
+            }
+    return {}
 
 
 def resolve(syntax: Syntax, node: exp.Column, columns: Sequence[Visible]) -> Visible:
