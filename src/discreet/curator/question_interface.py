@@ -32,7 +32,8 @@ from discreet.curator.orders.workload_orders import WorkloadRelease
 from discreet.curator.pricing import Terms
 from discreet.curator.question_backend import OrderRequest, QuestionBackend
 from discreet.errors import InputError
-from discreet.plan.builder import Asker, From, Question
+from discreet.plan.answer_builder import Question
+from discreet.plan.builder import Asker, From
 from discreet.plan.public_facts import count_outside
 from discreet.plan.query import Query
 from discreet.plan.relations import Relation, Scan

@@ -14,9 +14,7 @@ from typing import TypeAlias
 from sqlglot import exp
 
 from discreet.errors import QueryRefused
-from discreet.plan import relations as rel
-from discreet.plan.expressions import Column
-from discreet.plan.relations import Relation
+from discreet.plan.relations import FilterRows, Relation, Scan, columns_of
 from discreet.plan.schema import KeyPath, Person, Schema, Table
 from discreet.sql.reader.refusals import Refusal
 from discreet.sql.reader.syntax import Node, Syntax, Word
@@ -102,30 +100,13 @@ def scan_columns(schema: Schema, table: Table, source: str) -> tuple[Visible, ..
 
 
 def row_columns(schema: Schema, rows: Relation) -> tuple[Visible, ...]:
-    """The columns of rows that are the table self; stored ones identify whom they did."""
-    known = _identifying(schema, rows)
-    return tuple(
-        replace(known[name], name=name, column=name, source="self")
-        if name in known
-        else Visible(name, name, "self")
-        for name in rel.columns_of(rows)
-    )
-
-
-def _identifying(schema: Schema, rows: Relation) -> dict[str, Visible]:
-    """The stored columns that rows of one table still have, by their names now."""
-    match rows:
-        case rel.Scan(table):
-            return {one.column: one for one in scan_columns(schema, table, "self")}
-        case rel.FilterRows(below, _) | rel.PersonWindow(below, _):
-            return _identifying(schema, below)
-        case rel.Project(below, columns):
-            known = _identifying(schema, below)
-            stored = ((one.name, one.expression) for one in columns)
-            return {
-                n: known[e.name] for n, e in stored if isinstance(e, Column) and e.name in known
-            }
-    return {}
+    """The columns of rows that are the table self; those of one table identify whom they did."""
+    below = rows
+    while isinstance(below, FilterRows):
+        below = below.input
+    if isinstance(below, Scan):
+        return scan_columns(schema, below.table, "self")
+    return tuple(Visible(name, name, "self") for name in columns_of(rows))
 
 
 def resolve(syntax: Syntax, node: exp.Column, columns: Sequence[Visible]) -> Visible:
