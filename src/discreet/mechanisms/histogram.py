@@ -1,12 +1,8 @@
 """Counts of bins, all for the price of one: a person is in one bin."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
 from typing import Any
-
-import numpy as np
 
 from discreet.argument_names import also_called
 from discreet.errors import InputError
@@ -14,17 +10,14 @@ from discreet.mechanisms.additive import Additive, seen
 from discreet.mechanisms.gaussian import Gaussian
 from discreet.mechanisms.grid import INTEGERS, sqrt_up
 from discreet.mechanisms.laplace import Laplace
-from discreet.mechanisms.mechanism import Claim, Law, Mechanism, Pair, View, exactly_one, fill
+from discreet.mechanisms.mechanism import Claim, Mechanism, Pair, exactly_one, fill
 from discreet.privacy import Guarantee, Neighbours
-from discreet.rationals import Real, rational, whole
+from discreet.rationals import Real, whole
 
 
 @dataclass(frozen=True, slots=True, init=False)
 class Histogram(Mechanism):
     """Noisy counts of `bins` disjoint bins that were named without looking at the data.
-
-    It takes one count a bin or, where the bins have `edges`, the values, one a person: from each
-    edge to below the next, the last edge included; values outside and NaN are in no bin.
 
     Guarantee:
         That of `noise`, which is Laplace noise for `epsilon` alone and Gaussian noise for `rho` or
@@ -43,7 +36,7 @@ class Histogram(Mechanism):
         Fraction(2, 1)
         >>> Histogram(bins=4, epsilon=0.5, neighbours=Neighbours.CHANGE_ONE).noise.scale
         Fraction(4, 1)
-        >>> Histogram(edges=[0, 18, 65, 120], rho=0.1).release([10, 70, 40]).shape
+        >>> Histogram(bins=3, rho=0.1).release([10, 0, 5]).shape
         (3,)
 
     Reference: Dwork, McSherry, Nissim, Smith, Calibrating Noise to Sensitivity in Private Data
@@ -52,26 +45,25 @@ class Histogram(Mechanism):
 
     bins: int
     noise: Additive
-    edges: tuple[float, ...] | None
 
-    @also_called(bin_edges="edges")
+    @also_called()
     def __init__(
         self,
         *,
         bins: int | None = None,
-        edges: Sequence[float] | None = None,
+        edges: object = None,
         epsilon: Real | None = None,
         delta: Real | None = None,
         rho: Real | None = None,
         neighbours: Neighbours = Neighbours.ADD_REMOVE,
     ) -> None:
-        exactly_one(bins=bins, edges=edges)
-        ends = None if edges is None else tuple(float(rational(one, "an edge")) for one in edges)
-        if ends is not None and (len(ends) < 2 or list(ends) != sorted(set(ends))):
+        if bins is None or edges is not None:
             raise InputError(
-                "edges that do not rise", why="each bin lies between two", fix="pass [0, 18, 65]"
+                "a histogram without a number of bins" if bins is None else "edges of a histogram",
+                why="it takes one count a bin, and no values",
+                fix="pass bins=2, then .release(numpy.histogram(values, bins=[0, 18, 65])[0])",
             )
-        count = whole(bins, "bins", at_least=1) if ends is None else len(ends) - 1
+        count = whole(bins, "bins", at_least=1)
         about = Neighbours(neighbours)
         moved = 2 if about is Neighbours.CHANGE_ONE and count > 1 else 1
         noise: Additive
@@ -88,7 +80,7 @@ class Histogram(Mechanism):
                 dimension=count,
                 neighbours=about,
             )
-        fill(self, bins=count, noise=noise, edges=ends)
+        fill(self, bins=count, noise=noise)
 
     @property
     def neighbours(self) -> Neighbours:
@@ -102,21 +94,14 @@ class Histogram(Mechanism):
 
     def release(self, value: Any) -> Any:
         """All counts with fresh noise, as an array of ints."""
-        return self.noise.release(self._counts(value))
-
-    def _counts(self, value: Any) -> Any:
-        """One count a bin, which are counted where values come in."""
-        if self.edges is not None:
-            numbers = np.asarray(value, dtype=float).ravel()
-            return np.histogram(numbers[~np.isnan(numbers)], bins=self.edges)[0]
         is_list = hasattr(value, "__len__") and getattr(value, "shape", None) != ()
         if not is_list or len(value) != self.bins:
             raise InputError(
                 f"a histogram of {self.bins} bins takes a list of as many counts",
                 why="its bins are named without looking at the data; counts come one for each",
-                fix="name the edges of the bins to pass values: Histogram(edges=[0, 18, 65], ...)",
+                fix="count values first: .release(numpy.histogram(values, bins=[0, 18, 65])[0])",
             )
-        return value
+        return self.noise.release(value)
 
     def error(self, confidence: Real = 0.95) -> float:
         """The half-width that holds the noise of any one bin."""
@@ -130,14 +115,5 @@ class Histogram(Mechanism):
         if self.neighbours is Neighbours.CHANGE_ONE and rest:
             left[1] = 1
         pairs = (Pair(left, right),)
-        views = self.noise.views
-        if self.edges is not None:  # the same counts, as values
-            pairs = (Pair(*(np.repeat(self.edges[:-1], one).tolist() for one in (left, right))),)
-            views = tuple(replace(one, law=partial(self._law_of_values, one)) for one in views)
-        return Claim("Histogram", self.guarantee, pairs, self._draw, code=seen, views=views)
-
-    def _draw(self, value: Any, runs: int) -> Any:
-        return self.noise.draw_seen(self._counts(value), runs)
-
-    def _law_of_values(self, view: View, value: Any) -> Law:
-        return view.law(self._counts(value))
+        draw, views = self.noise.draw_seen, self.noise.views
+        return Claim("Histogram", self.guarantee, pairs, draw, code=seen, views=views)
