@@ -48,6 +48,7 @@ def also_called(**others: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
                     raise
                 raise TypeError(told) from wrong
 
+        call.others = others  # type: ignore[attr-defined]  # attributes may have these names too
         return call
 
     return wrap

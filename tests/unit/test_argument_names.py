@@ -96,7 +96,7 @@ def test_a_natural_call_means_the_same_as_the_documented_one(natural, own):
 @pytest.mark.parametrize(
     ("call", "told"),
     [
-        (lambda: dp.Histogram(epsilon=1), r"call Histogram\(bins=3, epsilon=1\)"),
+        (lambda: dp.Histogram(3, epsilon=1), r"call Histogram\(bins=3, epsilon=1\)"),
         (lambda: dp.TopK(k=2, epsilon=1), r"call TopK\(k=2, outputs=\[\"a\", \"b\", \"c\"\], eps"),
         (lambda: dp.Laplace(epsilon=1), r"call Laplace\(epsilon=0.5, sensitivity=1\)"),
         (lambda: dp.Gaussian(noise_multiplier=2), r"call Gaussian\(scale=1.1, sensitivity=1\)"),
@@ -179,7 +179,7 @@ def test_ends_of_an_interval_that_are_no_doubles_are_rounded_outward():
 
 def test_names_that_are_missing_tell_what_is_meant():
     for one in (dp.SparseVector(threshold=9, epsilon=1), TreeCount(epsilon=1, horizon=8)):
-        with pytest.raises(AttributeError, match=r"no ask: start a run first with \.start$"):
+        with pytest.raises(AttributeError, match=r"no ask: call run = mechanism\.start\(\)"):
             _ = one.ask
     with pytest.raises(AttributeError, match=r"Laplace has no ask$"):
         _ = dp.Laplace(epsilon=1, sensitivity=1).ask

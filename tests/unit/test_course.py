@@ -24,6 +24,7 @@ def test_3_gaussian_noise_for_an_epsilon_and_a_delta():
     noise = dp.Gaussian(epsilon=1, delta=1e-6, sensitivity=1)
     assert noise.guarantee.epsilon(1e-6).upper <= 1
     assert dp.Gaussian(scale=3, sensitivity=1).variance == 9
+    assert dp.Gaussian(scale=3, sensitivity=1).sigma == 3
 
 
 def test_4_the_exponential_mechanism_chooses_the_best_lunch():
@@ -34,6 +35,12 @@ def test_4_the_exponential_mechanism_chooses_the_best_lunch():
 def test_5_a_histogram_costs_no_more_than_a_count():
     one, many = (dp.Histogram(bins=bins, epsilon=0.5) for bins in (1, 1000))
     assert many.noise.scale == one.noise.scale
+
+
+def test_5_a_histogram_of_values_is_told_to_count_them():
+    for wrong in ({"edges": [0, 18, 65]}, {"bins": 2, "edges": [0, 18, 65]}, {}):
+        with pytest.raises(dp.InputError, match=r"bins=2, then \.release\(numpy\.histogram"):
+            dp.Histogram(epsilon=1, **wrong)
 
 
 def test_6_top_k_and_a_noisy_maximum():
@@ -69,7 +76,7 @@ def test_10_a_sample_is_more_private():
 
 
 def test_11_groups_and_shuffled_reports():
-    assert dp.Pure(0.5).group(4).epsilon(0).upper == 2
+    assert dp.Pure(0.5).group(4).epsilon().upper == 2
     assert dp.Shuffled(1, 10_000).epsilon(1e-6).upper < 0.06
 
 
@@ -77,6 +84,7 @@ def test_12_a_filter_stops_and_an_odometer_counts():
     budget = dp.Filter.within(1, 1e-6)
     assert budget.fits(dp.ZCDP(0.001))
     assert not budget.fits(dp.ZCDP(1))
+    assert dp.Filter(dp.Budget(epsilon=1)).left.amount == 1
     spent = dp.Odometer().charge(dp.ZCDP(0.1)).charge(dp.Pure(0.1))
     assert spent.epsilon(1e-6).upper < 4
 
@@ -86,6 +94,9 @@ def test_13_sparse_vector_and_counts_in_a_stream():
     assert [alarm.ask(value) for value in (3, 250_000)] == [False, True]
     stream = dp.TreeCount(horizon=1000, epsilon=1).start()
     assert all(abs(stream.release(5) - total) < 200 for total in (5, 10, 15))
+    assert abs(stream.add(5) - 20) < 200
+    with pytest.raises(AttributeError, match=r"run = mechanism\.start\(\)"):
+        dp.TreeCount(horizon=9, epsilon=1).add(1)
 
 
 def test_14_reconstruction_succeeds_without_noise():

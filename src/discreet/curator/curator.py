@@ -48,7 +48,7 @@ from discreet.curator.workbook import Workbook
 from discreet.errors import DiscreetError, InputError, LedgerError
 from discreet.plan.dummy import ROWS, dummy
 from discreet.privacy import Neighbours
-from discreet.rationals import Real
+from discreet.rationals import Real, whole
 
 _PATIENCE = 30.0
 
@@ -216,7 +216,7 @@ class Curator(OwnerInterface, QuestionInterface):
         it since.
         """
         window = self.window(None)
-        found = window.find(charge)
+        found = window.find(whole(charge, "charge", at_least=1))
         if found is None or (analyst is not None and found.order.analyst != analyst):
             raise InputError(
                 f"there is no question {charge}",

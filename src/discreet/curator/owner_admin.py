@@ -93,10 +93,9 @@ class OwnerAdmin(OwnerBackend):
 
     def retire(self, dataset: str, reason: str) -> None:
         """End a dataset for ever."""
-        known_dataset(self.tables, dataset)
-        if not self.ledger.retired(dataset):
-            facts = {"dataset": dataset, "reason": named(reason, "reason")}
-            self.ledger.record("retired", by=self.by, facts=facts)
+        self._check_going(known_dataset(self.tables, dataset))
+        facts = {"dataset": dataset, "reason": named(reason, "reason")}
+        self.ledger.record("retired", by=self.by, facts=facts)
 
     def record(self, one: Registration) -> int:
         """Let the ledger prove what was said about a table, and which data it was."""

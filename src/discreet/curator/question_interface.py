@@ -35,7 +35,8 @@ from discreet.curator.orders.synthesis_release import SynthesisRelease
 from discreet.curator.orders.workload_orders import WorkloadRelease
 from discreet.curator.pricing import Terms
 from discreet.errors import InputError
-from discreet.plan.builder import Asker, From, Question
+from discreet.plan.answer_builder import Question
+from discreet.plan.builder import Asker, From
 from discreet.plan.public_facts import count_outside
 from discreet.plan.query import Query
 from discreet.plan.relations import Relation, Scan
@@ -168,7 +169,10 @@ class QuestionInterface:
         said = QuestionArguments(analyst=analyst, as_of=as_of)
         ask, explain = (partial(one, **said) for one in (self.ask, self.explain))
         hold = partial(self._backend.hold, analyst=self._analyst or analyst)
-        return From(Scan(found), ask=Asker(ask, explain, hold))
+        return From(Scan(found), ask=Asker(ask, explain, hold, self._read_rows))
+
+    def _read_rows(self, text: str, rows: Relation) -> Query:
+        return read(text, self.schema, rows=rows)
 
     @spelled_out
     def remeasure(self, question: Asked, **said: Unpack[QuestionArguments]) -> Release:

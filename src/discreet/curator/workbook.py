@@ -13,7 +13,6 @@ from discreet.curator.ledger.accounts import Account, Holder, cost_units
 from discreet.curator.question_interface import QuestionBackend
 from discreet.errors import BudgetError, QueryRefused
 from discreet.html_view import framed, note, share_bar
-from discreet.plan.builder import count
 from discreet.privacy.budgets.charges import EPSILON, UNITS, Charge
 from discreet.rationals import Real, positive, whole
 
@@ -117,7 +116,7 @@ class Workbook:
         if not datasets.get(self.dataset):
             raise unknown("dataset", self.dataset, datasets)
         table = datasets[self.dataset][0]
-        question = self._curator.table(table).agg(n=count())  # which is priced, and never asked
+        question = self._curator.table(table).count()  # which is priced, and never asked
         try:
             return list(self._bill(question, {"epsilon": Fraction(1, 10)}))
         except QueryRefused as refused:

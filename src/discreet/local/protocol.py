@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.argument_names import also_called
 from discreet.errors import InputError
 from discreet.local.domain import ValueDomain
 from discreet.local.reports import Octets, write_frame
@@ -36,6 +37,7 @@ def stored_as(kind: str) -> Callable[[Kind], Kind]:
 
     def keep(protocol: Kind) -> Kind:
         protocol.kind = kind
+        protocol.__init__ = also_called()(protocol.__init__)  # type: ignore[method-assign]
         _KINDS[kind] = protocol
         return protocol
 
@@ -154,6 +156,10 @@ class LocalProtocol(ABC):
         """Eight bytes that every report carries; other parameters have others."""
         text = json.dumps(self.to_dict(), sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).digest()[:8]
+
+    def __getattr__(self, name: str) -> Any:
+        told = "devices call .reporter().report(value), the server .aggregator().add(reports)"
+        raise AttributeError(f"{type(self).__name__} has no {name}: {told}", name=name, obj=self)
 
     def reporter(self, ledger: "DeviceLedger | None" = None) -> "Reporter":
         """The device's side; with a ledger, within the lifetime limit of its owner."""

@@ -74,10 +74,6 @@ class Stream(Interaction):
         """How many steps were answered."""
         return self._time
 
-    def release(self, increment: int) -> Any:
-        """Take one increment and give the running count."""
-        return self._next(increment)
-
     def asked(self, values: Sequence[Any]) -> list[Any]:
         """The increments, in their order."""
         return list(values)

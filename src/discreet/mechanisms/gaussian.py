@@ -120,6 +120,11 @@ class Gaussian(Additive):
         return _guarantee(self.square, self._spread, one_law=one_law, neighbours=self.neighbours)
 
     @property
+    def scale(self) -> float:
+        """The standard deviation of the noise, to the nearest double; also called sigma."""
+        return math.sqrt(self.variance)
+
+    @property
     def _spread(self) -> Fraction:
         """The variance in squared steps."""
         return self.variance / self.grid.step**2

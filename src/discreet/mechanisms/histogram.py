@@ -50,12 +50,19 @@ class Histogram(Mechanism):
     def __init__(
         self,
         *,
-        bins: int,
+        bins: int | None = None,
+        edges: object = None,
         epsilon: Real | None = None,
         delta: Real | None = None,
         rho: Real | None = None,
         neighbours: Neighbours = Neighbours.ADD_REMOVE,
     ) -> None:
+        if bins is None or edges is not None:
+            raise InputError(
+                "a histogram without a number of bins" if bins is None else "edges of a histogram",
+                why="it takes one count a bin, and no values",
+                fix="pass bins=2, then .release(numpy.histogram(values, bins=[0, 18, 65])[0])",
+            )
         count = whole(bins, "bins", at_least=1)
         about = Neighbours(neighbours)
         moved = 2 if about is Neighbours.CHANGE_ONE and count > 1 else 1

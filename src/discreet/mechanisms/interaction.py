@@ -35,6 +35,12 @@ class Interaction(ABC):
         self._asking = False
         self._process = os.getpid()
 
+    def ask(self, value: Any) -> Any:
+        """Answer the next question, or take the next increment and give the running answer."""
+        return self._next(value)
+
+    add = release = ask
+
     def _next(self, value: Any) -> Any:
         """Answer the next question; nothing has changed where that fails."""
         if os.getpid() != self._process:

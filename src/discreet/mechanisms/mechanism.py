@@ -77,7 +77,11 @@ class Mechanism(ABC):
     __slots__ = ()
 
     def __getattr__(self, name: str) -> Any:
-        runs = ": start a run first with .start" if hasattr(type(self), "start") else ""
+        own = getattr(type(self).__init__, "others", {}).get(name, "")
+        if own.isidentifier() and own != name:
+            return getattr(self, own)
+        start = ": call run = mechanism.start() first, then run.add(value) or run.ask(value)"
+        runs = start if hasattr(type(self), "start") else ""
         raise AttributeError(f"{type(self).__name__} has no {name}{runs}", name=name, obj=self)
 
     @property

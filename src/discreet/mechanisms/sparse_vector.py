@@ -398,6 +398,8 @@ def _place(marks: Any) -> int:
 class SparseVectorRun(Interaction):
     """One run of a sparse vector, question by question; its state is the noise of the threshold.
 
+    `ask` tells whether a value reaches the threshold; with `numeric`, its noisy value or None.
+
     Example:
         >>> run = SparseVector(threshold=10_000, epsilon=1).start()
         >>> run.ask(3), run.ask(250_000), run.hits_left
@@ -417,10 +419,6 @@ class SparseVectorRun(Interaction):
     def hits_left(self) -> int:
         """How many hits this run still answers."""
         return self._left
-
-    def ask(self, value: Any) -> Any:
-        """Whether the value reaches the threshold; with `numeric`, its noisy value or None."""
-        return self._next(value)
 
     def asked(self, values: Sequence[Any]) -> list[Any]:
         """The values, in their order."""

@@ -16,11 +16,22 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from discreet.errors import InputError
+from discreet.html_view import framed, note, table
 from discreet.plan.answer_program import Program
-from discreet.plan.builder import Agg, Asker, Expr, asker_of, condition_of, expression_of, sort_keys
+from discreet.plan.builder import (
+    HINTS,
+    Agg,
+    Asker,
+    Expr,
+    asker_of,
+    condition_of,
+    expression_of,
+    flat,
+    label,
+    sort_keys,
+)
 from discreet.plan.constants import member, odd
-from discreet.plan.expressions import Column
-from discreet.plan.query import Query
+from discreet.plan.query import Aggregate, Query
 from discreet.plan.relations import Named
 from discreet.plan.released_tables import (
     AnswerWindow,
@@ -33,6 +44,8 @@ from discreet.plan.released_tables import (
     SortedTable,
     WindowedTable,
 )
+from discreet.plan.schema import Limits
+from discreet.plan.typing import mentions
 from discreet.rationals import whole
 
 
@@ -45,7 +58,7 @@ def over(
     number: int | None = None,
     rows: tuple[int | None, int | None] | None = None,
 ) -> AnswerWindow:
-    """A function of a window of released rows, for `AnswerFrame.with_columns`.
+    """A function of a window of released rows, for `Question.with_columns`.
 
     `function` is an aggregate such as total("n"), or "rank", "lag" and so on; `number` is how many
     rows lag and lead look away, or how many tiles; `rows` are the ends of a frame of rows.
@@ -67,74 +80,60 @@ def over(
 
 
 @dataclass(frozen=True, slots=True)
-class AnswerFrame:
-    """A table of what is released, on the way to a question; every step is a new one, and free."""
+class Question:
+    """A whole question; what follows works on released numbers, and every step is a new one.
 
-    program: Program
+    `keys` are those of the next `agg`, of released rows.
+    """
+
+    plan: Query
     ask: Asker | None = None
     keys: tuple[Named, ...] = ()
 
     def query(self) -> Query:
         """The plan."""
-        return self.program.query
+        return self.plan
 
-    def where(self, condition: Expr) -> "AnswerFrame":
-        """Only rows for which a condition is true."""
-        return self._of(FilteredTable(self._table, condition_of(condition)))
+    def _repr_html_(self) -> str:
+        asked = [(one.name, one.measure.value, _read_by(one)) for one in self.plan.aggregates]
+        by = ", ".join(key.name for key in self.plan.keys) or "all rows"
+        of = ", ".join(table.name for table in self.plan.relation.facts.tables)
+        told = "not asked yet: .explain(epsilon=...) is free, .release(epsilon=...) is charged"
+        return framed(note(f"of {of}, by {by}"), table(["column", "what", "of"], asked), note(told))
 
-    filter = having = where
+    def __getattr__(self, name: str) -> Any:
+        told = HINTS.get(name, "ask it first, with .release(epsilon=...)")
+        raise AttributeError(f"a question has no {name}: {told}", name=name, obj=self)
 
-    def select(self, *names: str, **columns: Expr | str) -> "AnswerFrame":
-        """These columns alone, by their names or as what they are computed from."""
-        plain = [Named(name, Column(name)) for name in names]
-        made = [Named(name, expression_of(one)) for name, one in columns.items()]
-        return self._of(ComputedTable(self._table, tuple(plain + made)))
+    @property
+    def _is_bare(self) -> bool:
+        """Whether it shows the groups that are measured, all of them."""
+        plan = self.plan
+        return plan.limit is None and not plan.outputs and plan.then is None
 
-    def with_columns(self, **columns: "Expr | str | AnswerWindow") -> "AnswerFrame":
-        """Further columns: of each row, or over windows; see `over`."""
-        windows = {name: one for name, one in columns.items() if isinstance(one, AnswerWindow)}
-        found = self
-        if windows:
-            named = tuple(replace(one, name=name) for name, one in windows.items())
-            found = self._of(WindowedTable(self._table, named))
-        made = {n: one for n, one in columns.items() if not isinstance(one, AnswerWindow)}
-        return found.select(*found.program.table.columns, **made) if made else found
+    def having(self, condition: Expr) -> "Question":
+        """Only rows for which a condition on released numbers is true too."""
+        if not self._is_bare:  # of the rows that are left
+            return self._of(FilteredTable(self._table, condition_of(condition)))
+        both = condition if self.plan.having is None else Expr(self.plan.having) & condition
+        return replace(self, plan=replace(self.plan, having=condition_of(both)))
 
-    def group_by(self, *names: str, **keys: Expr | str) -> "AnswerFrame":
-        """One row for each value of some columns, once `agg` is called."""
-        plain = tuple(Named(name, Column(name)) for name in names)
-        named = tuple(Named(name, expression_of(one)) for name, one in keys.items())
-        return replace(self, keys=self.keys + plain + named)
+    where = filter = having
 
-    def agg(self, **aggregates: Agg) -> "AnswerFrame":
-        """Aggregates of released rows, of all or of each group."""
-        named = tuple(agg.named(name) for name, agg in aggregates.items())
-        return replace(self._of(RegroupedTable(self._table, self.keys, named)), keys=())
-
-    def join(
-        self, other: "AnswerFrame", on: Expr | None = None, how: JoinKind | str = "inner"
-    ) -> "AnswerFrame":
-        """Rows of two tables side by side; their columns need different names."""
-        if not isinstance(other, AnswerFrame):
-            raise odd("a table of answers", other, "one, as in question.table()")
-        condition = None if on is None else condition_of(on)
-        return replace(
-            self, program=self.program.beside(other.program, member(JoinKind, how), condition)
-        )
-
-    def stack(self, other: "AnswerFrame") -> "AnswerFrame":
-        """The rows of another table below these; columns are matched by position."""
-        return replace(self, program=self.program.above(other.program))
-
-    def order_by(self, *by: Any, descending: bool | Sequence[bool] = False) -> "AnswerFrame":
-        """Sort the rows."""
-        return self._of(SortedTable(self._table, sort_keys(by, descending=descending)))
+    def order_by(self, *by: Any, descending: bool | Sequence[bool] = False) -> "Question":
+        """Sort by released columns; an earlier order decides where they are equal."""
+        orders = sort_keys(by, descending=descending)
+        if not self._is_bare:
+            return self._of(SortedTable(self._table, orders))
+        return replace(self, plan=replace(self.plan, order=orders + self.plan.order))
 
     sort = order_by
 
-    def limit(self, rows: int) -> "AnswerFrame":
+    def limit(self, rows: int) -> "Question":
         """The first rows only."""
-        most = whole(rows, "limit", at_least=1)
+        most = whole(rows, "limit", at_least=1)  # nothing would be shown, and paid for
+        if self.plan.then is None:
+            return replace(self, plan=replace(self.plan, limit=min(most, self.plan.limit or most)))
         table = self._table
         if isinstance(table, SortedTable) and not table.cuts:
             return self._of(replace(table, limit=most))
@@ -142,23 +141,94 @@ class AnswerFrame:
 
     head = limit
 
+    def at_most(self, *, max_groups: int | None = None, max_rows: int | None = None) -> "Question":
+        """State how much of one person the answer may hold, instead of having it chosen."""
+        return replace(self, plan=replace(self.plan, limits=Limits(max_groups, max_rows)))
+
+    def select(self, *names: Expr | str, **columns: Expr | str) -> "Question":
+        """These columns alone, by their names or as what they are computed from."""
+        pairs = [*((label(one), one) for one in flat(names)), *columns.items()]
+        made = (Named(name, expression_of(one)) for name, one in pairs)
+        return self._of(ComputedTable(self._table, tuple(made)))
+
+    def with_columns(self, *unnamed: Any, **columns: Any) -> "Question":
+        """Further columns: of each row, or over windows; see `over`."""
+        columns = {**{label(one): one for one in flat(unnamed)}, **columns}
+        windows = {name: one for name, one in columns.items() if isinstance(one, AnswerWindow)}
+        found = self
+        if windows:
+            named = tuple(replace(one, name=name) for name, one in windows.items())
+            found = self._of(WindowedTable(self._table, named))
+        made = {n: one for n, one in columns.items() if not isinstance(one, AnswerWindow)}
+        kept = [name for name in found.program.table.columns if name not in made]
+        return found.select(*kept, **made) if made else found
+
+    assign = with_columns
+
+    def group_by(self, *names: Expr | str, **keys: Expr | str) -> "Question":
+        """One row for each value of some columns, once `agg` is called."""
+        pairs = [*((label(one), one) for one in flat(names)), *keys.items()]
+        return replace(self, keys=(*self.keys, *(Named(n, expression_of(one)) for n, one in pairs)))
+
+    def agg(self, **aggregates: Agg) -> "Question":
+        """Aggregates of released rows, of all or of each group."""
+        named = tuple(agg.named(name) for name, agg in aggregates.items())
+        table = RegroupedTable(self._table, self.keys, named)
+        return replace(self, keys=(), plan=replace(self.program, table=table).query)
+
+    def join(
+        self, other: "Question", on: Expr | None = None, how: JoinKind | str = "inner"
+    ) -> "Question":
+        """Rows of two answers side by side; their columns need different names."""
+        condition = None if on is None else condition_of(on)
+        kind = member(JoinKind, how)
+        return self._as(self.program.beside(_answer(other).program, kind, condition))
+
+    def stack(self, other: "Question") -> "Question":
+        """The rows of another answer below these; columns are matched by position."""
+        return self._as(self.program.above(_answer(other).program))
+
+    def table(self) -> "Question":
+        """Its answer as a table to compute with, whatever it is computed from."""
+        return self._as(self.program)
+
     def release(self, **price: Any) -> Any:
         """Ask it; what `price` takes is up to the curator that handed out the table."""
-        return asker_of(self.ask).release(self.query(), **price)
+        return asker_of(self.ask).release(self.plan, **price)
 
     def explain(self, **price: Any) -> Any:
         """Cost and expected error; touches no data."""
-        return asker_of(self.ask).explain(self.query(), **price)
+        return asker_of(self.ask).explain(self.plan, **price)
+
+    @property
+    def program(self) -> Program:
+        """Grouped questions, and the table that is computed from their answers."""
+        return Program.of(self.plan)
 
     @property
     def _table(self) -> ReleasedTable:
         return self.program.table
 
-    def _of(self, table: ReleasedTable) -> "AnswerFrame":
-        if self.keys and not isinstance(table, RegroupedTable):
+    def _of(self, table: ReleasedTable) -> "Question":
+        return self._as(replace(self.program, table=table))
+
+    def _as(self, program: Program) -> "Question":
+        if self.keys:
             raise InputError(
                 "a table of answers is grouped and not aggregated",
                 why="after group_by comes agg",
                 fix="call agg(...) next",
             )
-        return replace(self, program=replace(self.program, table=table))
+        return replace(self, plan=program.query)
+
+
+def _answer(other: object) -> Question:
+    if isinstance(other, Question):
+        return other
+    raise odd("a question", other, "one, as in table.group_by(...).count()")
+
+
+def _read_by(aggregate: Aggregate) -> str:
+    """The columns that an aggregate is computed from."""
+    parts = [*aggregate.arguments, *([] if aggregate.where is None else [aggregate.where])]
+    return ", ".join(sorted(set().union(*map(mentions, parts)))) or "rows"

@@ -9,15 +9,15 @@
 <AggregateFunction.COUNT: 'count'>
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
+from itertools import combinations, islice
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from discreet.argument_names import AGGREGATES
 from discreet.errors import InputError
-from discreet.html_view import framed, note, table
 from discreet.plan import expressions as ex
 from discreet.plan import relations as rel
 from discreet.plan.constants import literal, member, number, odd
@@ -28,9 +28,11 @@ from discreet.plan.query import (
     Query,
     SortKey,
     of_possible_groups,
+    questions_in,
     summary_of,
 )
-from discreet.plan.schema import Limits, PublicTable
+from discreet.plan.row_counts import hold_counts, row_counts
+from discreet.plan.schema import PublicTable
 from discreet.plan.summaries import (
     PersonAggregate,
     RowOrder,
@@ -38,11 +40,11 @@ from discreet.plan.summaries import (
     WindowColumn,
     WindowFunction,
 )
-from discreet.plan.typing import check_listed, infer, mentions
-from discreet.rationals import Real, positive, rational, whole
+from discreet.plan.typing import check_listed, infer
+from discreet.rationals import Real, positive, rational
 
 if TYPE_CHECKING:
-    from discreet.plan.answer_builder import AnswerFrame
+    from discreet.plan.answer_builder import Question
 
 Operand: TypeAlias = "Value | Expr"
 
@@ -65,8 +67,13 @@ _OTHERWISE = {ex.Function.REPLACE, ex.Function.MICROSECOND}
 _FUNCTIONS = {one.name.lower(): one for one in ex.Function if one not in _OTHERWISE} | {
     **dict.fromkeys(("isna", "isnull"), ex.Function.IS_NULL),
     **dict.fromkeys(("fill_null", "fillna"), ex.Function.COALESCE),
+    **dict.fromkeys(("len", "len_chars"), ex.Function.LENGTH),
+    **dict.fromkeys(("strip", "strip_chars"), ex.Function.TRIM),
+    **dict.fromkeys(("to_lowercase", "casefold"), ex.Function.LOWER),
+    "to_uppercase": ex.Function.UPPER,
     "log": ex.Function.LN,
     "startswith": ex.Function.STARTS_WITH,
+    "endswith": ex.Function.ENDS_WITH,
 }
 """Methods of expressions."""
 
@@ -77,9 +84,11 @@ class Expr:
 
     As in SQL, and unlike in Python, // and % cut off towards 0. The functions of the
     plan and aggregates are methods: `col("day").dt.year()`, `col("age").mean()`.
+    `name` is what `alias` gave.
     """
 
     expression: ex.Expression
+    name: str | None = None
 
     __add__ = _binary(ex.Function.ADD)
     __radd__ = _reversed(ex.Function.ADD)
@@ -112,6 +121,8 @@ class Expr:
         )
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
         if name in {"dt", "str"}:
             return self
         if name in _FUNCTIONS:
@@ -119,8 +130,12 @@ class Expr:
         own = AGGREGATES.get(name, name)
         if own == "count" or own in _AGGREGATES:
             return partial(globals()[own], self)
-        told = _HINTS.get(name) or f"it has {', '.join(_FUNCTIONS)}"
+        told = HINTS.get(name) or f"it has {', '.join(_FUNCTIONS)}"
         raise AttributeError(f"an expression has no {name}: {told}", name=name)
+
+    def alias(self, name: str) -> "Expr":
+        """The same under a name, for lists of columns and keys."""
+        return replace(self, name=name)
 
     def is_not_null(self) -> "Expr":
         """Whether it is not NULL."""
@@ -200,7 +215,11 @@ def condition_of(value: object) -> ex.Expression:
     """The expression of a condition."""
     if isinstance(value, Expr):
         return value.expression
-    raise odd("a condition", value, 'one on columns, as in col("age") >= 18')
+    raise odd(
+        "a condition",
+        value,
+        'one on columns, as in col("age") >= 18; in SQL, .query("age >= 18")',
+    )
 
 
 # --- aggregates ---------------------------------------------------------------------------------
@@ -208,7 +227,7 @@ def condition_of(value: object) -> ex.Expression:
 
 @dataclass(frozen=True, slots=True)
 class Agg:
-    """An aggregate that has no name yet."""
+    """An aggregate; `name` is what `alias` gave."""
 
     measure: AggregateFunction
     arguments: tuple[ex.Expression, ...] = ()
@@ -217,6 +236,7 @@ class Agg:
     sample: bool = True
     weight: Fraction = Fraction(1)
     interval: bool = True
+    name: str | None = None
 
     def _apart(self, _other: object) -> Any:
         raise InputError(
@@ -226,6 +246,10 @@ class Agg:
         )
 
     __add__ = __sub__ = __mul__ = __truediv__ = __rtruediv__ = __rmul__ = _apart
+
+    def alias(self, name: str) -> "Agg":
+        """The same under a name."""
+        return replace(self, name=name)
 
     def filter(self, condition: Expr) -> "Agg":
         """The same over the rows that satisfy a condition."""
@@ -246,54 +270,58 @@ class Agg:
         return Aggregate(name, self.measure, *given)
 
 
+def _agg(measure: AggregateFunction, *of: Expr | str, **how: Any) -> Agg:
+    return Agg(measure, tuple(map(expression_of, of)), **how)
+
+
 def count(of: Expr | str | None = None) -> Agg:
     """How many rows, or values that are not NULL."""
-    return Agg(AggregateFunction.COUNT, () if of is None else (expression_of(of),))
+    return _agg(AggregateFunction.COUNT, *([] if of is None else [of]))
 
 
 def count_people() -> Agg:
     """How many different people."""
-    return Agg(AggregateFunction.COUNT_PEOPLE)
+    return _agg(AggregateFunction.COUNT_PEOPLE)
 
 
 def count_distinct(of: Expr | str) -> Agg:
     """How many different values."""
-    return Agg(AggregateFunction.COUNT_DISTINCT, (expression_of(of),))
+    return _agg(AggregateFunction.COUNT_DISTINCT, of)
 
 
 def total(of: Expr | str) -> Agg:
     """The sum of a bounded number."""
-    return Agg(AggregateFunction.SUM, (expression_of(of),))
+    return _agg(AggregateFunction.SUM, of)
 
 
 def mean(of: Expr | str) -> Agg:
     """The mean of a bounded number."""
-    return Agg(AggregateFunction.MEAN, (expression_of(of),))
+    return _agg(AggregateFunction.MEAN, of)
 
 
 def variance(of: Expr | str, *, sample: bool = True) -> Agg:
     """The variance of a bounded number, of a sample or of the whole population."""
-    return Agg(AggregateFunction.VARIANCE, (expression_of(of),), sample=sample)
+    return _agg(AggregateFunction.VARIANCE, of, sample=sample)
 
 
 def stddev(of: Expr | str, *, sample: bool = True) -> Agg:
     """The standard deviation of a bounded number."""
-    return Agg(AggregateFunction.STDDEV, (expression_of(of),), sample=sample)
+    return _agg(AggregateFunction.STDDEV, of, sample=sample)
 
 
 def covariance(x: Expr | str, y: Expr | str, *, sample: bool = True) -> Agg:
     """The covariance of two bounded numbers."""
-    return Agg(AggregateFunction.COVARIANCE, (expression_of(x), expression_of(y)), sample=sample)
+    return _agg(AggregateFunction.COVARIANCE, x, y, sample=sample)
 
 
 def correlation(x: Expr | str, y: Expr | str) -> Agg:
     """The correlation of two bounded numbers."""
-    return Agg(AggregateFunction.CORRELATION, (expression_of(x), expression_of(y)))
+    return _agg(AggregateFunction.CORRELATION, x, y)
 
 
 def quantile(of: Expr | str, level: Real) -> Agg:
     """A quantile of a bounded number: 0.5 is the median."""
-    return Agg(AggregateFunction.QUANTILE, (expression_of(of),), level=rational(level, "level"))
+    return _agg(AggregateFunction.QUANTILE, of, level=rational(level, "level"))
 
 
 def median(of: Expr | str) -> Agg:
@@ -303,12 +331,12 @@ def median(of: Expr | str) -> Agg:
 
 def minimum(of: Expr | str) -> Agg:
     """The least of bounded numbers, as an extreme quantile."""
-    return Agg(AggregateFunction.MIN, (expression_of(of),))
+    return _agg(AggregateFunction.MIN, of)
 
 
 def maximum(of: Expr | str) -> Agg:
     """The greatest of bounded numbers, as an extreme quantile."""
-    return Agg(AggregateFunction.MAX, (expression_of(of),))
+    return _agg(AggregateFunction.MAX, of)
 
 
 _AGGREGATES = (
@@ -399,6 +427,9 @@ def _summary(name: str, of: "Agg | PersonAggregate") -> PersonAggregate:
 
 # --- questions ----------------------------------------------------------------------------------
 
+MOST_SETS = 256
+"""Grouping sets of one question."""
+
 OTHER = "other."
 """Prefix of the columns of a second table, so that all names differ."""
 
@@ -407,12 +438,14 @@ OTHER = "other."
 class Asker:
     """The curator's side of a question: answer it for a price, or explain it.
 
-    `hold` makes a question that lacks bounds, if the curator knows of any.
+    `hold` makes a question that lacks bounds, if the curator knows of any; `read` reads SQL in
+    which rows of a relation are the table `self`.
     """
 
     release: Callable[..., Any]
     explain: Callable[..., Any]
     hold: Callable[[rel.Relation, Callable[[rel.Relation], Query]], Query | None]
+    read: Callable[[str, rel.Relation], Query]
 
 
 _NAMES = {
@@ -430,20 +463,40 @@ def _aggregate(of: object) -> Agg:
 
 
 def _name(agg: Agg) -> str:
-    """The default name of an aggregate: mean_age."""
+    """The name of an aggregate: its own, or mean_age."""
+    if agg.name is not None:
+        return agg.name
     function = _NAMES.get(agg.measure, agg.measure.value)
     return "_".join([function, *(one.name for one in agg.arguments if isinstance(one, ex.Column))])
 
 
-_HINTS = {
+_ROWS = ("head", "tail", "sample", "collect", "to_pandas", "iloc", "loc", "shape", "fetchall")
+HINTS = {
     **dict.fromkeys(("unique", "distinct", "value_counts"), 'call .group_by("x").count()'),
-    **dict.fromkeys(("head", "sample", "collect", "to_pandas"), "its rows are private"),
-    **dict.fromkeys(("hist", "cut"), 'call .group_by(bin=col("x").bucket(0, 100, 10)).count()'),
     **dict.fromkeys(("drop_nulls", "dropna"), 'call .where(col("x").is_not_null())'),
-    **dict.fromkeys(("sort_values", "nlargest", "top_k"), 'call .sort("n", descending=True)'),
-    "alias": "name it by keyword: .group_by(decade=...), .agg(age=...), .with_columns(x=...)",
+    **dict.fromkeys(_ROWS, "its rows are private; aggregate them, as in .count()"),
+    **dict.fromkeys(
+        ("hist", "cut", "qcut"), 'call .group_by(bin=col("x").bucket(0, 100, 10)).count()'
+    ),
+    **dict.fromkeys(
+        ("sort_values", "nlargest", "top_k"), 'call .sort("n", descending=True).head(5)'
+    ),
+    **dict.fromkeys(("slice", "substr"), "call .substring(1, 3): the first place, and how many"),
+    **dict.fromkeys(("map", "replace", "apply"), 'call case((col("x") == "M", "male"), ...)'),
+    **dict.fromkeys(("select", "drop"), "leave it: only what is asked about is read"),
+    **dict.fromkeys(
+        ("pivot", "pivot_table", "crosstab", "unstack"),
+        "group by both columns first:"
+        ' .group_by("x", "y").count().release(epsilon=1).to_pandas().pivot(...)',
+    ),
+    **dict.fromkeys(("info", "columns", "dtypes", "schema"), "see curator.schema"),
+    "rename": 'call .with_columns(new="old")',
+    "mode": 'call .value_counts("x").head(1), or .sql("SELECT MODE(x) FROM self")',
     "contains": 'call .like("%text%")',
     "clip": "call .clamp(low, high), where NULL counts as low",
+    "describe": "call curator.profile(table, epsilon=1)",
+    "match": "call .sql(\"SELECT ... FROM self WHERE x ~ 'pattern'\")",
+    "strftime": 'call .truncate("month"), .year() or .month()',
 }
 """What to call instead of methods that other tables have."""
 
@@ -460,41 +513,86 @@ def _as_other(
 
 @dataclass(frozen=True, slots=True)
 class From:
-    """Private rows, on the way to a question; every step is a new one."""
+    """Private rows, on the way to a question; every step is a new one.
+
+    `sets` are the grouping sets, as places in `keys`.
+    """
 
     relation: rel.Relation
     keys: tuple[rel.Named, ...] = ()
     ask: Asker | None = None
+    sets: tuple[tuple[int, ...], ...] = ((),)
 
     def where(self, *conditions: Expr, **equal: Value) -> "From":
         """Only rows for which all conditions are true; `sex="F"` is `col("sex") == "F"`."""
         rows = self
         for one in (*conditions, *(col(name) == value for name, value in equal.items())):
-            wanted = rows._listed(condition_of(one))
-            rows = replace(rows, relation=rel.FilterRows(rows.relation, wanted))
+            condition_of(one)
+            rows = replace(rows, relation=rel.FilterRows(rows.relation, rows._over(one)))
         return rows
 
     filter = where
 
-    def __getattr__(self, name: str) -> "Callable[..., Question]":
+    def __getitem__(self, condition: Expr) -> "From":
+        """Only rows for which a condition is true."""
+        return self.where(condition)
+
+    def __getattr__(self, name: str) -> Any:
         """Any aggregate by itself: `.mean("age")` is `.agg(mean("age"))`."""
         own = AGGREGATES.get(name, name)
-        if own not in _AGGREGATES:
-            known = "it has where, group_by, agg, count, " + ", ".join(_AGGREGATES)
-            raise AttributeError(f"a table has no {name}: {_HINTS.get(name, known)}", name=name)
-        return lambda *of, **how: self.agg(globals()[own](*of, **how))
+        if own in _AGGREGATES:
+            return lambda *of, **how: self.agg(globals()[own](*of, **how))
+        known = "it has where, group_by, agg, count, sql, " + ", ".join(_AGGREGATES)
+        if not name.startswith("_") and name in rel.columns_of(self.relation):
+            known = f'write col("{name}") within a step, or .mean("{name}")'
+        raise AttributeError(f"a table has no {name}: {HINTS.get(name, known)}", name=name)
 
-    def _listed(self, expression: ex.Expression) -> ex.Expression:
+    def _over(self, of: Expr | str) -> ex.Expression:
         """An expression over these rows, once its literals are among the declared keys."""
+        expression = expression_of(of)
         check_listed(expression, rel.columns_of(self.relation))
         return expression
 
-    def with_columns(self, **columns: Expr | str) -> "From":
+    def sql(self, text: str) -> "Question":
+        """A question in SQL about these rows, which are the table `self`."""
+
+        def make(rows: rel.Relation) -> Query:
+            plan = asker_of(self.ask).read(text, rows)
+            if all(rows not in rel.nodes_of(one.relation)[0] for one in questions_in(plan)):
+                raise InputError(
+                    "a question in SQL about other rows",
+                    why="the rows of these steps are the table self, which it does not read",
+                    fix="write FROM self",
+                )
+            return plan
+
+        if self.keys:
+            raise odd("a question in SQL", self, "the keys in its GROUP BY, to .sql of the rows")
+        return self._asked_as(make)
+
+    def query(self, condition: str) -> "From":
+        """Only rows for which a condition in SQL is true: `query("age > 30 AND sex = 'F'")`."""
+        text = f"SELECT COUNT(*) FROM self WHERE ({condition})"  # noqa: S608 - a question, read
+        found = asker_of(self.ask).read(text, self.relation)
+        if found.keys or not isinstance(found.relation, rel.FilterRows):
+            raise odd("a condition", condition, 'one in SQL, as in query("age > 30")')
+        return replace(self, relation=found.relation)
+
+    def with_columns(self, *columns: Expr, **named: Expr | str) -> "From":
         """Further columns, or new meanings of old ones."""
-        kept = [n for n in rel.columns_of(self.relation) if n not in columns]
-        old = [rel.Named(n, ex.Column(n)) for n in kept]
-        new = [rel.Named(n, self._listed(expression_of(expr))) for n, expr in columns.items()]
-        return replace(self, relation=rel.Project(self.relation, tuple(old + new)))
+        new = self._named(columns, named)
+        kept = rel.columns_of(self.relation).keys() - {one.name for one in new}
+        old = [rel.Named(n, ex.Column(n)) for n in rel.columns_of(self.relation) if n in kept]
+        return replace(self, relation=rel.Project(self.relation, (*old, *new)))
+
+    assign = with_columns
+
+    def _named(
+        self, columns: Iterable[Any], named: Mapping[str, Expr | str]
+    ) -> tuple[rel.Named, ...]:
+        """Columns and expressions under their names."""
+        pairs = [*((label(one), one) for one in flat(columns)), *named.items()]
+        return tuple(rel.Named(name, self._over(of)) for name, of in pairs)
 
     def per_person(self, *names: str, **summaries: Agg | PersonAggregate) -> "From":
         """One row a person (and a value of some columns), with summaries of that person's rows."""
@@ -552,41 +650,82 @@ class From:
         """The rows of both, columns by position."""
         return replace(self, relation=rel.Union(self.relation, other.relation))
 
-    def group_by(self, *columns: str | Iterable[str], **keys: Expr | str) -> "From":
+    def group_by(self, *columns: Any, **keys: Expr | str) -> "From":
         """One answer for each value of some columns or expressions."""
-        for name in (names := flat(columns)):
-            if not isinstance(name, str):
-                fix = 'a name, or an expression with one: decade=col("age") // 10'
-                raise odd("a key", name, fix)
-        pairs = [*((name, col(name)) for name in names), *keys.items()]
-        named = (rel.Named(n, self._listed(expression_of(expr))) for n, expr in pairs)
-        return replace(self, keys=(*self.keys, *named))
+        return self._grouped(columns, keys, lambda places: [places])
 
     groupby = group_by
+
+    def rollup(self, *columns: Any, **keys: Expr | str) -> "From":
+        """Groups by all of some keys, by all but the last, and so on to a total."""
+        return self._grouped(columns, keys, lambda at: [at[:n] for n in range(len(at), -1, -1)])
+
+    def cube(self, *columns: Any, **keys: Expr | str) -> "From":
+        """Groups by each combination of some keys, down to a total."""
+        return self._grouped(
+            columns,
+            keys,
+            lambda at: (c for n in range(len(at), -1, -1) for c in combinations(at, n)),
+        )
+
+    def _grouped(
+        self,
+        columns: Iterable[Any],
+        keys: Mapping[str, Expr | str],
+        sets: Callable[[tuple[int, ...]], Iterable[tuple[int, ...]]],
+    ) -> "From":
+        """Further keys; every earlier grouping set together with each of their own."""
+        named = self._named(columns, keys)
+        places = tuple(range(len(self.keys), len(self.keys) + len(named)))
+        made = ((*old, *new) for old in self.sets for new in sets(places))
+        both = tuple(islice(made, MOST_SETS + 1))
+        if len(both) > MOST_SETS:
+            raise InputError(
+                f"more than {MOST_SETS} grouping sets",
+                why="each is measured with noise of its own",
+                fix="group by fewer keys",
+            )
+        return replace(self, keys=(*self.keys, *named), sets=both)
 
     def count(self, of: Expr | str | None = None) -> "Question":
         """How many rows there are, in each group or in all."""
         return self.agg(count(of))
 
+    len = size = count
+
+    def value_counts(self, *columns: str) -> "Question":
+        """How many rows have each value, the most frequent first."""
+        return self.group_by(*columns).count().order_by("count", descending=True)
+
     def agg(self, *unnamed: Any, **named: Any) -> "Question":
         """Aggregates of each group, called mean_age unless named; a true condition counts 1."""
         plain = [(_name(agg), agg) for agg in map(_aggregate, flat(unnamed))]
         pairs = [*plain, *((name, _aggregate(agg)) for name, agg in named.items())]
-        aggregates = {name: self._numeric(agg) for name, agg in pairs}
-        if len(aggregates) < len(pairs):
+        if len(dict(pairs)) < len(pairs):
             raise InputError(
                 "two aggregates have the same name",
                 why="each is a column of the answer",
                 fix='name them: agg(low=quantile("age", 0.1), high=quantile("age", 0.9))',
             )
+        aggregates = [self._numeric(agg).named(name) for name, agg in pairs]
         if not aggregates and not self.keys:
             raise InputError(
                 "a question that asks for nothing",
                 why="it has no aggregates and no groups",
                 fix="ask for something, such as n=count()",
             )
-        all_ = tuple(agg.named(name) for name, agg in aggregates.items())
-        make = partial(Query, keys=self.keys, aggregates=all_)
+
+        def make(relation: rel.Relation) -> Query:
+            counts, columns = row_counts(relation), rel.columns_of(relation)
+            held = tuple(hold_counts(one, counts, columns) for one in aggregates)
+            return Query(relation, self.keys, held, self.sets)
+
+        return self._asked_as(make)
+
+    def _asked_as(self, make: Callable[[rel.Relation], Query]) -> "Question":
+        """A question about these rows, with bounds that the curator knows of where it needs any."""
+        from discreet.plan.answer_builder import Question  # noqa: PLC0415 - it builds on this
+
         try:
             plan = make(self.relation)
         except InputError:
@@ -599,7 +738,7 @@ class From:
     def _numeric(self, agg: Agg) -> Agg:
         """An aggregate over these rows; conditions count 1 where they are true."""
         for part in (*agg.arguments, *([] if agg.where is None else [agg.where])):
-            self._listed(part)
+            self._over(Expr(part))
         if agg.measure not in {AggregateFunction.SUM, AggregateFunction.MEAN}:
             return agg
         of = agg.arguments[0]
@@ -607,82 +746,14 @@ class From:
         return replace(agg, arguments=(ex.Cast(of, Kind.INTEGER),)) if true else agg
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
-    """A whole question; what follows works on released numbers."""
-
-    plan: Query
-    ask: Asker | None = None
-
-    def query(self) -> Query:
-        """The plan."""
-        return self.plan
-
-    def _repr_html_(self) -> str:
-        asked = [(one.name, one.measure.value, _read_by(one)) for one in self.plan.aggregates]
-        by = ", ".join(key.name for key in self.plan.keys) or "all rows"
-        of = ", ".join(table.name for table in self.plan.relation.facts.tables)
-        told = "not asked yet: .explain(epsilon=...) is free, .release(epsilon=...) is charged"
-        return framed(note(f"of {of}, by {by}"), table(["column", "what", "of"], asked), note(told))
-
-    def having(self, condition: Expr) -> "Question | AnswerFrame":
-        """Show only groups for which a condition on released numbers is true too."""
-        if self.plan.limit is not None:  # of the rows that are left
-            return self.table().where(condition)
-        both = condition if self.plan.having is None else Expr(self.plan.having) & condition
-        return replace(self, plan=replace(self.plan, having=condition_of(both)))
-
-    where = filter = having
-
-    def order_by(
-        self, *by: Any, descending: bool | Sequence[bool] = False
-    ) -> "Question | AnswerFrame":
-        """Sort by released columns; an earlier order decides where they are equal."""
-        if self.plan.limit is not None:
-            return self.table().order_by(*by, descending=descending)
-        orders = sort_keys(by, descending=descending)
-        return replace(self, plan=replace(self.plan, order=orders + self.plan.order))
-
-    sort = order_by
-
-    def __getattr__(self, name: str) -> Any:
-        """What can be computed from the answer, as `table` has it."""
-        if name in {"with_columns", "select", "group_by", "join", "stack"}:
-            return getattr(self.table(), name)
-        told = _HINTS.get(name, "ask it first, with .release(epsilon=...)")
-        raise AttributeError(f"a question has no {name}: {told}", name=name, obj=self)
-
-    def limit(self, rows: int) -> "Question":
-        """Show the first rows only."""
-        most = whole(rows, "limit", at_least=1)  # nothing would be shown, and paid for
-        return replace(self, plan=replace(self.plan, limit=min(most, self.plan.limit or most)))
-
-    head = limit
-
-    def at_most(self, *, max_groups: int | None = None, max_rows: int | None = None) -> "Question":
-        """State how much of one person the answer may hold, instead of having it chosen."""
-        return replace(self, plan=replace(self.plan, limits=Limits(max_groups, max_rows)))
-
-    def release(self, **price: Any) -> Any:
-        """Ask it; what `price` takes is up to the curator that handed out the table."""
-        return asker_of(self.ask).release(self.plan, **price)
-
-    def explain(self, **price: Any) -> Any:
-        """Cost and expected error; touches no data."""
-        return asker_of(self.ask).explain(self.plan, **price)
-
-    def table(self) -> "AnswerFrame":
-        """Its answer as a table to compute with: windows, groups and joins of answers are free."""
-        from discreet.plan.answer_builder import AnswerFrame  # noqa: PLC0415 - it builds on this
-        from discreet.plan.answer_program import Program  # noqa: PLC0415
-
-        return AnswerFrame(Program.of(self.plan), self.ask)
-
-
-def _read_by(aggregate: Aggregate) -> str:
-    """The columns that an aggregate is computed from."""
-    parts = [*aggregate.arguments, *([] if aggregate.where is None else [aggregate.where])]
-    return ", ".join(sorted(set().union(*map(mentions, parts)))) or "rows"
+def label(of: Any) -> str:
+    """The name of a column or key in a list."""
+    name = of if isinstance(of, str) else getattr(of, "name", None)
+    name = name or getattr(getattr(of, "expression", None), "name", None)  # col("age")
+    if isinstance(name, str):
+        return name
+    fix = 'a name, or an expression with one: decade=col("age") // 10, or .alias("decade")'
+    raise odd("a column or key", of, fix)
 
 
 def asker_of(ask: Asker | None) -> Asker:

@@ -20,7 +20,6 @@ from discreet.plan.calendar import beginnings, moment, position
 from discreet.plan.expressions import (
     COMPARISONS,
     Call,
-    Cast,
     Column,
     Expression,
     Function,
@@ -33,7 +32,7 @@ from discreet.plan.keylists import FEW, listed
 from discreet.plan.kinds import PYTHON_KINDS, Kind, Range, Type, Value
 from discreet.plan.remembered import remember
 from discreet.plan.texts import Wildcard, tokens
-from discreet.plan.typing import infer, parts_of
+from discreet.plan.typing import infer, mapped, parts_of
 
 MOST_STEPS = 1 << 19
 """Keys times parts of conditions that are tried; lists that would take longer stay as they are."""
@@ -75,11 +74,7 @@ def possible_type(key: Expression, relation: rel.Relation) -> Type:
 
 def _of_lists(key: Expression, columns: dict[str, Type]) -> Expression:
     """A key in which each part whose values are told here is a column of its own."""
-    match key:
-        case Call(_, arguments):
-            key = replace(key, arguments=tuple(_of_lists(one, columns) for one in arguments))
-        case Cast(operand, _):
-            key = replace(key, operand=_of_lists(operand, columns))
+    key = mapped(key, lambda part: _of_lists(part, columns))
     values = _values(key, columns)
     if values is None:
         return key

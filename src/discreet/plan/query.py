@@ -388,7 +388,7 @@ def check(aggregate: Aggregate, scope: Mapping[str, Type]) -> None:
                 f"{aggregate.measure.value} of a value without bounds",
                 why="one person could move the answer without limit",
                 fix="declare Bounds for its columns, buy them for all with a profile of the table"
-                " first, or clamp it: LEAST(GREATEST(x, 0), 100);"
+                " first, say WHERE x BETWEEN 0 AND 100, or clamp it: LEAST(GREATEST(x, 0), 100);"
                 " for a count of one person's rows LEAST(COUNT(*), 50) is enough",
             )
         widths.append(1.0 if found.range is None else found.range.width)

@@ -14,7 +14,7 @@ buys. Nothing else has to be known of `n`.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from discreet.plan import relations as rel
@@ -25,7 +25,7 @@ from discreet.plan.relations import Named
 from discreet.plan.sensitivity import conjuncts
 from discreet.plan.summaries import SUMMED, PersonAggregate, Summary, WindowColumn
 from discreet.plan.texts import longest_stored
-from discreet.plan.typing import infer
+from discreet.plan.typing import infer, mapped
 
 _COUNTS = {Summary.COUNT, Summary.COUNT_DISTINCT, Summary.SUM}
 LARGEST_SUM = 1 << 62
@@ -57,7 +57,11 @@ def row_counts(relation: rel.Relation) -> Mapping[str, Range | None]:
             texts = ((name, of) for name, of in table.columns.items() if of.kind is Kind.TEXT)
             return {_LENGTH + name: _ProvedRange(0, longest_stored(of)) for name, of in texts}
         case rel.FilterRows(below, predicate):
-            return {**_between(predicate, rel.columns_of(below)), **row_counts(below)}
+            conditions = [predicate]
+            while isinstance(below, rel.FilterRows):
+                conditions.append(below.predicate)
+                below = below.input
+            return {**_between(conditions, rel.columns_of(below)), **row_counts(below)}
         case rel.MatchPerson() | rel.MatchPublic():
             return row_counts(rel.inputs_of(relation)[0])
         case rel.Project(below, columns):
@@ -82,8 +86,8 @@ _LOWER = {Function.EQUAL, Function.GREATER, Function.GREATER_EQUAL}
 _UPPER = {Function.EQUAL, Function.LESS, Function.LESS_EQUAL}
 
 
-def _between(predicate: Expression, columns: Mapping[str, Type]) -> Mapping[str, Range]:
-    """The numbers without bounds that a condition holds between two literals.
+def _between(conditions: Sequence[Expression], columns: Mapping[str, Type]) -> Mapping[str, Range]:
+    """The numbers without bounds that conditions together hold between two literals.
 
     Stability: that of any aggregate of LEAST(GREATEST(x, low), high), whose range is inferred for
     every row, kept or not. No type follows from the condition, so no engine meets arithmetic that
@@ -95,7 +99,7 @@ def _between(predicate: Expression, columns: Mapping[str, Type]) -> Mapping[str,
     beyond is none. Ends that no value lies between are none.
     """
     ends: dict[str, list[list[float]]] = {}
-    for one in conjuncts(predicate):
+    for one in (part for condition in conditions for part in conjuncts(condition)):
         match one:
             case Call(function, (Column(name), Literal(int() | float() as at))):
                 of = columns[name]
@@ -161,11 +165,29 @@ def counted_column(argument: Expression) -> str | None:
     return None
 
 
-def hold_counts(aggregate: Aggregate, counts: Mapping[str, Range | None]) -> Aggregate:
-    """The aggregate, with the counts and sums that it needs bounds of held to the limits."""
-    if aggregate.measure.is_count:
+def hold_counts(
+    aggregate: Aggregate, counts: Mapping[str, Range | None], columns: Mapping[str, Type]
+) -> Aggregate:
+    """The aggregate, with the counts and sums that it needs bounds of held to the limits.
+
+    An argument that has no bounds reads columns whose range is proved as `_held` writes them,
+    wherever they stand in it: each row that counts has the same value either way.
+    """
+    if aggregate.measure.is_count or not counts:
         return aggregate
-    return replace(aggregate, arguments=tuple(_held(one, counts) for one in aggregate.arguments))
+    proved = {name: of for name, of in counts.items() if isinstance(of, _ProvedRange)}
+
+    def hold(argument: Expression) -> Expression:
+        whole = _held(argument, counts)
+        if whole != argument or not proved or infer(argument, columns).range is not None:
+            return whole
+        return inside(argument)
+
+    def inside(part: Expression) -> Expression:
+        held = _held(part, proved) if counted_column(part) in proved else part
+        return mapped(part, inside) if held is part else held
+
+    return replace(aggregate, arguments=tuple(map(hold, aggregate.arguments)))
 
 
 def _held(argument: Expression, counts: Mapping[str, Range | None]) -> Expression:

@@ -9,7 +9,7 @@ kinds and NULLs; the remaining rules are hulls of their parts.
 
 import datetime as dt
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from typing import Final, assert_never
@@ -107,6 +107,19 @@ def parts_of(expression: Expression) -> tuple[Expression, ...]:
             return (operand,)
         case _:
             assert_never(expression)
+
+
+def mapped(expression: Expression, change: Callable[[Expression], Expression]) -> Expression:
+    """The same expression of changed parts: those that `parts_of` lists."""
+    match expression:
+        case Literal() | Column():
+            return expression
+        case Call(function, arguments):
+            return Call(function, tuple(map(change, arguments)))
+        case Case(branches, otherwise):
+            return Case(tuple((change(c), change(v)) for c, v in branches), change(otherwise))
+        case _:
+            return replace(expression, operand=change(expression.operand))
 
 
 def deduce(

@@ -39,7 +39,8 @@ def test_questions_are_refused_and_answers_stay_even_without_the_data(tmp_path, 
 def test_its_name_is_never_used_again_and_it_takes_no_rows(tmp_path, file):
     with add_visits(dp.Curator(tmp_path / "c"), file) as curator:
         curator.retire("visits", reason="over")
-        curator.retire("visits", reason="said twice, recorded once")
+        with pytest.raises(InputError, match="visits is retired"):
+            curator.retire("visits", reason="said twice, recorded once")
         assert len(curator.ledger.noted("retired")) == 1
         with pytest.raises(InputError, match="is retired"):
             curator.append("visits", clinic(20))

@@ -2,9 +2,10 @@
 
 import pytest
 
-from discreet.errors import QueryRefused
+from discreet.errors import InputError, QueryRefused
+from discreet.plan.builder import From, col, mean
 from discreet.plan.kinds import Kind, Range, Type
-from discreet.plan.relations import columns_of
+from discreet.plan.relations import Scan, columns_of
 from discreet.plan.row_counts import held_counts
 from discreet.plan.schema import Person, Schema, Table
 from discreet.plan.typing import infer
@@ -12,6 +13,7 @@ from discreet.sql.reader.read import read
 
 COLUMNS = {"who": Type(Kind.INTEGER), "n": Type(Kind.INTEGER), "x": Type(Kind.REAL)}
 ROWS = Table("rows", {**COLUMNS, "note": Type(Kind.TEXT)}, Person("who"))
+BUILT = From(Scan(ROWS))
 
 
 def held(value, where):
@@ -29,6 +31,8 @@ def held(value, where):
         ("x", "rows WHERE x >= 0 AND x < 2.5 AND note <> 'a'", Range(0.0, 2.5)),
         ("v", "(SELECT n AS v FROM rows WHERE n >= 0 AND n <= 9) WHERE v < 7", Range(0, 9)),
         ("n", "rows WHERE n = 5", Range(5, 5)),
+        ("n * (note = 'a')::INT", "rows WHERE n BETWEEN 2 AND 9", Range(0, 9)),
+        ("CASE WHEN note = 'a' THEN x ELSE 0 END", "rows WHERE x >= 1 AND x <= 4", Range(0.0, 4.0)),
         ("LENGTH(note)", "rows", Range(0, 1024)),
         ("LENGTH(b)", "(SELECT note AS b, n FROM rows) WHERE n > 3", Range(0, 1024)),
     ],
@@ -61,3 +65,19 @@ def test_a_zero_in_place_of_no_value_is_inside_its_bounds(low, high):
     kept = f"(SELECT who, {value} AS v FROM rows WHERE {value} BETWEEN {low} AND {high}) b"  # noqa: S608 - a question
     found = held("COALESCE(b.v, 0)", f"rows a LEFT JOIN {kept} ON a.who = b.who")
     assert (found.low, found.high) == (min(0, low), max(0, high))
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        BUILT.where(col("n") >= 0, col("n") < 10),
+        BUILT.where(col("n") >= 0).where(col("n") < 10),
+        BUILT.where(col("n").between(0, 10)),
+        BUILT[(col("n") >= 0) & (col("n") <= 10)],
+    ],
+)
+def test_python_knows_the_same_bounds(rows):
+    (aggregate,) = rows.agg(mean("n")).query().aggregates
+    assert infer(aggregate.arguments[0], columns_of(rows.relation)).range == Range(0, 10)
+    with pytest.raises(InputError, match="without bounds"):
+        BUILT.where(col("n") >= 0).agg(mean("n"))

@@ -370,7 +370,14 @@ def _kinds(
             reading, questions = guess.reading, guess.questions
         return found, origins, reading, [*source.questions, *questions]
     guess = guess_columns(source.sample(), source.reading, said)
-    check_columns(source.stored, (unit, *stated.columns, *stated.kinds))
+    asked = (unit, *stated.columns, *stated.kinds)
+    if {*asked} - {None, *source.stored} and any(one.about == "header" for one in source.questions):
+        raise InputError(
+            f"{source.name} has no such columns, if its first line names them",
+            why="that line looks like a record, and records are not shown",
+            fix="say whether it does: --header, or --no-header with --names id,age,city",
+        )
+    check_columns(source.stored, asked)
     if unit in guess.kinds and unit not in said and not stated.confirms(str(unit), kind=True):
         guess.kinds[str(unit)] = Kind.TEXT  # people are told apart by what is stored
     origins = {

@@ -101,7 +101,9 @@ class ParticipationKind(OrderKind):
         terms = Terms(*read_asked(facts))
         again = whole(facts.get("again", 0), "again", at_least=0)
         question = From(Scan(table)).agg(**{_COLUMN: count_people()})
-        return UnpricedParticipation(question.plan, terms, f"participants of {table.name}", again)
+        return UnpricedParticipation(
+            question.query(), terms, f"participants of {table.name}", again
+        )
 
     def read(self, order: Order, schema: Schema) -> ParticipationOrder:
         """The plan that was stored."""

@@ -85,6 +85,8 @@ class Filter:
             )
         if epsilon is not None:
             limit = (Filter.within(epsilon, delta) if delta else Filter.basic(epsilon)).limit
+        if hasattr(limit, "cap"):  # a curator's budget
+            limit = limit.cap()  # type: ignore[union-attr]
         if not isinstance(limit, Charge):
             by = MU_SQUARED if isinstance(limit, GDP) else EPSILON
             by = RHO if isinstance(limit, ZCDP) else by

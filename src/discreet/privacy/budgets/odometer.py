@@ -110,7 +110,7 @@ class Odometer:
         fill(after, _delta=self._delta + charge.delta_units)
         return after
 
-    def epsilon(self, delta: Real) -> Bound:
+    def epsilon(self, delta: Real = 0) -> Bound:
         """The bound on everything so far; it fails with probability at most `delta`, ever."""
         left = probability(delta, "delta") - self.deltas
         sure = self._sure(left)

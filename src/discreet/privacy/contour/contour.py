@@ -84,7 +84,7 @@ class Contour:
         if self._deltas:
             self._deltas = {}
 
-    def epsilon(self, delta: Real) -> Bound:
+    def epsilon(self, delta: Real = 0) -> Bound:
         """The smallest epsilon with which (epsilon, delta)-differential privacy holds."""
         exact = _exact(delta, "delta")
         key = (exact.numerator, exact.denominator)  # much quicker to hash than a Fraction

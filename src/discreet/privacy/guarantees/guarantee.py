@@ -53,7 +53,7 @@ class Guarantee(ABC):
 
     # --- what users ask -------------------------------------------------------------------------
 
-    def epsilon(self, delta: Real) -> Bound:
+    def epsilon(self, delta: Real = 0) -> Bound:
         """The smallest epsilon with which (epsilon, delta)-differential privacy holds."""
         return self._epsilon(below_one(delta, "delta"))
 

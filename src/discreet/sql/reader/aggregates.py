@@ -285,7 +285,7 @@ class Aggregates(CallReader):
         bare = Aggregate(
             name, asked.measure, asked.arguments, asked.where, asked.level, asked.sample
         )
-        return hold_counts(bare, self._counts)
+        return hold_counts(bare, self._counts, self._reader.types)
 
     def _uncounted(self, node: Node, error: InputError) -> Refusal:
         """A count or sum of one person's rows without limits, and the same question with one."""

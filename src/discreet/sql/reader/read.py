@@ -27,12 +27,13 @@ def read(
     schema: Schema,
     now: dt.datetime | None = None,
     views: Mapping[str, Relation] | None = None,
+    rows: Relation | None = None,
 ) -> Query:
     """The question that a SQL text asks of a schema.
 
     CURRENT_DATE and NOW() are the time `now`, in UTC to the second: that becomes a part of the
     question, so an order that is repeated means the same. It is the time of the clock unless given.
-    `views` are read in place of private tables, and have their columns.
+    `views` are read in place of private tables, and have their columns; `rows` are the table self.
 
     Example:
         >>> from discreet.plan.kinds import Kind, Type
@@ -43,7 +44,7 @@ def read(
         >>> [key.name for key in query.keys], [a.measure.name for a in query.aggregates]
         (['city'], ['COUNT'])
     """
-    return _guarded(text, lambda: _read(text, schema, now, views or {}))
+    return _guarded(text, lambda: _read(text, schema, now, views or {}, rows))
 
 
 def read_public(text: str, schema: Schema, now: dt.datetime | None = None) -> ReleasedTable | None:
@@ -74,14 +75,20 @@ reads_clock = re.compile("now|current|localtime|today", re.IGNORECASE).search
 
 
 def _read(
-    text: str, schema: Schema, now: dt.datetime | None, views: Mapping[str, Relation]
+    text: str,
+    schema: Schema,
+    now: dt.datetime | None,
+    views: Mapping[str, Relation],
+    rows: Relation | None,
 ) -> Query:
     # The parser takes 0.2 s to import: it is loaded with the first question, not with the package.
     from discreet.sql.reader.from_clause import PUBLIC_ONLY, RelationReader  # noqa: PLC0415
     from discreet.sql.reader.parse import check_words, parse  # noqa: PLC0415
+    from discreet.sql.reader.syntax import NamedRelation, row_columns  # noqa: PLC0415
 
     syntax, tokens = parse(text, now)
-    query = RelationReader(syntax, schema, views=views).answer(syntax.tree).query
+    own = () if rows is None else (("self", NamedRelation(rows, row_columns(schema, rows))),)
+    query = RelationReader(syntax, schema, own, views=views).answer(syntax.tree).query
     if isinstance(query, Program):
         raise syntax.refuse(syntax.tree, PUBLIC_ONLY)
     syntax.finish()

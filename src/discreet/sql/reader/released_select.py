@@ -268,7 +268,7 @@ _PIVOT = Refusal(
     "pivot",
     "a PIVOT that does not list the values of one column",
     "the columns of an answer have to be known before it is priced",
-    "write PIVOT visits ON city IN ('Austin', 'Haifa') ..., or (SUM(n) FOR city IN ('Austin'))",
+    "list them: PIVOT visits ON city IN ('Austin', 'Haifa') USING COUNT(*) GROUP BY year",
 )
 _PIVOTED = Refusal(
     "pivot",

@@ -17,6 +17,7 @@ from discreet.plan.kinds import Kind
 from discreet.plan.query import Query, SortKey, released_columns
 from discreet.plan.relations import Named
 from discreet.plan.summaries import expect
+from discreet.plan.typing import mapped
 from discreet.sql.reader.expressions import (
     AGGREGATES,
     ExpressionReader,
@@ -189,20 +190,11 @@ class Lift:
         if expression in self.names:
             return self._kept(ex.Column(self.names[expression]), expression, node)
         here = self.syntax.origin(expression) or node
-        match expression:
-            case ex.Literal():
-                return expression
-            case ex.Column(name):
-                raise self._ungrouped(name, here)
-            case ex.Call(function, arguments):
-                lifted: ex.Expression = ex.Call(
-                    function, tuple(self.lift(a, here) for a in arguments)
-                )
-            case ex.Case(branches, otherwise):
-                pairs = tuple((self.lift(c, here), self.lift(v, here)) for c, v in branches)
-                lifted = ex.Case(pairs, self.lift(otherwise, here))
-            case ex.Cast() | ex.IsIn() | ex.Like() | ex.Truncate():
-                lifted = replace(expression, operand=self.lift(expression.operand, here))
+        if isinstance(expression, ex.Literal):
+            return expression
+        if isinstance(expression, ex.Column):
+            raise self._ungrouped(expression.name, here)
+        lifted = mapped(expression, lambda part: self.lift(part, here))
         return self._kept(lifted, expression, node)
 
     def _kept(self, lifted: ex.Expression, old: ex.Expression, node: Node | None) -> ex.Expression:

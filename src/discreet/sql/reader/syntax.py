@@ -25,7 +25,7 @@ from sqlglot import exp
 
 from discreet.errors import InputError, QueryRefused
 from discreet.plan.expressions import Expression
-from discreet.plan.relations import Relation
+from discreet.plan.relations import FilterRows, Relation, Scan, columns_of
 from discreet.plan.schema import KeyPath, Person, Schema, Table
 from discreet.sql.reader.refusals import CLAUSES, Refusal
 
@@ -332,6 +332,16 @@ def scan_columns(schema: Schema, table: Table, source: str) -> tuple[Visible, ..
         )
         for name, of in table.columns.items()
     )
+
+
+def row_columns(schema: Schema, rows: Relation) -> tuple[Visible, ...]:
+    """The columns of rows that are the table self; those of one table identify whom they did."""
+    below = rows
+    while isinstance(below, FilterRows):
+        below = below.input
+    if isinstance(below, Scan):
+        return scan_columns(schema, below.table, "self")
+    return tuple(Visible(name, name, "self") for name in columns_of(rows))
 
 
 def resolve(syntax: Syntax, node: exp.Column, columns: Sequence[Visible]) -> Visible:

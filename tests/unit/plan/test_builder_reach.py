@@ -1,0 +1,180 @@
+"""Each kind of part that a golden question in SQL has is part of a question in Python too."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from clinic import CLINIC
+from discreet.errors import InputError, QueryRefused
+from discreet.plan.answer_builder import over
+from discreet.plan.builder import (
+    Asker,
+    From,
+    case,
+    col,
+    correlation,
+    count,
+    count_distinct,
+    count_people,
+    covariance,
+    descending,
+    first,
+    lag,
+    maximum,
+    mean,
+    median,
+    minimum,
+    quantile,
+    row_number,
+    running,
+    stddev,
+    total,
+    variance,
+)
+from discreet.plan.query import questions_in
+from discreet.plan.relations import Scan, nodes_of
+from discreet.sql.reader.read import read
+from plan_text import plan_text
+
+GOLDEN = Path(__file__).parents[2] / "golden"
+
+
+def _nothing(*_asked, **_said):
+    return None
+
+
+ASK = Asker(_nothing, _nothing, _nothing, lambda text, rows: read(text, CLINIC, rows=rows))
+VISITS = From(Scan(CLINIC.tables["visits"]), ask=ASK)
+PATIENTS = From(Scan(CLINIC.tables["patients"]), ask=ASK)
+CITIES = VISITS.group_by("city").agg(n=count(), s=total("cost"))
+
+BUILT = {
+    "filter": VISITS.where(col("age") >= 18).count(),
+    "project": VISITS.with_columns(old=col("age") > 60).group_by("old").count(),
+    "person join": PATIENTS.join(VISITS).count(),
+    "person match": PATIENTS.matching(VISITS).count(),
+    "public join": VISITS.join(CLINIC.tables["cities"], "city").count(),
+    "union": VISITS.union(VISITS).count(),
+    "per person": VISITS.per_person(n=count(), c=first("city", "day")).agg(m=count_distinct("c")),
+    "person window": VISITS.with_windows(
+        turn=row_number(descending("day")),
+        before=lag("age", "day"),
+        spent=running(total("cost"), "day"),
+    ).count(),
+    "grouping sets": VISITS.cube("city", year=col("day").year()).agg(n=count()),
+    "rollup": VISITS.group_by("urgent").rollup("city", decade=col("age") // 10).agg(n=count()),
+    "counts": VISITS.agg(count(), count_people(), count_distinct("city"), mean("age")),
+    "spread": VISITS.agg(variance("age"), stddev("age"), covariance("age", "cost")),
+    "ranks": VISITS.agg(median("age"), minimum("age"), maximum("age"), quantile("cost", 0.9)),
+    "pairs": VISITS.agg(correlation("age", "cost")),
+    "case": VISITS.group_by(g=case((col("age") < 30, "y"), otherwise="o")).count(),
+    "having, order, limit": CITIES.having(col("n") > 3).order_by("n", descending=True).limit(2),
+    "computed": CITIES.with_columns(each=col("s") / col("n")),
+    "filtered, sorted": CITIES.limit(5).having(col("n") > 3).order_by("n"),
+    "windows": CITIES.with_columns(place=over("rank", order_by="n")),
+    "regrouped": CITIES.group_by(big=col("n") > 10).agg(k=count()),
+    "joined": CITIES.join(CITIES.select(town="city", m="n"), col("city") == col("town")),
+    "stacked": CITIES.stack(CITIES),
+    "mode, sum of different": VISITS.sql("SELECT MODE(age), SUM(DISTINCT age) FROM self"),
+}
+
+REASONS = {
+    "MatchPublic": "conditions IN (SELECT ... FROM a public table): ask .sql(), or .join the table",
+    "PublicRows": "answers beside the rows of a public table: ask .sql(), or join what is released",
+}
+
+
+def _parts(query):
+    """The classes of relations and released tables, and the aggregates, of a question."""
+    questions = questions_in(query)
+    relations = [one for part in questions for one in nodes_of(part.relation)[0]]
+    tables = [] if query.then is None else list(query.then.nodes())
+    measures = {one.measure.name for part in questions for one in part.aggregates}
+    return {type(one).__name__ for one in (*relations, *tables)} | measures
+
+
+def _golden():
+    for file in sorted(GOLDEN.glob("read_*.sql")):
+        for block in re.split(r"\n\n+", file.read_text()):
+            text = "\n".join(x for x in block.splitlines() if not x.startswith("--"))
+            if text.strip():
+                yield text
+
+
+def test_python_has_every_part_that_golden_questions_have_or_says_why_not():
+    asked = set()
+    for text in _golden():
+        try:
+            asked |= _parts(read(text, CLINIC))
+        except QueryRefused:
+            continue
+    built = set().union(*(_parts(one.query()) for one in BUILT.values()))
+    assert len(asked) > 25
+    assert asked - built == set(REASONS)
+
+
+SAME = [
+    (
+        "SELECT city, age // 10 AS d, COUNT(*) AS n FROM visits GROUP BY ROLLUP (city, d)",
+        VISITS.rollup("city", d=col("age") // 10).agg(n=count()),
+    ),
+    (
+        "SELECT city, urgent, COUNT(*) AS n FROM visits GROUP BY CUBE (city, urgent)",
+        VISITS.cube("city", "urgent").agg(n=count()),
+    ),
+    (
+        "SELECT urgent, city, SUM(cost) AS n FROM visits GROUP BY urgent, ROLLUP (city)",
+        VISITS.group_by("urgent").rollup("city").agg(n=total("cost")),
+    ),
+]
+
+
+@pytest.mark.parametrize(("sql", "python"), SAME, ids=[sql for sql, _ in SAME])
+def test_grouping_sets_are_those_of_sql(sql, python):
+    asked, built = read(sql, CLINIC), python.query()
+    assert {part: getattr(asked, part) for part in ("relation", "keys", "aggregates", "sets")} == {
+        part: getattr(built, part) for part in ("relation", "keys", "aggregates", "sets")
+    }
+
+
+def test_names_are_given_by_alias_too():
+    keys = VISITS.group_by((col("age") // 10).alias("decade"), col("city"))
+    assert [key.name for key in keys.keys] == ["decade", "city"]
+    question = keys.agg(mean("age").alias("m"), count()).sort("count")
+    assert [one.name for one in question.query().aggregates] == ["m", "count"]
+    assert VISITS.with_columns((col("age") + 1).alias("next")).agg(n=count("next"))
+    assert VISITS.value_counts("city").query() == (
+        VISITS.group_by("city").count().order_by("count", descending=True).query()
+    )
+
+
+def test_too_many_grouping_sets_are_refused_before_they_are_made():
+    with pytest.raises(InputError, match="grouping sets"):
+        VISITS.cube(**{f"k{i}": col("age") // (i + 2) for i in range(40)})
+
+
+def test_steps_in_python_are_the_table_self_of_sql():
+    old = VISITS.where(col("age") >= 60)
+    assert "(age >= 60)" in plan_text(old.sql("SELECT city, COUNT(*) FROM self GROUP BY 1").query())
+    people = old.sql("SELECT COUNT(DISTINCT patient_id) AS n FROM self")
+    assert people.query().aggregates[0].measure.name == "COUNT_PEOPLE"
+    assert old.with_columns(d=col("age") // 10).sql("SELECT d, AVG(age) FROM self GROUP BY d")
+    with pytest.raises(InputError, match="FROM self"):
+        old.sql("SELECT COUNT(*) FROM visits")
+    with pytest.raises(InputError, match="GROUP BY"):
+        old.group_by("city").sql("SELECT COUNT(*) FROM self")
+    shown = old.sql("SELECT city, COUNT(*) + 1 AS n FROM self GROUP BY city")
+    assert list(shown.having(col("n") > 3).query().then.columns) == ["city", "n"]
+
+
+def test_a_condition_in_sql_keeps_rows():
+    kept = VISITS.query("age >= 60 AND urgent")
+    assert (
+        kept.count().query().relation
+        == read("SELECT COUNT(*) FROM visits WHERE age >= 60 AND urgent", CLINIC).relation
+    )
+    with pytest.raises((InputError, QueryRefused)):
+        VISITS.query("age > 3) GROUP BY (city")
+    with pytest.raises((InputError, QueryRefused)):
+        VISITS.query("1 = 1) AND age > (SELECT AVG(age) FROM visits")
