@@ -87,7 +87,7 @@ _UPPER = {Function.EQUAL, Function.LESS, Function.LESS_EQUAL}
 
 
 def _between(conditions: Sequence[Expression], columns: Mapping[str, Type]) -> Mapping[str, Range]:
-    """The numbers without bounds that conditions together hold between two literals.
+    """The numbers that conditions hold between two literals, or within a part of their bounds.
 
     Stability: that of any aggregate of LEAST(GREATEST(x, low), high), whose range is inferred for
     every row, kept or not. No type follows from the condition, so no engine meets arithmetic that
@@ -98,18 +98,25 @@ def _between(conditions: Sequence[Expression], columns: Mapping[str, Type]) -> M
     Edge cases: NULL stays NULL. Ends are closed, also of strict comparisons; an end of 2^53 and
     beyond is none. Ends that no value lies between are none.
     """
-    ends: dict[str, list[list[float]]] = {}
+    ends: dict[str, tuple[list[float], list[float]]] = {}
     for one in (part for condition in conditions for part in conjuncts(condition)):
         match one:
             case Call(function, (Column(name), Literal(int() | float() as at))):
                 of = columns[name]
-                if of.range is None and of.kind.is_number and abs(at) < _EXACT:
+                if of.kind.is_number and abs(at) < _EXACT:
                     up, down = (float, float) if of.kind is Kind.REAL else (math.ceil, math.floor)
-                    low, high = ends.setdefault(name, [[], []])
+                    low, high = ends.setdefault(name, ([], []))
                     low += [up(at)] * (function in _LOWER)
                     high += [down(at)] * (function in _UPPER)
-    known = ((name, max(low), min(high)) for name, (low, high) in ends.items() if low and high)
-    return {name: _ProvedRange(low, high) for name, low, high in known if low <= high}
+    found: dict[str, Range] = {}
+    for name, (low, high) in ends.items():
+        declared = infer(Column(name), columns).range
+        known = ([], []) if declared is None else ([declared.low], [declared.high])
+        lows, highs = low + known[0], high + known[1]
+        if lows and highs and max(lows) <= min(highs):
+            proved = _ProvedRange(max(lows), min(highs))
+            found |= {name: proved} if declared is None or proved.width < declared.width else {}
+    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,8 @@ from discreet.plan.typing import infer
 from discreet.sql.reader.read import read
 
 COLUMNS = {"who": Type(Kind.INTEGER), "n": Type(Kind.INTEGER), "x": Type(Kind.REAL)}
-ROWS = Table("rows", {**COLUMNS, "note": Type(Kind.TEXT)}, Person("who"))
+BOUNDED = {"age": Type(Kind.INTEGER, range=Range(0, 120)), "y": Type(Kind.REAL, range=Range(-1, 1))}
+ROWS = Table("rows", {**COLUMNS, **BOUNDED, "note": Type(Kind.TEXT)}, Person("who"))
 BUILT = From(Scan(ROWS))
 
 
@@ -34,6 +35,12 @@ def held(value, where):
         ("n * (note = 'a')::INT", "rows WHERE n BETWEEN 2 AND 9", Range(0, 9)),
         ("CASE WHEN note = 'a' THEN x ELSE 0 END", "rows WHERE x >= 1 AND x <= 4", Range(0.0, 4.0)),
         ("LENGTH(note)", "rows", Range(0, 1024)),
+        ("age", "rows WHERE age BETWEEN 30 AND 40", Range(30, 40)),
+        ("age", "rows WHERE age >= 64.5", Range(65, 120)),
+        ("age", "rows WHERE age > -5 AND age < 500", Range(0, 120)),
+        ("age", "rows WHERE age > 500", Range(0, 120)),
+        ("age", "rows WHERE age > 60 OR n = 1", Range(0, 120)),
+        ("y", "rows WHERE y <= 0.25", Range(-1.0, 0.25)),
         ("LENGTH(b)", "(SELECT note AS b, n FROM rows) WHERE n > 3", Range(0, 1024)),
     ],
 )
