@@ -123,7 +123,7 @@ class RemoteEngine(ABC):
         return None
 
 
-class InlineSession:
+class InlineSession(ABC):
     """A session whose kept selects become WITH clauses of the statements that read them.
 
     Its SELECT is computed again in each of them, from the same rows and the same secret.
@@ -153,9 +153,9 @@ class InlineSession:
         """Put constants into a WITH clause."""
         self.keep(name, self.constants(table))
 
+    @abstractmethod
     def constants(self, table: pa.Table) -> str:
         """A table as a SELECT."""
-        raise NotImplementedError
 
     def whole(self, select: str) -> str:
         """A SELECT with the parts of WITH that it needs.
