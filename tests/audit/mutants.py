@@ -211,7 +211,7 @@ def shown_keys(slack: int) -> Claim:
 
     def draw(people, runs):
         count = people.get("a", 0)
-        noisy = noise.discrete_laplace(rule.scale, size=runs) + count
+        noisy = noise.discrete_laplace(rule.law.scale, size=runs) + count
         return np.where((noisy >= rule.threshold - slack) & (count > 0), noisy, 0)
 
     return replace(rule.claim, draw=draw, law=None)

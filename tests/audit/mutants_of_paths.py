@@ -44,7 +44,7 @@ class EarlyKeys(LaplaceThreshold):
 
     def release(self, value):
         counted = KeyCounts.read(value)
-        noisy = counted.counts + noise.discrete_laplace(self.scale, size=counted.counts.shape)
+        noisy = counted.counts + noise.discrete_laplace(self.law.scale, size=counted.counts.shape)
         return {
             key: int(count)
             for key, count in zip(counted.keys, noisy, strict=True)

@@ -30,7 +30,7 @@ def released(mechanism: Mechanism) -> Claim:
         >>> from discreet.mechanisms import KeySelection
         >>> claim = released(KeySelection(epsilon=1, delta=0.1, max_groups_per_unit=2))
         >>> claim.draw({"a": 1000}, 2).tolist()
-        [[1, 0], [1, 0]]
+        [[1], [1]]
     """
     release = mechanism.release
     return replace(mechanism.claim, draw=lambda *asked: _answers(mechanism, release, *asked))
