@@ -10,10 +10,12 @@ import math
 import operator
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
-from functools import reduce
+from dataclasses import dataclass, replace
 from itertools import islice, product
 from typing import Any, Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from discreet.plan import relations as rel
 from discreet.plan.calendar import beginnings, moment, position
@@ -31,7 +33,7 @@ from discreet.plan.expressions import (
 from discreet.plan.keylists import FEW, listed
 from discreet.plan.kinds import PYTHON_KINDS, Kind, Range, Type, Value
 from discreet.plan.remembered import remember
-from discreet.plan.texts import Wildcard, tokens
+from discreet.plan.texts import LONGEST_CONCAT, Wildcard, tokens
 from discreet.plan.typing import infer, mapped, parts_of
 
 MOST_STEPS = 1 << 19
@@ -99,34 +101,52 @@ def _values(part: Expression, columns: Mapping[str, Type]) -> tuple[Value, ...] 
             lists = [[key for key in of.keys or () if key is not None] for of in types]
             if not 0 < math.prod(map(len, lists)) <= FEW:
                 return None
-            texts = ("".join(map(str, parts)) for parts in product(*lists))
+            texts = ["".join(map(str, parts)) for parts in product(*lists)]
+            if max(map(len, texts)) > LONGEST_CONCAT:
+                return None  # which is NULL
             return listed(texts, nullable=any(of.nullable for of in types))
         case Call(Function.ADD | Function.SUBTRACT as function, (operand, Literal(int() as days))):
             of = infer(operand, columns)
             if of.kind is not Kind.DATE or of.keys is None or abs(days) > FEW:
                 return None
             step = dt.timedelta(days=days if function is Function.ADD else -days)
-            return listed((key and key + step for key in of.keys), nullable=of.nullable)  # type: ignore[operator]
+            try:
+                later = [key and key + step for key in of.keys]  # type: ignore[operator]
+            except OverflowError:  # outside the calendar: NULL
+                return None
+            return listed(later, nullable=of.nullable)
     return None
 
 
-@remember(64)
 def possible_columns(relation: rel.Relation) -> Mapping[str, Type]:
     """The columns of a relation, with the keys alone that conditions leave."""
+    return _possible(relation)[0]
+
+
+@remember(64)
+def _possible(relation: rel.Relation) -> tuple[Mapping[str, Type], int]:
+    """The same, and the steps that are left of `MOST_STEPS`."""
     match relation:
         case rel.FilterRows(below, predicate):
-            columns, steps = dict(possible_columns(below)), MOST_STEPS
+            known, steps = _possible(below)
+            columns = dict(known)
             for part in _conjuncts(predicate):
                 cut = {name: _cut(columns[name], name, part) for name in _read_by(part)}
                 columns |= {n: _named(infer(Column(n), cut), Column(n), part) for n in cut}
-                steps -= part.size * sum(len(columns[name].keys or ()) for name in cut)
+                steps -= _steps(part) * sum(len(columns[name].keys or ()) for name in cut)
                 if steps >= 0:
                     columns |= {name: _narrowed(name, columns[name], part) for name in cut}
-            return columns
+            return columns, steps
         case rel.Project(below, named):
-            scope = possible_columns(below)
-            return {one.name: infer(one.expression, scope) for one in named}
-    return rel.columns_of(relation)
+            scope, steps = _possible(below)
+            return {one.name: infer(one.expression, scope) for one in named}, steps
+    return rel.columns_of(relation), MOST_STEPS
+
+
+def _steps(condition: Expression) -> int:
+    """How much work a condition is for each value, as far as it differs."""
+    own = len(condition.pattern) if isinstance(condition, Like) else 1
+    return own + sum(map(_steps, parts_of(condition)))
 
 
 def _conjuncts(predicate: Expression) -> list[Expression]:
@@ -144,9 +164,12 @@ def _read_by(expression: Expression) -> set[str]:
 
 def _narrowed(name: str, of: Type, condition: Expression) -> Type:
     """The type of a column with the keys alone that meet a condition."""
-    outcomes = _outcomes(condition, name)
-    left = tuple(key for key in of.keys or () if True in outcomes(key))
-    return replace(of, keys=left, nullable=of.nullable and True in outcomes(None)) if left else of
+    if not of.keys:
+        return of
+    values = (*of.keys, None)
+    true = _outcomes(condition, name, _Values.of(values))[0]
+    left = tuple(key for key, may in zip(of.keys, true[:-1], strict=True) if may)
+    return replace(of, keys=left, nullable=of.nullable and bool(true[-1])) if left else of
 
 
 def _cut(of: Type, name: str, condition: Expression) -> Type:
@@ -195,45 +218,82 @@ def _named(of: Type, key: Expression, condition: Expression) -> Type:
 
 _NAMED: Final = {Kind.TEXT, Kind.INTEGER, Kind.DATE}
 
-Outcomes: TypeAlias = frozenset[bool | None]
-"""What a condition may be: true, false, NULL."""
+Flags: TypeAlias = NDArray[np.bool_]
+Outcomes: TypeAlias = tuple[Flags, Flags, Flags]
+"""Whether a condition may be true, false or NULL, for each value."""
 
-_ANY: Final[Outcomes] = frozenset({True, False, None})
+
+@dataclass(frozen=True, slots=True)
+class _Values:
+    """Values of a column: numbers, times as microseconds, texts."""
+
+    plain: tuple[Value, ...]
+    places: NDArray[Any]
+    null: Flags
+    exact: bool
+    """Whether whole numbers and doubles compare alike."""
+
+    @staticmethod
+    def of(values: tuple[Value, ...]) -> "_Values":
+        null = np.array([value is None for value in values])
+        some = next((value for value in values if value is not None), None)
+        empty = "" if isinstance(some, str) else 0
+        placed = [empty if value is None else _place(value) for value in values]
+        kind = object if isinstance(some, str) else None
+        return _Values(values, np.array(placed, kind), null, all(map(_is_exact, values)))
+
+    def outcomes(self, true: Flags) -> Outcomes:
+        """Of a condition that is NULL for NULL and known for all else."""
+        return true & ~self.null, ~true & ~self.null, self.null
+
+    @property
+    def any(self) -> Outcomes:
+        """Of a condition that is not understood."""
+        anything = np.ones(len(self.plain), dtype=np.bool_)
+        return anything, anything, anything
 
 
-def _outcomes(condition: Expression, name: str) -> Callable[[Value], Outcomes]:
-    """What a condition may be in a row with this value of a column, whatever else the row holds."""
+def _outcomes(condition: Expression, name: str, values: _Values) -> Outcomes:
+    """What a condition may be in rows with these values of a column, whatever else they hold."""
     match condition:
         case Call(Function.AND | Function.OR as function, arguments):
-            decides = function is Function.OR
-            parts = [_outcomes(one, name) for one in arguments]
-            return lambda value: reduce(
-                lambda a, b: frozenset(_joined({x, y}, decides) for x in a for y in b),
-                (part(value) for part in parts),
-            )
+            parts = [_outcomes(one, name, values) for one in arguments]
+            yes, no, null = (np.array(flags) for flags in zip(*parts, strict=True))
+            if function is Function.AND:
+                return _every(yes), _some(no), _every(yes | null) & _some(null)
+            return _some(yes), _every(no), _every(no | null) & _some(null)
         case Call(Function.NOT, (operand,)):
-            inner = _outcomes(operand, name)
-            return lambda value: frozenset(None if x is None else not x for x in inner(value))
+            yes, no, null = _outcomes(operand, name, values)
+            return no, yes, null
         case Call(Function.IS_NULL, (Column(column),)) if column == name:
-            return lambda value: frozenset({value is None})
-        case IsIn(Column(column), values) if column == name:
-            among = frozenset(_place(one.value) for one in values)
-            return lambda value: (
-                frozenset({None if value is None else _place(value) in among})
-                if _is_exact(value)
-                else _ANY
-            )
+            return values.null, ~values.null, np.zeros_like(values.null)
+        case IsIn(Column(column), literals) if column == name and values.exact:
+            among = {_place(one.value) for one in literals}
+            return values.outcomes(np.array([place in among for place in values.places.tolist()]))
         case Like(Column(column), pattern, escape) if column == name:
             matches = _matcher(tokens(pattern, escape))
-            return lambda value: frozenset({None if value is None else matches(str(value))})
+            return values.outcomes(np.array([matches(text) for text in values.places.tolist()]))
         case Column(column) if column == name:
-            return lambda value: frozenset({value})  # type: ignore[arg-type]  # a truth value
+            return values.outcomes(values.places.astype(np.bool_))
         case Literal(bool() | None as known):
-            return lambda _: frozenset({known})
+            flags = [np.full(len(values.plain), known is one) for one in (True, False, None)]
+            return flags[0], flags[1], flags[2]
     compared, other = _comparison(condition, name)
-    if compared is None:
-        return lambda _: _ANY
-    return lambda value: _compared(compared, value, other)
+    return values.any if compared is None else _compared(compared, values, other)
+
+
+_every, _some = np.logical_and.reduce, np.logical_or.reduce
+
+
+def _compared(function: Function, values: _Values, other: Value) -> Outcomes:
+    if other is None:
+        nothing = np.zeros_like(values.null)
+        return nothing, nothing, ~nothing
+    text = isinstance(other, str)
+    ordered = function not in {Function.EQUAL, Function.NOT_EQUAL}
+    if not (values.exact and _is_exact(other)) or (text and ordered):
+        return values.any  # engines may sort texts in other ways
+    return values.outcomes(_COMPARED[function](values.places, _place(other)).astype(np.bool_))
 
 
 def _matcher(pattern: Iterable[str | Wildcard]) -> Callable[[str], bool]:
@@ -262,34 +322,20 @@ def _matcher(pattern: Iterable[str | Wildcard]) -> Callable[[str], bool]:
     return matches
 
 
-def _joined(both: set[bool | None], decides: bool) -> bool | None:  # noqa: FBT001 - a truth value
-    """What two conditions are together: true decides OR, false decides AND."""
-    return decides if decides in both else None if None in both else not decides
-
-
-def _compared(function: Function, value: Value, other: Value) -> Outcomes:
-    if value is None or other is None:
-        return frozenset({None})
-    left, right = _place(value), _place(other)
-    ordered = function not in {Function.EQUAL, Function.NOT_EQUAL}
-    texts = isinstance(left, str) or isinstance(right, str)
-    if (texts and ordered) or not (_is_exact(left) and _is_exact(right)):
-        return _ANY  # engines may sort texts in other ways
-    return frozenset({bool(_COMPARED[function](left, right))})
-
-
 def _is_exact(value: Value) -> bool:
     """Whether a number compares alike as a whole number and as a double."""
     return not isinstance(value, int) or abs(value) < 1 << 53
 
 
 def _place(value: Value) -> Value:
-    """A day as its midnight: what it equals among times."""
-    is_day = isinstance(value, dt.date) and not isinstance(value, dt.datetime)
-    return dt.datetime.combine(value, dt.time()) if is_day else value  # type: ignore[arg-type]
+    """A day or a time as microseconds; a day is its midnight."""
+    if not isinstance(value, dt.date):
+        return value
+    is_time = isinstance(value, dt.datetime)
+    return position(value if is_time else dt.datetime.combine(value, dt.time()))
 
 
-_COMPARED: Final[Mapping[Function, Callable[[Any, Any], object]]] = dict(
+_COMPARED: Final[Mapping[Function, Callable[[Any, Any], NDArray[Any]]]] = dict(
     zip(
         COMPARISONS,
         (operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge),

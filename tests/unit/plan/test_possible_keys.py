@@ -83,6 +83,7 @@ def keys(key, where, source="rows"):
         ("city || '/' || n", "city = 'A' AND n > 1", ("A/2", "A/3")),
         ("day + 1", "day = '2024-12-31'", (dt.date(2025, 1, 1),)),
         ("city || note", "city = 'A'", None),
+        (f"city || '{'x' * 16_384}'", "n = 1", None),
         ("note", "note IN ('a', 'b') AND n > 0", ("a", "b")),
         ("LOWER(note)", "LOWER(note) = 'a'", ("a",)),
         ("note", "note = 'a' OR note = 'b'", None),
@@ -244,10 +245,32 @@ def test_rows_outside_are_those_that_a_condition_leaves():
     assert told("n = 1") == ["Rows are in no group where city is NULL or none of its 3 keys"]
 
 
+def test_days_outside_the_calendar_are_no_keys():
+    last = Range(2_932_890, 2_932_896)  # the last of December 9999
+    days = Table(
+        "rows", {"who": Type(Kind.INTEGER), "d": Type(Kind.DATE, range=last)}, Person("who")
+    )
+    text = "SELECT d + 1 AS k, COUNT(*) FROM rows WHERE d > '9999-12-30' GROUP BY 1"
+
+    assert read(text, Schema({"rows": days})).key_types[0].keys is None
+
+
+def test_a_histogram_has_the_values_that_are_left():
+    text = "SELECT HISTOGRAM(n) AS h FROM rows WHERE n > 0"
+    shown = read(text, SCHEMA).then.columns
+
+    assert [*shown] == ["h_1", "h_2", "h_3"]
+
+
 def test_long_conditions_take_no_longer_than_short_ones():
     columns = {f"c{i}": Type(Kind.INTEGER, range=Range(0, 999)) for i in range(40)}
     table = Table("rows", {"who": Type(Kind.INTEGER), **columns}, Person("who"))
     some = " OR ".join(f"c{i % 40} = {i}" for i in range(1000))
+    nested = "rows"
+    for i in range(9):
+        nested = (
+            f"(SELECT * FROM {nested} WHERE {' OR '.join(f'c1 > {i + j}' for j in range(150))})"
+        )
     many = " AND ".join(f"(c{i % 40} <> {i} OR c{(i + 1) % 40} = 1)" for i in range(600))
     steps = []
 
@@ -255,11 +278,12 @@ def test_long_conditions_take_no_longer_than_short_ones():
         steps.append(len(of.keys) * condition.size)
         return of
 
-    for where in (some, many):
+    for source in (f"rows WHERE {some}", f"rows WHERE {many}", nested):
         with mock.patch.object(possible_keys, "_narrowed", tried):
-            text = f"SELECT c1, COUNT(*) FROM rows WHERE {where} GROUP BY c1"
-            assert read(text, Schema({"rows": table})).group_count == 1001
-    assert sum(steps) < 2 * possible_keys.MOST_STEPS
+            text = f"SELECT c1, COUNT(*) FROM {source} GROUP BY c1"
+            assert read(text, Schema({"rows": table})).group_count >= 850
+        assert sum(steps) < possible_keys.MOST_STEPS
+        steps.clear()
 
 
 def test_long_lists_stay_as_they_are():

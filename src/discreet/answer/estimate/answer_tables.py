@@ -5,7 +5,7 @@ noise. What a pair moves a number by apart, in opposite ways, is how far it is s
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -417,17 +417,23 @@ def _summed_bent(table: ReleasedTable, questions: Sequence[Query]) -> dict[str, 
         own = max((int(_is_bent(one, noisy)) for one in reads), default=0)
         return max([own, *(known[name] for one in reads for name in mentions(one))])
 
+    def put(together: object, reads: Iterable[Expression]) -> int:
+        """Of an extreme or a spread of noisy numbers: 2, however straight each of them is."""
+        folds = isinstance(together, AggregateFunction) and together not in _ADDED_UP
+        of_noise = not noisy.isdisjoint(name for one in reads for name in mentions(one))
+        return 2 if folds and of_noise else level(*reads)
+
     match table:
         case ComputedTable(_, outputs):
             return {"": rows} | {one.name: level(one.expression) for one in outputs}
         case WindowedTable(_, windows):
-            return known | {"": rows} | {one.name: level(*one.reads) for one in windows}
+            return known | {"": rows} | {one.name: put(one.function, one.reads) for one in windows}
         case RegroupedTable(_, keys, aggregates):
             rows = max(rows, *(level(one.expression) for one in keys), 0)
             found = {one.name: level(one.expression) for one in keys}
             for one in aggregates:
                 reads = (*one.arguments, *([] if one.where is None else [one.where]))
-                found[one.name] = 2 if max(rows, level(*reads)) else 0
+                found[one.name] = 2 if max(rows, put(one.measure, reads)) else 0
             return {"": rows} | found
         case StackedTables(above, other):
             pairs = zip(above.columns, other.columns, strict=True)
@@ -451,6 +457,7 @@ def _is_bent(expression: Expression, noisy: set[str]) -> bool:
     )
 
 
+_ADDED_UP = {AggregateFunction.COUNT, AggregateFunction.SUM, AggregateFunction.MEAN}
 _QUOTIENTS = {*_RANGED, AggregateFunction.COVARIANCE}
 _BENT = {
     *(Function.LOG2, Function.LN, Function.LOG10, Function.SQRT, Function.EXP),

@@ -216,8 +216,7 @@ class Simulation:
             return {}
         columns = released_columns(self.query)
         ends = np.cumsum([part.groups for part in self.parts])[:-1]
-        straight = {one.name for one in self.query.aggregates if one.measure in _STRAIGHT}
-        halves = {one.name: _halves(one, straight) for one in outputs}
+        halves = {one.name: _halves(one, self.query) for one in outputs}
         asked = (*outputs, *(half for pair in halves.values() for half in pair))
         middle, around, noises = evaluate(central, asked, columns), [], []
         for part, many in zip(self.parts, self.many, strict=True):
@@ -253,11 +252,16 @@ class Simulation:
         return widths
 
 
-def _halves(output: Named, straight: set[str]) -> tuple[Named, ...]:
-    """The numerator and denominator of a quotient of straight numbers; else none."""
+def _halves(output: Named, query: Query) -> tuple[Named, ...]:
+    """The numerator and denominator of a quotient of straight numbers; else none.
+
+    A variance that came out at 0 has no noise to be seen: it may stand below alone.
+    """
+    below = {one.name for one in query.aggregates if one.measure in _STRAIGHT}
+    variances = {one.name for one in query.aggregates if one.measure is AggregateFunction.VARIANCE}
     match output.expression:
         case Call(Function.DIVIDE, (top, Call(Function.NULL_IF, (bottom, Literal(0))) | bottom)):
-            if _is_straight(top, straight) and _is_straight(bottom, straight):
+            if _is_straight(top, below - variances) and _is_straight(bottom, below):
                 return Named(f"{output.name} _top", top), Named(f"{output.name} _bottom", bottom)
     return ()
 

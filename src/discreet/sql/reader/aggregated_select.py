@@ -258,7 +258,7 @@ class AggregatedSelect:
         groups = FinerGroups(self.outer.relation, keys, of, where, names[-1])
         type_of = infer(of, scope)
         if kind is ValueHistogram:
-            listed = [one for one in type_of.keys or () if one is not None]
+            listed = [one for one in groups.values or () if one is not None]
             if not 0 < len(listed) <= MOST_COLUMNS:
                 raise self.syntax.refuse(node, _HISTOGRAM)
             columns = [self.beyond.column("value", Type(Kind.INTEGER)) for _ in listed]

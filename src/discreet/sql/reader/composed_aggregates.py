@@ -362,6 +362,11 @@ class FinerGroups:
         return self._shown(table, {name: Column(name) for name in names})
 
     @property
+    def values(self) -> tuple[Value, ...] | None:
+        """The values that are counted, where those are public."""
+        return self._query.key_types[-1].keys
+
+    @property
     def _query(self) -> Query:
         count = Aggregate(_COUNT, AggregateFunction.COUNT, (self.of,), self.where)
         keys = (*self.keys, Named(self.label, self.of))
