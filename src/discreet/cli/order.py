@@ -146,7 +146,11 @@ def _state(release: Any, *, wanted: bool) -> None:
 
 def _read(file: IO[str]) -> dict[str, Any]:
     """The JSON object in a file; what JSON has no word for is refused."""
-    return _object(file.read(), 'FILE has to hold one JSON object, such as {"sql": "SELECT ..."}.')
+    try:
+        text = file.read()
+    except UnicodeDecodeError:
+        text = ""
+    return _object(text, 'FILE has to hold one JSON object, such as {"sql": "SELECT ..."}.')
 
 
 def _object(text: str, otherwise: str) -> dict[str, Any]:

@@ -186,6 +186,8 @@ class ReportLog:
             head = os.pread(file, _RECORD.size, self._position)
             start = self._position + len(head)
             if len(head) < _RECORD.size or not any(head):
+                if any(os.pread(file, size - self._position, self._position)[_RECORD.size :]):
+                    raise _changed()  # a crash leaves zeros to the end, or a part of a head
                 os.ftruncate(file, self._position)
                 return
             length, check, own = _RECORD.unpack(head)

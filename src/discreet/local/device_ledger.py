@@ -39,7 +39,8 @@ class DeviceLedger:
     Why:
         An answer and its charge are one line, on disk before the answer leaves. A crash before
         that has told nobody anything; a line that a crash cut short is dropped for the same
-        reason. A line that was changed is refused, by a chain of digests.
+        reason. A line that was changed is refused, by a chain of digests. A child after a fork
+        tells nothing new.
     Edge cases:
         The limit may be lowered when the file is opened, and never raised. Whoever restores an
         old copy of the file makes the device forget; only the device's owner can see to that.
@@ -58,6 +59,7 @@ class DeviceLedger:
         self.path = Path(path)
         self._asked = positive(limit, "limit")
         self._lock = threading.Lock()  # threads must not pass the check together
+        self._process = os.getpid()
         self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -191,7 +193,16 @@ class DeviceLedger:
         self._chain = chain
 
     def _append(self, facts: dict[str, Any]) -> None:
-        """One line, whole and on disk, or none: a failure leaves the file where it was."""
+        """One line, whole and on disk, or none: a failure leaves the file where it was.
+
+        A child after a fork has the file and its lock, and would spend the same budget again.
+        """
+        if os.getpid() != self._process:
+            raise LedgerError(
+                "this device's ledger was opened by another process",
+                why="a copy after a fork would spend the same budget",
+                fix="open the ledger in the process that reports; nothing was told",
+            )
         text = json.dumps(facts, sort_keys=True, separators=(",", ":")).encode()
         chain = hashlib.sha256(self._chain + text).hexdigest().encode()
         line = chain + b" " + text + b"\n"
@@ -229,7 +240,7 @@ def append_whole(file: int, data: bytes, end: int) -> str:
     except OSError as wrong:
         with suppress(OSError):  # what is left of it must not stand behind a shorter line
             os.ftruncate(file, end)
-        return wrong.strerror or str(wrong)
+        return wrong.strerror or str(wrong) or type(wrong).__name__
     return ""
 
 

@@ -147,6 +147,12 @@ def test_confirmed_reports_are_not_cut_off_behind_one_that_was_changed(stores, t
         with pytest.raises(LedgerError, match="changed"):
             CampaignStore(tmp_path).find("poll").read()
         assert place.read_bytes() == changed
+    place.write_bytes(whole[: len(whole) // 5] + bytes(12) + whole[len(whole) // 5 + 12 :])
+    with pytest.raises(LedgerError, match="changed"):  # a lost block, with records behind it
+        CampaignStore(tmp_path).find("poll").read()
+    place.write_bytes(whole + bytes(50))  # what a crash may leave
+    assert CampaignStore(tmp_path).find("poll").read()[0].n == 10
+    assert place.read_bytes() == whole
     place.write_bytes(whole[:40])
     with pytest.raises(LedgerError, match="changed"):
         stores[0].collect(stores[0].find("poll"), frames(1))

@@ -141,6 +141,22 @@ def test_two_programs_cannot_spend_the_same_budget(path):
         local.DeviceLedger(path, limit=5)
 
 
+def test_a_child_after_a_fork_tells_nothing_new(path):
+    with local.DeviceLedger(path, limit=5) as ledger:
+        told = answer(SURVEY.reporter(ledger).report(1))
+        child = os.fork()
+        if child == 0:
+            status = 1
+            try:
+                same = answer(SURVEY.reporter(ledger).report(1)) == told
+                with pytest.raises(LedgerError, match="another process"):
+                    SURVEY.reporter(ledger).report(0)
+                status = 0 if same else 2
+            finally:
+                os._exit(status)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
 def test_what_cannot_be_written_is_not_told(path, monkeypatch):
     with local.DeviceLedger(path, limit=5) as ledger:
         with monkeypatch.context() as full:
