@@ -157,6 +157,6 @@ def test_as_much_zcdp_is_less_than_a_gaussian_guarantee(kind):
         plan = grow(choose)
     paid, drawn = plan.guarantees[-1], plan.measure(engine())
     other = kind(price(paid, RHO).amount, neighbours=plan.neighbours)
-    spent = (*drawn[-1].spent[:-1], drawn[-1].spent[-1]._replace(guarantee=other))
+    spent = (*drawn[-1].spent[:-1], replace(drawn[-1].spent[-1], guarantee=other))
     with pytest.raises(InvariantBroken):
         plan.check_spent([*drawn[:-1], replace(drawn[-1], spent=spent)])
