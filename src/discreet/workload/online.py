@@ -63,8 +63,9 @@ class OnlineState:
     def filter(self) -> Filter:
         """The budget, with everything that was spent of it taken."""
         found, about = self.plan.filter, self.plan.neighbours
-        costs = (GDP.of_square(one.mu_squared, neighbours=about) for one in self.measurements)
-        for cost in (*costs, *[Pure(self.plan.gate_epsilon, neighbours=about)] * self.runs_begun):
+        costs: list[Pure | GDP] = [Pure(self.plan.gate_epsilon, neighbours=about)] * self.runs_begun
+        costs += [GDP.of_square(one.mu_squared, neighbours=about) for one in self.measurements]
+        for cost in costs:
             found = found.charge(found.price(cost))
         return found
 

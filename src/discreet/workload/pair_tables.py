@@ -41,12 +41,6 @@ def shrunk_pair(noisy: Floats, sigma: float, rows: Floats, columns: Floats) -> F
     return raked(table, ("r", "c"), {("r",): rows, ("c",): columns})
 
 
-def dependence(pair: Floats) -> float:
-    """How many rows a table of two columns has elsewhere than independent columns would."""
-    alone = np.outer(pair.sum(axis=1), pair.sum(axis=0)) / max(float(pair.sum()), 1.0)
-    return float(np.abs(pair - alone).sum())
-
-
 def pairs_fitted(shape: Sequence[int], pairs: int) -> int:
     """To how many of so many pairs a table of this shape is fitted, in bounded time."""
     return min(pairs, MOST_WORK // (prod(shape) * max(1, len(shape))))
