@@ -103,6 +103,7 @@ class CuratorQuestion:
             epsilon=_BUDGET, delta=2 * self.delta
         )
         columns = {"value": Bounds(0, 10), "day": Bounds(_FIRST, _FIRST + dt.timedelta(9))}
+        columns |= dict.fromkeys(("side", "odd"), Bounds(0, 1))
         visits, bills = map(_table, tables)
         with Curator.in_memory(neighbours=self.neighbours) as curator:
             said: dict[str, Any] = {"unit": "person", "columns": columns, "limits": self.limits}
@@ -227,7 +228,10 @@ def _table(rows: Rows) -> pa.Table:
     words = pa.array([f"word {(value or 0) % 4}" for _, value in rows])
     # Two texts and two numbers without bounds: what each of them costs has to add up.
     plain = {"word": words, "other": words, "amount": values, "paid": values}
-    return pa.table({"person": people, "value": values, "day": days, **plain})
+    # No pair of value, side and odd tells the parity of the third.
+    bits = [(person // 10 % 2, value or 0) for person, value in rows]
+    parity = {"side": [side for side, _ in bits], "odd": [sum(both) % 2 for both in bits]}
+    return pa.table({"person": people, "value": values, "day": days, **plain, **parity})
 
 
 def _sql(*texts: str) -> Ask:
@@ -257,13 +261,14 @@ def _synthesis(*columns: str) -> Ask:
 
 
 def _online(curator: Curator, price: Price) -> list[float]:
-    """Counting queries that follow the answers before them."""
-    room: dict[str, Any] = {"accuracy": 500, "updates": 2, "restarts": 0, "queries": 20}
-    session = curator.online("visits", columns=["value", "day"], max_rows=2, **room, **price)
+    """Counting queries that follow the answers before them, about what no pair of columns tells."""
+    room: dict[str, Any] = {"accuracy": 150, "updates": 2, "restarts": 0, "queries": 20}
+    room |= {"columns": ["value", "side", "odd"], "max_rows": 2}
+    session = curator.online("visits", **room, **price)
     told = [0.0]
-    for low in range(10):
-        value = Bounds(low, low + (sum(told) % 2 < 1))
-        told += [session.ask({"value": value, "day": _FIRST + dt.timedelta(low)}).value]
+    for odd in range(10):
+        values = list(range(int(sum(told) % 2), 10, 2))
+        told += [session.ask({"value": values, "side": 0, "odd": odd % 2}).value]
     return told
 
 
@@ -530,7 +535,7 @@ QUESTIONS: Final[Mapping[str, CuratorQuestion]] = MappingProxyType(
         ),
         "curator-release": CuratorQuestion(_release),
         "curator-synthesis": CuratorQuestion(_SYNTHESES),
-        "curator-online": CuratorQuestion(_online, people=100 * _PEOPLE),
+        "curator-online": CuratorQuestion(_online, Fraction(4), people=100 * _PEOPLE),
         "curator-workload": CuratorQuestion((_workload("value", "day"), _workload("value"))),
         **({"curator-fits": CuratorQuestion(_FITS)} if _FITS else {}),
         **({"learn-rows": RowsQuestion(_LEARNT)} if _FITS else {}),

@@ -25,7 +25,7 @@ from discreet.workload.estimation import Fit, fit, targets
 from discreet.workload.graphical_model import GraphicalModel, TableTooLarge
 from discreet.workload.junction_tree import tree_cells
 from discreet.workload.marginals import Clique, Floats, NoisyMarginal, sums_of
-from discreet.workload.pair_tables import raked, shrunk_pair
+from discreet.workload.pair_tables import pairs_fitted, raked, shrunk_pair
 
 Number = TypeVar("Number", np.int64, np.float64)
 
@@ -83,20 +83,24 @@ class Hypothesis:
         found = self._known.get(clique)
         if found is None:
             found = self._marginal(clique)
-            inside = [pair for pair in combinations(clique, 2) if pair in self._tables]
-            found = raked(found, clique, {pair: self._tables[pair] for pair in inside})
+            pairs = set(combinations(clique, 2))
+            inside = [(pair, table) for pair, table in self._tables.items() if pair in pairs]
+            found = raked(found, clique, dict(inside[: pairs_fitted(found.shape, len(inside))]))
             keep(self._known, clique, found)
         return found
 
     @cached_property
     def _tables(self) -> dict[Clique, Floats]:
-        """The tables of pairs that were measured together, without noise."""
+        """The tables of pairs that were measured together, without noise; most dependent first."""
         wanted = targets([one for one in self.measurements if one.clique in self._pairs])
         sums = {name: self._model.marginal((name,)) for name in self.domain.names}
-        return {
+        found = {
             (a, b): shrunk_pair(one.counts, one.sigma, sums[a], sums[b])
             for (a, b), one in wanted.items()
         }
+        alone = {(a, b): np.outer(sums[a], sums[b]) / max(self.rows, 1.0) for a, b in found}
+        order = sorted(found, key=lambda pair: -float(np.abs(found[pair] - alone[pair]).sum()))
+        return {pair: found[pair] for pair in order}
 
     def _marginal(self, clique: Clique) -> Floats:
         """A marginal; one that joins far parts of the model is computed slice by slice.

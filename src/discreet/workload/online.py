@@ -16,14 +16,7 @@ from discreet.mechanisms.sparse_vector import SparseVectorRun
 from discreet.privacy import GDP, Filter, Pure
 from discreet.workload.counting_query import CountingQuery
 from discreet.workload.histogram import JointHistogram
-from discreet.workload.hypothesis import (
-    Hypothesis,
-    OnlineAnswer,
-    interval_of,
-    keep,
-    pack,
-    unpack,
-)
+from discreet.workload.hypothesis import Hypothesis, OnlineAnswer, interval_of, keep, pack, unpack
 from discreet.workload.marginals import Clique, NoisyMarginal, measure_marginal
 from discreet.workload.online_plan import OnlinePlan
 
@@ -69,13 +62,11 @@ class OnlineState:
     @property
     def filter(self) -> Filter:
         """The budget, with everything that was spent of it taken."""
-        plan, found = self.plan, self.plan.filter
-        for one in self.measurements:
-            found = found.charge(
-                found.price(GDP.of_square(one.mu_squared, neighbours=plan.neighbours))
-            )
-        for _ in range(self.runs_begun):
-            found = found.charge(found.price(Pure(plan.gate_epsilon, neighbours=plan.neighbours)))
+        found, about = self.plan.filter, self.plan.neighbours
+        costs: list[Pure | GDP] = [Pure(self.plan.gate_epsilon, neighbours=about)] * self.runs_begun
+        costs += [GDP.of_square(one.mu_squared, neighbours=about) for one in self.measurements]
+        for cost in costs:
+            found = found.charge(found.price(cost))
         return found
 
     def check_room(self, cost: Pure | GDP) -> None:
@@ -84,9 +75,10 @@ class OnlineState:
         left.charge(left.price(cost))
 
     @property
+    @lru_cache(maxsize=8)  # noqa: B019 - a state that is kept longer than needed is small
     def hypothesis(self) -> Hypothesis:
         """The hypothesis that the measurements give: public, free to query."""
-        return _hypothesis(self)
+        return Hypothesis(self.plan.domain, self.measurements, pairs=self.plan.pairs)
 
     def answer(self, where: Mapping[str, Any], *, confidence: float = 0.95) -> OnlineAnswer:
         """Answer a query from the hypothesis, for nothing; nobody compares it with the data."""
@@ -114,11 +106,6 @@ class OnlineState:
                 why="they do not start as one",
                 fix="pass what `to_bytes` wrote",
             ) from None
-
-
-@lru_cache(maxsize=8)
-def _hypothesis(state: OnlineState) -> Hypothesis:
-    return Hypothesis(state.plan.domain, state.measurements, pairs=state.plan.pairs)
 
 
 def open_state(plan: OnlinePlan, histogram: JointHistogram) -> OnlineState:
@@ -167,18 +154,13 @@ class OnlineSession:
     """
 
     def __init__(
-        self,
-        state: OnlineState,
-        histogram: JointHistogram,
-        journal: Journal | None = None,
-        *,
-        hypothesis: Hypothesis | None = None,
+        self, state: OnlineState, histogram: JointHistogram, journal: Journal | None = None
     ) -> None:
         _check_fits(state.plan, histogram)
         self._state = state
         self._histogram = histogram
         self._journal = journal or Journal()
-        self._hypothesis = hypothesis or _hypothesis(state)
+        self.hypothesis = state.hypothesis
         _ = state.filter  # BudgetError where more was spent than planned
         self._run: SparseVectorRun | None = None
         self._exact: dict[Clique, NDArray[np.int64]] = {}
@@ -188,23 +170,18 @@ class OnlineSession:
         """The public state."""
         return self._state
 
-    @property
-    def hypothesis(self) -> Hypothesis:
-        """The hypothesis that the measurements give: public, free to query."""
-        return self._hypothesis
-
     def ask(self, query: CountingQuery, *, confidence: float = 0.95) -> OnlineAnswer:
         """Answer from the hypothesis; if that is far off, measure the query's marginal first."""
         plan, bought = self._state.plan, False
         check_size(query, plan)
-        believed = float(query.total(self._hypothesis.marginal(query.clique)))
+        believed = float(query.total(self.hypothesis.marginal(query.clique)))
         run = self._running()
         gate = None if run is None else plan.passed_error
         if run is not None and run.ask(self._distance(query, believed)):
             self._run, gate, bought = None, None, self._state.updates_left > 0
             if bought:
                 self._update(query.clique)
-        return interval_of(query, self._hypothesis, confidence, gate=gate, bought=bought)
+        return interval_of(query, self.hypothesis, confidence, gate=gate, bought=bought)
 
     def _distance(self, query: CountingQuery, believed: float) -> int:
         """How far the hypothesis is off, in units of 1/row_weight rows: private."""
@@ -230,7 +207,7 @@ class OnlineSession:
         measured = measure_marginal(self._histogram, clique, plan.update_mu_squared)
         self._journal.keep_update(measured)
         self._state = replace(before, measurements=(*before.measurements, measured))
-        self._hypothesis = self._hypothesis.updated(measured)
+        self.hypothesis = self.hypothesis.updated(measured)
 
 
 def check_size(query: CountingQuery, plan: OnlinePlan) -> None:

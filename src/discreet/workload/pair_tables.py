@@ -1,6 +1,7 @@
 """Tables of pairs of columns, freed of noise, and larger tables that agree with them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from math import prod
 from typing import Final
 
 import numpy as np
@@ -12,6 +13,10 @@ _CLOSE: Final = 1e-4
 _LEAST: Final = 1e-9
 """Rounds of proportional fitting at most, the share of rows at which it stops, and the least share
 of what independent columns would have that a cell keeps."""
+
+MOST_WORK: Final = 9 * 10**6
+"""Cells x axes x pairs of one table that is fitted to pairs: some 50 ms, most of it with many small
+axes, over which sums are slow. It is enough for all pairs of three columns of any size."""
 
 
 def shrunk_pair(noisy: Floats, sigma: float, rows: Floats, columns: Floats) -> Floats:
@@ -36,13 +41,18 @@ def shrunk_pair(noisy: Floats, sigma: float, rows: Floats, columns: Floats) -> F
     return raked(table, ("r", "c"), {("r",): rows, ("c",): columns})
 
 
+def pairs_fitted(shape: Sequence[int], pairs: int) -> int:
+    """To how many of so many pairs a table of this shape is fitted, in bounded time."""
+    return min(pairs, MOST_WORK // (prod(shape) * max(1, len(shape))))
+
+
 def raked(table: Floats, axes: Clique, wanted: Mapping[Clique, Floats]) -> Floats:
     """The table nearest in entropy to one, with wanted sums over some of its axes.
 
     Reference: Deming, Stephan, On a least squares adjustment of a sampled frequency table, 1940
     (iterative proportional fitting).
     """
-    found, close = table, _CLOSE * float(table.sum())
+    found, close = table.copy(), _CLOSE * float(table.sum())
     for _ in range(_ROUNDS):
         off = 0.0
         for names, sums in wanted.items():
@@ -50,7 +60,7 @@ def raked(table: Floats, axes: Clique, wanted: Mapping[Clique, Floats]) -> Float
             off = max(off, float(np.abs(now - sums).sum()))
             ratio = np.divide(sums, now, out=np.zeros_like(now), where=now > 0)
             shape = [size if n in names else 1 for n, size in zip(axes, table.shape, strict=True)]
-            found = found * ratio.reshape(shape)
+            found *= ratio.reshape(shape)
         if off <= close:
             break
     return found

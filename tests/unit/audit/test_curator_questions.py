@@ -35,7 +35,7 @@ from discreet.plan.bounding import FULL
 from discreet.plan.relations import MOST_JOINED
 from discreet.privacy import GDP
 from discreet.sql.writer.compile_stream import CompiledStream
-from discreet.workload import candidates, marginals, profile, residual
+from discreet.workload import candidates, marginals, online, profile, residual
 from discreet.workload.histogram import JointHistogram
 from discreet.workload.matrix import MatrixMechanism
 from discreet.workload.online import OnlineSession
@@ -152,6 +152,24 @@ def test_an_online_threshold_for_half_a_person_is_caught(monkeypatch):
     true = OnlinePlan.gate.func
     monkeypatch.setattr(OnlinePlan, "gate", property(lambda plan: _halved(true(plan))))
     assert caught("curator-online", "declared")
+
+
+def test_an_online_update_without_noise_is_caught(monkeypatch):
+    true, updates = online.measure_marginal, []
+
+    def measured(histogram, clique, mu_squared):
+        found = true(histogram, clique, mu_squared)
+        if len(clique) < 3:  # columns and pairs, when a session opens
+            return found
+        updates.append(clique)
+        return replace(found, steps=histogram.marginal(clique)) if planted else found
+
+    monkeypatch.setattr(online, "measure_marginal", measured)
+    planted = False
+    assert not caught("curator-online")
+    assert set(updates) == {("value", "side", "odd")}
+    planted = True
+    assert caught("curator-online", "answer: not the same")
 
 
 def test_a_standing_question_with_noise_for_half_a_person_is_caught(monkeypatch):

@@ -7,10 +7,12 @@ import pytest
 
 from discreet.errors import BudgetError, InputError
 from discreet.mechanisms.sparse_vector import SparseVectorRun
+from discreet.plan.kinds import Kind
 from discreet.privacy import EPSILON, MU_SQUARED, RHO, Neighbours
 from discreet.privacy.budgets.charges import price
-from discreet.workload import hypothesis, online, online_plan
+from discreet.workload import hypothesis, online, online_plan, pair_tables
 from discreet.workload.counting_query import CountingQuery
+from discreet.workload.domain import Attribute, Domain
 from discreet.workload.histogram import JointHistogram
 from discreet.workload.hypothesis import Hypothesis
 from discreet.workload.online import Journal, OnlineSession, OnlineState, open_state
@@ -47,6 +49,30 @@ def test_pairs_of_few_columns_are_measured_when_a_session_opens():
     assert state.updates_left == one.updates
     for pair in one.pairs:
         assert np.abs(state.hypothesis.marginal(pair) - data.marginal(pair)).max() < 60
+
+
+def test_a_marginal_is_fitted_to_pairs_for_a_bounded_time(monkeypatch):
+    """Work is counted: cells times axes for each pair in each round."""
+    names = [f"c{at:02}" for at in range(20)]
+    domain = Domain(tuple(Attribute(n, Kind.INTEGER, (0, 1), nullable=False) for n in names))
+    rows = {name: np.arange(4096) >> at % 12 & 1 for at, name in enumerate(names)}  # 12 repeats 0
+    fitted, true = [], hypothesis.raked
+
+    def spied(table, axes, wanted):
+        fitted.append((table.size * table.ndim * len(wanted), set(wanted)))
+        return true(table, axes, wanted)
+
+    data = JointHistogram.of(rows, domain)
+    found = open_state(OnlinePlan.of(domain, epsilon=40, delta=1e-6), data).hypothesis
+    monkeypatch.setattr(hypothesis, "raked", spied)
+    tables = [found.marginal(tuple(names[:width])) for width in (3, 13, 16, 19)]
+    assert max(work for work, _ in fitted) <= pair_tables.MOST_WORK
+    assert [len(pairs) for _, pairs in fitted] == [3, 78, 8, 0]
+    repeated = {(names[at], names[at + 12]) for at in range(4)}
+    assert repeated <= fitted[2][1]  # the most dependent ones
+    same = tables[2].sum(axis=tuple(at for at in range(16) if at not in (0, 12)))
+    assert same == pytest.approx(np.diag([2048, 2048]), abs=100)
+    assert tables[3].sum() == pytest.approx(found.rows)
 
 
 def test_a_session_that_was_stored_without_pairs_goes_on_as_it_was_priced():

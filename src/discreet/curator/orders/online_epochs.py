@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, field
-from math import prod
+from math import comb, prod
 from typing import Any, Final
 
 from discreet.curator.answer_service import AnswerService
@@ -22,8 +22,10 @@ from discreet.engines.engine import Deadline
 from discreet.errors import InputError, LedgerError
 from discreet.workload.counting_query import CountingQuery
 from discreet.workload.hypothesis import OnlineAnswer, interval_of, pack, unpack
-from discreet.workload.marginals import NoisyMarginal
+from discreet.workload.marginals import Clique, NoisyMarginal
 from discreet.workload.online import Journal, OnlineSession, OnlineState, check_size
+from discreet.workload.online_plan import OnlinePlan
+from discreet.workload.pair_tables import pairs_fitted
 
 _RUN, _UPDATE = b"r", b"u"
 
@@ -31,7 +33,8 @@ MOST_QUERIES: Final = 10_000
 """Queries that are asked at once."""
 
 MOST_CELLS_AT_ONCE: Final = 10**7
-"""Cells of all marginals that queries asked at once are about: it bounds the time they take."""
+"""Cells of all marginals that queries asked at once are about, once more for each pair of columns
+that a marginal is fitted to: it bounds the time they take."""
 
 MOST: Final = 0.999999
 """The largest confidence of an interval."""
@@ -245,7 +248,7 @@ class OnlineEpochs:
             def begin(until: Deadline | None) -> OnlineSession:
                 assert isinstance(planned, OnlineOrder)  # noqa: S101 - narrowing: of this kind
                 histogram = planned.read_rows(engine, until)
-                return OnlineSession(state, histogram, journal, hypothesis=state.hypothesis)
+                return OnlineSession(state, histogram, journal)
 
             session = self._service.read_on(receipt, asker, begin)
             with epoch.lock:
@@ -284,7 +287,7 @@ def _read(
     found = [CountingQuery.of(state.plan.domain, one) for one in wheres]
     for one in found:
         check_size(one, state.plan)
-    cells = sum(prod(state.plan.domain.shape(one)) for one in {query.clique for query in found})
+    cells = sum(_cells(one, state.plan) for one in {query.clique for query in found})
     if cells > MOST_CELLS_AT_ONCE:
         raise InputError(
             f"queries over {cells:,} cells",
@@ -292,6 +295,12 @@ def _read(
             fix="ask about fewer columns, or in several goes",
         )
     return found
+
+
+def _cells(clique: Clique, plan: OnlinePlan) -> int:
+    """Cells of a marginal, once more for each pair; fitting to one takes as long as 1,000 cells."""
+    shape, pairs = plan.domain.shape(clique), comb(len(clique), 2) if plan.with_pairs else 0
+    return prod(shape) + max(prod(shape), 1000) * pairs_fitted(shape, pairs)
 
 
 def _unknown(charge: int) -> InputError:

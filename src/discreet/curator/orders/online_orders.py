@@ -43,7 +43,7 @@ from discreet.sql.writer.dialect import Dialect
 from discreet.workload.domain import Attribute, Domain
 from discreet.workload.histogram import JointHistogram
 from discreet.workload.online import OnlineState, open_state
-from discreet.workload.online_plan import QUERIES, RESTARTS, OnlinePlan
+from discreet.workload.online_plan import OnlinePlan
 
 _FIELDS: Final = (
     *("table", "columns", "bins", "max_rows", "epsilon", "delta", "accuracy"),
@@ -138,7 +138,7 @@ class OnlineOrder(PlannedOrder):
             return self.histogram.read(session, engine.dialect)
 
     def measure(self, engine: Engine, until: Deadline | None) -> bytes:
-        """One noisy marginal a column."""
+        """The noisy marginals of all columns and, `with_pairs`, of all pairs of them."""
         return open_state(self.plan, self.read_rows(engine, until)).to_bytes()
 
     def present(self, measured: bytes) -> "OnlineRelease":
@@ -264,14 +264,9 @@ class OnlineKind(OrderKind):
             table = read_table(said["table"], schema, "an online session")
             names = several(said["columns"], "columns")
             columns = read_columns(table, names, said.get("bins"))
-            options = {
-                "accuracy": None
-                if said.get("accuracy") is None
-                else read_number(said["accuracy"], "accuracy"),
-                "updates": said.get("updates"),
-                "restarts": said.get("restarts", RESTARTS),
-                "queries": said.get("queries", QUERIES),
-            }
+            options = {one: said[one] for one in ("updates", "restarts", "queries") if one in said}
+            if said.get("accuracy") is not None:
+                options["accuracy"] = read_number(said["accuracy"], "accuracy")
             return UnpricedOnline(
                 table,
                 Domain(tuple(Attribute.of(name, of, bins=count) for name, of, count in columns)),

@@ -335,6 +335,17 @@ def test_one_request_is_about_so_many_cells_at_most(curator, monkeypatch):
         session.ask_all([{"age": 3}, {"age": 3, "sex": "male"}])
 
 
+def test_pairs_that_marginals_are_fitted_to_count_as_cells(curator, monkeypatch):
+    session = curator.online("people", **SPEC)
+    one = session.state.plan.domain.shape(("age", "sex"))
+    both = np.prod(one) + 1000  # fitting to a pair takes as long as a larger table
+    monkeypatch.setattr(online_epochs, "MOST_CELLS_AT_ONCE", both)
+    session.ask({"age": 3, "sex": "male"})
+    monkeypatch.setattr(online_epochs, "MOST_CELLS_AT_ONCE", both - 1)
+    with pytest.raises(InputError, match="cells"):
+        session.ask({"age": 3, "sex": "male"})
+
+
 def test_an_epoch_of_a_retired_dataset_answers_from_what_is_stored(curator):
     session = curator.online("people", **SPEC)
     session.ask(HARD)
