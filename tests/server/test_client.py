@@ -595,6 +595,22 @@ def test_a_table_is_added_once_over_lost_connections(
             far.add(name, path, **said)
 
 
+@pytest.mark.parametrize("before", [True, False])
+def test_a_dataset_is_retired_once_over_lost_connections(proxy, server, local, before):
+    name = f"ended {before}"
+    local.add(name, clinic(20), **ABOUT, budget=BUDGET)
+    with dp.Curator(proxy.url, token=server.token("ann", "owner")) as far:
+        far.datasets()
+        proxy.cuts, proxy.before = 2, before
+        far.retire(name, reason="over")
+
+        assert proxy.cuts == 0
+        with pytest.raises(InputError, match="for another reason"):
+            far.retire(name, reason="another")
+    said = [one.facts["reason"] for one in local.ledger.noted("retired") if name in str(one.facts)]
+    assert said == ["over"]
+
+
 def test_an_upload_that_was_used_makes_no_other_table_of_the_same_name(server, tmp_path):
     path, token = tmp_path / "rows.parquet", server.token("ann", "owner")
     pa.parquet.write_table(clinic(20), path)

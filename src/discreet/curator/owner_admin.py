@@ -92,10 +92,19 @@ class OwnerAdmin(OwnerBackend):
         return version
 
     def retire(self, dataset: str, reason: str) -> None:
-        """End a dataset for ever."""
-        self._check_going(known_dataset(self.tables, dataset))
+        """End a dataset for ever; once more with the same reason changes nothing."""
+        known_dataset(self.tables, dataset)
         facts = {"dataset": dataset, "reason": named(reason, "reason")}
-        self.ledger.record("retired", by=self.by, facts=facts)
+        noted = (one.facts for one in self.ledger.noted("retired"))
+        given = [one["reason"] for one in noted if one["dataset"] == dataset]
+        if not given:
+            self.ledger.record("retired", by=self.by, facts=facts)
+        elif reason not in given:
+            raise InputError(
+                f"{dataset} was retired before, for another reason",
+                why=f"a dataset ends once, and the ledger keeps the reason given then: {given[0]}",
+                fix="leave it as it is: it is retired",
+            )
 
     def record(self, one: Registration) -> int:
         """Let the ledger prove what was said about a table, and which data it was."""

@@ -153,7 +153,7 @@ def _plain(estimator: BaseEstimator) -> dict[str, Any]:
 
 def marked(name: str, params: Mapping[str, Any]) -> dict[str, Any]:
     """Parameters as this version stores them: with a mark where its sums are not the first."""
-    return {**params, **_FORM} if name in _CHANGED else dict(params)
+    return {**_FORM, **params} if name in _CHANGED else dict(params)
 
 
 def _json(value: Any) -> Any:
@@ -180,7 +180,8 @@ def _make(name: str, params: Mapping[str, Any]) -> PrivateEstimator:
             why="it measured other sums than this version makes its coefficients from",
             fix="fit it again",
         )
-    params = {key: value for key, value in params.items() if key not in _FORM}
+    if name in _CHANGED and repr(params["form"]) == "2":  # any other is an unknown parameter
+        params = {key: value for key, value in params.items() if key not in _FORM}
     kind = ESTIMATORS.get(name)
     known = set() if kind is None else set(kind().get_params(deep=False))
     if kind is None or not set(params) <= known:

@@ -12,7 +12,7 @@
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from typing import Any
 
 from discreet.errors import InputError
@@ -31,7 +31,7 @@ from discreet.plan.builder import (
     sort_keys,
 )
 from discreet.plan.constants import member, odd
-from discreet.plan.query import Aggregate, Query
+from discreet.plan.query import Aggregate, Query, questions_in
 from discreet.plan.relations import Named
 from discreet.plan.released_tables import (
     AnswerWindow,
@@ -142,8 +142,16 @@ class Question:
     head = limit
 
     def at_most(self, *, max_groups: int | None = None, max_rows: int | None = None) -> "Question":
-        """State how much of one person the answer may hold, instead of having it chosen."""
-        return replace(self, plan=replace(self.plan, limits=Limits(max_groups, max_rows)))
+        """State how much of one person the answer may hold, instead of having it chosen.
+
+        That holds for each question it is computed from, beside what was stated before.
+        """
+        new, parts = Limits(max_groups, max_rows), []
+        for one in questions_in(self.plan):
+            pairs = zip(astuple(one.limits), astuple(new), strict=True)
+            least = (min(filter(None, pair), default=None) for pair in pairs)
+            parts.append(replace(one, limits=Limits(*least)))
+        return replace(self, plan=replace(parts[0], also=tuple(parts[1:])))
 
     def select(self, *names: Expr | str, **columns: Expr | str) -> "Question":
         """These columns alone, by their names or as what they are computed from."""

@@ -28,7 +28,6 @@ from discreet.plan.query import (
     Query,
     SortKey,
     of_possible_groups,
-    questions_in,
     summary_of,
 )
 from discreet.plan.row_counts import hold_counts, row_counts
@@ -555,27 +554,22 @@ class From:
 
     def sql(self, text: str) -> "Question":
         """A question in SQL about these rows, which are the table `self`."""
-
-        def make(rows: rel.Relation) -> Query:
-            plan = asker_of(self.ask).read(text, rows)
-            if all(rows not in rel.nodes_of(one.relation)[0] for one in questions_in(plan)):
-                raise InputError(
-                    "a question in SQL about other rows",
-                    why="the rows of these steps are the table self, which it does not read",
-                    fix="write FROM self",
-                )
-            return plan
-
         if self.keys:
             raise odd("a question in SQL", self, "the keys in its GROUP BY, to .sql of the rows")
-        return self._asked_as(make)
+        return self._asked_as(partial(asker_of(self.ask).read, text))
 
     def query(self, condition: str) -> "From":
         """Only rows for which a condition in SQL is true: `query("age > 30 AND sex = 'F'")`."""
-        text = f"SELECT COUNT(*) FROM self WHERE ({condition})"  # noqa: S608 - a question, read
-        found = asker_of(self.ask).read(text, self.relation)
-        if found.keys or not isinstance(found.relation, rel.FilterRows):
-            raise odd("a condition", condition, 'one in SQL, as in query("age > 30")')
+        text, read = "SELECT COUNT(*) FROM self", asker_of(self.ask).read
+        plain = read(text, self.relation)
+        found = read(f"{text} WHERE ({condition})", self.relation)
+        more = found != replace(plain, relation=found.relation)  # HAVING, UNION, LIMIT and so on
+        if more or not isinstance(found.relation, rel.FilterRows):
+            raise InputError(
+                "a text in SQL that is not one condition",
+                why="this step only leaves rows out, and something else would be forgotten",
+                fix='pass a condition, as in query("age > 30"), or a whole question to .sql',
+            )
         return replace(self, relation=found.relation)
 
     def with_columns(self, *columns: Expr, **named: Expr | str) -> "From":

@@ -191,6 +191,8 @@ def _node(value: Any, schema: Schema, known: Sequence[Any]) -> Any:
         case {"mapping": pairs}:
             return {key: _node(part, schema, known) for key, part in pairs}
         case {"node": name, **facts}:
+            if facts.get("only_possible", True) is not True:
+                raise _foreign("only_possible is not true, and it is only ever stored as that")
             parts = {str(key): _node(part, schema, known) for key, part in facts.items()}
             return _NODES[name](**parts)
         case list():

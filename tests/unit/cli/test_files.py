@@ -113,6 +113,10 @@ def test_a_dataset_is_retired_from_the_shell(discreet):
     assert discreet("retire", "visits", "--reason", "over").exit_code == 2
     told = discreet("retire", "visits", "--reason", "over", "--yes", "--json")
     assert json.loads(told.stdout)["retired"] is True
+    again = discreet("retire", "visits", "--reason", "over", "--yes", "--json")
+    assert (again.exit_code, again.stdout) == (0, told.stdout)
+    other = discreet("retire", "visits", "--reason", "another", "--yes")
+    assert (other.exit_code, "for another reason" in other.stderr) == (2, True)
     asked = discreet("query", "SELECT COUNT(*) FROM visits", "--epsilon", "0.1")
     assert (asked.exit_code, "visits is retired" in asked.stderr) == (2, True)
 

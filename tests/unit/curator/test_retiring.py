@@ -39,9 +39,6 @@ def test_questions_are_refused_and_answers_stay_even_without_the_data(tmp_path, 
 def test_its_name_is_never_used_again_and_it_takes_no_rows(tmp_path, file):
     with add_visits(dp.Curator(tmp_path / "c"), file) as curator:
         curator.retire("visits", reason="over")
-        with pytest.raises(InputError, match="visits is retired"):
-            curator.retire("visits", reason="said twice, recorded once")
-        assert len(curator.ledger.noted("retired")) == 1
         with pytest.raises(InputError, match="is retired"):
             curator.append("visits", clinic(20))
         with pytest.raises(InputError, match="is retired"):
@@ -51,6 +48,28 @@ def test_its_name_is_never_used_again_and_it_takes_no_rows(tmp_path, file):
     (tmp_path / "c" / "tables.json").unlink()
     with dp.Curator(tmp_path / "c") as curator, pytest.raises(InputError, match="is retired"):
         add_visits(curator, file)
+
+
+def test_retiring_again_changes_nothing_and_keeps_the_reason(tmp_path, file):
+    with add_visits(dp.Curator(tmp_path / "c"), file) as curator:
+        curator.retire("visits", reason="over")
+        before = curator.ledger.entries()
+        curator.retire("visits", reason="over")
+        with pytest.raises(InputError, match=r"retired before.*given then: over") as refused:
+            curator.retire("visits", reason="another one")
+        assert "rows" not in str(refused.value)
+        with pytest.raises(InputError, match="reason is not a name"):
+            curator.retire("visits", reason="")
+        assert curator.ledger.entries() == before
+        assert [one.facts["reason"] for one in curator.ledger.noted("retired")] == ["over"]
+
+
+def test_one_dataset_is_retired_for_another_ones_reason(tmp_path, file):
+    with add_visits(dp.Curator(tmp_path / "c"), file) as curator:
+        curator.add("more", clinic(9), unit="person", budget=dp.Budget(epsilon=1, delta=1e-6))
+        curator.retire("more", reason="over")
+        curator.retire("visits", reason="over")
+        assert curator.retired() == ["visits", "more"]
 
 
 def test_what_was_charged_before_is_still_finished(tmp_path, file):

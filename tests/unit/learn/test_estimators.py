@@ -477,7 +477,15 @@ def test_a_stored_fit_of_earlier_steps_is_refused_in_words():
         with pytest.raises(InputError, match="fit it again"):
             FitPlan((step,), 2)
         FitPlan(((step[0], marked(*step)),), 2)
-    assert "form" not in marked("GaussianNB", {"classes": [0, 1]})
+        for form in (7, 1, 2.0, "2", None):
+            with pytest.raises(InputError, match="a parameter that is not known"):
+                FitPlan(((step[0], marked(step[0], {**step[1], "form": form})),), 2)
+    naive = {"classes": [0, 1], "bounds": [0, 1]}
+    assert marked("GaussianNB", naive) == naive
+    FitPlan((("GaussianNB", naive),), 2)
+    for form in (7, 2):
+        with pytest.raises(InputError, match="a parameter that is not known"):
+            FitPlan((("GaussianNB", {**naive, "form": form}),), 2)
     [[_, known]] = steps_of(learn.LogisticRegression(standard_errors=True))
     assert known["newton_steps"] == 3
 

@@ -44,6 +44,19 @@ def test_groups_joins_stacks_and_limits_of_answers_are_built():
     assert canonical.read(canonical.write(query), SCHEMA) == query
 
 
+def test_stated_limits_hold_for_every_part_and_beside_earlier_ones():
+    sums = visits().group_by("city").agg(s=dp.total("amount")).at_most(max_groups=3, max_rows=9)
+    both = cities().join(sums.select(town="city", s="s"), dp.col("city") == dp.col("town"))
+    held = both.at_most(max_rows=1).at_most(max_groups=2).at_most(max_rows=4).query()
+
+    assert [one.limits for one in questions_in(both.query())] == [dp.Limits(), dp.Limits(3, 9)]
+    assert [one.limits for one in questions_in(held)] == [dp.Limits(2, 1)] * 2
+    assert held.then == both.query().then
+    assert canonical.read(canonical.write(held), SCHEMA) == held
+    with pytest.raises(InputError, match="max_rows"):
+        both.at_most(max_rows=0)
+
+
 def test_a_lag_looks_one_row_back_unless_told_otherwise():
     assert dp.over("lag", "n").number == 1
     assert dp.over("ntile", number=4).number == 4

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import discreet as dp
 from clinic import CLINIC
-from discreet.errors import QueryRefused
+from discreet.errors import InputError, QueryRefused
 from discreet.plan import canonical, possible_keys
 from discreet.plan.builder import From, col, count
 from discreet.plan.kinds import Kind, Range, Type
@@ -232,6 +232,17 @@ def test_questions_of_earlier_versions_keep_all_their_groups():
     assert older.group_count == 3
     plain = read("SELECT city, COUNT(*) AS n FROM rows WHERE n = 1 GROUP BY city", SCHEMA)
     assert "only_possible" not in canonical.write(plain)
+
+
+@pytest.mark.parametrize("other", [1, "yes", None, False, 1.0])
+def test_a_question_of_possible_groups_has_one_stored_form(other):
+    query = read("SELECT city, COUNT(*) AS n FROM rows WHERE city = 'A' GROUP BY city", SCHEMA)
+    stored = canonical.write(query)
+    forged = stored.replace('"only_possible":true', f'"only_possible":{json.dumps(other)}')
+
+    assert forged != stored
+    with pytest.raises(InputError, match="only_possible is not true"):
+        canonical.read(forged, SCHEMA)
 
 
 def test_rows_outside_are_those_that_a_condition_leaves():

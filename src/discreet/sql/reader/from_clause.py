@@ -122,9 +122,11 @@ class RelationReader:
             spread = replace(spread, keys=spread.keys - owned)
             by_rows = replace(rows, relation=spread.relation)
             try:
-                return SelectReader(self, node, by_rows, where, whole=whole, spread=spread).read()
+                found = SelectReader(self, node, by_rows, where, whole=whole, spread=spread).read()
             except (NeedsOneRowEach, QueryRefused):
                 raise refused from None
+            self.syntax.spread.append(rows.relation)
+            return found
 
     def instead(self, node: Node, other: exp.Select, *, whole: bool) -> NamedRelation | Answer:
         """A statement by the SELECT that stands for it and holds every part of it."""
@@ -517,6 +519,12 @@ PUBLIC_ONLY = Refusal(
     "the question is about public tables alone",
     "it belongs to nobody: there is nothing to price, to measure or to explain",
     "ask that by itself with sql() or discreet query, which is free, or join it to a private table",
+)
+OTHER_ROWS = Refusal(
+    "other_rows",
+    "a question in SQL about other rows",
+    "the rows of these steps are the table self, which it does not read",
+    "write FROM self",
 )
 _ANSWER_JOINED = Refusal(
     "nested_answer",

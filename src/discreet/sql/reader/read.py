@@ -13,8 +13,8 @@ from typing import TypeVar
 
 from discreet.errors import DiscreetError, InputError, QueryRefused
 from discreet.plan.answer_program import Program
-from discreet.plan.query import Query
-from discreet.plan.relations import Relation
+from discreet.plan.query import Query, questions_in
+from discreet.plan.relations import Relation, nodes_of
 from discreet.plan.released_tables import ReleasedTable
 from discreet.plan.schema import Schema
 from discreet.plan.work import MOST_ROWS_EACH, bound_work, check_work
@@ -33,7 +33,8 @@ def read(
 
     CURRENT_DATE and NOW() are the time `now`, in UTC to the second: that becomes a part of the
     question, so an order that is repeated means the same. It is the time of the clock unless given.
-    `views` are read in place of private tables, and have their columns; `rows` are the table self.
+    `views` are read in place of private tables, and have their columns; `rows` are the table self,
+    which has to be read then.
 
     Example:
         >>> from discreet.plan.kinds import Kind, Type
@@ -82,7 +83,7 @@ def _read(
     rows: Relation | None,
 ) -> Query:
     # The parser takes 0.2 s to import: it is loaded with the first question, not with the package.
-    from discreet.sql.reader.from_clause import PUBLIC_ONLY, RelationReader  # noqa: PLC0415
+    from discreet.sql.reader.from_clause import OTHER_ROWS, PUBLIC_ONLY, RelationReader  # noqa: PLC0415
     from discreet.sql.reader.parse import check_words, parse  # noqa: PLC0415
     from discreet.sql.reader.syntax import NamedRelation, row_columns  # noqa: PLC0415
 
@@ -91,6 +92,9 @@ def _read(
     query = RelationReader(syntax, schema, own, views=views).answer(syntax.tree).query
     if isinstance(query, Program):
         raise syntax.refuse(syntax.tree, PUBLIC_ONLY)
+    parts = [*(one.relation for one in questions_in(query)), *syntax.spread]
+    if rows is not None and all(rows not in nodes_of(one)[0] for one in parts):
+        raise syntax.refuse(syntax.tree, OTHER_ROWS)
     syntax.finish()
     check_words(syntax, tokens)
     try:

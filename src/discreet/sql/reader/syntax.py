@@ -67,6 +67,7 @@ class Syntax:
         self._origins: dict[int, tuple[Expression, Node]] = {}
         self._looked_at = 0
         self._kept: list[Node] = []
+        self.spread: list[Relation] = []  # people whose rows are measured in their place
 
     def part(self, node: Node, name: str) -> Any:
         """One part of a node, which counts as read from now on."""

@@ -8,8 +8,9 @@ from clinic import CLINIC, FAMILIES
 from discreet.errors import InputError, QueryRefused
 from discreet.plan.kinds import Kind, Type
 from discreet.plan.query import AggregateFunction
-from discreet.plan.relations import JoinPerson, PerPerson
+from discreet.plan.relations import JoinPerson, PerPerson, Scan
 from discreet.plan.schema import KeyPath, Person, Schema, Table
+from discreet.plan.summaries import PersonAggregate, Summary
 from discreet.sql.reader.read import read
 from discreet.sql.reader.syntax import PERSON, identities, nearest
 from plan_text import expression_text
@@ -220,3 +221,14 @@ def test_a_name_far_from_all_others_gets_no_guess():
 def test_a_text_in_double_quotes_is_told_how_texts_are_written():
     error, _ = refused('SELECT COUNT(*) FROM visits WHERE city = "Reykjavik"')
     assert (error.code, "single quotes" in error.fix) == ("unknown_column", True)
+
+
+def test_rows_that_are_the_table_self_have_to_be_read():
+    inner = "SELECT patient_id, COUNT(*) AS n FROM visits GROUP BY patient_id"
+    people = PerPerson(Scan(CLINIC.tables["visits"]), (), (PersonAggregate("n", Summary.COUNT),))
+    text = "SELECT AVG(n) FROM self"
+    by_rows = read(text, CLINIC, rows=people)  # the rows of visits are measured in their place
+    assert by_rows.aggregates == read(text.replace("self", f"({inner})"), CLINIC).aggregates
+    with pytest.raises(QueryRefused, match="FROM self") as caught:
+        read("SELECT COUNT(*) FROM visits", CLINIC, rows=people)
+    assert caught.value.code == "other_rows"

@@ -175,6 +175,7 @@ def test_a_release_of_a_fit_says_what_it_is(curator):
         {**SPEC, "steps": []},
         {**SPEC, "steps": [["Guess", {}]]},
         {**SPEC, "steps": [["GaussianNB", {"guess": 1}]]},
+        {**SPEC, "steps": [["GaussianNB", {"form": 2}]]},
         {**SPEC, "steps": [["GaussianNB", {"epsilon": -1}]]},
         {**SPEC, "steps": [["GaussianNB", {"epsilon": {}}]]},
         {**SPEC, "steps": [["GaussianNB", []]]},
