@@ -93,16 +93,14 @@ class OwnerAdmin(OwnerBackend):
 
     def retire(self, dataset: str, reason: str) -> None:
         """End a dataset for ever; once more with the same reason changes nothing."""
-        known_dataset(self.tables, dataset)
-        facts = {"dataset": dataset, "reason": named(reason, "reason")}
-        noted = (one.facts for one in self.ledger.noted("retired"))
-        given = [one["reason"] for one in noted if one["dataset"] == dataset]
-        if not given:
+        facts = {"dataset": known_dataset(self.tables, dataset), "reason": named(reason, "reason")}
+        given = {one.facts["dataset"]: one.facts["reason"] for one in self.ledger.noted("retired")}
+        if dataset not in given:
             self.ledger.record("retired", by=self.by, facts=facts)
-        elif reason not in given:
+        elif reason != given[dataset]:
             raise InputError(
                 f"{dataset} was retired before, for another reason",
-                why=f"a dataset ends once, and the ledger keeps the reason given then: {given[0]}",
+                why=f"a dataset ends once, and the ledger keeps the reason given: {given[dataset]}",
                 fix="leave it as it is: it is retired",
             )
 

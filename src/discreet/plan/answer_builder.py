@@ -142,13 +142,10 @@ class Question:
     head = limit
 
     def at_most(self, *, max_groups: int | None = None, max_rows: int | None = None) -> "Question":
-        """State how much of one person the answer may hold, instead of having it chosen.
-
-        That holds for each question it is computed from, beside what was stated before.
-        """
-        new, parts = Limits(max_groups, max_rows), []
+        """State how much of one person each part of the answer may hold; the least stated holds."""
+        new, parts = astuple(Limits(max_groups, max_rows)), []
         for one in questions_in(self.plan):
-            pairs = zip(astuple(one.limits), astuple(new), strict=True)
+            pairs = zip(astuple(one.limits), new, strict=True)
             least = (min(filter(None, pair), default=None) for pair in pairs)
             parts.append(replace(one, limits=Limits(*least)))
         return replace(self, plan=replace(parts[0], also=tuple(parts[1:])))

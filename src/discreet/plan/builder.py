@@ -561,10 +561,9 @@ class From:
     def query(self, condition: str) -> "From":
         """Only rows for which a condition in SQL is true: `query("age > 30 AND sex = 'F'")`."""
         text, read = "SELECT COUNT(*) FROM self", asker_of(self.ask).read
-        plain = read(text, self.relation)
         found = read(f"{text} WHERE ({condition})", self.relation)
-        more = found != replace(plain, relation=found.relation)  # HAVING, UNION, LIMIT and so on
-        if more or not isinstance(found.relation, rel.FilterRows):
+        alone = replace(read(text, self.relation), relation=found.relation)  # no HAVING, UNION, ...
+        if found != alone or not isinstance(found.relation, rel.FilterRows):
             raise InputError(
                 "a text in SQL that is not one condition",
                 why="this step only leaves rows out, and something else would be forgotten",

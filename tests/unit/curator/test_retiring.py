@@ -55,7 +55,7 @@ def test_retiring_again_changes_nothing_and_keeps_the_reason(tmp_path, file):
         curator.retire("visits", reason="over")
         before = curator.ledger.entries()
         curator.retire("visits", reason="over")
-        with pytest.raises(InputError, match=r"retired before.*given then: over") as refused:
+        with pytest.raises(InputError, match=r"retired before.*given: over") as refused:
             curator.retire("visits", reason="another one")
         assert "rows" not in str(refused.value)
         with pytest.raises(InputError, match="reason is not a name"):

@@ -121,12 +121,11 @@ class RelationReader:
             owned = {c.column for c in rows.columns if c.owns and PERSON in c.identities}
             spread = replace(spread, keys=spread.keys - owned)
             by_rows = replace(rows, relation=spread.relation)
+            self.syntax.spread.append(rows.relation)
             try:
-                found = SelectReader(self, node, by_rows, where, whole=whole, spread=spread).read()
+                return SelectReader(self, node, by_rows, where, whole=whole, spread=spread).read()
             except (NeedsOneRowEach, QueryRefused):
                 raise refused from None
-            self.syntax.spread.append(rows.relation)
-            return found
 
     def instead(self, node: Node, other: exp.Select, *, whole: bool) -> NamedRelation | Answer:
         """A statement by the SELECT that stands for it and holds every part of it."""

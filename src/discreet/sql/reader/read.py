@@ -33,8 +33,7 @@ def read(
 
     CURRENT_DATE and NOW() are the time `now`, in UTC to the second: that becomes a part of the
     question, so an order that is repeated means the same. It is the time of the clock unless given.
-    `views` are read in place of private tables, and have their columns; `rows` are the table self,
-    which has to be read then.
+    `views` are read in place of private tables, and have their columns; `rows` are the table self.
 
     Example:
         >>> from discreet.plan.kinds import Kind, Type
