@@ -11,14 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from discreet.learn.base import PrivateEstimator, normal_intervals, read_classes
 from discreet.learn.design import CENTRE, GRID, Scaling, standardize
 from discreet.learn.linear import axis_squares, unscaling
-from discreet.learn.linear_sums import (
-    Descent,
-    Link,
-    LinkGradient,
-    LogisticCurvature,
-    shrunk,
-    symmetric,
-)
+from discreet.learn.linear_sums import Descent, Link, LinkGradient, LogisticCurvature, symmetric
 from discreet.learn.noisy_sums import NoisySums
 from discreet.learn.rows import Chunk, Floats, PersonRows
 
@@ -173,8 +166,7 @@ class LogisticRegression(LinearClassifier):
         g = sums.sums(slope, share, whole_rows.apply(own)) / GRID**2
         h = symmetric(sums.sums(bend, share, scaling.apply(own)) * bend.unit, theta.size)
         noise, bend_noise = sums.sigma(slope, share) / GRID**2, bend.unit * sums.sigma(bend, share)
-        h, doubt = shrunk(h, bend_noise)
-        floor = 2 * doubt * len(h) ** 0.5
+        floor = 2 * bend_noise * len(h) ** 0.5
         values, vectors = np.linalg.eigh(h)
         inverse = vectors @ np.diag(1 / np.maximum(values, floor)) @ vectors.T
         lost = 1 - np.clip(values / floor, 0, 1)  # part of the way where noise hides the curvature
@@ -182,7 +174,7 @@ class LogisticRegression(LinearClassifier):
         step = inverse @ g
         length = max(float(step @ g), 1e-9)
         true = max(0.0, 1 - float(noise**2 * np.trace(inverse) + len(h)) / length)
-        middle = h + (noise**2 + doubt**2 * true * step @ step) * np.eye(len(h))
+        middle = h + (noise**2 + bend_noise**2 * true * step @ step) * np.eye(len(h))
         # Margins move by `moved` in mean square, and p (1 - p) with them: by half as much where
         # labels are unequal (`skew` is the mean of (1 - 2 p)^2), else by a twelfth of its square.
         weight = max(float(h[0, 0]), bend_noise)

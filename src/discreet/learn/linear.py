@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from discreet.learn.base import PrivateEstimator, normal_intervals
 from discreet.learn.design import CENTRE, FREE, Scaling, read_bounds, standardize
-from discreet.learn.linear_sums import second_moments, shrunk
+from discreet.learn.linear_sums import second_moments
 from discreet.learn.noisy_sums import NoisySums
 from discreet.learn.rows import Floats
 from discreet.rationals import non_negative
@@ -51,15 +51,15 @@ class LinearRegression(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
 
     def _solve(self, matrix: Floats, sigma: float, scaling: Scaling) -> None:
         p = len(matrix) - 1
-        (a, doubt), b, yy = shrunk(matrix[:p, :p], sigma), matrix[:p, p], float(matrix[p, p])
-        drowned = 2 * doubt * p**0.5  # the spectral norm of the noise, about
+        a, b, yy = matrix[:p, :p], matrix[:p, p], float(matrix[p, p])
+        drowned = 2 * sigma * p**0.5  # the spectral norm of the noise, about
         values, vectors = np.linalg.eigh(a)
         self.ridge_ = float(getattr(self, "alpha", 0)) + max(0.0, drowned - float(values[0]))
         inverse = np.linalg.inv(a + self.ridge_ * np.eye(p))
         theta = inverse @ b
         count = max(float(matrix[0, 0]), p + 1.0)
         length = float(theta @ theta)
-        noise = (sigma**2 + doubt**2 * length) * np.eye(p) + doubt**2 * np.diag(theta**2)
+        noise = sigma**2 * ((1 + length) * np.eye(p) + np.diag(theta**2))
         left = yy - 2 * theta @ b + theta @ a @ theta + np.trace(inverse @ noise)
         freedom = max(count - p, 1.0)
         spread = max(float(left) / freedom, sigma * (1 + length) ** 0.5 / count)

@@ -71,7 +71,7 @@ class FittedModel(BaseRelease):
 
     @property
     def estimators(self) -> list[Any]:
-        """All steps, fitted: a function of the noisy sums."""
+        """All steps, fitted: a function of the noisy sums; InputError for another version's."""
         nobody = _rows_module().PersonRows(lambda: iter(()))
         rows = replace(nobody, full=self.spec["full"], bound=self.spec["bound"])
         fits, _ = _plan(self.spec).run(rows, self.guarantee.neighbours, self.tape)
@@ -95,8 +95,11 @@ class FittedModel(BaseRelease):
         return json.dumps(facts, sort_keys=True).encode()
 
     def json_facts(self) -> dict[str, Any]:
-        """Fitted attributes of each step, rounded."""
-        steps = [_attributes(one) for one in self.estimators]
+        """Fitted attributes of each step, rounded; of another version's fit why there are none."""
+        try:
+            steps = [_attributes(one) for one in self.estimators]
+        except InputError as wrong:
+            steps = [{"estimator": one, "refused": str(wrong)} for one, _ in self.spec["steps"]]
         return {"table": self.spec["table"], "features": self.spec["features"], "steps": steps}
 
     def __repr__(self) -> str:
@@ -160,7 +163,8 @@ class FitOrder(DraftedOrder):
         return bound(one_pass(self.table))
 
     def seconds(self, bound: Callable[[Query], Work]) -> float:
-        """How long it takes at most, by public numbers."""
+        """How long it takes at most, by public numbers; another version's order cannot be run."""
+        _plan(self.spec).check_form()
         return self.work(bound).seconds * _PASSES * (1 + len(self.spec["features"]))
 
     def measure(self, engine: Engine, until: Deadline | None) -> bytes:
