@@ -177,8 +177,10 @@ class LogisticRegression(LinearClassifier):
         middle = h + (noise**2 + bend_noise**2 * true * step @ step) * np.eye(len(h))
         # Margins move by `moved` in mean square, and p (1 - p) with them: by half as much where
         # labels are unequal (`skew` is the mean of (1 - 2 p)^2), else by a twelfth of its square.
+        # Rows count here by the square of their own move, so `moved` is its fourth moment over its
+        # second: 3 times the second if it is normal.
         weight = max(float(h[0, 0]), bend_noise)
-        moved, skew = true * length / weight, float(np.clip(1 - 4 * weight / count, 0, 1))
+        moved, skew = 3 * true * length / weight, float(np.clip(1 - 4 * weight / count, 0, 1))
         missing = true * min(1.0, skew * moved / 4 + (moved / 12) ** 2)
         bias += missing * np.outer(step, step)
         return step, true, inverse @ middle @ inverse + bias

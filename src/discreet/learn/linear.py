@@ -20,13 +20,15 @@ class LinearRegression(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
     """Least squares, penalised only as far as the privacy noise asks for it (AdaSSP).
 
     `standard_errors_` and `intervals` cover sampling, the privacy noise and the bias of the penalty
-    `ridge_`, for rows within the bounds.
+    `ridge_`, for rows within the bounds whose target lies within `target_cut_`.
 
     Guarantee:
         See `PrivateEstimator`: two releases for centring, one of all second moments.
     Edge cases:
         Where noise drowns the smallest eigenvalue, the penalty grows with it and coefficients
-        shrink towards 0; predictions stay within `target_bounds`.
+        shrink towards 0; predictions stay within `target_bounds`. A target further than 4 (noisy)
+        deviations from its mean counts as 4, at `target_cut_`: what moves few targets that far is
+        underrated, and no interval covers that. Bounds that are nearer cut nothing more.
 
     Reference: Wang, Revisiting Differentially Private Linear Regression (AdaSSP), UAI 2018.
     """
@@ -68,13 +70,16 @@ class LinearRegression(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         # A 95 % interval covers that much less on average as if spread were too small by this:
         slack = min(unsure, 1.2 * unsure**2 / spread)
         lost = self.ridge_ / (values + self.ridge_)
-        bias = vectors * lost**2 * axis_squares(vectors, theta, scaling.norm / FREE) @ vectors.T
+        deviation = np.clip(yy / count, (scaling.norm / FREE) ** 2, scaling.norm**2) ** 0.5
+        bias = vectors * lost**2 * axis_squares(vectors, theta, deviation) @ vectors.T
         covariance = inverse @ (spread * a + noise) @ inverse + bias
         # In units of the features and the target:
         target, back = scaling.scale[-1], unscaling(scaling, len(theta) - 1)
         values = back @ theta / target
         values[0] += scaling.centre[-1]
         self.coef_, self.intercept_ = values[1:], float(values[0])
+        far = scaling.norm / target * np.array([-1, 1])
+        self.target_cut_ = np.clip(scaling.centre[-1] + far, *self.target_bounds_)
         self.covariance_ = back @ covariance @ back.T / target**2
         errors = np.sqrt(np.maximum(np.diag(self.covariance_), 0))
         self.intercept_error_, self.standard_errors_ = float(errors[0]), errors[1:]

@@ -80,12 +80,15 @@ class FittedModel(BaseRelease):
     def statement(self) -> str:
         """The privacy statement."""
         names = " and ".join(name for name, _ in self.spec["steps"])
+        far = (
+            " Nor do they cover that a target further than 4 deviations from its mean counts as 4."
+        )
         who = "row by itself" if self.spec["full"] == 1 else "person with all their rows"
         return (
             f"{names} was fitted to {self.spec['table']} with {self.guarantee}: epsilon "
             f"{float(self.price.epsilon):g} at delta {float(self.price.delta):g}, for each {who}. "
             "Rows are clamped to the stated bounds first, which the errors told with the estimator "
-            "do not cover."
+            f"do not cover.{far if names.endswith(('LinearRegression', 'Ridge')) else ''}"
         )
 
     def to_bytes(self) -> bytes:
