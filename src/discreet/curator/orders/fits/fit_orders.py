@@ -72,7 +72,7 @@ class FittedModel(BaseRelease):
     @property
     def estimators(self) -> list[Any]:
         """All steps, fitted: a function of the noisy sums; InputError for another version's."""
-        nobody = _rows_module().PersonRows(lambda: iter(()))
+        nobody = import_module("discreet.learn.rows").PersonRows(lambda: iter(()))
         rows = replace(nobody, full=self.spec["full"], bound=self.spec["bound"])
         fits, _ = _plan(self.spec).run(rows, self.guarantee.neighbours, self.tape)
         return fits
@@ -270,7 +270,7 @@ def _completed(facts: Mapping[str, Any], table: Table) -> dict[str, Any]:
     spec = {"steps": steps, "table": table.name, "features": features, "target": target}
     plan = _plan(spec)
     by_row = isinstance(table.unit, EachRow)
-    full = 1 if by_row else int(_rows_module().FULL)
+    full = 1 if by_row else int(import_module("discreet.learn.rows").FULL)
     bound = 1 if by_row else full * plan.max_rows_per_unit
     canonical(spec)
     return {**spec, "full": full, "bound": bound}
@@ -288,21 +288,17 @@ def _fill(params: dict[str, Any], kind: Any, types: Sequence[Type]) -> None:
         ]
 
 
-def _fill_target(params: dict[str, Any], kind: Any, of: Type) -> None:
-    names = set(kind().get_params(deep=False))
-    if "classes" in names and params.get("classes") is None and of.keys is not None:
-        params["classes"] = [one for one in of.keys if one is not None]
-    if "classes" in names and params.get("classes") is None and of.kind is Kind.BOOLEAN:
-        params["classes"] = [False, True]
-    if "target_bounds" in names and params.get("target_bounds") is None and of.range is not None:
-        params["target_bounds"] = [float(of.range.low), float(of.range.high)]
-
-
 def _complete_target(params: dict[str, Any], kind: Any, table: Table, target: Any) -> None:
     """Add what the schema knows of a target, and refuse one that cannot be learned from."""
     if target is not None:
         of = column_type(table, target)
-        _fill_target(params, kind, of)
+        left = {one for one in kind().get_params(deep=False) if params.get(one) is None}
+        if "classes" in left and of.keys is not None:
+            params["classes"] = [one for one in of.keys if one is not None]
+        elif "classes" in left and of.kind is Kind.BOOLEAN:
+            params["classes"] = [False, True]
+        if "target_bounds" in left and of.range is not None:
+            params["target_bounds"] = [float(of.range.low), float(of.range.high)]
         if params.get("classes") is not None:
             _check_classes(params["classes"], of.kind)
         elif of.kind is Kind.TEXT:
@@ -381,10 +377,6 @@ def _plan(spec: Mapping[str, Any]) -> "FitPlan":
     steps = tuple((name, params) for name, params in spec["steps"])
     plan: FitPlan = import_module("discreet.learn.fit_plan").FitPlan(steps, len(spec["features"]))
     return plan
-
-
-def _rows_module() -> Any:
-    return import_module("discreet.learn.rows")
 
 
 def _price(spec: Mapping[str, Any]) -> Price:
