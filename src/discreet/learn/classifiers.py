@@ -11,14 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from discreet.learn.base import PrivateEstimator, normal_intervals, read_classes
 from discreet.learn.design import CENTRE, GRID, Scaling, standardize
 from discreet.learn.linear import axis_squares, unscaling
-from discreet.learn.linear_sums import (
-    Descent,
-    Link,
-    LinkGradient,
-    LogisticCurvature,
-    shrunk,
-    symmetric,
-)
+from discreet.learn.linear_sums import Descent, Link, LinkGradient, LogisticCurvature, symmetric
 from discreet.learn.noisy_sums import NoisySums
 from discreet.learn.rows import Chunk, Floats, PersonRows
 
@@ -114,7 +107,8 @@ class LogisticRegression(LinearClassifier):
         with standard errors `max_iter` + 2 `newton_steps` for each class but the first.
     Edge cases:
         Without rows the coefficients are noise. Steps do not reach coefficients that nearly
-        separate the classes (above some 10 for features in [-1, 1]); intervals are then too short.
+        separate the classes (above some 10 for features in [-1, 1]), nor quite those of strong
+        features among some 30; intervals are then too short.
 
     Reference: Bassily, Smith, Thakurta, Private Empirical Risk Minimization, 2014 (noisy gradient
     descent); Avella-Medina, Bradshaw, Loh, Differentially Private Inference via Noisy
@@ -173,8 +167,7 @@ class LogisticRegression(LinearClassifier):
         g = sums.sums(slope, share, whole_rows.apply(own)) / GRID**2
         h = symmetric(sums.sums(bend, share, scaling.apply(own)) * bend.unit, theta.size)
         noise, bend_noise = sums.sigma(slope, share) / GRID**2, bend.unit * sums.sigma(bend, share)
-        h, doubt = shrunk(h, bend_noise)
-        floor = 2 * doubt * len(h) ** 0.5
+        floor = 2 * bend_noise * len(h) ** 0.5
         values, vectors = np.linalg.eigh(h)
         inverse = vectors @ np.diag(1 / np.maximum(values, floor)) @ vectors.T
         lost = 1 - np.clip(values / floor, 0, 1)  # part of the way where noise hides the curvature
@@ -182,11 +175,13 @@ class LogisticRegression(LinearClassifier):
         step = inverse @ g
         length = max(float(step @ g), 1e-9)
         true = max(0.0, 1 - float(noise**2 * np.trace(inverse) + len(h)) / length)
-        middle = h + (noise**2 + doubt**2 * true * step @ step) * np.eye(len(h))
+        middle = h + (noise**2 + bend_noise**2 * true * step @ step) * np.eye(len(h))
         # Margins move by `moved` in mean square, and p (1 - p) with them: by half as much where
         # labels are unequal (`skew` is the mean of (1 - 2 p)^2), else by a twelfth of its square.
+        # Rows count here by the square of their own move, so `moved` is its fourth moment over its
+        # second: 3 times the second if it is normal.
         weight = max(float(h[0, 0]), bend_noise)
-        moved, skew = true * length / weight, float(np.clip(1 - 4 * weight / count, 0, 1))
+        moved, skew = 3 * true * length / weight, float(np.clip(1 - 4 * weight / count, 0, 1))
         missing = true * min(1.0, skew * moved / 4 + (moved / 12) ** 2)
         bias += missing * np.outer(step, step)
         return step, true, inverse @ middle @ inverse + bias

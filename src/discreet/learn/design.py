@@ -20,12 +20,14 @@ BELOW = 1 - 2.0**-40
 """Outweighs the rounding of a quotient, a root and a product."""
 
 _WIDEST = 64.0
+_LONGEST = 1e70
 
 CENTRE = Fraction(1, 6)
 """The share of a linear model's budget for centres and scales."""
 
 FREE = 4
-"""Deviations at which a free column is cut."""
+"""Deviations at which a free column is cut, unless its bounds are nearer. Noise grows with it: at 6
+intervals are 1.1 to 1.4 times as long, at 8 up to 1.8 times."""
 
 
 @dataclass(frozen=True)
@@ -232,14 +234,16 @@ def standardize(
 
     Scales lie halfway (as a geometric mean) between deviations and bounds. Rows are cut a little
     above the root of the mean square of their lengths, which variances tell: a row that is cut
-    weighs less, which biases nothing. A free column is scaled to be cut at FREE deviations.
+    weighs less, which biases nothing. A free column is scaled to be cut at FREE deviations, or
+    at its farther bound where that is nearer.
     """
     count, mean, variance = feature_moments(sums, low, high, CENTRE, rows)
     scale = 1 / (variance**0.25 * ((high - low) / 2) ** 0.5)
     scale /= np.sqrt(np.mean(variance * scale**2))  # one deviation is a unit, on average
     kept = len(low) - free
     norm = float(3 + (variance * scale**2)[:kept].sum()) ** 0.5
-    scale[kept:] = norm / (FREE * variance[kept:] ** 0.5)
+    farther = np.maximum(high - mean, mean - low)
+    scale[kept:] = norm / np.minimum(FREE * variance**0.5, farther)[kept:]
     return Scaling(low, high, mean, scale, norm, free=free), count
 
 
@@ -290,8 +294,12 @@ def read_bounds(bounds: Any, features: int, name: str = "bounds") -> tuple[Float
     low, high = np.array(exact, dtype=np.float64).reshape(features, 2).T
     if not np.all(low < high):
         raise InputError(f"{name} are out of order", why="low < high", fix="swap them")
-    if np.any(high / 2 - low / 2 > np.finfo(np.float64).max / 2):
+    half = high / 2 - low / 2
+    if np.any((half > _LONGEST) | (half < 1 / _LONGEST)):
         raise InputError(
-            f"{name} are too wide", why="their distance overflows", fix="pass narrower ones"
+            f"{name} are too wide or too close",
+            why=f"half their distance is above {_LONGEST:g} or below {1 / _LONGEST:g}, and squares "
+            "of coefficients would overflow",
+            fix="express the column in another unit",
         )
     return low.copy(), high.copy()

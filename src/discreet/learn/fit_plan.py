@@ -46,9 +46,10 @@ _AMOUNT = re.compile(
     r"[0-9]{1,200}/[0-9]{1,200}|[0-9]{0,200}(\.[0-9]{0,200})?([eE][+-]?[0-9]{1,3})?"
 )
 
-_FORM: Final[dict[str, Any]] = {"form": 2}
+_FORM: Final[dict[str, Any]] = {"form": 3}
+_FORMS = {"2", "3"}
 _CHANGED = {"LinearRegression", "LinearSVC", "LogisticRegression", "Perceptron", "Ridge"}
-"""Mark of fits whose sums are others than in earlier versions, which stored none; and of whose."""
+"""Mark of fits whose sums are others than in earlier versions, which stored 2 or none; whose."""
 
 Step = tuple[str, Mapping[str, Any]]
 
@@ -96,6 +97,16 @@ class FitPlan:
         """How many rows of a person count whole."""
         return whole(self._made[-1].max_rows_per_unit, "max_rows_per_unit", at_least=1)
 
+    def check_form(self) -> None:
+        """Refuse a plan that another version stored, where this one measures other sums."""
+        if any({**params, **_FORM} != params for name, params in self.steps if name in _CHANGED):
+            raise InputError(
+                "the model of a fit that another version of discreet stored",
+                why="it measured other sums than this version makes coefficients from",
+                fix="fit it again, which is charged anew; its price, guarantee, statement and "
+                "bytes can still be read",
+            )
+
     def rehearse(self, neighbours: Neighbours) -> None:
         """Run on no rows: what fails, fails now and for public reasons."""
         nobody = np.zeros((0, self.features))
@@ -115,6 +126,7 @@ class FitPlan:
         self, rows: PersonRows, neighbours: Neighbours, tape: Sequence[NDArray[Any]] | None = None
     ) -> tuple[list[PrivateEstimator], list[NDArray[Any]]]:
         """Fitted estimators and the tape of noisy sums; with a tape no row is looked at."""
+        self.check_form()
         recorded = None if tape is None else iter(tape)
         told: list[NDArray[Any]] = []
         fitted: list[PrivateEstimator] = []
@@ -174,13 +186,7 @@ def _json(value: Any) -> Any:
 
 def _make(name: str, params: Mapping[str, Any]) -> PrivateEstimator:
     """An estimator from plain parameters, none of them too large."""
-    if marked(name, params) != params:
-        raise InputError(
-            "a fit that was stored by an earlier version",
-            why="it measured other sums than this version makes its coefficients from",
-            fix="fit it again",
-        )
-    if name in _CHANGED and repr(params["form"]) == "2":  # any other is an unknown parameter
+    if name in _CHANGED and repr(params.get("form")) in _FORMS:  # others are unknown parameters
         params = {key: value for key, value in params.items() if key not in _FORM}
     kind = ESTIMATORS.get(name)
     known = set() if kind is None else set(kind().get_params(deep=False))

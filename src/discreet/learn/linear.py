@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from discreet.learn.base import PrivateEstimator, normal_intervals
 from discreet.learn.design import CENTRE, FREE, Scaling, read_bounds, standardize
-from discreet.learn.linear_sums import second_moments, shrunk
+from discreet.learn.linear_sums import second_moments
 from discreet.learn.noisy_sums import NoisySums
 from discreet.learn.rows import Floats
 from discreet.rationals import non_negative
@@ -20,13 +20,15 @@ class LinearRegression(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
     """Least squares, penalised only as far as the privacy noise asks for it (AdaSSP).
 
     `standard_errors_` and `intervals` cover sampling, the privacy noise and the bias of the penalty
-    `ridge_`, for rows within the bounds.
+    `ridge_`, for rows within the bounds whose target lies within `target_cut_`.
 
     Guarantee:
         See `PrivateEstimator`: two releases for centring, one of all second moments.
     Edge cases:
         Where noise drowns the smallest eigenvalue, the penalty grows with it and coefficients
-        shrink towards 0; predictions stay within `target_bounds`.
+        shrink towards 0; predictions stay within `target_bounds`. A target further than 4 (noisy)
+        deviations from its mean counts as 4, at `target_cut_`: what moves few targets that far is
+        underrated, and no interval covers that. Bounds that are nearer cut nothing more.
 
     Reference: Wang, Revisiting Differentially Private Linear Regression (AdaSSP), UAI 2018.
     """
@@ -51,15 +53,15 @@ class LinearRegression(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
 
     def _solve(self, matrix: Floats, sigma: float, scaling: Scaling) -> None:
         p = len(matrix) - 1
-        (a, doubt), b, yy = shrunk(matrix[:p, :p], sigma), matrix[:p, p], float(matrix[p, p])
-        drowned = 2 * doubt * p**0.5  # the spectral norm of the noise, about
+        a, b, yy = matrix[:p, :p], matrix[:p, p], float(matrix[p, p])
+        drowned = 2 * sigma * p**0.5  # the spectral norm of the noise, about
         values, vectors = np.linalg.eigh(a)
         self.ridge_ = float(getattr(self, "alpha", 0)) + max(0.0, drowned - float(values[0]))
         inverse = np.linalg.inv(a + self.ridge_ * np.eye(p))
         theta = inverse @ b
         count = max(float(matrix[0, 0]), p + 1.0)
         length = float(theta @ theta)
-        noise = (sigma**2 + doubt**2 * length) * np.eye(p) + doubt**2 * np.diag(theta**2)
+        noise = sigma**2 * ((1 + length) * np.eye(p) + np.diag(theta**2))
         left = yy - 2 * theta @ b + theta @ a @ theta + np.trace(inverse @ noise)
         freedom = max(count - p, 1.0)
         spread = max(float(left) / freedom, sigma * (1 + length) ** 0.5 / count)
@@ -68,13 +70,16 @@ class LinearRegression(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         # A 95 % interval covers that much less on average as if spread were too small by this:
         slack = min(unsure, 1.2 * unsure**2 / spread)
         lost = self.ridge_ / (values + self.ridge_)
-        bias = vectors * lost**2 * axis_squares(vectors, theta, scaling.norm / FREE) @ vectors.T
+        deviation = np.clip(yy / count, (scaling.norm / FREE) ** 2, scaling.norm**2) ** 0.5
+        bias = vectors * lost**2 * axis_squares(vectors, theta, deviation) @ vectors.T
         covariance = inverse @ (spread * a + noise) @ inverse + bias
         # In units of the features and the target:
         target, back = scaling.scale[-1], unscaling(scaling, len(theta) - 1)
         values = back @ theta / target
         values[0] += scaling.centre[-1]
         self.coef_, self.intercept_ = values[1:], float(values[0])
+        far = scaling.norm / target * np.array([-1, 1])
+        self.target_cut_ = np.clip(scaling.centre[-1] + far, *self.target_bounds_)
         self.covariance_ = back @ covariance @ back.T / target**2
         errors = np.sqrt(np.maximum(np.diag(self.covariance_), 0))
         self.intercept_error_, self.standard_errors_ = float(errors[0]), errors[1:]

@@ -209,18 +209,6 @@ def symmetric(upper: Floats, size: int) -> Floats:
     return np.asarray(half + half.T - np.diag(np.diag(half)))
 
 
-def shrunk(matrix: Floats, noise: float) -> tuple[Floats, float]:
-    """A noisy symmetric matrix drawn towards a multiple of 1, and the deviation of its entries.
-
-    It goes as far as noise explains their distance from there. Reference: Ledoit, Wolf, A
-    Well-Conditioned Estimator for Large-Dimensional Covariance Matrices, 2004.
-    """
-    middle = np.trace(matrix) / len(matrix) * np.eye(len(matrix))
-    away = (matrix - middle)[np.triu_indices(len(matrix))]
-    part = min(1.0, noise**2 * max(len(away) - 1, 1) / max(float(away @ away), 1e-300))
-    return middle + (1 - part) * (matrix - middle), noise * max(1 - part, 1 / len(away)) ** 0.5
-
-
 _FINE = 1 << 8
 """Steps to a unit of p (1 - p); it is at most a quarter."""
 

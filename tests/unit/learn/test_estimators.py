@@ -22,7 +22,7 @@ from discreet.learn.fit_plan import FitPlan, marked, steps_of
 from discreet.learn.noisy_sums import mu_squared_of
 from discreet.learn.tuning import search_guarantee
 from discreet.noise.bits import Keystream, replaced
-from discreet.privacy import GDP
+from discreet.privacy import GDP, Neighbours
 from learners import ALL, ALONE, BOUNDS, LABELS, PAID, REGRESSION, SUPERVISED, TESTS, fit, people
 
 NOISY = "noise drowns what a handful of rows say"
@@ -285,6 +285,35 @@ def test_a_line_is_found_within_its_interval():
     assert 0.94 < ((held[:, 0] <= y) & (y <= held[:, 1])).mean() < 0.98
 
 
+def test_intervals_hold_a_correlated_pair_among_many_features():
+    """Noisy second moments that were drawn towards a multiple of 1 left both far outside."""
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=(8000, 30))
+    x[:, 1] = 0.6 * x[:, 0] + 0.8 * x[:, 1]
+    truth = np.array([2.0, -1.0] + [0.0] * 28)
+    y, u = x @ truth + rng.normal(size=len(x)), rng.logistic(size=len(x))
+    said = {"epsilon": 1, "delta": 1e-6, "bounds": (-4, 4)}
+    with replaced(lambda: Keystream(bytes(32))):
+        line = learn.LinearRegression(**said, target_bounds=(-10, 10)).fit(x, y)
+        logistic = learn.LogisticRegression(**said, classes=[0, 1], standard_errors=True)
+        logistic.fit(x, (x @ truth + u > 0).astype(int))
+
+    for one in (line, logistic):
+        off = (one.coef_ - truth).ravel() / one.standard_errors_.ravel()
+        assert np.abs(off[:2]).max() < 1.96
+        assert (np.abs(off) < 1.96).mean() > 0.85
+
+
+def test_a_target_is_cut_at_four_deviations_or_at_its_bounds():
+    rng = np.random.default_rng(3)
+    x = rng.uniform(0, 1, (5000, 1))
+    y = x[:, 0] + rng.normal(size=len(x))
+    for bounds, cut in (((-8, 9), (0.5 - 4.16, 0.5 + 4.16)), ((-1, 2), (-1, 2))):
+        one = learn.LinearRegression(**PAID, bounds=(0, 1), target_bounds=bounds).fit(x, y)
+        assert one.target_cut_ == pytest.approx(np.array(cut), abs=1)
+    assert one.target_cut_.tolist() == [-1, 2]
+
+
 def test_predictions_of_a_logistic_model_have_intervals():
     rng = np.random.default_rng(4)
     x = rng.uniform(-1, 1, (20_000, 2))
@@ -475,15 +504,15 @@ def test_a_stored_fit_of_earlier_steps_is_refused_in_words():
     linear = {"bounds": [0, 1], "target_bounds": [0, 1]}
     for step in (("LogisticRegression", logistic), ("LinearRegression", linear), ("Ridge", linear)):
         with pytest.raises(InputError, match="fit it again"):
-            FitPlan((step,), 2)
-        FitPlan(((step[0], marked(*step)),), 2)
-        for form in (7, 1, 2.0, "2", None):
+            FitPlan((step,), 2).rehearse(Neighbours.ADD_REMOVE)
+        FitPlan(((step[0], marked(*step)),), 2).rehearse(Neighbours.ADD_REMOVE)
+        for form in (7, 1, 3.0, "3", None):
             with pytest.raises(InputError, match="a parameter that is not known"):
                 FitPlan(((step[0], marked(step[0], {**step[1], "form": form})),), 2)
     naive = {"classes": [0, 1], "bounds": [0, 1]}
     assert marked("GaussianNB", naive) == naive
     FitPlan((("GaussianNB", naive),), 2)
-    for form in (7, 2):
+    for form in (7, 3):
         with pytest.raises(InputError, match="a parameter that is not known"):
             FitPlan((("GaussianNB", {**naive, "form": form}),), 2)
     [[_, known]] = steps_of(learn.LogisticRegression(standard_errors=True))

@@ -268,6 +268,7 @@ def test_every_value_has_a_bin_however_narrow_or_wide_the_bounds_are(ends):
     assert found.tolist() == expected.tolist()
 
 
-def test_bounds_whose_distance_overflows_are_refused():
-    with pytest.raises(InputError, match="too wide"):
-        read_bounds((-1e308, 1e308), 1)
+@pytest.mark.parametrize("end", [1e308, 1e160, 1e71, 1e-71, 1e-170, 5e-324])
+def test_bounds_whose_squares_are_no_doubles_are_refused_in_words(end):
+    with pytest.raises(InputError, match="too wide or too close"):
+        read_bounds((-end, end), 1)

@@ -71,8 +71,8 @@ class FittedModel(BaseRelease):
 
     @property
     def estimators(self) -> list[Any]:
-        """All steps, fitted: a function of the noisy sums."""
-        nobody = _rows_module().PersonRows(lambda: iter(()))
+        """All steps, fitted: a function of the noisy sums; InputError for another version's."""
+        nobody = import_module("discreet.learn.rows").PersonRows(lambda: iter(()))
         rows = replace(nobody, full=self.spec["full"], bound=self.spec["bound"])
         fits, _ = _plan(self.spec).run(rows, self.guarantee.neighbours, self.tape)
         return fits
@@ -80,12 +80,15 @@ class FittedModel(BaseRelease):
     def statement(self) -> str:
         """The privacy statement."""
         names = " and ".join(name for name, _ in self.spec["steps"])
+        far = (
+            " Nor do they cover that a target further than 4 deviations from its mean counts as 4."
+        )
         who = "row by itself" if self.spec["full"] == 1 else "person with all their rows"
         return (
             f"{names} was fitted to {self.spec['table']} with {self.guarantee}: epsilon "
             f"{float(self.price.epsilon):g} at delta {float(self.price.delta):g}, for each {who}. "
             "Rows are clamped to the stated bounds first, which the errors told with the estimator "
-            "do not cover."
+            f"do not cover.{far if names.endswith(('LinearRegression', 'Ridge')) else ''}"
         )
 
     def to_bytes(self) -> bytes:
@@ -95,8 +98,11 @@ class FittedModel(BaseRelease):
         return json.dumps(facts, sort_keys=True).encode()
 
     def json_facts(self) -> dict[str, Any]:
-        """Fitted attributes of each step, rounded."""
-        steps = [_attributes(one) for one in self.estimators]
+        """Fitted attributes of each step, rounded; of another version's fit why there are none."""
+        try:
+            steps = [_attributes(one) for one in self.estimators]
+        except InputError as wrong:
+            steps = [{"estimator": one, "refused": str(wrong)} for one, _ in self.spec["steps"]]
         return {"table": self.spec["table"], "features": self.spec["features"], "steps": steps}
 
     def __repr__(self) -> str:
@@ -160,7 +166,8 @@ class FitOrder(DraftedOrder):
         return bound(one_pass(self.table))
 
     def seconds(self, bound: Callable[[Query], Work]) -> float:
-        """How long it takes at most, by public numbers."""
+        """How long it takes at most, by public numbers; another version's order cannot be run."""
+        _plan(self.spec).check_form()
         return self.work(bound).seconds * _PASSES * (1 + len(self.spec["features"]))
 
     def measure(self, engine: Engine, until: Deadline | None) -> bytes:
@@ -263,7 +270,7 @@ def _completed(facts: Mapping[str, Any], table: Table) -> dict[str, Any]:
     spec = {"steps": steps, "table": table.name, "features": features, "target": target}
     plan = _plan(spec)
     by_row = isinstance(table.unit, EachRow)
-    full = 1 if by_row else int(_rows_module().FULL)
+    full = 1 if by_row else int(import_module("discreet.learn.rows").FULL)
     bound = 1 if by_row else full * plan.max_rows_per_unit
     canonical(spec)
     return {**spec, "full": full, "bound": bound}
@@ -281,21 +288,17 @@ def _fill(params: dict[str, Any], kind: Any, types: Sequence[Type]) -> None:
         ]
 
 
-def _fill_target(params: dict[str, Any], kind: Any, of: Type) -> None:
-    names = set(kind().get_params(deep=False))
-    if "classes" in names and params.get("classes") is None and of.keys is not None:
-        params["classes"] = [one for one in of.keys if one is not None]
-    if "classes" in names and params.get("classes") is None and of.kind is Kind.BOOLEAN:
-        params["classes"] = [False, True]
-    if "target_bounds" in names and params.get("target_bounds") is None and of.range is not None:
-        params["target_bounds"] = [float(of.range.low), float(of.range.high)]
-
-
 def _complete_target(params: dict[str, Any], kind: Any, table: Table, target: Any) -> None:
     """Add what the schema knows of a target, and refuse one that cannot be learned from."""
     if target is not None:
         of = column_type(table, target)
-        _fill_target(params, kind, of)
+        left = {one for one in kind().get_params(deep=False) if params.get(one) is None}
+        if "classes" in left and of.keys is not None:
+            params["classes"] = [one for one in of.keys if one is not None]
+        elif "classes" in left and of.kind is Kind.BOOLEAN:
+            params["classes"] = [False, True]
+        if "target_bounds" in left and of.range is not None:
+            params["target_bounds"] = [float(of.range.low), float(of.range.high)]
         if params.get("classes") is not None:
             _check_classes(params["classes"], of.kind)
         elif of.kind is Kind.TEXT:
@@ -374,10 +377,6 @@ def _plan(spec: Mapping[str, Any]) -> "FitPlan":
     steps = tuple((name, params) for name, params in spec["steps"])
     plan: FitPlan = import_module("discreet.learn.fit_plan").FitPlan(steps, len(spec["features"]))
     return plan
-
-
-def _rows_module() -> Any:
-    return import_module("discreet.learn.rows")
 
 
 def _price(spec: Mapping[str, Any]) -> Price:

@@ -1,5 +1,6 @@
 """Fits through the curator: charged first, stored, free to repeat, recovered after a crash."""
 
+import json
 import os
 import subprocess
 import sys
@@ -14,9 +15,10 @@ from sklearn.pipeline import Pipeline
 import discreet as dp
 from clinic_curator import spent
 from discreet.audit.replay import replay
-from discreet.curator.orders.fits.fit_orders import FitOrder, FittedModel
+from discreet.curator.orders.fits.fit_orders import FitKind, FitOrder, FittedModel
 from discreet.curator.orders.online_epochs import OnlineQueries
-from discreet.errors import BudgetError, InputError, QueryRefused
+from discreet.errors import BudgetError, DiscreetError, InputError, QueryRefused, ServiceError
+from discreet.learn import fit_plan
 from running_server import served
 
 BUDGET = dp.Budget(epsilon=30, delta=1e-4)
@@ -294,6 +296,82 @@ def test_what_a_killed_process_measured_is_presented_by_the_next(tmp_path, monke
         assert one.theta_.shape == (2, 1)
         assert spent(curator) == paid
         assert curator.ledger.verify().ok
+
+
+LINEAR = {
+    "LinearRegression": "cost",
+    "LinearSVC": "smokes",
+    "LogisticRegression": "smokes",
+    "Perceptron": "smokes",
+    "Ridge": "cost",
+}
+
+
+@pytest.mark.parametrize("mark", [{}, {"form": 2}], ids=["none", "2"])
+@pytest.mark.parametrize("name", LINEAR)
+def test_a_stored_fit_of_an_earlier_version_tells_all_but_its_model(
+    curator, monkeypatch, name, mark
+):
+    spec = {**SPEC, "steps": [[name, {"epsilon": "1/2"}]], "target": LINEAR[name]}
+    with monkeypatch.context() as earlier:
+        earlier.setattr(fit_plan, "_FORM", mark)
+        then = curator.order("fit", spec)
+        stored = then.to_bytes()
+    charge = curator.window(None).newest()[0].sequence
+
+    [[_, params]] = json.loads(stored)[1]["steps"]
+    assert params.get("form") == mark.get("form")
+    now = curator.window(None).release(charge)
+    for one in (now, FitKind().release(stored)):
+        assert one.to_bytes() == stored
+        assert (one.price, one.guarantee) == (then.price, then.guarantee)
+        assert one.statement() == then.statement()
+        assert "fit it again" in one.json_facts()["steps"][0]["refused"]
+        with pytest.raises(InputError, match="another version of discreet stored"):
+            _ = one.estimators
+    paid = spent(curator)[0]
+    again = curator.order("fit", spec)
+    assert again.json_facts()["steps"][0]["coef_"]
+    assert spent(curator)[0] == 2 * paid
+
+
+def test_a_server_tells_a_stored_fit_of_an_earlier_version(curator, monkeypatch):
+    with monkeypatch.context() as earlier:
+        earlier.setattr(fit_plan, "_FORM", {})
+        curator.order("fit", {**SPEC, "steps": [["Perceptron", {}]]})
+    charge = curator.window(None).newest()[0].sequence
+    with served(curator) as server:
+        told = server.request("GET", f"/v1/releases/{charge}", token=server.token("eve", "owner"))
+    assert told.status == 200
+    assert told.json()["price"]["epsilon"] == 1
+    assert "fit it again" in told.json()["release"]["steps"][0]["refused"]
+
+
+@pytest.mark.parametrize("measured", [False, True])
+def test_a_charged_fit_of_an_earlier_version_ends_in_words(curator, monkeypatch, measured):
+    spec = {**SPEC, "steps": [["LinearSVC", {}]]}
+
+    def stop(*_):
+        raise ServiceError("gone", why="a server broke off", fix="ask again")
+
+    with monkeypatch.context() as earlier:
+        earlier.setattr(fit_plan, "_FORM", {})
+        earlier.setattr(FitOrder, "present" if measured else "measure", stop)
+        with pytest.raises(DiscreetError):
+            curator.order("fit", spec)
+    paid = spent(curator)
+    [waiting] = curator.ledger.recover(patience=0)
+
+    if measured:  # the sums are there: what they cost can be told
+        found = curator._answer_service.finish(waiting)
+        assert found.price.epsilon == 1
+        read = lambda: found.estimators  # noqa: E731 - one of two
+    else:
+        read = lambda: curator._answer_service.finish(waiting)  # noqa: E731
+    with pytest.raises(InputError, match="another version of discreet stored"):
+        read()
+    assert spent(curator) == paid
+    assert curator.ledger.verify().ok
 
 
 def test_a_remote_curator_fits_the_same(curator):
