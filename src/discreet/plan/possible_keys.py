@@ -272,7 +272,8 @@ def _outcomes(condition: Expression, name: str, values: _Values) -> Outcomes:
             return values.outcomes(np.array([place in among for place in values.places.tolist()]))
         case Like(Column(column), pattern, escape) if column == name:
             matches = _matcher(tokens(pattern, escape))
-            return values.outcomes(np.array([matches(text) for text in values.places.tolist()]))
+            texts = ("" if text is None else str(text) for text in values.plain)
+            return values.outcomes(np.array([matches(text) for text in texts]))
         case Column(column) if column == name:
             return values.outcomes(values.places.astype(np.bool_))
         case Literal(bool() | None as known):

@@ -256,6 +256,14 @@ def test_rows_outside_are_those_that_a_condition_leaves():
     assert told("n = 1") == ["Rows are in no group where city is NULL or none of its 3 keys"]
 
 
+def test_patterns_are_read_where_no_value_but_null_is_left():
+    of = Type(Kind.TEXT, keys=("a", "", None))
+    table = Table("rows", {"who": Type(Kind.INTEGER), "k": of}, Person("who"))
+    text = "SELECT k, COUNT(*) FROM rows WHERE k IS NULL AND (k LIKE 'a%' OR who = 1) GROUP BY k"
+
+    assert read(text, Schema({"rows": table})).key_types[0].keys == (None,)
+
+
 def test_days_outside_the_calendar_are_no_keys():
     last = Range(2_932_890, 2_932_896)  # the last of December 9999
     days = Table(
