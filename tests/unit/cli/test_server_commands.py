@@ -7,6 +7,7 @@ import os
 import pty
 import re
 import select
+import signal
 import sys
 import time
 
@@ -149,6 +150,7 @@ def test_a_terminal_completes_names_keeps_history_and_outlives_mistakes(clinic_f
     words = [sys.executable, "-c", command, "shell", "--curator", str(clinic_folder)]
     process, terminal = pty.fork()
     if process == 0:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # jobs in the background ignore it
         os.execve(sys.executable, words, said)  # noqa: S606 - our own program
     read_until(terminal, "discreet> ")
     os.write(terminal, b"\\epsilon 0.1\n")
