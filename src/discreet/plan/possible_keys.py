@@ -34,7 +34,7 @@ from discreet.plan.keylists import FEW, listed
 from discreet.plan.kinds import PYTHON_KINDS, Kind, Range, Type, Value
 from discreet.plan.remembered import remember
 from discreet.plan.texts import LONGEST_CONCAT, Wildcard, tokens
-from discreet.plan.typing import infer, mapped, parts_of
+from discreet.plan.typing import infer, mapped, mentions, parts_of
 
 MOST_STEPS = 1 << 19
 """Keys times parts of conditions that are tried; lists that would take longer stay as they are."""
@@ -131,7 +131,7 @@ def _possible(relation: rel.Relation) -> tuple[Mapping[str, Type], int]:
             known, steps = _possible(below)
             columns = dict(known)
             for part in _conjuncts(predicate):
-                cut = {name: _cut(columns[name], name, part) for name in _read_by(part)}
+                cut = {name: _cut(columns[name], name, part) for name in mentions(part)}
                 columns |= {n: _named(infer(Column(n), cut), Column(n), part) for n in cut}
                 steps -= _steps(part) * sum(len(columns[name].keys or ()) for name in cut)
                 if steps >= 0:
@@ -154,12 +154,6 @@ def _conjuncts(predicate: Expression) -> list[Expression]:
         case Call(Function.AND, parts):
             return [one for part in parts for one in _conjuncts(part)]
     return [predicate]
-
-
-def _read_by(expression: Expression) -> set[str]:
-    if isinstance(expression, Column):
-        return {expression.name}
-    return set[str]().union(*map(_read_by, parts_of(expression)))
 
 
 def _narrowed(name: str, of: Type, condition: Expression) -> Type:
