@@ -9,9 +9,9 @@ from fractions import Fraction
 import pyarrow as pa
 
 from discreet.errors import InputError
-from discreet.plan.expressions import Call, Cast, Column, Function, Literal
+from discreet.plan.expressions import Call, Cast, Column, Function, IsIn, Literal
 from discreet.plan.kinds import Kind, Range, Type
-from discreet.plan.query import Aggregate, AggregateFunction, Query
+from discreet.plan.query import Aggregate, AggregateFunction, Query, of_possible_groups
 from discreet.plan.relations import (
     FilterRows,
     JoinPerson,
@@ -288,7 +288,18 @@ def grow_query(choose, table=POISON):
         except InputError:  # no bounds
             continue
         aggregates.append(aggregate)
-    return Query(relation, named, tuple(aggregates))
+    return of_possible_groups(Query(picked(choose, relation, keys), named, tuple(aggregates)))
+
+
+def picked(choose, relation, keys):
+    """Sometimes the rows of some values of a key alone: then other values are no groups."""
+    of = infer(keys[0], columns_of(relation)) if keys and choose.one([True, False]) else None
+    if of is None or not of.keys or of.keys == (None,):
+        return relation
+    value = Literal(choose.one([key for key in of.keys if key is not None]), of.kind)
+    equal = Call(Function.EQUAL, (keys[0], value))
+    condition = choose.one([equal, Call(Function.NOT, (equal,)), IsIn(keys[0], (value,))])
+    return FilterRows(relation, condition)
 
 
 def grow_aggregate(choose, name):
