@@ -358,9 +358,11 @@ def _kinds(
 ) -> tuple[dict[str, Kind], dict[str, Origin], Reading, list[OwnerQuestion]]:
     """The kind of each column, from whom it is, and the reading that fits."""
     said = {name: kind_stated(spec) for name, spec in stated.columns.items()} | dict(stated.kinds)
+    confirmed = (one for one in stated.confirm if one not in {_ALL, _KINDS, *PUBLIC})
+    asked = (unit, *stated.columns, *stated.kinds, *confirmed)
     if source.typed:
         stored = {name: stored_kind(of) or Kind.TEXT for name, of in source.stored.items()}
-        check_columns(stored, (unit, *stated.columns, *stated.kinds))
+        check_columns(stored, asked)
         found = stored | dict(stated.kinds)
         texts = [n for n, kind in found.items() if kind is not stored[n] and stored[n] is Kind.TEXT]
         origins: dict[str, Origin] = {n: "owner" if n in stated.kinds else "file" for n in found}
@@ -370,7 +372,6 @@ def _kinds(
             reading, questions = guess.reading, guess.questions
         return found, origins, reading, [*source.questions, *questions]
     guess = guess_columns(source.sample(), source.reading, said)
-    asked = (unit, *stated.columns, *stated.kinds)
     if {*asked} - {None, *source.stored} and any(one.about == "header" for one in source.questions):
         raise InputError(
             f"{source.name} has no such columns, if its first line names them",

@@ -47,6 +47,13 @@ def test_the_types_of_a_csv_file_do_not_depend_on_its_values(tmp_path, text):
         }
 
 
+@pytest.mark.parametrize("confirm", ["bounds", ["kinds", "Street"]])
+def test_what_is_confirmed_of_no_column_is_refused(tmp_path, confirm):
+    file = csv_file(tmp_path, "1,Haifa,a,5\n")
+    with dp.Curator.in_memory() as curator, pytest.raises(InputError, match="there is no column"):
+        add_visits(curator, file, confirm=confirm)
+
+
 def test_an_owner_says_what_a_csv_file_cannot(tmp_path):
     said = {"person": "integer", "street": Kind.DATE}
     file = csv_file(tmp_path, "1,Haifa,2024-02-29,5\nx,Oslo,2023-02-29,x\n2,Oslo,,1e3\n")
