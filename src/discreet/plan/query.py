@@ -225,12 +225,17 @@ def _check_size(query: Query) -> None:
         (len(query.aggregates), MOST_AGGREGATES, "aggregates"),
         (len(query.keys), MOST_KEYS, "keys"),
     ):
-        if count > most:
-            raise InputError(
-                f"the question has more than {most} {what}",
-                why="it would take too long to plan",
-                fix="ask for fewer columns at once",
-            )
+        check_count(count, most, what)
+
+
+def check_count(count: int, most: int, what: str) -> None:
+    """Refuse a question with more than so many parts of a kind."""
+    if count > most:
+        raise InputError(
+            f"the question has more than {most} {what}",
+            why="it would take too long to plan",
+            fix="ask for fewer columns at once",
+        )
 
 
 def _check_shape(query: Query) -> None:

@@ -25,7 +25,7 @@ from discreet.plan.relations import Named
 from discreet.plan.sensitivity import conjuncts
 from discreet.plan.summaries import SUMMED, PersonAggregate, Summary, WindowColumn
 from discreet.plan.texts import longest_stored
-from discreet.plan.typing import infer, mapped
+from discreet.plan.typing import infer, mapped, mentions
 
 _COUNTS = {Summary.COUNT, Summary.COUNT_DISTINCT, Summary.SUM}
 LARGEST_SUM = 1 << 62
@@ -183,10 +183,12 @@ def hold_counts(
     if aggregate.measure.is_count or not counts:
         return aggregate
     proved = {name: of for name, of in counts.items() if isinstance(of, _ProvedRange)}
+    named = {name.removeprefix(_LENGTH) for name in proved}
 
     def hold(argument: Expression) -> Expression:
         whole = _held(argument, counts)
-        if whole != argument or not proved or infer(argument, columns).range is not None:
+        others = named.isdisjoint(mentions(argument))
+        if whole != argument or others or infer(argument, columns).range is not None:
             return whole
         return inside(argument)
 

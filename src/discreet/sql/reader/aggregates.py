@@ -16,7 +16,15 @@ from sqlglot import exp
 from discreet.errors import InputError
 from discreet.plan.expressions import Call, Case, Column, Expression, Function, Literal
 from discreet.plan.kinds import Kind, Range, Type
-from discreet.plan.query import Aggregate, AggregateFunction, check, released_kind, summary_of
+from discreet.plan.query import (
+    MOST_AGGREGATES,
+    Aggregate,
+    AggregateFunction,
+    check,
+    check_count,
+    released_kind,
+    summary_of,
+)
 from discreet.plan.released_tables import aggregate_type
 from discreet.plan.row_counts import counted_column, hold_counts
 from discreet.plan.summaries import PersonAggregate, summary_type
@@ -262,8 +270,17 @@ class Aggregates(CallReader):
         if asked not in self._asked:
             column = Column(f"\0{len(self._asked)}")
             self._asked[asked], self._columns[asked] = node, column
+            if not (self._released or self._per_person):
+                self._check_few(node)
             self.types[column.name] = self._type(asked, node)
         return self._columns[asked]
+
+    def _check_few(self, node: Node) -> None:
+        """Refuse too many aggregates before all of them are read."""
+        try:
+            check_count(len(self._asked), MOST_AGGREGATES, "aggregates")
+        except InputError as error:
+            raise self._syntax.blame(node, error) from None
 
     def _type(self, asked: AggregateCall, node: Node) -> Type:
         try:
