@@ -23,7 +23,7 @@ from discreet.errors import InputError
 from discreet.mechanisms.automatic_bounds import AutomaticBounds
 from discreet.mechanisms.continual import FactorizedCount, TreeCount
 from discreet.mechanisms.exponential import ExponentialMechanism
-from discreet.mechanisms.gaussian import Gaussian
+from discreet.mechanisms.gaussian import Gaussian, RoundedGaussian
 from discreet.mechanisms.histogram import Histogram
 from discreet.mechanisms.key_selection import KeySelection
 from discreet.mechanisms.laplace import Laplace
@@ -34,7 +34,6 @@ from discreet.mechanisms.propose_test_release import ProposeTestRelease, TestedM
 from discreet.mechanisms.quantile import Quantile, Quantiles
 from discreet.mechanisms.randomized_response import RandomizedResponse
 from discreet.mechanisms.reusable_holdout import Thresholdout, _Scores
-from discreet.mechanisms.rounded_gaussian import RoundedGaussian
 from discreet.mechanisms.smooth_sensitivity import SmoothMedian, SmoothSensitivity
 from discreet.mechanisms.sparse_vector import AboveThreshold, SparseVector
 from discreet.mechanisms.stability_histogram import GaussianThreshold, LaplaceThreshold

@@ -13,9 +13,9 @@ import pytest
 
 from discreet.audit import enumerate_loss, refute
 from discreet.audit.catalogue import CATALOGUE
+from discreet.mechanisms.gaussian import RoundedGaussian
 from discreet.mechanisms.mechanism import Pair
 from discreet.mechanisms.reusable_holdout import _Scores
-from discreet.mechanisms.rounded_gaussian import RoundedGaussian
 from discreet.privacy.numerics.rounding import Interval
 
 CUTOFF = CATALOGUE["propose-test-release"]().cutoff

@@ -25,7 +25,7 @@ from discreet.audit.curator_questions import not_drawn
 from discreet.audit.enumerate import enumerate_loss
 from discreet.audit.report import Audit
 from discreet.errors import BudgetError, InputError
-from discreet.mechanisms import gaussian_tail, laplace_tail
+from discreet.mechanisms import noise_tails
 from discreet.mechanisms.comparison_laws import at_least, ends
 from discreet.mechanisms.mechanism import Claim, Pair
 from discreet.privacy import (
@@ -150,15 +150,15 @@ def _responses(times: int, epsilon: Fraction = _ONE) -> Laws:
 
 
 def _discrete(apart: int = 1) -> Laws:
-    return _noise(lambda m: gaussian_tail.two_sided_tail(_VARIANCE, m - 1) / 2, apart)
+    return _noise(lambda m: noise_tails.gaussian_tail(_VARIANCE, m - 1) / 2, apart)
 
 
 def _rounded(apart: int = 1, variance: Fraction = _VARIANCE) -> Laws:
-    return _noise(lambda m: gaussian_tail.rounded_tail(variance, m), apart)
+    return _noise(lambda m: noise_tails.rounded_tail(variance, m), apart)
 
 
 def _geometric(apart: int = 1) -> Laws:
-    return _noise(lambda m: laplace_tail.upper_tail(_ONE, m), apart)
+    return _noise(lambda m: noise_tails.laplace_tail(_ONE, m), apart)
 
 
 def _shown(people: int) -> Laws:

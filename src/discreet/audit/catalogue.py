@@ -14,7 +14,7 @@ from typing import Any, Final
 from discreet.mechanisms.automatic_bounds import AutomaticBounds
 from discreet.mechanisms.continual import FactorizedCount, TreeCount
 from discreet.mechanisms.exponential import ExponentialMechanism
-from discreet.mechanisms.gaussian import Gaussian
+from discreet.mechanisms.gaussian import Gaussian, RoundedGaussian
 from discreet.mechanisms.grid import INTEGERS, sqrt_up
 from discreet.mechanisms.histogram import Histogram
 from discreet.mechanisms.key_selection import KeySelection
@@ -27,7 +27,6 @@ from discreet.mechanisms.propose_test_release import ProposeTestRelease, TestedM
 from discreet.mechanisms.quantile import Quantile, Quantiles
 from discreet.mechanisms.randomized_response import RandomizedResponse
 from discreet.mechanisms.reusable_holdout import Thresholdout
-from discreet.mechanisms.rounded_gaussian import RoundedGaussian
 from discreet.mechanisms.smooth_sensitivity import SmoothMedian, SmoothSensitivity
 from discreet.mechanisms.sparse_vector import AboveThreshold, SparseVector
 from discreet.mechanisms.stability_histogram import GaussianThreshold, LaplaceThreshold

@@ -32,10 +32,10 @@ from discreet.curator.budget import Budget
 from discreet.curator.opening import Curator
 from discreet.curator.orders.census.census_plan import releases
 from discreet.errors import InvariantBroken
+from discreet.mechanisms.gaussian import RoundedGaussian
 from discreet.mechanisms.mechanism import Claim, Pair
 from discreet.mechanisms.permute_and_flip_quantile import PermuteAndFlipQuantile
 from discreet.mechanisms.quantile import Quantile
-from discreet.mechanisms.rounded_gaussian import RoundedGaussian
 from discreet.mechanisms.smooth_sensitivity import SmoothSensitivity
 from discreet.plan.kinds import Kind, Range, Type
 from discreet.plan.schema import Bounds, Limits

@@ -13,13 +13,13 @@ from typing import Any, Final, TypeAlias
 
 from discreet.answer.plan.quantile_draws import QuantileDraw
 from discreet.answer.plan.thresholded_count import ThresholdedCount
-from discreet.mechanisms import laplace_tail
+from discreet.mechanisms import noise_tails
 from discreet.mechanisms.comparison_laws import at_least
+from discreet.mechanisms.gaussian import RoundedGaussian
 from discreet.mechanisms.interaction import Interaction
 from discreet.mechanisms.laplace import Laplace
 from discreet.mechanisms.mechanism import Mechanism
 from discreet.mechanisms.quantile import rank_range
-from discreet.mechanisms.rounded_gaussian import RoundedGaussian
 from discreet.noise.bits import BitSource, Keystream, Words, replaced
 from discreet.plan.bounding import FULL
 from discreet.privacy import Approximate, Neighbours, Pure
@@ -116,7 +116,7 @@ def _tail(noise: Laplace | RoundedGaussian, steps: int) -> Interval:
     if isinstance(noise, RoundedGaussian):
         return at_least(noise.tail, steps)
     scale = noise.scale / noise.grid.step
-    return at_least(lambda m: laplace_tail.upper_tail(scale, m), steps)
+    return at_least(lambda m: noise_tails.laplace_tail(scale, m), steps)
 
 
 @dataclass(frozen=True, slots=True)

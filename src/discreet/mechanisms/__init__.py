@@ -15,7 +15,7 @@ from discreet.mechanisms import postprocessing, sensitivity
 from discreet.mechanisms.automatic_bounds import AutomaticBounds
 from discreet.mechanisms.continual import FactorizedCount, Stream, TreeCount
 from discreet.mechanisms.exponential import ExponentialMechanism
-from discreet.mechanisms.gaussian import Gaussian
+from discreet.mechanisms.gaussian import Gaussian, RoundedGaussian
 from discreet.mechanisms.grid import INTEGERS, PowerOfTwoGrid
 from discreet.mechanisms.histogram import Histogram
 from discreet.mechanisms.key_selection import KeySelection
@@ -31,7 +31,6 @@ from discreet.mechanisms.quantile import Quantile, Quantiles
 from discreet.mechanisms.randomized_response import RandomizedResponse
 from discreet.mechanisms.required_people import people_for
 from discreet.mechanisms.reusable_holdout import ReusableHoldout, Thresholdout
-from discreet.mechanisms.rounded_gaussian import RoundedGaussian
 from discreet.mechanisms.smooth_sensitivity import SmoothMedian, SmoothSensitivity
 from discreet.mechanisms.sparse_vector import AboveThreshold, SparseVector
 from discreet.mechanisms.stability_histogram import GaussianThreshold, LaplaceThreshold

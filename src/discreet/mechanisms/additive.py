@@ -10,8 +10,8 @@ import numpy as np
 from discreet.errors import InputError
 from discreet.mechanisms.comparison_laws import Bins, ends
 from discreet.mechanisms.grid import PowerOfTwoGrid, Steps, add
-from discreet.mechanisms.laplace_tail import failure
 from discreet.mechanisms.mechanism import Claim, Law, Mechanism, Pair, View
+from discreet.mechanisms.noise_tails import failure
 from discreet.privacy import Neighbours
 from discreet.privacy.numerics.rounding import Interval, total
 from discreet.rationals import Real, whole

@@ -12,9 +12,9 @@ from discreet import noise
 from discreet.errors import InputError
 from discreet.mechanisms.comparison_laws import at_least, ends
 from discreet.mechanisms.grid import PowerOfTwoGrid, add, as_numbers, choose_grid
-from discreet.mechanisms.laplace_tail import failure as read_failure
-from discreet.mechanisms.laplace_tail import tail_steps, upper_tail
 from discreet.mechanisms.mechanism import Claim, Law, Pair, RowMechanism, fill
+from discreet.mechanisms.noise_tails import failure as read_failure
+from discreet.mechanisms.noise_tails import laplace_tail, laplace_tail_steps
 from discreet.mechanisms.selection import epsilon_and_scale
 from discreet.noise.exponential import read_scale
 from discreet.privacy import DiscreteLaplaceNoise, Neighbours
@@ -94,7 +94,7 @@ class AutomaticBounds(RowMechanism):
             neighbours=unit,
         )
         # At least 1, so that a bin has to have something to count as occupied.
-        fill(self, threshold=max(1, tail_steps(width, self.failure / self.bins)))
+        fill(self, threshold=max(1, laplace_tail_steps(width, self.failure / self.bins)))
 
     @property
     def doublings(self) -> int:
@@ -123,7 +123,7 @@ class AutomaticBounds(RowMechanism):
         Why: a bin beyond the bounds has a noisy count below the threshold T, so with noise of at
         least -w in all bins, fewer than T + w rows; at least one bin is inside.
         """
-        spread = tail_steps(self.scale, read_failure(confidence) / self.bins) - 1
+        spread = laplace_tail_steps(self.scale, read_failure(confidence) / self.bins) - 1
         return float((self.bins - 1) * (self.threshold - 1 + max(0, spread)))
 
     @property
@@ -146,7 +146,7 @@ class AutomaticBounds(RowMechanism):
         """The law of both bounds: a bin is occupied or not, each by itself."""
         edges = self._ends().tolist()
         hits = [
-            at_least(lambda m: upper_tail(self.scale, m), self.threshold - int(count))
+            at_least(lambda m: laplace_tail(self.scale, m), self.threshold - int(count))
             for count in self._count(values)
         ]
         none = Interval.of(1)

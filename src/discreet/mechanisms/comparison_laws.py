@@ -9,8 +9,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.mechanisms.laplace_tail import upper_tail
 from discreet.mechanisms.mechanism import Law
+from discreet.mechanisms.noise_tails import laplace_tail
 from discreet.privacy.numerics.rounding import Interval
 
 Tail = Callable[[int], Interval]
@@ -161,7 +161,7 @@ def places(centre: int, low: int, high: int, scale: Fraction) -> dict[int, Inter
     """
 
     def tail(steps: int) -> Interval:
-        return upper_tail(scale, steps)
+        return laplace_tail(scale, steps)
 
     above, reached = at_least(tail, low + 1 - centre), at_least(tail, high - centre)
     return {1: 1 - above, 2: above - reached, 3: reached}

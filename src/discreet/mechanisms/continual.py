@@ -19,17 +19,18 @@ from discreet.argument_names import also_called
 from discreet.errors import InputError
 from discreet.mechanisms.comparison_laws import Bins, ends
 from discreet.mechanisms.gaussian import GaussianTarget
-from discreet.mechanisms.gaussian_tail import (
+from discreet.mechanisms.grid import INTEGERS, PowerOfTwoGrid, add, compact
+from discreet.mechanisms.interaction import Interaction
+from discreet.mechanisms.laplace_sum import half_width
+from discreet.mechanisms.mechanism import Claim, Law, Mechanism, Pair, View, exactly_one, fill
+from discreet.mechanisms.noise_tails import (
+    failure,
+    laplace_half_width,
+    laplace_tail,
     normal_half_width,
     rounded_half_width,
     rounded_tail,
 )
-from discreet.mechanisms.grid import INTEGERS, PowerOfTwoGrid, add, compact
-from discreet.mechanisms.interaction import Interaction
-from discreet.mechanisms.laplace_sum import half_width
-from discreet.mechanisms.laplace_tail import failure, upper_tail
-from discreet.mechanisms.laplace_tail import half_width as laplace_width
-from discreet.mechanisms.mechanism import Claim, Law, Mechanism, Pair, View, exactly_one, fill
 from discreet.mechanisms.prefix_sums import (
     BITS,
     ROOM,
@@ -41,7 +42,7 @@ from discreet.mechanisms.prefix_sums import (
 from discreet.mechanisms.signed_digits import SignedDigits
 from discreet.noise import discrete_laplace, rounded_gaussian
 from discreet.noise.exponential import read_scale
-from discreet.noise.rounded import read_variance
+from discreet.noise.rounded import read_rounded_variance
 from discreet.privacy import GDP, Composed, DiscreteLaplaceNoise, Neighbours, Pure, compose
 from discreet.privacy.numerics.rounding import Interval
 from discreet.rationals import Real, positive, whole
@@ -286,14 +287,14 @@ class TreeCount(ContinualCount):
         if length is None:
             return None
         start = step + 1 - length
-        bins = Bins.of(laplace_width(self.scale, _RARE), Fraction(1))
+        bins = Bins.of(laplace_half_width(self.scale, _RARE), Fraction(1))
 
         def read(rows: NDArray[Any]) -> NDArray[Any]:
             return bins.code(rows[:, step] - (rows[:, start - 1] if start else 0))
 
         def law(value: Any) -> Law:
             block = int(sum(np.asarray(INTEGERS.index(value))[start : step + 1].tolist()))
-            return ends(bins.law(block, lambda m: upper_tail(self.scale, m)))
+            return ends(bins.law(block, lambda m: laplace_tail(self.scale, m)))
 
         return View(read, law)
 
@@ -370,7 +371,9 @@ class FactorizedCount(ContinualCount):
         most = whole(sensitivity, "sensitivity", at_least=1)
         each = min(whole(steps_per_unit, "steps_per_unit", at_least=1), steps)
         square = most**2 * largest_square(steps, each)
-        spread = read_variance(_spread(square, GaussianTarget.read(rho, epsilon, delta, None)))
+        spread = read_rounded_variance(
+            _spread(square, GaussianTarget.read(rho, epsilon, delta, None))
+        )
         fill(
             self,
             horizon=steps,

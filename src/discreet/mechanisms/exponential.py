@@ -8,8 +8,8 @@ from typing import Any
 from numpy.typing import NDArray
 
 from discreet import noise
-from discreet.mechanisms.laplace_tail import failure
 from discreet.mechanisms.mechanism import Law
+from discreet.mechanisms.noise_tails import failure
 from discreet.mechanisms.selection import Selection, read_scores
 from discreet.noise.selection import Indices, exactly
 from discreet.privacy import BoundedRange

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from discreet import noise
 from discreet.mechanisms.key_tables import HALF_BITS, UNIT, Row, keep_table
-from discreet.mechanisms.laplace_tail import failure
 from discreet.mechanisms.mechanism import Claim
+from discreet.mechanisms.noise_tails import failure
 from discreet.mechanisms.unknown_keys import (
     Audited,
     KeyCounts,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from discreet.argument_names import also_called
-from discreet.mechanisms import laplace_tail
+from discreet.mechanisms import noise_tails
 from discreet.mechanisms.additive import Additive, as_int64, read_dimension
 from discreet.mechanisms.grid import PowerOfTwoGrid, Steps, choose_grid
 from discreet.mechanisms.mechanism import exactly_one, fill
@@ -134,20 +134,20 @@ class Laplace(Additive):
 
     def _beyond(self, width: Fraction) -> Interval:
         first = math.floor(width / self.grid.step) + 1
-        return laplace_tail.upper_tail(self.scale / self.grid.step, first) * 2
+        return noise_tails.laplace_tail(self.scale / self.grid.step, first) * 2
 
     def _noise(self, shape: tuple[int, ...]) -> Steps:
         return as_int64(discrete_laplace(self.scale / self.grid.step, shape or None))
 
     def _half_width(self, probability: Fraction) -> int:
-        return laplace_tail.half_width(self.scale / self.grid.step, probability)
+        return noise_tails.laplace_half_width(self.scale / self.grid.step, probability)
 
     def _mass(self, steps: int) -> Interval:
         rate = Interval.of(-self.grid.step / self.scale)
         return (rate * abs(steps)).exp() * -rate.expm1() / (1 + rate.exp())
 
     def _tail(self, steps: int) -> Interval:
-        return laplace_tail.upper_tail(self.scale / self.grid.step, steps)
+        return noise_tails.laplace_tail(self.scale / self.grid.step, steps)
 
 
 def _scale(distance: Fraction, epsilon: Real | None, scale: Real | None) -> Fraction:

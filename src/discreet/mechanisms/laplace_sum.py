@@ -10,7 +10,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from discreet.mechanisms import laplace_tail
+from discreet.mechanisms import noise_tails
 from discreet.privacy.numerics.rounding import Interval
 
 _SCALE = 1 << 12
@@ -37,7 +37,7 @@ def half_width(scale: Fraction, count: int, probability: Fraction) -> int:
         57
     """
     if count == 1:
-        return laplace_tail.half_width(scale, probability)
+        return noise_tails.laplace_half_width(scale, probability)
     if probability < _RARE:
         return _exponential_bound(scale, count, probability)
     coarse = math.ceil(scale / _SCALE)

@@ -13,8 +13,8 @@ from discreet import noise
 from discreet.argument_names import also_called
 from discreet.mechanisms.comparison_laws import WIDEST, law_of_largest
 from discreet.mechanisms.grid import PowerOfTwoGrid, add, choose_grid
-from discreet.mechanisms.laplace_tail import failure, first_whole, upper_tail
 from discreet.mechanisms.mechanism import Law, fill, one_of
+from discreet.mechanisms.noise_tails import failure, first_whole, laplace_tail
 from discreet.mechanisms.selection import Selection, Utility, read_scores
 from discreet.noise.exponential import read_scale
 from discreet.noise.selection import Indices
@@ -123,7 +123,7 @@ class ReportNoisyMax(Selection):
     def _beats(self, steps: int) -> Interval:
         """P(X - Y >= steps) for two independent draws of the noise."""
         if self.noise is MaxNoise.EXPONENTIAL:
-            return upper_tail(self.scale_steps, steps)
+            return laplace_tail(self.scale_steps, steps)
         return _laplace_difference_tail(self.scale_steps, steps)
 
     def select(self, scores: NDArray[Any], runs: int) -> Indices:

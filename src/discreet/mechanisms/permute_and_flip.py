@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from discreet import noise
 from discreet.mechanisms.exponential import utility_gap
-from discreet.mechanisms.laplace_tail import failure
 from discreet.mechanisms.mechanism import Law
+from discreet.mechanisms.noise_tails import failure
 from discreet.mechanisms.selection import Selection, read_scores
 from discreet.noise.selection import Indices, exactly
 from discreet.privacy import Pure

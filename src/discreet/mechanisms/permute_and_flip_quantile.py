@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 
 from discreet import noise
 from discreet.mechanisms.exponential import utility_gap
-from discreet.mechanisms.laplace_tail import failure
 from discreet.mechanisms.mechanism import Law
 from discreet.mechanisms.median import CellCounts
+from discreet.mechanisms.noise_tails import failure
 from discreet.mechanisms.quantile import Quantile, draw_cells
 from discreet.privacy import Pure
 from discreet.rationals import Real

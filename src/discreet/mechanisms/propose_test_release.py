@@ -10,9 +10,14 @@ from numpy.typing import NDArray
 from discreet import noise
 from discreet.mechanisms.comparison_laws import Bins, ends
 from discreet.mechanisms.grid import INTEGERS, PowerOfTwoGrid, add, choose_grid
-from discreet.mechanisms.laplace_tail import failure, half_width, tail_steps, upper_tail
 from discreet.mechanisms.mechanism import Claim, Law, Mechanism, Pair, RowMechanism, View, fill
 from discreet.mechanisms.median import GridRange, Median, one_number, read_pair
+from discreet.mechanisms.noise_tails import (
+    failure,
+    laplace_half_width,
+    laplace_tail,
+    laplace_tail_steps,
+)
 from discreet.mechanisms.selection import plain
 from discreet.mechanisms.unknown_keys import read_delta
 from discreet.noise.exponential import read_scale
@@ -84,7 +89,7 @@ class ProposeTestRelease(Mechanism):
             bound=proposed,
             epsilon=strength,
             delta=allowed,
-            cutoff=tail_steps(read_scale(2 / strength), allowed),
+            cutoff=laplace_tail_steps(read_scale(2 / strength), allowed),
             steps=max(1, public.l1_steps(proposed)),
             grid=public,
             neighbours=Neighbours(neighbours),
@@ -115,12 +120,12 @@ class ProposeTestRelease(Mechanism):
         """The probability that data at this distance gets an answer, from both sides."""
         far = whole(distance, "distance", at_least=0)
         if far < self.cutoff:
-            return upper_tail(self.test_scale, self.cutoff - far)
-        return 1 - upper_tail(self.test_scale, far - self.cutoff + 1)
+            return laplace_tail(self.test_scale, self.cutoff - far)
+        return 1 - laplace_tail(self.test_scale, far - self.cutoff + 1)
 
     def error(self, confidence: Real = 0.95) -> float:
         """The half-width of the noise on an answer, where there is one."""
-        width = half_width(self.answer_scale, failure(confidence)) * self.grid.step
+        width = laplace_half_width(self.answer_scale, failure(confidence)) * self.grid.step
         return Interval.of(width + self.grid.rounding).upper
 
     @property
@@ -140,14 +145,14 @@ class ProposeTestRelease(Mechanism):
     @property
     def view(self) -> View:
         """The bin of the answer, or that there is none."""
-        bins = Bins.of(half_width(self.answer_scale, _RARE), self.grid.step)
+        bins = Bins.of(laplace_half_width(self.answer_scale, _RARE), self.grid.step)
 
         def read(rows: NDArray[Any]) -> NDArray[Any]:
             return np.where(rows[:, 0] != 0, bins.code(rows[:, 1]), _NONE)
 
         def law(value: tuple[Any, int]) -> Law:
             steps, passed = one_number(self.grid.index(value[0])), self.pass_probability(value[1])
-            binned = bins.law(steps, lambda m: upper_tail(self.answer_scale, m))
+            binned = bins.law(steps, lambda m: laplace_tail(self.answer_scale, m))
             return ends({_NONE: 1 - passed, **{at: p * passed for at, p in binned.items()}})
 
         return View(read, law)

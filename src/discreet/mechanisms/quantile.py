@@ -16,9 +16,9 @@ from discreet.errors import InputError
 from discreet.mechanisms.comparison_laws import ends
 from discreet.mechanisms.exponential import utility_gap
 from discreet.mechanisms.grid import PowerOfTwoGrid
-from discreet.mechanisms.laplace_tail import failure
 from discreet.mechanisms.mechanism import Claim, Law, Pair, RowMechanism, fill
 from discreet.mechanisms.median import CellCounts, GridRange
+from discreet.mechanisms.noise_tails import failure
 from discreet.mechanisms.selection import epsilon_and_scale
 from discreet.privacy import BoundedRange, Guarantee, Neighbours, compose
 from discreet.privacy.numerics.rounding import Interval, total

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from discreet import noise
 from discreet.argument_names import also_called
 from discreet.errors import InputError
-from discreet.mechanisms.laplace_tail import failure
 from discreet.mechanisms.mechanism import Claim, Law, Mechanism, Pair, exactly_one, fill
+from discreet.mechanisms.noise_tails import failure
 from discreet.privacy import Approximate, Guarantee, Neighbours
 from discreet.privacy import RandomizedResponseNoise as RandomizedResponseLaw
 from discreet.privacy.numerics.rounding import Interval

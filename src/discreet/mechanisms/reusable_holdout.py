@@ -14,9 +14,9 @@ from discreet.mechanisms.comparison_laws import law_of_answers, place_of, places
 from discreet.mechanisms.grid import grid_below
 from discreet.mechanisms.interaction import Interaction
 from discreet.mechanisms.laplace import Laplace
-from discreet.mechanisms.laplace_tail import failure
 from discreet.mechanisms.mechanism import Claim, Law, Mechanism, Pair, View, fill
 from discreet.mechanisms.median import one_number
+from discreet.mechanisms.noise_tails import failure
 from discreet.mechanisms.sparse_vector import SparseVector
 from discreet.privacy import Neighbours, Pure
 from discreet.privacy.numerics.rounding import Interval

@@ -14,8 +14,8 @@ from typing import Any, Final
 
 from discreet import noise
 from discreet.errors import InputError
-from discreet.mechanisms import laplace_tail
-from discreet.mechanisms.laplace_tail import first_whole
+from discreet.mechanisms import noise_tails
+from discreet.mechanisms.noise_tails import first_whole
 from discreet.noise.exponential import draw_afresh, read_scale, words_each
 from discreet.noise.student import read_student_scale
 from discreet.privacy.numerics.rounding import Interval, total
@@ -113,11 +113,11 @@ class LaplaceLaw:
 
     def upper_tail(self, scale: Fraction, steps: int) -> Interval:
         """P(noise >= steps) for steps >= 1."""
-        return laplace_tail.upper_tail(scale, steps)
+        return noise_tails.laplace_tail(scale, steps)
 
     def half_width(self, scale: Fraction, probability: Fraction) -> int:
         """The smallest w for which surely P(|noise| > w) <= probability."""
-        return laplace_tail.half_width(scale, probability)
+        return noise_tails.laplace_half_width(scale, probability)
 
 
 @dataclass(frozen=True, slots=True)

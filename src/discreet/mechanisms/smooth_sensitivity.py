@@ -14,9 +14,9 @@ from discreet.argument_names import also_called
 from discreet.errors import InputError
 from discreet.mechanisms.comparison_laws import Bins, ends
 from discreet.mechanisms.grid import INTEGERS, PowerOfTwoGrid, add, choose_grid
-from discreet.mechanisms.laplace_tail import failure
 from discreet.mechanisms.mechanism import Claim, Law, Mechanism, Pair, RowMechanism, View, fill
 from discreet.mechanisms.median import GridRange, Median, one_number, read_pair
+from discreet.mechanisms.noise_tails import failure
 from discreet.mechanisms.smooth_laws import SmoothLaw, best_law
 from discreet.mechanisms.unknown_keys import read_delta
 from discreet.privacy import Approximate, Neighbours

@@ -23,8 +23,13 @@ from discreet.mechanisms.comparison_laws import (
 )
 from discreet.mechanisms.grid import PowerOfTwoGrid, add, choose_grid, compact
 from discreet.mechanisms.interaction import Interaction
-from discreet.mechanisms.laplace_tail import failure, half_width, tail_steps, upper_tail
 from discreet.mechanisms.mechanism import Claim, Law, Mechanism, Pair, View, exactly_one, fill
+from discreet.mechanisms.noise_tails import (
+    failure,
+    laplace_half_width,
+    laplace_tail,
+    laplace_tail_steps,
+)
 from discreet.mechanisms.selection import plain, read_monotone
 from discreet.noise.exponential import read_scale
 from discreet.privacy import Neighbours, Pure
@@ -177,9 +182,9 @@ class SparseVector(Mechanism):
         that of an answer w_3 with a third of 1 - confidence each at most; w = max(w_1 + w_2, w_3).
         """
         beta, many = failure(confidence) / 3, whole(queries, "queries", at_least=1)
-        decision = half_width(self.threshold_scale, beta)
-        decision += max(0, tail_steps(self.query_scale, beta / many) - 1)
-        answer = half_width(self.answer_scale, beta / self.hits) if self.numeric else 0
+        decision = laplace_half_width(self.threshold_scale, beta)
+        decision += max(0, laplace_tail_steps(self.query_scale, beta / many) - 1)
+        answer = laplace_half_width(self.answer_scale, beta / self.hits) if self.numeric else 0
         width = max(decision, answer) * self.grid.step + 2 * self.grid.rounding
         return Interval.of(width).upper
 
@@ -196,7 +201,7 @@ class SparseVector(Mechanism):
 
         Answers lie up to the threshold, or from where one person lifts that on, or in between.
         """
-        bins = Bins.of(half_width(self.answer_scale, _RARE), self.grid.step)
+        bins = Bins.of(laplace_half_width(self.answer_scale, _RARE), self.grid.step)
 
         def read(rows: NDArray[Any]) -> NDArray[Any]:
             return np.where(rows[:, 0] == 1, bins.code(rows[:, rows.shape[1] // 2]), _NONE)
@@ -205,7 +210,7 @@ class SparseVector(Mechanism):
             first = np.asarray(self.grid.index(values))[:1]
             marks = self.law_of_marks(self.bars(values)[:1])
             hit = Interval.between(*next(p for mark, p in marks.items() if mark == (1,)))
-            said = bins.law(int(first[0]), lambda m: upper_tail(self.answer_scale, m))
+            said = bins.law(int(first[0]), lambda m: laplace_tail(self.answer_scale, m))
             return ends({_NONE: 1 - hit, **{at: p * hit for at, p in said.items()}})
 
         marks = View(lambda rows: rows[:, : rows.shape[1] // 2], self._law)

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.mechanisms import laplace_tail
+from discreet.mechanisms import noise_tails
 from discreet.mechanisms.additive import Additive
 from discreet.mechanisms.comparison_laws import at_least, ends
 from discreet.mechanisms.gaussian import Gaussian
 from discreet.mechanisms.grid import INTEGERS, add, sqrt_up
 from discreet.mechanisms.laplace import Laplace
-from discreet.mechanisms.laplace_tail import first_whole
 from discreet.mechanisms.mechanism import Claim, Law, View, fill
+from discreet.mechanisms.noise_tails import first_whole
 from discreet.mechanisms.unknown_keys import Audited, KeyCounts, KeyMechanism, delta_each
 from discreet.privacy.numerics.rounding import Interval
 from discreet.rationals import Real, whole
@@ -126,7 +126,7 @@ class LaplaceThreshold(Threshold):
 
     def _settle(self, keys: int) -> None:
         law = Laplace(epsilon=self.epsilon, sensitivity=keys)
-        rare = laplace_tail.tail_steps(law.scale, delta_each(self.delta, keys))
+        rare = noise_tails.laplace_tail_steps(law.scale, delta_each(self.delta, keys))
         fill(self, law=law, threshold=1 + max(1, rare))
 
 

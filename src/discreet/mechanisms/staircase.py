@@ -7,8 +7,8 @@ from fractions import Fraction
 from discreet.argument_names import also_called
 from discreet.mechanisms.additive import Additive, as_int64
 from discreet.mechanisms.grid import PowerOfTwoGrid, Steps, choose_grid
-from discreet.mechanisms.laplace_tail import first_whole
 from discreet.mechanisms.mechanism import fill
+from discreet.mechanisms.noise_tails import first_whole
 from discreet.noise import staircase
 from discreet.noise.exponential import read_scale
 from discreet.privacy import Neighbours, Pure

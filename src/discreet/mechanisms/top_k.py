@@ -16,8 +16,8 @@ from discreet.argument_names import also_called
 from discreet.errors import InputError
 from discreet.mechanisms.exponential import utility_gap, weights_law
 from discreet.mechanisms.grid import sqrt_up
-from discreet.mechanisms.laplace_tail import failure
 from discreet.mechanisms.mechanism import Claim, Law, Mechanism, exactly_one, fill, one_of
+from discreet.mechanisms.noise_tails import failure
 from discreet.mechanisms.permute_and_flip import flips_law
 from discreet.mechanisms.selection import (
     epsilon_and_scale,

@@ -12,8 +12,8 @@ keys afresh for each call.
 """
 
 from discreet.noise.coins import bernoulli, bernoulli_exp
+from discreet.noise.exponential import discrete_laplace, geometric
 from discreet.noise.gaussian import discrete_gaussian
-from discreet.noise.laplace import discrete_laplace, geometric
 from discreet.noise.rounded import rounded_gaussian
 from discreet.noise.selection import choose, permute_and_flip
 from discreet.noise.staircase import staircase

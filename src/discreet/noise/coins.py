@@ -1,7 +1,7 @@
 """Exact coins: Bernoulli(p) for rational p, and Bernoulli(exp(-x)) for rational x >= 0.
 
 Both compare a uniform real with a number p. The first 64 bits of the uniform settle the comparison
-with floor(p 2^64) unless they are equal to it (probability 2^-64); then `certified` goes on.
+with floor(p 2^64) unless they are equal to it (probability 2^-64); then `Uniform` goes on.
 """
 
 from collections.abc import Callable
@@ -13,8 +13,9 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.noise.bits import FEW, BitSource, open_source
-from discreet.noise.certified import (
+from discreet.noise.bits import (
+    FEW,
+    BitSource,
     Enclosure,
     Uniform,
     contexts,
@@ -22,6 +23,7 @@ from discreet.noise.certified import (
     exp_minus,
     floor,
     is_below,
+    open_source,
     quotient,
 )
 from discreet.noise.shape import DrawRequest, Size, ask

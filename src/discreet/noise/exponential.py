@@ -1,4 +1,4 @@
-"""Floors of exponential draws: the kernel of exact geometric and discrete Laplace noise.
+"""Exact geometric and discrete Laplace noise: floors of exponential draws.
 
 One-sided laws have P(k) proportional to exp(-k/s) for k = 0, 1, 2, ...; two-sided laws exp(-|k|/s).
 
@@ -24,7 +24,7 @@ value. For u >= 2^43, writing e = 2^-53, the computed t differs from the true on
 With s' < 2^21 that is below 2^21 * (2^-44 + 2^-39.8) + 2^-27 < 2^-18.7. A decision is taken in
 float64 only where t is at least 2^-18 away from every integer >= 1 (the floor is clamped at 0,
 so the boundary at 0 decides nothing), and u >= 2^43. The rest, about one draw in 10^5, is settled
-by `certified` with further bits of the same U.
+by `Uniform` with further bits of the same U.
 
 **Range.** On the fast path t < 2^21 * 15, so |draw| < 2^25 * 2^36 fits int64 with room to spare.
 The certified path yields Python ints; one that does not fit makes the array one of Python ints.
@@ -34,15 +34,16 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.noise.bits import BitSource, Words
-from discreet.noise.certified import (
+from discreet.noise.bits import (
+    BitSource,
     Enclosure,
     Uniform,
+    Words,
     contexts,
     exact,
     exp_minus,
@@ -317,3 +318,46 @@ def draw_afresh(scale: Fraction, size: Size) -> Any:
 
 def _array(request: DrawRequest[GeometricLaw], source: BitSource) -> NDArray[Any]:
     return many(request, source).array()
+
+
+@overload
+def discrete_laplace(scale: Real, size: None = None) -> int: ...
+@overload
+def discrete_laplace(scale: Any, size: Size = None) -> NDArray[Any]: ...
+def discrete_laplace(scale: Any, size: Size = None) -> Any:
+    """Draw an integer k with probability proportional to exp(-|k|/scale), exactly.
+
+    Edge cases: scales from 2^-20 to 2^56; NaN, infinity, zero and negative scales are refused;
+    `size=0` gives an empty array; an array of scales gives one draw for each. Results are int64,
+    or Python ints in the rare case (under 2^-180 a draw) that one does not fit; they never wrap.
+
+    Example:
+        >>> isinstance(discrete_laplace(0.5), int)
+        True
+        >>> discrete_laplace(2**40, size=1000).dtype
+        dtype('int64')
+
+    Reference: Ghosh, Roughgarden, Sundararajan 2009 (as the two-sided geometric).
+    """
+    return draw(scale, size, two_sided=True)
+
+
+@overload
+def geometric(scale: Real, size: None = None) -> int: ...
+@overload
+def geometric(scale: Any, size: Size = None) -> NDArray[Any]: ...
+def geometric(scale: Any, size: Size = None) -> Any:
+    """Draw k = 0, 1, 2, ... with probability (1 - q) q^k, q = exp(-1/scale), exactly.
+
+    Edge cases: scales from 2^-20 to 2^56; NaN, infinity, zero and negative scales are refused;
+    `size=0` gives an empty array; an array of scales gives one draw for each.
+
+    Example:
+        >>> geometric(10) >= 0
+        True
+        >>> geometric([1, 10, 0.5]).shape
+        (3,)
+
+    Reference: Canonne, Kamath, Steinke 2020, "The Discrete Gaussian for Differential Privacy".
+    """
+    return draw(scale, size, two_sided=False)

@@ -24,8 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.noise import exponential
-from discreet.noise.bits import FEW, BitSource, Words
-from discreet.noise.certified import Uniform, exp_minus, is_below
+from discreet.noise.bits import FEW, BitSource, Uniform, Words, exp_minus, is_below
 from discreet.noise.exponential import IntegerDraws
 from discreet.noise.shape import BLOCK, DrawRequest, Size, ask, drawn, read_within, remembered
 from discreet.rationals import Real

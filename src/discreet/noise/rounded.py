@@ -30,8 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.noise import exponential
-from discreet.noise.bits import BitSource, Words
-from discreet.noise.certified import Enclosure, Uniform, exp_minus, is_below
+from discreet.noise.bits import BitSource, Enclosure, Uniform, Words, exp_minus, is_below
 from discreet.noise.exponential import IntegerDraws
 from discreet.noise.gaussian import BAND, many
 from discreet.noise.shape import DrawRequest, Size, ask, drawn, read_within, remembered
@@ -78,13 +77,13 @@ def law(variance: Fraction) -> Law:
     return Law(variance, exponential.law(scale, two_sided=True), centre, rate, tilt)
 
 
-def read_variance(value: Real) -> Fraction:
+def read_rounded_variance(value: Real) -> Fraction:
     """Read a variance that rounded noise can be made for."""
     made_for = "standard deviations from 1/8 to 2^56"
     return read_within(value, "variance", (_SMALLEST, _LARGEST), made_for)
 
 
-_LAW = remembered(lambda value: law(read_variance(value)))
+_LAW = remembered(lambda value: law(read_rounded_variance(value)))
 
 
 def one(law: Law, source: BitSource) -> int:

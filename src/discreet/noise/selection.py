@@ -19,8 +19,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InputError
-from discreet.noise.bits import FEW, BitSource, Keystream, open_source
-from discreet.noise.certified import Enclosure, Uniform, contexts, exact, exp_minus, quotient
+from discreet.noise.bits import (
+    FEW,
+    BitSource,
+    Enclosure,
+    Keystream,
+    Uniform,
+    contexts,
+    exact,
+    exp_minus,
+    open_source,
+    quotient,
+)
 from discreet.rationals import Real, positive, rational, whole
 
 Indices: TypeAlias = NDArray[np.int64]

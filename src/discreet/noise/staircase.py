@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.noise.laplace import geometric
+from discreet.noise.exponential import geometric
 from discreet.noise.shape import Size
 from discreet.noise.uniform import below
 from discreet.rationals import whole

@@ -20,8 +20,7 @@ import gmpy2
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.noise.bits import open_source
-from discreet.noise.certified import Enclosure, Uniform, contexts, exact, floor_of, quotient
+from discreet.noise.bits import Enclosure, Uniform, contexts, exact, floor_of, open_source, quotient
 from discreet.noise.shape import as_array, read_within
 from discreet.rationals import Real, positive, whole
 

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.mechanisms.gaussian import RoundedGaussian
 from discreet.mechanisms.grid import INTEGERS, sqrt_up
-from discreet.mechanisms.rounded_gaussian import RoundedGaussian
 from discreet.workload.domain import Attribute, Codes, Domain
 from discreet.workload.graphical_model import GraphicalModel
 from discreet.workload.histogram import JointHistogram

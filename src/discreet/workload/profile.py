@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from discreet.mechanisms.gaussian import RoundedGaussian
 from discreet.mechanisms.grid import INTEGERS, sqrt_up
 from discreet.mechanisms.laplace import Laplace
-from discreet.mechanisms.rounded_gaussian import RoundedGaussian
 from discreet.mechanisms.unknown_keys import delta_each, touched
 from discreet.privacy import Neighbours
 from discreet.workload.value_cells import Integers, ValueCells, counted, refine

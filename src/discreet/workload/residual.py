@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InputError
+from discreet.mechanisms.gaussian import RoundedGaussian
 from discreet.mechanisms.grid import INTEGERS, sqrt_up
-from discreet.mechanisms.rounded_gaussian import RoundedGaussian
 from discreet.privacy import GDP, Neighbours
 from discreet.rationals import Real, positive
 from discreet.workload.domain import Domain

@@ -27,9 +27,9 @@ from discreet.learn.trees import LeafCounts
 from discreet.learn.tuning import RightLabels
 from discreet.mechanisms import smooth_laws, vector_stream
 from discreet.mechanisms.continual import FactorizedCount
+from discreet.mechanisms.gaussian import RoundedGaussian
 from discreet.mechanisms.key_selection import KeySelection
 from discreet.mechanisms.laplace import Laplace
-from discreet.mechanisms.rounded_gaussian import RoundedGaussian
 from discreet.mechanisms.vector_stream import VectorStream
 from discreet.plan.bounding import FULL
 from discreet.plan.relations import MOST_JOINED

@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from discreet.mechanisms import laplace_sum, laplace_tail
+from discreet.mechanisms import laplace_sum, noise_tails
 from discreet.mechanisms.laplace_sum import half_width
 
 
@@ -32,7 +32,7 @@ def test_the_half_width_is_the_smallest_that_holds(scale, count, probability):
 
 
 def test_one_noise_is_the_exact_case():
-    assert half_width(Fraction(9), 1, Fraction(1, 100)) == laplace_tail.half_width(
+    assert half_width(Fraction(9), 1, Fraction(1, 100)) == noise_tails.laplace_half_width(
         Fraction(9), Fraction(1, 100)
     )
 

@@ -10,8 +10,8 @@ from discreet.audit.catalogue import CATALOGUE
 from discreet.audit.enumerate import check_law, views
 from discreet.mechanisms import comparison_laws
 from discreet.mechanisms.comparison_laws import Bins, at_least, law_of_largest, law_of_marks
-from discreet.mechanisms.laplace_tail import upper_tail
 from discreet.mechanisms.mechanism import View
+from discreet.mechanisms.noise_tails import laplace_tail
 
 LISTED = list(CATALOGUE)
 
@@ -73,7 +73,7 @@ def test_growing_bins_have_all_numbers_in_order():
 
 
 def test_a_tail_goes_on_below_0_by_symmetry():
-    tail = at_least(lambda m: upper_tail(Fraction(2), m), -3) + upper_tail(Fraction(2), 4)
+    tail = at_least(lambda m: laplace_tail(Fraction(2), m), -3) + laplace_tail(Fraction(2), 4)
 
     assert tail.lower <= 1 <= tail.upper
 

@@ -12,8 +12,7 @@ import pytest
 from discreet import noise
 from discreet.errors import InputError
 from discreet.noise import exponential
-from discreet.noise.bits import Keystream, replaced
-from discreet.noise.certified import contexts, exact, floor
+from discreet.noise.bits import Keystream, contexts, exact, floor, replaced
 from discreet.noise.shape import DrawRequest
 from scripted_bits import Scripted, Silent
 

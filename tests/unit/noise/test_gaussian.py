@@ -7,8 +7,7 @@ import pytest
 from discreet import noise
 from discreet.errors import InputError
 from discreet.noise import exponential, gaussian
-from discreet.noise.bits import Keystream, replaced
-from discreet.noise.certified import contexts, exact, exp_minus, floor
+from discreet.noise.bits import Keystream, contexts, exact, exp_minus, floor, replaced
 from discreet.noise.exponential import IntegerDraws
 from scripted_bits import Scripted
 

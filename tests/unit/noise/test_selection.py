@@ -9,8 +9,7 @@ import pytest
 from discreet import noise
 from discreet.errors import InputError
 from discreet.noise import selection
-from discreet.noise.bits import Keystream, replaced
-from discreet.noise.certified import Uniform
+from discreet.noise.bits import Keystream, Uniform, replaced
 from discreet.noise.selection import _largest, locate, outlast, read_scores
 from scripted_bits import Scripted
 

@@ -8,8 +8,7 @@ from scipy import stats
 
 from discreet import noise
 from discreet.errors import InputError
-from discreet.noise.bits import Keystream, replaced
-from discreet.noise.certified import Uniform
+from discreet.noise.bits import Keystream, Uniform, replaced
 from discreet.noise.student import _enclose, _in_floats, certified_draw
 from scripted_bits import Scripted
 

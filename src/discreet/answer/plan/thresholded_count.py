@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.answer.plan.measure import StatisticNoise
-from discreet.mechanisms import Laplace, laplace_tail
+from discreet.mechanisms import Laplace, noise_tails
 from discreet.mechanisms.unknown_keys import delta_each, touched
 from discreet.plan.bounding import FULL, NoiseKind
 from discreet.plan.query import Query
@@ -101,7 +101,7 @@ class ThresholdedCount:
         """A number of steps that noise reaches with at most this probability."""
         noise = self.count.measurement.mechanism
         if isinstance(noise, Laplace):
-            return laplace_tail.tail_steps(noise.scale, probability)
+            return noise_tails.laplace_tail_steps(noise.scale, probability)
         return noise.half_width(2 * probability) + 1
 
     # --- what noise does to counts that are shown -------------------------------------------------

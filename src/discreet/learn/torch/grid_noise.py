@@ -27,9 +27,17 @@ import torch
 from torch import Tensor
 
 from discreet.mechanisms import INTEGERS
-from discreet.mechanisms.rounded_gaussian import RoundedGaussian
-from discreet.noise.bits import BitSource, open_source
-from discreet.noise.certified import Enclosure, Uniform, contexts, exact, is_below, quotient
+from discreet.mechanisms.gaussian import RoundedGaussian
+from discreet.noise.bits import (
+    BitSource,
+    Enclosure,
+    Uniform,
+    contexts,
+    exact,
+    is_below,
+    open_source,
+    quotient,
+)
 
 _BLOCK: Final = {"cpu": 1 << 16, "cuda": 1 << 24}
 """Draws at once: as many as a cache holds, or as many as keep a GPU busy."""

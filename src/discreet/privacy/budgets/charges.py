@@ -28,14 +28,14 @@ from fractions import Fraction
 from typing import Any, Final, Literal, TypeAlias
 
 from discreet.errors import InputError
-from discreet.privacy.budgets.domination import dominating_mu, least_mu
+from discreet.privacy.budgets.domination import dominating_mu
 from discreet.privacy.composition.composed import Composed, compose
 from discreet.privacy.guarantees.bounded_range import BoundedRange, Ranges
 from discreet.privacy.guarantees.gaussian import GDP, DiscreteGaussianNoise, GaussianNoise
 from discreet.privacy.guarantees.guarantee import Guarantee, fill
 from discreet.privacy.guarantees.laplace import DiscreteLaplaceNoise, LaplaceNoise
 from discreet.privacy.guarantees.neighbours import Neighbours
-from discreet.privacy.guarantees.pure import Approximate, Pure
+from discreet.privacy.guarantees.pure import Approximate, Pure, least_mu
 from discreet.privacy.guarantees.randomized_response import RandomizedResponseNoise
 from discreet.privacy.guarantees.renyi import RDP
 from discreet.privacy.guarantees.subsampled import Subsampled

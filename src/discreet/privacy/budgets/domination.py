@@ -3,10 +3,10 @@
 import math
 from fractions import Fraction
 from functools import lru_cache
-from statistics import NormalDist
 
 from discreet.errors import InputError
 from discreet.privacy.guarantees.guarantee import Guarantee
+from discreet.privacy.guarantees.pure import least_mu
 from discreet.privacy.numerics.rounding import Interval
 from discreet.rationals import Real, non_negative
 
@@ -64,22 +64,6 @@ def dominating_mu(guarantee: Guarantee, tail: Real = 0) -> Fraction:
     while mu < most and not _is_above(mu, points, heights, slip):
         mu, step = mu * (1 + step), step * 2
     return min(most, Fraction(mu))
-
-
-def least_mu(epsilon: Fraction) -> Fraction:
-    """A mu, close to the least, such that epsilon-privacy implies mu-Gaussian privacy.
-
-    Why: the error curve of randomized response consists of two lines that meet at 1/(1 +
-    e^epsilon); the convex curve of mu that passes through this point lies below both. Reference:
-    Dong, Roth, Su, Gaussian Differential Privacy (trade-off functions are convex).
-    """
-    meeting = 1 / (1 + Interval.of(epsilon).exp())
-    if not epsilon:
-        return Fraction(0)
-    z, step = -NormalDist().inv_cdf(max(meeting.lower, 1e-300)), 2.0**-52
-    while Interval.of(z).normal_tail().hi > meeting.lo:
-        z, step = z + step, step * 2
-    return 2 * Fraction(z)
 
 
 def _search(points: list[float], heights: list[float], tail: float, most: float) -> float:

@@ -9,8 +9,7 @@ from typing import TypeAlias
 from discreet.argument_names import also_called
 from discreet.errors import InputError
 from discreet.privacy.composition.composed import Composed, compose
-from discreet.privacy.composition.theorems import Part
-from discreet.privacy.guarantees.guarantee import Guarantee
+from discreet.privacy.guarantees.guarantee import Guarantee, Part
 from discreet.privacy.numerics.rounding import Bound
 from discreet.rationals import Real, non_negative, positive, whole
 

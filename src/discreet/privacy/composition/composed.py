@@ -9,9 +9,7 @@ from typing import Any, ClassVar
 from discreet.errors import InputError
 from discreet.privacy.composition.theorems import (
     LONGEST,
-    Part,
     basic_epsilon,
-    counted_parts,
     optimal_delta,
     optimal_epsilon,
 )
@@ -24,7 +22,14 @@ from discreet.privacy.guarantees.gaussian import (
     gaussian_delta,
     gaussian_tradeoff,
 )
-from discreet.privacy.guarantees.guarantee import Guarantee, fill, people, stored_as
+from discreet.privacy.guarantees.guarantee import (
+    Guarantee,
+    Part,
+    counted_parts,
+    fill,
+    people,
+    stored_as,
+)
 from discreet.privacy.guarantees.neighbours import Neighbours
 from discreet.privacy.numerics.chernoff import (
     best_order,
@@ -66,7 +71,7 @@ def compose(guarantees: Part | Iterable[Part], *more: Part | int) -> "Composed":
     Reference: Zhu, Dong, Wang, Optimal Accounting of Differential Privacy via Characteristic
     Function (dominating pairs compose adaptively).
     """
-    return Composed(_pairs(counted_parts(guarantees, *more)))
+    return Composed(counted_parts(guarantees, *more))
 
 
 @stored_as("composed/1")
@@ -106,14 +111,14 @@ class Composed(Guarantee):
         """The composition of the parts' groups."""
         size = people(k)
         return Composed(
-            _pairs((one.group(size), count) for one, count in self.parts),
+            ((one.group(size), count) for one, count in self.parts),
             neighbours=self.neighbours,
         )
 
     def under(self, neighbours: Neighbours) -> "Composed":
         """The composition of the parts under other neighbours."""
         return Composed(
-            _pairs((one.under(neighbours), count) for one, count in self.parts),
+            ((one.under(neighbours), count) for one, count in self.parts),
             neighbours=neighbours,
         )
 
@@ -279,18 +284,12 @@ class Composed(Guarantee):
 _SEARCH = tuple(2.0**j for j in range(-5, 21))
 
 
-def _pairs(guarantees: Iterable[Part]) -> Iterable[tuple[Guarantee, int]]:
-    for one, count in counted_parts(guarantees):
-        if isinstance(one, Composed):
-            yield from ((inner, n * count) for inner, n in one.parts)
-        else:
-            yield one, count
-
-
-def _merge(parts: Iterable[tuple[Guarantee, int]]) -> dict[Guarantee, int]:
+def _merge(parts: Iterable[Part]) -> dict[Guarantee, int]:
+    """How often each guarantee is composed, compositions opened."""
     merged: dict[Guarantee, int] = {}
     for one, count in counted_parts(parts):
-        merged[one] = merged.get(one, 0) + count
+        for inner, times in one.parts if isinstance(one, Composed) else ((one, 1),):
+            merged[inner] = merged.get(inner, 0) + times * count
     return merged
 
 

@@ -10,43 +10,18 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache, wraps
 from math import ceil, floor
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
 from discreet.argument_names import also_called
 from discreet.errors import InputError
-from discreet.privacy.guarantees.guarantee import Guarantee, below_one
+from discreet.privacy.guarantees.guarantee import Guarantee, Part, below_one, counted_parts
 from discreet.privacy.guarantees.pure import Approximate, Pure
 from discreet.privacy.numerics.inversion import invert
 from discreet.privacy.numerics.moments import FloatArray
 from discreet.privacy.numerics.rounding import ELEMENTARY, UNIT, Bound, Interval
-from discreet.rationals import Real, non_negative, positive, whole
-
-Part: TypeAlias = Guarantee | tuple[Guarantee, int]
-"""A guarantee, or a guarantee and how often it is composed."""
-
-
-def counted_parts(parts: Any, *more: Any) -> list[tuple[Guarantee, int]]:
-    """Every part with its count, at least 1; one part may be followed by its count."""
-    if len(more) == 1 and isinstance(more[0], (int, np.integer)):
-        parts, more = [(parts, more[0])], ()
-    parts = parts.items() if isinstance(parts, Mapping) else parts
-    listed = parts if isinstance(parts, Iterable) and not more else [parts, *more]
-    return [_counted(*one) if isinstance(one, tuple) else _counted(one) for one in listed]
-
-
-def _counted(part: Any, count: Any = 1, *more: Any) -> tuple[Guarantee, int]:
-    """A guarantee, or that of a mechanism, and how often; a number may mean either: refused."""
-    one = Guarantee.of(part)
-    if isinstance(one, Guarantee) and not more:
-        once = type(count) is int and count == 1  # as most are
-        return one, 1 if once else whole(count, "count", at_least=1)
-    raise InputError(
-        f"a {type(part).__name__} in a composition",
-        why="only guarantees compose",
-        fix="pass guarantees, mechanisms, or pairs (guarantee, count)",
-    )
+from discreet.rationals import Real, non_negative, positive
 
 
 def _as_in_papers(theorem: Callable[..., Bound]) -> Callable[..., Bound]:

@@ -18,11 +18,13 @@ each. A family without any dominating pair (an RDP curve) answers None to `momen
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
-from typing import Any, ClassVar, Final, TypeVar
+from typing import Any, ClassVar, Final, TypeAlias, TypeVar
+
+import numpy as np
 
 from discreet.errors import InputError
 from discreet.privacy.guarantees.neighbours import Neighbours
@@ -210,6 +212,32 @@ class Guarantee(ABC):
     def _tradeoff(self, alpha: Fraction) -> float:
         """Answer `tradeoff` for a valid alpha: from the profile delta(epsilon)."""
         return best_tradeoff(self._delta, alpha)
+
+
+Part: TypeAlias = Guarantee | tuple[Guarantee, int]
+"""A guarantee, or a guarantee and how often it is composed."""
+
+
+def counted_parts(parts: Any, *more: Any) -> list[tuple[Guarantee, int]]:
+    """Every part with its count, at least 1; one part may be followed by its count."""
+    if len(more) == 1 and isinstance(more[0], (int, np.integer)):
+        parts, more = [(parts, more[0])], ()
+    parts = parts.items() if isinstance(parts, Mapping) else parts
+    listed = parts if isinstance(parts, Iterable) and not more else [parts, *more]
+    return [_counted(*one) if isinstance(one, tuple) else _counted(one) for one in listed]
+
+
+def _counted(part: Any, count: Any = 1, *more: Any) -> tuple[Guarantee, int]:
+    """A guarantee, or that of a mechanism, and how often; a number may mean either: refused."""
+    one = Guarantee.of(part)
+    if isinstance(one, Guarantee) and not more:
+        once = type(count) is int and count == 1  # as most are
+        return one, 1 if once else whole(count, "count", at_least=1)
+    raise InputError(
+        f"a {type(part).__name__} in a composition",
+        why="only guarantees compose",
+        fix="pass guarantees, mechanisms, or pairs (guarantee, count)",
+    )
 
 
 Family = TypeVar("Family", bound=type[Guarantee])

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
+from statistics import NormalDist
 
 from discreet.privacy.guarantees.guarantee import Guarantee, fill, people, stored_as
 from discreet.privacy.guarantees.neighbours import Neighbours
@@ -190,3 +191,19 @@ def group_parameters(epsilon: Fraction, delta: Fraction, k: int) -> tuple[Fracti
     e = Interval.of(epsilon)
     grown = (e * k).expm1() / e.expm1() * delta if epsilon else Interval.of(k * delta)
     return k * epsilon, min(Fraction(1), Fraction(min(grown.upper, 2.0)))
+
+
+def least_mu(epsilon: Fraction) -> Fraction:
+    """A mu, close to the least, such that epsilon-privacy implies mu-Gaussian privacy.
+
+    Why: the error curve of randomized response consists of two lines that meet at 1/(1 +
+    e^epsilon); the convex curve of mu that passes through this point lies below both. Reference:
+    Dong, Roth, Su, Gaussian Differential Privacy (trade-off functions are convex).
+    """
+    meeting = 1 / (1 + Interval.of(epsilon).exp())
+    if not epsilon:
+        return Fraction(0)
+    z, step = -NormalDist().inv_cdf(max(meeting.lower, 1e-300)), 2.0**-52
+    while Interval.of(z).normal_tail().hi > meeting.lo:
+        z, step = z + step, step * 2
+    return 2 * Fraction(z)

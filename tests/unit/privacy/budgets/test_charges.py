@@ -18,7 +18,6 @@ from discreet.privacy.budgets.charges import (
     Chargeable,
     ChargeHistory,
     Measure,
-    least_mu,
     price,
     price_sum,
     renyi,
@@ -29,7 +28,7 @@ from discreet.privacy.guarantees.bounded_range import BoundedRange
 from discreet.privacy.guarantees.gaussian import GDP, DiscreteGaussianNoise, GaussianNoise, root_up
 from discreet.privacy.guarantees.laplace import DiscreteLaplaceNoise, LaplaceNoise
 from discreet.privacy.guarantees.neighbours import Neighbours
-from discreet.privacy.guarantees.pure import Approximate, Pure
+from discreet.privacy.guarantees.pure import Approximate, Pure, least_mu
 from discreet.privacy.guarantees.randomized_response import RandomizedResponseNoise
 from discreet.privacy.guarantees.renyi import RDP
 from discreet.privacy.guarantees.shuffled import Shuffled

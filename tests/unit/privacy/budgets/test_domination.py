@@ -24,8 +24,9 @@ from discreet.privacy import (
     Subsampled,
     compose,
 )
-from discreet.privacy.budgets.charges import least_mu, price, price_sum
+from discreet.privacy.budgets.charges import price, price_sum
 from discreet.privacy.budgets.domination import dominating_mu
+from discreet.privacy.guarantees.pure import least_mu
 from discreet.privacy.numerics.rounding import PI
 
 TAIL = Fraction(1, 10**9)

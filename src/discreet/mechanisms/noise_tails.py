@@ -1,21 +1,82 @@
-"""Tails of discrete and of rounded Gaussian noise, certified.
+"""Tails of Laplace and Gaussian noise, certified: thresholds and half-widths as whole steps.
 
-Of discrete noise P(X = k) is proportional to f(k) = e^(-k^2/(2 v)).
+For discrete Laplace noise X, P(k) is proportional to q^|k|, q = e^(-1/scale), and
+P(X >= m) = q^m/(1 + q) for m >= 1. For discrete Gaussian noise P(X = k) is proportional to
+f(k) = e^(-k^2/(2 v)); rounded Gaussian noise has tails of the normal law.
 
-Where the deviation is small the outcomes are summed. Where it is large, a sum over k > w of f lies
-between two integrals, because f falls, and from one deviation on is convex:
+Where the deviation of discrete Gaussian noise is small the outcomes are summed. Where it is large,
+a sum over k > w of f lies between two integrals, because f falls, and from one deviation on is
+convex:
     f falls:    integral from w + 1  <= sum <= integral from w
     f convex:   integral from w + 1, plus f(w + 1)/2  <= sum <= integral from w + 1/2
 """
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
 from statistics import NormalDist
 
-from discreet.mechanisms.laplace_tail import first_whole
 from discreet.privacy.numerics.lattice import theta
 from discreet.privacy.numerics.rounding import PI, Interval, total
+from discreet.rationals import Real, proper_share
+
+
+def failure(confidence: Real) -> Fraction:
+    """Read a confidence in (0, 1) as the probability 1 - confidence of being wrong."""
+    return 1 - proper_share(confidence, "confidence")
+
+
+def laplace_tail(scale: Fraction, steps: int) -> Interval:
+    """P(X >= steps) of discrete Laplace noise, for steps >= 0."""
+    rate = -1 / scale
+    q = Interval.of(rate).exp()
+    # At 0 the tail is one half and half an atom: 1/(1 + q), which the formula gives as well.
+    return Interval.of(rate * steps).exp() / (1 + q)
+
+
+def laplace_tail_steps(scale: Fraction, probability: Fraction) -> int:
+    """The smallest m >= 0 for which surely P(X >= m) <= probability.
+
+    Example:
+        >>> laplace_tail_steps(Fraction(1), Fraction(1, 100))
+        5
+    """
+    log = math.log(probability.numerator) - math.log(probability.denominator)
+    guess = float(scale) * (-log - math.log1p(math.exp(-1 / float(scale))))
+    return first_whole(lambda m: laplace_tail(scale, m).hi <= Interval.of(probability).lo, guess)
+
+
+@lru_cache(256)
+def laplace_half_width(scale: Fraction, probability: Fraction) -> int:
+    """The smallest w >= 0 for which surely P(|X| > w) <= probability.
+
+    Example:
+        >>> laplace_half_width(Fraction(1), Fraction(1, 20))
+        3
+    """
+    return max(0, laplace_tail_steps(scale, probability / 2) - 1)
+
+
+def first_whole(holds: Callable[[int], bool], guess: float = 1.0) -> int:
+    """The smallest whole number >= 0 from which on `holds` is true; it must be true in the end.
+
+    Example:
+        >>> first_whole(lambda m: m * m >= 50)
+        8
+    """
+    high, step = max(0, math.ceil(guess)), 1
+    while not holds(high):
+        high, step = high + step, 2 * step
+    low, step = high - 1, 1
+    while low >= 0 and holds(low):
+        high, low, step = low, low - 2 * step, 2 * step
+    low = max(low, -1)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
+
 
 _SUMMED = 64**2
 """Up to this variance outcomes are summed one by one."""
@@ -24,32 +85,32 @@ _DEVIATIONS = 16
 """How many deviations of outcomes are summed; what is beyond weighs less than e^-128."""
 
 
-def mass(variance: Fraction, steps: int) -> Interval:
+def gaussian_mass(variance: Fraction, steps: int) -> Interval:
     """P(X = steps)."""
     return _height(variance, steps) / theta(Interval.of(0), Interval.of(variance))
 
 
-def two_sided_tail(variance: Fraction, width: int) -> Interval:
+def gaussian_tail(variance: Fraction, width: int) -> Interval:
     """P(|X| > width) for width >= 0.
 
     Example:
-        >>> round(two_sided_tail(Fraction(100), 19).upper, 4)
+        >>> round(gaussian_tail(Fraction(100), 19).upper, 4)
         0.0511
     """
     part = _summed(variance, width) if variance <= _SUMMED else _integrated(variance, width)
     return part * 2 / theta(Interval.of(0), Interval.of(variance))
 
 
-def half_width(variance: Fraction, probability: Fraction) -> int:
+def gaussian_half_width(variance: Fraction, probability: Fraction) -> int:
     """The smallest w >= 0 for which surely P(|X| > w) <= probability; one more at the very most.
 
     Example:
-        >>> half_width(Fraction(100), Fraction(1, 20))
+        >>> gaussian_half_width(Fraction(100), Fraction(1, 20))
         20
     """
     limit = Interval.of(probability).lo
     guess = math.sqrt(variance) * math.sqrt(-2 * math.log(probability / 2))
-    return first_whole(lambda w: two_sided_tail(variance, w).hi <= limit, guess)
+    return first_whole(lambda w: gaussian_tail(variance, w).hi <= limit, guess)
 
 
 def normal_half_width(probability: Fraction) -> Fraction:
