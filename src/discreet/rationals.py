@@ -15,6 +15,8 @@ from discreet.errors import InputError
 Real: TypeAlias = int | float | Fraction | Decimal
 """A number as users type it."""
 
+_DIGITS = 400
+
 
 def rational(value: Real | SupportsFloat, name: str) -> Fraction:
     """Read `value` as an exact rational.
@@ -49,6 +51,23 @@ def rational(value: Real | SupportsFloat, name: str) -> Fraction:
         why="it has to be a number",
         fix=f"pass {name} as an int, float, Fraction or Decimal",
     )
+
+
+def read_text(text: str) -> Fraction | None:
+    """A decimal or a fraction as it was written; None where it is neither.
+
+    Edge cases: 1e999999999 has a billion digits and is nothing that anybody means.
+
+    Example:
+        >>> read_text("1e-6"), read_text("1/3"), read_text("1e999999999")
+        (Fraction(1, 1000000), Fraction(1, 3), None)
+    """
+    _, _, exponent = text.lower().partition("e")
+    try:
+        small = not exponent or abs(int(exponent)) <= _DIGITS
+        return Fraction(text) if small and len(text) <= _DIGITS else None
+    except (ValueError, ZeroDivisionError):
+        return None
 
 
 def positive(value: Real | SupportsFloat, name: str) -> Fraction:

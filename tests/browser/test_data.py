@@ -200,7 +200,7 @@ def test_the_statement_prints_alone(visit):
 
 def test_the_statement_of_an_answer_is_typeset(visit, curator):
     curator.sql(COUNTS, epsilon=0.5, analyst="alice")
-    [asked] = curator.window("alice").newest()
+    [asked] = curator.async_session("alice").newest()
     page = visit("analyst", "alice", path=f"/statement?release={asked.sequence}").page
     sheet = page.locator("#sheet")
     expect(sheet).to_contain_text("epsilon 0.5")

@@ -19,9 +19,9 @@ from discreet.answer.measurement_plan import MeasurementPlan
 from discreet.answer.present.release import Release
 from discreet.curator.orders.online_epochs import OnlineReply
 from discreet.curator.orders.order_kinds import KINDS
+from discreet.curator.orders.planned_orders import Terms
 from discreet.curator.orders.streams.stream_reading import StreamQuery
-from discreet.curator.pricing import Terms
-from discreet.curator.release_schedule import ReleaseSchedule
+from discreet.engines.timing import ReleaseSchedule
 from discreet.errors import DiscreetError, EngineError, LedgerError
 from discreet.workload.online import OnlineSession
 from order_specs import ORDERS, add_dated, costing
@@ -304,7 +304,7 @@ def test_later_steps_are_read_at_a_pace_that_is_fixed_before(kind):
     bounds = []
     with curator_of_days(NEIGHBOURS[0]) as curator:
         charge, go_on = opened(curator, kind, 0)
-        curator.keep_time(
+        curator.set_schedule(
             lambda _: ReleaseSchedule(steps=lambda seconds: bounds.append(seconds) or ())
         )
         seen_later(go_on)
@@ -318,13 +318,13 @@ def test_a_later_step_keeps_the_pace_of_whoever_asks_for_it(kind, by):
     names = set()
     with curator_of_days(NEIGHBOURS[0]) as curator:
         charge, go_on = opened(curator, kind, 0)
-        curator.keep_time(lambda name: names.add(name) or ReleaseSchedule())
+        curator.set_schedule(lambda name: names.add(name) or ReleaseSchedule())
         if by is None:
             seen_later(go_on)
         elif kind == "online":
-            curator.window(None).ask_online(charge, ASKED, 0.95, by)
+            curator.async_session(None).ask_online(charge, ASKED, 0.95, by)
         else:
-            curator.window(None).stream_release(charge, by)
+            curator.async_session(None).stream_release(charge, by)
     assert names == {by or "owner"}
 
 
@@ -332,7 +332,7 @@ def test_a_later_step_keeps_the_pace_of_whoever_asks_for_it(kind, by):
 def test_a_later_step_that_overruns_its_time_fails_and_nothing_of_it_is_stored(kind):
     with curator_of_days(NEIGHBOURS[0]) as curator:
         charge, go_on = opened(curator, kind, 0)
-        curator.keep_time(lambda _: ReleaseSchedule(steps=lambda _: (1e-6,)))
+        curator.set_schedule(lambda _: ReleaseSchedule(steps=lambda _: (1e-6,)))
         assert seen_later(go_on)[0] == "EngineError"
         assert curator.ledger.steps(charge) == ()
         assert curator.ledger.has_ended(charge)
@@ -457,12 +457,12 @@ def test_what_is_lost_is_refused_and_not_drawn_again(tmp_path, monkeypatch, step
                     curator.sql(COUNT, epsilon=0.1)
             else:
                 curator.sql(COUNT, epsilon=0.1)
-        charge = curator.window(None).newest()[0].sequence
+        charge = curator.async_session(None).newest()[0].sequence
         lose(tmp_path / "c", step)
         for ask in (
             lambda: curator.sql(COUNT, epsilon=0.1),
             lambda: curator.sql(COUNT, epsilon=0.1, analyst="bob"),
-            lambda: curator.window(None).resume(charge, patience=5),
+            lambda: curator.async_session(None).resume(charge, patience=5),
         ):
             with pytest.raises(LedgerError, match="is lost"):
                 ask()

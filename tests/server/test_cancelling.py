@@ -8,7 +8,7 @@ import pytest
 import discreet as dp
 from clinic_curator import ABOUT, COUNT
 from discreet.answer.measurement_plan import MeasurementPlan
-from discreet.curator.pricing import Terms
+from discreet.curator.orders.planned_orders import Terms
 from discreet.errors import DiscreetError, EngineError, InputError
 from running_server import QUICK, served
 from visits import clinic
@@ -142,7 +142,7 @@ def test_the_client_cancels(server):
 
 @pytest.mark.usefixtures("endless")
 def test_an_analyst_in_the_same_process_cancels_their_own_alone(curator):
-    window = curator.window("ann")
+    window = curator.async_session("ann")
     receipt = window.charge(window.offer(f"{COUNT} WHERE amount < 50", Terms(epsilon=0.1), "ann"))
     with pytest.raises(InputError, match="no question"):
         curator.as_analyst("ben").cancel(receipt.sequence)

@@ -188,7 +188,7 @@ def test_measuring_again_merges_the_same(alice, local, server):
     merged = alice.remeasure(text, epsilon=0.2)
 
     assert merged == local.remeasure(text, epsilon=0.2, analyst="alice")
-    charge = local.window("alice").newest()[0].sequence
+    charge = local.async_session("alice").newest()[0].sequence
     again = server.get(
         f"/v1/releases/{charge}?merged=true&format=arrow", token=server.token("alice", "analyst")
     )
@@ -444,8 +444,8 @@ def test_what_makes_no_sense_from_afar_says_so(alice):
     for odd in (
         lambda: alice.ledger,
         alice.recover,
-        lambda: alice.keep_time(1.0),
-        lambda: alice.window("alice"),
+        lambda: alice.set_schedule(1.0),
+        lambda: alice.async_session("alice"),
         lambda: alice.as_analyst("bob"),
         lambda: alice.as_owner("bob"),
         lambda: alice.as_analyst("alice", datasets=["visits"]),

@@ -29,7 +29,7 @@ def answered(folder, groups):
         more["limits"] = dp.Limits(max_groups=1, max_rows=1)
         curator.add("t", rows, unit="who", budget=dp.Budget(epsilon=10), **more)
         release = curator.sql(BY_KEY, epsilon=1)
-        return release, curator.window(None).newest()[0].sequence
+        return release, curator.async_session(None).newest()[0].sequence
 
 
 @pytest.fixture(scope="module")

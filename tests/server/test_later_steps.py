@@ -198,10 +198,10 @@ def test_so_many_later_steps_of_one_name_wait_at_a_time():
         state = build_app(curator, replace(QUICK, computing=1, at_once=2)).state.app_state
 
         def wait_in_turn():
-            with state.step_pace("eve").turn(0.1):
+            with state.step_schedule("eve").turn(0.1):
                 return True
 
-        with state.step_pace("eve").turn(0.1):
+        with state.step_schedule("eve").turn(0.1):
             waiting = pool.submit(wait_in_turn)
             wait_for(lambda: state.work._inside["eve"] == 2)
             with pytest.raises(HttpError) as refused:

@@ -70,7 +70,9 @@ def test_nobody_else_can_ask_under_an_epoch(app_state, alice):
     question = alice.sql("SELECT COUNT(*) AS n FROM visits", epsilon=0.1)
     assert question is not None
     others = [
-        one.sequence for one in app_state[0].window(None).newest() if one.order.kind == "query"
+        one.sequence
+        for one in app_state[0].async_session(None).newest()
+        if one.order.kind == "query"
     ]
     mine = server.token("alice", "analyst")
     assert server.post(f"/v1/online/{others[0]}/ask", token=mine, json=body).status == 404

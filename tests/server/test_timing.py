@@ -208,7 +208,7 @@ def moment_seen(curator, server, token, sql):
     with ThreadPoolExecutor(1) as pool:
         began = time.monotonic()
         asked = pool.submit(timed, server, token, {"sql": sql, "epsilon": "0.1"})
-        seen = first_seen(curator.window(None), 60.0)
+        seen = first_seen(curator.async_session(None), 60.0)
         assert asked.result()[0].status == 200
     return (seen - began) / QUANTUM
 

@@ -4,7 +4,7 @@ It is here to show what a kind has to bring. Spec: {"table": "visits", "epsilon"
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -104,22 +104,6 @@ class TotalOrder(PlannedOrder):
         return _total(self.table.name, int(measured), self.epsilon, self.neighbours)
 
 
-@dataclass(frozen=True, slots=True)
-class UnpricedTotal(UnpricedOrder[TotalOrder]):
-    table: Table
-    epsilon: Fraction
-
-    @property
-    def tables(self):
-        return frozenset({self.table.name})
-
-    def work(self, bound: Callable):
-        return bound(_count(self.table))
-
-    def plan(self, at):
-        return TotalOrder(self.table, self.epsilon, at.neighbours)
-
-
 class TotalKind(OrderKind):
     name = NAME
 
@@ -127,7 +111,12 @@ class TotalKind(OrderKind):
         fields = ("table", "epsilon")
         facts = read_fields(spec, "a total", needed=fields, allowed=fields)
         table = _table(facts["table"], schema)
-        return UnpricedTotal(table, Price(read_number(facts["epsilon"], "epsilon")).epsilon)
+        epsilon = Price(read_number(facts["epsilon"], "epsilon")).epsilon
+        return UnpricedOrder(
+            frozenset({table.name}),
+            lambda bound: bound(_count(table)),
+            lambda at: TotalOrder(table, epsilon, at.neighbours),
+        )
 
     def read(self, order, schema):
         name, epsilon, about = json.loads(order.plan)

@@ -6,7 +6,7 @@ from fractions import Fraction
 import pyarrow as pa
 
 import discreet as dp
-from discreet.curator.orders.stored_orders import StoredOrder
+from discreet.curator.orders.planned_orders import StoredOrder
 from discreet.plan.bounding import FULL, largest_weight
 from discreet.privacy.budgets.individual_balances import units_as_rho
 

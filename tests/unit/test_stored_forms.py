@@ -21,8 +21,8 @@ from discreet.answer.measurement_plan import MeasurementPlan
 from discreet.answer.plan.price import Price
 from discreet.curator.ledger.orders import Order
 from discreet.curator.orders.order_kinds import KINDS
+from discreet.curator.orders.planned_orders import StoredOrder
 from discreet.curator.orders.query_orders import QueryOrder
-from discreet.curator.orders.stored_orders import StoredOrder
 from discreet.plan import canonical
 from discreet.plan.bounding import NoiseKind
 from discreet.plan.schema import Limits

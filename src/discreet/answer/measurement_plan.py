@@ -23,7 +23,8 @@ from discreet.answer.plan.set_plan import Charged, SetPlan
 from discreet.answer.plan.sql_statements import example_statements
 from discreet.answer.present.present import present
 from discreet.answer.present.release import Release
-from discreet.engines.engine import ARROW, Deadline, Engine
+from discreet.engines.engine import ARROW, Engine
+from discreet.engines.timing import Deadline
 from discreet.errors import InputError, InvariantBroken, QueryRefused
 from discreet.plan.bounding import NoiseKind
 from discreet.plan.query import Query

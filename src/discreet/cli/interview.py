@@ -12,8 +12,9 @@ import click
 
 import discreet as dp
 from discreet.cli.add import KINDS, read_key
-from discreet.cli.options import END, read_budget, read_number
+from discreet.cli.options import END, read_budget
 from discreet.errors import InputError
+from discreet.rationals import read_text
 
 if TYPE_CHECKING:
     from discreet.curator.data.load_report import LoadReport
@@ -280,7 +281,7 @@ def _count(text: str) -> int:
 
 
 def _amount(text: str, *, below: int | None) -> Fraction:
-    found = read_number(text)
+    found = read_text(text)
     if found is None or found < 0 or (not found and below is None):
         raise ValueError(f"{text!r} is no number above 0")
     if below is not None and found >= below:

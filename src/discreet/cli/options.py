@@ -15,6 +15,7 @@ from click.shell_completion import CompletionItem
 
 import discreet as dp
 from discreet.errors import DiscreetError
+from discreet.rationals import read_text
 
 if TYPE_CHECKING:
     from discreet.curator.budget import MeasureName
@@ -29,7 +30,6 @@ HELP = {"help_option_names": ["-h", "--help"], "show_default": True}
 
 FOLDER = "curator.discreet"
 TOKEN = "DISCREET_TOKEN"  # noqa: S105 - the name of a variable
-_DIGITS = 400
 _DAY = len("2024-12-31")
 
 
@@ -47,33 +47,16 @@ class _Typed(click.ParamType[Any]):
         return self.fail(f"{value!r} is {self._otherwise}", param, ctx) if found is None else found
 
 
-def read_number(text: str) -> Fraction | None:
-    """A decimal or a fraction, None where it is neither.
-
-    Edge cases: 1e999999999 has a billion digits and is nothing that anybody means.
-
-    Example:
-        >>> read_number("1e-6"), read_number("1/3"), read_number("1e999999999")
-        (Fraction(1, 1000000), Fraction(1, 3), None)
-    """
-    _, _, exponent = text.lower().partition("e")
-    try:
-        small = not exponent or abs(int(exponent)) <= _DIGITS
-        return Fraction(text) if small and len(text) <= _DIGITS else None
-    except (ValueError, ZeroDivisionError):
-        return None
-
-
 def _weight(text: str) -> tuple[str, Fraction] | None:
     """A column and how much its error matters; the name itself may have an equals sign."""
     name, _, number = text.rpartition("=")
-    found = read_number(number)
+    found = read_text(number)
     return (name, found) if name and found is not None else None
 
 
 def read_end(text: str) -> Fraction | dt.date | None:
     """An end of a range: a number, a date or a time."""
-    if (number := read_number(text)) is not None:
+    if (number := read_text(text)) is not None:
         return number
     try:
         day = dt.datetime.fromisoformat(text)
@@ -82,7 +65,7 @@ def read_end(text: str) -> Fraction | dt.date | None:
     return day if len(text) > _DAY else day.date()
 
 
-EXACT = _Typed("number", read_number, "not a number, such as 0.1, 1e-6 or 1/3")
+EXACT = _Typed("number", read_text, "not a number, such as 0.1, 1e-6 or 1/3")
 _WEIGHT = _Typed("column=number", _weight, "not a column and a number, such as m=4")
 END = _Typed("end", read_end, "neither a number nor a date such as 2024-12-31")
 

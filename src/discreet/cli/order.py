@@ -283,13 +283,7 @@ def watch(*, sql: str, folder: Path, until: datetime, since: datetime | None, **
     text = read_sql(sql)
     days: dict[str, Any] = {"until": until.date(), "since": None if since is None else since.date()}
     with open_curator(folder) as curator:
-        release = curator.watch(text, **days, **terms).release()
-    if shape() == "csv":
-        click.echo(release.to_csv(), nl=False)
-    elif shape() == "json":
-        click.echo(json.dumps(release.json_facts(), indent=2))
-    else:
-        plain(repr(release))
+        show_release(curator.watch(text, **days, **terms).release(), statement=False)
 
 
 @click.command()

@@ -12,6 +12,7 @@ import click
 from discreet.cli import options
 from discreet.cli.rows import plain
 from discreet.errors import DiscreetError
+from discreet.rationals import read_text
 
 if TYPE_CHECKING:
     from discreet.curator.curator import Curator
@@ -143,7 +144,7 @@ class ShellSession:
             plain(f"{name}: {', '.join(f'{c} {of.kind.value}' for c, of in table.columns.items())}")
 
     def _set_epsilon(self, text: str) -> None:
-        number = options.read_number(text)
+        number = read_text(text)
         if number is None or number <= 0:
             raise click.UsageError(f"{text or 'Nothing'} is no epsilon. Write: \\epsilon 0.1")
         self.epsilon = number

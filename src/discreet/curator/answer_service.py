@@ -22,10 +22,9 @@ from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.orders import Order, Receipt, State
 from discreet.curator.ledger.stepping import step_failure
 from discreet.curator.orders.order_kinds import kind_of
-from discreet.curator.orders.planned_orders import PlannedOrder, QuoteContext, UnpricedOrder
+from discreet.curator.orders.planned_orders import Offer, PlannedOrder, QuoteContext, UnpricedOrder
 from discreet.curator.people.populations import Populations
-from discreet.curator.pricing import Offer
-from discreet.curator.release_schedule import AT_ONCE, ReleaseSchedule
+from discreet.engines.timing import AT_ONCE, ReleaseSchedule
 from discreet.errors import (
     DiscreetError,
     EngineError,
@@ -40,7 +39,8 @@ from discreet.privacy import Neighbours
 
 if TYPE_CHECKING:
     from discreet.curator.people.person_accounts import PersonAccounts
-    from discreet.engines.engine import Deadline, Engine
+    from discreet.engines.engine import Engine
+    from discreet.engines.timing import Deadline
 
 P = TypeVar("P", bound=PlannedOrder)
 T = TypeVar("T")
@@ -149,13 +149,13 @@ class AnswerService:
         self._running: dict[int, Deadline | None] = {}
         self._plans: dict[int, PlannedOrder] = {}
         self.people = Populations(ledger, data_store)
-        self.pace_of: Callable[[str], ReleaseSchedule] = lambda _: AT_ONCE
-        """The pace of a caller: of recovery, and of later steps that they ask for."""
+        self.schedule_of: Callable[[str], ReleaseSchedule] = lambda _: AT_ONCE
+        """The schedule of a caller: of recovery, and of later steps that they ask for."""
 
     @property
-    def is_paced(self) -> bool:
+    def has_schedule(self) -> bool:
         """Whether what is read is known at fixed moments."""
-        return self.pace_of("") is not AT_ONCE
+        return self.schedule_of("") is not AT_ONCE
 
     def offer(self, unpriced: UnpricedOrder[P], analyst: str) -> Offer[P]:
         """Price an order, from public facts."""
@@ -177,7 +177,7 @@ class AnswerService:
             _check_individual(unpriced, used)
             self.people.check(dataset)
         self.check_said(used)
-        self._check_work(unpriced, self.pace_of(analyst).longest)
+        self._check_work(unpriced, self.schedule_of(analyst).longest)
         version, dialect = registry.version(used), self._data_store.dialect(used)
         about = analyst, dataset, version, touched, self._neighbours
         at = QuoteContext(*about, number, dialect, book)
@@ -223,7 +223,7 @@ class AnswerService:
 
     def charge(self, offer: Offer[PlannedOrder], request: str | None = None) -> Receipt:
         """Charge an order durably; no data is touched yet."""
-        if not self._looked and not self.is_paced:  # with a pace others wait: see keep_time
+        if not self._looked and not self.has_schedule:  # where others wait: see set_schedule
             self._looked = True
             self.recover()
         order = offer.order(request)
@@ -245,7 +245,7 @@ class AnswerService:
             self.people.catch_up()
         for receipt in self._ledger.recover(patience=patience):
             with suppress(DiscreetError):
-                self.finish(receipt, self.pace_of(receipt.order.analyst))
+                self.finish(receipt, self.schedule_of(receipt.order.analyst))
                 done += 1
         return done
 
@@ -259,10 +259,10 @@ class AnswerService:
         """A charge is still this worker's to finish: the next to ask here need not wait."""
         self._unfinished.add(receipt.sequence)
 
-    def finish(self, receipt: Receipt, pace: ReleaseSchedule = AT_ONCE) -> BaseRelease:
+    def finish(self, receipt: Receipt, schedule: ReleaseSchedule = AT_ONCE) -> BaseRelease:
         """Do what a charge still lacks (measure, store, present, store) and return its answer."""
         try:
-            release = self._finish(receipt, pace)
+            release = self._finish(receipt, schedule)
         except BaseException as wrong:
             self.put_off(receipt)
             wrong.__context__ = wrong.__cause__ = None  # an engine's error may quote data
@@ -272,10 +272,10 @@ class AnswerService:
         self._unfinished.discard(receipt.sequence)
         return release
 
-    def _finish(self, receipt: Receipt, pace: ReleaseSchedule) -> BaseRelease:
+    def _finish(self, receipt: Receipt, schedule: ReleaseSchedule) -> BaseRelease:
         now = receipt
         if now.state in {State.CHARGED, State.PENDING} and now.measured is None:
-            now = self._measured(now, pace)
+            now = self._measured(now, schedule)
         if now.state is State.FAILED:
             raise final_failure()
         if now.release is not None:
@@ -283,13 +283,13 @@ class AnswerService:
         try:
             release = self._present(now)
         finally:
-            pace.settle()
+            schedule.settle()
         made = release.to_bytes()
         stored = self._ledger.complete(now, made)
         same = stored == made and isinstance(release, Release)  # all of which is in its bytes
         return release if same else kind_of(now.order).release(stored)
 
-    def _measured(self, receipt: Receipt, pace: ReleaseSchedule) -> Receipt:
+    def _measured(self, receipt: Receipt, schedule: ReleaseSchedule) -> Receipt:
         """Measure a charge and store what came of it, at a moment that was fixed before."""
         planned = self._planned(receipt)
         self._check_version(receipt, planned)
@@ -314,7 +314,7 @@ class AnswerService:
         def unchanged() -> None:  # nobody swapped a file meanwhile
             self._check_version(receipt, planned)
 
-        measured = self._timed(seconds, pace, measure, unchanged, receipt.sequence)
+        measured = self._timed(seconds, schedule, measure, unchanged, receipt.sequence)
         if measured is None:
             _LOG.error("charge %d failed while data was read; this is final", receipt.sequence)
             return self._ledger.fail(receipt)
@@ -323,7 +323,7 @@ class AnswerService:
     def _timed(
         self,
         seconds: float,
-        pace: ReleaseSchedule,
+        schedule: ReleaseSchedule,
         read: Callable[["Deadline | None"], T],
         unchanged: Callable[[], None] = lambda: None,
         cancellable: int = 0,
@@ -333,12 +333,12 @@ class AnswerService:
         Whatever goes wrong once data is read may depend on data: it all ends in one way, and
         nothing of it is passed on. A server that broke off is ServiceError: nobody saw a draw.
         """
-        began, steps = time.monotonic(), pace.steps(seconds)
-        until, found, lost = pace.stop(began, steps), None, None
+        began, steps = time.monotonic(), schedule.steps(seconds)
+        until, found, lost = schedule.stop(began, steps), None, None
         if cancellable:
             self._running[cancellable] = until
         try:
-            with suppress(Exception), pace.engine(seconds):
+            with suppress(Exception), schedule.engine(seconds):
                 try:
                     found = read(until)
                 except ServiceError as gone:
@@ -348,7 +348,7 @@ class AnswerService:
                 unchanged()
         finally:
             # It can be cancelled as long as nothing is stored, and looks the same all that time.
-            pace.hold(began, steps, until)
+            schedule.hold(began, steps, until)
             self._running.pop(cancellable, None)
         if lost is not None and not overran:
             lost.__context__ = lost.__cause__ = None  # an engine's error may quote data
@@ -362,18 +362,18 @@ class AnswerService:
         `by` asks for it; the analyst of the charge answers for it if NOBODY does. It waits here:
         enter before any lock that others need, and before the charge is held.
         """
-        with self.pace_of(by).turn(self.bound_seconds(receipt)):
+        with self.schedule_of(by).turn(self.bound_seconds(receipt)):
             self._ledger.check_failures(by or receipt.order.analyst, receipt.order.dataset)
             yield
 
     def read_on(self, receipt: Receipt, by: str, read: Callable[["Deadline | None"], T]) -> T:
-        """Read data for a `later_step`, as steadily as for the first, at the pace of who asks.
+        """Read data for a `later_step`, as steadily as for the first, on the schedule of who asks.
 
         `read` goes from data to the noise that is stored, or to what is kept in memory. If it fails
         nothing is read for this charge again, until an owner has looked.
         """
         with self._ledger.keep_turn(receipt.sequence):
-            found = self._timed(self.bound_seconds(receipt), self.pace_of(by), read)
+            found = self._timed(self.bound_seconds(receipt), self.schedule_of(by), read)
         if found is None:
             raise self.end_steps(receipt, by)
         return found

@@ -41,10 +41,10 @@ from discreet.curator.owner_admin import OwnerAdmin
 from discreet.curator.owner_interface import OwnerBackend, OwnerInterface
 from discreet.curator.people.person_statement import PeopleAdmin
 from discreet.curator.question_interface import QuestionInterface
-from discreet.curator.release_schedule import ReleaseSchedule
 from discreet.curator.reports.dossier import Dossier, dossier
 from discreet.curator.roles import AnalystView, Auditor
 from discreet.curator.workbook import Workbook
+from discreet.engines.timing import ReleaseSchedule
 from discreet.errors import DiscreetError, InputError, LedgerError
 from discreet.plan.dummy import ROWS, dummy
 from discreet.privacy import Neighbours
@@ -215,8 +215,8 @@ class Curator(OwnerInterface, QuestionInterface):
         With `analyst` only a question that this one asked first; it goes on for others who asked
         it since.
         """
-        window = self.window(None)
-        found = window.find(whole(charge, "charge", at_least=1))
+        session = self.async_session(None)
+        found = session.find(whole(charge, "charge", at_least=1))
         if found is None or (analyst is not None and found.order.analyst != analyst):
             raise InputError(
                 f"there is no question {charge}",
@@ -224,7 +224,7 @@ class Curator(OwnerInterface, QuestionInterface):
                 fix="pass the number of a charge",
             )
         for_all = analyst is None
-        window.cancel(charge, by=self._by if analyst is None else analyst, for_all=for_all)
+        session.cancel(charge, by=self._by if analyst is None else analyst, for_all=for_all)
 
     def dossier(self, *, audit: object = None) -> Dossier:
         """A report for authorities: datasets, units, budgets and charges, by law.
@@ -246,16 +246,16 @@ class Curator(OwnerInterface, QuestionInterface):
         """
         return AnalystView(self._within(datasets), name)
 
-    def window(self, caller: str | None, datasets: Collection[str] | None = None) -> AsyncSession:
+    def async_session(
+        self, caller: str | None, datasets: Collection[str] | None = None
+    ) -> AsyncSession:
         """The session of one caller on a server: ask now, be answered later.
 
         `caller` None sees what everybody asked.
         """
         view = self._within(datasets)
-        asked = view._local  # noqa: SLF001 - of the same class
-        prices = (asked.public, asked.offer, asked.offer_order)
-        parts = (*prices, self._answer_service, self._jobs, self._ledger, self._epochs)
-        return AsyncSession(view, caller, asked.scope, *parts)
+        local = vars(view._local)  # noqa: SLF001 - of the same class
+        return AsyncSession(**local, curator=view, caller=caller, jobs=self._jobs)
 
     def as_auditor(self) -> Auditor:
         """An auditor's view: read and check the ledger; answers are not in it."""
@@ -394,12 +394,12 @@ class Curator(OwnerInterface, QuestionInterface):
         """
         return self._answer_service.recover(patience=patience)
 
-    def keep_time(self, pace_of: Callable[[str], ReleaseSchedule]) -> None:
-        """Let recovery and later steps keep the pace of a caller: somebody may be watching.
+    def set_schedule(self, schedule_of: Callable[[str], ReleaseSchedule]) -> None:
+        """Let recovery and later steps keep the schedule of a caller: somebody may be watching.
 
         The first question no longer recovers by itself, since it would wait for others' steps.
         """
-        self._answer_service.pace_of = pace_of
+        self._answer_service.schedule_of = schedule_of
 
     def check_tables(self) -> None:
         """Compare all tables with the ledger, in word and content; LedgerError where one differs.

@@ -11,7 +11,7 @@ from discreet.curator.ledger.accounts import dataset as holder_of
 from discreet.curator.ledger.charge_index import ChargedOrder
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.orders import MEASURES, Entry
-from discreet.curator.orders.stored_orders import StoredOrder
+from discreet.curator.orders.planned_orders import StoredOrder
 from discreet.errors import InputError
 from discreet.privacy.budgets.charges import UNITS, Charge
 from discreet.rationals import Real, positive

@@ -6,6 +6,7 @@ what is refused depend on public rows.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -26,16 +27,14 @@ from discreet.curator.data.registry import Registry
 from discreet.curator.data.table_checks import known_dataset
 from discreet.curator.kept_workbooks import AskedQuestion, open_workbook
 from discreet.curator.ledger.ledger import Ledger
-from discreet.curator.ledger.orders import request_name
+from discreet.curator.ledger.orders import Order, request_name
 from discreet.curator.orders.online_epochs import OnlineEpochs, OnlineReply
 from discreet.curator.orders.order_kinds import kind_named
-from discreet.curator.orders.planned_orders import OWNER, PlannedOrder
+from discreet.curator.orders.planned_orders import OWNER, Offer, PlannedOrder, StoredOrder, Terms
 from discreet.curator.orders.profile_release import ProfileRelease, held_over, read_bounded
-from discreet.curator.orders.query_orders import QueryOrder, UnpricedQuery
-from discreet.curator.orders.stored_orders import StoredOrder
+from discreet.curator.orders.query_orders import QueryOrder, unpriced_query
 from discreet.curator.orders.streams.streams import Streams
 from discreet.curator.people.person_statement import check_remeasure
-from discreet.curator.pricing import Offer, Terms
 from discreet.curator.question_interface import OrderRequest, QuestionBackend, Quote
 from discreet.curator.remeasure import explain_offer, merge, told_before
 from discreet.errors import QueryRefused
@@ -119,9 +118,12 @@ class LocalBackend(QuestionBackend):
         order = offer.order()
         known = self.ledger.find_question(order) is not None
         fresh = as_table(self.answered(offer))
+        return replace(self.merged(order, fresh, order.analyst), paid_before=known)
+
+    def merged(self, order: Order, fresh: Release, analyst: str) -> Release:
+        """An answer, merged with what an analyst was told for the same question before."""
         query = StoredOrder.parse(order.plan).question(self.schema)
-        merged = merge(query, fresh, told_before(self.ledger, order))
-        return replace(merged, paid_before=known)
+        return merge(query, fresh, told_before(self.ledger, replace(order, analyst=analyst)))
 
     def quote(self, asked: OrderRequest) -> Quote:
         """The price of an order; no data is touched."""
@@ -142,10 +144,15 @@ class LocalBackend(QuestionBackend):
         return self.service.answer(offer, request_name(offer.at.analyst, request))
 
     def ask_online(
-        self, charge: int, wheres: Sequence[Mapping[str, Any]], confidence: float
+        self,
+        charge: int,
+        wheres: Sequence[Mapping[str, Any]],
+        confidence: float,
+        by: str | None = None,
+        planning: Callable[[], AbstractContextManager[object]] = nullcontext,
     ) -> OnlineReply:
         """Answer counting queries under the charge of an epoch."""
-        return self.epochs.ask(charge, wheres, confidence=confidence)
+        return self.epochs.ask(charge, wheres, confidence=confidence, by=by, planning=planning)
 
     def online_state(self, charge: int) -> OnlineState:
         """The public state of an epoch."""
@@ -162,9 +169,9 @@ class LocalBackend(QuestionBackend):
         """The stored answer of a charge."""
         return Release.from_bytes(self.ledger.release(charge) or b"")
 
-    def stream_release(self, charge: int) -> Release:
+    def stream_release(self, charge: int, by: str | None = None) -> Release:
         """A standing question, after the periods that are complete by now."""
-        return self.streams.release(charge)
+        return self.streams.release(charge, by)
 
     def hold(
         self, relation: Relation, make: Callable[[Relation], Query], analyst: str | None
@@ -193,7 +200,7 @@ class LocalBackend(QuestionBackend):
         else:
             query = canonical.read(canonical.write(question), self.schema)
         text = question if isinstance(question, str) else None
-        unpriced = UnpricedQuery(query, terms, text)
+        unpriced = unpriced_query(query, terms, text)
         return self.service.offer(unpriced, OWNER if analyst is None else analyst)
 
     def offer_order(

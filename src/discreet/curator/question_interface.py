@@ -28,12 +28,11 @@ from discreet.curator.orders.fits.fit_orders import fit_spec, fitted, make_test
 from discreet.curator.orders.online_epochs import OnlineQueries, OnlineReply
 from discreet.curator.orders.online_orders import OnlineRelease
 from discreet.curator.orders.participation_orders import Participation
-from discreet.curator.orders.planned_orders import OrderExplanation
+from discreet.curator.orders.planned_orders import OrderExplanation, Terms
 from discreet.curator.orders.profile_release import ProfileRelease
 from discreet.curator.orders.streams.streams import StandingQuery
 from discreet.curator.orders.synthesis_release import SynthesisRelease
 from discreet.curator.orders.workload_orders import WorkloadRelease
-from discreet.curator.pricing import Terms
 from discreet.errors import InputError
 from discreet.plan.answer_builder import Question
 from discreet.plan.builder import Asker, From

@@ -18,9 +18,8 @@ from discreet.curator.ledger.charge_index import NEWEST, ChargedOrder
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.orders import Order
 from discreet.curator.orders.fits.merge_columns import is_whole, merge_columns
+from discreet.curator.orders.planned_orders import Offer, StoredOrder
 from discreet.curator.orders.query_orders import QueryOrder
-from discreet.curator.orders.stored_orders import StoredOrder
-from discreet.curator.pricing import Offer
 from discreet.plan.query import Query
 from discreet.privacy import compose
 

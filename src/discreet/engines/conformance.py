@@ -23,7 +23,8 @@ from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 
-from discreet.engines.engine import ARROW, Deadline, Engine, Session
+from discreet.engines.engine import ARROW, Engine, Session
+from discreet.engines.timing import Deadline
 from discreet.errors import EngineError, InvariantBroken
 from discreet.plan.kinds import Kind, Range, Type
 from discreet.plan.schema import EachRow, Limits, Person, PublicTable, Schema, Table

@@ -18,9 +18,10 @@ import pyarrow as pa
 
 from discreet.engines.duckdb_dialect import DuckDBDialect
 from discreet.engines.duckdb_files import close, connect, describe_source, reader
-from discreet.engines.engine import Deadline, Parts, in_time, stopping, unfinished
+from discreet.engines.engine import Parts
 from discreet.engines.owner_checks import check_keys, check_lengths
 from discreet.engines.stored_types import Description
+from discreet.engines.timing import Deadline, in_time, stopping, unfinished
 from discreet.errors import EngineError, InputError
 from discreet.plan.schema import PART, PublicTable, Schema, Table
 from discreet.sql.writer.dialect import SCHEMAS, stored_name, view_name

@@ -4,20 +4,18 @@ An engine holds the tables of one schema. A question runs in one snapshot of the
 can keep the rows of a SELECT under a name. All SQL is written by this package, in the engine's
 dialect. `discreet.engines.check_engine` checks an implementation against everything said here.
 
-Statements are interrupted at their deadline (`stopping`).
+Statements are interrupted at their deadline (`discreet.engines.timing`).
 """
 
-import threading
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import pyarrow as pa
 
 from discreet.engines.stored_types import Description
-from discreet.errors import EngineError
+from discreet.engines.timing import Deadline
 from discreet.plan.dummy import ARROW as ARROW  # noqa: PLC0414 - engines read and write it
 from discreet.plan.schema import PublicTable, Schema, Table
 from discreet.sql.writer.dialect import Dialect
@@ -82,27 +80,6 @@ class WorkerSession(Session, Protocol):
         ...
 
 
-@dataclass(slots=True)
-class Deadline:
-    """A moment of the monotonic clock at which an engine stops; `cancel` brings it forward to now.
-
-    `cancelled` is when that was done, None before.
-    """
-
-    moment: float
-    cancelled: float | None = None
-    _told: threading.Event = field(default_factory=threading.Event, repr=False, compare=False)
-
-    def cancel(self) -> None:
-        """Let the engine stop within half a second."""
-        self.moment = self.cancelled = time.monotonic()
-        self._told.set()
-
-    def wait(self, seconds: float) -> float | None:
-        """Wait so long or until it is cancelled; when that was, None where it was not."""
-        return self.cancelled if self._told.wait(seconds) else None
-
-
 class Engine(Protocol):
     """Holds the data of a schema."""
 
@@ -145,63 +122,3 @@ class Engine(Protocol):
     def close(self) -> object:
         """Let go of files, memory and connections; a second time does nothing."""
         ...
-
-
-_AGAIN = 0.02
-"""Seconds between interrupts."""
-
-_LOOK = 0.5
-"""Seconds between looks whether a question was cancelled."""
-
-
-@contextmanager
-def stopping(interrupt: Callable[[], object], until: Deadline | None) -> Iterator[None]:
-    """Interrupt what runs from a moment of the monotonic clock on, again and again.
-
-    Why: an interrupt that comes while a statement is about to begin is forgotten by it.
-    """
-    if until is None:
-        yield
-        return
-    ended = threading.Event()
-
-    def watch() -> None:
-        while not ended.wait(_until_looking(until)):
-            if time.monotonic() >= until.moment:
-                interrupt()
-
-    alarm = threading.Thread(target=watch, daemon=True)
-    alarm.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        alarm.join()
-
-
-def _until_looking(until: Deadline) -> float:
-    """Seconds until it is time to interrupt, or to look whether it was brought forward."""
-    left = until.moment - time.monotonic()
-    return _AGAIN if left <= 0 else min(left, _LOOK)
-
-
-@contextmanager
-def in_time(until: Deadline | None) -> Iterator[None]:
-    """Refuse to begin, or to have ended, after a session's time: an interrupt may miss."""
-    _check_time(until)
-    yield
-    _check_time(until)
-
-
-def _check_time(until: Deadline | None) -> None:
-    if until is not None and time.monotonic() > until.moment:
-        raise unfinished()
-
-
-def unfinished() -> EngineError:
-    """The one error for every failure of an engine: it quotes nothing."""
-    return EngineError(
-        "the engine could not finish",
-        why="it ran out of time, memory or disk, or its files changed while they were read",
-        fix="ask the owner of the data to look at the engine",
-    )

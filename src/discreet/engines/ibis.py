@@ -14,9 +14,10 @@ from typing import Any
 import pyarrow as pa
 
 from discreet.engines.duckdb_dialect import DuckDBDialect
-from discreet.engines.engine import ARROW, Deadline, in_time, unfinished
+from discreet.engines.engine import ARROW
 from discreet.engines.remote_engine import InlineSession, RemoteEngine, read_numbers
 from discreet.engines.stored_types import DUCKDB
+from discreet.engines.timing import Deadline, in_time, unfinished
 from discreet.errors import DiscreetError, InputError
 from discreet.sql.writer.dialect import Dialect
 

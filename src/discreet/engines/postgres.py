@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from discreet.engines.engine import ARROW, Deadline, in_time, stopping, unfinished
+from discreet.engines.engine import ARROW
 from discreet.engines.postgres_dialect import PostgresDialect, without_zero
 from discreet.engines.remote_engine import (
     InlineSession,
@@ -24,6 +24,7 @@ from discreet.engines.remote_engine import (
     without_secret,
 )
 from discreet.engines.stored_types import POSTGRES
+from discreet.engines.timing import Deadline, in_time, stopping, unfinished
 from discreet.errors import InputError
 from discreet.plan.kinds import Kind
 from discreet.plan.schema import Schema

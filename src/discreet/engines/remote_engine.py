@@ -13,9 +13,10 @@ from typing import ClassVar, Protocol
 
 import pyarrow as pa
 
-from discreet.engines.engine import Deadline, Session, in_time
+from discreet.engines.engine import Session
 from discreet.engines.owner_checks import check_keys, check_lengths, render_digest
 from discreet.engines.stored_types import ColumnDescription, Description, StoredTypes
+from discreet.engines.timing import Deadline, in_time
 from discreet.errors import InputError, ServiceError
 from discreet.plan.schema import PublicTable, Schema, Table
 from discreet.sql.writer.dialect import Dialect, stored_name, view_name

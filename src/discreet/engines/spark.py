@@ -17,7 +17,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from discreet.engines.engine import ARROW, Deadline, Work, in_time, stopping, unfinished
+from discreet.engines.engine import ARROW, Work
 from discreet.engines.remote_engine import (
     RemoteEngine,
     lost,
@@ -26,6 +26,7 @@ from discreet.engines.remote_engine import (
 )
 from discreet.engines.spark_dialect import SparkDialect
 from discreet.engines.stored_types import SPARK
+from discreet.engines.timing import Deadline, in_time, stopping, unfinished
 from discreet.errors import DiscreetError, InputError
 from discreet.plan.kinds import Kind
 from discreet.plan.schema import PublicTable, Table

@@ -166,6 +166,8 @@ def _held(query: Query) -> list[str]:
 
 def _counted_rows(query: Query) -> list[str]:
     """Notes on counts and sums of one person's rows that the limits clamp."""
+    if all(one.measure.is_count for one in query.aggregates):
+        return []
     return [
         f"{name} counts at most {int(of.high):,} {'row' if of.high == 1 else 'rows'} of one person,"
         " as the limits state"

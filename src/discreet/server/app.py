@@ -125,7 +125,7 @@ def build_app(
         redirect_slashes=False,
         lifespan=_lifespan,
     )
-    curator.keep_time(app_state.step_pace)
+    curator.set_schedule(app_state.step_schedule)
     app_state.access.revoked = Revocations(curator.ledger)
     app.state.app_state = app_state
     app.state.postgres = None if postgres is None else PostgresListener(app_state, postgres)
@@ -172,14 +172,14 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[dict[str, float]]:
 
 def _look_around(app_state: AppState, stopping: threading.Event) -> None:
     """Stop what was cancelled through another worker; remove what a crash left of uploads."""
-    window, looks = app_state.curator.window(None), 0
+    session, looks = app_state.curator.async_session(None), 0
     while not stopping.wait(_LOOK):
         if looks % _SWEEP == 0 and app_state.folder is not None:
             with suppress(OSError):
                 app_state.uploads.sweep()
         looks += 1
         with suppress(DiscreetError):
-            window.stop_cancelled()
+            session.stop_cancelled()
 
 
 def _recover(app_state: AppState, stopping: threading.Event) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 from fastapi import Request
 
 from discreet.curator.curator import Curator
-from discreet.curator.release_schedule import ReleaseSchedule
+from discreet.engines.timing import ReleaseSchedule
 from discreet.local.campaigns import CampaignStore
 from discreet.server.access import AccessStore
 from discreet.server.rate_limits import CallerLimits
@@ -53,14 +53,14 @@ class AppState:
         held = self.timetable.steps(caller, seconds)[0]
         return self.work.taken(patience=patience, caller=caller, seconds=seconds, held=held)
 
-    def step_pace(self, caller: str) -> ReleaseSchedule:
-        """The pace of later steps that a caller asks for: they take turns with all questions."""
+    def step_schedule(self, caller: str) -> ReleaseSchedule:
+        """The schedule of later steps that a caller asks for, in turn with all questions."""
 
         def turn(seconds: float) -> AbstractContextManager[None]:
             self.work.check(caller, self.settings.at_once)
             return self.slot(caller, seconds, (1 - SPARE) * self.settings.patience)
 
-        return self.timetable.pace(caller, turn)
+        return self.timetable.schedule(caller, turn)
 
     def reading(self, size: int, caller: str) -> AbstractContextManager[None]:
         """Read and write an answer of so many bytes inside: large ones few at a time, in turn."""

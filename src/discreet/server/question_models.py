@@ -9,8 +9,8 @@ from discreet.answer.present.release import Release
 from discreet.curator.async_session import AsyncSession
 from discreet.curator.client import wire
 from discreet.curator.client.plan_json import read_plan
+from discreet.curator.orders.planned_orders import Offer
 from discreet.curator.orders.query_orders import QueryOrder
-from discreet.curator.pricing import Offer
 from discreet.errors import InputError
 
 Number = StrictInt | StrictFloat | Annotated[str, Field(max_length=400)]

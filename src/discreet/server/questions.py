@@ -17,7 +17,7 @@ from discreet.curator.async_session import AsyncSession
 from discreet.curator.client import wire
 from discreet.curator.ledger.charge_index import ChargedOrder
 from discreet.curator.ledger.orders import Receipt
-from discreet.curator.release_schedule import ReleaseSchedule
+from discreet.engines.timing import ReleaseSchedule
 from discreet.server.app_state import AppState, app_state_of
 from discreet.server.error_replies import missing
 from discreet.server.permissions import Caller
@@ -46,14 +46,14 @@ class Asking:
     def session(self) -> AsyncSession:
         """The curator as the caller sees it: an analyst what they were told, owners everything."""
         sees = self.caller.name if self.caller.role == "analyst" else None
-        return self.app_state.curator.window(sees, self.caller.datasets)
+        return self.app_state.curator.async_session(sees, self.caller.datasets)
 
     @property
     def schedule(self) -> ReleaseSchedule:
         """Compute in turn, and let an answer be known just before a tick of whoever asked."""
         name, settings = self.caller.name, self.app_state.settings
         patience = max(600.0, 20 * settings.patience)  # it is charged already
-        return self.app_state.timetable.pace(
+        return self.app_state.timetable.schedule(
             name,
             lambda seconds: self.app_state.slot(name, seconds, patience),
             lambda: time.sleep(until_tick(time.monotonic() - self.arrived, settings.quantum)),
@@ -77,7 +77,7 @@ class Asking:
         """The answer to a charge, if it comes within the remaining patience."""
         limit = (1 - SPARE) * self.app_state.settings.patience
         left = max(0.0, limit - (time.monotonic() - self.arrived)) if waits else 0.0
-        return self.session.pursue(receipt, patience=left, pace=self.schedule)
+        return self.session.pursue(receipt, patience=left, schedule=self.schedule)
 
 
 def asking_of(request: Request, caller: Caller) -> Asking:

@@ -120,7 +120,7 @@ def _recover(folder: Path, settings: Settings) -> None:
     It is stopped when a question is: what nobody could finish then fails now.
     """
     with suppress(DiscreetError), Curator(folder) as curator:
-        curator.keep_time(Timetable(settings.steps, settings.quantum).pace)
+        curator.set_schedule(Timetable(settings.steps, settings.quantum).schedule)
         curator.recover(patience=0)
 
 

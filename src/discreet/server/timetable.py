@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from typing import Final
 
-from discreet.curator.release_schedule import ReleaseSchedule
+from discreet.engines.timing import ReleaseSchedule
 from discreet.server.slots import LONG
 
 RESERVE: Final = 0.4
@@ -59,13 +59,13 @@ class Timetable:
         """Seconds in which all short questions that are computed at a time should be over."""
         return max(self._steps[0] - self._reserve, self._reserve)
 
-    def pace(
+    def schedule(
         self,
         caller: str = "",
         turn: Callable[[float], AbstractContextManager[object]] = nullcontext,
         settle: Callable[[], None] = lambda: None,
     ) -> ReleaseSchedule:
-        """The pace of one caller's questions."""
+        """The schedule of one caller's questions."""
         steps, late = partial(self.steps, caller), partial(self.late, caller)
         return ReleaseSchedule(
             turn, settle, steps, late, self._steps[-1] - self._reserve, self._engine

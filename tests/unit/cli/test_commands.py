@@ -15,8 +15,8 @@ import discreet as dp
 from clinic_curator import BY_CITY, COUNT
 from discreet.cli import _COMMANDS, main
 from discreet.cli.budget import gauge
-from discreet.cli.options import read_number
 from discreet.curator.ledger.accounts import Account, dataset
+from discreet.rationals import read_text
 from visits import clinic
 
 
@@ -335,10 +335,10 @@ def test_the_list_of_commands_needs_no_heavy_room():
 
 
 def test_numbers_are_read_as_they_are_typed():
-    assert read_number("0.1") * 10 == 1
-    assert read_number(" 1/3 ") * 3 == 1
+    assert read_text("0.1") * 10 == 1
+    assert read_text(" 1/3 ") * 3 == 1
     for text in ("", "x", "1/0", "inf", "nan", "1e400000", "1" * 500):
-        assert read_number(text) is None
+        assert read_text(text) is None
 
 
 def test_a_parquet_file_is_read_in_place_or_copied_in(discreet, clinic_folder, tmp_path):

@@ -11,9 +11,9 @@ import discreet as dp
 from clinic_curator import BY_CITY, COUNT, add_cities, add_visits, spent
 from discreet.curator.answer_service import AnswerService, _is_planned_alike
 from discreet.curator.ledger.orders import State
-from discreet.curator.orders.query_orders import QueryOrder, UnpricedQuery
-from discreet.curator.pricing import Terms
-from discreet.curator.release_schedule import AT_ONCE
+from discreet.curator.orders.planned_orders import Terms
+from discreet.curator.orders.query_orders import QueryOrder, unpriced_query
+from discreet.engines.timing import AT_ONCE
 from discreet.errors import EngineError, InputError, InvariantBroken, LedgerError, QueryRefused
 from discreet.privacy import Neighbours
 from discreet.privacy.budgets.charges import Charge
@@ -36,7 +36,7 @@ def service(curator):
 
 def offered(curator, text=COUNT, service=None):
     query = read(text, curator._data_store.tables.schema)
-    return (service or curator._answer_service).offer(UnpricedQuery(query, TERMS), "alice")
+    return (service or curator._answer_service).offer(unpriced_query(query, TERMS), "alice")
 
 
 def another(curator):
@@ -66,7 +66,7 @@ def test_an_offer_is_priced_and_charges_nothing(curator):
 
 
 def test_a_question_that_could_take_too_long_is_refused(curator, service):
-    service.pace_of = lambda _: replace(AT_ONCE, longest=0.0)
+    service.schedule_of = lambda _: replace(AT_ONCE, longest=0.0)
     with pytest.raises(QueryRefused, match="could take"):
         offered(curator)
     assert spent(curator) == (0, 0)
@@ -117,7 +117,7 @@ def test_the_first_charge_looks_for_what_others_left_unless_a_pace_does(curator,
     looks = []
     monkeypatch.setattr(AnswerService, "recover", lambda *_: looks.append(1))
     paced = another(curator)
-    paced.pace_of = lambda _: replace(AT_ONCE, longest=9.0)
+    paced.schedule_of = lambda _: replace(AT_ONCE, longest=9.0)
     paced.charge(offered(curator))
     assert not looks
     one = another(curator)
@@ -235,7 +235,7 @@ def test_a_charge_is_cancelled_until_it_is_measured(curator, service):
 
 
 def paced(seconds):
-    """A pace that stops measuring within so many seconds."""
+    """A schedule that stops measuring within so many seconds."""
     return replace(AT_ONCE, steps=lambda _: (seconds,))
 
 

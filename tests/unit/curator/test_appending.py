@@ -289,7 +289,7 @@ def test_appending_reads_the_new_rows_alone(tmp_path, monkeypatch):
 
 
 def test_a_question_that_was_charged_before_sees_the_version_it_was_charged_for(curator):
-    offer = curator._local.offer(COUNT, dp.curator.pricing.Terms(epsilon=1000), None)
+    offer = curator._local.offer(COUNT, dp.curator.orders.planned_orders.Terms(epsilon=1000), None)
     receipt = curator._answer_service.charge(offer)
     curator.append("visits", rows(1000, 1500))
     assert number(curator._answer_service.collect(receipt)) == 1000

@@ -14,13 +14,13 @@ import pytest
 import discreet as dp
 from clinic_curator import ABOUT, BUDGET, BY_CITY, COUNT, add_cities, add_visits, spent
 from discreet.answer.measurement_plan import MeasurementPlan
-from discreet.curator import answer_service, release_schedule
+from discreet.curator import answer_service
 from discreet.curator.ledger.charging import MOST_FAILURES
 from discreet.curator.ledger.orders import Order, State
+from discreet.curator.orders.planned_orders import Terms
 from discreet.curator.orders.query_orders import QueryOrder
-from discreet.curator.pricing import Terms
-from discreet.curator.release_schedule import ReleaseSchedule
-from discreet.engines.engine import Deadline
+from discreet.engines import timing
+from discreet.engines.timing import Deadline, ReleaseSchedule
 from discreet.errors import (
     AccessError,
     DiscreetError,
@@ -51,7 +51,7 @@ def curator(request, tmp_path):
 
 @pytest.fixture
 def window(curator):
-    return curator.window("alice")
+    return curator.async_session("alice")
 
 
 def failing(monkeypatch):
@@ -91,7 +91,7 @@ def test_a_charge_is_durable_before_it_is_pursued(curator, window):
 
 def test_a_charge_is_measured_as_it_was_planned_whatever_the_package_plans_now(monkeypatch):
     with add_visits(dp.Curator.in_memory(), limits=None) as curator:
-        window = curator.window("alice")
+        window = curator.async_session("alice")
         with monkeypatch.context() as earlier:  # a package that split prices otherwise
             earlier.setattr("discreet.answer.plan.planning.CHOICE", Fraction(1, 20))
             receipt = submit(window, COUNT, PRICE, "alice")
@@ -105,7 +105,7 @@ def test_a_charge_is_measured_as_it_was_planned_whatever_the_package_plans_now(m
 def test_a_charge_that_would_be_measured_otherwise_than_it_was_charged_is_not(monkeypatch):
     """One that an older version made, without saying how it would be measured."""
     with add_visits(dp.Curator.in_memory(), limits=None) as curator:
-        window = curator.window("alice")
+        window = curator.async_session("alice")
         with monkeypatch.context() as earlier:
             earlier.setattr("discreet.answer.plan.planning.CHOICE", Fraction(1, 20))
             earlier.setattr(QueryOrder, "decisions", lambda _: None)
@@ -209,7 +209,7 @@ def test_a_failure_to_present_is_tried_again_from_the_same_measurements(
 def test_what_failed_before_its_turn_came_is_computed_for_the_next_at_once(window):
     receipt = submit(window, COUNT, PRICE, "alice")
     with pytest.raises(ZeroDivisionError):
-        window.pursue(receipt, patience=30, pace=ReleaseSchedule(turn=lambda _: 1 / 0))
+        window.pursue(receipt, patience=30, schedule=ReleaseSchedule(turn=lambda _: 1 / 0))
     again = submit(window, COUNT, PRICE, "alice")
     assert again.state is State.PENDING
     assert window.pursue(again, patience=10) is not None  # others would wait for a claim to lapse
@@ -218,13 +218,13 @@ def test_what_failed_before_its_turn_came_is_computed_for_the_next_at_once(windo
 def test_another_process_finishes_what_a_dead_worker_left(tmp_path):
     """The claim of the first has lapsed: with no patience at all, at once."""
     with add_visits(dp.Curator(tmp_path / "c")) as first:
-        receipt = submit(first.window("alice"), COUNT, PRICE, "alice")
+        receipt = submit(first.async_session("alice"), COUNT, PRICE, "alice")
         with dp.Curator(tmp_path / "c", patience=0.05) as second:
-            assert second.window("bob").find(receipt.sequence) is None
+            assert second.async_session("bob").find(receipt.sequence) is None
             time.sleep(0.1)
-            release = second.window("alice").resume(receipt.sequence, patience=30)
+            release = second.async_session("alice").resume(receipt.sequence, patience=30)
             assert release is not None
-            assert first.window("alice").resume(receipt.sequence) == release
+            assert first.async_session("alice").resume(receipt.sequence) == release
 
 
 def test_a_worker_waits_for_another_that_is_computing(tmp_path, monkeypatch):
@@ -233,7 +233,7 @@ def test_a_worker_waits_for_another_that_is_computing(tmp_path, monkeypatch):
         add_visits(dp.Curator(tmp_path / "c")) as first,
         dp.Curator(tmp_path / "c") as second,
     ):
-        mine, theirs = first.window("alice"), second.window("alice")
+        mine, theirs = first.async_session("alice"), second.async_session("alice")
         receipt = submit(mine, COUNT, PRICE, "alice")
         mine.pursue(receipt, patience=0)
         same = submit(theirs, COUNT, PRICE, "alice")
@@ -262,7 +262,8 @@ def test_an_answer_is_stored_when_its_pace_allows_and_not_before(curator, window
     receipt = submit(window, COUNT, PRICE, "alice")
     began = time.monotonic()
     assert (
-        window.pursue(receipt, patience=30, pace=ReleaseSchedule(turn, settle, steps)) is not None
+        window.pursue(receipt, patience=30, schedule=ReleaseSchedule(turn, settle, steps))
+        is not None
     )
     assert time.monotonic() - began >= 0.2
     assert order == ["in", "planned", "settled", "out"]
@@ -274,7 +275,7 @@ def test_a_failure_keeps_its_pace_too(window, monkeypatch):
     receipt = submit(window, COUNT, PRICE, "alice")
     began = time.monotonic()
     with pytest.raises(EngineError):
-        window.pursue(receipt, patience=30, pace=ReleaseSchedule(steps=lambda _: (0.4,)))
+        window.pursue(receipt, patience=30, schedule=ReleaseSchedule(steps=lambda _: (0.4,)))
 
     assert time.monotonic() - began >= 0.4
 
@@ -290,12 +291,12 @@ def test_what_overruns_its_step_is_known_at_the_next_and_stopped_at_the_last(
         slow(patch, 0.1)
         began = time.monotonic()
         receipt = submit(window, COUNT, PRICE, "alice")
-        assert window.pursue(receipt, patience=30, pace=kept) is not None
+        assert window.pursue(receipt, patience=30, schedule=kept) is not None
         assert time.monotonic() - began >= 1.5
     slow(monkeypatch, 1.6)
     receipt = submit(window, BY_CITY, PRICE, "alice")
     with pytest.raises(EngineError):
-        window.pursue(receipt, patience=30, pace=kept)
+        window.pursue(receipt, patience=30, schedule=kept)
 
     assert late == [True, True]
 
@@ -319,7 +320,7 @@ def test_when_a_cancelled_question_is_over_tells_not_whether_it_was_computed(
     kept = ReleaseSchedule(steps=lambda _: (4.0,), late=lambda: late.append(True))
     slow(monkeypatch, seconds)
     receipt = submit(window, COUNT, PRICE, "alice")
-    assert window.pursue(receipt, patience=0.4, pace=kept) is None
+    assert window.pursue(receipt, patience=0.4, schedule=kept) is None
     curator.as_analyst("alice").cancel(receipt.sequence)
     began = time.monotonic()
     with pytest.raises(EngineError):
@@ -335,7 +336,7 @@ def test_a_late_question_that_is_cancelled_was_late_all_the_same(curator, window
     kept = ReleaseSchedule(steps=lambda _: (0.1, 4.0), late=lambda: late.append(True))
     slow(monkeypatch, 0.5)
     receipt = submit(window, COUNT, PRICE, "alice")
-    assert window.pursue(receipt, patience=0.3, pace=kept) is None
+    assert window.pursue(receipt, patience=0.3, schedule=kept) is None
     curator.as_analyst("alice").cancel(receipt.sequence)  # which tells that it was late
     with pytest.raises(EngineError):
         window._awaited(receipt, 30)
@@ -349,7 +350,7 @@ def test_what_does_not_stop_by_the_last_step_fails_at_a_multiple_of_it(window, m
     receipt = submit(window, COUNT, PRICE, "alice")
     began = time.monotonic()
     with pytest.raises(EngineError):
-        window.pursue(receipt, patience=30, pace=ReleaseSchedule(steps=lambda _: (0.5,)))
+        window.pursue(receipt, patience=30, schedule=ReleaseSchedule(steps=lambda _: (0.5,)))
 
     assert time.monotonic() - began >= 1.0
 
@@ -357,7 +358,7 @@ def test_what_does_not_stop_by_the_last_step_fails_at_a_multiple_of_it(window, m
 def test_closing_finishes_what_was_begun(tmp_path, monkeypatch):
     slow(monkeypatch, 0.2)
     curator = add_visits(dp.Curator(tmp_path / "c"))
-    window = curator.window("alice")
+    window = curator.async_session("alice")
     receipt = submit(window, COUNT, PRICE, "alice")
     window.pursue(receipt, patience=0)
     curator.close()
@@ -403,11 +404,11 @@ def seen(window):
 
 
 def test_analysts_see_their_own_questions_and_owners_all(shared):
-    assert seen(shared.window("alice")) == [("alice", "bills"), ("alice", "visits")]
-    assert seen(shared.window("alice", ["visits"])) == [("alice", "visits")]
-    assert len(seen(shared.window(None))) == 4
-    assert seen(shared.window(None, ["bills"])) == [("bob", "bills"), ("alice", "bills")]
-    assert seen(shared.window("carol")) == []
+    assert seen(shared.async_session("alice")) == [("alice", "bills"), ("alice", "visits")]
+    assert seen(shared.async_session("alice", ["visits"])) == [("alice", "visits")]
+    assert len(seen(shared.async_session(None))) == 4
+    assert seen(shared.async_session(None, ["bills"])) == [("bob", "bills"), ("alice", "bills")]
+    assert seen(shared.async_session("carol")) == []
 
 
 @pytest.mark.parametrize("name", ["", None])
@@ -417,30 +418,30 @@ def test_a_view_of_nobody_does_not_ask_as_the_owner(curator, name):
 
 
 def test_a_charge_of_somebody_else_cannot_be_told_from_none(shared):
-    theirs = shared.window("bob").newest()[0].sequence
+    theirs = shared.async_session("bob").newest()[0].sequence
 
-    assert shared.window("alice").find(theirs) is None
-    assert shared.window(None).find(theirs) is not None
-    assert shared.window("bob", ["visits"]).find(theirs) is None
+    assert shared.async_session("alice").find(theirs) is None
+    assert shared.async_session(None).find(theirs) is not None
+    assert shared.async_session("bob", ["visits"]).find(theirs) is None
     for odd in (0, -1, 10**30, 1):
-        assert shared.window(None).find(odd) is None
+        assert shared.async_session(None).find(odd) is None
 
 
 def test_accounts_are_seen_by_whom_they_concern(shared):
     def kinds(window):
         return sorted(str(one.holder) for one in window.accounts())
 
-    assert kinds(shared.window("alice")) == [
+    assert kinds(shared.async_session("alice")) == [
         "analyst alice within bills",
         "analyst alice within visits",
         "dataset bills",
         "dataset visits",
     ]
-    assert kinds(shared.window("alice", ["bills"])) == [
+    assert kinds(shared.async_session("alice", ["bills"])) == [
         "analyst alice within bills",
         "dataset bills",
     ]
-    assert len(kinds(shared.window(None))) == 8
+    assert len(kinds(shared.async_session(None))) == 8
 
 
 def test_a_table_out_of_scope_is_unknown_in_the_same_words_as_one_that_is_not_there(shared):
@@ -542,7 +543,7 @@ def test_measuring_again_in_many_threads_weighs_each_answer_once(curator):
 @pytest.mark.parametrize(("seconds", "rest"), [(0.0, 0.5), (0.12, 0.38), (0.62, 1.38)])
 def test_what_recovery_stores_does_not_tell_how_long_it_took(curator, monkeypatch, seconds, rest):
     """Half a second after the computing began, or two; by a clock of our own."""
-    receipt = submit(curator.window("alice"), COUNT, PRICE, "alice")
+    receipt = submit(curator.async_session("alice"), COUNT, PRICE, "alice")
     clock, slept, measure = [100.0], [], MeasurementPlan.measure
 
     def measured(*question):
@@ -557,12 +558,12 @@ def test_what_recovery_stores_does_not_tell_how_long_it_took(curator, monkeypatc
     monkeypatch.setattr(Deadline, "wait", wait)
     monkeypatch.setattr(MeasurementPlan, "measure", measured)
     monkeypatch.setattr(answer_service, "time", ours)
-    monkeypatch.setattr(release_schedule, "time", ours)
-    curator.keep_time(lambda _: ReleaseSchedule(steps=lambda _: (0.5, 2.0)))
+    monkeypatch.setattr(timing, "time", ours)
+    curator.set_schedule(lambda _: ReleaseSchedule(steps=lambda _: (0.5, 2.0)))
 
     assert curator.recover(patience=0) == 1
     assert slept == [pytest.approx(rest)]
-    assert curator.window("alice").release(receipt.sequence) is not None
+    assert curator.async_session("alice").release(receipt.sequence) is not None
 
 
 def test_a_window_recalls_for_whom_it_explains():
@@ -573,26 +574,26 @@ def test_a_window_recalls_for_whom_it_explains():
 
         assert told is not None
         for name, known in (("alice", told), ("bob", None)):
-            seen = curator.window(name)
+            seen = curator.async_session(name)
             offer = seen.offer(text, PRICE, name)
             assert [part.clipped for part in seen.explain(offer).parts] == [known]
 
 
 def test_whoever_asks_first_does_not_wait_for_what_others_left(tmp_path):
     with add_visits(dp.Curator(tmp_path / "c")) as left:
-        submit(left.window("bob"), BY_CITY, PRICE, "bob")
+        submit(left.async_session("bob"), BY_CITY, PRICE, "bob")
     with dp.Curator(tmp_path / "c") as curator:
         curator.ledger._patience = 0.0
-        curator.keep_time(lambda _: ReleaseSchedule(steps=lambda _: (20.0,)))
+        curator.set_schedule(lambda _: ReleaseSchedule(steps=lambda _: (20.0,)))
         began = time.monotonic()
-        submit(curator.window("alice"), COUNT, PRICE, "alice")
+        submit(curator.async_session("alice"), COUNT, PRICE, "alice")
 
         assert time.monotonic() - began < 10
         assert curator.ledger.verify().pending == 2
 
 
 def test_questions_that_were_charged_before_too_many_failed_wait_for_an_owner(curator, monkeypatch):
-    window = curator.window("alice")
+    window = curator.async_session("alice")
     texts = [f"{COUNT} WHERE amount < {n}" for n in range(MOST_FAILURES + 2)]
     receipts = [submit(window, text, PRICE, "alice") for text in texts]
     with monkeypatch.context() as broken:

@@ -153,7 +153,7 @@ print(charges(curator), len(curator.datasets()))
 
 def test_a_child_computes_in_threads_of_its_own(tmp_path):
     script = """
-from discreet.curator.pricing import Terms
+from discreet.curator.orders.planned_orders import Terms
 
 def later(epsilon):
     offer = curator._local.offer(COUNT, Terms(epsilon, None, None, None), None)

@@ -5,7 +5,7 @@ import pytest
 
 import discreet as dp
 from clinic_curator import COUNT, add_visits, spent
-from discreet.curator.pricing import Terms
+from discreet.curator.orders.planned_orders import Terms
 from discreet.errors import InputError, QueryRefused
 from visits import clinic
 
@@ -74,7 +74,7 @@ def test_one_dataset_is_retired_for_another_ones_reason(tmp_path, file):
 
 def test_what_was_charged_before_is_still_finished(tmp_path, file):
     with add_visits(dp.Curator(tmp_path / "c"), file) as curator:
-        window = curator.window("owner")
+        window = curator.async_session("owner")
         offer = curator._local.offer(COUNT, Terms(epsilon=0.1), None)
         receipt = curator._answer_service.charge(offer)
         curator.retire("visits", reason="over")

@@ -14,9 +14,9 @@ import discreet as dp
 import postgres_tables
 import remote_orders
 from discreet.engines import check_engine
-from discreet.engines.engine import Deadline
 from discreet.engines.postgres import PostgresEngine, PostgresSnapshot, check_address
 from discreet.engines.postgres_arithmetic import double, guarded
+from discreet.engines.timing import Deadline
 from discreet.errors import EngineError, InputError, LedgerError, QueryRefused, ServiceError
 from discreet.plan.expressions import Function
 from discreet.plan.kinds import Kind, Range, Type

@@ -39,7 +39,13 @@ def test_a_late_answer_after_calm_counts_from_where_the_caller_stands():
 
 def test_whoever_waited_long_for_the_processors_reads_beside_the_others():
     timetable = Timetable(STEPS, quantum=0.25)
-    pace = timetable.pace("ann")
-    with pace.engine(0.1), pace.engine(0.1), pace.engine(0.1), pace.engine(0.1), pace.engine(9.0):
+    schedule = timetable.schedule("ann")
+    with (
+        schedule.engine(0.1),
+        schedule.engine(0.1),
+        schedule.engine(0.1),
+        schedule.engine(0.1),
+        schedule.engine(9.0),
+    ):
         pass
     assert timetable._gate._value == 3

@@ -36,7 +36,8 @@ from discreet.answer.plan.set_plan import EXACT, FINDING, SetPlan, histogram_of,
 from discreet.answer.plan.sql_statements import SetStatements
 from discreet.answer.plan.thresholded_count import ThresholdedCount
 from discreet.answer.present.base_release import Cost
-from discreet.engines.engine import ARROW, Deadline, Engine, Session
+from discreet.engines.engine import ARROW, Engine, Session
+from discreet.engines.timing import Deadline
 from discreet.mechanisms import KeySelection
 from discreet.plan.bounding import ContributionBounds, NoiseKind
 from discreet.plan.kinds import Kind, Value

@@ -28,7 +28,7 @@ from discreet.plan.bounding import (
     limits_of,
 )
 from discreet.plan.public_facts import PublicFacts, facts_of, missing_rows
-from discreet.plan.query import Aggregate, Query
+from discreet.plan.query import Query
 from discreet.plan.relations import columns_of
 from discreet.plan.schema import Limits, Person
 from discreet.plan.sensitivity import Strategy
@@ -269,7 +269,11 @@ def _options(
         noises = plan.noises(contributions)
         expected = {
             one.name: expect(
-                one, shrunk or noises, scope, all_, sharing=_sharing(plan, one, users[all_[0]])
+                one,
+                shrunk or noises,
+                scope,
+                all_,
+                sharing=sharing(len(users[all_[0]]), bracketed=one.name in plan.brackets),
             )
             for one, all_ in needs.items()
         }
@@ -278,10 +282,6 @@ def _options(
         )
         options.append(Option(contributions, lines, expected))
     return tuple(options)
-
-
-def _sharing(plan: SetPlan, aggregate: Aggregate, users: list[str]) -> Fraction:
-    return sharing(len(users), bracketed=aggregate.name in plan.brackets)
 
 
 def _split(plan: SetPlan, line: ExplainedMeasurement) -> list[ExplainedMeasurement]:

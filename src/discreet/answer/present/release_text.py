@@ -42,7 +42,8 @@ def footer(release: "Release", rows: int) -> list[str]:
     if release.half_widths:
         what = "noise and what chosen limits cut off" if allows(release) else "noise alone"
         lines.append(f"{_SIGN} is {what}, 95 times in 100; sampling error is not in it")
-    lines += [f"{name} has no {_SIGN}: {why}" for name, why in _missing(release)]
+    missing = ((n, how) for n, how in release.how.items() if n not in release.half_widths)
+    lines += [f"{plain(name)} has no {_SIGN}: {why}" for name, why in missing]
     return [
         *lines,
         price_line(release),
@@ -86,10 +87,6 @@ def is_number(kind: pa.DataType) -> bool:
 def is_key(release: "Release", name: str) -> bool:
     """Whether a column was asked by, and not for."""
     return name in release.facts.keys if release.facts is not None else name not in release.how
-
-
-def _missing(release: "Release") -> list[tuple[str, str]]:
-    return [(plain(n), how) for n, how in release.how.items() if n not in release.half_widths]
 
 
 def _block(release: "Release", name: str, shown: pa.Table) -> list[str]:

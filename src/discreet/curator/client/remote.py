@@ -139,13 +139,13 @@ def refuse(what: str, instead: str) -> NoReturn:
 
 
 _ON_THE_SERVER: Final = {
-    "window": ("a window", "the methods of this curator"),
+    "async_session": ("a session of one caller", "the methods of this curator"),
     "recover": ("what a crash interrupted", "asking again: the server finishes what is charged"),
     "release": ("a release of tables", "`discreet release` where the server runs"),
     "max_table_rows": ("the bound on rows", "explain(), which estimates the time"),
     "check_tables": ("what was said about tables", "as_auditor(), whose entries have it"),
     "readmit": ("questions that failed", "`discreet ledger readmit` where the server runs"),
-    "keep_time": ("when answers are stored", "the settings of the server"),
+    "set_schedule": ("when answers are stored", "the settings of the server"),
 }
 """Methods of a curator that a server keeps to itself: what they are about, and what to use."""
 

@@ -34,15 +34,14 @@ from discreet.curator.kept_workbooks import AskedQuestion
 from discreet.curator.ledger.accounts import Account
 from discreet.curator.ledger.orders import Entry, Head
 from discreet.curator.ledger.verify import Problem, Report
-from discreet.curator.orders.planned_orders import OrderExplanation
-from discreet.curator.pricing import Terms
+from discreet.curator.orders.planned_orders import OrderExplanation, Terms
 from discreet.errors import DiscreetError, InputError, ServiceError
 from discreet.plan.bounding import ContributionBounds, NoiseKind
 from discreet.plan.public_facts import PublicFacts
 from discreet.plan.schema import Limits
 from discreet.privacy import Neighbours, Pure
 from discreet.privacy.budgets.charges import Charge
-from discreet.rationals import Real, rational
+from discreet.rationals import Real, rational, read_text
 
 T = TypeVar("T")
 
@@ -52,8 +51,6 @@ SHARE: Final = "Discreet-Budget-Share"
 BYTES: Final = f"{Release.media_type}, {BaseRelease.media_type}"
 """What to accept for a release of any kind as its `to_bytes` writes it."""
 
-_DIGITS: Final = 400
-
 
 # --- numbers ------------------------------------------------------------------------------------
 
@@ -61,20 +58,14 @@ _DIGITS: Final = 400
 def read_number(value: object, name: str) -> Fraction:
     """A number, or a text such as "0.1", "1e-6" or "1/3".
 
-    Edge cases: 1e999999999 has a billion digits and is nothing that anybody means.
-
     Example:
         >>> read_number(0.1, "epsilon"), read_number("1/3", "epsilon")
         (Fraction(1, 10), Fraction(1, 3))
     """
     if not isinstance(value, str):
         return rational(value, name)  # type: ignore[arg-type] # it judges any type
-    _, _, exponent = value.lower().partition("e")
-    try:
-        if len(value) <= _DIGITS and (not exponent or abs(int(exponent)) <= _DIGITS):
-            return Fraction(value)
-    except (ValueError, ZeroDivisionError):
-        pass
+    if (found := read_text(value)) is not None:
+        return found
     raise InputError(f"{name} is not a number", why="it is some other text", fix='write "0.1"')
 
 

@@ -1,11 +1,9 @@
 """Checks of tables: other people's units, several engines, bounds that do not hold."""
 
-from collections.abc import Iterable
-
 from discreet.curator.arguments import unknown
 from discreet.curator.data import registry
 from discreet.curator.data.registry import Registration, Registry
-from discreet.errors import InputError, QueryRefused
+from discreet.errors import InputError
 from discreet.plan.schema import EachRow, PersonPeriod, Schema, Table
 from discreet.rationals import whole
 
@@ -26,19 +24,6 @@ def check_alone(one: Registration, before: Registration) -> None:
             why="parts come one after the other, and each is compared with those before",
             fix="append again",
         )
-
-
-def place_of(used: Iterable[Registration]) -> str:
-    """The address of the server that has tables, empty for files; QueryRefused if they are two."""
-    found = sorted({one.address for one in used})
-    if len(found) <= 1:
-        return "".join(found)
-    raise QueryRefused(
-        "a question about tables of several engines",
-        why="one engine computes it, and has to have all of them",
-        fix="ask about tables of one place, or add public ones there too",
-        code="engines",
-    )
 
 
 def with_checked(before: Registry, one: Registration) -> Registry:

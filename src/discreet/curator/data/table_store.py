@@ -12,13 +12,12 @@ from typing import Any, cast
 from discreet.curator.data import registry
 from discreet.curator.data.folder import Folder
 from discreet.curator.data.registry import Registration, Registry
-from discreet.curator.data.table_checks import place_of
 from discreet.curator.fork_safety import FORKS
 from discreet.engines.default import DefaultEngine
 from discreet.engines.engine import Engine, Parts
 from discreet.engines.remote_engine import RemoteEngine
 from discreet.engines.remote_tables import engine_at
-from discreet.errors import EngineError, InputError, LedgerError
+from discreet.errors import EngineError, InputError, LedgerError, QueryRefused
 from discreet.plan.query import Query
 from discreet.plan.schema import (
     Schema,
@@ -93,7 +92,7 @@ class TableStore:
         at, because none will be read.
         """
         used = self.tables.used(names)
-        place_of(used)
+        _place_of(used)
         if version is not None:
             used = [one if one.dataset is None else one.at(version) for one in used]
         for one in used:
@@ -173,7 +172,7 @@ class TableStore:
 
     def dialect(self, used: Iterable[Registration]) -> Dialect:
         """How the engine of these tables writes SQL."""
-        address = place_of(used)
+        address = _place_of(used)
         if not address:
             return DefaultEngine.dialect
         return engine_at(address, self._sessions.get(address)).dialect
@@ -184,7 +183,7 @@ class TableStore:
         While one table is gone or damaged, those that do not need it are still there.
         """
         used = self.tables.used(names)
-        address = place_of(used)
+        address = _place_of(used)
         with self._lock:
             engine = self._engines.get(address)
             if engine is not None and (address or cast("DefaultEngine", engine).is_sound):
@@ -279,3 +278,16 @@ class TableStore:
     def _replace(self, tables: Registry) -> None:
         # Engines that still answer questions are let go of when they have answered them.
         self._tables, self._engines, self._earlier = tables, {}, None
+
+
+def _place_of(used: Iterable[Registration]) -> str:
+    """The address of the server that has tables, empty for files; QueryRefused if they are two."""
+    found = sorted({one.address for one in used})
+    if len(found) <= 1:
+        return "".join(found)
+    raise QueryRefused(
+        "a question about tables of several engines",
+        why="one engine computes it, and has to have all of them",
+        fix="ask about tables of one place, or add public ones there too",
+        code="engines",
+    )

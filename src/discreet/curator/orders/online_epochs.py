@@ -18,7 +18,7 @@ from discreet.curator.fork_safety import FORKS
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.orders import Receipt, State
 from discreet.curator.orders.online_orders import OnlineOrder, OnlineRelease
-from discreet.engines.engine import Deadline
+from discreet.engines.timing import Deadline
 from discreet.errors import InputError, LedgerError
 from discreet.workload.counting_query import CountingQuery
 from discreet.workload.hypothesis import OnlineAnswer, interval_of, pack, unpack

@@ -22,7 +22,6 @@ from discreet.curator.orders.histogram_orders import (
     read_table,
 )
 from discreet.curator.orders.planned_orders import (
-    Asked,
     OrderExplanation,
     OrderKind,
     PlannedOrder,
@@ -31,10 +30,11 @@ from discreet.curator.orders.planned_orders import (
     read_price,
 )
 from discreet.curator.orders.query_orders import read_asked
-from discreet.engines.engine import Deadline, Engine
+from discreet.engines.engine import Engine
+from discreet.engines.timing import Deadline
 from discreet.plan.bounding import FULL
 from discreet.plan.query import Query
-from discreet.plan.schema import EachRow, Schema, Table
+from discreet.plan.schema import Schema, Table
 from discreet.plan.work import Work
 from discreet.privacy import EPSILON, MU_SQUARED, RHO, Guarantee, Neighbours, Pure, compose
 from discreet.privacy.budgets.charges import Charge, Measure, price
@@ -209,44 +209,6 @@ class OnlineRelease(BaseRelease):
         )
 
 
-@dataclass(frozen=True)
-class UnpricedOnline(UnpricedOrder[OnlineOrder]):
-    """An epoch and what it is asked for."""
-
-    table: Table
-    domain: Domain
-    max_rows: int
-    epoch: int
-    asked_price: Asked
-    options: Mapping[str, Any]
-
-    @property
-    def tables(self) -> frozenset[str]:
-        """The table."""
-        return frozenset({self.table.name})
-
-    def work(self, bound: Callable[[Query], Work]) -> Work:
-        """Upper bound on the work of reading all rows."""
-        return bound(HistogramQuery(self.table, self.domain, self.max_rows).query)
-
-    def plan(self, at: QuoteContext) -> OnlineOrder:
-        """Split the price; refused where there is no delta."""
-        price_ = gaussian_price(self.asked_price, at, "an online session")
-        measure = at.touched[0].measure
-        by_row = isinstance(self.table.unit, EachRow)
-        plan = OnlinePlan.of(
-            self.domain,
-            epsilon=price_.epsilon,
-            delta=price_.delta,
-            measure=measure if measure in (RHO, MU_SQUARED) else RHO,
-            row_weight=FULL,
-            person_weight=FULL if by_row else FULL * self.max_rows,
-            neighbours=at.neighbours,
-            **self.options,
-        )
-        return OnlineOrder(self.table, self.max_rows, self.epoch, plan)
-
-
 class OnlineKind(OrderKind):
     """Epochs of online queries: `table`, `columns`, `epsilon`, and perhaps more.
 
@@ -256,7 +218,7 @@ class OnlineKind(OrderKind):
 
     name = "online"
 
-    def parse(self, spec: Mapping[str, Any], schema: Schema) -> UnpricedOnline:
+    def parse(self, spec: Mapping[str, Any], schema: Schema) -> UnpricedOrder[OnlineOrder]:
         """Read table, columns and price."""
         needed = ("table", "columns", "epsilon")
         said = read_fields(spec, "an online session", needed=needed, allowed=_FIELDS)
@@ -267,14 +229,16 @@ class OnlineKind(OrderKind):
             options = {one: said[one] for one in ("updates", "restarts", "queries") if one in said}
             if said.get("accuracy") is not None:
                 options["accuracy"] = read_number(said["accuracy"], "accuracy")
-            return UnpricedOnline(
-                table,
-                Domain(tuple(Attribute.of(name, of, bins=count) for name, of, count in columns)),
-                read_max_rows(said, table),
-                whole(said.get("epoch", 1), "epoch", at_least=1),
-                read_asked(said),
-                options,
-            )
+            domain = Domain(tuple(Attribute.of(name, of, bins=n) for name, of, n in columns))
+            max_rows = read_max_rows(said, table)
+            epoch, asked = whole(said.get("epoch", 1), "epoch", at_least=1), read_asked(said)
+            rows = HistogramQuery(table, domain, max_rows)
+
+        def plan(at: QuoteContext) -> OnlineOrder:
+            divided = _divided(rows, gaussian_price(asked, at, "an online session"), at, options)
+            return OnlineOrder(table, max_rows, epoch, divided)
+
+        return UnpricedOrder(frozenset({table.name}), lambda bound: bound(rows.query), plan)
 
     def read(self, order: Order, schema: Schema) -> OnlineOrder:
         """The plan that was stored."""
@@ -290,3 +254,20 @@ class OnlineKind(OrderKind):
     def release(self, stored: bytes) -> OnlineRelease:
         """The beginning of an epoch."""
         return OnlineRelease(OnlineState.from_bytes(stored))
+
+
+def _divided(
+    rows: HistogramQuery, paid: Price, at: QuoteContext, options: Mapping[str, Any]
+) -> OnlinePlan:
+    """How a price is divided."""
+    measure = at.touched[0].measure
+    return OnlinePlan.of(
+        rows.domain,
+        epsilon=paid.epsilon,
+        delta=paid.delta,
+        measure=measure if measure in (RHO, MU_SQUARED) else RHO,
+        row_weight=FULL,
+        person_weight=rows.person_weight,
+        neighbours=at.neighbours,
+        **options,
+    )

@@ -8,15 +8,13 @@ from typing import Any, Final
 from discreet.answer.present.release import Release
 from discreet.curator.arguments import read_fields, unknown
 from discreet.curator.ledger.orders import Order
-from discreet.curator.orders.planned_orders import OrderKind, QuoteContext
+from discreet.curator.orders.planned_orders import OrderKind, Terms, UnpricedOrder
 from discreet.curator.orders.query_orders import (
     QueryKind,
     QueryOrder,
-    UnpricedQuery,
-    plan_query,
     read_asked,
+    unpriced_query,
 )
-from discreet.curator.pricing import Terms
 from discreet.plan.builder import From, count_people
 from discreet.plan.relations import Scan
 from discreet.plan.schema import Schema, Table
@@ -76,23 +74,12 @@ class ParticipationOrder(QueryOrder):
         object.__setattr__(self, "text", json.dumps(counted, sort_keys=True))
 
 
-@dataclass(frozen=True, slots=True)
-class UnpricedParticipation(UnpricedQuery):
-    """A count of the people of a table, and what it is asked for."""
-
-    again: int = 0
-
-    def plan(self, at: QuoteContext) -> ParticipationOrder:
-        """Decide noise and price."""
-        return ParticipationOrder(plan_query(self.query, self.terms, at).plan, self.again)
-
-
 class ParticipationKind(OrderKind):
     """Counts of people: `table`, `epsilon`, perhaps `delta`, and `again`: 0, 1, 2 and so on."""
 
     name = "participation"
 
-    def parse(self, spec: Mapping[str, Any], schema: Schema) -> UnpricedParticipation:
+    def parse(self, spec: Mapping[str, Any], schema: Schema) -> UnpricedOrder[ParticipationOrder]:
         """A count of everybody in a table who can pay for it."""
         facts = read_fields(spec, "participation", needed=("table", "epsilon"), allowed=_FIELDS)
         table = schema.tables.get(str(facts["table"]))
@@ -100,9 +87,14 @@ class ParticipationKind(OrderKind):
             raise unknown("private table", str(facts["table"]), schema.tables)
         terms = Terms(*read_asked(facts))
         again = whole(facts.get("again", 0), "again", at_least=0)
-        question = From(Scan(table)).agg(**{_COLUMN: count_people()})
-        return UnpricedParticipation(
-            question.query(), terms, f"participants of {table.name}", again
+        question = From(Scan(table)).agg(**{_COLUMN: count_people()}).query()
+        count = unpriced_query(question, terms, f"participants of {table.name}")
+        return UnpricedOrder(
+            count.tables,
+            count.work,
+            lambda at: ParticipationOrder(count.plan(at).plan, again),
+            count.asked,
+            by_person=True,
         )
 
     def read(self, order: Order, schema: Schema) -> ParticipationOrder:

@@ -7,25 +7,34 @@ A kind is one `OrderKind` and a line in `discreet.curator.orders.order_kinds.KIN
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, ClassVar, Final, Generic, Self, TypeVar
+from functools import lru_cache, partial
+from typing import Any, Final, Generic, Self, TypeVar
 
 from discreet.answer.execute.individual import Admission
+from discreet.answer.plan.accuracy import Accuracy
 from discreet.answer.plan.price import Price
 from discreet.answer.present.base_release import BaseRelease
-from discreet.curator.ledger.accounts import Account
+from discreet.answer.present.number_text import percent
+from discreet.curator.arguments import expect
+from discreet.curator.ledger.accounts import Account, budget_share, workbook_name
 from discreet.curator.ledger.orders import Order
 from discreet.engines.default import DefaultEngine
-from discreet.engines.engine import Deadline, Engine
-from discreet.errors import InvariantBroken
+from discreet.engines.engine import Engine
+from discreet.engines.timing import Deadline
+from discreet.errors import InputError, InvariantBroken
+from discreet.plan import canonical
+from discreet.plan.bounding import NoiseKind
 from discreet.plan.query import Query
+from discreet.plan.remembered import remember
 from discreet.plan.schema import Schema, Table
 from discreet.plan.work import Work
 from discreet.privacy import Guarantee, Neighbours
-from discreet.privacy.budgets.charges import Charge, Measure, price_sum
+from discreet.privacy.budgets.charges import EPSILON, Charge, Measure, price_sum
 from discreet.privacy.composition.composed import compose
+from discreet.rationals import Real, whole
 from discreet.sql.writer.dialect import Dialect
 
 Asked = tuple[Fraction, Fraction | None]
@@ -137,6 +146,31 @@ class PlannedOrder(ABC):
         """The release that stored measurements make."""
 
 
+P_co = TypeVar("P_co", bound=PlannedOrder, covariant=True)
+
+
+@dataclass(frozen=True)
+class UnpricedOrder(Generic[P_co]):
+    """An order as it was read: which tables it is about, but not yet who pays."""
+
+    tables: frozenset[str]
+    """The names of all tables that it reads, public ones too."""
+    work: Callable[[Callable[[Query], Work]], Work]
+    """Upper bound on the work of measuring; orders above the limit are refused."""
+    plan: Callable[[QuoteContext], P_co]
+    """Decide how it is measured; InputError or QueryRefused where it cannot be."""
+    asked: str | None = None
+    """The text that people wrote, for people to read; nothing is computed from it."""
+    as_of: int | None = None
+    """The version of the dataset that is asked about, None for the newest."""
+    workbook: str | None = None
+    """The workbook of its analyst that pays too, if any."""
+    by_person: bool = False
+    """Whether its cost is known for each person, who may then have a budget of their own."""
+    check_remote: Callable[[], None] = lambda: None
+    """QueryRefused where this kind cannot read a table on a server."""
+
+
 class DraftedOrder(PlannedOrder):
     """An order that is parsed completely before it is priced; until then its price stands in."""
 
@@ -147,71 +181,16 @@ class DraftedOrder(PlannedOrder):
     def check_remote(self) -> None:
         """QueryRefused where this kind cannot read a table on a server."""
 
-
-P_co = TypeVar("P_co", bound=PlannedOrder, covariant=True)
-
-
-class UnpricedOrder(ABC, Generic[P_co]):
-    """An order as it was read: which tables it is about, but not yet who pays."""
-
-    @property
-    @abstractmethod
-    def tables(self) -> frozenset[str]:
-        """The names of all tables that it reads, public ones too."""
-
-    by_person: ClassVar[bool] = False
-    """Whether its cost is known for each person, who may then have a budget of their own."""
-
-    def check_remote(self) -> None:
-        """QueryRefused where this kind cannot read a table on a server."""
-
-    asked: str | None = None
-    """The text that people wrote, for people to read; nothing is computed from it."""
-    as_of: int | None = None
-    """The version of the dataset that is asked about, None for the newest."""
-    workbook: str | None = None
-    """The workbook of its analyst that pays too, if any."""
-
-    @abstractmethod
-    def work(self, bound: Callable[[Query], Work]) -> Work:
-        """Upper bound on the work of measuring; orders above the limit are refused."""
-
-    @abstractmethod
-    def plan(self, at: QuoteContext) -> P_co:
-        """Decide how it is measured; InputError or QueryRefused where it cannot be."""
-
-
-D_co = TypeVar("D_co", bound=DraftedOrder, covariant=True)
-
-
-@dataclass(frozen=True)
-class DraftOrder(UnpricedOrder[D_co]):
-    """An order before it is priced, with the price that was asked for.
-
-    Kinds whose specification states the price themselves (fits, training runs) do not read it.
-    """
-
-    order: D_co
-    asked_price: Asked = (Fraction(1), None)
-    asked: str | None = None
-    as_of: int | None = None
-
-    @property
-    def tables(self) -> frozenset[str]:
-        """The names of all tables that it reads, public ones too."""
-        return self.order.tables
-
-    def check_remote(self) -> None:
-        """QueryRefused where this kind cannot read a table on a server."""
-        self.order.check_remote()
-
-    def work(self, bound: Callable[[Query], Work]) -> Work:
-        """Upper bound on the work of measuring."""
-        return self.order.work(bound)
-
-    def plan(self, at: QuoteContext) -> D_co:
-        """The order at its price."""
-        return self.order.priced(self.asked_price, at)
+    def draft(
+        self,
+        price: Asked = (Fraction(1), None),
+        asked: str | None = None,
+        as_of: int | None = None,
+    ) -> UnpricedOrder[Self]:
+        """The order with the price that is asked for; fits and training runs state theirs."""
+        plan = partial(self.priced, price)
+        remote = self.check_remote
+        return UnpricedOrder(self.tables, self.work, plan, asked, as_of, check_remote=remote)
 
 
 def price_facts(price: Price, neighbours: Neighbours) -> dict[str, str]:
@@ -248,3 +227,218 @@ class OrderKind(ABC):
     @abstractmethod
     def release(self, stored: bytes, /) -> BaseRelease:
         """Read a stored release of this kind; InputError for other bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredOrder:
+    """A question as it was charged: its canonical text, its price, its noise and its neighbours."""
+
+    query: str
+    price: Price
+    noise_kind: NoiseKind
+    neighbours: Neighbours
+
+    @staticmethod
+    def parse(text: str) -> "StoredOrder":
+        """Read the text of an order."""
+        stored = json.loads(text)
+        return StoredOrder(
+            stored["query"],
+            read_price(stored),
+            NoiseKind(stored["law"]),
+            Neighbours(stored["neighbours"]),
+        )
+
+    def __str__(self) -> str:
+        facts = {"query": self.query, "law": self.noise_kind.value}
+        return json.dumps({**facts, **price_facts(self.price, self.neighbours)}, sort_keys=True)
+
+    def question(self, schema: Schema) -> Query:
+        """The question, against the tables as they are described."""
+        return canonical.read(self.query, schema)
+
+    @property
+    def tables(self) -> frozenset[str]:
+        """The names of all tables that it speaks of, public ones too."""
+        return names_of(self.query)
+
+    @property
+    def unweighted(self) -> str:
+        """The canonical text without how much the error of each column matters."""
+        if _WEIGHED not in self.query:  # most are not: there may be very many to look at
+            return self.query
+        query = json.loads(self.query)
+        for aggregate in query["aggregates"]:
+            aggregate.pop("weight", None)
+        return json.dumps(query, sort_keys=True, separators=(",", ":"))
+
+    @property
+    def weights(self) -> dict[str, Fraction]:
+        """How much the error of each column matters, where that was said."""
+        query = json.loads(self.query)
+        stated = query.get("question", query)["aggregates"]
+        return {
+            one["name"]: Fraction(one["weight"]["fraction"]) for one in stated if "weight" in one
+        }
+
+
+_WEIGHED = '"weight":{"fraction"'
+
+
+@lru_cache(maxsize=64)
+def names_of(query: str) -> frozenset[str]:
+    """The names of all tables in the canonical text of a question, public ones too."""
+    return frozenset(_names(json.loads(query)))
+
+
+def _names(node: Any) -> Iterable[str]:
+    match node:
+        case {"table": str(name), "digest": _}:
+            yield name
+        case dict():
+            for part in node.values():
+                yield from _names(part)
+        case list():
+            for part in node:
+                yield from _names(part)
+
+
+# --- prices ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """An epsilon, or an accuracy that decides it; and a delta.
+
+    `weights` says how much the error of shown columns matters; 1 for those that it does not name.
+    `as_of` is a version of the dataset, None for the newest. Without `intervals`, quantiles spend
+    nothing on intervals of their own. `workbook` is one of the analyst's, which pays too.
+    """
+
+    epsilon: Real | None = None
+    delta: Real | None = None
+    accuracy: Accuracy | None = None
+    weights: Mapping[str, Real] | None = None
+    as_of: int | None = None
+    intervals: bool = True
+    workbook: str | None = None
+
+    def __post_init__(self) -> None:
+        expect(self.intervals, bool, "intervals", fix="pass intervals=False, or leave it out")
+        if self.as_of is not None:
+            whole(self.as_of, "as_of", at_least=1)
+        if self.accuracy is not None:
+            expect(self.accuracy, Accuracy, "an accuracy", fix="pass Accuracy(within=50)")
+        if self.workbook is not None:
+            workbook_name(self.workbook)
+        if self.weights is not None:
+            expect(self.weights, Mapping, "weights", fix="pass weights={'m': 4}")
+        if (self.epsilon is None) is (self.accuracy is None):
+            raise InputError(
+                "a question with neither or both of epsilon and accuracy",
+                why="one of them decides the price",
+                fix="pass epsilon=0.1, or accuracy=Accuracy(within=50)",
+            )
+
+    def on_version(self, version: int | None) -> "Terms":
+        """The same about a version that the question names; InputError where both name one."""
+        if version is None or version == self.as_of:
+            return self
+        if self.as_of is not None:
+            raise InputError(
+                f"a question about version {version} and as_of={self.as_of}",
+                why="it is answered on one version",
+                fix="name one of them",
+            )
+        return replace(self, as_of=version)
+
+
+@dataclass(frozen=True, slots=True)
+class Offer(Generic[P_co]):
+    """An order with its plan, and who asks: everything about it that can be checked.
+
+    `asked` is the text that people wrote.
+
+    Guarantee:
+        Made from the order, the schema and the accounts' measures. Whatever the compiler
+        refuses was refused when this was made, so before any charge.
+    """
+
+    planned: P_co
+    at: QuoteContext
+    asked: str | None = None
+
+    @property
+    def explanation(self) -> OrderExplanation:
+        """How good the release will be; who asks without looking need not wait for it."""
+        told = self.planned.explain(self.at.dialect)
+        took = "" if self.share is None else f"\ntakes {percent(self.share)} of the budget"
+        return replace(told, text=told.text + took)
+
+    @property
+    def takes(self) -> str | None:
+        """The largest share of any budget that it takes, and what is left of that; in words."""
+        capped = [(one.share(cost), one) for one, cost in self.bill().items() if one.cap]
+        if not capped:
+            return None
+        share, account = max(capped, key=lambda one: one[0])
+        return f"{percent(share)} of the budget of {account}"
+
+    @property
+    def share(self) -> float | None:
+        """The share of a budget that it takes, spent or not; None where no account has a cap."""
+        return budget_share(self.at.touched, self.order().prices)
+
+    def bill(self) -> dict[Account, Charge]:
+        """The charge to each account."""
+        return {account: self.planned.charge(account.measure) for account in self.at.touched}
+
+    def order(self, request: str | None = None) -> Order:
+        """The order that the ledger is asked to charge."""
+        measures = tuple(dict.fromkeys(account.measure for account in self.at.touched))
+        about = self.at.analyst, self.at.dataset, self.at.version
+        order = _order(self.planned, about, measures, self.asked)
+        if self.at.data_version > 1:
+            order = replace(order, data_version=self.at.data_version)
+        if self.at.workbook is not None:
+            order = replace(order, workbook=self.at.workbook)
+        return order if request is None else replace(order, request=request)
+
+
+@remember(512)
+def _order(
+    planned: PlannedOrder,
+    about: tuple[str, str, str],
+    measures: tuple[Measure, ...],
+    asked: str | None,
+) -> Order:
+    """The order of a plan; whoever asks again what was planned lately need not write it again."""
+    prices = {measure: planned.charge(measure) for measure in measures}
+    order = Order(
+        *about,
+        planned.text,
+        tuple(prices.values()),
+        [part.to_dict() for part in planned.guarantees],
+        None,
+        asked,
+        planned.kind,
+        planned.decisions(),
+    )
+    also = _otherwise_priced(planned, prices)
+    return replace(order, also=(replace(order, prices=also).question,)) if also else order
+
+
+def _otherwise_priced(
+    planned: PlannedOrder, prices: Mapping[Measure, Charge]
+) -> tuple[Charge, ...]:
+    """The prices for somebody whose own cap counts epsilon, or does not; () where there are none.
+
+    Why: the plan fixes what is measured; who else has to pay for being told does not.
+    """
+    others = tuple(one for measure, one in prices.items() if measure != EPSILON)
+    if EPSILON in prices:
+        return others  # none where the dataset itself counts epsilon: so does everybody
+    try:  # Gaussian noise has no price in epsilon
+        return (*others, planned.charge(EPSILON)) if planned.has_epsilon else ()
+    except InputError:
+        return ()

@@ -29,10 +29,10 @@ from discreet.curator.ledger.orders import Order
 from discreet.curator.orders.planned_orders import (
     Asked,
     DraftedOrder,
-    DraftOrder,
     OrderExplanation,
     OrderKind,
     QuoteContext,
+    UnpricedOrder,
     price_facts,
 )
 from discreet.curator.orders.profile_reading import (
@@ -48,7 +48,8 @@ from discreet.curator.orders.profile_reading import (
 )
 from discreet.curator.orders.profile_release import ProfileRelease
 from discreet.curator.orders.query_orders import noise_kinds_for, price_at, read_asked
-from discreet.engines.engine import Deadline, Engine, Session
+from discreet.engines.engine import Engine, Session
+from discreet.engines.timing import Deadline
 from discreet.errors import InputError
 from discreet.mechanisms.gaussian import largest_mu
 from discreet.plan.bounding import FULL, NoiseKind
@@ -274,13 +275,13 @@ class ProfileKind(OrderKind):
 
     name = "profile"
 
-    def parse(self, spec: Mapping[str, Any], schema: Schema) -> DraftOrder[ProfileOrder]:
+    def parse(self, spec: Mapping[str, Any], schema: Schema) -> UnpricedOrder[ProfileOrder]:
         """Read table and price."""
         said = read_fields(spec, "a profile", needed=("table", "epsilon"), allowed=_FIELDS)
         with readable("a profile", 'pass {"table": "visits", "epsilon": "1", "delta": "1e-6"}'):
             table = _table(said["table"], schema)
             order = ProfileOrder(table, Price(1), Neighbours.ADD_REMOVE, Fraction(1))
-            return DraftOrder(order, read_asked(said))
+            return order.draft(read_asked(said))
 
     def read(self, order: Order, schema: Schema) -> ProfileOrder:
         """The plan that was stored."""

@@ -25,11 +25,13 @@ from discreet.curator.orders.planned_orders import (
     OrderKind,
     PlannedOrder,
     QuoteContext,
+    StoredOrder,
+    Terms,
     UnpricedOrder,
+    names_of,
 )
-from discreet.curator.orders.stored_orders import StoredOrder, names_of
-from discreet.curator.pricing import Terms
-from discreet.engines.engine import Deadline, Engine
+from discreet.engines.engine import Engine
+from discreet.engines.timing import Deadline
 from discreet.errors import InputError
 from discreet.plan import canonical
 from discreet.plan.bounding import NoiseKind
@@ -131,41 +133,21 @@ class QueryOrder(PlannedOrder):
         return self.plan.present(unpack(measured))
 
 
-@dataclass(frozen=True, slots=True)
-class UnpricedQuery(UnpricedOrder[QueryOrder]):
-    """A question and what it is asked for; `asked` is the SQL, where it was written in SQL."""
+def unpriced_query(
+    question: Query, terms: Terms, asked: str | None = None
+) -> UnpricedOrder[QueryOrder]:
+    """A question and what it is asked for; `asked` is the SQL, where it was written in SQL.
 
-    query: Query
-    terms: Terms
-    asked: str | None = None
-    by_person = True
-
-    def __post_init__(self) -> None:
-        """List all outputs, so that SQL and Python that mean the same have the same text."""
-        object.__setattr__(self, "query", _with_outputs(self.query))
-
-    @property
-    def tables(self) -> frozenset[str]:
-        """The names of all tables that it reads, public ones too."""
-        return names_of(canonical.write(self.query))
-
-    @property
-    def as_of(self) -> int | None:  # type: ignore[override]
-        """The version of the dataset, None for the newest."""
-        return self.terms.as_of
-
-    @property
-    def workbook(self) -> str | None:  # type: ignore[override]
-        """The workbook that it is asked from, if any."""
-        return self.terms.workbook
-
-    def work(self, bound: Callable[[Query], Work]) -> Work:
-        """Upper bound on the work of answering."""
-        return bound(self.query)
-
-    def plan(self, at: QuoteContext) -> QueryOrder:
-        """Decide noise, bounds and shares of the price."""
-        return plan_query(self.query, self.terms, at)
+    All outputs are listed, so that SQL and Python that mean the same have the same text.
+    """
+    query = _with_outputs(question)
+    return UnpricedOrder(
+        names_of(canonical.write(query)),
+        lambda bound: bound(query),
+        lambda at: plan_query(query, terms, at),
+        *(asked, terms.as_of, terms.workbook),
+        by_person=True,
+    )
 
 
 class QueryKind(OrderKind):
@@ -173,7 +155,7 @@ class QueryKind(OrderKind):
 
     name = "query"
 
-    def parse(self, spec: Mapping[str, Any], schema: Schema) -> UnpricedQuery:
+    def parse(self, spec: Mapping[str, Any], schema: Schema) -> UnpricedOrder[QueryOrder]:
         """A question in SQL, or one of the fluent interface as the client writes it."""
         facts = read_fields(spec, "a query", allowed=_FIELDS)
         sql, plan = facts.get("sql"), facts.get("plan")
@@ -186,8 +168,8 @@ class QueryKind(OrderKind):
         terms = _read_terms(facts)
         if sql is not None:
             plain, version = split_version(sql)
-            return UnpricedQuery(read(plain, schema), terms.on_version(version), sql)
-        return UnpricedQuery(read_plan(str(plan), schema), terms)
+            return unpriced_query(read(plain, schema), terms.on_version(version), sql)
+        return unpriced_query(read_plan(str(plan), schema), terms)
 
     def read(self, order: Order, schema: Schema) -> QueryOrder:
         """The plan that was stored; of an order by an older version, the one of this version."""

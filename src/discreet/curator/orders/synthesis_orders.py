@@ -23,15 +23,16 @@ from discreet.curator.orders.histogram_orders import (
 from discreet.curator.orders.planned_orders import (
     Asked,
     DraftedOrder,
-    DraftOrder,
     OrderExplanation,
     OrderKind,
     QuoteContext,
+    UnpricedOrder,
     price_facts,
 )
 from discreet.curator.orders.query_orders import read_asked
 from discreet.curator.orders.synthesis_release import SynthesisRelease
-from discreet.engines.engine import Deadline, Engine, Session
+from discreet.engines.engine import Engine, Session
+from discreet.engines.timing import Deadline
 from discreet.errors import InputError, InvariantBroken
 from discreet.mechanisms.gaussian import largest_mu
 from discreet.plan.query import Query
@@ -217,7 +218,7 @@ class SynthesisKind(OrderKind):
 
     name = "synthesis"
 
-    def parse(self, spec: Mapping[str, Any], schema: Schema) -> DraftOrder[SynthesisOrder]:
+    def parse(self, spec: Mapping[str, Any], schema: Schema) -> UnpricedOrder[SynthesisOrder]:
         """Read table, columns, cells, constraints and price."""
         said = read_fields(spec, "a synthesis", needed=("table", "epsilon"), allowed=_FIELDS)
         with readable("a synthesis", 'pass {"table": "visits", "epsilon": "1", "delta": "1e-6"}'):
@@ -238,7 +239,7 @@ class SynthesisKind(OrderKind):
                 whole(said.get("max_memory") or MAX_MEMORY, "max_memory", at_least=1),
                 *(Price(1), Neighbours.ADD_REMOVE, Fraction(1)),
             )
-            return DraftOrder(order, read_asked(said))
+            return order.draft(read_asked(said))
 
     def read(self, order: Order, schema: Schema) -> SynthesisOrder:
         """The plan that was stored."""

@@ -29,14 +29,15 @@ from discreet.curator.orders.histogram_orders import (
 from discreet.curator.orders.planned_orders import (
     Asked,
     DraftedOrder,
-    DraftOrder,
     OrderExplanation,
     OrderKind,
     QuoteContext,
+    UnpricedOrder,
     price_facts,
 )
 from discreet.curator.orders.query_orders import read_asked
-from discreet.engines.engine import Deadline, Engine
+from discreet.engines.engine import Engine
+from discreet.engines.timing import Deadline
 from discreet.errors import InputError
 from discreet.mechanisms.gaussian import largest_mu
 from discreet.plan.query import Query
@@ -258,7 +259,7 @@ class WorkloadKind(OrderKind):
 
     name = "workload"
 
-    def parse(self, spec: Mapping[str, Any], schema: Schema) -> DraftOrder[WorkloadOrder]:
+    def parse(self, spec: Mapping[str, Any], schema: Schema) -> UnpricedOrder[WorkloadOrder]:
         """Read queries, table and price."""
         needed = ("table", "queries", "epsilon")
         said = read_fields(spec, "a workload", needed=needed, allowed=_FIELDS)
@@ -280,7 +281,7 @@ class WorkloadKind(OrderKind):
             order = WorkloadOrder(
                 table, domain, queries, read_max_rows(said, table), Price(1), Neighbours.ADD_REMOVE
             )
-            return DraftOrder(order, read_asked(said))
+            return order.draft(read_asked(said))
 
     def read(self, order: Order, schema: Schema) -> WorkloadOrder:
         """The plan that was stored."""

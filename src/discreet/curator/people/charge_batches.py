@@ -30,7 +30,7 @@ from discreet.answer.execute.individual import WHOLE_SHARE, PeopleShares, people
 from discreet.answer.execute.measure_set import put_domains
 from discreet.answer.plan.sql_statements import SetStatements
 from discreet.curator.ledger.orders import Entry, canonical
-from discreet.curator.orders.stored_orders import StoredOrder
+from discreet.curator.orders.planned_orders import StoredOrder
 from discreet.engines.engine import Session
 from discreet.plan import relations as rel
 from discreet.plan.kinds import Kind

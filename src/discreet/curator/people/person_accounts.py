@@ -34,7 +34,7 @@ from discreet.curator.data.data_store import DataStore
 from discreet.curator.data.table_checks import unit_kind
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.orders import Entry, Order
-from discreet.curator.orders.stored_orders import StoredOrder
+from discreet.curator.orders.planned_orders import StoredOrder
 from discreet.curator.people.balance_table import BalanceTable, StoredBalances
 from discreet.curator.people.charge_batches import (
     Batch,
@@ -48,7 +48,8 @@ from discreet.curator.people.charge_batches import (
     share_signature,
 )
 from discreet.curator.people.person_limits import Population, hash_person, limits_after
-from discreet.engines.engine import ARROW, Deadline, Engine, Session
+from discreet.engines.engine import ARROW, Engine, Session
+from discreet.engines.timing import Deadline
 from discreet.errors import InvariantBroken, LedgerError
 from discreet.plan.bounding import FULL
 from discreet.plan.kinds import Kind

@@ -17,8 +17,8 @@ from discreet.answer.estimate.aggregates import outputs_of
 from discreet.answer.present.number_text import percent
 from discreet.answer.present.release import Release, as_table, free
 from discreet.curator.ledger.orders import Receipt, State
+from discreet.curator.orders.planned_orders import Offer
 from discreet.curator.orders.query_orders import QueryOrder
-from discreet.curator.pricing import Offer
 from discreet.errors import InputError, QueryRefused
 from discreet.plan.expressions import Column
 from discreet.plan.kinds import Type
@@ -157,13 +157,13 @@ def cancelled() -> PostgresError:
 
 def _awaited(asking: Asking, receipt: Receipt, stop: threading.Event) -> Release:
     session, end = asking.session, time.monotonic() + _LONGEST
-    release = session.pursue(receipt, patience=_SLICE, pace=asking.schedule)
+    release = session.pursue(receipt, patience=_SLICE, schedule=asking.schedule)
     while release is None:
         if stop.is_set() or time.monotonic() > end:
             with suppress(InputError):  # it is answered already
                 session.cancel(receipt.sequence, by=asking.caller.name, for_all=False)
             raise cancelled()
-        release = session.resume(receipt.sequence, patience=_SLICE, pace=asking.schedule)
+        release = session.resume(receipt.sequence, patience=_SLICE, schedule=asking.schedule)
     return as_table(release)
 
 

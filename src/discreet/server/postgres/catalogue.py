@@ -392,7 +392,7 @@ class Catalogues:
             return self._of(caller).run(sql, settings.__getitem__)
 
     def _of(self, caller: Caller) -> Catalogue:
-        schema = self.app_state.curator.window(None, caller.datasets).curator.schema
+        schema = self.app_state.curator.async_session(None, caller.datasets).curator.schema
         key = caller.name, caller.datasets
         with self._lock:
             known = self._known.pop(key, None)

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Final
 
 from discreet.curator.client.wire import read_number
-from discreet.curator.pricing import Terms
+from discreet.curator.orders.planned_orders import Terms
 from discreet.errors import InputError
 from discreet.server.postgres.messages import PostgresError
 

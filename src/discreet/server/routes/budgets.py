@@ -96,19 +96,19 @@ def budgets(
 @router.get("/budgets/{dataset:path}", response_model=HistoryReply)
 def budget(dataset: str, request: Request, caller: Member) -> JSONResponse:
     """Show the budgets of one dataset, and what each question took from it."""
-    window = async_session_of(request, caller)
-    if dataset not in window.curator.datasets():
+    session = async_session_of(request, caller)
+    if dataset not in session.curator.datasets():
         raise missing(f"dataset {dataset}")
-    account, filed = window.history(dataset)
+    account, filed = session.history(dataset)
     ledger = app_state_of(request).curator.ledger
     members = {
         one.holder: sorted(member.name for member in ledger.members(one.holder))
-        for one in window.accounts()
+        for one in session.accounts()
         if caller.role != "analyst" and one.holder.kind in ("group", "link")
     }
     inside = [
         one
-        for one in window.accounts()
+        for one in session.accounts()
         if one.holder.within == dataset
         or (one.holder.kind == "dataset" and one.holder.name == dataset)
         or (one.holder.kind == "link" and dataset in members.get(one.holder, ()))

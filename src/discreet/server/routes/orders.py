@@ -70,9 +70,9 @@ class OrderExplained(BaseModel):
 @router.post("/orders/explain", response_model=OrderExplained)
 def explain_order(order: OrderBody, request: Request, caller: Asker) -> JSONResponse:
     """Tell price and quality of an order; no data is read."""
-    window = async_session_of(request, caller)
+    session = async_session_of(request, caller)
     with asking_of(request, caller).planning(order.size):
-        offer = window.offer_order(order.kind, order.spec, caller.name)
+        offer = session.offer_order(order.kind, order.spec, caller.name)
         told = wire.write_order_explanation(offer.explanation)
         bill, price = offer.bill(), offer.explanation.price
         about = offer.explanation.neighbours
@@ -80,7 +80,7 @@ def explain_order(order: OrderBody, request: Request, caller: Asker) -> JSONResp
             "bill": wire.write_bill(bill),
             "charges": [json_views.charge_facts(*one) for one in bill.items()],
             "odds": json_views.write_odds(price.epsilon, price.delta, about),
-            "before": window.before(offer),
+            "before": session.before(offer),
         }
     return JSONResponse({**told, **said})
 
@@ -98,12 +98,12 @@ def place_order(
 
     The reply is 202 where it was asked for by `Prefer: respond-async`, or took too long.
     """
-    window = async_session_of(request, caller)
+    session = async_session_of(request, caller)
     offer = asking_of(request, caller).offered(
-        lambda: window.offer_order(order.kind, order.spec, caller.name), order.size
+        lambda: session.offer_order(order.kind, order.spec, caller.name), order.size
     )
-    receipt = window.charge(offer, request_name(caller.name, key))
-    return place(window, offer, receipt, request, caller, prefer, accept)
+    receipt = session.charge(offer, request_name(caller.name, key))
+    return place(session, offer, receipt, request, caller, prefer, accept)
 
 
 online_router = APIRouter(tags=["online"])
@@ -135,9 +135,9 @@ class OnlineTold(BaseModel):
 @online_router.post("/online/{charge}/ask", response_model=OnlineTold)
 def ask_online(charge: Charge, body: OnlineBody, request: Request, caller: Asker) -> JSONResponse:
     """Answer counting queries from an epoch's hypothesis; those that are hard are measured."""
-    window = charged_of_kind(charge, "online", request, caller)
+    session = charged_of_kind(charge, "online", request, caller)
     planning = partial(asking_of(request, caller).planning, len(json.dumps(body.queries)))
-    told = window.ask_online(charge, body.queries, body.confidence, caller.name, planning)
+    told = session.ask_online(charge, body.queries, body.confidence, caller.name, planning)
     return JSONResponse(told.to_dict())
 
 
@@ -148,6 +148,6 @@ def ask_online(charge: Charge, body: OnlineBody, request: Request, caller: Asker
 )
 def online_state(charge: Charge, request: Request, caller: Asker) -> Response:
     """The public state of an epoch: its measurements, free to query anywhere."""
-    window = charged_of_kind(charge, "online", request, caller)
-    stored = window.online_state(charge).to_bytes()
+    session = charged_of_kind(charge, "online", request, caller)
+    stored = session.online_state(charge).to_bytes()
     return Response(stored, media_type="application/octet-stream")

@@ -85,6 +85,6 @@ def _known(entry: Entry) -> dict[str, Any]:
 @router.get("/streams/{charge}", response_class=Response)
 def stream(charge: Charge, request: Request, caller: Asker) -> Response:
     """A standing question as far as it is answered: the bytes of a release."""
-    window = charged_of_kind(charge, "stream", request, caller)
-    release = window.stream_release(charge, caller.name)
+    session = charged_of_kind(charge, "stream", request, caller)
+    release = session.stream_release(charge, caller.name)
     return Response(release.to_bytes(), media_type=release.media_type)

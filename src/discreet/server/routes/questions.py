@@ -14,8 +14,7 @@ from discreet.curator.client.wire import write_explanation
 from discreet.curator.kept_workbooks import read_share
 from discreet.curator.ledger.charge_index import NEWEST
 from discreet.curator.ledger.orders import Receipt, State, request_name
-from discreet.curator.orders.planned_orders import PlannedOrder
-from discreet.curator.pricing import Offer
+from discreet.curator.orders.planned_orders import Offer, PlannedOrder
 from discreet.curator.reports import json_views
 from discreet.server.app_state import app_state_of
 from discreet.server.error_replies import missing
@@ -54,11 +53,11 @@ class Explained(BaseModel):
 @router.post("/explain", response_model=Explained)
 def explain(question: QuestionBody, request: Request, caller: Asker) -> JSONResponse:
     """Tell price and error of a question; no data is read."""
-    window = async_session_of(request, caller)
+    session = async_session_of(request, caller)
     with asking_of(request, caller).planning(question.size):
-        offer = question.offer(window, caller.name)
-        told, bill = window.explain(offer), offer.bill()
-    facts = {**json_views.explanation_facts(told, bill), "before": window.before(offer)}
+        offer = question.offer(session, caller.name)
+        told, bill = session.explain(offer), offer.bill()
+    facts = {**json_views.explanation_facts(told, bill), "before": session.before(offer)}
     return JSONResponse(
         {
             "facts": facts,
@@ -83,22 +82,22 @@ def ask(
     The reply is 202 where it was asked for by `Prefer: respond-async`, or took too long. What is
     about public tables alone is answered at once, for nothing.
     """
-    window = async_session_of(request, caller)
+    session = async_session_of(request, caller)
     offer = asking_of(request, caller).offered(
         lambda: (
-            (None if question.plan else window.public(question.sql or ""))
-            or question.offer(window, caller.name)
+            (None if question.plan else session.public(question.sql or ""))
+            or question.offer(session, caller.name)
         ),
         question.size,
     )
     if isinstance(offer, Release):
         return tell_public(offer, question.sql or "", caller, accept)
-    receipt = window.charge(offer, request_name(caller.name, key))
-    return place(window, offer, receipt, request, caller, prefer, accept)
+    receipt = session.charge(offer, request_name(caller.name, key))
+    return place(session, offer, receipt, request, caller, prefer, accept)
 
 
 def place(
-    window: AsyncSession,
+    session: AsyncSession,
     offer: Offer[PlannedOrder],
     receipt: Receipt,
     request: Request,
@@ -113,7 +112,7 @@ def place(
         del receipt  # and the answer with it: it is read again when it is its turn
         return look(sequence, request, caller, accept)
     release = asking_of(request, caller).pursued(receipt, waits=waits)
-    return _told(window, receipt, release, caller, accept, offer, stored=receipt.release)
+    return _told(session, receipt, release, caller, accept, offer, stored=receipt.release)
 
 
 class WorkbookBody(StrictBody):
@@ -134,23 +133,23 @@ class WorkbookReply(BaseModel):
 def workbook(body: WorkbookBody, request: Request, caller: Asker) -> JSONResponse:
     """Open a workbook of the caller, or find it again; questions name it in `workbook`."""
     share = read_share(wire.read_number(body.share, "share"))
-    window = async_session_of(request, caller)
-    asked = window.workbook(body.dataset, body.name, share, caller.name)
+    session = async_session_of(request, caller)
+    asked = session.workbook(body.dataset, body.name, share, caller.name)
     return JSONResponse({"asked": wire.write_asked(asked)})
 
 
 @router.get("/queries/{charge}", responses=TELLS, response_class=Response)
 def look(charge: Charge, request: Request, caller: Asker, accept: Accept = None) -> Response:
     """Look whether an answer is there; whoever asks finishes what a stopped worker left."""
-    window = async_session_of(request, caller)
-    filed = window.find(charge)
+    session = async_session_of(request, caller)
+    filed = session.find(charge)
     if filed is None:
         raise missing(f"question {charge}")
     with app_state_of(request).reading(filed.size, caller.name):
-        release = window.resume(charge, pace=asking_of(request, caller).schedule)
+        release = session.resume(charge, schedule=asking_of(request, caller).schedule)
         if release is None:
             return pending(charge)
-        return tell(release, filed, caller, accept, charged=False, share=window.share(filed))
+        return tell(release, filed, caller, accept, charged=False, share=session.share(filed))
 
 
 @router.post("/remeasure", responses=TELLS, response_class=Response)
@@ -161,12 +160,12 @@ def remeasure(
 
     After 202, wait for the answer under Location and send the same again: it is charged once.
     """
-    window, asking = async_session_of(request, caller), asking_of(request, caller)
-    offer = asking.offered(lambda: question.offer(window, caller.name), question.size)
-    receipt = window.charge(offer)
+    session, asking = async_session_of(request, caller), asking_of(request, caller)
+    offer = asking.offered(lambda: question.offer(session, caller.name), question.size)
+    receipt = session.charge(offer)
     fresh = asking.pursued(receipt, waits=True)
-    merged = None if fresh is None else window.merged(receipt.order, as_table(fresh), caller.name)
-    return _told(window, receipt, merged, caller, accept, offer)
+    merged = None if fresh is None else session.merged(receipt.order, as_table(fresh), caller.name)
+    return _told(session, receipt, merged, caller, accept, offer)
 
 
 @router.delete("/queries/{charge}", status_code=204, response_class=Response)
@@ -176,16 +175,16 @@ def cancel(charge: Charge, request: Request, caller: Asker) -> Response:
     Whoever asked it first may, for themselves: it goes on where others asked it since. Owners may
     for all.
     """
-    window = async_session_of(request, caller)
-    filed = window.find(charge)
+    session = async_session_of(request, caller)
+    filed = session.find(charge)
     if filed is None or (caller.role != "owner" and filed.order.analyst != caller.name):
         raise missing(f"question {charge}")
-    window.cancel(charge, by=caller.name, for_all=caller.role == "owner")
+    session.cancel(charge, by=caller.name, for_all=caller.role == "owner")
     return Response(status_code=204)
 
 
 def _told(
-    window: AsyncSession,
+    session: AsyncSession,
     receipt: Receipt,
     release: BaseRelease | None,
     caller: Caller,
@@ -199,8 +198,8 @@ def _told(
     filed = receipt.filed
     small = isinstance(release, Release) and release.table.nbytes <= LARGE // 8
     if filed is None or not (filed.answered or small):  # the ledger knows its size
-        filed = window.find(receipt.sequence)
+        filed = session.find(receipt.sequence)
     if filed is None:
         return pending(receipt.sequence)
-    new, filed = receipt.state is State.CHARGED, window.seen(filed, offer.asked)
+    new, filed = receipt.state is State.CHARGED, session.seen(filed, offer.asked)
     return tell(release, filed, caller, accept, charged=new, share=offer.share, stored=stored)

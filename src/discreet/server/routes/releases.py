@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field
 from discreet.answer.present.release import Release, as_table, inert
 from discreet.curator.ledger.charge_index import NEWEST, ChargedOrder
 from discreet.curator.ledger.charging import final_failure
-from discreet.curator.orders.stored_orders import StoredOrder
+from discreet.curator.orders.planned_orders import StoredOrder
 from discreet.curator.orders.synthesis_release import SynthesisRelease
 from discreet.curator.reports.json_views import filed_facts
 from discreet.errors import InputError
@@ -80,12 +80,12 @@ def listed(
     kind: Annotated[list[str] | None, Query(max_length=20, description=_OF_KIND)] = None,
 ) -> JSONResponse:
     """List what was asked, newest first: one's own, or for owners everybody's."""
-    window = async_session_of(request, caller)
-    found = list(window.newest(before=before, limit=_SOUGHT if kind else limit))
+    session = async_session_of(request, caller)
+    found = list(session.newest(before=before, limit=_SOUGHT if kind else limit))
     chosen = [one for one in found if not kind or one.order.kind in kind][:limit]
     own = {} if caller.role == "owner" else {"analyst": caller.name}  # nobody else's name
     return JSONResponse(
-        [{**filed_facts(one), **own, "budget_share": window.share(one)} for one in chosen]
+        [{**filed_facts(one), **own, "budget_share": session.share(one)} for one in chosen]
     )
 
 
@@ -103,8 +103,8 @@ def again(
     accept: Annotated[str | None, Header(include_in_schema=False)] = None,
 ) -> Response:
     """Read an answer again: as JSON, Arrow, CSV, Parquet, a chart, a statement, or Python."""
-    window = async_session_of(request, caller)
-    filed = window.find(charge)
+    session = async_session_of(request, caller)
+    filed = session.find(charge)
     if filed is None:
         raise missing(f"release {charge}")
     if filed.failed:
@@ -114,18 +114,18 @@ def again(
     if chosen == "python":
         return Response(_snippet(filed, str(request.base_url)), media_type="text/x-python")
     with app_state_of(request).reading(filed.size, caller.name):
-        release = window.release(charge)
+        release = session.release(charge)
         if release is None:
             return pending(charge)
         if merged:
-            release = window.merged(filed.order, as_table(release), caller.name)
+            release = session.merged(filed.order, as_table(release), caller.name)
         if chosen == "statement":
             return Response(release.statement(), media_type="text/plain")
         if chosen in _WRITERS:
             rows = release if isinstance(release, SynthesisRelease) else as_table(release)
             return _WRITERS[chosen](rows, filed)
         accepted = as_table(release).media_type if chosen == "arrow" else None
-        return tell(release, filed, caller, accepted, charged=False, share=window.share(filed))
+        return tell(release, filed, caller, accepted, charged=False, share=session.share(filed))
 
 
 def _csv(release: Rows, filed: ChargedOrder) -> Response:

@@ -302,6 +302,8 @@ class Aggregates(CallReader):
         bare = Aggregate(
             name, asked.measure, asked.arguments, asked.where, asked.level, asked.sample
         )
+        if asked.measure.is_count:  # it needs no bounds
+            return bare
         return hold_counts(bare, self._counts, self._reader.types)
 
     def _uncounted(self, node: Node, error: InputError) -> Refusal:

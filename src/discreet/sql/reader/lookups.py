@@ -389,9 +389,10 @@ def _split(
     """The equalities of a subquery with the outer row, and its other conditions."""
     where = select.args.get("where")
     pairs, rest = list[tuple[Node, Node]](), list[Node]()
-    for one in (
-        [] if where is None else where.this.flatten() if _is_and(where.this) else [where.this]
-    ):
+    conditions = [] if where is None else [where.this]
+    if conditions and isinstance(conditions[0], exp.And):
+        conditions = list(conditions[0].flatten())
+    for one in conditions:
         sides = (one.this, one.expression) if isinstance(one, exp.EQ) else (one, one)
         own = [_is_own(rows, side, columns) for side in sides]
         if all(own):
@@ -404,10 +405,6 @@ def _split(
         else:
             raise rows.syntax.refuse(one, _SHAPE)
     return pairs, rest
-
-
-def _is_and(node: Node) -> bool:
-    return isinstance(node, exp.And)
 
 
 def _is_own(rows: "Lookups", node: Node, columns: "Sequence[Visible]") -> bool:

@@ -43,10 +43,6 @@ def _logic(_: "Renderer", call: Call, parts: Parts, outcome: ResultType) -> SqlT
     return SqlText(f"({word.join(part.sql for part in parts)})", outcome.type)
 
 
-def _negation(_: "Renderer", _call: Call, parts: Parts, outcome: ResultType) -> SqlText:
-    return SqlText(f"(NOT {parts[0].sql})", outcome.type)
-
-
 def _coalesce(renderer: "Renderer", _: Call, parts: Parts, outcome: ResultType) -> SqlText:
     """The last part may stray: there is nothing after it."""
     kind = outcome.type.kind
@@ -123,7 +119,7 @@ CALLS: dict[Function, Rule] = {
     Function.IS_NULL: _is_null,
     Function.AND: _logic,
     Function.OR: _logic,
-    Function.NOT: _negation,
+    Function.NOT: lambda _, _call, parts, to: SqlText(f"(NOT {parts[0].sql})", to.type),
     Function.COALESCE: _coalesce,
     Function.NULL_IF: _null_if,
     **dict.fromkeys(TEXT_RULES, _text),

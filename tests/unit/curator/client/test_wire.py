@@ -15,7 +15,7 @@ from clinic_curator import ABOUT, BY_CITY, COUNT, add_cities, add_visits
 from discreet import errors
 from discreet.curator.client import wire
 from discreet.curator.client.remote_ledger import read_reply
-from discreet.curator.pricing import Terms
+from discreet.curator.orders.planned_orders import Terms
 from discreet.curator.reports import json_views
 from discreet.errors import BudgetError, DiscreetError, InputError, QueryRefused, ServiceError
 from visits import clinic
@@ -87,7 +87,7 @@ ODD = [
 @pytest.mark.parametrize("text", ["SELECT COUNT(*) AS n, AVG(amount) AS a FROM visits"])
 def test_numbers_that_nobody_means_are_refused(curator, facts, text):
     with pytest.raises(InputError):
-        curator.window("a").offer(text, wire.read_terms(facts), "a")
+        curator.async_session("a").offer(text, wire.read_terms(facts), "a")
 
 
 @pytest.mark.parametrize(
@@ -98,8 +98,8 @@ def test_far_ends_of_what_can_be_asked_can_be_explained(curator, epsilon, feasib
     explained = 0
     for text in QUESTIONS:
         with suppress(InputError):
-            offer = curator.window("a").offer(text, terms, "a")
-            facts = curator.window("a").explain(offer), offer.bill()
+            offer = curator.async_session("a").offer(text, terms, "a")
+            facts = curator.async_session("a").explain(offer), offer.bill()
             assert through(json_views.explanation_facts(*facts))["price"]["epsilon"] == float(
                 epsilon
             )

@@ -7,8 +7,8 @@ import pytest
 import discreet as dp
 from clinic_curator import add_visits, spent
 from discreet.curator.client.wire import read_terms, write_terms
+from discreet.curator.orders.planned_orders import Terms
 from discreet.curator.orders.query_orders import weigh_columns
-from discreet.curator.pricing import Terms
 from discreet.errors import InputError
 from discreet.sql.reader.read import read
 from visits import schema

@@ -89,7 +89,7 @@ def test_a_question_can_be_placed_as_an_order(curator):
     assert curator.order("query", {"plan": plan, "epsilon": "0.5"}) == release
     assert curator.explain_order("query", QUERY).facts["half_widths"]["n"] > 0
     assert spent(curator) == paid
-    assert [one.order.asked for one in curator.window(None).newest()] == [COUNT]
+    assert [one.order.asked for one in curator.async_session(None).newest()] == [COUNT]
 
 
 @pytest.mark.parametrize(
@@ -186,7 +186,7 @@ def test_an_order_of_a_kind_that_is_gone_is_told_as_that(folder, monkeypatch):
     with dp.Curator(folder) as curator:
         assert curator.ledger.verify().ok
         with pytest.raises(LedgerError, match="kind 'noisy_total'"):
-            curator.window(None).release(curator.window(None).newest()[0].sequence)
+            curator.async_session(None).release(curator.async_session(None).newest()[0].sequence)
 
 
 # --- over HTTP ----------------------------------------------------------------------------------

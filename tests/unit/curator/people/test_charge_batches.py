@@ -5,11 +5,11 @@ import pyarrow as pa
 import pytest
 
 import discreet as dp
+from discreet.curator.orders.planned_orders import Terms
 from discreet.curator.people import charge_batches, person_accounts
 from discreet.curator.people.charge_batches import PersonClasses
 from discreet.curator.people.person_accounts import PersonAccounts
-from discreet.curator.pricing import Terms
-from discreet.engines.engine import Deadline
+from discreet.engines.timing import Deadline
 from discreet.errors import EngineError
 from discreet.privacy.budgets.individual_balances import ClassCosts, IndividualBalances
 from people import BUDGET, WIDE, add, clinic

@@ -16,11 +16,11 @@ from discreet.answer.plan.measure import Measurement, weighed
 from discreet.audit.replay import replay
 from discreet.curator.client.remote import Remote
 from discreet.curator.ledger.ledger import Ledger
+from discreet.curator.orders.planned_orders import Terms
 from discreet.curator.people import person_accounts
 from discreet.curator.people.balance_table import BalanceTable, StoredBalances
 from discreet.curator.people.person_accounts import PersonAccounts
 from discreet.curator.people.person_limits import Population, read_name
-from discreet.curator.pricing import Terms
 from discreet.errors import BudgetError, EngineError, InputError, LedgerError, QueryRefused
 from discreet.plan.kinds import Kind
 from discreet.privacy.budgets.individual_balances import IndividualBalances, units_as_rho

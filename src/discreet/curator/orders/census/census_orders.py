@@ -30,14 +30,15 @@ from discreet.curator.orders.planned_orders import (
     OWNER,
     Asked,
     DraftedOrder,
-    DraftOrder,
     OrderExplanation,
     OrderKind,
     QuoteContext,
+    UnpricedOrder,
     price_facts,
 )
 from discreet.curator.orders.query_orders import noise_kinds_for, price_at, read_asked
-from discreet.engines.engine import Deadline, Engine
+from discreet.engines.engine import Engine
+from discreet.engines.timing import Deadline
 from discreet.errors import InvariantBroken, QueryRefused
 from discreet.plan.bounding import ContributionBounds, NoiseKind
 from discreet.plan.query import Query
@@ -302,7 +303,7 @@ class CensusKind(OrderKind):
 
     name = "release"
 
-    def parse(self, spec: Mapping[str, Any], schema: Schema) -> DraftOrder[CensusOrder]:
+    def parse(self, spec: Mapping[str, Any], schema: Schema) -> UnpricedOrder[CensusOrder]:
         """Read tables, columns, levels and price."""
         needed = ("table", "tables", "epsilon")
         said = read_fields(spec, "a release", needed=needed, allowed=_FIELDS)
@@ -311,7 +312,7 @@ class CensusKind(OrderKind):
             asked, version = read_asked(said), said.get("as_of")
             version = None if version is None else whole(version, "as_of", at_least=1)
             blank = Price(1), Neighbours.ADD_REMOVE, NoiseKind.LAPLACE, Fraction(1), CHUNK
-            return DraftOrder(CensusOrder(facts, *blank), asked, as_of=version)
+            return CensusOrder(facts, *blank).draft(asked, as_of=version)
 
     def read(self, order: Order, schema: Schema) -> CensusOrder:
         """The plan that was stored."""

@@ -24,13 +24,14 @@ from discreet.curator.orders.fits.fit_rows import PLAIN, person_rows, select_row
 from discreet.curator.orders.planned_orders import (
     Asked,
     DraftedOrder,
-    DraftOrder,
     OrderExplanation,
     OrderKind,
     QuoteContext,
+    UnpricedOrder,
 )
 from discreet.engines.default import DefaultEngine
-from discreet.engines.engine import Deadline, Engine
+from discreet.engines.engine import Engine
+from discreet.engines.timing import Deadline
 from discreet.errors import InputError
 from discreet.plan.kinds import Kind, Type
 from discreet.plan.query import Query
@@ -187,14 +188,14 @@ class FitKind(OrderKind):
 
     name = "fit"
 
-    def parse(self, spec: Mapping[str, Any], schema: Schema) -> DraftOrder[FitOrder]:
+    def parse(self, spec: Mapping[str, Any], schema: Schema) -> UnpricedOrder[FitOrder]:
         """Read plain steps, and fill in what the schema knows."""
         facts = read_fields(spec, "a fit", needed=("steps", "table", "features"), allowed=_FIELDS)
         table = table_named(facts["table"], schema)
         fix = 'pass {"steps": [["GaussianNB", {"epsilon": "1"}]], "table": ..., ...}'
         with readable("a fit", fix):
             spec = _completed(facts, table)
-            return DraftOrder(FitOrder(table, spec, Neighbours.ADD_REMOVE))
+            return FitOrder(table, spec, Neighbours.ADD_REMOVE).draft()
 
     def read(self, order: Order, schema: Schema) -> FitOrder:
         """The plan of a charged fit."""

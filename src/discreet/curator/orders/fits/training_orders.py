@@ -32,14 +32,15 @@ from discreet.curator.orders.planned_orders import (
     OWNER,
     Asked,
     DraftedOrder,
-    DraftOrder,
     OrderExplanation,
     OrderKind,
     PlannedOrder,
     QuoteContext,
+    UnpricedOrder,
     read_price,
 )
-from discreet.engines.engine import Deadline, Engine
+from discreet.engines.engine import Engine
+from discreet.engines.timing import Deadline
 from discreet.errors import EngineError, InputError, LedgerError
 from discreet.plan.kinds import Kind, Type
 from discreet.plan.query import Query
@@ -244,7 +245,7 @@ class TrainingKind(OrderKind):
 
     name = "training"
 
-    def parse(self, spec: Mapping[str, Any], schema: Schema) -> DraftOrder[TrainingOrder]:
+    def parse(self, spec: Mapping[str, Any], schema: Schema) -> UnpricedOrder[TrainingOrder]:
         """Read rows and noise."""
         needed = ("table", "features", *_PLAN, "model")
         said = read_fields(spec, "a training run", needed=needed, allowed=_FIELDS)
@@ -268,7 +269,7 @@ class TrainingKind(OrderKind):
             rest = {"features": features, "target": target, "run": run, "model": model}
             order = TrainingOrder(table, {"table": table.name, **rest, **amounts, **counts})
             _ = order.noise
-        return DraftOrder(order)
+        return order.draft()
 
     def read(self, order: Order, schema: Schema) -> TrainingOrder:
         """The plan of a charged run."""

@@ -26,15 +26,16 @@ from discreet.curator.orders.histogram_orders import gaussian_price
 from discreet.curator.orders.planned_orders import (
     Asked,
     DraftedOrder,
-    DraftOrder,
     OrderExplanation,
     OrderKind,
     QuoteContext,
+    UnpricedOrder,
     price_facts,
 )
 from discreet.curator.orders.query_orders import read_asked
 from discreet.curator.orders.streams.stream_reading import COARSEST, FINEST, StreamQuery
-from discreet.engines.engine import ARROW, Deadline, Engine
+from discreet.engines.engine import ARROW, Engine
+from discreet.engines.timing import Deadline
 from discreet.errors import InputError, QueryRefused
 from discreet.mechanisms import Gaussian
 from discreet.mechanisms.continual import FactorizedCount
@@ -361,7 +362,7 @@ class StreamKind(OrderKind):
 
     name = "stream"
 
-    def parse(self, spec: Mapping[str, Any], schema: Schema) -> DraftOrder[StreamOrder]:
+    def parse(self, spec: Mapping[str, Any], schema: Schema) -> UnpricedOrder[StreamOrder]:
         """Read counts, periods and price."""
         needed = ("sql", "every", "until", "epsilon")
         said = read_fields(spec, "a standing question", needed=needed, allowed=_FIELDS)
@@ -392,7 +393,7 @@ class StreamKind(OrderKind):
     release = staticmethod(Release.from_bytes)
 
 
-def _read_stream(said: Mapping[str, Any], query: Query) -> DraftOrder[StreamOrder]:
+def _read_stream(said: Mapping[str, Any], query: Query) -> UnpricedOrder[StreamOrder]:
     _check_counts(query)
     column = _date_column(query, said.get("column"))
     every = said["every"]
@@ -427,7 +428,7 @@ def _read_stream(said: Mapping[str, Any], query: Query) -> DraftOrder[StreamOrde
         Neighbours.ADD_REMOVE,
     )
     _check_calendar(order)
-    return DraftOrder(order, asked, said["sql"], as_of=1)  # whatever has been appended since
+    return order.draft(asked, said["sql"], as_of=1)  # whatever has been appended since
 
 
 def _check_counts(query: Query) -> None:

@@ -26,7 +26,7 @@ from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.orders import Receipt, State
 from discreet.curator.ledger.stepping import NOBODY, step_failure
 from discreet.curator.orders.streams.stream_orders import StreamOrder
-from discreet.engines.engine import Deadline
+from discreet.engines.timing import Deadline
 from discreet.errors import DiscreetError, InputError
 from discreet.mechanisms.vector_stream import VectorStream
 
@@ -110,7 +110,7 @@ class Streams:
             found = self._ledger.charges([dataset], after=self._seen.get(dataset, 0), until=until)
             known += [one.sequence for one in found if one.facts.get("kind") == "stream"]
             self._seen[dataset] = until
-            if self._service.is_paced and self._pool is None:
+            if self._service.has_schedule and self._pool is None:
                 self._pool = ThreadPoolExecutor(_AT_ONCE, "discreet-streams")
             charges, pool = tuple(known), self._pool
         for charge in charges:

@@ -132,7 +132,7 @@ def test_a_pipeline_is_one_order(curator):
     curator.fit(pipe, "visits", features=["age", "cost"], target="smokes")
 
     assert [one.kind for one in curator.ledger.entries()].count("charged") == 1
-    assert curator.window(None).newest()[0].order.kind == "fit"
+    assert curator.async_session(None).newest()[0].order.kind == "fit"
     assert len(pipe.predict([[50.0, 20.0]])) == 1
     paid = spent(curator)
     for again in (pipe, clone(pipe)):  # parameters of no step were changed by the fit
@@ -317,11 +317,11 @@ def test_a_stored_fit_of_an_earlier_version_tells_all_but_its_model(
         earlier.setattr(fit_plan, "_FORM", mark)
         then = curator.order("fit", spec)
         stored = then.to_bytes()
-    charge = curator.window(None).newest()[0].sequence
+    charge = curator.async_session(None).newest()[0].sequence
 
     [[_, params]] = json.loads(stored)[1]["steps"]
     assert params.get("form") == mark.get("form")
-    now = curator.window(None).release(charge)
+    now = curator.async_session(None).release(charge)
     for one in (now, FitKind().release(stored)):
         assert one.to_bytes() == stored
         assert (one.price, one.guarantee) == (then.price, then.guarantee)
@@ -339,7 +339,7 @@ def test_a_server_tells_a_stored_fit_of_an_earlier_version(curator, monkeypatch)
     with monkeypatch.context() as earlier:
         earlier.setattr(fit_plan, "_FORM", {})
         curator.order("fit", {**SPEC, "steps": [["Perceptron", {}]]})
-    charge = curator.window(None).newest()[0].sequence
+    charge = curator.async_session(None).newest()[0].sequence
     with served(curator) as server:
         told = server.request("GET", f"/v1/releases/{charge}", token=server.token("eve", "owner"))
     assert told.status == 200

@@ -17,7 +17,7 @@ import discreet as dp
 from discreet.curator.answer_service import AnswerService
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.orders.streams.stream_orders import StreamKind, StreamOrder
-from discreet.curator.release_schedule import ReleaseSchedule
+from discreet.engines.timing import ReleaseSchedule
 from discreet.errors import DiscreetError, EngineError
 from discreet.mechanisms.prefix_sums import BITS
 from discreet.plan.bounding import FULL
@@ -433,7 +433,7 @@ def test_an_owner_does_not_wait_for_the_moments_of_analysts(monkeypatch):
         return read_on(*said)
 
     with clinic([(1, 1, "Haifa")]) as curator:
-        curator.keep_time(lambda _: ReleaseSchedule())
+        curator.set_schedule(lambda _: ReleaseSchedule())
         watched = curator.watch(COUNT, **TERMS)
         monkeypatch.setattr(AnswerService, "read_on", slow)
         curator.append("visits", visits([(2, 1, "Oslo")]), through=day(1))
@@ -504,7 +504,7 @@ def test_data_that_cannot_be_read_tells_nothing_until_an_owner_has_looked(monkey
             with pytest.raises(EngineError, match="next step") as told:
                 watched.release()
         assert "quote" not in str(told.value)
-        assert curator.window(None).release(watched.charge).table.num_rows == 0
+        assert curator.async_session(None).release(watched.charge).table.num_rows == 0
         assert curator.readmit("owner", "visits", reason="it was a full disk") == 1
         assert watched.release().table.num_rows == 3
         assert curator.ledger.verify().ok

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from discreet.engines.duckdb import DuckDBEngine
-from discreet.engines.engine import Deadline, stopping
+from discreet.engines.timing import Deadline, stopping
 from discreet.errors import EngineError
 
 ENDLESS = "SELECT COUNT(*) AS n FROM range(1000000) a(i), range(1000000) b(j) WHERE i * j = 7"
