@@ -2,6 +2,7 @@
 
 import datetime as dt
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sqlglot import exp
@@ -75,8 +76,7 @@ def _amount(reader: "ExpressionReader", interval: Node, each: int) -> Expression
     amount = syntax.part(interval, "this")
     if not isinstance(amount, exp.Literal):
         count = reader.read(amount)
-        factor = Literal(each, Kind.INTEGER)
-        return count if each == 1 else reader.call(interval, Function.MULTIPLY, count, factor)
+        return count if each == 1 else reader.call(interval, Function.MULTIPLY, count, each)
     text = str(syntax.part(amount, "this"))
     if not text.removeprefix("-").isdecimal() or len(text) > _LONGEST:
         raise syntax.refuse(interval, INTERVAL)
@@ -107,7 +107,7 @@ def read_difference(reader: "ExpressionReader", node: Node) -> Expression:
     first, *finer = _COUNTED[name]
     found = apart(first)
     for part, each in finer:
-        whole = reader.call(node, Function.MULTIPLY, found, Literal(each, Kind.INTEGER))
+        whole = reader.call(node, Function.MULTIPLY, found, each)
         found = reader.call(node, Function.ADD, whole, apart(part))
     return Call(Function.QUOTIENT, (found, Literal(7, Kind.INTEGER))) if name == "WEEK" else found
 
@@ -221,10 +221,7 @@ def read_age(
     if clocks:
         ends = [reader.syntax.remember(Cast(end, Kind.TIMESTAMP), node) for end in ends]
     later, earlier = ends
-
-    def call(function: Function, *parts: Expression | int) -> Expression:
-        found = (Literal(p, Kind.INTEGER) if isinstance(p, int) else p for p in parts)
-        return reader.call(node, function, *found)
+    call = partial(reader.call, node)
 
     def between(a: Expression, b: Expression) -> list[Expression]:
         year, month, day = (
@@ -316,27 +313,28 @@ def read_bin(reader: "ExpressionReader", node: Node) -> Expression:
         return Truncate(value, _UNITS[unit in _MONTHS][width.value, unit in _SECONDS])
     day = value if kind is Kind.DATE else Cast(value, Kind.DATE)
     first = Literal(dt.date(2000, 1, 1 if unit in _MONTHS else 3), Kind.DATE)
+    call = partial(reader.call, node)
 
     def begun(count: Expression) -> Expression:
-        parts = reader.call(node, Function.FLOOR, reader.call(node, Function.DIVIDE, count, width))
-        return reader.call(node, Function.MULTIPLY, parts, width)
+        parts = call(Function.FLOOR, call(Function.DIVIDE, count, width))
+        return call(Function.MULTIPLY, parts, width)
 
     if unit in _MONTHS:
-        years = Call(Function.SUBTRACT, (Call(Function.YEAR, (day,)), Literal(2000, Kind.INTEGER)))
-        months = Call(Function.MULTIPLY, (years, Literal(12, Kind.INTEGER)))
-        months = Call(Function.ADD, (months, Call(Function.MONTH, (day,))))
-        since = reader.call(node, Function.SUBTRACT, months, Literal(1, Kind.INTEGER))
-        start = reader.call(node, Function.ADD_MONTHS, first, begun(since))
+        years = call(Function.SUBTRACT, Call(Function.YEAR, (day,)), 2000)
+        months = call(
+            Function.ADD, call(Function.MULTIPLY, years, 12), Call(Function.MONTH, (day,))
+        )
+        since = call(Function.SUBTRACT, months, 1)
+        start = call(Function.ADD_MONTHS, first, begun(since))
     elif unit in _DAYS:
-        start = reader.call(node, Function.ADD, first, begun(Call(Function.SUBTRACT, (day, first))))
+        start = call(Function.ADD, first, begun(Call(Function.SUBTRACT, (day, first))))
     else:
         midnight = Cast(first, Kind.TIMESTAMP)
         ends = (
             seconds_since_1970(one, Kind.TIMESTAMP)
             for one in (Cast(value, Kind.TIMESTAMP), midnight)
         )
-        seconds = reader.call(node, Function.SUBTRACT, *ends)
-        start = reader.call(node, Function.ADD_SECONDS, midnight, begun(seconds))
+        start = call(Function.ADD_SECONDS, midnight, begun(call(Function.SUBTRACT, *ends)))
     return Cast(start, kind)
 
 
@@ -352,11 +350,7 @@ def read_made_date(reader: "ExpressionReader", node: Node) -> Expression:
     year, month, day = (
         reader.read(reader.syntax.part(node, part)) for part in ("year", "month", "day")
     )
-
-    def call(function: Function, *parts: Expression | int) -> Expression:
-        found = (Literal(p, Kind.INTEGER) if isinstance(p, int) else p for p in parts)
-        return reader.call(node, function, *found)
-
+    call = partial(reader.call, node)
     years = call(Function.MULTIPLY, call(Function.SUBTRACT, year, 2000), 12)
     months = call(Function.SUBTRACT, call(Function.ADD, years, month), 1)
     first = call(Function.ADD_MONTHS, Literal(dt.date(2000, 1, 1), Kind.DATE), months)
@@ -457,8 +451,7 @@ def read_part(reader: "ExpressionReader", node: Node, unit: str, of: Node) -> Ex
     if is_part:
         return value
     if unit in _SUNDAY_FIRST:  # Sunday is 0, Saturday is 6
-        weekday = reader.call(node, Function.WEEKDAY, value)
-        return Call(Function.MODULO, (weekday, Literal(7, Kind.INTEGER)))
+        return reader.call(node, Function.MODULO, reader.call(node, Function.WEEKDAY, value), 7)
     if unit in _PARTS:
         return Call(_PARTS[unit], (value,))
     raise reader.syntax.refuse(node, _PART)
