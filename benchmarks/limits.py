@@ -173,7 +173,12 @@ def regime(
     densest = np.bincount(np.searchsorted(LADDER, rows[rows > low])).max() / scale
     if groups == 1 and k > 3 and (k - 3) * math.exp(-k) * r > 3:
         return f"out of reach of any private rule: k epsilon {k:.1f}, r {r:.0f}"
-    sure = SURE[law] + GAP * math.log(r) + math.log(50)
+    sure = SURE[law] + GAP * math.log(r)
+    if law is NoiseKind.LAPLACE:
+        sure += math.log(50)
+    else:
+        normal = NormalDist(0, 2**0.5)
+        sure = normal.inv_cdf(1 - math.exp(-sure) / 2) + normal.inv_cdf(0.99)
     seen = "in: surely seen" if densest > sure else "between: not out of reach, not surely seen"
     return (
         f"{seen}; k epsilon {k:.0f} beyond {low}, r {r:.0f}, {densest:.0f} of {sure:.0f} noise"

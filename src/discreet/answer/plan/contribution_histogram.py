@@ -140,7 +140,7 @@ def share_text(share: float, error: float) -> str:
     return f"{100 * share:.1f} % \N{PLUS-MINUS SIGN} {100 * error:.1f} %"
 
 
-SURE = {NoiseKind.LAPLACE: 5.0, NoiseKind.GAUSSIAN: 6.0}
+SURE = {NoiseKind.LAPLACE: 5.0, NoiseKind.GAUSSIAN: 5.5}
 """A bucket beside those that are seen is seen too if its noise is as large with e^-SURE / 2.
 
 Of Laplace noise that is so many scales. The tail of Gaussian noise falls faster: to be surer costs

@@ -44,7 +44,7 @@ from discreet.privacy import Neighbours
 from discreet.privacy.budgets.buying import buys
 from discreet.privacy.budgets.charges import EPSILON, MU_SQUARED, Measure
 
-CHOICE = {NoiseKind.LAPLACE: Fraction(1, 10), NoiseKind.GAUSSIAN: Fraction(3, 20)}
+CHOICE = {NoiseKind.LAPLACE: Fraction(1, 10), NoiseKind.GAUSSIAN: Fraction(1, 6)}
 """The share of a price (epsilon, or mu^2) that buys limits which nobody has stated."""
 
 FEW = 10
