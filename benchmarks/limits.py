@@ -105,23 +105,30 @@ def cell(
     high: list[str],
 ) -> str:
     """How often intervals cover and how far answers are off, over runs of the chooser."""
-    share = float(CHOICE) * (2 if groups < FEW else 1)
-    noise = (1.0 if law is NoiseKind.LAPLACE else _GAUSSIAN) / epsilon
+    share = float(CHOICE[law]) * (2 if groups < FEW else 1)
+    pure = law is NoiseKind.LAPLACE
+    noise = (1.0 if pure else _GAUSSIAN) / epsilon
+    # Shares are of epsilon, or of mu^2; scales of the histogram have one deviation.
+    scale = noise / share if pure else noise / math.sqrt(2 * share)
+    left = noise / (1 - share) if pure else noise / math.sqrt(1 - share)
     best, least = hindsight(rows, noise, groups, law)
     exact = np.bincount(np.minimum(np.searchsorted(LADDER, rows), len(LADDER)))
     people = np.zeros(len(LADDER) + 1)
     people[: exact.size] = exact
     found = []
     for _ in range(RUNS):
-        scale = 1 / (share * epsilon)
-        noisy = people + np.rint(rng.laplace(0, scale, people.size))
-        seen = ContributionHistogram(noisy, scale, LADDER)
-        found.append(run(rows, seen, law, groups, noise / (1 - share)))
+        drawn = (
+            rng.laplace(0, scale, people.size)
+            if pure
+            else rng.normal(0, scale * 2**0.5, people.size)
+        )
+        seen = ContributionHistogram(people + np.rint(drawn), scale, LADDER, None, law)
+        found.append(run(rows, seen, law, groups, left))
     covered, errors, limits, told = map(np.array, zip(*found, strict=True))
     covers, ratio, mean = float(covered.mean()), np.median(errors) / least, errors.mean() / least
     limit = int(np.median(limits))
     missed = "*" if not 0.93 <= covers <= 0.99 else ""
-    few = held_by_few(rows, limit, SEEN / (share * epsilon))
+    few = held_by_few(rows, limit, SEEN * scale)
     counts[few, "cells"] += 1
     counts[few, "uncovered"] += bool(missed)
     counts[few, "untold"] += float(told.mean()) < 0.93
@@ -131,7 +138,7 @@ def cell(
         off = float(np.mean(errors > 1.5 * np.median(errors)))
         where = f"{law.value}, {groups} groups, {name}{', few' * few}, epsilon {epsilon:g}"
         told = f"{where}: {mean:.2f} = {ratio:.2f} / {100 * off:.1f} % of runs"
-        high.append(f"{told}; {regime(rows, limits, best, epsilon, share, groups)}")
+        high.append(f"{told}; {regime(rows, limits, best, epsilon, scale, law, groups)}")
     marks = missed + ("!" if ratio > 1.5 else "") + (" few" if few else "")
     return f"{covers:.2f} / {ratio:.2f} / {limit} ({best}) {marks}"
 
@@ -142,7 +149,15 @@ def held_by_few(rows: Ints, limit: int, seen: float) -> bool:
     return bool(lost[: int(seen)].sum() > lost.sum() / 2)
 
 
-def regime(rows: Ints, limits: Ints, best: int, epsilon: float, share: float, groups: int) -> str:
+def regime(
+    rows: Ints,
+    limits: Ints,
+    best: int,
+    epsilon: float,
+    scale: float,
+    law: NoiseKind,
+    groups: int,
+) -> str:
     """Whether a private rule can see the people beyond the lowest limit that some run chose.
 
     With one group, k people r times further out than all others are out of reach of any private
@@ -155,10 +170,15 @@ def regime(rows: Ints, limits: Ints, best: int, epsilon: float, share: float, gr
     if low >= best or not beyond:
         return f"in: nobody is missed, no run is below the best limit {best}"
     k, r = beyond * epsilon, float(np.quantile(rows[rows > low], 0.9)) / low
-    densest = np.bincount(np.searchsorted(LADDER, rows[rows > low])).max() * share * epsilon
+    densest = np.bincount(np.searchsorted(LADDER, rows[rows > low])).max() / scale
     if groups == 1 and k > 3 and (k - 3) * math.exp(-k) * r > 3:
         return f"out of reach of any private rule: k epsilon {k:.1f}, r {r:.0f}"
-    sure = SURE + GAP * math.log(r) + math.log(50)
+    sure = SURE[law] + GAP * math.log(r)
+    if law is NoiseKind.LAPLACE:
+        sure += math.log(50)
+    else:
+        normal = NormalDist(0, 2**0.5)
+        sure = normal.inv_cdf(1 - math.exp(-sure) / 2) + normal.inv_cdf(0.99)
     seen = "in: surely seen" if densest > sure else "between: not out of reach, not surely seen"
     return (
         f"{seen}; k epsilon {k:.0f} beyond {low}, r {r:.0f}, {densest:.0f} of {sure:.0f} noise"

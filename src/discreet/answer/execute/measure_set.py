@@ -128,7 +128,9 @@ def bound_contributions(
     split = np.split(every, np.cumsum(sizes)[:-1])
     for (name, norm), people in zip(plan.norms.items(), split, strict=False):
         noisy = np.asarray(mechanism.release(people), dtype=np.float64)
-        spread = ContributionHistogram(noisy, float(mechanism.scale), norm.steps, _top(norm))
+        spread = ContributionHistogram(
+            noisy, plan.histogram_scale, norm.steps, _top(norm), plan.histogram_noise
+        )
         limit = choose(spread, norm, unit_scale(plan, norm), plan.query.group_count)
         found[name] = min(limit, most if name == ROWS else plan.findable(most))
         told[name] = clipped(spread, norm, found[name])

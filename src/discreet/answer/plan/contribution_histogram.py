@@ -140,8 +140,12 @@ def share_text(share: float, error: float) -> str:
     return f"{100 * share:.1f} % \N{PLUS-MINUS SIGN} {100 * error:.1f} %"
 
 
-SURE = 5.0
-"""Noise scales from which on a bucket beside those that are seen is seen too."""
+SURE = {NoiseKind.LAPLACE: 5.0, NoiseKind.GAUSSIAN: 5.5}
+"""A bucket beside those that are seen is seen too if its noise is as large with e^-SURE / 2.
+
+Of Laplace noise that is so many scales. The tail of Gaussian noise falls faster: to be surer costs
+little there, and saves much where nobody is.
+"""
 
 GAP = 1.5
 """Noise scales more for each factor of e between a bucket and those that are seen."""
@@ -184,14 +188,16 @@ class NormEstimate:
 class ContributionHistogram:
     """A noisy histogram: how many people first fit each step, and one bucket for those beyond.
 
-    `scale` is that of the Laplace noise on each bucket; `top` is the highest norm that a person can
-    have, where it is public.
+    `scale` is that of the Laplace noise on each bucket, or of Gaussian noise its deviation divided
+    by sqrt(2), so that noise of one scale has one deviation. `top` is the highest norm that a
+    person can have, where it is public.
     """
 
     people: Floats
     scale: float
     steps: tuple[int, ...]
     top: int | None = None
+    noise_kind: NoiseKind = NoiseKind.LAPLACE
     end: int = field(init=False)
     """The last bucket that shows people, alone or together with some before it."""
 
@@ -201,7 +207,7 @@ class ContributionHistogram:
     @property
     def is_seen(self) -> bool:
         """Whether anything rises above the noise."""
-        return self.end > 0 or float(self.people[0]) > SURE * self.scale
+        return self.end > 0 or float(self.people[0]) > SURE[self.noise_kind] * self.scale
 
     def _last_seen(self) -> int:
         """Find `end`.
@@ -211,12 +217,12 @@ class ContributionHistogram:
         """
         end, sums = 0, [0.0, *(np.cumsum(self.people) / self.scale).tolist()]
         for at in range(1, len(self.steps)):
-            sure = SURE + GAP * math.log(self.steps[at] / self.steps[end])
+            sure = SURE[self.noise_kind] + GAP * math.log(self.steps[at] / self.steps[end])
             for width in _WIDTHS:
                 if width > 1 and at - width < end:
                     break
                 found = sums[at + 1] - sums[at + 1 - width]
-                if found > sure and noise_tail(found, width) < math.exp(-sure) / 2:
+                if found > 0 and noise_tail(found, width, self.noise_kind) < math.exp(-sure) / 2:
                     end = at
                     break
         return end
@@ -296,13 +302,15 @@ class ContributionHistogram:
         return float(self.people[at + 1 if end else 0 : end + 1].sum())
 
 
-def noise_tail(t: float, width: int) -> float:
+def noise_tail(t: float, width: int, noise_kind: NoiseKind = NoiseKind.LAPLACE) -> float:
     """The probability that the noise of so many buckets adds up to more than t > 0 scales.
 
-    Why: it is the difference of two sums of `width` exponentials, G - H. Given H = h, G is above
-    t + h with probability e^-(t + h) times the sum of (t + h)^j / j! for j < width; the mean of
-    h^i e^-h / i! is C(width + i - 1, i) / 2^(width + i).
+    Why: of Laplace noise it is the difference of two sums of `width` exponentials, G - H. Given
+    H = h, G is above t + h with probability e^-(t + h) times the sum of (t + h)^j / j! for
+    j < width; the mean of h^i e^-h / i! is C(width + i - 1, i) / 2^(width + i).
     """
+    if noise_kind is NoiseKind.GAUSSIAN:
+        return math.erfc(t / (2 * math.sqrt(width))) / 2
     return math.exp(-t) * sum(one * t**m for m, one in enumerate(_tail_terms(width)))
 
 

@@ -83,11 +83,11 @@ class ExplainedSet:
     """One grouping set: its groups, limits and noise.
 
     `groups` is None where groups have to be found. There is one option where the limits are stated,
-    and several, for examples, where they are chosen: `choice` of epsilon then buys what is `learnt`
-    about people, their rows, their groups, or both. `clipped` is the share of people who are
-    expected to have more than the limits: 0 where public facts prove it, else what an earlier
-    answer told, off by `clipped_error` at most, None where nothing is known. `hints` tell what
-    would make the question cheaper, or tell more.
+    and several, for examples, where they are chosen: `choice` (epsilon, or rho of Gaussian
+    `choice_noise`) then buys what is `learnt` about people, their rows, their groups, or both.
+    `clipped` is the share of people who are expected to have more than the limits: 0 where public
+    facts prove it, else what an earlier answer told, off by `clipped_error` at most, None where
+    nothing is known. `hints` tell what would make the question cheaper, or tell more.
     """
 
     keys: tuple[str, ...]
@@ -101,6 +101,7 @@ class ExplainedSet:
     hints: tuple[str, ...] = ()
     clipped_error: float | None = None
     learnt: tuple[str, ...] = ()
+    choice_noise: NoiseKind = NoiseKind.LAPLACE
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -184,6 +185,7 @@ def _part(plan: SetPlan, shrunk: Noises, dialect: Dialect, price: Price) -> Expl
         _clipped(plan),
         tuple(_offers(plan, dialect, price)),
         learnt=plan.histograms,
+        choice_noise=plan.histogram_noise,
     )
 
 

@@ -70,7 +70,7 @@ class Measurement:
         moved, about = self.sensitivity / self.step, self.neighbours
         if self.noise_kind is NoiseKind.LAPLACE:
             return laplace(self.cost, moved, about)
-        return _gaussian(2 * self.cost, moved, about)
+        return gaussian(2 * self.cost, moved, about)
 
     def release(self, totals: Sequence[NDArray[np.int64]]) -> list[NDArray[Any]]:
         """Noisy combinations of exact totals of some groups; of no groups there are none."""
@@ -114,7 +114,8 @@ def laplace(epsilon: Fraction, moved: Fraction, neighbours: Neighbours) -> Lapla
 
 
 @lru_cache(maxsize=1024)
-def _gaussian(mu_squared: Fraction, moved: Fraction, neighbours: Neighbours) -> RoundedGaussian:
+def gaussian(mu_squared: Fraction, moved: Fraction, neighbours: Neighbours) -> RoundedGaussian:
+    """Gaussian noise on whole numbers that a person moves so far, in l2."""
     return RoundedGaussian(
         mu_squared=mu_squared,
         sensitivity=moved,

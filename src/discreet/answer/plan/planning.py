@@ -1,7 +1,8 @@
 """Build the measurement plan of a question and a price from public facts.
 
-A price is split three ways by basic composition: bounds that have to be chosen, groups that have to
-be found, and all statistics of all grouping sets, which are one vector.
+A price is split by basic composition: groups that have to be found, and the rest. The rest buys all
+statistics of all grouping sets, which are one vector, and histograms of people where bounds have to
+be chosen: a share of epsilon under Laplace, of mu^2 under Gaussian noise.
 """
 
 import math
@@ -43,8 +44,8 @@ from discreet.privacy import Neighbours
 from discreet.privacy.budgets.buying import buys
 from discreet.privacy.budgets.charges import EPSILON, MU_SQUARED, Measure
 
-CHOICE = Fraction(1, 10)
-"""The share of epsilon that buys limits which nobody has stated."""
+CHOICE = {NoiseKind.LAPLACE: Fraction(1, 10), NoiseKind.GAUSSIAN: Fraction(1, 6)}
+"""The share of a price (epsilon, or mu^2) that buys limits which nobody has stated."""
 
 FEW = 10
 """With fewer groups twice that share is paid.
@@ -74,11 +75,13 @@ That is an epsilon of about 16 at delta = 1e-6, and every single count up to one
 
 
 class _Split(NamedTuple):
-    """One grouping set without costs of statistics, and the price that is left for these."""
+    """One grouping set without costs, and what is left of its price once groups are found."""
 
     plan: SetPlan
     epsilon: Fraction
     delta: Fraction
+    left: Fraction
+    """The share of epsilon that is left."""
 
 
 def plan_sets(
@@ -215,24 +218,20 @@ def _split(query: Query, price: Price, shown: set[str], neighbours: Neighbours) 
     shared = shared_count(query) if find else None
     if find:
         _check_findable(price, shared)
-    histograms = histograms_of(query)
-    twice = 2 if query.group_count < FEW else 1
-    choice = price.epsilon * CHOICE * twice if histograms else Fraction(0)
     keys = Price(price.epsilon * KEYS, price.delta / 2) if find and shared is None else None
     plan = SetPlan(
         query,
         NoiseKind.LAPLACE,
         neighbours,
         {},
-        histograms=histograms,
-        choice=choice,
+        histograms=histograms_of(query),
         keys=keys,
         shared=shared,
         hidden=price.delta / 2 if shared is not None else Fraction(0),
         brackets=bracketed(query, shown, shared),
     )
-    rest = price.epsilon - choice - (keys.epsilon if keys else 0)
-    return _Split(plan, rest, price.delta / 2 if find else price.delta)
+    left = 1 - KEYS if keys else Fraction(1)
+    return _Split(plan, price.epsilon * left, price.delta / 2 if find else price.delta, left)
 
 
 def _check_findable(price: Price, shared: Statistic | None) -> None:
@@ -287,7 +286,7 @@ def _plans(
 ) -> list[tuple[SetPlan, float]]:
     """The plan of each set, and the error to expect of it."""
     epsilon = sum((one.epsilon for one in splits), Fraction(0))
-    return [_plan(one.plan, amount * one.epsilon / epsilon, noise_kind) for one in splits]
+    return [_plan(one, amount * one.epsilon / epsilon, noise_kind) for one in splits]
 
 
 def _mixed(
@@ -307,14 +306,16 @@ def _mixed(
         bought = [buys(MU_SQUARED, square * one.epsilon).epsilon for one in splits]
         parts = zip(splits, bought, ways[NoiseKind.GAUSSIAN], strict=True)
         yield [
-            min(gaussian, _plan(one.plan, epsilon, NoiseKind.LAPLACE), key=itemgetter(1))
+            min(gaussian, _plan(one, epsilon, NoiseKind.LAPLACE), key=itemgetter(1))
             for one, epsilon, gaussian in parts
         ]
 
 
-def _plan(bare: SetPlan, amount: Fraction, noise_kind: NoiseKind) -> tuple[SetPlan, float]:
+def _plan(split: _Split, amount: Fraction, noise_kind: NoiseKind) -> tuple[SetPlan, float]:
     """One set, with its statistics measured apart or together, whichever errs less."""
-    query, found = bare.query, []
+    query, found = split.plan.query, []
+    bare = _with_histograms(split, amount, noise_kind)
+    amount -= bare.choice * (2 if noise_kind is NoiseKind.GAUSSIAN else 1)  # mu^2 is 2 rho
     contributions = None if bare.histograms else public_bounds(query, noise_kind)
     for strategies in _strategies(needed(query), noise_kind, bare.shared):
         on = influences(statistics_in(query), noise_kind, strategies)
@@ -323,6 +324,16 @@ def _plan(bare: SetPlan, amount: Fraction, noise_kind: NoiseKind) -> tuple[SetPl
         plan = replace(bare, noise_kind=noise_kind, costs=costs, contributions=contributions)
         found.append((plan, _expected(plan, on)))
     return min(found, key=lambda one: one[1])
+
+
+def _with_histograms(split: _Split, amount: Fraction, noise_kind: NoiseKind) -> SetPlan:
+    """The set, which pays for histograms of people where it needs them."""
+    bare, share = split.plan, CHOICE[noise_kind] / split.left
+    if not bare.histograms:
+        return bare
+    paid = amount * share * (2 if bare.query.group_count < FEW else 1)
+    choice = paid / 2 if noise_kind is NoiseKind.GAUSSIAN else paid
+    return replace(bare, choice=choice, histogram_noise=noise_kind)
 
 
 def public_bounds(query: Query, noise_kind: NoiseKind) -> ContributionBounds:

@@ -3,6 +3,7 @@
 Whoever prices, explains, runs or audits a question reads this value; nobody derives it again.
 """
 
+import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,10 +11,11 @@ from fractions import Fraction
 from typing import Any, TypeAlias
 
 from discreet.answer.plan.contribution_histogram import GROUPS, ROWS, GroupNorm, Norm, RowNorm
-from discreet.answer.plan.measure import Measurement, StatisticNoise, laplace
+from discreet.answer.plan.measure import Measurement, StatisticNoise, gaussian, laplace
 from discreet.answer.plan.price import Price
 from discreet.answer.plan.thresholded_count import ThresholdedCount, shared_count
-from discreet.mechanisms import KeySelection, Laplace
+from discreet.mechanisms import KeySelection, Laplace, RoundedGaussian
+from discreet.mechanisms.grid import sqrt_up
 from discreet.plan.bounding import (
     ContributionBounds,
     NoiseKind,
@@ -37,9 +39,10 @@ class SetPlan:
     """The measurements, contribution bounds and costs of one grouping set.
 
     `costs` are epsilon for Laplace and rho for Gaussian noise. `contributions` bounds people; None
-    where a first stage chooses the bounds: it pays `choice` of epsilon, in equal parts, for
-    `histograms` of people. Groups that are not public are found for the price `keys`; or, where the
-    count `shared` is measured anyway, by that count, for a delta of `hidden`.
+    where a first stage chooses the bounds: it pays `choice`, in equal parts, for `histograms` of
+    people, an epsilon or rho as their `histogram_noise` is Laplace or Gaussian. Groups that are not
+    public are found for the price `keys`; or, where the count `shared` is measured anyway, by that
+    count, for a delta of `hidden`.
     """
 
     query: Query
@@ -54,6 +57,7 @@ class SetPlan:
     hidden: Fraction = Fraction(0)
     brackets: tuple[str, ...] = ()
     """The quantiles that spend a share of their price on an interval in values."""
+    histogram_noise: NoiseKind = NoiseKind.LAPLACE
     whole: bool = field(init=False)
     """Whether nobody counts for less than one."""
     _measured: dict[ContributionBounds, list[Measurement]] = field(
@@ -131,14 +135,25 @@ class SetPlan:
     # --- the first stage --------------------------------------------------------------------------
 
     @property
-    def histogram(self) -> Laplace:
+    def histogram(self) -> Laplace | RoundedGaussian:
         """The mechanism of each histogram of people that bounds are chosen by.
 
         Why: a person is in one bucket. Adding or removing one moves one count by 1, and changing
-        one moves two counts by 1 each.
+        one moves two counts by 1 each: 2 in l1, and the root of 2 in l2.
         """
         buckets = Fraction(1 if self.neighbours is Neighbours.ADD_REMOVE else 2)
-        return laplace(self.choice / len(self.histograms), buckets, self.neighbours)
+        each = self.choice / len(self.histograms)
+        if self.histogram_noise is NoiseKind.GAUSSIAN:
+            return gaussian(2 * each, sqrt_up(buckets), self.neighbours)
+        return laplace(each, buckets, self.neighbours)
+
+    @property
+    def histogram_scale(self) -> float:
+        """The scale of the noise of each bucket, as `ContributionHistogram` takes it."""
+        mechanism = self.histogram
+        if isinstance(mechanism, Laplace):
+            return float(mechanism.scale)
+        return math.sqrt(mechanism.variance / 2)
 
     @property
     def norms(self) -> dict[str, Norm]:
@@ -159,23 +174,23 @@ class SetPlan:
         about = self.neighbours
         found: list[tuple[str, Charged]] = []
         if self.histograms:
-            each = self.choice / len(self.histograms)
-            names = (histogram_of(name) for name in self.histograms)
-            found += [(name, Pure(each, neighbours=about)) for name in names]
+            each = self._paid(self.choice / len(self.histograms), self.histogram_noise)
+            found += [(histogram_of(name), each) for name in self.histograms]
         if self.keys is not None:
             price = Approximate(self.keys.epsilon, self.keys.delta, neighbours=about)
             found.append((FINDING, price))
         if self.shared is not None:
             found.append((FINDING, Approximate(0, self.hidden, neighbours=about)))
         for strategy, cost in self.costs.items():
-            found.append((words(strategy), self._paid(strategy, cost)))
+            ranked = is_ranked(strategy)
+            found.append((words(strategy), self._paid(cost, self.noise_kind, ranked=ranked)))
         return tuple(found)
 
-    def _paid(self, strategy: Strategy, cost: Fraction) -> Charged:
-        """The guarantee that a strategy has for its cost."""
-        if self.noise_kind is NoiseKind.LAPLACE:
+    def _paid(self, cost: Fraction, noise_kind: NoiseKind, *, ranked: bool = False) -> Charged:
+        """The guarantee that noise, or the choice of ranked cells, has for its cost."""
+        if noise_kind is NoiseKind.LAPLACE:
             return Pure(cost, neighbours=self.neighbours)
-        if is_ranked(strategy):
+        if ranked:
             return Ranges(cost, neighbours=self.neighbours)
         return GDP.of_square(2 * cost, neighbours=self.neighbours)
 
@@ -185,11 +200,12 @@ class SetPlan:
         """Plain JSON: what was decided, beside the question; `from_dict` reads it back."""
         names = needed(self.query)
         contributions, keys = self.contributions, self.keys
+        of_histograms = _HISTOGRAM_COSTS[self.histogram_noise]
         return {
             "noise": _NOISES[self.noise_kind],
             "bounds": None if contributions is None else [contributions.rows, contributions.groups],
             "histograms": list(self.histograms),
-            "histogram_epsilon": str(self.choice),
+            of_histograms: str(self.choice),
             "keys": None if keys is None else [str(keys.epsilon), str(keys.delta)],
             "count": None if self.shared is None else names.index(self.shared),
             "count_delta": str(self.hidden),
@@ -206,6 +222,9 @@ class SetPlan:
         statistics = needed(query)
         noise_kind = {name: one for one, name in _NOISES.items()}[stored["noise"]]
         bounds, keys, shared = stored["bounds"], stored["keys"], stored["count"]
+        [(histogram_noise, choice)] = [
+            (one, stored[name]) for one, name in _HISTOGRAM_COSTS.items() if name in stored
+        ]
         measured = [
             (Strategy.of(tuple(statistics[place] for place in places)), Fraction(cost))
             for places, cost in stored["measured"]
@@ -217,11 +236,12 @@ class SetPlan:
             dict(measured),
             None if bounds is None else ContributionBounds(noise_kind, *bounds),
             tuple(stored["histograms"]),
-            Fraction(stored["histogram_epsilon"]),
+            Fraction(choice),
             None if keys is None else Price(Fraction(keys[0]), Fraction(keys[1])),
             None if shared is None else statistics[shared],
             Fraction(stored["count_delta"]),
             tuple(stored.get("brackets", ())),
+            histogram_noise,
         )
         if not read._suits_question:
             raise ValueError(stored)
@@ -281,6 +301,9 @@ def histogram_of(name: str) -> str:
 
 _NOISES = {NoiseKind.LAPLACE: "laplace", NoiseKind.GAUSSIAN: "gaussian"}
 """How kinds of noise are stored; never changed."""
+
+_HISTOGRAM_COSTS = {NoiseKind.LAPLACE: "histogram_epsilon", NoiseKind.GAUSSIAN: "histogram_rho"}
+"""Names that the cost of histograms is stored under; never changed."""
 
 
 def is_inner(aggregate: Aggregate) -> bool:

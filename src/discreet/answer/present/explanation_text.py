@@ -113,6 +113,7 @@ _UNLESS = "(unless people are too few to be seen for that: then a limit is a gue
 def _limits(part: "ExplainedSet", unit: str) -> list[str]:
     who = unit.partition(",")[0] if unit.startswith("one person in one ") else "one person"
     if part.choice:
+        unit_of_cost = "rho" if part.choice_noise is NoiseKind.GAUSSIAN else "epsilon"
         told = (
             "the answer tells about what share of people has more, and its intervals allow for it"
         )
@@ -123,7 +124,7 @@ def _limits(part: "ExplainedSet", unit: str) -> list[str]:
                 "limits",
                 f"not stated: {' and '.join(part.learnt)} of {who} are limited to what noisy",
             ),
-            _item("", f"histograms of people suggest, for epsilon {cost(part.choice)}"),
+            _item("", f"histograms of people suggest, for {unit_of_cost} {cost(part.choice)}"),
             _item("", told),
             *([] if part.clipped is not None else [_item("", _UNLESS)]),
         ]

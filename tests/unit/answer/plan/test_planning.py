@@ -70,6 +70,25 @@ def test_limits_that_are_bought_are_no_higher_than_noise_allows(law):
             assert not is_feasible(plan, ContributionBounds(law, above, above))
 
 
+@pytest.mark.parametrize("neighbours", list(Neighbours))
+@pytest.mark.parametrize("text", [SUM, "SELECT city, COUNT(*) AS n FROM visits GROUP BY city"])
+def test_chosen_limits_cost_no_more_mu_squared_than_stated_ones(text, neighbours):
+    """They cost 2.2 times as much, since an epsilon for histograms was added to a mu squared."""
+    whole = {
+        limits: sum(
+            2 * one.rho().upper
+            for one in MeasurementPlan.of(
+                read(text, schema(limits=limits)),
+                Price(Fraction(1, 2), 1e-8),
+                neighbours,
+                measure=MU_SQUARED,
+            ).guarantees
+        )
+        for limits in (Limits(), Limits(2, 4))
+    }
+    assert whole[Limits()] == pytest.approx(whole[Limits(2, 4)], rel=1e-6)
+
+
 def test_a_question_for_very_little_is_answered_where_it_is_priced():
     about = schema(limits=Limits())
     engine = engine_of(clinic(people=50), about)

@@ -1,6 +1,7 @@
 """What is decided about a grouping set: shares, guarantees, and the form it is stored in."""
 
 import json
+import math
 from dataclasses import replace
 from fractions import Fraction
 
@@ -99,6 +100,16 @@ def test_the_stored_form_never_changes():
     }
 
 
+def test_histograms_with_gaussian_noise_are_stored_by_their_rho():
+    chosen = made(
+        BY_CITY, GAUSSIAN, histograms=(ROWS,), choice=Fraction(1, 5), histogram_noise=GAUSSIAN
+    )
+    stored = chosen.to_dict()
+    assert "histogram_epsilon" not in stored
+    assert stored["histogram_rho"] == "1/5"
+    assert SetPlan.from_dict(stored, chosen.query, ADD) == chosen
+
+
 def test_groups_are_found_by_a_selection_by_a_count_or_not_at_all():
     two = ContributionBounds(LAPLACE, 8, 2)
     assert made(BY_CITY).selection(two) is None
@@ -170,6 +181,25 @@ def test_a_person_is_in_one_bucket_of_each_histogram(neighbours, buckets):
     streets = made(BY_STREET, histograms=(GROUPS,), choice=Fraction(1, 5))
     assert list(streets.norms) == [GROUPS]
     assert (streets.norms[GROUPS].groups, streets.norms[GROUPS].found) == (100, True)
+
+
+@pytest.mark.parametrize(("neighbours", "square"), [(ADD, 1), (CHANGE, 2)])
+def test_gaussian_histograms_have_the_mu_that_is_stated_for_them(neighbours, square):
+    """Changing a person moves two buckets by 1: the root of 2 in l2."""
+    plan = made(
+        BY_CITY,
+        GAUSSIAN,
+        neighbours,
+        histograms=(ROWS, GROUPS),
+        choice=Fraction(1, 5),
+        histogram_noise=GAUSSIAN,
+    )
+    each = GDP.of_square(Fraction(1, 5), neighbours=neighbours)
+    assert plan.guarantees[:2] == ((histogram_of(ROWS), each), (histogram_of(GROUPS), each))
+    assert plan.histogram.guarantee == each
+    assert square <= plan.histogram.sensitivity**2 <= square * (1 + Fraction(1, 10**9))
+    assert float(plan.histogram.variance) == pytest.approx(5 * square)
+    assert plan.histogram_scale == pytest.approx(math.sqrt(5 * square / 2))
 
 
 @pytest.mark.parametrize("neighbours", [ADD, CHANGE])
