@@ -27,7 +27,6 @@ from discreet.answer.estimate.error_bars import (
     half_width,
     is_picked,
     lay_out,
-    quantile_widths,
     simulate,
 )
 from discreet.answer.estimate.noisy_statistics import NoisyStatistics, cut_off, lost_share
@@ -174,18 +173,16 @@ class Simulation:
     def _plain(self, aggregate: Aggregate) -> tuple[Floats | None, str]:
         """The error bar of an aggregate that is shown as it is."""
         if aggregate.measure in RANKED:
-            each = [quantile_widths(aggregate, part) for part in self.parts]
-            sure = [one for one in each if one is not None]
-            width = np.concatenate(sure) if len(sure) == len(each) else None
             off = max(part.rank_error(aggregate, 1 - CONFIDENCE) for part in self.parts)
             lost = max(lost_share(part) for part in self.parts)
             cut = f"{100 * lost:.2g} % of all rows for what limits cut off"
             most = counted(math.ceil(off), "row")
             more = f", and by {cut}" if lost else ""
             how = f"it is off by {most}{more} in sorted order at most, 95 times in 100"
-            bought = all(aggregate.name in part.widths for part in self.parts)
-            by = "bought for a share of its price" if bought else "by the quantiles beside it"
-            return width, how if width is None else f"{by}; {how}"
+            if any(aggregate.name not in part.widths for part in self.parts):
+                return None, how
+            width = np.concatenate([part.widths[aggregate.name] for part in self.parts])
+            return width, f"bought for a share of its price; {how}"
         found = [
             half_width(
                 aggregate,
