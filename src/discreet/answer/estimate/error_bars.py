@@ -19,18 +19,16 @@ from discreet.answer.estimate.aggregates import (
     confine,
     correlated,
     estimate,
-    outputs_of,
     quotient_width,
 )
 from discreet.answer.plan.expected_error import laid_out, simulated_noise
 from discreet.answer.plan.measure import StatisticNoise
 from discreet.answer.plan.thresholded_count import ThresholdedCount
 from discreet.plan.bounding import NoiseKind
-from discreet.plan.expressions import Column, Expression
+from discreet.plan.expressions import Expression
 from discreet.plan.kinds import Type
 from discreet.plan.public_facts import picking
 from discreet.plan.query import Aggregate, AggregateFunction, Query
-from discreet.plan.relations import columns_of
 from discreet.plan.statistics import (
     Statistic,
     behind,
@@ -214,30 +212,6 @@ def wider_by(shown: int, rows: int, noise_kinds: Sequence[NoiseKind], *, picked:
     return inverse(few / 2) / inverse(failure / 2)
 
 
-def widened(query: Query, widths: Mapping[str, Floats], times: float) -> dict[str, Floats]:
-    """Half-widths of aggregates that are shown as they are, so many times wider.
-
-    Numbers that share no noise with what picks the rows are left as they are, and so are those
-    that are computed from aggregates: `Simulation` has made them from wider noise. (Where CASE
-    makes a number jump, an interval that is twice as wide is not that of noise twice as wide.)
-    """
-    told = {output.name: output.expression for output in outputs_of(query)}
-    return {
-        name: np.minimum(width * times, _widest(query, told[name]))
-        if times > 1 and isinstance(told[name], Column) and is_picked(query, told[name])
-        else width
-        for name, width in widths.items()
-    }
-
-
 def is_picked(query: Query, shown: Expression) -> bool:
     """Whether a number shares noise with what decides which rows are shown."""
     return bool(set(behind(query, picking(query))).intersection(behind(query, [shown])))
-
-
-def _widest(query: Query, shown: Expression) -> float:
-    """The range of a mean or a spread, which no error leaves; infinite where there is none."""
-    of = [one for one in query.aggregates if shown == Column(one.name)]
-    ends = np.array([-np.inf, np.inf])
-    low, high = confine(of[0], ends, columns_of(query.relation)) if of else ends
-    return float(high - low)

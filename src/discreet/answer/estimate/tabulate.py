@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from discreet.answer.estimate.aggregates import (
     Floats,
+    confine,
     estimate,
     evaluate,
     furthest,
@@ -47,6 +48,9 @@ from discreet.plan.relations import Named, columns_of
 from discreet.plan.statistics import Rows, Statistic, behind
 from discreet.plan.typing import infer, mentions
 
+_STEPS = 201
+"""Points of an interval at which a function of one aggregate is computed."""
+
 _LARGEST = 2.0**62
 """Counts are whole numbers of 64 bits; noise beyond that is too rare to matter and stays here."""
 
@@ -74,10 +78,14 @@ def _values(aggregate: Aggregate, part: NoisyStatistics, draws: int) -> pa.Array
         found = part.quantiles[aggregate.name]
     else:
         found = estimate(aggregate, part.statistics, columns_of(part.query.relation))
-    flat = np.broadcast_to(found, (draws, part.groups)).ravel()
+    return _column(aggregate, np.broadcast_to(found, (draws, part.groups)).ravel())
+
+
+def _column(aggregate: Aggregate, values: Floats) -> pa.Array:
+    """An aggregate's values in the kind that is released."""
     if released_kind(aggregate) is Kind.INTEGER:
-        return pa.array(np.clip(np.rint(flat), -_LARGEST, _LARGEST).astype(np.int64))
-    return pa.array(flat)
+        return pa.array(np.clip(np.rint(values), -_LARGEST, _LARGEST).astype(np.int64))
+    return pa.array(values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +133,8 @@ class Simulation:
             match output.expression:
                 case Column(name) if name in aggregates:
                     width, how[output.name] = plain(aggregates[name])
+                    if width is not None and (wider := self._wider(output)) > 1:
+                        width = np.minimum(wider * width, np.ptp(self._ends(aggregates[name])))
                     widths |= {} if width is None else {output.name: width}
                 case other if mentions(other) & ranked:
                     how[output.name] = IN_ROWS
@@ -133,7 +143,7 @@ class Simulation:
                     derived += [output] if kind.is_number or kind.is_time else []
                     times |= {output.name} if kind.is_time else set()
         if derived and central.num_rows:
-            for name, width in self.derived(tuple(derived), central).items():
+            for name, width in self._derived(derived, central, plain).items():
                 if name in times:
                     how[name] = off_by(width)
                 else:
@@ -198,19 +208,61 @@ class Simulation:
         known = [width for width, _ in found if width is not None]
         return (np.concatenate(known) if len(known) == len(found) else None), found[0][1]
 
-    def derived(self, outputs: tuple[Named, ...], central: pa.Table) -> dict[str, Floats]:
+    def _derived(
+        self,
+        outputs: Sequence[Named],
+        central: pa.Table,
+        plain: Callable[[Aggregate], tuple[Floats | None, str]],
+    ) -> dict[str, Floats]:
         """Error bars of numbers computed from aggregates, of wider noise where it picks rows."""
-        wide = self.times > 1
-        picked = tuple(one for one in outputs if wide and is_picked(self.query, one.expression))
-        plain = tuple(one for one in outputs if one not in picked)
-        return self._computed(plain, central, 1.0) | self._computed(picked, central, self.times)
+        aggregates = {one.name: one for one in self.query.aggregates}
+        found: dict[str, Floats] = {}
+        several: dict[float, list[Named]] = {}
+        for one in outputs:
+            times = self._wider(one)
+            alone, *others = (aggregates[of] for of in mentions(one.expression) if of in aggregates)
+            width = None if others else plain(alone)[0]
+            if width is None:
+                several.setdefault(times, []).append(one)
+            else:
+                found[one.name] = self._over_interval(one, alone, times * width, central)
+        for times, those in several.items():
+            found |= self._computed(tuple(those), central, times)
+        return found
+
+    def _wider(self, output: Named) -> float:
+        """How many times wider noise is reckoned where a number shares it with what picks rows."""
+        return self.times if self.times > 1 and is_picked(self.query, output.expression) else 1.0
+
+    def _ends(self, aggregate: Aggregate) -> Floats:
+        """The range of a mean or a spread, which no error leaves; infinite where there is none."""
+        scope = columns_of(self.parts[0].query.relation)
+        return confine(aggregate, np.array([-np.inf, np.inf]), scope)
+
+    def _over_interval(
+        self, output: Named, aggregate: Aggregate, width: Floats, central: pa.Table
+    ) -> Floats:
+        """How far a function of one aggregate moves while that one keeps within its interval.
+
+        Why: it holds whenever the interval of the aggregate does, however bent the function is.
+        """
+        steps = np.linspace(-1, 1, _STEPS)[:, None] * np.nan_to_num(width)
+        moved = np.clip(_floats(central, aggregate.name) + steps, *self._ends(aggregate))
+        place = central.column_names.index(aggregate.name)
+        table = pa.concat_tables([central] * _STEPS).set_column(
+            place, aggregate.name, _column(aggregate, moved.ravel())
+        )
+        columns = released_columns(self.query)
+        shown, found = (
+            _floats(evaluate(one, (output,), columns), output.name) for one in (central, table)
+        )
+        away = np.abs(found.reshape(_STEPS, -1) - shown).max(axis=0)
+        return np.where(np.isfinite(width), away, np.nan)
 
     def _computed(
         self, outputs: tuple[Named, ...], central: pa.Table, times: float
     ) -> dict[str, Floats]:
-        """The same, with noise so many times as wide."""
-        if not outputs:
-            return {}
+        """Error bars of numbers computed from several aggregates; noise so many times as wide."""
         columns = released_columns(self.query)
         ends = np.cumsum([part.groups for part in self.parts])[:-1]
         halves = {one.name: _halves(one, self.query) for one in outputs}
@@ -256,11 +308,37 @@ def _halves(output: Named, query: Query) -> tuple[Named, ...]:
     """
     below = {one.name for one in query.aggregates if one.measure in _STRAIGHT}
     variances = {one.name for one in query.aggregates if one.measure is AggregateFunction.VARIANCE}
-    match output.expression:
+    found = _quotient(output.expression)
+    if found is None or not _is_straight(found[0], below - variances):
+        return ()
+    names = (f"{output.name} _top", f"{output.name} _bottom")
+    return tuple(map(Named, names, found)) if _is_straight(found[1], below) else ()
+
+
+def _quotient(expression: Expression) -> tuple[Expression, Expression] | None:
+    """One numerator and one denominator, also where constants stand before or behind a quotient."""
+
+    def times(by: Literal, part: Expression) -> Expression:
+        return Call(Function.MULTIPLY, (by, part))
+
+    match expression:
+        case Call(Function.MULTIPLY, (Literal() as by, part) | (part, Literal() as by)) if (
+            within := _quotient(part)
+        ):
+            return times(by, within[0]), within[1]
+        case Call(Function.DIVIDE, (part, Literal() as by)) if within := _quotient(part):
+            return within[0], times(by, within[1])
+        case Call(Function.ADD | Function.SUBTRACT as how, (part, Literal() as by)) if (
+            within := _quotient(part)
+        ):
+            return Call(how, (within[0], times(by, within[1]))), within[1]
+        case Call(Function.ADD | Function.SUBTRACT as how, (Literal() as by, part)) if (
+            within := _quotient(part)
+        ):
+            return Call(how, (times(by, within[1]), within[0])), within[1]
         case Call(Function.DIVIDE, (top, Call(Function.NULL_IF, (bottom, Literal(0))) | bottom)):
-            if _is_straight(top, below - variances) and _is_straight(bottom, below):
-                return Named(f"{output.name} _top", top), Named(f"{output.name} _bottom", bottom)
-    return ()
+            return top, bottom
+    return None
 
 
 def _is_straight(expression: Expression, straight: set[str]) -> bool:
