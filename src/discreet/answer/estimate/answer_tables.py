@@ -281,7 +281,7 @@ def _held_together(
 
     Why: a noisy total over a count within its noise is mostly at an end of its range. So MAX over
     groups is at the upper end, and so is what is simulated around it. If all true means are at most
-    m, then only noise lifts a total above m times its count. So m is as small as 97 in 100 noises
+    m, then only noise lifts a total above m times its count. So m is as small as 99 in 100 noises
     allow, by the sum over groups of the squares of what is above, in deviations. So it is with a
     covariance and both deviations; variances that came out below their noise are put there.
     """
@@ -302,7 +302,7 @@ def _held_together(
             above = way * total - level * below
             noise = way * noisy - level * noise_below - above
             scale = np.maximum(noise.std(axis=0), 1e-100)
-            likely = np.quantile((np.maximum(noise / scale, 0.0) ** 2).sum(axis=1), 0.97)
+            likely = np.quantile((np.maximum(noise / scale, 0.0) ** 2).sum(axis=1), 0.99)
             fits = (np.maximum(above / scale, 0.0) ** 2).sum() <= likely
             low, high = (low, level) if fits else (level, high)
         found[rows] = np.maximum(found[rows], 1.0)

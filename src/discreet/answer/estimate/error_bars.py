@@ -134,10 +134,8 @@ def half_width(
     scope: Mapping[str, Type],
     showing: ThresholdedCount | None = None,
     lost: Mapping[Statistic, Floats] = NOTHING,
-) -> tuple[Floats | None, str]:
-    """The half-width of each group's interval, and how it was found."""
-    if aggregate.measure in RANKED:
-        return None, "its error is in ranks"
+) -> tuple[Floats, str]:
+    """The half-width of each group's interval, and how it was found; of no quantile."""
     if (
         aggregate.measure is AggregateFunction.SUM
         and (alone := plain_total(aggregate, scope)) in statistics

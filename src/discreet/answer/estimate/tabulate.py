@@ -126,29 +126,30 @@ class Simulation:
         aggregates = {aggregate.name: aggregate for aggregate in self.query.aggregates}
         widths: dict[str, Floats] = {}
         how: dict[str, str] = {}
-        ranked = {name for name, one in aggregates.items() if one.measure in RANKED}
-        derived: list[Named] = []
-        times: set[str] = set()
+        several: dict[float, list[Named]] = {}
         for output in outputs_of(self.query):
-            match output.expression:
-                case Column(name) if name in aggregates:
-                    width, how[output.name] = plain(aggregates[name])
-                    if width is not None and (wider := self._wider(output)) > 1:
-                        width = np.minimum(wider * width, np.ptp(self._ends(aggregates[name])))
-                    widths |= {} if width is None else {output.name: width}
-                case other if mentions(other) & ranked:
-                    how[output.name] = IN_ROWS
-                case other if mentions(other) & aggregates.keys():
-                    kind = infer(other, released_columns(self.query)).kind
-                    derived += [output] if kind.is_number or kind.is_time else []
-                    times |= {output.name} if kind.is_time else set()
-        if derived and central.num_rows:
-            for name, width in self._derived(derived, central, plain).items():
-                if name in times:
-                    how[name] = off_by(width)
+            name, shown = output.name, output.expression
+            used = [aggregates[of] for of in mentions(shown) if of in aggregates]
+            kind = infer(shown, released_columns(self.query)).kind
+            wider = self.times if self.times > 1 and is_picked(self.query, shown) else 1.0
+            if used and isinstance(shown, Column):
+                width, how[name] = plain(used[0])
+                if width is not None:
+                    most = np.inf if wider == 1 else np.ptp(self._ends(used[0]))
+                    widths[name] = np.minimum(wider * width, most)
+            elif any(one.measure in RANKED for one in used):
+                how[name] = IN_ROWS
+            elif used and (kind.is_number or kind.is_time) and central.num_rows:
+                how[name], width = simulated, plain(used[0])[0] if len(used) == 1 else None
+                if width is None:
+                    several.setdefault(wider, []).append(output)
                 else:
-                    widths[name], how[name] = width, simulated
-        return widths, how
+                    widths[name] = self._over_interval(output, used[0], wider * width, central)
+                if kind.is_time:
+                    how[name] = ""
+        for wider, outputs in several.items():
+            widths |= self._computed(tuple(outputs), central, wider)
+        return widths, how | {name: off_by(widths.pop(name)) for name, of in how.items() if not of}
 
     def _by_slices(self, central: pa.Table) -> tuple[dict[str, Floats], dict[str, str]]:
         """The same for very many groups: some at a time, with one layout of the noise for all."""
@@ -205,34 +206,7 @@ class Simulation:
             )
             for i, part in enumerate(self.parts)
         ]
-        known = [width for width, _ in found if width is not None]
-        return (np.concatenate(known) if len(known) == len(found) else None), found[0][1]
-
-    def _derived(
-        self,
-        outputs: Sequence[Named],
-        central: pa.Table,
-        plain: Callable[[Aggregate], tuple[Floats | None, str]],
-    ) -> dict[str, Floats]:
-        """Error bars of numbers computed from aggregates, of wider noise where it picks rows."""
-        aggregates = {one.name: one for one in self.query.aggregates}
-        found: dict[str, Floats] = {}
-        several: dict[float, list[Named]] = {}
-        for one in outputs:
-            times = self._wider(one)
-            alone, *others = (aggregates[of] for of in mentions(one.expression) if of in aggregates)
-            width = None if others else plain(alone)[0]
-            if width is None:
-                several.setdefault(times, []).append(one)
-            else:
-                found[one.name] = self._over_interval(one, alone, times * width, central)
-        for times, those in several.items():
-            found |= self._computed(tuple(those), central, times)
-        return found
-
-    def _wider(self, output: Named) -> float:
-        """How many times wider noise is reckoned where a number shares it with what picks rows."""
-        return self.times if self.times > 1 and is_picked(self.query, output.expression) else 1.0
+        return np.concatenate([width for width, _ in found]), found[0][1]
 
     def _ends(self, aggregate: Aggregate) -> Floats:
         """The range of a mean or a spread, which no error leaves; infinite where there is none."""

@@ -190,18 +190,16 @@ def _cells(
         scales = [quantile_scale(plans[statistic], one.level, one.levels) for one in draws]
         levels = [(one.level, scale) for one, scale in zip(draws, scales, strict=True)]
         spent[statistic] = quantile_guarantee(plans[statistic], levels)
-        drawn = [np.empty(groups, dtype=np.int64) for _ in draws]
+        drawn = {one: np.empty(groups, dtype=np.int64) for one in draws}
         for place, ranked in enumerate(_ranked(statements.ranks(statistic), session, groups)):
             middle = 0
-            for one, scale, chosen in zip(draws, scales, drawn, strict=True):
-                chosen[place] = one.cell(*ranked, statistic.cells, scale, middle)
-                middle = int(chosen[place])  # an interval comes after its quantile
-        last = statistic.cells - 1
-        for one, chosen in zip(draws, drawn, strict=True):
-            if one.ends is None:
-                found[one.name] = chosen
-            else:
-                ends = found[one.name] - chosen, found[one.name] + chosen
+            for (one, chosen), scale in zip(drawn.items(), scales, strict=True):
+                chosen[place] = middle = one.cell(*ranked, statistic.cells, scale, middle)
+        found |= {one.name: chosen for one, chosen in drawn.items() if one.ends is None}
+        for one, away in drawn.items():
+            if one.ends is not None:
+                ends = found[one.name] - away, found[one.name] + away
+                last = statistic.cells - 1
                 brackets[one.name] = np.maximum(ends[0], 0), np.minimum(ends[1], last)
     return found, brackets, spent
 
