@@ -129,6 +129,30 @@ def test_intervals_hold_where_groups_of_few_rows_have_their_means_compared(epsil
         assert max(width for _, width in found) <= 100 + 1e-6
 
 
+def test_an_interval_of_how_far_groups_are_apart_is_no_wider_than_noise_around_some_truth():
+    """In half-widths of one of ten alike means: 2.4, and 2.7 by all that likely noise may do."""
+    keys = [f"k{i}" for i in range(10)]
+    columns = {
+        "k": column_type("k", Kind.TEXT, Keys(keys), nullable=False),
+        "x": column_type("x", Kind.REAL, Bounds(0, 100), nullable=False),
+    }
+    about = Schema({"v": Table("v", columns, EachRow())})
+    engine = DuckDBEngine()
+    values = [45.0 + i % 11 + i % 10 / 10 for i in range(5000)]
+    engine.store("v", pa.table({"k": keys * 500, "x": values}))
+    engine.open(about)
+    grouped = "SELECT k, AVG(x) AS m FROM v GROUP BY k"
+    text = f"SELECT MAX(m) - MIN(m) AS a FROM ({grouped}) t"
+    stream = Keystream(b"apart".ljust(32))
+    with replaced(lambda: stream):
+        plan = MeasurementPlan.of(read(text, about), Price(1))
+        apart = [plan.present(plan.measure(engine)).half_widths["a"][0].as_py() for _ in range(10)]
+        one = MeasurementPlan.of(read(grouped, about), Price(1))
+        each = [one.present(one.measure(engine)).half_widths["m"].to_numpy() for _ in range(3)]
+    engine.close()
+    assert np.median(apart) < 2.5 * np.median(each)
+
+
 @pytest.mark.parametrize("epsilon", [0.1, 1])
 def test_intervals_hold_where_correlations_of_small_groups_are_compared(epsilon):
     """All correlations are 0.8; of 20 at 95 % more than 5 are missed with probability 3e-4."""

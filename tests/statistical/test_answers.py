@@ -145,8 +145,8 @@ def bracketed():
 
 @pytest.mark.parametrize("percent", [10, 30, 50, 70, 90])
 def test_intervals_of_quantiles_hold_in_values(bracketed, percent):
-    """Of 60 intervals that hold 95 times in 100, 9 or more fail with probability 4e-3; by union
-    bounds and the worst case over all data they hold far more often than that."""
+    """Of 60 intervals that hold 95 times in 100, 9 or more fail with probability 4e-3; where rows
+    are no harder than these they hold far more often than that."""
     values, releases = bracketed
     truth = values[len(values) * percent // 100]
     table = pa.concat_tables([release.to_arrow() for release in releases])
@@ -155,22 +155,22 @@ def test_intervals_of_quantiles_hold_in_values(bracketed, percent):
     assert np.sum((truth < low) | (truth > high)) < 9
 
 
-def test_intervals_of_quantiles_are_narrower_than_the_bounds(bracketed):
+def test_intervals_of_quantiles_are_narrow_where_values_are_tied(bracketed):
+    """Half of all values are 40: the cell of the median is told, and no more than that."""
     _, releases = bracketed
     middle = [release.half_widths["q_50"][0].as_py() for release in releases]
 
-    assert np.median(middle) < 45
-    assert all(release.how["q_50"].startswith("by the quantiles beside it") for release in releases)
+    assert np.median(middle) < 0.1
+    assert all(one.how["q_50"].startswith("bought for a share of its price") for one in releases)
 
 
-def test_neighbours_that_may_have_missed_bound_nothing():
-    """For little budget nobody knows that they are on their side: bounds are all there is."""
+def test_an_interval_of_few_rows_reaches_the_bounds():
     engine = engine_of(clinic(people=20))
     release = ask(BESIDE, engine, epsilon=1)
     engine.close()
     value, width = release.table["q_50"][0].as_py(), release.half_widths["q_50"][0].as_py()
 
-    assert width == pytest.approx(max(value, 100 - value))
+    assert width == pytest.approx(max(value, 100 - value), rel=0.3)
 
 
 @pytest.mark.parametrize(

@@ -331,7 +331,7 @@ def _choice(recorder: Recorder, run: Any, rule: Mechanism, counts: Any) -> Any:
 
 
 def _cell(recorder: Recorder, run: Any, draw: QuantileDraw, *asked: Any) -> Any:
-    cells, weights, size, scale = asked
+    cells, weights, size, scale = asked[:4]
     return recorder.release(run, CellChoice(draw, size, scale), ((cells, weights),))
 
 

@@ -154,12 +154,14 @@ class AnswerTables:
         moved, known = self._moved(wanted, many, shown, 2 * pairs + truths * (1 + 2 * each))
         sampled, found = slice(0, 2 * pairs), {}
         for name in wanted:
-            found[name] = furthest_of_pairs(moved[name][sampled], known[sampled], sizes)
-            for block in np.split(moved[name][2 * pairs :], truths) if levels[name] > 1 else []:
-                # 97 in 100 draws keep within it: few are drawn, and 95 is what is told.
-                away = np.abs(block[1:] - block[0])
-                around = np.quantile(np.where(np.isnan(away), 0.0, away), 0.97, axis=0)
-                found[name] = np.fmax(found[name], np.fmax(np.abs(block[0]), around))
+            if levels[name] < 2:
+                found[name] = furthest_of_pairs(moved[name][sampled], known[sampled], sizes)
+                continue
+            # Whatever the truth is, what is released is so far from it 95 times in 100: the widest
+            # of all that it may be. 97 in 100 draws keep within it, since few are drawn.
+            blocks = (one[1:] - one[0] for one in np.split(moved[name][2 * pairs :], truths))
+            away = [np.quantile(np.nan_to_num(np.abs(one)), 0.97, axis=0) for one in blocks]
+            found[name] = np.max(away, axis=0)
         return found
 
     def _times(self, shown: int) -> float:
@@ -279,7 +281,7 @@ def _held_together(
 
     Why: a noisy total over a count within its noise is mostly at an end of its range. So MAX over
     groups is at the upper end, and so is what is simulated around it. If all true means are at most
-    m, then only noise lifts a total above m times its count. So m is as small as 97 in 100 noises
+    m, then only noise lifts a total above m times its count. So m is as small as 99 in 100 noises
     allow, by the sum over groups of the squares of what is above, in deviations. So it is with a
     covariance and both deviations; variances that came out below their noise are put there.
     """
@@ -300,7 +302,7 @@ def _held_together(
             above = way * total - level * below
             noise = way * noisy - level * noise_below - above
             scale = np.maximum(noise.std(axis=0), 1e-100)
-            likely = np.quantile((np.maximum(noise / scale, 0.0) ** 2).sum(axis=1), 0.97)
+            likely = np.quantile((np.maximum(noise / scale, 0.0) ** 2).sum(axis=1), 0.99)
             fits = (np.maximum(above / scale, 0.0) ** 2).sum() <= likely
             low, high = (low, level) if fits else (level, high)
         found[rows] = np.maximum(found[rows], 1.0)

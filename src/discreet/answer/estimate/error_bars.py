@@ -6,7 +6,6 @@ numbers is computed again from many simulated ones: noise of the same laws on to
 
 import math
 from collections.abc import Mapping, Sequence
-from fractions import Fraction
 from statistics import NormalDist
 from types import MappingProxyType
 
@@ -20,25 +19,20 @@ from discreet.answer.estimate.aggregates import (
     confine,
     correlated,
     estimate,
-    outputs_of,
     quotient_width,
 )
-from discreet.answer.estimate.noisy_statistics import NoisyStatistics, lost_share
 from discreet.answer.plan.expected_error import laid_out, simulated_noise
 from discreet.answer.plan.measure import StatisticNoise
 from discreet.answer.plan.thresholded_count import ThresholdedCount
 from discreet.plan.bounding import NoiseKind
-from discreet.plan.expressions import Column, Expression
+from discreet.plan.expressions import Expression
 from discreet.plan.kinds import Type
 from discreet.plan.public_facts import picking
-from discreet.plan.query import Aggregate, AggregateFunction, Query, level_of
-from discreet.plan.relations import columns_of
+from discreet.plan.query import Aggregate, AggregateFunction, Query
 from discreet.plan.statistics import (
-    Rows,
     Statistic,
     behind,
     plain_total,
-    ranks_of,
     statistics_of,
 )
 
@@ -140,10 +134,8 @@ def half_width(
     scope: Mapping[str, Type],
     showing: ThresholdedCount | None = None,
     lost: Mapping[Statistic, Floats] = NOTHING,
-) -> tuple[Floats | None, str]:
-    """The half-width of each group's interval, and how it was found."""
-    if aggregate.measure in RANKED:
-        return None, "its error is in ranks"
+) -> tuple[Floats, str]:
+    """The half-width of each group's interval, and how it was found; of no quantile."""
     if (
         aggregate.measure is AggregateFunction.SUM
         and (alone := plain_total(aggregate, scope)) in statistics
@@ -190,49 +182,6 @@ def spread(simulated: Floats, middle: Floats) -> NDArray[np.float64]:
     return np.where(np.isnan(away[:, last]), np.nan, away[:, place])
 
 
-_FAILURE = (1 - CONFIDENCE) / 3
-"""Of the count, of the quantile below, of the quantile above."""
-
-
-# --- intervals of quantiles in values -------------------------------------------------------------
-
-
-def quantile_widths(aggregate: Aggregate, part: NoisyStatistics) -> Floats | None:
-    """How far the true quantile is from the released one at most, 95 times in 100; None: unknown.
-
-    It was bought for it, or its neighbours give it: other quantiles of the same values, and a count
-    of these. The most frequent value may be on either side of any quantile: a mode tells nothing.
-
-    Why: a released quantile of level p misses by t ranks at most, but for failures; so it is no
-    higher than the true quantile of level p + t/n, and that is no higher than the true one of level
-    q where p + t/n <= q. The count gives the least n. Noises are independent, so which neighbour is
-    taken (the nearest that n allows) says nothing about its own noise. Limits that the system chose
-    take a share of all rows at most, and move levels by no more.
-    """
-    if aggregate.name in part.widths:
-        return np.asarray(part.widths[aggregate.name])
-    ranks = ranks_of(part.query, aggregate)
-    assert ranks is not None  # noqa: S101 - narrowing: it is a quantile
-    same = (one for one in part.query.aggregates if ranks_of(part.query, one) == ranks)
-    siblings = [one for one in same if one.measure is not AggregateFunction.MODE]
-    count = Rows(ranks.where)
-    shown = part.showing is not None and part.showing.count.statistic == count
-    if shown or count not in part.statistics or aggregate not in siblings or len(siblings) == 1:
-        return None
-    one_sided = Fraction(1 - 2 * _FAILURE).limit_denominator(10**6)
-    fewest = np.maximum(part.statistics[count] - part.measurements[count].error(one_sided), 0.0)
-    middle = part.quantiles[aggregate.name]
-    low, high = np.full(middle.size, ranks.low), np.full(middle.size, ranks.high)
-    half_cell = (ranks.high - ranks.low) / ranks.cells / 2
-    steps = [(float(level_of(aggregate) - level_of(other)), other) for other in siblings]
-    for apart, other in sorted(steps, key=lambda step: -abs(step[0])):  # the nearest comes last
-        sure = (abs(apart) - lost_share(part)) * fewest >= part.rank_error(other, _FAILURE)
-        value = part.quantiles[other.name]
-        low = np.where(sure & (apart > 0), value - half_cell, low)
-        high = np.where(sure & (apart < 0), value + half_cell, high)
-    return np.asarray(np.maximum(np.abs(middle - low), np.abs(high - middle)))
-
-
 # --- rows that are picked by their noisy numbers --------------------------------------------------
 # HAVING COUNT(*) > 30, or ORDER BY COUNT(*) DESC LIMIT 10, rather show rows whose noise was high.
 # Of all intervals at 95 % one in 20 fails, and those may be just the ones that are shown.
@@ -261,30 +210,6 @@ def wider_by(shown: int, rows: int, noise_kinds: Sequence[NoiseKind], *, picked:
     return inverse(few / 2) / inverse(failure / 2)
 
 
-def widened(query: Query, widths: Mapping[str, Floats], times: float) -> dict[str, Floats]:
-    """Half-widths of aggregates that are shown as they are, so many times wider.
-
-    Numbers that share no noise with what picks the rows are left as they are, and so are those
-    that are computed from aggregates: `Simulation` has made them from wider noise. (Where CASE
-    makes a number jump, an interval that is twice as wide is not that of noise twice as wide.)
-    """
-    told = {output.name: output.expression for output in outputs_of(query)}
-    return {
-        name: np.minimum(width * times, _widest(query, told[name]))
-        if times > 1 and isinstance(told[name], Column) and is_picked(query, told[name])
-        else width
-        for name, width in widths.items()
-    }
-
-
 def is_picked(query: Query, shown: Expression) -> bool:
     """Whether a number shares noise with what decides which rows are shown."""
     return bool(set(behind(query, picking(query))).intersection(behind(query, [shown])))
-
-
-def _widest(query: Query, shown: Expression) -> float:
-    """The range of a mean or a spread, which no error leaves; infinite where there is none."""
-    of = [one for one in query.aggregates if shown == Column(one.name)]
-    ends = np.array([-np.inf, np.inf])
-    low, high = confine(of[0], ends, columns_of(query.relation)) if of else ends
-    return float(high - low)

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from discreet.answer.estimate.error_bars import CONFIDENCE, quantile_widths
+from discreet.answer.estimate.error_bars import CONFIDENCE
 from discreet.answer.estimate.noisy_statistics import NoisyStatistics, cut_off
 from discreet.answer.execute.noisy_measurements import blanked, streamed
 from discreet.answer.plan.contribution_histogram import ROWS, ClippedShare
@@ -66,7 +66,7 @@ class NoisyStatistic:
 class NoisyQuantile:
     """One quantile of all groups, and how many rows it is off at most, 95 times in 100.
 
-    `widths` are half-widths in values, where what was released beside it gives them.
+    `widths` are half-widths in values, where they were bought.
     """
 
     values: Floats
@@ -146,7 +146,7 @@ def part_of(measured: NoisyStatistics) -> MeasuredSet:
         one.name: NoisyQuantile(
             measured.quantiles[one.name],
             measured.rank_error(one, 1 - CONFIDENCE),
-            quantile_widths(one, measured),
+            measured.widths.get(one.name),
         )
         for one in measured.query.aggregates
         if one.name in measured.quantiles

@@ -23,7 +23,6 @@ from discreet.answer.estimate.error_bars import (
     RANKED,
     half_width,
     spread,
-    widened,
     wider_by,
 )
 from discreet.answer.estimate.measured_sets import (
@@ -86,9 +85,8 @@ def merge_parts(query: Query, answers: Sequence[Sequence[MeasuredSet]]) -> Merge
     noise = [part.contributions.noise_kind for parts in answers for part in parts]
     times = wider_by(len(rows), central.num_rows, noise, picked=picks(query))
     widths, how = _half_widths(query, blends, central, times)
-    wider = widened(query, widths, times)
     return MergedColumns(
-        shown, {name: pa.array(one).take(rows) for name, one in wider.items()}, how
+        shown, {name: pa.array(one).take(rows) for name, one in widths.items()}, how
     )
 
 

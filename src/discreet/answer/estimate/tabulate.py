@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from discreet.answer.estimate.aggregates import (
     Floats,
+    confine,
     estimate,
     evaluate,
     furthest,
@@ -27,7 +28,6 @@ from discreet.answer.estimate.error_bars import (
     half_width,
     is_picked,
     lay_out,
-    quantile_widths,
     simulate,
 )
 from discreet.answer.estimate.noisy_statistics import NoisyStatistics, cut_off, lost_share
@@ -47,6 +47,9 @@ from discreet.plan.query import (
 from discreet.plan.relations import Named, columns_of
 from discreet.plan.statistics import Rows, Statistic, behind
 from discreet.plan.typing import infer, mentions
+
+_STEPS = 201
+"""Points of an interval at which a function of one aggregate is computed."""
 
 _LARGEST = 2.0**62
 """Counts are whole numbers of 64 bits; noise beyond that is too rare to matter and stays here."""
@@ -75,10 +78,14 @@ def _values(aggregate: Aggregate, part: NoisyStatistics, draws: int) -> pa.Array
         found = part.quantiles[aggregate.name]
     else:
         found = estimate(aggregate, part.statistics, columns_of(part.query.relation))
-    flat = np.broadcast_to(found, (draws, part.groups)).ravel()
+    return _column(aggregate, np.broadcast_to(found, (draws, part.groups)).ravel())
+
+
+def _column(aggregate: Aggregate, values: Floats) -> pa.Array:
+    """An aggregate's values in the kind that is released."""
     if released_kind(aggregate) is Kind.INTEGER:
-        return pa.array(np.clip(np.rint(flat), -_LARGEST, _LARGEST).astype(np.int64))
-    return pa.array(flat)
+        return pa.array(np.clip(np.rint(values), -_LARGEST, _LARGEST).astype(np.int64))
+    return pa.array(values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,27 +126,30 @@ class Simulation:
         aggregates = {aggregate.name: aggregate for aggregate in self.query.aggregates}
         widths: dict[str, Floats] = {}
         how: dict[str, str] = {}
-        ranked = {name for name, one in aggregates.items() if one.measure in RANKED}
-        derived: list[Named] = []
-        times: set[str] = set()
+        several: dict[float, list[Named]] = {}
         for output in outputs_of(self.query):
-            match output.expression:
-                case Column(name) if name in aggregates:
-                    width, how[output.name] = plain(aggregates[name])
-                    widths |= {} if width is None else {output.name: width}
-                case other if mentions(other) & ranked:
-                    how[output.name] = IN_ROWS
-                case other if mentions(other) & aggregates.keys():
-                    kind = infer(other, released_columns(self.query)).kind
-                    derived += [output] if kind.is_number or kind.is_time else []
-                    times |= {output.name} if kind.is_time else set()
-        if derived and central.num_rows:
-            for name, width in self.derived(tuple(derived), central).items():
-                if name in times:
-                    how[name] = off_by(width)
+            name, shown = output.name, output.expression
+            used = [aggregates[of] for of in mentions(shown) if of in aggregates]
+            kind = infer(shown, released_columns(self.query)).kind
+            wider = self.times if self.times > 1 and is_picked(self.query, shown) else 1.0
+            if used and isinstance(shown, Column):
+                width, how[name] = plain(used[0])
+                if width is not None:
+                    most = np.inf if wider == 1 else np.ptp(self._ends(used[0]))
+                    widths[name] = np.minimum(wider * width, most)
+            elif any(one.measure in RANKED for one in used):
+                how[name] = IN_ROWS
+            elif used and (kind.is_number or kind.is_time) and central.num_rows:
+                how[name], width = simulated, plain(used[0])[0] if len(used) == 1 else None
+                if width is None:
+                    several.setdefault(wider, []).append(output)
                 else:
-                    widths[name], how[name] = width, simulated
-        return widths, how
+                    widths[name] = self._over_interval(output, used[0], wider * width, central)
+                if kind.is_time:
+                    how[name] = ""
+        for wider, outputs in several.items():
+            widths |= self._computed(tuple(outputs), central, wider)
+        return widths, how | {name: off_by(widths.pop(name)) for name, of in how.items() if not of}
 
     def _by_slices(self, central: pa.Table) -> tuple[dict[str, Floats], dict[str, str]]:
         """The same for very many groups: some at a time, with one layout of the noise for all."""
@@ -174,18 +184,16 @@ class Simulation:
     def _plain(self, aggregate: Aggregate) -> tuple[Floats | None, str]:
         """The error bar of an aggregate that is shown as it is."""
         if aggregate.measure in RANKED:
-            each = [quantile_widths(aggregate, part) for part in self.parts]
-            sure = [one for one in each if one is not None]
-            width = np.concatenate(sure) if len(sure) == len(each) else None
             off = max(part.rank_error(aggregate, 1 - CONFIDENCE) for part in self.parts)
             lost = max(lost_share(part) for part in self.parts)
             cut = f"{100 * lost:.2g} % of all rows for what limits cut off"
             most = counted(math.ceil(off), "row")
             more = f", and by {cut}" if lost else ""
             how = f"it is off by {most}{more} in sorted order at most, 95 times in 100"
-            bought = all(aggregate.name in part.widths for part in self.parts)
-            by = "bought for a share of its price" if bought else "by the quantiles beside it"
-            return width, how if width is None else f"{by}; {how}"
+            if any(aggregate.name not in part.widths for part in self.parts):
+                return None, how
+            width = np.concatenate([part.widths[aggregate.name] for part in self.parts])
+            return width, f"bought for a share of its price; {how}"
         found = [
             half_width(
                 aggregate,
@@ -198,22 +206,37 @@ class Simulation:
             )
             for i, part in enumerate(self.parts)
         ]
-        known = [width for width, _ in found if width is not None]
-        return (np.concatenate(known) if len(known) == len(found) else None), found[0][1]
+        return np.concatenate([width for width, _ in found]), found[0][1]
 
-    def derived(self, outputs: tuple[Named, ...], central: pa.Table) -> dict[str, Floats]:
-        """Error bars of numbers computed from aggregates, of wider noise where it picks rows."""
-        wide = self.times > 1
-        picked = tuple(one for one in outputs if wide and is_picked(self.query, one.expression))
-        plain = tuple(one for one in outputs if one not in picked)
-        return self._computed(plain, central, 1.0) | self._computed(picked, central, self.times)
+    def _ends(self, aggregate: Aggregate) -> Floats:
+        """The range of a mean or a spread, which no error leaves; infinite where there is none."""
+        scope = columns_of(self.parts[0].query.relation)
+        return confine(aggregate, np.array([-np.inf, np.inf]), scope)
+
+    def _over_interval(
+        self, output: Named, aggregate: Aggregate, width: Floats, central: pa.Table
+    ) -> Floats:
+        """How far a function of one aggregate moves while that one keeps within its interval.
+
+        Why: it holds whenever the interval of the aggregate does, however bent the function is.
+        """
+        steps = np.linspace(-1, 1, _STEPS)[:, None] * np.nan_to_num(width)
+        moved = np.clip(_floats(central, aggregate.name) + steps, *self._ends(aggregate))
+        place = central.column_names.index(aggregate.name)
+        table = pa.concat_tables([central] * _STEPS).set_column(
+            place, aggregate.name, _column(aggregate, moved.ravel())
+        )
+        columns = released_columns(self.query)
+        shown, found = (
+            _floats(evaluate(one, (output,), columns), output.name) for one in (central, table)
+        )
+        away = np.abs(found.reshape(_STEPS, -1) - shown).max(axis=0)
+        return np.where(np.isfinite(width), away, np.nan)
 
     def _computed(
         self, outputs: tuple[Named, ...], central: pa.Table, times: float
     ) -> dict[str, Floats]:
-        """The same, with noise so many times as wide."""
-        if not outputs:
-            return {}
+        """Error bars of numbers computed from several aggregates; noise so many times as wide."""
         columns = released_columns(self.query)
         ends = np.cumsum([part.groups for part in self.parts])[:-1]
         halves = {one.name: _halves(one, self.query) for one in outputs}
@@ -259,11 +282,37 @@ def _halves(output: Named, query: Query) -> tuple[Named, ...]:
     """
     below = {one.name for one in query.aggregates if one.measure in _STRAIGHT}
     variances = {one.name for one in query.aggregates if one.measure is AggregateFunction.VARIANCE}
-    match output.expression:
+    found = _quotient(output.expression)
+    if found is None or not _is_straight(found[0], below - variances):
+        return ()
+    names = (f"{output.name} _top", f"{output.name} _bottom")
+    return tuple(map(Named, names, found)) if _is_straight(found[1], below) else ()
+
+
+def _quotient(expression: Expression) -> tuple[Expression, Expression] | None:
+    """One numerator and one denominator, also where constants stand before or behind a quotient."""
+
+    def times(by: Literal, part: Expression) -> Expression:
+        return Call(Function.MULTIPLY, (by, part))
+
+    match expression:
+        case Call(Function.MULTIPLY, (Literal() as by, part) | (part, Literal() as by)) if (
+            within := _quotient(part)
+        ):
+            return times(by, within[0]), within[1]
+        case Call(Function.DIVIDE, (part, Literal() as by)) if within := _quotient(part):
+            return within[0], times(by, within[1])
+        case Call(Function.ADD | Function.SUBTRACT as how, (part, Literal() as by)) if (
+            within := _quotient(part)
+        ):
+            return Call(how, (within[0], times(by, within[1]))), within[1]
+        case Call(Function.ADD | Function.SUBTRACT as how, (Literal() as by, part)) if (
+            within := _quotient(part)
+        ):
+            return Call(how, (times(by, within[1]), within[0])), within[1]
         case Call(Function.DIVIDE, (top, Call(Function.NULL_IF, (bottom, Literal(0))) | bottom)):
-            if _is_straight(top, below - variances) and _is_straight(bottom, below):
-                return Named(f"{output.name} _top", top), Named(f"{output.name} _bottom", bottom)
-    return ()
+            return top, bottom
+    return None
 
 
 def _is_straight(expression: Expression, straight: set[str]) -> bool:

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -88,16 +88,16 @@ def measure_set(
             places = pa.array(np.arange(totals.groups, dtype=np.int64))
             session.put("groups", pa.table({"place": places, **totals.keys}))
         lost = lost_rows(bounded.clipped, found=plan.finds_keys)
-        cells, chosen = _cells(statements, measurements, session, totals.groups, lost)
+        cells, brackets, chosen = _cells(statements, measurements, session, totals.groups, lost)
         return NoisyMeasurements(
             contributions,
             {} if selection is None else totals.keys,  # what is public need not be stored
             totals.groups,
             (*totals.numbers, *_distincts(statements, measurements, session, totals.groups)),
-            {name: chosen_cells for (name, side), chosen_cells in cells.items() if not side},
+            cells,
             (*spent, *(_paid(one, chosen) for one in measurements)),
             bounded.clipped,
-            {name: (cells[name, -1], cells[name, 1]) for name in plan.brackets},
+            brackets,
         )
 
 
@@ -166,21 +166,25 @@ def _distincts(
             yield from one.release([totals])
 
 
+Cells: TypeAlias = NDArray[np.int64]
+
+
 def _cells(
     statements: SetStatements,
     measurements: list[Measurement],
     session: Session,
     groups: int,
     lost: float,
-) -> tuple[dict[tuple[str, int], NDArray[np.int64]], dict[Statistic, Guarantee]]:
-    """The cells of every group, by quantile and side of its interval; what each gave away."""
+) -> tuple[dict[str, Cells], dict[str, tuple[Cells, Cells]], dict[Statistic, Guarantee]]:
+    """The cells of every group, by quantile; both ends of its interval; what each gave away."""
     plan = statements.plan
     wanted: dict[Ranks, list[tuple[str, Fraction]]] = {}
     for aggregate in plan.query.aggregates:
         if (ranks := ranks_of(plan.query, aggregate)) is not None:
             wanted.setdefault(ranks, []).append((aggregate.name, level_of(aggregate)))
     modes = [a.name for a in plan.query.aggregates if a.measure is AggregateFunction.MODE]
-    found: dict[tuple[str, int], NDArray[np.int64]] = {}
+    found: dict[str, Cells] = {}
+    brackets: dict[str, tuple[Cells, Cells]] = {}
     plans = {one.strategy.statistics[0]: one for one in measurements}
     spent: dict[Statistic, Guarantee] = {}
     for statistic, quantiles in wanted.items():
@@ -189,11 +193,18 @@ def _cells(
         scales = [quantile_scale(plans[statistic], one.level, one.levels) for one in draws]
         levels = [(one.level, scale) for one, scale in zip(draws, scales, strict=True)]
         spent[statistic] = quantile_guarantee(plans[statistic], levels)
-        found |= {(one.name, one.side): np.empty(groups, dtype=np.int64) for one in draws}
+        drawn = {one: np.empty(groups, dtype=np.int64) for one in draws}
         for place, ranked in enumerate(_ranked(statements.ranks(statistic), session, groups)):
-            for one, scale in zip(draws, scales, strict=True):
-                found[one.name, one.side][place] = one.cell(*ranked, statistic.cells, scale)
-    return found, spent
+            middle = 0
+            for (one, chosen), scale in zip(drawn.items(), scales, strict=True):
+                chosen[place] = middle = one.cell(*ranked, statistic.cells, scale, middle)
+        found |= {one.name: chosen for one, chosen in drawn.items() if one.ends is None}
+        for one, away in drawn.items():
+            if one.ends is not None:
+                ends = found[one.name] - away, found[one.name] + away
+                last = statistic.cells - 1
+                brackets[one.name] = np.maximum(ends[0], 0), np.minimum(ends[1], last)
+    return found, brackets, spent
 
 
 def _paid(one: Measurement, chosen: Mapping[Statistic, Guarantee]) -> Cost:

@@ -34,11 +34,11 @@ from discreet.plan.bounding import (
     limits_of,
 )
 from discreet.plan.expressions import Column
-from discreet.plan.query import AggregateFunction, Query, questions_in
+from discreet.plan.query import Query, questions_in
 from discreet.plan.remembered import remember
 from discreet.plan.schema import Limits
 from discreet.plan.sensitivity import Strategy, apart, together
-from discreet.plan.statistics import People, Ranks, Rows, Statistic, needed, statistics_in
+from discreet.plan.statistics import People, Statistic, needed, statistics_in
 from discreet.plan.work import MOST_ROWS_EACH, bound_work, check_work
 from discreet.privacy import Neighbours
 from discreet.privacy.budgets.buying import buys
@@ -197,22 +197,6 @@ def shown_quantiles(query: Query) -> set[str]:
     return {a.name for a in query.aggregates if is_inner(a) and a.interval and a.name in plain}
 
 
-def bracketed(query: Query, shown: set[str], shared: Statistic | None) -> tuple[str, ...]:
-    """Quantiles of a grouping set that need a paid interval."""
-    needs = statistics_in(query) if shown else {}
-    found = []
-    for aggregate, (first, *_) in needs.items():
-        if aggregate.name in shown and isinstance(first, Ranks):
-            count = Rows(first.where)
-            siblings = sum(
-                first in all_ and one.measure is not AggregateFunction.MODE
-                for one, all_ in needs.items()
-            )
-            if siblings == 1 or count == shared or count not in needed(query):
-                found.append(aggregate.name)
-    return tuple(found)
-
-
 def _split(query: Query, price: Price, shown: set[str], neighbours: Neighbours) -> _Split:
     find = not query.has_known_keys
     shared = shared_count(query) if find else None
@@ -228,7 +212,7 @@ def _split(query: Query, price: Price, shown: set[str], neighbours: Neighbours) 
         keys=keys,
         shared=shared,
         hidden=price.delta / 2 if shared is not None else Fraction(0),
-        brackets=bracketed(query, shown, shared),
+        brackets=tuple(one.name for one in query.aggregates if one.name in shown),
     )
     left = 1 - KEYS if keys else Fraction(1)
     return _Split(plan, price.epsilon * left, price.delta / 2 if find else price.delta, left)

@@ -1,9 +1,10 @@
-"""Cells drawn for quantiles and for the ends of paid intervals."""
+"""Cells drawn for quantiles, and how far their paid intervals reach."""
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -15,48 +16,48 @@ from discreet.mechanisms.quantile import draw_cells
 from discreet.plan.bounding import FULL
 
 BRACKETS = Fraction(3, 10)
-"""The share of a quantile's price that buys an interval, half of it for each end."""
+"""The share of a quantile's price that buys its interval."""
 
-_END_FAILURE = 0.025
-"""The probability with which one end of a quantile's interval is on the wrong side."""
+_FAILURE = 0.05
+"""The probability with which the true quantile is outside of its interval."""
 
-_MOST_WEIGHT = 1 << 60
+_MOST_MARGIN = 1 << 50
+"""No data has as much weight to spare."""
+
+_MARGINS = 8
+"""As many margins of spare weight are as good as any more."""
 
 
 @dataclass(frozen=True, slots=True)
 class QuantileDraw:
-    """One choice of a cell: a quantile (side 0), or the lower or upper end of its interval.
+    """One choice for a quantile: its cell or, where `ends` are given, how far its interval reaches.
 
     It has one part in `levels` of the price of all that are chosen from the same values. Where
-    noise is Laplace, cells are chosen by permute-and-flip, which has the same epsilon as the
+    noise is Laplace, choices are made by permute-and-flip, which has the same epsilon as the
     exponential mechanism and errs less; otherwise by that, which has less rho. A `mode` is the most
-    frequent cell.
+    frequent cell. An interval is to hold the quantiles of both `ends`; `level` is then one by which
+    a row moves as much.
     """
 
     name: str
-    side: int
     level: Fraction
     levels: Fraction
     mode: bool = False
     flips: bool = False
+    ends: tuple[Fraction, Fraction] | None = None
 
     def cell(
-        self, cells: NDArray[np.int64], weights: NDArray[np.int64], size: int, scale: Fraction
+        self,
+        cells: NDArray[np.int64],
+        weights: NDArray[np.int64],
+        size: int,
+        scale: Fraction,
+        middle: int = 0,
     ) -> int:
-        """The cell of one group, from the weight in each cell.
+        """The cell of one group from the weight in each, or how many cells it is off at most.
 
         Guarantee:
-            That of the quantile at `level`: what is added is public.
-        Why:
-            An end is a quantile of the values with a public weight m at the lower (upper) end of
-            the range. Say the q-quantile of the values is in cell c and the level is p <= q. Every
-            cell above c has weight q n + m or more below it, where p (n + m) is wanted, and misses
-            by (1 - p) m at least; m is so large that all cells together miss by that with
-            probability 1 in 40 at most. One row more allows for interpolated quantiles. Nothing is
-            assumed of n. For the upper end the same holds with p m. Permute-and-flip moves by
-            2 max(q, 1 - q)/scale for a row, as the exponential mechanism does (by 1/scale at q = 0
-            and 1, where all misses move one way), and chooses no cell that misses by t more often
-            than exp(-t/scale).
+            That of the quantile at `level`; the `middle` of an interval is what was chosen before.
         Edge cases:
             People far over the limit weigh nothing, and a cell that only they are in counts as
             empty; so does a group of nobody else. Noise too wide for any data leaves the whole
@@ -65,33 +66,58 @@ class QuantileDraw:
         choose = noise.permute_and_flip if self.flips else noise.choose
         if self.mode:
             return draw_mode(cells, weights, size, scale, choose)
-        if self._extra(size, scale) > _MOST_WEIGHT:
-            return 0 if self.side < 0 else size - 1
-        ranks = self.ranks(cells, weights, size, scale)
-        return int(draw_cells(ranks, (0, size - 1), self.level, scale, 1, choose)[0])
+        ranks = RankCounts(cells[weights > 0], weights[weights > 0])
+        if self.ends is None:
+            return int(draw_cells(ranks, (0, size - 1), self.level, scale, 1, choose)[0])
+        if self.margin(size, scale) > _MOST_MARGIN:
+            return size - 1
+        scores, temperature = self.scores(ranks, size, scale, middle)
+        return int(distances(size)[choose(scores, temperature, 1)[0]])
 
-    def ranks(
-        self, cells: NDArray[np.int64], weights: NDArray[np.int64], size: int, scale: Fraction
-    ) -> RankCounts:
-        """The values to rank and, for an end of an interval, the public weight."""
-        occupied = weights > 0
-        cells, weights = cells[occupied], weights[occupied]
-        if not self.side:
-            return RankCounts(cells, weights)
-        end = 0 if self.side < 0 else size - 1
-        inner = cells != end
-        heavy = self._extra(size, scale) + int(weights[~inner].sum())
-        place = 0 if self.side < 0 else int(inner.sum())
-        return RankCounts(
-            np.insert(cells[inner], place, end), np.insert(weights[inner], place, heavy)
-        )
+    def scores(
+        self, ranks: RankCounts, size: int, scale: Fraction, middle: int
+    ) -> tuple[NDArray[Any], Fraction]:
+        """The score of each of the `distances` that an interval may reach, and its temperature.
 
-    def _extra(self, size: int, scale: Fraction) -> int:
-        """The public weight at one end of the range."""
-        if not self.side:
-            return 0
-        missed = float(scale) * math.log(size / _END_FAILURE) + FULL
-        return math.ceil(missed / float(1 - self.level if self.side < 0 else self.level))
+        Why:
+            With w_j the j-th distance, p and q the `ends` and n the whole weight, h_j is the
+            smaller of p n - #(x < middle - w_j) and #(x <= middle + w_j) - q n: how much weight
+            the interval has to spare, with a limit both ways. An end of the range spares as much as
+            there can be. A row moves h_j by max(p, 1 - p, q, 1 - q) at most, as much as the miss of
+            a quantile at `level`. Wanted is the first distance that spares a `margin`: the j-th
+            misses it by max(margin - h_j, h_(j - 1) - margin, 0), which a row moves as much as h.
+        """
+        assert self.ends is not None  # noqa: S101 - narrowing: see `cell`
+        away, unit = distances(size), math.lcm(*(end.denominator for end in self.ends))
+        wanted, most = unit * self.margin(size, scale), unit * self.margin(size, scale) * _MARGINS
+        low, high = middle - away, middle + away
+        below, upto = (unit * ranks.at_or_below(one).astype(object) for one in (low - 1, high))
+        targets = [int(end * unit) * ranks.people for end in self.ends]
+        left = np.where(low <= 0, most, targets[0] - below)
+        right = np.where(high >= size - 1, most, upto - targets[1])
+        spare = np.clip(np.minimum(left, right), -most, most)
+        before = np.concatenate([[wanted], spare[:-1]])
+        misses = np.maximum(np.maximum(wanted - spare, before - wanted), 0)
+        return -misses, scale * unit
+
+    def margin(self, size: int, scale: Fraction) -> int:
+        """The weight that the wanted interval has to spare on both sides.
+
+        Why: an interval without the true quantile, interpolated or not, has less than a row to
+        spare, so it misses by t = margin - FULL at least, and one of the others misses by nothing.
+        Each of k - 1 has a weight of exp(-t/scale) at most, so that all together win with
+        probability (k - 1) exp(-t/scale) at most, and by permute-and-flip with half of it: one that
+        stops the walk has come before the one that always does. Nothing is assumed of n.
+        """
+        others = max(distances(size).size - 1, 1) / (2 if self.flips else 1)
+        return math.ceil(float(scale) * max(math.log(others / _FAILURE), 0.0)) + FULL
+
+
+@cache
+def distances(size: int) -> NDArray[np.int64]:
+    """How far an interval may reach, in cells: rising by a quarter at most, to the whole range."""
+    few = [least << power for power in range(size.bit_length()) for least in range(4, 8)]
+    return np.array([*(one for one in (0, 1, 2, 3, *few) if one < size - 1), size - 1])
 
 
 def draw_mode(
@@ -139,11 +165,12 @@ def quantile_draws(
     found = []
     for name, level in quantiles:
         each = sharing(len(quantiles), bracketed=name in brackets)
-        found.append(QuantileDraw(name, 0, level, each, name in modes, flips))
+        found.append(QuantileDraw(name, level, each, name in modes, flips))
         if name in brackets:
-            share = 2 * len(quantiles) / BRACKETS
-            ends = ((i, _moved(level, i * lost)) for i in (-1, 1))
-            found += [QuantileDraw(name, i, moved, share, flips=flips) for i, moved in ends]
+            ends = _apart(level, lost)
+            farthest = max(ends[1], 1 - ends[0])
+            share = len(quantiles) / BRACKETS
+            found.append(QuantileDraw(name, farthest, share, flips=flips, ends=ends))
     return found
 
 
@@ -152,9 +179,13 @@ def sharing(quantiles: int, *, bracketed: bool) -> Fraction:
     return quantiles / (1 - BRACKETS) if bracketed else Fraction(quantiles)
 
 
-def _moved(level: Fraction, by: float) -> Fraction:
-    """A level that is moved by no less, in thousandths, within 0 and 1."""
-    if not by:
-        return level
-    away = (math.floor if by < 0 else math.ceil)((float(level) + by) * 1000)
-    return Fraction(min(max(away, 0), 1000), 1000)
+def _apart(level: Fraction, by: float) -> tuple[Fraction, Fraction]:
+    """A level moved both ways by no less, in thousandths; past 0 and 1 if need be, never onto it.
+
+    A row moves the miss of a quantile at 0 or 1 by less than that of an interval that reaches there
+    (`rank_range`).
+    """
+    moved = Fraction(math.ceil(by * 1000), 1000)
+    if moved and {level - moved, level + moved} & {0, 1}:
+        moved += Fraction(1, 1000)
+    return level - moved, level + moved

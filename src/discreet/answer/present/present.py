@@ -9,7 +9,7 @@ import pyarrow as pa
 from discreet.answer.estimate.aggregates import arrange, evaluate, outputs_of, shows_all
 from discreet.answer.estimate.answer_tables import AnswerTables
 from discreet.answer.estimate.consistency import make_consistent
-from discreet.answer.estimate.error_bars import widened, wider_by
+from discreet.answer.estimate.error_bars import wider_by
 from discreet.answer.estimate.measured_sets import kept
 from discreet.answer.estimate.noisy_statistics import NoisyStatistics, interpret
 from discreet.answer.estimate.tabulate import Simulation, tabulate
@@ -92,8 +92,7 @@ def _rows(query: Query, parts: Sequence[NoisyStatistics]) -> Shown:
     half_widths = {name: pa.array(width) for name, width in widths.items()}
     if rows is not None:  # nothing is copied where nothing moves
         shown = shown.take(rows)
-        wider = widened(query, widths, times)
-        half_widths = {name: pa.array(width).take(rows) for name, width in wider.items()}
+        half_widths = {name: width.take(rows) for name, width in half_widths.items()}
     return shown, half_widths, how
 
 

@@ -63,7 +63,7 @@ def test_intervals_of_rows_that_were_picked_hold(empty, text, name, law):
 
 
 def test_intervals_that_forget_that_rows_were_picked_would_be_caught(empty, monkeypatch):
-    monkeypatch.setattr(present, "widened", lambda _query, widths, *_: widths)
+    monkeypatch.setattr(present, "wider_by", lambda *_, **__: 1.0)
 
     assert held([ask(TOP, empty, NoiseKind.LAPLACE) for _ in range(4)], "n") < 0.5
 

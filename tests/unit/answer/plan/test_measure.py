@@ -304,7 +304,7 @@ def test_the_cell_of_a_quantile_is_near_it_and_people_of_no_weight_do_not_count(
     cells = np.array([2, 5, 7], dtype=np.int64)
     weights = np.array([10, 10, 0], dtype=np.int64) * FULL
     cold = Fraction(1, 10**6)
-    low, high, median = (QuantileDraw("m", 0, Fraction(p, 100), Fraction(1)) for p in (1, 99, 50))
+    low, high, median = (QuantileDraw("m", Fraction(p, 100), Fraction(1)) for p in (1, 99, 50))
     assert low.cell(cells, weights, 8, cold) == 2
     assert high.cell(cells, weights, 8, cold) == 5
     nobody = np.zeros(3, dtype=np.int64)
