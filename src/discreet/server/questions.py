@@ -60,7 +60,11 @@ class Asking:
         )
 
     def planning(self, size: int) -> AbstractContextManager[None]:
-        """Read and price inside: few at a time, one of each name, and short ones not after long."""
+        """Read, price and draw inside: few at a time, one of each name, short ones not after long.
+
+        Whatever costs no budget and takes more than milliseconds belongs here: without a turn one
+        name would have as many threads for it as requests.
+        """
         return self.app_state.planning.taken(
             patience=self.app_state.settings.patience,
             caller=self.caller.name,
