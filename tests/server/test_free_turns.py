@@ -3,10 +3,12 @@
 import time
 from concurrent.futures import ThreadPoolExecutor
 
+import pyarrow as pa
 import pytest
 
 import discreet as dp
 from clinic_curator import BY_CITY, add_visits
+from discreet.server import questions
 from running_server import served
 
 QUESTION = {"sql": BY_CITY, "epsilon": "0.1"}
@@ -84,3 +86,22 @@ def test_one_name_computes_one_free_thing_at_a_time(server, tokens, charges, tem
             assert not mine.done()
             assert [one.caller for one in slots._waiting] == ["ann"]
         assert (mine.result().status, others.status) == (200, 200)
+
+
+def test_functions_of_long_lists_of_keys_are_refused_before_they_take_long(monkeypatch):
+    monkeypatch.setattr(questions, "_LISTED", 1 << 18)
+    keys = [f"key{n:04d}" for n in range(5000)]
+    many = " OR ".join(f"REGEXP_EXTRACT(k, 'y{n}') = 'y'" for n in range(60))
+    with dp.Curator.in_memory() as curator:
+        about = {"columns": {"k": dp.Keys(keys)}, "budget": dp.Budget(epsilon=1)}
+        curator.add("t", pa.table({"id": range(9), "k": keys[:9]}), unit="id", **about)
+        with served(curator) as server:
+            token, plain = server.token("ann", "analyst"), "SELECT COUNT(*) AS n FROM t WHERE "
+            for path in ("/v1/explain", "/v1/queries"):
+                asked = {"sql": plain + many, "epsilon": "0.1"}
+                refused = server.post(path, token=token, json=asked)
+                assert refused.status == 422
+                assert "functions of columns with long lists" in refused.error["what"]
+                asked["sql"] = f"{plain}UPPER(k) LIKE 'KEY%' AND LEFT(k, 4) = 'key0'"
+                assert server.post(path, token=token, json=asked).status == 200
+            assert curator.budget("t").share(curator.budget("t").total) == pytest.approx(0.1)
