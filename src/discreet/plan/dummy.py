@@ -5,7 +5,7 @@ counter through a mixing function: whatever they show is about the schema, not a
 """
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,8 +45,12 @@ _USUAL = {
 """Where no bounds are stated: small numbers, and the years from 2020 to 2024."""
 
 
-def dummy(schema: Schema, rows: int = ROWS) -> dict[str, pa.Table]:
+def dummy(
+    schema: Schema, rows: int = ROWS, *, only: Collection[str] | None = None
+) -> dict[str, pa.Table]:
     """A table of made-up rows for every table of a schema; private ones have `rows` rows.
+
+    With `only`, the same rows for these tables alone.
 
     People, and keys that tables are joined by, are the same in all tables, so that joins find
     partners. Keys that have to be unique are, even where that leaves fewer rows.
@@ -70,7 +74,9 @@ def dummy(schema: Schema, rows: int = ROWS) -> dict[str, pa.Table]:
         name: _size(table, unique.get(name, ()), count) for name, table in schema.tables.items()
     }
     return {
-        name: _made(table, unique.get(name, ()), sizes) for name, table in schema.tables.items()
+        name: _made(table, unique.get(name, ()), sizes)
+        for name, table in schema.tables.items()
+        if only is None or name in only
     }
 
 

@@ -1,10 +1,14 @@
 """Public lists of all values that an expression can be asked for as groups."""
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import lru_cache
 from itertools import product
+from typing import Final
 
+from discreet.errors import InputError
 from discreet.plan.calendar import moment
 from discreet.plan.kinds import Kind, Range, Type, Value
 
@@ -15,6 +19,35 @@ FEW = 1 << 10
 """Bounded whole numbers and days are listed where they are no more than this."""
 
 
+_room: Final = ContextVar[list[int] | None]("values that may still be listed", default=None)
+
+
+@contextmanager
+def at_most(values: int) -> Iterator[None]:
+    """Refuse what, inside, looks at more values of lists than this: it would take too long to plan.
+
+    Why: every function of a key with a long list makes another list, and a question has many.
+    """
+    before = _room.set([values])
+    try:
+        yield
+    finally:
+        _room.reset(before)
+
+
+def _look_at(count: int) -> None:
+    room = _room.get()
+    if room is None:
+        return
+    room[0] -= count
+    if room[0] < 0:
+        raise InputError(
+            "the question has too many functions of columns with long lists of keys",
+            why="the list of each is made before anything is asked, and takes time",
+            fix="compare such columns as they are, or ask in several questions",
+        )
+
+
 def listed(values: Iterable[Value], *, nullable: bool) -> tuple[Value, ...] | None:
     """The different values in order of appearance, NULL last; None where there are too many.
 
@@ -23,11 +56,15 @@ def listed(values: Iterable[Value], *, nullable: bool) -> tuple[Value, ...] | No
         (2, 1, None)
     """
     different: dict[Value, None] = {}
-    for value in values:
+    count = 0
+    for count, value in enumerate(values, 1):  # noqa: B007 - all that were looked at
         if value is not None:
             different[value] = None
         if len(different) > MOST:
-            return None
+            break
+    _look_at(count)
+    if len(different) > MOST:
+        return None
     return (*different, None) if nullable else tuple(different)
 
 

@@ -1,8 +1,8 @@
 """The way of a question through the server: planned and computed in turn, told on a tick."""
 
 import time
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -18,6 +18,7 @@ from discreet.curator.client import wire
 from discreet.curator.ledger.charge_index import ChargedOrder
 from discreet.curator.ledger.orders import Receipt
 from discreet.engines.timing import ReleaseSchedule
+from discreet.plan.keylists import at_most
 from discreet.server.app_state import AppState, app_state_of
 from discreet.server.error_replies import missing
 from discreet.server.permissions import Caller
@@ -59,13 +60,20 @@ class Asking:
             lambda: time.sleep(until_tick(time.monotonic() - self.arrived, settings.quantum)),
         )
 
-    def planning(self, size: int) -> AbstractContextManager[None]:
-        """Read and price inside: few at a time, one of each name, and short ones not after long."""
-        return self.app_state.planning.taken(
+    @contextmanager
+    def planning(self, size: int) -> Iterator[None]:
+        """Read, price and draw inside: few at a time, one of each name, short ones not after long.
+
+        Whatever costs no budget and takes more than milliseconds belongs here: without a turn one
+        name would have as many threads for it as requests.
+        """
+        slot = self.app_state.planning.taken(
             patience=self.app_state.settings.patience,
             caller=self.caller.name,
             seconds=size * _PLANNING,
         )
+        with slot, at_most(_LISTED):
+            yield
 
     def offered(self, offered: Callable[[], T], size: int) -> T:
         """Price an order; a caller who has many under way is refused before that."""
@@ -102,6 +110,10 @@ def charged_of_kind(charge: int, kind: str, request: Request, caller: Caller) ->
 
 _PLANNING: Final = 1 / 4096
 """Seconds that planning may take for each character of an order."""
+
+
+_LISTED: Final = 1 << 23
+"""Values of lists of keys that planning looks at: a few seconds of work."""
 
 
 def until_tick(elapsed: float, quantum: float) -> float:

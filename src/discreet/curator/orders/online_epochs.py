@@ -36,6 +36,9 @@ MOST_CELLS_AT_ONCE: Final = 10**7
 """Cells of all marginals that queries asked at once are about, once more for each pair of columns
 that a marginal is fitted to: it bounds the time they take."""
 
+MOST_HELD: Final = 8
+"""Epochs of one analyst whose rows this process has in memory."""
+
 MOST: Final = 0.999999
 """The largest confidence of an interval."""
 
@@ -90,6 +93,7 @@ class LedgerJournal(Journal):
 class _Epoch:
     """This process's state of an epoch; `opening` is held to read data, and before `lock`."""
 
+    analyst: str
     opening: threading.Lock = field(default_factory=threading.Lock)
     lock: threading.RLock = field(default_factory=threading.RLock)
     session: OnlineSession | None = None
@@ -108,6 +112,8 @@ class OnlineEpochs:
     Edge cases:
         While another worker has the turn answers come from the stored hypothesis. A worker that is
         gone, or was silent for the ledger's patience, loses its turn to the next that is asked.
+        Of one analyst's epochs a process holds the rows of `MOST_HELD`: another one takes the place
+        of that which was asked longest ago, whose next run begins when it is asked again.
         If anything fails that reads data, answers come from the stored hypothesis from then on.
     """
 
@@ -124,7 +130,7 @@ class OnlineEpochs:
 
     def state(self, charge: int) -> OnlineState:
         """The public state of an epoch, as it is stored now."""
-        epoch = self._epoch(charge)
+        epoch = self._epoch(self._receipt(charge))
         with epoch.lock:
             return self._known(charge, epoch)
 
@@ -132,18 +138,33 @@ class OnlineEpochs:
         """Give up all turns: the next to ask goes on."""
         for charge, epoch in self._epochs.items():
             with epoch.opening, epoch.lock:
-                if epoch.session is not None:
-                    epoch.session = None
-                    self._ledger.let_go(charge)
+                self._drop(charge, epoch)
 
-    def _epoch(self, charge: int) -> _Epoch:
+    def _drop(self, charge: int, epoch: _Epoch) -> None:
+        """Forget what is in memory of an epoch: the next to ask goes on from what is stored."""
+        epoch.known = None
+        if epoch.session is not None:
+            epoch.session = None
+            self._ledger.let_go(charge)
+
+    def _epoch(self, receipt: Receipt) -> _Epoch:
+        """An epoch that is asked now; its analyst's others make room where they are many."""
         with self._guard:
-            return self._epochs.setdefault(charge, _Epoch())
+            found = self._epochs.pop(receipt.sequence, None) or _Epoch(receipt.order.analyst)
+            others = [one for one in self._epochs.items() if one[1].analyst == found.analyst]
+            self._epochs[receipt.sequence] = found
+        held = [one for one in others if one[1].known is not None]
+        for charge, epoch in held[: 1 - MOST_HELD]:
+            if epoch.lock.acquire(blocking=False):  # else it is being asked
+                try:
+                    self._drop(charge, epoch)
+                finally:
+                    epoch.lock.release()
+        return found
 
     def _known(self, charge: int, epoch: _Epoch) -> OnlineState:
         """The stored steps: those read before, and the newer ones."""
         if epoch.known is None:
-            self._receipt(charge)
             stored = self._ledger.release(charge)
             if stored is None:
                 raise _unknown(charge)
@@ -167,7 +188,8 @@ class OnlineEpochs:
         `by` asks them; None for the analyst of the charge. `planning` is entered to read and to
         answer them, not while data is read for a session or another asker has the epoch.
         """
-        receipt, epoch = self._receipt(charge), self._epoch(charge)
+        receipt = self._receipt(charge)
+        epoch = self._epoch(receipt)
         asker = receipt.order.analyst if by is None else by
         while True:
             with planning():

@@ -6,6 +6,7 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 
+from discreet.curator.async_session import AsyncSession
 from discreet.curator.client import wire
 from discreet.curator.ledger.accounts import Account
 from discreet.curator.ledger.charge_index import ChargedOrder
@@ -14,7 +15,7 @@ from discreet.privacy.budgets.charges import UNITS
 from discreet.server.app_state import app_state_of
 from discreet.server.error_replies import missing
 from discreet.server.permissions import Caller, Member, Owner
-from discreet.server.questions import async_session_of
+from discreet.server.questions import asking_of, async_session_of
 from discreet.server.routes.public import Name as PathName
 from discreet.server.table_models import BudgetBody, Name, StrictBody
 
@@ -89,8 +90,9 @@ def budgets(
 ) -> JSONResponse:
     """Show all budgets: an analyst sees those of datasets and their own."""
     write = json_views.account_facts if odds else wire.write_account
-    found = async_session_of(request, caller).accounts()
-    return JSONResponse({"accounts": [write(one) for one in found]})
+    with asking_of(request, caller).planning(0):
+        found = async_session_of(request, caller).accounts()
+        return JSONResponse({"accounts": [write(one) for one in found]})
 
 
 @router.get("/budgets/{dataset:path}", response_model=HistoryReply)
@@ -99,6 +101,12 @@ def budget(dataset: str, request: Request, caller: Member) -> JSONResponse:
     session = async_session_of(request, caller)
     if dataset not in session.curator.datasets():
         raise missing(f"dataset {dataset}")
+    with asking_of(request, caller).planning(0):
+        return JSONResponse(_spent(session, dataset, request, caller))
+
+
+def _spent(session: AsyncSession, dataset: str, request: Request, caller: Caller) -> dict[str, Any]:
+    """The accounts of a dataset and its newest charges."""
     account, filed = session.history(dataset)
     ledger = app_state_of(request).curator.ledger
     members = {
@@ -113,15 +121,12 @@ def budget(dataset: str, request: Request, caller: Member) -> JSONResponse:
         or (one.holder.kind == "dataset" and one.holder.name == dataset)
         or (one.holder.kind == "link" and dataset in members.get(one.holder, ()))
     ]
-    return JSONResponse(
-        {
-            "accounts": [
-                {**json_views.account_facts(one), "members": members.get(one.holder)}
-                for one in inside
-            ],
-            "history": _history(account, filed, caller),
-        }
-    )
+    return {
+        "accounts": [
+            {**json_views.account_facts(one), "members": members.get(one.holder)} for one in inside
+        ],
+        "history": _history(account, filed, caller),
+    }
 
 
 def _history(

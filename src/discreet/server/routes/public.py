@@ -12,6 +12,7 @@ from discreet.plan.dummy import dummy
 from discreet.server.app_state import AppState, app_state_of
 from discreet.server.error_replies import missing
 from discreet.server.permissions import Caller, Member
+from discreet.server.questions import asking_of
 
 router = APIRouter(tags=["data"])
 
@@ -52,25 +53,28 @@ class DummyRowsReply(BaseModel):
 @router.get("/schema")
 def schema(request: Request, caller: Member) -> SchemaReply:
     """Describe every table for programs."""
-    return SchemaReply(**_described(app_state_of(request), caller))
+    with asking_of(request, caller).planning(0):
+        return SchemaReply(**_described(app_state_of(request), caller))
 
 
 @router.get("/datasets")
 def datasets(request: Request, caller: Member) -> Datasets:
     """Describe every dataset for people."""
     app_state = app_state_of(request)
-    said = _described(app_state, caller)
-    return Datasets(datasets=[_dataset(app_state, said, name) for name in said["datasets"]])
+    with asking_of(request, caller).planning(0):
+        said = _described(app_state, caller)
+        return Datasets(datasets=[_dataset(app_state, said, name) for name in said["datasets"]])
 
 
 @router.get("/datasets/{name:path}")
 def dataset(name: Name, request: Request, caller: Member) -> Dataset:
     """Describe one dataset for people."""
     app_state = app_state_of(request)
-    said = _described(app_state, caller)
-    if name not in said["datasets"]:
-        raise missing("dataset of this name")
-    return _dataset(app_state, said, name)
+    with asking_of(request, caller).planning(0):
+        said = _described(app_state, caller)
+        if name not in said["datasets"]:
+            raise missing("dataset of this name")
+        return _dataset(app_state, said, name)
 
 
 @router.get(
@@ -86,9 +90,15 @@ def made_up(
 ) -> Any:
     """Make up rows from the description of a table alone, to try questions on."""
     app_state = app_state_of(request)
-    if table not in _described(app_state, caller)["tables"]:
-        raise missing("table of this name")
-    made = dummy(app_state.curator.schema, rows)[table]
+    with asking_of(request, caller).planning(rows):
+        if table not in _described(app_state, caller)["tables"]:
+            raise missing("table of this name")
+        made = dummy(app_state.curator.schema, rows, only=[table])[table]
+        return _written(made, request)
+
+
+def _written(made: pa.Table, request: Request) -> Response | DummyRowsReply:
+    """Made-up rows in the form that was asked for."""
     if ARROW in request.headers.get("accept", ""):
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, made.schema) as writer:

@@ -1,6 +1,7 @@
 """Stored answers: free to read again, in any form."""
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from fractions import Fraction
 from functools import partial
 from typing import IO, Annotated, Any, Literal
@@ -20,7 +21,7 @@ from discreet.server.app_state import app_state_of
 from discreet.server.error_replies import missing
 from discreet.server.permissions import Asker
 from discreet.server.question_models import TELLS
-from discreet.server.questions import async_session_of, pending, tell
+from discreet.server.questions import asking_of, async_session_of, pending, tell
 from discreet.server.routes.questions import Charge
 from discreet.server.sending import send_file
 
@@ -81,12 +82,13 @@ def listed(
 ) -> JSONResponse:
     """List what was asked, newest first: one's own, or for owners everybody's."""
     session = async_session_of(request, caller)
-    found = list(session.newest(before=before, limit=_SOUGHT if kind else limit))
-    chosen = [one for one in found if not kind or one.order.kind in kind][:limit]
     own = {} if caller.role == "owner" else {"analyst": caller.name}  # nobody else's name
-    return JSONResponse(
-        [{**filed_facts(one), **own, "budget_share": session.share(one)} for one in chosen]
-    )
+    with asking_of(request, caller).planning(0):
+        found = list(session.newest(before=before, limit=_SOUGHT if kind else limit))
+        chosen = [one for one in found if not kind or one.order.kind in kind][:limit]
+        return JSONResponse(
+            [{**filed_facts(one), **own, "budget_share": session.share(one)} for one in chosen]
+        )
 
 
 @router.get(
@@ -113,7 +115,9 @@ def again(
     chosen = form or next(kinds, "json")
     if chosen == "python":
         return Response(_snippet(filed, str(request.base_url)), media_type="text/x-python")
-    with app_state_of(request).reading(filed.size, caller.name):
+    asking = asking_of(request, caller)
+    computing = asking.planning(filed.size) if merged or chosen == "chart" else nullcontext()
+    with app_state_of(request).reading(filed.size, caller.name), computing:
         release = session.release(charge)
         if release is None:
             return pending(charge)

@@ -153,7 +153,7 @@ def test_runs_that_were_planned_are_all_there_are(folder):
 
 def test_nobody_waits_for_an_epoch_while_they_have_a_slot_to_plan(curator):
     session, epochs, seen = curator.online("people", **SPEC), curator._epochs, []
-    epoch = epochs._epoch(session.charge)
+    epoch = epochs._epoch(epochs._receipt(session.charge))
     lock, planning = epoch.lock, threading.Lock()
 
     class Busy:
@@ -357,3 +357,23 @@ def test_an_epoch_of_a_retired_dataset_answers_from_what_is_stored(curator):
     assert curator.ledger.steps(session.charge) == steps
     with pytest.raises(QueryRefused, match="is retired"):
         curator.online("people", **SPEC, epoch=2)
+
+
+def test_an_analyst_holds_the_rows_of_few_epochs_in_memory(curator):
+    def opened(analyst, epoch):
+        cheap = {**SPEC, "epsilon": 1, "delta": 1e-8, "accuracy": 1000}
+        return curator.online("people", **cheap, epoch=epoch, analyst=analyst)
+
+    def held():
+        return {charge for charge, one in curator._epochs._epochs.items() if one.session}
+
+    other = opened("ben", 1)
+    other.ask({"sex": "female"})
+    mine = [opened("ann", 2 + n) for n in range(online_epochs.MOST_HELD + 2)]
+    for one in mine:
+        one.ask({"sex": "female"})
+    assert held() == {other.charge, *(one.charge for one in mine[2:])}
+    again = mine[0].ask_all([{"sex": "female"}])  # it goes on, with another run
+    assert again.held
+    assert again.runs_left == other.ask_all([{"sex": "female"}]).runs_left - 1
+    assert held() == {other.charge, mine[0].charge, *(one.charge for one in mine[3:])}
