@@ -99,6 +99,10 @@ class Guarantee(ABC):
             raise InputError(f"alpha is {alpha}", why="it is a probability", fix="pass alpha <= 1")
         return self._tradeoff(level)
 
+    def __getattr__(self, name: str) -> Any:
+        has = "it has epsilon(delta), delta(epsilon), rdp(alpha), rho(), tradeoff(alpha), group(k)"
+        raise AttributeError(f"{type(self).__name__} has no {name}: {has}", name=name, obj=self)
+
     @staticmethod
     def of(given: Any) -> Any:
         """A guarantee as it is, and that of a mechanism; anything else as it is."""
