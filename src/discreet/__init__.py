@@ -42,7 +42,7 @@ def __getattr__(name: str) -> object:
         if name.startswith("_"):
             raise AttributeError(name)
         packages = [f"discreet.{one}" for one in sorted(_PACKAGES)]
-        raise import_module("discreet.argument_names").missing(name, "discreet", packages)
+        raise import_module("discreet.argument_names").MissingNameError(name, "discreet", packages)
     if own != name:
         return getattr(import_module("discreet"), own)
     found = getattr(import_module(_HOME[own]), own)

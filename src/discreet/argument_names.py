@@ -24,6 +24,8 @@ _ELSEWHERE = {
     "RDP": "dp.ZCDP",
     "DPSGD": "dp.calibrate",
     "k_anonymity": "dp.attacks.Intersection",
+    "Exponential": "dp.ExponentialMechanism",
+    "BinaryMechanism": "dp.TreeCount",
 }
 """Names that share no telling word with what is meant."""
 
@@ -87,27 +89,37 @@ def _fix(name: str, named: object) -> str:
     return f"call {path}{'.' if path else ''}{right[0]}" if right else f"see help({name})"
 
 
-def missing(name: str, package: str, others: Iterable[str] = ()) -> AttributeError:
-    """The error for a name that a package has not: it tells what is nearest, and how to call that.
+class MissingNameError(AttributeError):
+    """A name that a package has not; its text tells what is nearest, and how to call that.
 
     Nearest is what shares most words, rare ones above all, with its name or with what its
-    docstring and its file say.
+    docstring and its file say. Imports try names too, so this is looked for when it is told.
     """
-    known = {
-        f"dp.{one}.{public}".replace(".discreet", ""): getattr(import_module(one), public)
-        for one in (package, *others)
-        for public in import_module(one).__all__
-    }
-    texts = {
-        public: (public.rpartition(".")[2].lower(), _about(named))
-        for public, named in known.items()
-    }
+
+    def __init__(self, name: str, package: str, others: Iterable[str] = ()) -> None:
+        super().__init__(name, name=name)
+        self.packages = (package, *others)
+
+    def __str__(self) -> str:
+        known = {
+            f"dp.{one}.{public}".replace(".discreet", ""): getattr(import_module(one), public)
+            for one in self.packages
+            for public in import_module(one).__all__
+        }
+        found = _ELSEWHERE.get(self.name) or _nearest(self.name, known)
+        fix = _fix(found, known[found]) if found in known else "see help(discreet) and dir()"
+        return f"module {self.packages[0]!r} has no attribute {self.name!r}. Fix: {fix}"
+
+
+def _nearest(name: str, known: dict[str, object]) -> str:
+    """The path of what is most like a name, or nothing."""
+    texts = {path: (path.rpartition(".")[2].lower(), _about(one)) for path, one in known.items()}
     words = {word[:6].lower() for word in re.findall(r"[A-Z]*[a-z]{3,}|[A-Z]{3,}", name)}
     words -= {"mechan", "privac", "privat"}
     rare = {word: 1 / sum([1, *(word in about for _, about in texts.values())]) for word in words}
 
-    def shared(public: str) -> float:
-        own, about = texts[public]
+    def shared(path: str) -> float:
+        own, about = texts[path]
         first = about.partition("\n")[0]
         found = (
             part * (4 * (word in own) + 2 * (word in first) + (word in about))
@@ -115,11 +127,8 @@ def missing(name: str, package: str, others: Iterable[str] = ()) -> AttributeErr
         )
         return sum(found) + (own == name.lower())
 
-    best = max(known, key=lambda public: (shared(public), ">>>" in texts[public][1]))
-    close = [best] if shared(best) else get_close_matches(f"dp.{name}", known, 1)
-    found = _ELSEWHERE.get(name, "".join(close))
-    fix = _fix(found, known[found]) if found in known else "see help(discreet) and dir()"
-    return AttributeError(f"module {package!r} has no attribute {name!r}. Fix: {fix}", name=name)
+    best = max(known, key=lambda path: (shared(path), ">>>" in texts[path][1]))
+    return best if shared(best) else "".join(get_close_matches(f"dp.{name}", known, 1))
 
 
 def _about(named: object) -> str:

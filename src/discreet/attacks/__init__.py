@@ -6,7 +6,7 @@ system does, and returns an `Outcome`. People are made up; draws come from `simu
 good for that and for no release.
 """
 
-from discreet.argument_names import missing
+from discreet.argument_names import MissingNameError
 from discreet.attacks.census import Census, CensusCounts
 from discreet.attacks.census_tables import CensusTables
 from discreet.attacks.differencing import Averaging, Differencing, Refusals
@@ -58,4 +58,4 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    raise missing(name, __name__)
+    raise MissingNameError(name, __name__)

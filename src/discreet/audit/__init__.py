@@ -14,7 +14,7 @@ Four ways, from the surest to the widest:
 mechanisms share.
 """
 
-from discreet.argument_names import missing
+from discreet.argument_names import MissingNameError
 from discreet.audit.conformance import check_mechanism
 from discreet.audit.enumerate import check_law, enumerate_loss
 from discreet.audit.evidence import Evidence, Point
@@ -46,4 +46,4 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    raise missing(name, __name__)
+    raise MissingNameError(name, __name__)

@@ -10,7 +10,7 @@ aggregator on any server (`LocalHashing` is OLH, `UnaryEncoding` OUE, `KRandomiz
 1
 """
 
-from discreet.argument_names import missing
+from discreet.argument_names import MissingNameError
 from discreet.local.aggregator import Aggregator
 from discreet.local.campaigns import Campaign
 from discreet.local.count_mean_sketch import CountMeanSketch, HadamardCountMeanSketch
@@ -60,4 +60,4 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    raise missing(name, __name__)
+    raise MissingNameError(name, __name__)

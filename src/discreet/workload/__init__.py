@@ -1,6 +1,6 @@
 """Many questions at once: coordinated noise where independent noise would drown the answers."""
 
-from discreet.argument_names import missing
+from discreet.argument_names import MissingNameError
 from discreet.workload.counting_query import CountingQuery
 from discreet.workload.domain import Attribute, Domain
 from discreet.workload.histogram import JointHistogram
@@ -37,4 +37,4 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    raise missing(name, __name__)
+    raise MissingNameError(name, __name__)
