@@ -98,7 +98,7 @@ class MissingNameError(AttributeError):
 
     def __init__(self, name: str, package: str, others: Iterable[str] = ()) -> None:
         super().__init__(name, name=name)
-        self.packages = (package, *others)
+        self.asked, self.packages = name, (package, *others)
 
     def __str__(self) -> str:
         known = {
@@ -106,9 +106,9 @@ class MissingNameError(AttributeError):
             for one in self.packages
             for public in import_module(one).__all__
         }
-        found = _ELSEWHERE.get(self.name) or _nearest(self.name, known)
+        found = _ELSEWHERE.get(self.asked) or _nearest(self.asked, known)
         fix = _fix(found, known[found]) if found in known else "see help(discreet) and dir()"
-        return f"module {self.packages[0]!r} has no attribute {self.name!r}. Fix: {fix}"
+        return f"module {self.packages[0]!r} has no attribute {self.asked!r}. Fix: {fix}"
 
 
 def _nearest(name: str, known: dict[str, object]) -> str:

@@ -553,7 +553,7 @@ class PickedColumns(Expr):
         return lambda *how, **named: rows.agg(*(made(*one, *how, **named) for one in of))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class From:
     """Private rows, on the way to a question; every step is a new one.
 
@@ -583,6 +583,10 @@ class From:
         for one in names:
             infer(ex.Column(one), rel.columns_of(self.relation))
         return PickedColumns(ex.Column(names[0]), rows=self, names=tuple(names))
+
+    def __repr__(self) -> str:
+        columns = ", ".join(rel.columns_of(self.relation))
+        return f"<private rows with {columns}; aggregate them, as in .count()>"
 
     def __len__(self) -> int:
         raise TypeError("a table has no len(): its rows are private; call .count()")

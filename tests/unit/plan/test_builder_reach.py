@@ -264,3 +264,10 @@ def test_a_table_has_no_length_and_columns_no_others():
     with pytest.raises(AttributeError, match=r"\.clamp\(low, high\)"):
         _ = VISITS.age.clip
     assert VISITS
+
+
+def test_rows_and_questions_say_in_a_line_what_they_are():
+    assert repr(VISITS).endswith("; aggregate them, as in .count()>")
+    assert repr(VISITS.group_by("city").mean("age")).startswith(
+        "<a question: mean_age of visits, by city; not asked yet: .explain(epsilon=...) is free"
+    )
