@@ -324,7 +324,7 @@ def correlation(x: Expr | str, y: Expr | str) -> Agg:
 
 def quantile(of: Expr | str, level: Real | Sequence[Real] = Fraction(1, 2)) -> Any:
     """A quantile of a bounded number, or a list of them: 0.5 is the median."""
-    if isinstance(level, (list, tuple)):
+    if isinstance(level, Sequence):
         return [quantile(of, one) for one in level]
     return _agg(AggregateFunction.QUANTILE, of, level=rational(level, "level"))
 
@@ -467,7 +467,8 @@ def _aggregate(of: object) -> Agg:
         case Agg():
             return of
         case (str() | Expr() as column, str() as function) if known := _aggregates(function):
-            return known(column)
+            made: Agg = known(column)
+            return made
     raise odd("an aggregate", of, 'one of those here, as in n=count() or age=mean("age")')
 
 

@@ -22,7 +22,7 @@ from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
-from typing import Any, ClassVar, Final, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 from discreet.errors import InputError
 from discreet.privacy.guarantees.neighbours import Neighbours
@@ -99,9 +99,12 @@ class Guarantee(ABC):
             raise InputError(f"alpha is {alpha}", why="it is a probability", fix="pass alpha <= 1")
         return self._tradeoff(level)
 
-    def __getattr__(self, name: str) -> Any:
-        has = "it has epsilon(delta), delta(epsilon), rdp(alpha), rho(), tradeoff(alpha), group(k)"
-        raise AttributeError(f"{type(self).__name__} has no {name}: {has}", name=name, obj=self)
+    if not TYPE_CHECKING:  # which knows better
+
+        def __getattr__(self, name: str) -> Any:
+            has = "epsilon(delta), delta(epsilon), rdp(alpha), rho(), tradeoff(alpha), group(k)"
+            text = f"{type(self).__name__} has no {name}: it has {has}"
+            raise AttributeError(text, name=name, obj=self)
 
     @staticmethod
     def of(given: Any) -> Any:
