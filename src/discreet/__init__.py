@@ -11,7 +11,7 @@ import re
 from importlib import import_module
 from pathlib import Path
 
-_PACKAGES = frozenset({"attacks", "lab", "learn", "local", "workload"})
+_PACKAGES = frozenset({"attacks", "audit", "lab", "learn", "local", "workload"})
 """Packages that are imported when first named, such as `dp.local.Rappor`."""
 
 _HOME = {
@@ -27,17 +27,27 @@ _HOME = {
 __all__ = sorted(_HOME)  # noqa: PLE0605 - type checkers read the stub
 
 
+_OF_ARRAYS = frozenset(
+    {"count", "total", "mean", "variance", "stddev", "quantile", "median", "minimum", "maximum"}
+)
+"""Aggregates of columns that take arrays too: `dp.mean(ages, bounds=(0, 120), epsilon=1)`."""
+
+
 def __getattr__(name: str) -> object:
     if name in _PACKAGES:
         return import_module(f"discreet.{name}")
     aliases = {} if name in _HOME else import_module("discreet.argument_names").AGGREGATES
     own = aliases.get(name, name)
     if own not in _HOME:
-        close = (one for one in __all__ if one.startswith(name))
-        other = "case" if name == "when" else next(close, None)
-        hint = f": {other} is its name here" if other else ""
-        raise AttributeError(f"module 'discreet' has no attribute {name!r}{hint}", name=name)
+        if name.startswith("_"):
+            raise AttributeError(name)
+        packages = [f"discreet.{one}" for one in sorted(_PACKAGES)]
+        raise import_module("discreet.argument_names").MissingNameError(name, "discreet", packages)
+    if own != name:
+        return getattr(import_module("discreet"), own)
     found = getattr(import_module(_HOME[own]), own)
+    if own in _OF_ARRAYS:
+        found = import_module("discreet.array_aggregates").of_arrays(found)
     globals()[name] = found
     return found
 

@@ -1,6 +1,7 @@
 # Public names and their homes: type checkers read them here, and so does `discreet` itself.
 # ruff: noqa: I001 - one import for each package, whose names are all exported
 from discreet import attacks as attacks
+from discreet import audit as audit
 from discreet import lab as lab
 from discreet import learn as learn
 from discreet import local as local

@@ -96,7 +96,7 @@ def test_a_natural_call_means_the_same_as_the_documented_one(natural, own):
 @pytest.mark.parametrize(
     ("call", "told"),
     [
-        (lambda: dp.Histogram(3, epsilon=1), r"call Histogram\(bins=3, epsilon=1\)"),
+        (lambda: dp.Histogram(epsilon=1), r"call Histogram\(bins=3, epsilon=1\)"),
         (lambda: dp.TopK(k=2, epsilon=1), r"call TopK\(k=2, outputs=\[\"a\", \"b\", \"c\"\], eps"),
         (lambda: dp.Laplace(epsilon=1), r"call Laplace\(epsilon=0.5, sensitivity=1\)"),
         (lambda: dp.Gaussian(noise_multiplier=2), r"call Gaussian\(scale=1.1, sensitivity=1\)"),
@@ -126,7 +126,7 @@ def test_a_function_without_an_example_points_to_its_help():
     def plain(own):
         return own
 
-    with pytest.raises(TypeError, match=r"call help\(plain\)"):
+    with pytest.raises(TypeError, match=r"see help\(plain\)"):
         plain()
 
 
@@ -138,8 +138,47 @@ def test_a_filter_refuses_what_has_no_price(limit):
 
 def test_a_histogram_says_how_to_have_values_counted():
     for value in (AGES, 3):
-        with pytest.raises(dp.InputError, match=r"numpy\.histogram\(values, bins="):
+        with pytest.raises(dp.InputError, match=r"Histogram\(bins=\[0, 18, 65\], epsilon=1\)"):
             dp.Histogram(bins=10, epsilon=1).release(value)
+
+
+@pytest.mark.parametrize("bins", [None, [3], [3, 1], [], ["a", "a"], ["a", 1]])
+def test_bins_that_are_none_are_refused(bins):
+    with pytest.raises(dp.InputError, match=r"pass bins=\[0, 18, 65\]"):
+        dp.Histogram(bins, epsilon=1)
+
+
+@pytest.mark.parametrize(
+    ("package", "name", "told"),
+    [
+        (dp, "when", r"dp\.case\(\(col"),
+        (dp, "Lapplace", r"dp\.Laplace\(epsilon=0\.5, sensitivity=1\)"),
+        (dp, "GaussianMechanism", r"dp\.Gaussian\(scale"),
+        (dp, "membership_inference", r"dp\.attacks\.Tracing\("),
+        (dp.attacks, "reconstruct", r"dp\.attacks\.LeastSquares\(secret\)"),
+        (dp.local, "OLH", r"dp\.local\.LocalHashing\("),
+        (dp.learn, "KMeanz", r"dp\.learn\.KMeans"),
+        (dp.workload, "xyz", r"see help\(discreet\)"),
+        (dp.audit, "check", r"dp\.audit\.check_"),
+    ],
+)
+def test_a_name_that_is_missing_is_told_the_nearest_call(package, name, told):
+    with pytest.raises(AttributeError, match=told):
+        getattr(package, name)
+
+
+def test_a_guarantee_tells_what_it_has():
+    with pytest.raises(AttributeError, match=r"ZCDP has no to_dp: it has epsilon\(delta\)"):
+        _ = dp.ZCDP(0.1).to_dp
+
+
+def test_any_function_can_be_audited():
+    leaky = dp.Laplace(epsilon=3, sensitivity=1).release
+    assert dp.audit.refute(leaky, neighbours=(0, 1), epsilon=1, samples=20_000).refuted
+    sound = dp.Laplace(epsilon=0.5, sensitivity=1).release
+    assert not dp.audit.refute(sound, inputs=(0, 1), eps=1, samples=20_000).refuted
+    with pytest.raises(dp.InputError, match=r"refute\(function, inputs=\(0, 1\), epsilon=1\)"):
+        dp.audit.refute(leaky, epsilon=1)
 
 
 def test_scores_come_by_name_where_the_names_are_the_public_outputs():

@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 
 import discreet as dp
@@ -37,10 +38,26 @@ def test_5_a_histogram_costs_no_more_than_a_count():
     assert many.noise.scale == one.noise.scale
 
 
-def test_5_a_histogram_of_values_is_told_to_count_them():
-    for wrong in ({"edges": [0, 18, 65]}, {"bins": 2, "edges": [0, 18, 65]}, {}):
-        with pytest.raises(dp.InputError, match=r"bins=2, then \.release\(numpy\.histogram"):
-            dp.Histogram(epsilon=1, **wrong)
+def test_5_a_histogram_counts_values_in_named_bins():
+    ages = dp.Histogram(bins=[0, 18, 65], epsilon=1).release([7] * 3000 + [30] * 5000 + [80] * 9000)
+    assert abs(ages - [3000, 5000]).max() < 100
+    drinks = dp.Histogram(["tea", "coffee"], epsilon=1).release(["tea"] * 900 + ["water"] * 500)
+    assert abs(drinks - [900, 0]).max() < 100
+
+
+def test_5_means_and_quantiles_of_an_array():
+    ages = np.array([20, 30, 40, 50, 60] * 1000)
+    assert abs(dp.mean(ages, bounds=(0, 120), epsilon=1) - 40) < 5
+    assert abs(dp.sum(ages > 30, bounds=(0, 1), epsilon=1) - 3000) < 100
+    assert abs(dp.median(list(ages), lower=0, upper=120, eps=1) - 40) < 5
+    low, high = dp.quantile(ages, [0.25, 0.75], range=(0, 120), epsilon=1)
+    assert abs(low - 30) < 5
+    assert abs(high - 50) < 5
+    for wrong in (lambda: dp.mean(ages), lambda: dp.mean(ages, epsilon=1)):
+        with pytest.raises(dp.InputError, match=r"call dp\.mean\(ages, bounds=\(0, 120\), eps"):
+            wrong()
+    with pytest.raises(dp.InputError, match=r"call dp\.Laplace\(epsilon=1, sensitivity=1\)"):
+        dp.count(ages, epsilon=1)
 
 
 def test_6_top_k_and_a_noisy_maximum():

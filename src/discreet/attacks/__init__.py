@@ -6,6 +6,7 @@ system does, and returns an `Outcome`. People are made up; draws come from `simu
 good for that and for no release.
 """
 
+from discreet.argument_names import MissingNameError
 from discreet.attacks.census import Census, CensusCounts
 from discreet.attacks.census_tables import CensusTables
 from discreet.attacks.differencing import Averaging, Differencing, Refusals
@@ -54,3 +55,7 @@ __all__ = [
     "SocialGraph",
     "Tracing",
 ]
+
+
+def __getattr__(name: str) -> object:
+    raise MissingNameError(name, __name__)

@@ -69,7 +69,7 @@ class Reconstruction(ABC):
 
 @dataclass(frozen=True, slots=True)
 class LeastSquares(Reconstruction):
-    """Solves random subset sums for the bits in the least squares sense, and rounds.
+    """Reconstruction: solves random subset sums for the bits by least squares, and rounds.
 
     Works against any errors well below the root of the number of people.
 

@@ -14,6 +14,7 @@ Four ways, from the surest to the widest:
 mechanisms share.
 """
 
+from discreet.argument_names import MissingNameError
 from discreet.audit.conformance import check_mechanism
 from discreet.audit.enumerate import check_law, enumerate_loss
 from discreet.audit.evidence import Evidence, Point
@@ -42,3 +43,7 @@ __all__ = [
     "replay",
     "search",
 ]
+
+
+def __getattr__(name: str) -> object:
+    raise MissingNameError(name, __name__)

@@ -7,19 +7,21 @@ claimed profile can be in that box, the claim is false.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import Any, Final
 
 import numpy as np
 
+from discreet.argument_names import also_called
 from discreet.audit.confidence import least, most
 from discreet.audit.evidence import Curve, Evidence, Point, points, samples_for, strongest
 from discreet.audit.features import Feature, Floats, Outputs, learn, rows
 from discreet.errors import DiscreetError, InputError
 from discreet.mechanisms.mechanism import Claim, Pair
-from discreet.rationals import whole
+from discreet.privacy import Approximate
+from discreet.rationals import Real, whole
 
 _TRAINING: Final = 0.3
 _FEWEST: Final = 100
@@ -46,8 +48,20 @@ class Event:
         return f"{self.feature.name} is {side} {self.threshold:.4g}"
 
 
-def refute(claim: Claim, *, samples: int | None = None, alpha: float = 0.01) -> Evidence:
+@also_called(neighbours="inputs", pair="inputs", mechanism="claim", n="samples")
+def refute(
+    claim: Claim | Callable[[Any], Any],
+    *,
+    inputs: tuple[Any, Any] | None = None,
+    epsilon: Real = 1,
+    delta: Real = 0,
+    samples: int | None = None,
+    alpha: float = 0.01,
+) -> Evidence:
     """Try to refute a claim by running its mechanism on neighbours; `samples` follows the claim.
+
+    Any function can be audited: `inputs` are two neighbours, and (epsilon, delta) what it is said
+    to keep on them.
 
     Guarantee:
         A true claim is refuted with probability at most alpha, over the mechanism's randomness.
@@ -57,7 +71,14 @@ def refute(claim: Claim, *, samples: int | None = None, alpha: float = 0.01) -> 
         box holds for all points of the profile at once.
     Edge cases:
         A mechanism that raises on one neighbour and not on the other is refuted by that alone.
+
+    Example:
+        >>> from discreet.mechanisms import Laplace
+        >>> too_little = Laplace(epsilon=2, sensitivity=1).release
+        >>> refute(too_little, inputs=(0, 1), epsilon=1, samples=20_000).refuted
+        True
     """
+    claim = claim if isinstance(claim, Claim) else _claim_of(claim, inputs, epsilon, delta)
     runs = samples_for(claim.guarantee) if samples is None else samples
     whole(runs, "samples", at_least=_FEWEST)
     if not 0 < alpha < 1:
@@ -66,6 +87,24 @@ def refute(claim: Claim, *, samples: int | None = None, alpha: float = 0.01) -> 
     share = alpha / len(claim.pairs)
     tries = [_try(claim, pair, promised, runs, share) for pair in claim.pairs]
     return replace(strongest(tries), alpha=alpha, samples=runs)
+
+
+def _claim_of(
+    function: Callable[[Any], Any], inputs: tuple[Any, Any] | None, epsilon: Real, delta: Real
+) -> Claim:
+    if not callable(function) or inputs is None:
+        raise InputError(
+            "a mechanism without two inputs to tell apart",
+            why="a guarantee is about neighbours, and outputs on both are compared",
+            fix="call dp.audit.refute(function, inputs=(0, 1), epsilon=1)",
+        )
+    name = getattr(function, "__name__", "mechanism")
+    return Claim(
+        name,
+        Approximate(epsilon, delta),
+        (Pair(*inputs),),
+        lambda value, runs: np.array([function(value) for _ in range(runs)]),
+    )
 
 
 def _try(

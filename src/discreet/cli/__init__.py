@@ -91,11 +91,15 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find a command; of a misspelt one the nearest are named."""
+        """Find a command; of a misspelt one the nearest are named. A folder first is a curator."""
         near = get_close_matches(args[0], _COMMANDS)
         if args[0] not in _COMMANDS and near:
             raise click.UsageError(f"No such command '{args[0]}'. Meant: {' or '.join(near)}?", ctx)
-        return super().resolve_command(ctx, args)
+        name, command, rest = super().resolve_command(ctx, args)
+        takes = command is not None and any("--curator" in one.opts for one in command.params)
+        if takes and rest and (rest[0].endswith(".discreet") or Path(rest[0]).is_dir()):
+            rest = ["--curator", *rest]
+        return name, command, rest
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
         """Run; a terminal that cannot show a character gets another instead of an error."""
@@ -109,6 +113,9 @@ class LazyGroup(click.Group):
         """Run a command; an error of ours, or of the system, is a message."""
         try:
             return super().invoke(ctx)
+        except click.UsageError as error:
+            text = f"{error.format_message()}{_example(error)}"
+            raise click.UsageError(text, error.ctx) from error
         except DiscreetError as error:
             text = f"{error}{_place(error, ctx.meta.get('sql'))}"
             _let_go(error)
@@ -131,6 +138,13 @@ class LazyGroup(click.Group):
             raise ServiceCommandError(
                 f"Something went wrong that discreet is not made for: {text}."
             ) from error
+
+
+def _example(error: click.UsageError) -> str:
+    """A call that works, from a command's help, where its arguments were not understood."""
+    told = " ".join(((error.ctx and error.ctx.command.help) or "").split()).partition("Example:")
+    misread = error.format_message().startswith(("Got unexpected", "No such", "Missing", "Invalid"))
+    return "\n" + "".join(told[1:]) if misread and told[1] else ""
 
 
 def _let_go(error: BaseException | None) -> None:

@@ -1,5 +1,6 @@
 """`discreet init`: make a curator, and ask the few questions that matter."""
 
+import shlex
 import sys
 from functools import partial
 from pathlib import Path
@@ -9,7 +10,7 @@ import click
 
 import discreet as dp
 from discreet.cli.add import add_table, copied, from_option, read_kinds, table_options
-from discreet.cli.options import budget_options, curator_option, shape_options
+from discreet.cli.options import FOLDER, budget_options, curator_option, shape_options
 from discreet.cli.rows import shown, tell
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def init(
             with copied(source, folder, table, wanted=copy) as file:
                 add_table(curator, table, file, budget, None, (), **said)
     facts = {"curator": str(folder), "table": table, "dataset": table}
-    tell(f"{folder} is ready. {_next(table)}", facts)
+    tell(f"{folder} is ready. {_next(table, folder)}", facts)
 
 
 def _init_from(declared: Path, made: Any, folder: Path, neighbours: Any) -> None:
@@ -95,14 +96,14 @@ def _init_from(declared: Path, made: Any, folder: Path, neighbours: Any) -> None
                 table.add_to(curator)
     names = [table.name for table in tables]
     facts = {"curator": str(folder), "tables": names}
-    tell(f"{folder} is ready. {_next(names[0])}", facts)
+    tell(f"{folder} is ready. {_next(names[0], folder)}", facts)
 
 
 def _stem(source: Path) -> str:
     return source.name.partition(".")[0] or "table"
 
 
-def _next(table: str | None) -> str:
-    if table is None:
-        return "Next: discreet add NAME FILE --unit COLUMN --epsilon 3"
-    return f"Next: discreet describe {table}"
+def _next(table: str | None, folder: Path) -> str:
+    what = f"describe {table}" if table else "add NAME FILE --unit COLUMN --epsilon 3"
+    where = "" if str(folder) == FOLDER else f" --curator {shlex.quote(str(folder))}"
+    return f"Next: discreet {what}{where}"

@@ -170,6 +170,8 @@ class QuestionInterface:
         hold = partial(self._backend.hold, analyst=self._analyst or analyst)
         return From(Scan(found), ask=Asker(ask, explain, hold, self._read_rows))
 
+    __getitem__ = table
+
     def _read_rows(self, text: str, rows: Relation) -> Query:
         return read(text, self.schema, rows=rows)
 

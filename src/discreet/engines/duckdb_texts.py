@@ -215,8 +215,7 @@ def _plain_number(it: str, reading: Reading) -> str:
     plain = rf"[+-]?[0-9]*({point}[0-9]*)?([eE][+-]?[0-9]+)?"
     whens = [(plain, it)]
     if thousands:
-        mark = "\\" + thousands
-        grouped = rf"[+-]?[0-9]{{1,3}}({mark}[0-9]{{3}})+({point}[0-9]*)?"
+        grouped = rf"[+-]?[0-9]{{1,3}}([{thousands}][0-9]{{3}})+({point}[0-9]*)?"
         whens.append((grouped, f"replace({it}, {DIALECT.text(thousands)}, '')"))
     cases = "".join(
         f" WHEN regexp_full_match({it}, {DIALECT.text(pattern)}) "

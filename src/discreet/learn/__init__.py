@@ -13,6 +13,7 @@ estimator computes from noisy sums is post-processing.
 
 from importlib import import_module
 
+from discreet.argument_names import MissingNameError
 from discreet.errors import InputError
 
 try:
@@ -83,4 +84,4 @@ __all__ = [
 def __getattr__(name: str) -> object:
     if name == "torch":  # an extra, imported where it is used
         return import_module("discreet.learn.torch")
-    raise AttributeError(f"module 'discreet.learn' has no attribute {name!r}")
+    raise MissingNameError(name, __name__)

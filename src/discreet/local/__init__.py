@@ -10,6 +10,7 @@ aggregator on any server (`LocalHashing` is OLH, `UnaryEncoding` OUE, `KRandomiz
 1
 """
 
+from discreet.argument_names import MissingNameError
 from discreet.local.aggregator import Aggregator
 from discreet.local.campaigns import Campaign
 from discreet.local.count_mean_sketch import CountMeanSketch, HadamardCountMeanSketch
@@ -56,3 +57,7 @@ __all__ = [
     "UnitVectorMean",
     "choose_protocol",
 ]
+
+
+def __getattr__(name: str) -> object:
+    raise MissingNameError(name, __name__)

@@ -94,12 +94,15 @@ def small_law(chances: dict[Any, Fraction]) -> Law:
 class KRandomizedResponse(FrequencyProtocol):
     """Report the own value with probability e^epsilon/(e^epsilon + k - 1), else one of the others.
 
-    Guarantee: that of `dp.RandomizedResponse`, which draws the reports. The most accurate protocol
+    Guarantee: that of `dp.RandomizedResponse`, which draws the reports (GRR, direct encoding,
+    local histograms of few values). The most accurate protocol
     where k < 3 e^epsilon + 2; its variance grows with k, as that of the others does not.
 
     Example:
-        >>> KRandomizedResponse(epsilon=1, domain=10).width
-        1
+        >>> poll = KRandomizedResponse(epsilon=1, domain=["tea", "coffee"])
+        >>> reports = [poll.reporter().report(drink) for drink in ["tea", "tea", "coffee"]]
+        >>> len(poll.aggregator().add(reports).estimate().counts)
+        2
 
     Reference: Kairouz, Bonawitz, Ramage, Discrete Distribution Estimation under Local Privacy.
     """

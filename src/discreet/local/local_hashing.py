@@ -140,7 +140,7 @@ class HashedProtocol(FrequencyProtocol):
 @stored_as("local-hashing/1")
 @dataclass(frozen=True, kw_only=True)
 class LocalHashing(HashedProtocol):
-    """`HashedProtocol` with the number of hashes that is best for epsilon, a power of two.
+    """`HashedProtocol` (OLH) with the number of hashes best for epsilon, a power of two.
 
     The best number, e^epsilon + 1, is a power of two at epsilon 1 and 2 within a thousandth of the
     variance, and the nearest one costs 6 % at most.

@@ -64,7 +64,7 @@ class BitmapProtocol(FrequencyProtocol):
 @stored_as("unary-encoding/1")
 @dataclass(frozen=True, kw_only=True)
 class UnaryEncoding(BitmapProtocol):
-    """Set the own bit with probability p and each other with probability q, independently.
+    """Set the own bit with probability p and each other with q, independently (OUE).
 
     Guarantee:
         epsilon, with p (1 - q)/(q (1 - p)) <= e^epsilon: "optimised" has p = 1/2 and q =

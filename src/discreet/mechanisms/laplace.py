@@ -18,7 +18,7 @@ from discreet.rationals import Real, non_negative, positive, whole
 
 @dataclass(frozen=True, slots=True, init=False)
 class Laplace(Additive):
-    """Discrete Laplace noise of scale sensitivity/epsilon on every coordinate.
+    """Discrete Laplace (geometric) noise of scale sensitivity/epsilon on every coordinate.
 
     Guarantee:
         epsilon-differential privacy, and in full the law `DiscreteLaplaceNoise(epsilon, steps)`,

@@ -48,7 +48,7 @@ _RARE = Fraction(1, 1000)
 
 @dataclass(frozen=True, slots=True, init=False)
 class SparseVector(Mechanism):
-    """Says for each question in turn whether its value reaches the threshold; ends after c hits.
+    """Says of questions in turn whether they reach the threshold; ends after c hits (SVT).
 
     Guarantee:
         Pure epsilon for all answers together, however many questions fall below the threshold. This

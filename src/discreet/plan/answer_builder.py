@@ -79,7 +79,10 @@ def over(
     return AnswerWindow("", kind, values, partition, order, number, rows)
 
 
-@dataclass(frozen=True, slots=True)
+_UNASKED = "not asked yet: .explain(epsilon=...) is free, .release(epsilon=...) is charged"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
 class Question:
     """A whole question; what follows works on released numbers, and every step is a new one.
 
@@ -94,12 +97,18 @@ class Question:
         """The plan."""
         return self.plan
 
+    def _told(self) -> str:
+        by = ", ".join(key.name for key in self.plan.keys) or "all rows"
+        return f"of {', '.join(one.name for one in self.plan.relation.facts.tables)}, by {by}"
+
+    def __repr__(self) -> str:
+        asked = ", ".join(one.name for one in self.plan.aggregates)
+        return f"<a question: {asked} {self._told()}; {_UNASKED}>"
+
     def _repr_html_(self) -> str:
         asked = [(one.name, one.measure.value, _read_by(one)) for one in self.plan.aggregates]
-        by = ", ".join(key.name for key in self.plan.keys) or "all rows"
-        of = ", ".join(table.name for table in self.plan.relation.facts.tables)
-        told = "not asked yet: .explain(epsilon=...) is free, .release(epsilon=...) is charged"
-        return framed(note(f"of {of}, by {by}"), table(["column", "what", "of"], asked), note(told))
+        shown = table(["column", "what", "of"], asked)
+        return framed(note(self._told()), shown, note(_UNASKED))
 
     def __getattr__(self, name: str) -> Any:
         told = HINTS.get(name, "ask it first, with .release(epsilon=...)")

@@ -27,6 +27,7 @@ from discreet.plan.query import (
     AggregateFunction,
     Query,
     SortKey,
+    level_name,
     of_possible_groups,
     summary_of,
 )
@@ -126,9 +127,8 @@ class Expr:
             return self
         if name in _FUNCTIONS:
             return partial(_call, _FUNCTIONS[name], self)
-        own = AGGREGATES.get(name, name)
-        if own == "count" or own in _AGGREGATES:
-            return partial(globals()[own], self)
+        if made := _aggregates(name):
+            return partial(made, self)
         told = HINTS.get(name) or f"it has {', '.join(_FUNCTIONS)}"
         raise AttributeError(f"an expression has no {name}: {told}", name=name)
 
@@ -196,7 +196,11 @@ def col(name: str) -> Expr:
 
 
 def case(*branches: tuple[Expr, Operand], otherwise: Operand) -> Expr:
-    """A value by conditions: `case((col("age") < 30, "young"), otherwise="older")`."""
+    """A value by conditions, as when and then elsewhere.
+
+    Example:
+        >>> age = case((col("age") < 30, "young"), otherwise="older").alias("age")
+    """
     pairs = tuple((condition_of(one), _operand(value)) for one, value in branches)
     return Expr(ex.Case(pairs, _operand(otherwise)))
 
@@ -318,14 +322,16 @@ def correlation(x: Expr | str, y: Expr | str) -> Agg:
     return _agg(AggregateFunction.CORRELATION, x, y)
 
 
-def quantile(of: Expr | str, level: Real) -> Agg:
-    """A quantile of a bounded number: 0.5 is the median."""
+def quantile(of: Expr | str, level: Real | Sequence[Real] = Fraction(1, 2)) -> Any:
+    """A quantile of a bounded number, or a list of them: 0.5 is the median."""
+    if isinstance(level, Sequence):
+        return [quantile(of, one) for one in level]
     return _agg(AggregateFunction.QUANTILE, of, level=rational(level, "level"))
 
 
 def median(of: Expr | str) -> Agg:
     """The median of a bounded number."""
-    return quantile(of, Fraction(1, 2))
+    return _agg(AggregateFunction.QUANTILE, of, level=Fraction(1, 2))
 
 
 def minimum(of: Expr | str) -> Agg:
@@ -456,17 +462,36 @@ _NAMES = {
 
 
 def _aggregate(of: object) -> Agg:
-    if isinstance(of, Agg):
-        return of
+    """An aggregate, also as pandas writes one: `("age", "mean")`."""
+    match of:
+        case Agg():
+            return of
+        case (str() | Expr() as column, str() as function) if known := _aggregates(function):
+            made: Agg = known(column)
+            return made
     raise odd("an aggregate", of, 'one of those here, as in n=count() or age=mean("age")')
 
 
+def _aggregates(name: str) -> Callable[..., Any] | None:
+    """The function that makes an aggregate, by any of its names."""
+    own = AGGREGATES.get(name, name)
+    return globals()[own] if own in {"count", *_AGGREGATES} else None
+
+
+def _of_columns(given: object) -> list[Any]:
+    """Aggregates of columns, `{"age": ["mean", "max"]}`, as pairs; lists of aggregates as such."""
+    if not isinstance(given, Mapping):
+        return flat([given])
+    return [(column, one) for column, functions in given.items() for one in flat([functions])]
+
+
 def _name(agg: Agg) -> str:
-    """The name of an aggregate: its own, or mean_age."""
+    """The name of an aggregate: its own, or mean_age, or p90_age."""
     if agg.name is not None:
         return agg.name
     function = _NAMES.get(agg.measure, agg.measure.value)
-    return "_".join([function, *(one.name for one in agg.arguments if isinstance(one, ex.Column))])
+    stem = function if agg.level is None else level_name(agg.level)
+    return "_".join([stem, *(one.name for one in agg.arguments if isinstance(one, ex.Column))])
 
 
 _ROWS = ("head", "tail", "sample", "collect", "to_pandas", "iloc", "loc", "shape", "fetchall")
@@ -510,7 +535,26 @@ def _as_other(
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
+class PickedColumns(Expr):
+    """Columns of some rows, as in `table["age"]`: what aggregates of the rows are asked about."""
+
+    rows: "From | None" = None
+    names: tuple[str, ...] = ()
+
+    def __getattr__(self, name: str) -> Any:
+        rows, made = self.rows, _aggregates(name)
+        if rows is not None and name == "value_counts":
+            return partial(rows.value_counts, *self.names)
+        if rows is not None and name == "agg":
+            return lambda *functions: rows.agg(dict.fromkeys(self.names, functions))
+        if rows is None or made is None:
+            return Expr.__getattr__(self, name)
+        of = [self.names] if made in {correlation, covariance} else [[one] for one in self.names]
+        return lambda *how, **named: rows.agg(*(made(*one, *how, **named) for one in of))
+
+
+@dataclass(frozen=True, slots=True, repr=False)
 class From:
     """Private rows, on the way to a question; every step is a new one.
 
@@ -532,18 +576,32 @@ class From:
 
     filter = where
 
-    def __getitem__(self, condition: Expr) -> "From":
-        """Only rows for which a condition is true."""
-        return self.where(condition)
+    def __getitem__(self, of: Any) -> Any:
+        """Only rows for which a condition is true; by name, columns: `table["age"].mean()`."""
+        names = flat([of])
+        if not all(isinstance(one, str) for one in names):
+            return self.where(of)
+        for one in names:
+            infer(ex.Column(one), rel.columns_of(self.relation))
+        return PickedColumns(ex.Column(names[0]), rows=self, names=tuple(names))
+
+    def __repr__(self) -> str:
+        columns = ", ".join(rel.columns_of(self.relation))
+        return f"<private rows with {columns}; aggregate them, as in .count()>"
+
+    def __len__(self) -> int:
+        raise TypeError("a table has no len(): its rows are private; call .count()")
+
+    def __bool__(self) -> bool:
+        return True
 
     def __getattr__(self, name: str) -> Any:
         """Any aggregate by itself: `.mean("age")` is `.agg(mean("age"))`."""
-        own = AGGREGATES.get(name, name)
-        if own in _AGGREGATES:
-            return lambda *of, **how: self.agg(globals()[own](*of, **how))
-        known = "it has where, group_by, agg, count, sql, " + ", ".join(_AGGREGATES)
+        if made := _aggregates(name):
+            return lambda *of, **how: self.agg(made(*of, **how))
         if not name.startswith("_") and name in rel.columns_of(self.relation):
-            known = f'write col("{name}") within a step, or .mean("{name}")'
+            return self[name]
+        known = "it has where, group_by, agg, count, sql, " + ", ".join(_AGGREGATES)
         raise AttributeError(f"a table has no {name}: {HINTS.get(name, known)}", name=name)
 
     def _over(self, of: Expr | str) -> ex.Expression:
@@ -692,7 +750,8 @@ class From:
 
     def agg(self, *unnamed: Any, **named: Any) -> "Question":
         """Aggregates of each group, called mean_age unless named; a true condition counts 1."""
-        plain = [(_name(agg), agg) for agg in map(_aggregate, flat(unnamed))]
+        listed = (one for given in unnamed for one in _of_columns(given))
+        plain = [(_name(agg), agg) for agg in map(_aggregate, listed)]
         pairs = [*plain, *((name, _aggregate(agg)) for name, agg in named.items())]
         if len(dict(pairs)) < len(pairs):
             raise InputError(

@@ -442,6 +442,16 @@ def _check_level(aggregate: Aggregate) -> None:
     )
 
 
+def percent(level: Fraction) -> str:
+    """A level in percent, as part of a name: 90, 99_9."""
+    return f"{float(level * 100):.10g}".replace(".", "_")
+
+
+def level_name(level: Fraction) -> str:
+    """A quantile as part of a name: median, p90, p99_9."""
+    return "median" if level == Fraction(1, 2) else f"p{percent(level)}"
+
+
 def summary_of(measure: AggregateFunction | Summary, *, sample: bool) -> Summary | None:
     """The per-person summary of an aggregate; None if there is none."""
     if isinstance(measure, Summary):

@@ -1,5 +1,6 @@
 """Many questions at once: coordinated noise where independent noise would drown the answers."""
 
+from discreet.argument_names import MissingNameError
 from discreet.workload.counting_query import CountingQuery
 from discreet.workload.domain import Attribute, Domain
 from discreet.workload.histogram import JointHistogram
@@ -33,3 +34,7 @@ __all__ = [
     "plan_workload",
     "synthesize",
 ]
+
+
+def __getattr__(name: str) -> object:
+    raise MissingNameError(name, __name__)

@@ -173,7 +173,16 @@ class SynthesisResult:
 def synthesize(
     histogram: JointHistogram, plan: SynthesisPlan, progress: Progress | None = None
 ) -> SynthesisResult:
-    """Measure marginals under a plan and fit a model to them."""
+    """Measure marginals under a plan and fit a model to them: `curator.synthesize` without curator.
+
+    Example:
+        >>> from discreet.plan.kinds import Kind
+        >>> from discreet.workload.domain import Attribute
+        >>> sexes = Domain((Attribute("sex", Kind.TEXT, ("f", "m")),))
+        >>> people = JointHistogram.of({"sex": ["f", "m", "m"]}, sexes)
+        >>> synthesize(people, SynthesisPlan(sexes, mu_squared=0.1)).spent
+        Fraction(1, 10)
+    """
     if histogram.domain != plan.domain or histogram.neighbours is not plan.neighbours:
         raise InputError(
             "a histogram that is not the plan's",

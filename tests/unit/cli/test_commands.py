@@ -495,3 +495,27 @@ def test_a_budget_says_what_is_added_up_and_what_each_choice_buys(discreet):
     assert rows["alice"]["stated_delta"] == 1e-6
     wrong = discreet("budget", "grant", "bob", "visits", "--epsilon", "1", "--measure", "rho")
     assert wrong.exit_code == 2
+
+
+def test_a_folder_that_comes_first_is_the_curator(clinic_folder):
+    runner = CliRunner()
+    asked = runner.invoke(main, ["query", str(clinic_folder), COUNT, "--epsilon", "0.1", "--json"])
+    assert json.loads(asked.stdout)["price"]["epsilon"] == 0.1
+    assert runner.invoke(main, ["budget", str(clinic_folder)]).exit_code == 0
+
+
+def test_arguments_that_are_not_understood_are_told_an_example(tmp_path):
+    runner = CliRunner()
+    for words in (["nowhere", COUNT], ["--yes", COUNT], []):
+        told = runner.invoke(main, ["query", *words, "--epsilon", "1"])
+        assert 'Example: discreet query "SELECT city' in told.output
+    absent = runner.invoke(main, ["query", COUNT, "--curator", str(tmp_path / "x")])
+    assert "Make one with" in absent.output
+    assert "Example" not in absent.output
+
+
+def test_init_tells_the_next_command_with_its_folder(tmp_path):
+    folder = tmp_path / "my clinic.discreet"
+    told = CliRunner().invoke(main, ["init", str(folder)])
+    assert told.exit_code == 0
+    assert f"--epsilon 3 --curator {shlex.quote(str(folder))}" in told.output

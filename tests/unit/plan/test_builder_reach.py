@@ -223,3 +223,51 @@ def test_a_condition_in_sql_keeps_rows():
     )
     with pytest.raises((InputError, QueryRefused)):
         VISITS.query("1 = 1) AND age > (SELECT AVG(age) FROM visits")
+
+
+@pytest.mark.parametrize(
+    ("pandas", "own"),
+    [
+        (VISITS["age"].mean(), VISITS.mean("age")),
+        (VISITS.age.median(), VISITS.median("age")),
+        (
+            VISITS[(VISITS.age > 30) & (VISITS.city == "Haifa")].count(),
+            VISITS.where((col("age") > 30) & (col("city") == "Haifa")).count(),
+        ),
+        (VISITS.groupby("city")["age"].mean(), VISITS.group_by("city").mean("age")),
+        (VISITS.city.value_counts(), VISITS.value_counts("city")),
+        (VISITS[["age", "cost"]].mean(), VISITS.agg(mean("age"), mean("cost"))),
+        (VISITS[["age", "cost"]].corr(), VISITS.agg(correlation("age", "cost"))),
+        (VISITS.age.agg("mean", "max"), VISITS.agg(mean("age"), maximum("age"))),
+        (VISITS.agg({"age": ["mean", "max"]}), VISITS.agg(mean("age"), maximum("age"))),
+        (
+            VISITS.agg(m=("age", "mean"), n=("age", "count")),
+            VISITS.agg(m=mean("age"), n=count("age")),
+        ),
+        (
+            VISITS.age.quantile([0.1, 0.5]),
+            VISITS.agg(p10_age=quantile("age", 0.1), median_age=quantile("age")),
+        ),
+    ],
+)
+def test_columns_are_picked_as_pandas_does(pandas, own):
+    assert pandas.query() == own.query()
+
+
+def test_a_table_has_no_length_and_columns_no_others():
+    with pytest.raises(TypeError, match=r"call \.count\(\)"):
+        len(VISITS)
+    with pytest.raises(InputError, match="there is no column"):
+        VISITS["nobody"]
+    with pytest.raises(InputError, match="an aggregate is of another kind"):
+        VISITS.agg(m=("age", "average"))
+    with pytest.raises(AttributeError, match=r"\.clamp\(low, high\)"):
+        _ = VISITS.age.clip
+    assert VISITS
+
+
+def test_rows_and_questions_say_in_a_line_what_they_are():
+    assert repr(VISITS).endswith("; aggregate them, as in .count()>")
+    assert repr(VISITS.group_by("city").mean("age")).startswith(
+        "<a question: mean_age of visits, by city; not asked yet: .explain(epsilon=...) is free"
+    )

@@ -130,6 +130,12 @@ def _open_file(path: Path, reading: Reading, choose: Choice, exact: str | None) 
             return _table(path.name, _read_arrow(path), reading)
         if _PATTERN & set(str(path)):
             return _table(path.name, _read_parquet(path), reading)
+        if not name.endswith((".parquet", ".gz")):
+            raise InputError(
+                f"{path.name[:80]} cannot be read",
+                why="what it holds is known by how its name ends, and this ending is not known",
+                fix=f"unpack archives; name a file that ends in {', '.join(ENDINGS)}",
+            )
     return replace(_table(path.name, path, reading), reference=path)
 
 

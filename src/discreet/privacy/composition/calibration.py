@@ -144,6 +144,9 @@ def calibrate(
         42
         >>> 0.9998 <= found.plan.epsilon(1e-6).upper <= 1
         True
+        >>> from discreet.privacy.guarantees.subsampled import Subsampled
+        >>> sgd = CalibrationStep(lambda mu: Subsampled(GDP(mu), 0.01), count=1000)
+        >>> noise_multiplier = 1 / calibrate([sgd], epsilon=3, delta=1e-5).parameters[0]
     """
     steps = tuple(requests) if isinstance(requests, Iterable) else ()
     target, d = positive(epsilon, "epsilon"), non_negative(delta, "delta")

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
-from typing import Any, ClassVar, Final, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -100,6 +100,13 @@ class Guarantee(ABC):
         if level > 1:
             raise InputError(f"alpha is {alpha}", why="it is a probability", fix="pass alpha <= 1")
         return self._tradeoff(level)
+
+    if not TYPE_CHECKING:  # which knows better
+
+        def __getattr__(self, name: str) -> Any:
+            has = "epsilon(delta), delta(epsilon), rdp(alpha), rho(), tradeoff(alpha), group(k)"
+            text = f"{type(self).__name__} has no {name}: it has {has}"
+            raise AttributeError(text, name=name, obj=self)
 
     @staticmethod
     def of(given: Any) -> Any:

@@ -29,8 +29,8 @@ class Pure(Guarantee):
         epsilon = 0 gives nothing away at all.
 
     Example:
-        >>> Pure(0.5).epsilon(0).upper, Pure(0.5).group(3).epsilon(0).upper
-        (0.5, 1.5)
+        >>> Pure(0.5).group(3).epsilon(0).upper, Pure(0.5).epsilon(0).upper
+        (1.5, 0.5)
 
     Reference: Kairouz, Oh, Viswanath, The Composition Theorem for Differential Privacy, proof
     of Theorem 3.3.

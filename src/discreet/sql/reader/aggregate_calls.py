@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from discreet.plan.expressions import Call, Cast, Column, Expression, Function, Literal
 from discreet.plan.kinds import Kind, Type
-from discreet.plan.query import AggregateFunction
+from discreet.plan.query import AggregateFunction, level_name
 from discreet.plan.summaries import RowOrder, Summary
 from discreet.sql.reader.expressions import ExpressionReader
 from discreet.sql.reader.literals import read_level
@@ -40,7 +40,7 @@ class AggregateCall:
     @property
     def _stem(self) -> str:
         if self.level is not None:
-            return "median" if self.level == Fraction(1, 2) else f"p{percent(self.level)}"
+            return level_name(self.level)
         return _STEMS.get(self.measure, str(self.measure.value))
 
 
@@ -50,11 +50,6 @@ _STEMS: dict[AggregateFunction | Summary, str] = {
     AggregateFunction.COVARIANCE: "covar",
     AggregateFunction.CORRELATION: "corr",
 }
-
-
-def percent(level: Fraction) -> str:
-    """A level in percent, as part of a name: 90, 99_9."""
-    return f"{float(level * 100):.10g}".replace(".", "_")
 
 
 class CallReader:

@@ -20,6 +20,7 @@ from discreet.plan.query import (
     SortKey,
     grouping_name,
     of_possible_groups,
+    percent,
     released_columns,
 )
 from discreet.plan.relations import FilterRows, Named, PerPerson, columns_of
@@ -29,7 +30,6 @@ from discreet.plan.released_tables import (
 )
 from discreet.plan.row_counts import row_counts
 from discreet.plan.typing import infer, parts_of
-from discreet.sql.reader.aggregate_calls import percent
 from discreet.sql.reader.aggregates import Aggregates, NeedsOneRowEach
 from discreet.sql.reader.composed_aggregates import (
     MOST_COLUMNS,

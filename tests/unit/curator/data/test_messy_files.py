@@ -107,6 +107,10 @@ def test_a_doubt_is_asked_about(tmp_path, texts, about):
         (["03.04.24"], {"dates": {"x": "%d.%m.%y"}}, [dt.date(2024, 4, 3)]),
         (['"1,234"'], {"decimal": ".", "thousands": ","}, [1234]),
         (['"1,234"'], {"decimal": ",", "thousands": ""}, [1.234]),
+        (["1\u202f234.5"], {"thousands": "\u202f"}, [1234.5]),
+        (["1\u00a0234.5"], {}, [1234.5]),
+        (["1'234.5"], {}, [1234.5]),
+        (["1 234.5"], {}, [1234.5]),
         (["NA", "y"], {"nulls": ["NA"]}, [None, "y"]),
         (["NA", "y"], {"nulls": []}, ["NA", "y"]),
         (["ja", "nein"], {"true": ["ja"], "false": ["nein"]}, [True, False]),
@@ -119,6 +123,12 @@ def test_an_answer_decides_how_texts_are_read(tmp_path, texts, reading, values):
     file = file_of(tmp_path, "patient,x\n" + "".join(f"{i},{t}\n" for i, t in enumerate(texts)))
     rows = loaded(file, reading=reading, confirm="kinds")
     assert rows.column("x").to_pylist() == values
+
+
+def test_an_archive_is_told_to_be_unpacked(tmp_path):
+    (tmp_path / "v.zip").write_bytes(b"PK")
+    with pytest.raises(InputError, match=r"unpack archives; name a file that ends in \.csv"):
+        dp.describe(tmp_path / "v.zip")
 
 
 def test_lines_above_the_names_are_refused(tmp_path):
