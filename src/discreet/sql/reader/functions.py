@@ -4,6 +4,7 @@ A part of a call that no rule asks for (the second argument of FLOOR, say) is le
 statement is refused for it.
 """
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -15,7 +16,7 @@ from discreet.sql.reader import times
 from discreet.sql.reader.composed_functions import COMPOSED
 from discreet.sql.reader.literals import read_moment, read_whole
 from discreet.sql.reader.refusals import Refusal
-from discreet.sql.reader.syntax import Node, conjuncts
+from discreet.sql.reader.syntax import Node, bare_word, conjuncts
 
 if TYPE_CHECKING:
     from discreet.sql.reader.expressions import ExpressionReader
@@ -123,9 +124,13 @@ def _round(reader: "ExpressionReader", node: Node) -> Expression:
     digits = read_whole(reader.syntax, inner, "the number of digits of ROUND")
     if digits > 15:
         raise reader.syntax.refuse(digits_node, _DIGITS)
-    scale = Literal(10**digits, Kind.INTEGER)
+    return _rounded(reader, node, value, -digits if negative else digits)
+
+
+def _rounded(reader: "ExpressionReader", node: Node, value: Expression, digits: int) -> Expression:
+    scale = Literal(10 ** abs(digits), Kind.INTEGER)
     up, down = Function.MULTIPLY, Function.DIVIDE
-    first, last = (down, up) if negative else (up, down)
+    first, last = (down, up) if digits < 0 else (up, down)
     scaled = reader.call(node, Function.ROUND, reader.call(node, first, value, scale))
     return Call(last, (scaled, scale))
 
@@ -255,14 +260,33 @@ _KINDS = {
 
 
 def _cast(reader: "ExpressionReader", node: Node) -> Expression:
-    """CAST, TRY_CAST and ::, which never fail: a value that has no counterpart is NULL."""
+    """CAST, TRY_CAST and ::, which never fail: a value that has no counterpart is NULL.
+
+    DECIMAL(10, 2) is a number of two digits, and DECIMAL one of three, as in DuckDB.
+    """
     reader.syntax.part(node, "safe")
     to = reader.syntax.part(node, "to")
-    kind = _KINDS.get(reader.syntax.part(to, "this"))
+    name = reader.syntax.part(to, "this")
+    if name is exp.DType.DECIMAL:
+        return _as_decimal(reader, node, to)
+    kind = _KINDS.get(name)
     if kind is None or to.args.get("expressions"):
         clock = to.this in {exp.DType.TIME, exp.DType.TIMETZ}
         raise reader.syntax.refuse(reader.syntax.part(node, "this"), _CLOCK if clock else _TYPE)
     return _as_kind(reader, reader.syntax.part(node, "this"), kind)
+
+
+def _as_decimal(reader: "ExpressionReader", node: Node, to: Node) -> Expression:
+    syntax = reader.syntax
+    sizes = [syntax.part(one, "this") for one in syntax.parts(to, "expressions")]
+    _, digits = [read_whole(syntax, one, "the digits of DECIMAL") for one in [*sizes, _ZERO]][:2]
+    if digits > 15:
+        raise syntax.refuse(node, _DIGITS)
+    value = _as_kind(reader, syntax.part(node, "this"), Kind.REAL)
+    return _rounded(reader, node, syntax.remember(value, node), digits)
+
+
+_ZERO = exp.Literal.number(0)
 
 
 def _as_kind(reader: "ExpressionReader", operand: Node, kind: Kind) -> Expression:
@@ -281,30 +305,43 @@ def _by_name(reader: "ExpressionReader", node: Node) -> Expression:
     """Functions that the parser does not know by a class of their own."""
     name = str(reader.syntax.part(node, "this")).upper()
     arguments = reader.syntax.parts(node, "expressions")
+    word = bare_word(reader.syntax, arguments[0]) if arguments else None
     match name, arguments:
         case (("DATE_PART" | "DATEPART"), [unit, of]):
-            return times.read_part(
-                reader, node, reader.text(unit, "the part of DATE_PART").upper(), of
-            )
-        case "WEEKDAY", [of]:
-            return times.read_part(reader, node, "DOW", of)
-        case "ISODOW", [of]:
-            return times.read_part(reader, node, "ISODOW", of)
-        case "PREFIX", [text, part]:
-            return Call(Function.STARTS_WITH, (reader.read(text), reader.read(part)))
-        case "SUFFIX", [text, part]:
-            return Call(Function.ENDS_WITH, (reader.read(text), reader.read(part)))
-        case (("NOW" | "GET_CURRENT_TIMESTAMP"), []):
-            return Literal(reader.syntax.now, Kind.TIMESTAMP)
-        case (("FORMAT_DATE" | "FORMAT_TIMESTAMP"), [form, of]):
-            return reader.read(exp.TimeToStr(this=of, format=form))
-        case "REGEXP_CONTAINS", [text, pattern]:
-            return reader.read(exp.RegexpLike(this=text, expression=pattern))
+            part = reader.text(unit, "the part of DATE_PART") if word is None else word.text
+            return times.read_part(reader, node, part.upper(), of)
+        case "DATEADD", [_, count, of] if word is not None:
+            interval = exp.Interval(this=count, unit=exp.var(word.text))
+            return times.read_later(reader, Function.ADD, of, interval)
+        case "DATE_SUB", [of, interval] if times.is_interval(interval):
+            return times.read_later(reader, Function.SUBTRACT, of, interval)
         case "AGE", _:
             raise reader.syntax.refuse(node, times.ALONE)
-        case "IFF", [condition, value, default]:
-            return reader.choice([reader.read(condition)], [value], default)
-    raise reader.unknown(node)
+    if (name, len(arguments)) not in _SPELLINGS:
+        raise reader.unknown(node)
+    known = _SPELLINGS[name, len(arguments)](*arguments)
+    known.meta.update(node.meta)
+    return reader.read(known)
+
+
+_SPELLINGS: dict[tuple[str, int], Callable[..., Node]] = {
+    ("WEEKDAY", 1): lambda of: exp.DayOfWeek(this=of),
+    ("ISODOW", 1): lambda of: exp.DayOfWeekIso(this=of),
+    ("TO_DATE", 1): lambda of: exp.Date(this=of),
+    ("PREFIX", 2): lambda text, part: exp.StartsWith(this=text, expression=part),
+    ("SUFFIX", 2): lambda text, part: exp.EndsWith(this=text, expression=part),
+    ("ISNULL", 2): lambda of, other: exp.Coalesce(this=of, expressions=[other]),
+    ("REGEXP_CONTAINS", 2): lambda text, one: exp.RegexpLike(this=text, expression=one),
+    ("IFF", 3): lambda test, one, other: exp.If(this=test, true=one, false=other),
+    **dict.fromkeys(
+        [(name, 2) for name in ("FORMAT_DATE", "FORMAT_TIMESTAMP")],
+        lambda form, of: exp.TimeToStr(this=of, format=form),
+    ),
+    **dict.fromkeys(
+        [(name, 0) for name in ("NOW", "GET_CURRENT_TIMESTAMP", "GETDATE")], exp.CurrentTimestamp
+    ),
+}
+"""What functions of other names are, by how many arguments they have."""
 
 
 _BASE = Refusal(
@@ -316,14 +353,12 @@ _POWER = Refusal(
     "engines compute other powers differently",
     "write EXP(LN(x) * power), which is NULL where x is not above 0",
 )
-_DIGITS = Refusal(
-    "argument", "ROUND to more than 15 digits", "a double has no more", "round to fewer"
-)
+_DIGITS = Refusal("argument", "more than 15 digits", "a double has no more", "round to fewer")
 _TYPE = Refusal(
     "type",
     "a cast to a type that does not exist here",
     "kinds are BOOLEAN, BIGINT, DOUBLE, VARCHAR, DATE and TIMESTAMP, without lengths",
-    "cast to one of them",
+    "cast to one of them, as in CAST(x AS DOUBLE)",
 )
 _CLOCK = Refusal(
     "type",

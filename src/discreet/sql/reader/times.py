@@ -94,7 +94,7 @@ def read_difference(reader: "ExpressionReader", node: Node) -> Expression:
     name = str(syntax.part(unit, "this")).upper() if isinstance(unit, exp.Var) else ""
     if name not in _COUNTED:
         raise syntax.refuse(node, _DIFFERENCE)
-    syntax.expect(node, "date_part_boundary", name != "WEEK" or None)
+    syntax.part(node, "date_part_boundary")  # a text in quotes, or the word alone
     ends = [reader.read(syntax.part(node, part)) for part in ("this", "expression")]
 
     def apart(part: Function | None) -> Expression:
@@ -483,14 +483,13 @@ def read_extract(reader: "ExpressionReader", node: Node) -> Expression:
 
 def read_truncated(reader: "ExpressionReader", node: Node) -> Expression:
     """DATE_TRUNC('month', date)."""
-    operand = reader.read(reader.syntax.part(node, "this"))
     unit = reader.syntax.part(node, "unit")
     written = isinstance(unit, exp.Literal) and reader.syntax.part(unit, "is_string")
     known = written or isinstance(unit, exp.Var)  # the parser keeps a text beside what is a DATE
     name = str(reader.syntax.part(unit, "this")).lower() if known else ""
     if name not in {one.value for one in Unit}:
         raise reader.syntax.refuse(node, _UNIT)
-    return Truncate(operand, Unit(name))
+    return Truncate(reader.read(reader.syntax.part(node, "this")), Unit(name))
 
 
 INTERVAL = Refusal(
