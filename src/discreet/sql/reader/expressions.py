@@ -88,9 +88,10 @@ class ExpressionReader:
             raise self.syntax.refuse(self.syntax.origin(part) or node, what)
         return found
 
-    def call(self, node: Node, function: Function, *arguments: Expression) -> Expression:
-        """A call that came from a node."""
-        return self.syntax.remember(Call(function, arguments), node)
+    def call(self, node: Node, function: Function, *arguments: Expression | int) -> Expression:
+        """A call that came from a node; whole numbers stand for themselves."""
+        read = (Literal(one, Kind.INTEGER) if isinstance(one, int) else one for one in arguments)
+        return self.syntax.remember(Call(function, tuple(read)), node)
 
     def alike(self, nodes: Sequence[Node]) -> list[Expression]:
         """Expressions of one kind: NULL and texts that stand for dates take it from the others."""

@@ -5,6 +5,7 @@ statement is refused for it.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -13,7 +14,7 @@ from discreet.plan.calendar import PARTS
 from discreet.plan.expressions import Call, Case, Cast, Column, Expression, Function, Literal
 from discreet.plan.kinds import Kind
 from discreet.sql.reader import times
-from discreet.sql.reader.composed_functions import COMPOSED
+from discreet.sql.reader.composed_functions import COMPOSED, DIGITS
 from discreet.sql.reader.literals import read_moment, read_whole
 from discreet.sql.reader.refusals import Refusal
 from discreet.sql.reader.syntax import Node, bare_word, conjuncts
@@ -49,7 +50,7 @@ def _alike(function: Function, *, flag: str | None = None) -> times.Rule:
 
 
 def _sum(function: Function) -> times.Rule:
-    """Plus and minus, where one side may be an interval."""
+    """Plus and minus, where one side may be an interval; DATE_ADD(date, INTERVAL 1 MONTH)."""
 
     def rule(reader: "ExpressionReader", node: Node) -> Expression:
         sides = [reader.syntax.part(node, "this"), reader.syntax.part(node, "expression")]
@@ -123,16 +124,15 @@ def _round(reader: "ExpressionReader", node: Node) -> Expression:
     inner = reader.syntax.part(digits_node, "this") if negative else digits_node
     digits = read_whole(reader.syntax, inner, "the number of digits of ROUND")
     if digits > 15:
-        raise reader.syntax.refuse(digits_node, _DIGITS)
+        raise reader.syntax.refuse(digits_node, DIGITS)
     return _rounded(reader, node, value, -digits if negative else digits)
 
 
 def _rounded(reader: "ExpressionReader", node: Node, value: Expression, digits: int) -> Expression:
-    scale = Literal(10 ** abs(digits), Kind.INTEGER)
-    up, down = Function.MULTIPLY, Function.DIVIDE
+    scale, up, down = 10 ** abs(digits), Function.MULTIPLY, Function.DIVIDE
     first, last = (down, up) if digits < 0 else (up, down)
     scaled = reader.call(node, Function.ROUND, reader.call(node, first, value, scale))
-    return Call(last, (scaled, scale))
+    return reader.call(node, last, scaled, scale)
 
 
 # --- text -----------------------------------------------------------------------------------------
@@ -214,7 +214,7 @@ def _replace(reader: "ExpressionReader", node: Node) -> Expression:
 
 def _contains(reader: "ExpressionReader", node: Node) -> Expression:
     place = _plain(Function.POSITION, "this", "expression")(reader, node)
-    return Call(Function.GREATER, (reader.syntax.remember(place, node), Literal(0, Kind.INTEGER)))
+    return reader.call(node, Function.GREATER, reader.syntax.remember(place, node), 0)
 
 
 def _length(reader: "ExpressionReader", node: Node) -> Expression:
@@ -227,14 +227,12 @@ def _length(reader: "ExpressionReader", node: Node) -> Expression:
     reader.syntax.part(node, "this")
     text = reader.read(reader.syntax.part(inner, "this"))
     mark = reader.text(reader.syntax.part(inner, "expression"), "what STRING_SPLIT splits at")
-    without = Literal(mark, Kind.TEXT), Literal("", Kind.TEXT)
-    shorter = reader.call(node, Function.REPLACE, text, *without)
-    lengths = (reader.call(node, Function.LENGTH, one) for one in (text, shorter))
-    marks = reader.call(node, Function.SUBTRACT, *lengths)
-    parts = reader.call(node, Function.DIVIDE, marks, Literal(len(mark), Kind.INTEGER))
-    one = Literal(1, Kind.INTEGER)
-    count = Call(Function.GREATEST, (Cast(Call(Function.ADD, (parts, one)), Kind.INTEGER), one))
-    return Case(((Call(Function.IS_NULL, (text,)), Literal(None, Kind.INTEGER)),), count)
+    call = partial(reader.call, node)
+    shorter = call(Function.REPLACE, text, Literal(mark, Kind.TEXT), Literal("", Kind.TEXT))
+    lengths = (call(Function.LENGTH, one) for one in (text, shorter))
+    parts = call(Function.DIVIDE, call(Function.SUBTRACT, *lengths), len(mark))
+    count = call(Function.GREATEST, Cast(call(Function.ADD, parts, 1), Kind.INTEGER), 1)
+    return Case(((call(Function.IS_NULL, text), Literal(None, Kind.INTEGER)),), count)
 
 
 def _slice(text: Expression, first: int, count: int) -> Expression:
@@ -281,7 +279,7 @@ def _as_decimal(reader: "ExpressionReader", node: Node, to: Node) -> Expression:
     sizes = [syntax.part(one, "this") for one in syntax.parts(to, "expressions")]
     _, digits = [read_whole(syntax, one, "the digits of DECIMAL") for one in [*sizes, _ZERO]][:2]
     if digits > 15:
-        raise syntax.refuse(node, _DIGITS)
+        raise syntax.refuse(node, DIGITS)
     value = _as_kind(reader, syntax.part(node, "this"), Kind.REAL)
     return _rounded(reader, node, syntax.remember(value, node), digits)
 
@@ -333,13 +331,11 @@ _SPELLINGS: dict[tuple[str, int], Callable[..., Node]] = {
     ("ISNULL", 2): lambda of, other: exp.Coalesce(this=of, expressions=[other]),
     ("REGEXP_CONTAINS", 2): lambda text, one: exp.RegexpLike(this=text, expression=one),
     ("IFF", 3): lambda test, one, other: exp.If(this=test, true=one, false=other),
-    **dict.fromkeys(
-        [(name, 2) for name in ("FORMAT_DATE", "FORMAT_TIMESTAMP")],
-        lambda form, of: exp.TimeToStr(this=of, format=form),
-    ),
-    **dict.fromkeys(
-        [(name, 0) for name in ("NOW", "GET_CURRENT_TIMESTAMP", "GETDATE")], exp.CurrentTimestamp
-    ),
+    ("FORMAT_DATE", 2): lambda form, of: exp.TimeToStr(this=of, format=form),
+    ("FORMAT_TIMESTAMP", 2): lambda form, of: exp.TimeToStr(this=of, format=form),
+    ("NOW", 0): exp.CurrentTimestamp,
+    ("GETDATE", 0): exp.CurrentTimestamp,
+    ("GET_CURRENT_TIMESTAMP", 0): exp.CurrentTimestamp,
 }
 """What functions of other names are, by how many arguments they have."""
 
@@ -353,7 +349,6 @@ _POWER = Refusal(
     "engines compute other powers differently",
     "write EXP(LN(x) * power), which is NULL where x is not above 0",
 )
-_DIGITS = Refusal("argument", "more than 15 digits", "a double has no more", "round to fewer")
 _TYPE = Refusal(
     "type",
     "a cast to a type that does not exist here",
@@ -412,7 +407,7 @@ FUNCTIONS: dict[type[Node], times.Rule] = {
     exp.Date: lambda reader, node: _as_kind(reader, reader.syntax.part(node, "this"), Kind.DATE),
     exp.Extract: times.read_extract,
     exp.DateDiff: times.read_difference,
-    exp.DateAdd: times.read_date_add,
+    exp.DateAdd: _sum(Function.ADD),
     exp.DateBin: times.read_bin,
     exp.DateFromParts: times.read_made_date,
     exp.TimestampTrunc: times.read_truncated,

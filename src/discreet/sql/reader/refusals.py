@@ -275,11 +275,10 @@ FUNCTIONS = {
     "GROUPING_ID": "write GROUPING(a, b)",
     "REGEXP_REPLACE": "use REGEXP_EXTRACT(x, '^([A-Z]+)-', 1), or CASE with LIKE",
     **dict.fromkeys(["HASH", "MD5", "SHA256"], "group by the value, or by LEFT(x, 1)"),
-    "FIRST": "use MIN, MAX or MEDIAN of a number, or count the values with GROUP BY",
-    "LAST": "use MIN, MAX or MEDIAN of a number, or count the values with GROUP BY",
-    "ANY_VALUE": "group by the column",
-    "ARG_MAX": "group by the column",
-    "ARG_MIN": "group by the column",
+    **dict.fromkeys(
+        ["FIRST", "LAST"], "use MIN, MAX or MEDIAN of a number, or count the values with GROUP BY"
+    ),
+    **dict.fromkeys(["ANY_VALUE", "ARG_MAX", "ARG_MIN"], "group by the column"),
     "BOOL_AND": "write COUNT(*) FILTER (WHERE NOT condition)",
     "BOOL_OR": "write COUNT(*) FILTER (WHERE condition)",
     "STRPTIME": "write CAST(x AS DATE) for texts like 2026-01-31",

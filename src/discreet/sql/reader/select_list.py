@@ -154,12 +154,12 @@ def _read_item(syntax: Syntax, node: Node, columns: Sequence[Visible]) -> list[I
 
 def _read_star(syntax: Syntax, star: Node, columns: Sequence[Visible]) -> list[Item]:
     """All columns but those of EXCLUDE; values of REPLACE stand in the place of theirs."""
-    left_out = [resolve(syntax, one, columns) for one in syntax.parts(star, "except_")]
+    named = (one for one in syntax.parts(star, "except_") if isinstance(one, exp.Column))
+    left_out = {resolve(syntax, one, columns) for one in named}
     instead = {}
     for one in syntax.parts(star, "replace"):
         [item] = _read_item(syntax, one, columns)
-        name = exp.Column(this=one.args["alias"])
-        instead[resolve(syntax, name, columns)] = item
+        instead[resolve(syntax, exp.Column(this=one.args["alias"]), columns)] = item
     return [instead.get(c) or Item(star, visible=c) for c in columns if c not in left_out]
 
 

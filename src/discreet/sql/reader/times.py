@@ -2,6 +2,7 @@
 
 import datetime as dt
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sqlglot import exp
@@ -52,14 +53,6 @@ def read_later(
     return Call(Function.ADD_SECONDS, (value, amount))
 
 
-def read_date_add(reader: "ExpressionReader", node: Node) -> Expression:
-    """DATE_ADD(date, INTERVAL 1 MONTH), which is date + INTERVAL 1 MONTH."""
-    time, interval = reader.syntax.part(node, "this"), reader.syntax.part(node, "expression")
-    if not isinstance(interval, exp.Interval):
-        raise reader.syntax.refuse(node, INTERVAL)
-    return read_later(reader, Function.ADD, time, interval)
-
-
 def _unit(reader: "ExpressionReader", interval: Node) -> str:
     unit = reader.syntax.part(interval, "unit")
     name = str(reader.syntax.part(unit, "this")).upper() if isinstance(unit, exp.Var) else ""
@@ -75,8 +68,7 @@ def _amount(reader: "ExpressionReader", interval: Node, each: int) -> Expression
     amount = syntax.part(interval, "this")
     if not isinstance(amount, exp.Literal):
         count = reader.read(amount)
-        factor = Literal(each, Kind.INTEGER)
-        return count if each == 1 else reader.call(interval, Function.MULTIPLY, count, factor)
+        return count if each == 1 else reader.call(interval, Function.MULTIPLY, count, each)
     text = str(syntax.part(amount, "this"))
     if not text.removeprefix("-").isdecimal() or len(text) > _LONGEST:
         raise syntax.refuse(interval, INTERVAL)
@@ -107,9 +99,9 @@ def read_difference(reader: "ExpressionReader", node: Node) -> Expression:
     first, *finer = _COUNTED[name]
     found = apart(first)
     for part, each in finer:
-        whole = reader.call(node, Function.MULTIPLY, found, Literal(each, Kind.INTEGER))
+        whole = reader.call(node, Function.MULTIPLY, found, each)
         found = reader.call(node, Function.ADD, whole, apart(part))
-    return Call(Function.QUOTIENT, (found, Literal(7, Kind.INTEGER))) if name == "WEEK" else found
+    return reader.call(node, Function.QUOTIENT, found, 7) if name == "WEEK" else found
 
 
 _HOURS = (None, (Function.HOUR, 24))
@@ -146,7 +138,7 @@ def read_longer(
     days = 30 * _MONTHS[unit] if unit in _MONTHS else _DAYS.get(unit)
     if isinstance(between, exp.Anonymous) and days is not None:
         months, rest, clock = read_age(reader, between)
-        months = Call(Function.MULTIPLY, (months, Literal(30, Kind.INTEGER)))
+        months = reader.call(between, Function.MULTIPLY, months, 30)
         age, whole = reader.call(between, Function.ADD, months, rest), _amount(reader, length, days)
         if clock is None:
             return Call(function, (age, whole))
@@ -222,9 +214,7 @@ def read_age(
         ends = [reader.syntax.remember(Cast(end, Kind.TIMESTAMP), node) for end in ends]
     later, earlier = ends
 
-    def call(function: Function, *parts: Expression | int) -> Expression:
-        found = (Literal(p, Kind.INTEGER) if isinstance(p, int) else p for p in parts)
-        return reader.call(node, function, *found)
+    call = partial(reader.call, node)
 
     def between(a: Expression, b: Expression) -> list[Expression]:
         year, month, day = (
@@ -316,27 +306,22 @@ def read_bin(reader: "ExpressionReader", node: Node) -> Expression:
         return Truncate(value, _UNITS[unit in _MONTHS][width.value, unit in _SECONDS])
     day = value if kind is Kind.DATE else Cast(value, Kind.DATE)
     first = Literal(dt.date(2000, 1, 1 if unit in _MONTHS else 3), Kind.DATE)
+    call = partial(reader.call, node)
 
     def begun(count: Expression) -> Expression:
-        parts = reader.call(node, Function.FLOOR, reader.call(node, Function.DIVIDE, count, width))
-        return reader.call(node, Function.MULTIPLY, parts, width)
+        parts = call(Function.FLOOR, call(Function.DIVIDE, count, width))
+        return call(Function.MULTIPLY, parts, width)
 
     if unit in _MONTHS:
-        years = Call(Function.SUBTRACT, (Call(Function.YEAR, (day,)), Literal(2000, Kind.INTEGER)))
-        months = Call(Function.MULTIPLY, (years, Literal(12, Kind.INTEGER)))
-        months = Call(Function.ADD, (months, Call(Function.MONTH, (day,))))
-        since = reader.call(node, Function.SUBTRACT, months, Literal(1, Kind.INTEGER))
-        start = reader.call(node, Function.ADD_MONTHS, first, begun(since))
+        years = call(Function.SUBTRACT, call(Function.YEAR, day), 2000)
+        months = call(Function.ADD, call(Function.MULTIPLY, years, 12), call(Function.MONTH, day))
+        start = call(Function.ADD_MONTHS, first, begun(call(Function.SUBTRACT, months, 1)))
     elif unit in _DAYS:
-        start = reader.call(node, Function.ADD, first, begun(Call(Function.SUBTRACT, (day, first))))
+        start = call(Function.ADD, first, begun(call(Function.SUBTRACT, day, first)))
     else:
-        midnight = Cast(first, Kind.TIMESTAMP)
-        ends = (
-            seconds_since_1970(one, Kind.TIMESTAMP)
-            for one in (Cast(value, Kind.TIMESTAMP), midnight)
-        )
-        seconds = reader.call(node, Function.SUBTRACT, *ends)
-        start = reader.call(node, Function.ADD_SECONDS, midnight, begun(seconds))
+        ends = [Cast(one, Kind.TIMESTAMP) for one in (value, first)]
+        since = (seconds_since_1970(end, Kind.TIMESTAMP) for end in ends)
+        start = call(Function.ADD_SECONDS, ends[1], begun(call(Function.SUBTRACT, *since)))
     return Cast(start, kind)
 
 
@@ -349,14 +334,8 @@ _UNITS = (
 
 def read_made_date(reader: "ExpressionReader", node: Node) -> Expression:
     """MAKE_DATE(year, month, day); NULL where there is no such day."""
-    year, month, day = (
-        reader.read(reader.syntax.part(node, part)) for part in ("year", "month", "day")
-    )
-
-    def call(function: Function, *parts: Expression | int) -> Expression:
-        found = (Literal(p, Kind.INTEGER) if isinstance(p, int) else p for p in parts)
-        return reader.call(node, function, *found)
-
+    parts = (reader.syntax.part(node, part) for part in ("year", "month", "day"))
+    (year, month, day), call = map(reader.read, parts), partial(reader.call, node)
     years = call(Function.MULTIPLY, call(Function.SUBTRACT, year, 2000), 12)
     months = call(Function.SUBTRACT, call(Function.ADD, years, month), 1)
     first = call(Function.ADD_MONTHS, Literal(dt.date(2000, 1, 1), Kind.DATE), months)
@@ -379,8 +358,7 @@ def _operand(
         divide = {"YEAR": Function.QUOTIENT, "MONTH": Function.MODULO}
         if unit not in {*divide, "DAY"}:
             raise reader.syntax.refuse(node, _AGE)
-        year = Literal(12, Kind.INTEGER)
-        return (days if unit == "DAY" else Call(divide[unit], (months, year))), True
+        return (days if unit == "DAY" else reader.call(node, divide[unit], months, 12)), True
     if not isinstance(inner, exp.Sub) or is_interval(inner.expression):
         return reader.read(of), False
     ends = _ends(reader, _bare(reader, of), node)
@@ -391,23 +369,20 @@ def _between(
     reader: "ExpressionReader", node: Node, unit: str, later: Expression, earlier: Expression
 ) -> Expression:
     """Seconds or whole days between two timestamps."""
+    call, ends = partial(reader.call, node), (later, earlier)
     if unit == "EPOCH":
-        million = Literal(1_000_000, Kind.INTEGER)
-        ends = (later, earlier)
-        micros = (Call(Function.MICROSECOND, (end,)) for end in ends)
-        beyond = tuple(Call(Function.MODULO, (one, million)) for one in micros)
-        fraction = Call(Function.DIVIDE, (Call(Function.SUBTRACT, beyond), million))
-        seconds = tuple(seconds_since_1970(end, Kind.TIMESTAMP) for end in ends)
-        return Call(Function.ADD, (Call(Function.SUBTRACT, seconds), fraction))
+        micros = (call(Function.MICROSECOND, end) for end in ends)
+        beyond = (call(Function.MODULO, one, 1_000_000) for one in micros)
+        fraction = call(Function.DIVIDE, call(Function.SUBTRACT, *beyond), 1_000_000)
+        seconds = (seconds_since_1970(end, Kind.TIMESTAMP) for end in ends)
+        return call(Function.ADD, call(Function.SUBTRACT, *seconds), fraction)
     if unit != "DAY":
         raise reader.syntax.refuse(node, _OF_DATES)
-    one = Literal(1, Kind.INTEGER)
-    days = Call(Function.SUBTRACT, (Cast(later, Kind.DATE), Cast(earlier, Kind.DATE)))
-    near = Call(Function.ADD, (earlier, days))
-    whole = Call(Function.GREATER_EQUAL, (later, earlier))
-    over = Call(Function.AND, (whole, Call(Function.GREATER, (near, later))))
-    under = Call(Function.AND, (Call(Function.NOT, (whole,)), Call(Function.LESS, (near, later))))
-    steps = ((over, Call(Function.SUBTRACT, (days, one))), (under, Call(Function.ADD, (days, one))))
+    days = call(Function.SUBTRACT, *(Cast(end, Kind.DATE) for end in ends))
+    near, whole = call(Function.ADD, earlier, days), call(Function.GREATER_EQUAL, *ends)
+    over = call(Function.AND, whole, call(Function.GREATER, near, later))
+    under = call(Function.AND, call(Function.NOT, whole), call(Function.LESS, near, later))
+    steps = (over, call(Function.SUBTRACT, days, 1)), (under, call(Function.ADD, days, 1))
     return Case(steps, days)
 
 
@@ -457,8 +432,7 @@ def read_part(reader: "ExpressionReader", node: Node, unit: str, of: Node) -> Ex
     if is_part:
         return value
     if unit in _SUNDAY_FIRST:  # Sunday is 0, Saturday is 6
-        weekday = reader.call(node, Function.WEEKDAY, value)
-        return Call(Function.MODULO, (weekday, Literal(7, Kind.INTEGER)))
+        return reader.call(node, Function.MODULO, reader.call(node, Function.WEEKDAY, value), 7)
     if unit in _PARTS:
         return Call(_PARTS[unit], (value,))
     raise reader.syntax.refuse(node, _PART)
