@@ -272,3 +272,39 @@ SELECT COUNT(*) FROM visits WHERE DATE_DIFF('week', day, seen) = 1
 -- filter (QUOTIENT((seen::DATE - day::DATE), 7) = 1)
 -- aggregate count := COUNT(*)
 -- output count
+
+SELECT COUNT(*)
+FROM visits
+WHERE CAST(cost AS DECIMAL(10, 2)) > 1 AND age::NUMERIC < 3 AND TRY_CAST("Note" AS DECIMAL(5)) = 2
+-- scan visits
+-- filter (((ROUND((cost::REAL * 100)) / 100) > 1) and ((ROUND((age::REAL * 1000)) / 1000) < 3) and ((ROUND((Note::REAL * 1)) / 1) = 2))
+-- aggregate count := COUNT(*)
+-- output count
+
+SELECT COUNT(*)
+FROM visits
+WHERE urgent = 1 AND 0 <> (age > 3)
+-- scan visits
+-- filter ((urgent::INTEGER = 1) and (0 <> (age > 3)::INTEGER))
+-- aggregate count := COUNT(*)
+-- output count
+
+SELECT DATEPART(quarter, day) AS q, COUNT(*)
+FROM visits
+WHERE day >= DATEADD(month, -3, DATE '2024-05-31') AND day < DATE_SUB(DATE '2024-05-31', INTERVAL 2 DAY) AND DATEDIFF(day, day, TO_DATE('2024-06-01')) < 30 AND TIMESTAMP_TRUNC(seen, HOUR) = seen
+GROUP BY q
+-- scan visits
+-- filter ((day >= ADD_MONTHS(datetime.date(2024, 5, 31), -3)) and (day < (datetime.date(2024, 5, 31) - 2)) and ((datetime.date(2024, 6, 1)::DATE - day::DATE) < 30) and (hour of seen = seen))
+-- key q := QUARTER(day)
+-- aggregate count := COUNT(*)
+-- output q
+-- output count
+
+SELECT ISNULL(city, 'none') AS c, ROUND(AVG(cost)::numeric, 2) AS m
+FROM visits
+GROUP BY 1
+-- scan visits
+-- key c := COALESCE(city, 'none')
+-- aggregate avg_cost := MEAN(cost)
+-- output c
+-- output m := (ROUND(((ROUND((avg_cost::REAL * 1000)) / 1000) * 100)) / 100)

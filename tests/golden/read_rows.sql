@@ -255,3 +255,26 @@ SELECT COUNT(*) AS n FROM (SELECT CAST(city AS TEXT) AS c FROM visits) WHERE c =
 -- filter (c = 'Rome')
 -- aggregate n := COUNT(*)
 -- output n
+
+SELECT city, SUM(age)
+FROM (SELECT * EXCLUDE (visit_id, Cost) REPLACE (age + 1 AS Age) FROM visits)
+GROUP BY city
+-- scan visits
+-- project patient_id, city, Age := (age + 1), day, seen, urgent, Note
+-- key city
+-- aggregate sum_Age := SUM(Age)
+-- output city
+-- output sum_Age
+
+SELECT COUNT(*), MAX(age)
+FROM (SELECT v.* EXCLUDE (v.city), p.sex AS city FROM visits v JOIN patients p ON p.id = v.patient_id)
+WHERE city = 'f'
+-- scan visits
+-- inner join same person
+--   scan patients
+-- project visit_id, patient_id, age, cost, day, seen, urgent, Note, city := sex
+-- filter (city = 'f')
+-- aggregate count := COUNT(*)
+-- aggregate max_age := MAX(age)
+-- output count
+-- output max_age

@@ -106,6 +106,10 @@ COMPARISONS: Final = (
     *(Function.EQUAL, Function.NOT_EQUAL, Function.LESS, Function.LESS_EQUAL),
     *(Function.GREATER, Function.GREATER_EQUAL),
 )
+MIRRORED: Final = dict(
+    zip(COMPARISONS, (*COMPARISONS[:2], *COMPARISONS[4:], *COMPARISONS[2:4]), strict=True)
+)
+"""Comparisons with their sides exchanged."""
 
 
 class Unit(Enum):

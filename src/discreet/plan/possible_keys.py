@@ -21,6 +21,7 @@ from discreet.plan import relations as rel
 from discreet.plan.calendar import beginnings, moment, position
 from discreet.plan.expressions import (
     COMPARISONS,
+    MIRRORED,
     Call,
     Column,
     Expression,
@@ -34,7 +35,7 @@ from discreet.plan.keylists import FEW, listed
 from discreet.plan.kinds import PYTHON_KINDS, Kind, Range, Type, Value
 from discreet.plan.remembered import remember
 from discreet.plan.texts import LONGEST_CONCAT, Wildcard, tokens
-from discreet.plan.typing import infer, mapped, mentions, parts_of
+from discreet.plan.typing import conjuncts, infer, mapped, mentions, parts_of
 
 MOST_STEPS = 1 << 19
 """Keys times parts of conditions that are tried; lists that would take longer stay as they are."""
@@ -68,7 +69,7 @@ def possible_type(key: Expression, relation: rel.Relation) -> Type:
     left = infer(_of_lists(key, columns), columns)
     of = replace(infer(key, rel.columns_of(relation)), keys=left.keys, nullable=left.nullable)
     while isinstance(relation, rel.FilterRows):
-        for part in _conjuncts(relation.predicate):
+        for part in conjuncts(relation.predicate):
             of = _named(of, key, part)
         relation = relation.input
     return of
@@ -130,7 +131,7 @@ def _possible(relation: rel.Relation) -> tuple[Mapping[str, Type], int]:
         case rel.FilterRows(below, predicate):
             known, steps = _possible(below)
             columns = dict(known)
-            for part in _conjuncts(predicate):
+            for part in conjuncts(predicate):
                 cut = {name: _cut(columns[name], name, part) for name in mentions(part)}
                 columns |= {n: _named(infer(Column(n), cut), Column(n), part) for n in cut}
                 steps -= _steps(part) * sum(len(columns[name].keys or ()) for name in cut)
@@ -147,13 +148,6 @@ def _steps(condition: Expression) -> int:
     """How much work a condition is for each value, as far as it differs."""
     own = len(condition.pattern) if isinstance(condition, Like) else 1
     return own + sum(map(_steps, parts_of(condition)))
-
-
-def _conjuncts(predicate: Expression) -> list[Expression]:
-    match predicate:
-        case Call(Function.AND, parts):
-            return [one for part in parts for one in _conjuncts(part)]
-    return [predicate]
 
 
 def _narrowed(name: str, of: Type, condition: Expression) -> Type:
@@ -174,15 +168,15 @@ def _cut(of: Type, name: str, condition: Expression) -> Type:
     at: float = position(other) if isinstance(other, dt.date) else other  # type: ignore[assignment]
     step = 0 if of.kind is Kind.REAL else 1
     low, high = of.range.low, of.range.high
-    if function in _FROM:
+    if function in FROM:
         low = max(low, at + step * (function is Function.GREATER))
-    if function in _UP_TO:
+    if function in UP_TO:
         high = min(high, at - step * (function is Function.LESS))
     return replace(of, range=Range(low, high)) if low <= high and abs(at) < 1 << 53 else of
 
 
-_FROM: Final = {Function.EQUAL, Function.GREATER, Function.GREATER_EQUAL}
-_UP_TO: Final = {Function.EQUAL, Function.LESS, Function.LESS_EQUAL}
+FROM: Final = {Function.EQUAL, Function.GREATER, Function.GREATER_EQUAL}
+UP_TO: Final = {Function.EQUAL, Function.LESS, Function.LESS_EQUAL}
 
 
 def _comparison(condition: Expression, name: str) -> tuple[Function | None, Value]:
@@ -191,7 +185,7 @@ def _comparison(condition: Expression, name: str) -> tuple[Function | None, Valu
         case Call(function, (Column(column), Literal(other))) if column == name:
             return (function if function in _COMPARED else None), other
         case Call(function, (Literal(other), Column(column))) if column == name:
-            return _TURNED.get(function), other
+            return MIRRORED.get(function), other
     return None, None
 
 
@@ -337,12 +331,3 @@ _COMPARED: Final[Mapping[Function, Callable[[Any, Any], NDArray[Any]]]] = dict(
         strict=True,
     )
 )
-_TURNED: Final = {
-    Function.EQUAL: Function.EQUAL,
-    Function.NOT_EQUAL: Function.NOT_EQUAL,
-    Function.LESS: Function.GREATER,
-    Function.GREATER: Function.LESS,
-    Function.LESS_EQUAL: Function.GREATER_EQUAL,
-    Function.GREATER_EQUAL: Function.LESS_EQUAL,
-}
-"""Comparisons with their sides exchanged."""

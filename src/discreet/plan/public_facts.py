@@ -38,10 +38,9 @@ from discreet.plan.released_tables import RegroupedTable, sources_of
 from discreet.plan.row_counts import held_counts
 from discreet.plan.schema import EachRow, KeyPath, Person, PersonPeriod, Table
 from discreet.plan.schema_text import range_words
-from discreet.plan.sensitivity import conjuncts
 from discreet.plan.statistics import behind
 from discreet.plan.summaries import expressions_in
-from discreet.plan.typing import all_mentioned, infer, mentions
+from discreet.plan.typing import all_mentioned, conjuncts, infer, mentions
 
 PICKED = (
     "Rows are picked by noisy numbers: the fewer are shown, the wider their intervals, so that in"

@@ -20,12 +20,12 @@ from dataclasses import dataclass, replace
 from discreet.plan import relations as rel
 from discreet.plan.expressions import Call, Case, Column, Expression, Function, Literal
 from discreet.plan.kinds import Kind, Range, Type
+from discreet.plan.possible_keys import FROM, UP_TO
 from discreet.plan.query import Aggregate, Query
 from discreet.plan.relations import Named
-from discreet.plan.sensitivity import conjuncts
 from discreet.plan.summaries import SUMMED, PersonAggregate, Summary, WindowColumn
 from discreet.plan.texts import longest_stored
-from discreet.plan.typing import infer, mapped, mentions
+from discreet.plan.typing import conjuncts, infer, mapped, mentions
 
 _COUNTS = {Summary.COUNT, Summary.COUNT_DISTINCT, Summary.SUM}
 LARGEST_SUM = 1 << 62
@@ -82,9 +82,6 @@ _LENGTH = "\0length "
 _EXACT = 1 << 53
 """Below, whole numbers and doubles compare alike; 2^53 + 1 as a double is 2^53."""
 
-_LOWER = {Function.EQUAL, Function.GREATER, Function.GREATER_EQUAL}
-_UPPER = {Function.EQUAL, Function.LESS, Function.LESS_EQUAL}
-
 
 def _between(conditions: Sequence[Expression], columns: Mapping[str, Type]) -> Mapping[str, Range]:
     """The numbers that conditions hold between two literals, or within a part of their bounds.
@@ -106,8 +103,8 @@ def _between(conditions: Sequence[Expression], columns: Mapping[str, Type]) -> M
                 if of.kind.is_number and abs(at) < _EXACT:
                     up, down = (float, float) if of.kind is Kind.REAL else (math.ceil, math.floor)
                     low, high = ends.setdefault(name, ([], []))
-                    low += [up(at)] * (function in _LOWER)
-                    high += [down(at)] * (function in _UPPER)
+                    low += [up(at)] * (function in FROM)
+                    high += [down(at)] * (function in UP_TO)
     found: dict[str, Range] = {}
     for name, (low, high) in ends.items():
         declared = infer(Column(name), columns).range

@@ -12,8 +12,8 @@ from typing import assert_never
 
 from discreet.mechanisms.grid import sqrt_up
 from discreet.plan.bounding import FULL, ContributionBounds, NoiseKind
-from discreet.plan.expressions import Call, Expression, Function
 from discreet.plan.statistics import Distinct, DistinctTotal, People, Ranks, Rows, Statistic, Total
+from discreet.plan.typing import conjuncts
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,13 +166,3 @@ def _is_total(statistic: Statistic, count: Statistic) -> bool:
 def _is_among(some: Rows, all_: Rows) -> bool:
     """Whether rows count for one only if they count for the other, by further conditions."""
     return set(conjuncts(some.where)) > set(conjuncts(all_.where))
-
-
-def conjuncts(where: Expression | None) -> list[Expression]:
-    """The conditions that all have to hold."""
-    match where:
-        case None:
-            return []
-        case Call(Function.AND, parts):
-            return [one for part in parts for one in conjuncts(part)]
-    return [where]

@@ -365,3 +365,13 @@ def near_keys(value: Value, keys: Sequence[Value]) -> list[Value]:
 
 def _quoted(value: Value) -> str:
     return repr(value) if isinstance(value, str) else str(value)
+
+
+def conjuncts(where: Expression | None) -> list[Expression]:
+    """The conditions that all have to hold."""
+    match where:
+        case None:
+            return []
+        case Call(Function.AND, parts):
+            return [one for part in parts for one in conjuncts(part)]
+    return [where]

@@ -4,7 +4,16 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from sqlglot import exp
 
-from discreet.plan.expressions import Call, Expression, Function, IsIn, Like, Literal
+from discreet.plan.expressions import (
+    MIRRORED,
+    Call,
+    Cast,
+    Expression,
+    Function,
+    IsIn,
+    Like,
+    Literal,
+)
 from discreet.plan.kinds import Kind
 from discreet.sql.reader import times
 from discreet.sql.reader.refusals import NODES, Refusal
@@ -27,18 +36,22 @@ def _compare(function: Function) -> Rule:
             case [False, True]:
                 return times.read_longer(reader, function, *sides)
             case [True, False]:
-                return times.read_longer(reader, _MIRRORED.get(function, function), *sides[::-1])
-        return Call(function, tuple(times.read_clocks(reader, sides) or reader.alike(sides)))
+                return times.read_longer(reader, MIRRORED[function], *sides[::-1])
+        values = times.read_clocks(reader, sides) or reader.alike(sides)
+        if _BITS.intersection(values):
+            values = [_as_bit(reader, *one) for one in zip(values, sides, strict=True)]
+        return Call(function, tuple(values))
 
     return rule
 
 
-_MIRRORED = {
-    Function.LESS: Function.GREATER,
-    Function.LESS_EQUAL: Function.GREATER_EQUAL,
-    Function.GREATER: Function.LESS,
-    Function.GREATER_EQUAL: Function.LESS_EQUAL,
-}
+_BITS = {Literal(0, Kind.INTEGER), Literal(1, Kind.INTEGER)}
+
+
+def _as_bit(reader: "ExpressionReader", value: Expression, node: Node) -> Expression:
+    """TRUE is 1 beside a bit, as in DuckDB."""
+    boolean = reader.check(value, node).kind is Kind.BOOLEAN
+    return reader.syntax.remember(Cast(value, Kind.INTEGER), node) if boolean else value
 
 
 def _same(reader: "ExpressionReader", node: Node) -> Expression:

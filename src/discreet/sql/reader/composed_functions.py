@@ -160,7 +160,7 @@ def read_truncation(reader: "ExpressionReader", node: Node) -> Expression:
     places = reader.syntax.part(node, "decimals")
     digits = 0 if places is None else read_whole(reader.syntax, places, "the digits of TRUNC")
     if digits > 15:
-        raise reader.syntax.refuse(node, _DIGITS)
+        raise reader.syntax.refuse(node, DIGITS)
     scaled = value if not digits else Call(Function.MULTIPLY, (value, _number(10**digits)))
     below = Call(Function.LESS, (scaled, _number(0)))
     sides = Call(Function.CEIL, (scaled,)), Call(Function.FLOOR, (scaled,))
@@ -252,7 +252,7 @@ _FORMAT = Refusal(
     "formats are made of %Y %m %d %H %M %S %y %j %u %V %B %b %A %a, or of YYYY MM DD HH24 MI SS Q",
     "write STRFTIME(d, '%Y-%m') or TO_CHAR(d, 'YYYY-MM')",
 )
-_DIGITS = Refusal("argument", "TRUNC to more than 15 digits", "a double has no more", "use fewer")
+DIGITS = Refusal("argument", "more than 15 digits", "a double has no more", "round to fewer")
 _REGULAR = Refusal(
     "pattern",
     "a regular expression that is not understood here",

@@ -4,6 +4,8 @@ A part of a call that no rule asks for (the second argument of FLOOR, say) is le
 statement is refused for it.
 """
 
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -12,10 +14,10 @@ from discreet.plan.calendar import PARTS
 from discreet.plan.expressions import Call, Case, Cast, Column, Expression, Function, Literal
 from discreet.plan.kinds import Kind
 from discreet.sql.reader import times
-from discreet.sql.reader.composed_functions import COMPOSED
+from discreet.sql.reader.composed_functions import COMPOSED, DIGITS
 from discreet.sql.reader.literals import read_moment, read_whole
 from discreet.sql.reader.refusals import Refusal
-from discreet.sql.reader.syntax import Node, conjuncts
+from discreet.sql.reader.syntax import Node, bare_word, conjuncts
 
 if TYPE_CHECKING:
     from discreet.sql.reader.expressions import ExpressionReader
@@ -48,7 +50,7 @@ def _alike(function: Function, *, flag: str | None = None) -> times.Rule:
 
 
 def _sum(function: Function) -> times.Rule:
-    """Plus and minus, where one side may be an interval."""
+    """Plus and minus, where one side may be an interval; DATE_ADD(date, INTERVAL 1 MONTH)."""
 
     def rule(reader: "ExpressionReader", node: Node) -> Expression:
         sides = [reader.syntax.part(node, "this"), reader.syntax.part(node, "expression")]
@@ -122,12 +124,15 @@ def _round(reader: "ExpressionReader", node: Node) -> Expression:
     inner = reader.syntax.part(digits_node, "this") if negative else digits_node
     digits = read_whole(reader.syntax, inner, "the number of digits of ROUND")
     if digits > 15:
-        raise reader.syntax.refuse(digits_node, _DIGITS)
-    scale = Literal(10**digits, Kind.INTEGER)
-    up, down = Function.MULTIPLY, Function.DIVIDE
-    first, last = (down, up) if negative else (up, down)
+        raise reader.syntax.refuse(digits_node, DIGITS)
+    return _rounded(reader, node, value, -digits if negative else digits)
+
+
+def _rounded(reader: "ExpressionReader", node: Node, value: Expression, digits: int) -> Expression:
+    scale, up, down = 10 ** abs(digits), Function.MULTIPLY, Function.DIVIDE
+    first, last = (down, up) if digits < 0 else (up, down)
     scaled = reader.call(node, Function.ROUND, reader.call(node, first, value, scale))
-    return Call(last, (scaled, scale))
+    return reader.call(node, last, scaled, scale)
 
 
 # --- text -----------------------------------------------------------------------------------------
@@ -209,7 +214,7 @@ def _replace(reader: "ExpressionReader", node: Node) -> Expression:
 
 def _contains(reader: "ExpressionReader", node: Node) -> Expression:
     place = _plain(Function.POSITION, "this", "expression")(reader, node)
-    return Call(Function.GREATER, (reader.syntax.remember(place, node), Literal(0, Kind.INTEGER)))
+    return reader.call(node, Function.GREATER, reader.syntax.remember(place, node), 0)
 
 
 def _length(reader: "ExpressionReader", node: Node) -> Expression:
@@ -222,14 +227,12 @@ def _length(reader: "ExpressionReader", node: Node) -> Expression:
     reader.syntax.part(node, "this")
     text = reader.read(reader.syntax.part(inner, "this"))
     mark = reader.text(reader.syntax.part(inner, "expression"), "what STRING_SPLIT splits at")
-    without = Literal(mark, Kind.TEXT), Literal("", Kind.TEXT)
-    shorter = reader.call(node, Function.REPLACE, text, *without)
-    lengths = (reader.call(node, Function.LENGTH, one) for one in (text, shorter))
-    marks = reader.call(node, Function.SUBTRACT, *lengths)
-    parts = reader.call(node, Function.DIVIDE, marks, Literal(len(mark), Kind.INTEGER))
-    one = Literal(1, Kind.INTEGER)
-    count = Call(Function.GREATEST, (Cast(Call(Function.ADD, (parts, one)), Kind.INTEGER), one))
-    return Case(((Call(Function.IS_NULL, (text,)), Literal(None, Kind.INTEGER)),), count)
+    call = partial(reader.call, node)
+    shorter = call(Function.REPLACE, text, Literal(mark, Kind.TEXT), Literal("", Kind.TEXT))
+    lengths = (call(Function.LENGTH, one) for one in (text, shorter))
+    parts = call(Function.DIVIDE, call(Function.SUBTRACT, *lengths), len(mark))
+    count = call(Function.GREATEST, Cast(call(Function.ADD, parts, 1), Kind.INTEGER), 1)
+    return Case(((call(Function.IS_NULL, text), Literal(None, Kind.INTEGER)),), count)
 
 
 def _slice(text: Expression, first: int, count: int) -> Expression:
@@ -255,14 +258,33 @@ _KINDS = {
 
 
 def _cast(reader: "ExpressionReader", node: Node) -> Expression:
-    """CAST, TRY_CAST and ::, which never fail: a value that has no counterpart is NULL."""
+    """CAST, TRY_CAST and ::, which never fail: a value that has no counterpart is NULL.
+
+    DECIMAL(10, 2) is a number of two digits, and DECIMAL one of three, as in DuckDB.
+    """
     reader.syntax.part(node, "safe")
     to = reader.syntax.part(node, "to")
-    kind = _KINDS.get(reader.syntax.part(to, "this"))
+    name = reader.syntax.part(to, "this")
+    if name is exp.DType.DECIMAL:
+        return _as_decimal(reader, node, to)
+    kind = _KINDS.get(name)
     if kind is None or to.args.get("expressions"):
         clock = to.this in {exp.DType.TIME, exp.DType.TIMETZ}
         raise reader.syntax.refuse(reader.syntax.part(node, "this"), _CLOCK if clock else _TYPE)
     return _as_kind(reader, reader.syntax.part(node, "this"), kind)
+
+
+def _as_decimal(reader: "ExpressionReader", node: Node, to: Node) -> Expression:
+    syntax = reader.syntax
+    sizes = [syntax.part(one, "this") for one in syntax.parts(to, "expressions")]
+    _, digits = [read_whole(syntax, one, "the digits of DECIMAL") for one in [*sizes, _ZERO]][:2]
+    if digits > 15:
+        raise syntax.refuse(node, DIGITS)
+    value = _as_kind(reader, syntax.part(node, "this"), Kind.REAL)
+    return _rounded(reader, node, syntax.remember(value, node), digits)
+
+
+_ZERO = exp.Literal.number(0)
 
 
 def _as_kind(reader: "ExpressionReader", operand: Node, kind: Kind) -> Expression:
@@ -281,30 +303,41 @@ def _by_name(reader: "ExpressionReader", node: Node) -> Expression:
     """Functions that the parser does not know by a class of their own."""
     name = str(reader.syntax.part(node, "this")).upper()
     arguments = reader.syntax.parts(node, "expressions")
+    word = bare_word(reader.syntax, arguments[0]) if arguments else None
     match name, arguments:
         case (("DATE_PART" | "DATEPART"), [unit, of]):
-            return times.read_part(
-                reader, node, reader.text(unit, "the part of DATE_PART").upper(), of
-            )
-        case "WEEKDAY", [of]:
-            return times.read_part(reader, node, "DOW", of)
-        case "ISODOW", [of]:
-            return times.read_part(reader, node, "ISODOW", of)
-        case "PREFIX", [text, part]:
-            return Call(Function.STARTS_WITH, (reader.read(text), reader.read(part)))
-        case "SUFFIX", [text, part]:
-            return Call(Function.ENDS_WITH, (reader.read(text), reader.read(part)))
-        case (("NOW" | "GET_CURRENT_TIMESTAMP"), []):
-            return Literal(reader.syntax.now, Kind.TIMESTAMP)
-        case (("FORMAT_DATE" | "FORMAT_TIMESTAMP"), [form, of]):
-            return reader.read(exp.TimeToStr(this=of, format=form))
-        case "REGEXP_CONTAINS", [text, pattern]:
-            return reader.read(exp.RegexpLike(this=text, expression=pattern))
+            part = reader.text(unit, "the part of DATE_PART") if word is None else word.text
+            return times.read_part(reader, node, part.upper(), of)
+        case "DATEADD", [_, count, of] if word is not None:
+            interval = exp.Interval(this=count, unit=exp.var(word.text))
+            return times.read_later(reader, Function.ADD, of, interval)
+        case "DATE_SUB", [of, interval] if times.is_interval(interval):
+            return times.read_later(reader, Function.SUBTRACT, of, interval)
         case "AGE", _:
             raise reader.syntax.refuse(node, times.ALONE)
-        case "IFF", [condition, value, default]:
-            return reader.choice([reader.read(condition)], [value], default)
-    raise reader.unknown(node)
+    if (name, len(arguments)) not in _SPELLINGS:
+        raise reader.unknown(node)
+    known = _SPELLINGS[name, len(arguments)](*arguments)
+    known.meta.update(node.meta)
+    return reader.read(known)
+
+
+_SPELLINGS: dict[tuple[str, int], Callable[..., Node]] = {
+    ("WEEKDAY", 1): lambda of: exp.DayOfWeek(this=of),
+    ("ISODOW", 1): lambda of: exp.DayOfWeekIso(this=of),
+    ("TO_DATE", 1): lambda of: exp.Date(this=of),
+    ("PREFIX", 2): lambda text, part: exp.StartsWith(this=text, expression=part),
+    ("SUFFIX", 2): lambda text, part: exp.EndsWith(this=text, expression=part),
+    ("ISNULL", 2): lambda of, other: exp.Coalesce(this=of, expressions=[other]),
+    ("REGEXP_CONTAINS", 2): lambda text, one: exp.RegexpLike(this=text, expression=one),
+    ("IFF", 3): lambda test, one, other: exp.If(this=test, true=one, false=other),
+    ("FORMAT_DATE", 2): lambda form, of: exp.TimeToStr(this=of, format=form),
+    ("FORMAT_TIMESTAMP", 2): lambda form, of: exp.TimeToStr(this=of, format=form),
+    ("NOW", 0): exp.CurrentTimestamp,
+    ("GETDATE", 0): exp.CurrentTimestamp,
+    ("GET_CURRENT_TIMESTAMP", 0): exp.CurrentTimestamp,
+}
+"""What functions of other names are, by how many arguments they have."""
 
 
 _BASE = Refusal(
@@ -316,14 +349,11 @@ _POWER = Refusal(
     "engines compute other powers differently",
     "write EXP(LN(x) * power), which is NULL where x is not above 0",
 )
-_DIGITS = Refusal(
-    "argument", "ROUND to more than 15 digits", "a double has no more", "round to fewer"
-)
 _TYPE = Refusal(
     "type",
     "a cast to a type that does not exist here",
     "kinds are BOOLEAN, BIGINT, DOUBLE, VARCHAR, DATE and TIMESTAMP, without lengths",
-    "cast to one of them",
+    "cast to one of them, as in CAST(x AS DOUBLE)",
 )
 _CLOCK = Refusal(
     "type",
@@ -377,7 +407,7 @@ FUNCTIONS: dict[type[Node], times.Rule] = {
     exp.Date: lambda reader, node: _as_kind(reader, reader.syntax.part(node, "this"), Kind.DATE),
     exp.Extract: times.read_extract,
     exp.DateDiff: times.read_difference,
-    exp.DateAdd: times.read_date_add,
+    exp.DateAdd: _sum(Function.ADD),
     exp.DateBin: times.read_bin,
     exp.DateFromParts: times.read_made_date,
     exp.TimestampTrunc: times.read_truncated,

@@ -67,14 +67,23 @@ def _spelled(tree: Node) -> Node:
 
 def check_words(syntax: Syntax, tokens: list[Token]) -> None:
     """Refuse a word that the parser took and did not keep in the tree."""
-    kept = {node.meta["start"] for node in syntax.tree.walk() if "start" in node.meta}
+    marked = [node for node in syntax.tree.walk() if "start" in node.meta]
+    kept = {node.meta["start"] for node in marked if not _is_made_up(syntax.text, node)}
     dated = syntax.tree.find_all(exp.TimeToStr)
     formats = {node.args["format"].name for node in dated}  # the parser keeps them without a mark
+    units = {node.text("unit") for node in syntax.tree.find_all(exp.TimestampTrunc)}
     for at, token in enumerate(tokens):
-        formatted = token.token_type is TokenType.STRING and token.text in formats
-        if token.start not in kept and not formatted and not _is_structure(tokens, at):
+        last = _is_last(tokens, at) and token.text.upper() in units  # TIMESTAMP_TRUNC(x, HOUR)
+        told = last or (token.token_type is TokenType.STRING and token.text in formats)
+        if token.start not in kept and not told and not _is_structure(tokens, at):
             unknown = Refusal("clause", f"{token.text!r} is not understood at this place")
             raise refused(_span(token), _TILDE if token.text == "~" else unknown)
+
+
+def _is_made_up(text: str, node: Node) -> bool:
+    """Whether a number is the parser's own: NUMERIC is DECIMAL(18, 3) to it."""
+    sized = isinstance(node.parent, exp.DataTypeParam)
+    return sized and text[node.meta["start"] : node.meta["end"] + 1] != node.name
 
 
 def _tokens(text: str) -> list[Token]:
@@ -221,11 +230,11 @@ END TRUE FALSE IN INTERVAL L_BRACKET R_BRACKET L_PAREN R_PAREN COMMA DPIPE ALL F
 NOTNULL CARET_AT PARAMETER TEXT VARCHAR CHAR DOUBLE FLOAT BIGINT INT BOOLEAN DATE TIMESTAMP
 TIMESTAMPNTZ DATETIME DIV DSTAR CARET SEMI ANTI FULL CROSS OVER PARTITION_BY QUALIFY WINDOW EXISTS
 INTERSECT EXCEPT RANGE CURRENT_DATE CURRENT_TIMESTAMP CURRENT_DATETIME LOCALTIMESTAMP PIVOT
-NATURAL UNPIVOT INTO TIME
+NATURAL UNPIVOT INTO TIME DECIMAL REPLACE
 """
 _STRUCTURE = {TokenType[name] for name in _NAMES.split()}
 _WORDS = {"NULLS", "LAST", "WITHIN", "GROUP", "UNKNOWN", "LEADING", "TRAILING", "BOTH"}
-_WORDS |= {"FETCH", "NEXT", "ONLY", "ROWS", "INCLUDE", "NAME", "VALUE"}
+_WORDS |= {"EXCLUDE", "FETCH", "NEXT", "ONLY", "ROWS", "INCLUDE", "NAME", "VALUE"}
 _WORDS |= {"UNBOUNDED", "PRECEDING", "FOLLOWING", "CURRENT", "ROW"}
 _UNIT_BEFORE = {"EXTRACT", "DATE_TRUNC", "DATETRUNC", "DATE_DIFF", "DATEDIFF"}
 
@@ -264,9 +273,19 @@ def _is_fraction(tokens: list[Token], at: int) -> bool:
 
 
 def _is_unit(tokens: list[Token], at: int) -> bool:
-    """Whether a token is the unit in EXTRACT(unit FROM ...) or DATE_TRUNC('unit', ...)."""
+    """Whether a token is the unit in EXTRACT(unit FROM ...) or DATE_TRUNC('unit', ...).
+
+    DATEDIFF(day, a, b) has it as a word; weeks of other engines begin on some day of theirs.
+    """
     if at < 2 or tokens[at - 1].token_type is not TokenType.L_PAREN:
         return False
     function = tokens[at - 2].text.upper()
     quoted = tokens[at].token_type is TokenType.STRING
-    return function in _UNIT_BEFORE and (quoted or function == "EXTRACT")
+    worded = function == "EXTRACT" or (function == "DATEDIFF" and tokens[at].text.upper() != "WEEK")
+    return function in _UNIT_BEFORE and (quoted or worded)
+
+
+def _is_last(tokens: list[Token], at: int) -> bool:
+    """Whether a token is the last of several arguments."""
+    around = [one.token_type for one in tokens[at - 1 : at + 2]]
+    return around[::2] == [TokenType.COMMA, TokenType.R_PAREN]

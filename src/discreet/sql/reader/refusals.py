@@ -71,7 +71,7 @@ _COLLECTION = Refusal(
     "collection",
     "a list, struct, map or JSON value is used",
     "values are booleans, numbers, texts, dates and timestamps",
-    "use a column for each part",
+    'use a column for each part; names that need it stand in "double quotes"',
 )
 _PLACEHOLDER = Refusal(
     "placeholder",
@@ -232,8 +232,6 @@ CLAUSES = {
     ("Trim", "expression"): Refusal(
         "function", "TRIM of other characters than spaces", fix="write TRIM(x)"
     ),
-    ("Star", "except_"): Refusal("clause", "* EXCLUDE is used", fix="list the columns"),
-    ("Star", "replace"): Refusal("clause", "* REPLACE is used", fix="list the columns"),
     ("Star", "rename"): Refusal("clause", "* RENAME is used", fix="list the columns"),
     ("Group", "rollup"): Refusal(
         "grouping", "WITH ROLLUP is used", fix="write GROUP BY ROLLUP (a, b)"
@@ -274,17 +272,14 @@ FUNCTIONS = {
     "ENTROPY": "ask SELECT -SUM(p * LOG2(p)) FROM (SELECT n / SUM(n) OVER () AS p FROM"
     " (SELECT x, COUNT(*) AS n FROM ... GROUP BY x))",
     "APPROX_QUANTILES": "write QUANTILE_CONT(x, [0.25, 0.5, 0.75])",
-    "DATE_SUB": "write date - INTERVAL 3 DAY",
     "GROUPING_ID": "write GROUPING(a, b)",
     "REGEXP_REPLACE": "use REGEXP_EXTRACT(x, '^([A-Z]+)-', 1), or CASE with LIKE",
     **dict.fromkeys(["HASH", "MD5", "SHA256"], "group by the value, or by LEFT(x, 1)"),
-    "FIRST": "use MIN, MAX or MEDIAN of a number, or count the values with GROUP BY",
-    "LAST": "use MIN, MAX or MEDIAN of a number, or count the values with GROUP BY",
-    "ANY_VALUE": "group by the column",
-    "ARG_MAX": "group by the column",
-    "ARG_MIN": "group by the column",
+    **dict.fromkeys(
+        ["FIRST", "LAST"], "use MIN, MAX or MEDIAN of a number, or count the values with GROUP BY"
+    ),
+    **dict.fromkeys(["ANY_VALUE", "ARG_MAX", "ARG_MIN"], "group by the column"),
     "BOOL_AND": "write COUNT(*) FILTER (WHERE NOT condition)",
     "BOOL_OR": "write COUNT(*) FILTER (WHERE condition)",
-    "TO_DATE": "write CAST(x AS DATE)",
     "STRPTIME": "write CAST(x AS DATE) for texts like 2026-01-31",
 }

@@ -140,16 +140,27 @@ def _read_item(syntax: Syntax, node: Node, columns: Sequence[Visible]) -> list[I
         inner = syntax.part(node, "this")
         return [Item(inner, syntax.word(syntax.part(node, "alias")).text)]
     if isinstance(node, exp.Star):
-        return [Item(node, visible=c) for c in columns if not c.hidden]
+        return _read_star(syntax, node, [c for c in columns if not c.hidden])
     if isinstance(node, exp.Column) and isinstance(node.this, exp.Star):
-        syntax.part(node, "this")
+        star = syntax.part(node, "this")
         table = syntax.word(syntax.part(node, "table"))
         found = [c for c in columns if table.names(c.source)]
         if not found:
             what = Refusal("unknown_table", f"nothing in FROM is called {table.text}")
             raise syntax.refuse(node, what)
-        return [Item(node, visible=c) for c in found]
+        return _read_star(syntax, star, found)
     return [Item(node)]
+
+
+def _read_star(syntax: Syntax, star: Node, columns: Sequence[Visible]) -> list[Item]:
+    """All columns but those of EXCLUDE; values of REPLACE stand in the place of theirs."""
+    named = (one for one in syntax.parts(star, "except_") if isinstance(one, exp.Column))
+    left_out = {resolve(syntax, one, columns) for one in named}
+    instead = {}
+    for one in syntax.parts(star, "replace"):
+        [item] = _read_item(syntax, one, columns)
+        instead[resolve(syntax, exp.Column(this=one.args["alias"]), columns)] = item
+    return [instead.get(c) or Item(star, visible=c) for c in columns if c not in left_out]
 
 
 _NOTHING = Refusal(

@@ -53,14 +53,6 @@ def read_later(
     return Call(Function.ADD_SECONDS, (value, amount))
 
 
-def read_date_add(reader: "ExpressionReader", node: Node) -> Expression:
-    """DATE_ADD(date, INTERVAL 1 MONTH), which is date + INTERVAL 1 MONTH."""
-    time, interval = reader.syntax.part(node, "this"), reader.syntax.part(node, "expression")
-    if not isinstance(interval, exp.Interval):
-        raise reader.syntax.refuse(node, INTERVAL)
-    return read_later(reader, Function.ADD, time, interval)
-
-
 def _unit(reader: "ExpressionReader", interval: Node) -> str:
     unit = reader.syntax.part(interval, "unit")
     name = str(reader.syntax.part(unit, "this")).upper() if isinstance(unit, exp.Var) else ""
@@ -94,7 +86,7 @@ def read_difference(reader: "ExpressionReader", node: Node) -> Expression:
     name = str(syntax.part(unit, "this")).upper() if isinstance(unit, exp.Var) else ""
     if name not in _COUNTED:
         raise syntax.refuse(node, _DIFFERENCE)
-    syntax.expect(node, "date_part_boundary", name != "WEEK" or None)
+    syntax.part(node, "date_part_boundary")  # a text in quotes, or the word alone
     ends = [reader.read(syntax.part(node, part)) for part in ("this", "expression")]
 
     def apart(part: Function | None) -> Expression:
@@ -109,7 +101,7 @@ def read_difference(reader: "ExpressionReader", node: Node) -> Expression:
     for part, each in finer:
         whole = reader.call(node, Function.MULTIPLY, found, each)
         found = reader.call(node, Function.ADD, whole, apart(part))
-    return Call(Function.QUOTIENT, (found, Literal(7, Kind.INTEGER))) if name == "WEEK" else found
+    return reader.call(node, Function.QUOTIENT, found, 7) if name == "WEEK" else found
 
 
 _HOURS = (None, (Function.HOUR, 24))
@@ -146,7 +138,7 @@ def read_longer(
     days = 30 * _MONTHS[unit] if unit in _MONTHS else _DAYS.get(unit)
     if isinstance(between, exp.Anonymous) and days is not None:
         months, rest, clock = read_age(reader, between)
-        months = Call(Function.MULTIPLY, (months, Literal(30, Kind.INTEGER)))
+        months = reader.call(between, Function.MULTIPLY, months, 30)
         age, whole = reader.call(between, Function.ADD, months, rest), _amount(reader, length, days)
         if clock is None:
             return Call(function, (age, whole))
@@ -320,21 +312,15 @@ def read_bin(reader: "ExpressionReader", node: Node) -> Expression:
         return call(Function.MULTIPLY, parts, width)
 
     if unit in _MONTHS:
-        years = call(Function.SUBTRACT, Call(Function.YEAR, (day,)), 2000)
-        months = call(
-            Function.ADD, call(Function.MULTIPLY, years, 12), Call(Function.MONTH, (day,))
-        )
-        since = call(Function.SUBTRACT, months, 1)
-        start = call(Function.ADD_MONTHS, first, begun(since))
+        years = call(Function.SUBTRACT, call(Function.YEAR, day), 2000)
+        months = call(Function.ADD, call(Function.MULTIPLY, years, 12), call(Function.MONTH, day))
+        start = call(Function.ADD_MONTHS, first, begun(call(Function.SUBTRACT, months, 1)))
     elif unit in _DAYS:
-        start = call(Function.ADD, first, begun(Call(Function.SUBTRACT, (day, first))))
+        start = call(Function.ADD, first, begun(call(Function.SUBTRACT, day, first)))
     else:
-        midnight = Cast(first, Kind.TIMESTAMP)
-        ends = (
-            seconds_since_1970(one, Kind.TIMESTAMP)
-            for one in (Cast(value, Kind.TIMESTAMP), midnight)
-        )
-        start = call(Function.ADD_SECONDS, midnight, begun(call(Function.SUBTRACT, *ends)))
+        ends = [Cast(one, Kind.TIMESTAMP) for one in (value, first)]
+        since = (seconds_since_1970(end, Kind.TIMESTAMP) for end in ends)
+        start = call(Function.ADD_SECONDS, ends[1], begun(call(Function.SUBTRACT, *since)))
     return Cast(start, kind)
 
 
@@ -347,10 +333,8 @@ _UNITS = (
 
 def read_made_date(reader: "ExpressionReader", node: Node) -> Expression:
     """MAKE_DATE(year, month, day); NULL where there is no such day."""
-    year, month, day = (
-        reader.read(reader.syntax.part(node, part)) for part in ("year", "month", "day")
-    )
-    call = partial(reader.call, node)
+    parts = (reader.syntax.part(node, part) for part in ("year", "month", "day"))
+    (year, month, day), call = map(reader.read, parts), partial(reader.call, node)
     years = call(Function.MULTIPLY, call(Function.SUBTRACT, year, 2000), 12)
     months = call(Function.SUBTRACT, call(Function.ADD, years, month), 1)
     first = call(Function.ADD_MONTHS, Literal(dt.date(2000, 1, 1), Kind.DATE), months)
@@ -373,8 +357,7 @@ def _operand(
         divide = {"YEAR": Function.QUOTIENT, "MONTH": Function.MODULO}
         if unit not in {*divide, "DAY"}:
             raise reader.syntax.refuse(node, _AGE)
-        year = Literal(12, Kind.INTEGER)
-        return (days if unit == "DAY" else Call(divide[unit], (months, year))), True
+        return (days if unit == "DAY" else reader.call(node, divide[unit], months, 12)), True
     if not isinstance(inner, exp.Sub) or is_interval(inner.expression):
         return reader.read(of), False
     ends = _ends(reader, _bare(reader, of), node)
@@ -385,23 +368,20 @@ def _between(
     reader: "ExpressionReader", node: Node, unit: str, later: Expression, earlier: Expression
 ) -> Expression:
     """Seconds or whole days between two timestamps."""
+    call, ends = partial(reader.call, node), (later, earlier)
     if unit == "EPOCH":
-        million = Literal(1_000_000, Kind.INTEGER)
-        ends = (later, earlier)
-        micros = (Call(Function.MICROSECOND, (end,)) for end in ends)
-        beyond = tuple(Call(Function.MODULO, (one, million)) for one in micros)
-        fraction = Call(Function.DIVIDE, (Call(Function.SUBTRACT, beyond), million))
-        seconds = tuple(seconds_since_1970(end, Kind.TIMESTAMP) for end in ends)
-        return Call(Function.ADD, (Call(Function.SUBTRACT, seconds), fraction))
+        micros = (call(Function.MICROSECOND, end) for end in ends)
+        beyond = (call(Function.MODULO, one, 1_000_000) for one in micros)
+        fraction = call(Function.DIVIDE, call(Function.SUBTRACT, *beyond), 1_000_000)
+        seconds = (seconds_since_1970(end, Kind.TIMESTAMP) for end in ends)
+        return call(Function.ADD, call(Function.SUBTRACT, *seconds), fraction)
     if unit != "DAY":
         raise reader.syntax.refuse(node, _OF_DATES)
-    one = Literal(1, Kind.INTEGER)
-    days = Call(Function.SUBTRACT, (Cast(later, Kind.DATE), Cast(earlier, Kind.DATE)))
-    near = Call(Function.ADD, (earlier, days))
-    whole = Call(Function.GREATER_EQUAL, (later, earlier))
-    over = Call(Function.AND, (whole, Call(Function.GREATER, (near, later))))
-    under = Call(Function.AND, (Call(Function.NOT, (whole,)), Call(Function.LESS, (near, later))))
-    steps = ((over, Call(Function.SUBTRACT, (days, one))), (under, Call(Function.ADD, (days, one))))
+    days = call(Function.SUBTRACT, *(Cast(end, Kind.DATE) for end in ends))
+    near, whole = call(Function.ADD, earlier, days), call(Function.GREATER_EQUAL, *ends)
+    over = call(Function.AND, whole, call(Function.GREATER, near, later))
+    under = call(Function.AND, call(Function.NOT, whole), call(Function.LESS, near, later))
+    steps = (over, call(Function.SUBTRACT, days, 1)), (under, call(Function.ADD, days, 1))
     return Case(steps, days)
 
 
@@ -476,14 +456,13 @@ def read_extract(reader: "ExpressionReader", node: Node) -> Expression:
 
 def read_truncated(reader: "ExpressionReader", node: Node) -> Expression:
     """DATE_TRUNC('month', date)."""
-    operand = reader.read(reader.syntax.part(node, "this"))
     unit = reader.syntax.part(node, "unit")
     written = isinstance(unit, exp.Literal) and reader.syntax.part(unit, "is_string")
     known = written or isinstance(unit, exp.Var)  # the parser keeps a text beside what is a DATE
     name = str(reader.syntax.part(unit, "this")).lower() if known else ""
     if name not in {one.value for one in Unit}:
         raise reader.syntax.refuse(node, _UNIT)
-    return Truncate(operand, Unit(name))
+    return Truncate(reader.read(reader.syntax.part(node, "this")), Unit(name))
 
 
 INTERVAL = Refusal(
