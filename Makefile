@@ -15,21 +15,22 @@ TORCH := torch>=2.6,<2.14
 # Tests start hundreds of processes: none of them should compile the whole package again.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test ready compiled check audit coverage mutants portable bench bench-quick unpinned lock docs figures screenshots clean
+.PHONY: demo test ordinary compiled check audit coverage mutants portable bench bench-quick unpinned lock docs figures screenshots clean
 
 demo: .venv/run
 	@$(BIN)/discreet demo
 
-# Three workers on two cores: some wait for servers and browsers. What takes time is measured after
-# that, when little else runs; only files that name the mark are imported for it.
+# What takes time is measured last, when little else runs; only files that name the mark are imported
+# for it.
 test:
-	$(MAKE) -j 2 ready
-	$(RUN) -m pytest -n 3 --dist worksteal -q -m "not audit and not timed"
+	$(MAKE) -j 2 check ordinary
 	$(RUN) -m pytest -n 2 --dist worksteal -q -m "timed and not audit" \
 	    $$(grep -rlw timed tests --include='test_*.py')
 
-# Side by side: pip and mypy use one core each.
-ready: check compiled .venv/browser .venv/jdbc .venv-dbt
+# Three workers on two cores: some wait for servers and browsers. mypy, which is longer than what has
+# to be ready first, ends beside them.
+ordinary: compiled .venv/headless .venv/jdbc .venv-dbt
+	$(RUN) -m pytest -n 3 --dist worksteal -q -m "not audit and not timed"
 
 # All that tests import is compiled once: workers that begin together would each compile all of it.
 compiled: .venv/test
@@ -54,7 +55,7 @@ mutants: .venv/test
 	$(RUN) tests/mutation.py
 
 # All vector units, none beyond numpy's baseline, and one core in another time zone and locale.
-portable: check .venv/browser .venv/jdbc .venv-dbt
+portable: check .venv/headless .venv/jdbc .venv-dbt
 	$(RUN) tests/support/portable.py
 
 # Today's newest releases instead of the lock.
@@ -116,9 +117,19 @@ lock:
 	    || echo "Chromium is not installed: the tests of the page need it (apt-get install chromium)"
 	@touch $@
 
+# Tests use Chromium's headless build in the version of the system's, unpacked and not installed: it takes
+# half of the CPU. Where it does not start they use the whole browser.
+.venv/headless: .venv/bin/python | .venv/browser
+	@mkdir -p $@ && cd $@ && { version=$$(dpkg-query -W -f '$${Version}' chromium) \
+	    && apt-get download -qq chromium-headless-shell=$$version \
+	    && dpkg -x chromium-headless-shell_*.deb . && rm chromium-headless-shell_*.deb \
+	    && ln -s -t usr/lib/chromium $$(dpkg -L chromium-common | grep '^/usr/lib/chromium/[^/]*$$') \
+	    && usr/lib/chromium/chromium-headless-shell --no-sandbox --dump-dom about:blank; \
+	    } >/dev/null 2>&1 || rm -rf usr
+
 # The JDBC driver comes from the system's packages too; it is unpacked and not installed. It waits for
 # the browser: apt does one thing at a time.
-.venv/jdbc: .venv/bin/python | .venv/browser
+.venv/jdbc: .venv/bin/python | .venv/headless
 	@mkdir -p $@ && cd $@ && { apt-get download -qq libpostgresql-jdbc-java >/dev/null 2>&1 \
 	    || { [ "$$(id -u)" = 0 ] && apt-get update -qq \
 	    && apt-get download -qq libpostgresql-jdbc-java >/dev/null 2>&1; }; } \

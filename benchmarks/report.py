@@ -55,7 +55,7 @@ def ask(script: str, room: str, peers: Sequence[str]) -> dict[str, float]:
     """A peer's figures; none, with the reason, where it does not install or run."""
     try:
         return ask_peers(script, room, tuple(peers))
-    except (OSError, subprocess.SubprocessError, ValueError) as wrong:
+    except (OSError, subprocess.SubprocessError, ValueError, IndexError) as wrong:
         told = f"{getattr(wrong, 'cmd', None)}"
         raise PeerMissingError("does not install" if "pip" in told else "does not run") from None
 
@@ -101,7 +101,8 @@ def of_accounting() -> Iterator[Line]:
     try:
         found = ask("peer_accounting.py", "accounting", (OPENDP, ACCOUNTING, PRV))
     except PeerMissingError as missing:
-        yield from (Line(f"{n}, ms", v, ACCOUNTING, why=str(missing)) for n, v in times.items())
+        for package in (ACCOUNTING, PRV):
+            yield from (Line(f"{n}, ms", v, package, why=str(missing)) for n, v in times.items())
         return
     for name, (_, truth) in jobs.items():
         for package in (ACCOUNTING, PRV):

@@ -2,6 +2,8 @@
 
 import os
 import shutil
+from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect, sync_playwright
@@ -13,24 +15,56 @@ from running_server import QUICK, served
 
 _PATIENCE = 120_000
 expect.set_options(timeout=_PATIENCE)
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+HEADLESS = Path(__file__).parents[2] / ".venv/headless/usr/lib/chromium/chromium-headless-shell"
+CHROMIUM = next(filter(None, map(shutil.which, (HEADLESS, "chromium", "chromium-browser"))), None)
 
 
-@pytest.fixture(scope="module")
-def chromium():
-    """The system's browser; without it tests are skipped here and fail where CI is set.
+class Chromium:
+    """The browser of a worker: started when first asked for, ended after this folder's last test.
 
-    It ends with its file: while it is there, an event loop runs in this thread, and tests of other
-    folders that run one of their own would fail after it in the same process.
+    While it is there, an event loop runs in this thread, and tests of other folders that run one of
+    their own would fail after it in the same process.
     """
+
+    def __init__(self):
+        self._ending = ExitStack()
+        self._browser = None
+
+    def browser(self):
+        if self._browser is None:
+            playwright = self._ending.enter_context(sync_playwright())
+            vega()  # made once a process, and slowly: no test should have to wait for it
+            self._browser = playwright.chromium.launch(
+                executable_path=CHROMIUM, args=["--no-sandbox"]
+            )
+            self._ending.callback(self._browser.close)
+        return self._browser
+
+    def end(self):
+        self._ending.close()
+        self._browser = None
+
+
+_CHROMIUM = Chromium()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(nextitem):
+    """After the fixtures of the test; pytest asks this of the tests of this folder alone."""
+    try:
+        return (yield)
+    finally:
+        if nextitem is None or Path(__file__).parent not in nextitem.path.parents:
+            _CHROMIUM.end()
+
+
+@pytest.fixture
+def chromium():
+    """The system's browser; without it tests are skipped here and fail where CI is set."""
     if CHROMIUM is None:
         why = "Chromium is not installed (apt-get install chromium)"
         pytest.fail(why) if os.environ.get("CI") else pytest.skip(why)
-    with sync_playwright() as playwright:
-        vega()  # made once a process, and slowly: no test should have to wait for it
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield browser
-        browser.close()
+    return _CHROMIUM.browser()
 
 
 @pytest.fixture

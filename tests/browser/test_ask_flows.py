@@ -268,6 +268,21 @@ def test_a_link_opens_a_question_and_what_was_answered_and_never_buys(visit, cur
     assert spent(curator) == pytest.approx(0.1)
 
 
+def test_a_link_opens_what_was_answered_also_where_its_price_comes_late(visit, curator):
+    """A wait for more typing once ended a slower request for the price, and nothing was opened."""
+    curator.sql(COUNTS, epsilon=0.1, analyst="ann")
+    ann = visit("analyst", "ann")
+    page, held = ann.page, []
+    page.goto("about:blank")
+    page.route("**/v1/explain", lambda route: held.append(route))  # noqa: PLW0108 - Playwright marks it
+    with page.expect_request("**/v1/explain"):
+        page.goto(f"{ann.url}/ask#{urlencode({'sql': COUNTS, 'epsilon': '0.1'})}")
+    page.wait_for_timeout(600)
+    [request] = held
+    request.continue_()
+    expect(page.locator("#answer")).to_contain_text("opened again, free")
+
+
 def test_an_answer_says_when_the_question_above_it_changed_and_its_table_is_sorted(visit, curator):
     curator.sql(BY_AGE, epsilon=0.1, analyst="ann")
     visitor = visit("analyst", "ann")

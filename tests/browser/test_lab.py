@@ -30,9 +30,7 @@ def server(quiet):
 @pytest.fixture
 def lab(visit):
     def come(**how):
-        page = visit(**{**CALM, **how}).page
-        page.set_default_timeout(30_000)
-        return page
+        return visit(**{**CALM, **how}).page
 
     return come
 
@@ -69,7 +67,7 @@ def opened(page, server, *rooms):
     """Go there, and walk through these chapters (all of them, if none is named)."""
     page.goto(f"{server.url}/lab")
     for room in rooms or READY:
-        _scroll_to(page, room, until=time.monotonic() + 60)
+        _scroll_to(page, room, until=time.monotonic() + 120)
     return page
 
 
@@ -236,7 +234,7 @@ def test_all_attacks_stand_side_by_side_and_can_be_stopped(lab, server):
     page = opened(lab(), server, "all")
     page.get_by_role("button", name="Run all attacks").click()
     rows = page.locator("table.all tbody tr")
-    expect(rows.nth(1).locator("svg")).to_be_visible(timeout=60_000)
+    expect(rows.nth(1).locator("svg")).to_be_visible()
     page.get_by_role("button", name="Stop").click()
     expect(page.get_by_role("button", name="Run all attacks")).to_be_visible()
     shown = rows.count()

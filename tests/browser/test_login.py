@@ -49,7 +49,6 @@ def test_the_token_is_kept_nowhere_in_the_browser(visit, server):
 def test_who_signs_in_before_the_page_is_ready_gets_in(visit, server, slow, how):
     """The losing order: the form is there, its script is not. A bare form would drop the token."""
     page = visit().page
-    page.set_default_timeout(10_000)
     held = []
     page.route(f"**/static/{slow}", lambda route: held.append(route), times=1)  # noqa: PLW0108 - Playwright marks it
     with page.expect_request(f"**/static/{slow}"):

@@ -54,9 +54,10 @@ def test_every_page_is_built_and_loads_nothing_from_elsewhere(site):
 
 
 def test_search_works_on_files_without_a_network(site, chromium):
-    page = chromium.new_context(offline=True).new_page()
-    page.goto((site / "index.html").as_uri())
-    page.keyboard.press("Control+k")
-    page.get_by_placeholder("Search").last.fill("sparse vector")
+    with chromium.new_context(offline=True) as context:
+        page = context.new_page()
+        page.goto((site / "index.html").as_uri())
+        page.keyboard.press("Control+k")
+        page.get_by_placeholder("Search").last.fill("sparse vector")
 
-    expect(page.get_by_role("option").first).to_contain_text("Sparse")
+        expect(page.get_by_role("option").first).to_contain_text("Sparse")

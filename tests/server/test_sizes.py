@@ -4,11 +4,14 @@ import contextlib
 import gzip
 import json
 import socket
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import pytest
 
+from discreet.answer.measurement_plan import MeasurementPlan
 from discreet.server.settings import Settings
 from running_server import QUICK, head, read_all, served, status
 
@@ -177,17 +180,21 @@ def test_an_upload_that_dribbles_is_a_timeout_and_leaves_no_file(slow, folder):
     assert list((folder / "uploads").iterdir()) == []
 
 
-@pytest.mark.timed
 def test_an_upload_that_breaks_off_leaves_no_file(server, owner, folder):
     said = head(owner, "/v1/uploads?name=a.csv", "Content-Length: 100000")
-    with socket.create_connection(("127.0.0.1", server.port), timeout=5) as connection:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=60) as connection:
         connection.sendall(said + b"a,b\n")
-        time.sleep(0.1)
+        assert comes(lambda: list(folder.glob("uploads/*")))
 
-    end = time.monotonic() + 5
-    while list((folder / "uploads").iterdir()) and time.monotonic() < end:
+    assert comes(lambda: not list(folder.glob("uploads/*")))
+
+
+def comes(what, patience=60):
+    """Whether something becomes true while one waits."""
+    end = time.monotonic() + patience
+    while not (found := what()) and time.monotonic() < end:
         time.sleep(0.02)
-    assert list((folder / "uploads").iterdir()) == []
+    return found
 
 
 @pytest.mark.timed
@@ -236,18 +243,25 @@ def test_strangers_share_the_rate_of_their_address_whatever_they_say(curator, fo
         assert server.get("/v1/me", token=member).status == 200
 
 
-def test_one_token_does_not_take_every_thread(curator, folder):
-    settings = Settings(quantum=1.0, at_once=2)
-    with served(curator, settings=settings, folder=folder) as server:
+def test_one_token_does_not_take_every_thread(curator, folder, monkeypatch):
+    measure, others_came = MeasurementPlan.measure, threading.Event()
+
+    def held_up(*question):
+        assert others_came.wait(60)
+        return measure(*question)
+
+    monkeypatch.setattr(MeasurementPlan, "measure", held_up)
+    new = {**COUNT, "epsilon": 0.0123}
+    with served(curator, settings=replace(QUICK, at_once=2), folder=folder) as server:
         ann, ben = (server.token(name, "analyst") for name in ("ann", "ben"))
         with ThreadPoolExecutor(6) as pool:
-            held = [
-                pool.submit(server.post, "/v1/queries", token=ann, json=COUNT) for _ in range(6)
-            ]
-            time.sleep(0.3)
+            sent = [pool.submit(server.post, "/v1/queries", token=ann, json=new) for _ in range(6)]
+            refused = comes(lambda: len(done := [one for one in sent if one.done()]) == 4 and done)
             other = server.get("/v1/me", token=ben).status
-            found = sorted(one.result().status for one in held)
+            others_came.set()
+            found = sorted(one.result().status for one in sent)
 
+        assert [one.result().status for one in refused] == [429] * 4
         assert found == [200, 200, 429, 429, 429, 429]
         assert other == 200
         assert server.get("/v1/me", token=ann).status == 200

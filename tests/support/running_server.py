@@ -92,7 +92,7 @@ class Server:
         finally:
             connection.close()
 
-    def logged(self, count=1, *, about="", patience=5):
+    def logged(self, count=1, *, about="", patience=60):
         """The newest lines of the log about something, once so many have come since the last look.
 
         The line of an earlier request may come after its reply was read.

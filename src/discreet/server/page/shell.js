@@ -514,10 +514,12 @@ export const plural = (count, word, words = `${word}s`) =>
 /** Wait until nothing new has come for a while. */
 export function debounce(work, wait) {
   let timer;
-  return (...facts) => {
+  const later = (...facts) => {
     clearTimeout(timer);
     timer = setTimeout(() => work(...facts), wait);
   };
+  later.cancel = () => clearTimeout(timer);
+  return later;
 }
 
 export const pause = (milliseconds) =>

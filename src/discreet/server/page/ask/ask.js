@@ -95,6 +95,7 @@ function page() {
   const question = () => ({ sql: editor.text, ...terms(price.words) });
 
   async function explain() {
+    soon.cancel(); // else it would put an end to this one, and to what waits for it
     asking?.abort();
     const mine = ++turn;
     put(one("#refused"));
