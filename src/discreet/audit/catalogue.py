@@ -52,7 +52,9 @@ CATALOGUE: Final[Mapping[str, Callable[[], Mechanism]]] = MappingProxyType(
         "laplace-grid-vector": lambda: Laplace(epsilon=1, **_ROUNDED, dimension=3),
         "gaussian": lambda: Gaussian(epsilon=1, delta=_DELTA, sensitivity=1),
         "gaussian-zcdp": lambda: Gaussian(scale=2, sensitivity=2),
-        "gaussian-grid": lambda: Gaussian(rho=Fraction(1, 2), sensitivity=0.3, grid=Fraction(1, 8)),
+        "gaussian-grid": lambda: Gaussian(
+            rho=Fraction(1, 2), sensitivity=0.375, grid=Fraction(1, 8)
+        ),
         "gaussian-vector": lambda: Gaussian(rho=Fraction(1, 2), sensitivity=2, dimension=4),
         "gaussian-grid-vector": lambda: Gaussian(
             rho=Fraction(1, 2), sensitivity=0.3, grid=Fraction(1, 8), dimension=3
@@ -143,6 +145,7 @@ CATALOGUE: Final[Mapping[str, Callable[[], Mechanism]]] = MappingProxyType(
         "quantile-lowest": lambda: Quantile(0, 0, 64, epsilon=1),
         "quantile-permute-and-flip": lambda: PermuteAndFlipQuantile(0.5, 0, 128, epsilon=1),
         "quantiles": lambda: Quantiles([0.25, 0.5, 0.75], 0, 11, epsilon=1),
+        "quantiles-two": lambda: Quantiles([0.25, 0.75], 0, 11, epsilon=1),
         "quantiles-change-one": lambda: Quantiles(
             [0.25, 0.5, 0.75], 0, 5.5, epsilon=1, grid=Fraction(1, 2), neighbours=_CHANGE
         ),
