@@ -58,6 +58,7 @@ from discreet.privacy import (
     renyi,
 )
 from discreet.privacy.budgets.charges import Chargeable
+from discreet.privacy.guarantees.bounded_range import Ranges
 from discreet.privacy.numerics.rounding import Interval, total
 
 Chances: TypeAlias = Mapping[Any, Interval]
@@ -301,6 +302,15 @@ ACCOUNTING: Final[Mapping[str, Claim]] = MappingProxyType(
         "accountant-sampled-gaussian": _claim(
             compose([(Subsampled(_LATTICE, _RATE), 2)]), lambda: _twice(_sampled(_discrete()))
         ),
+        "accountant-fixed-size": _claim(
+            Subsampled(
+                Pure(_ONE, neighbours=Neighbours.CHANGE_ONE),
+                _RATE,
+                scheme=1,
+            ),
+            lambda: _sampled(_reports()),
+        ),
+        "accountant-ranges": _claim(Ranges(_ONE / 8), lambda: _reports(epsilon=_ONE / 2)),
         "accountant-shuffling": _claim(ShuffledRandomizedResponse(_ONE, 5), lambda: _reports(5, 2)),
         "accountant-shuffling-k": _claim(
             ShuffledRandomizedResponse(_ONE, 4, 3), lambda: _reports(4, 3)

@@ -98,7 +98,7 @@ CATALOGUE: Final[Mapping[str, Callable[[], Mechanism]]] = MappingProxyType(
         "histogram-gaussian": lambda: Histogram(
             bins=4, epsilon=1, delta=_DELTA, neighbours=_CHANGE
         ),
-        "histogram-zcdp": lambda: Histogram(bins=4, rho=Fraction(1, 2), neighbours=_CHANGE),
+        "histogram-zcdp": lambda: Histogram(bins=2, rho=Fraction(1, 2), neighbours=_CHANGE),
         "key-selection": lambda: KeySelection(epsilon=1, delta=_DELTA),
         "key-selection-change-one": lambda: KeySelection(
             epsilon=1, delta=_DELTA, neighbours=_CHANGE
@@ -145,7 +145,6 @@ CATALOGUE: Final[Mapping[str, Callable[[], Mechanism]]] = MappingProxyType(
         "quantile-lowest": lambda: Quantile(0, 0, 64, epsilon=1),
         "quantile-permute-and-flip": lambda: PermuteAndFlipQuantile(0.5, 0, 128, epsilon=1),
         "quantiles": lambda: Quantiles([0.25, 0.5, 0.75], 0, 11, epsilon=1),
-        "quantiles-two": lambda: Quantiles([0.25, 0.75], 0, 11, epsilon=1),
         "quantiles-change-one": lambda: Quantiles(
             [0.25, 0.5, 0.75], 0, 5.5, epsilon=1, grid=Fraction(1, 2), neighbours=_CHANGE
         ),

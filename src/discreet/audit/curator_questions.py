@@ -469,6 +469,7 @@ _COUNTS: Final = "SELECT COUNT(*) AS n FROM visits"
 _BY_KIND: Final = _COUNTS.replace("SELECT", "SELECT value % 2 AS k,") + " GROUP BY 1"
 _BY_VALUE: Final = "SELECT value, COUNT(*) AS n FROM visits GROUP BY 1"
 _BY_TURN: Final = "SELECT turn, COUNT(*) AS n, SUM(value) AS s FROM visits GROUP BY 1"
+_DISTINCT: Final = "SELECT turn, COUNT(DISTINCT person) AS n FROM visits GROUP BY 1"
 _SETS: Final = "SELECT turn, COUNT(*) AS n FROM visits GROUP BY ROLLUP(turn)"
 _BOTH: Final = "SELECT COUNT(*) AS n, COUNT(value) AS m, AVG(value) AS mean FROM visits"
 _GROUPED: Final = (
@@ -528,6 +529,7 @@ QUESTIONS: Final[Mapping[str, CuratorQuestion]] = MappingProxyType(
         "curator-pure": CuratorQuestion(
             (
                 _sql("SELECT COUNT(*) AS n, SUM(value) AS total, AVG(value) AS mean FROM visits"),
+                _sql("SELECT COUNT(value) AS n, SUM(value) AS total FROM visits"),
                 _profile,
             ),
             delta=Fraction(0),
@@ -595,7 +597,7 @@ QUESTIONS: Final[Mapping[str, CuratorQuestion]] = MappingProxyType(
         "wide-draws": WideDraws((_gaps, _smooth), delta=Fraction(1, 100)),
         "curator-standing-question": CuratorQuestion((_stream(_COUNTS), _stream(_BY_TURN))),
         "curator-per-person": CuratorQuestion(
-            tuple(map(_people, (_COUNTS, _BY_KIND, _BOTH, _SETS))),
+            tuple(map(_people, (_DISTINCT, _BY_KIND, _BOTH, _SETS))),
             epsilon=Fraction(2),
             per_person=True,
             limits=Limits(max_groups=2, max_rows=2),
@@ -636,7 +638,7 @@ def _wrong(question: CuratorQuestion, first: ReplayedRun, right: Any) -> Iterato
     moved = [both for both in tapes if picture(both[0].inputs) != picture(both[1].inputs)]
     costs = [_cost(*both, per_person=question.per_person) for both in moved]
     promised = question.promised
-    thresholds = list(dict.fromkeys(first.recorder.thresholds))
+    thresholds = first.recorder.thresholds
     for one in thresholds:
         if one.shown > one.guarantee.delta0:
             yield (

@@ -106,10 +106,9 @@ def _device() -> Claim:
     with TemporaryDirectory() as folder, suppress(BudgetError):
         while times < _BATCH:
             with DeviceLedger(Path(folder) / "ledger", limit=budget) as ledger:
-                ledger.charge("a", _ONE)
-                times += 1
-                ledger.charge("b", _ONE)
-                times += 1
+                for _ in range(3):
+                    ledger.charge("answer", _ONE)
+                    times += 1
 
     coin = RandomizedResponse(epsilon=_ONE)
 
