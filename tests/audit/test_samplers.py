@@ -34,7 +34,7 @@ def test_tails_that_are_cut_off(monkeypatch):
 
     def cut(prefixes, scale):
         values, doubt = original(prefixes, scale)
-        return np.clip(values, -20 * scale, 20 * scale), doubt
+        return np.clip(values, -10 * scale, 10 * scale), doubt
 
     monkeypatch.setattr(student, "_in_floats", cut)
 
