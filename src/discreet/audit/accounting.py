@@ -42,8 +42,10 @@ from discreet.privacy import (
     DiscreteLaplaceNoise,
     Filter,
     Guarantee,
+    IndividualFilter,
     Measure,
     Neighbours,
+    Odometer,
     Pure,
     RandomizedResponseNoise,
     Shuffled,
@@ -56,6 +58,7 @@ from discreet.privacy import (
     renyi,
 )
 from discreet.privacy.budgets.charges import Chargeable
+from discreet.privacy.guarantees.bounded_range import Ranges
 from discreet.privacy.numerics.rounding import Interval, total
 
 Chances: TypeAlias = Mapping[Any, Interval]
@@ -223,6 +226,33 @@ def _training() -> Claim:
     return _claim(plan.guarantee(3), lambda: _twice(_sampled(_rounded(), Fraction(1, 4))))
 
 
+def _within(measure: Measure) -> Claim:
+    """All that a budget of an epsilon and a delta has, spent at once, and a delta of charges."""
+    own = Fraction(0) if measure.order else _SLIP / 2
+    amount = Filter.within(_ONE, _SLIP, by=measure, deltas=own).limit.amount
+    square = amount * {RHO: 2, MU_SQUARED: 1}.get(measure, 2 / (measure.order or _ONE))
+    return _claim(Approximate(_ONE, _SLIP), lambda: _or_truth(_rounded(4, 16 / square), own))
+
+
+def _odometer() -> Claim:
+    """What an odometer says after many answers of Gaussian privacy, stored after each."""
+    meter = Odometer()
+    for _ in range(49):
+        meter = Odometer.from_dict(meter.charge(GDP(1)).to_dict())
+    found = Fraction(meter.epsilon(_SLIP).upper)
+    return _claim(Approximate(found, _SLIP), lambda: _rounded(14))
+
+
+def _individual() -> Claim:
+    """As many answers as a person's own budget admits that has room for little more than two."""
+    budget, times = IndividualFilter(1, Fraction(201, 800)), 0
+    promised, admitted = budget.guarantee, True
+    while admitted and times < _MOST:
+        budget, mask = budget.charge(Fraction(1, 8), [1])
+        admitted, times = bool(mask[0]), times + int(mask[0])
+    return _claim(promised, lambda: _rounded(4, Fraction(64, times)))
+
+
 _BITS: Final = RandomizedResponseNoise(_ONE)
 _LATTICE: Final = DiscreteGaussianNoise(1, _VARIANCE)
 _HALF: Final = GDP(Fraction(1, 2))
@@ -272,6 +302,15 @@ ACCOUNTING: Final[Mapping[str, Claim]] = MappingProxyType(
         "accountant-sampled-gaussian": _claim(
             compose([(Subsampled(_LATTICE, _RATE), 2)]), lambda: _twice(_sampled(_discrete()))
         ),
+        "accountant-fixed-size": _claim(
+            Subsampled(
+                Pure(_ONE, neighbours=Neighbours.CHANGE_ONE),
+                _RATE,
+                scheme=1,
+            ),
+            lambda: _sampled(_reports()),
+        ),
+        "accountant-ranges": _claim(Ranges(_ONE / 8), lambda: _reports(epsilon=_ONE / 2)),
         "accountant-shuffling": _claim(ShuffledRandomizedResponse(_ONE, 5), lambda: _reports(5, 2)),
         "accountant-shuffling-k": _claim(
             ShuffledRandomizedResponse(_ONE, 4, 3), lambda: _reports(4, 3)
@@ -295,6 +334,9 @@ ACCOUNTING: Final[Mapping[str, Claim]] = MappingProxyType(
             if find_spec("sklearn")
             else {}
         ),
+        **{f"accountant-within-{one.name}": _within(one) for one in (RHO, MU_SQUARED, renyi(8))},
+        "accountant-odometer": _odometer(),
+        "accountant-individual-filter": _individual(),
         **{f"accountant-filter-{one.name}": _filter(one) for one in _MEASURES},
         **{f"accountant-filter-{one.name}-delta": _filter(one, _SLIP) for one in _MEASURES[:3]},
     }
@@ -316,6 +358,10 @@ def _restated(guarantee: Guarantee) -> Iterator[Guarantee]:
     """The same as it is stored, in rho, and as the price in every measure that can express it."""
     about = guarantee.neighbours
     yield Guarantee.from_dict(guarantee.to_dict())
+    if isinstance(guarantee, Composed):  # part by part, and as compositions of compositions
+        parts = [one for one, count in guarantee.parts for _ in range(min(count, _MOST))]
+        yield compose(parts)
+        yield compose([(compose([one]), count) for one, count in guarantee.parts])
     with suppress(InputError):
         yield ZCDP(Fraction(guarantee.rho().upper), neighbours=about)
     for measure in _MEASURES:

@@ -51,7 +51,9 @@ CATALOGUE: Final[Mapping[str, Callable[[], Mechanism]]] = MappingProxyType(
         "laplace-grid-vector": lambda: Laplace(epsilon=1, **_ROUNDED, dimension=3),
         "gaussian": lambda: Gaussian(epsilon=1, delta=_DELTA, sensitivity=1),
         "gaussian-zcdp": lambda: Gaussian(scale=2, sensitivity=2),
-        "gaussian-grid": lambda: Gaussian(rho=Fraction(1, 2), sensitivity=0.3, grid=Fraction(1, 8)),
+        "gaussian-grid": lambda: Gaussian(
+            rho=Fraction(1, 2), sensitivity=0.375, grid=Fraction(1, 8)
+        ),
         "gaussian-vector": lambda: Gaussian(rho=Fraction(1, 2), sensitivity=2, dimension=4),
         "gaussian-grid-vector": lambda: Gaussian(
             rho=Fraction(1, 2), sensitivity=0.3, grid=Fraction(1, 8), dimension=3
@@ -95,7 +97,7 @@ CATALOGUE: Final[Mapping[str, Callable[[], Mechanism]]] = MappingProxyType(
         "histogram-gaussian": lambda: Histogram(
             bins=4, epsilon=1, delta=_DELTA, neighbours=_CHANGE
         ),
-        "histogram-zcdp": lambda: Histogram(bins=4, rho=Fraction(1, 2), neighbours=_CHANGE),
+        "histogram-zcdp": lambda: Histogram(bins=2, rho=Fraction(1, 2), neighbours=_CHANGE),
         "key-selection": lambda: KeySelection(epsilon=1, delta=_DELTA),
         "key-selection-change-one": lambda: KeySelection(
             epsilon=1, delta=_DELTA, neighbours=_CHANGE

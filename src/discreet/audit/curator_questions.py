@@ -38,7 +38,7 @@ from discreet.mechanisms.permute_and_flip_quantile import PermuteAndFlipQuantile
 from discreet.mechanisms.quantile import Quantile
 from discreet.mechanisms.smooth_sensitivity import SmoothSensitivity
 from discreet.plan.kinds import Kind, Range, Type
-from discreet.plan.schema import Bounds, Limits
+from discreet.plan.schema import Bounds, EachRow, Limits, PersonPeriod
 from discreet.privacy import (
     GDP,
     MU_SQUARED,
@@ -96,6 +96,7 @@ class CuratorQuestion:
     people: int = _PEOPLE
     limits: Limits | None = None
     neighbours: Neighbours = Neighbours.ADD_REMOVE
+    unit: Any = "person"
 
     def ask(self, tables: Tables) -> Any:
         """A curator's answer about these tables."""
@@ -104,9 +105,10 @@ class CuratorQuestion:
         )
         columns = {"value": Bounds(0, 10), "day": Bounds(_FIRST, _FIRST + dt.timedelta(9))}
         columns |= dict.fromkeys(("side", "odd"), Bounds(0, 1))
+        columns |= {"turn": Bounds(0, 2), "serial": Bounds(0, 999)}
         visits, bills = map(_table, tables)
         with Curator.in_memory(neighbours=self.neighbours) as curator:
-            said: dict[str, Any] = {"unit": "person", "columns": columns, "limits": self.limits}
+            said: dict[str, Any] = {"unit": self.unit, "columns": columns, "limits": self.limits}
             curator.add("visits", visits, budget=budget, **said)
             curator.add("bills", bills, dataset="visits", **said)
             return self._told(curator)
@@ -127,9 +129,14 @@ class CuratorQuestion:
         crowd = tuple((person, person % 10) for person in range(self.people))
         heavy = ((self.people, 7),) * _MANY
         odd = tuple((self.people, value) for value in _ODD)
-        full = heavy[:2]  # as many rows as count in full, and one more
+        full = ((self.people, None), heavy[0])  # as many rows as count in full, and one more
         largest = ((self.people, 10),) * 2  # the same, with values as large as they may be
-        added, starts = [heavy, odd, full, heavy[:3], largest], [crowd] * 5
+        added = [heavy, odd, full, heavy[:3], largest]
+        if isinstance(self.unit, PersonPeriod):  # all of the last day: others belong to it as well
+            added = [heavy, largest, tuple((self.people, day) for day in (9, 10, 10**9)) * 20]
+        if isinstance(self.unit, EachRow):
+            added = [((self.people, value),) for value in (None, 7, 10, 10**9)]
+        starts = [crowd] * len(added)
         if self.neighbours is Neighbours.CHANGE_ONE:
             # As many rows before: in other groups, with the least value, or on the same day.
             added = [heavy, odd, largest, largest]
@@ -228,6 +235,9 @@ def _table(rows: Rows) -> pa.Table:
     words = pa.array([f"word {(value or 0) % 4}" for _, value in rows])
     # Two texts and two numbers without bounds: what each of them costs has to add up.
     plain = {"word": words, "other": words, "amount": values, "paid": values}
+    # A key that neither the person nor the value nor the day tells, and a number for each row.
+    plain["turn"] = pa.array([place % 3 for place in range(len(rows))])
+    plain["serial"] = pa.array(range(len(rows)))
     # No pair of value, side and odd tells the parity of the third.
     bits = [(person // 10 % 2, value or 0) for person, value in rows]
     parity = {"side": [side for side, _ in bits], "odd": [sum(both) % 2 for both in bits]}
@@ -458,6 +468,10 @@ def _people(text: str) -> Ask:
 _COUNTS: Final = "SELECT COUNT(*) AS n FROM visits"
 _BY_KIND: Final = _COUNTS.replace("SELECT", "SELECT value % 2 AS k,") + " GROUP BY 1"
 _BY_VALUE: Final = "SELECT value, COUNT(*) AS n FROM visits GROUP BY 1"
+_BY_TURN: Final = "SELECT turn, COUNT(*) AS n, SUM(value) AS s FROM visits GROUP BY 1"
+_DISTINCT: Final = "SELECT turn, COUNT(DISTINCT person) AS n FROM visits GROUP BY 1"
+_SETS: Final = "SELECT turn, COUNT(*) AS n FROM visits GROUP BY ROLLUP(turn)"
+_BOTH: Final = "SELECT COUNT(*) AS n, COUNT(value) AS m, AVG(value) AS mean FROM visits"
 _GROUPED: Final = (
     "SELECT value % 4 AS k, COUNT(*) AS n, COUNT(DISTINCT person) AS m FROM visits GROUP BY 1"
 )
@@ -474,10 +488,32 @@ _FOUND: Final = (
 _OTHERS: Final = tuple(
     _sql(f"SELECT {function} AS n FROM visits")  # noqa: S608 - of these names
     for function in (
-        *("COUNT(DISTINCT value)", "SUM(DISTINCT value)", "VAR_POP(value)", "STDDEV_POP(value)"),
+        *("COUNT(DISTINCT serial)", "SUM(DISTINCT serial)", "VAR_POP(value)", "STDDEV_POP(value)"),
         *("COVAR_POP(value, 5 - value)", "CORR(value, value)"),
     )
 )
+_SHAPES: Final = (
+    *map(_sql, (_BOTH, _SETS)),
+    _sql(
+        "SELECT turn, COUNT(DISTINCT value) AS n, SUM(value) AS s FROM (SELECT * FROM visits"
+        " UNION ALL SELECT * FROM bills) AS u WHERE value BETWEEN 3 AND 8 GROUP BY 1"
+    ),
+    _sql(
+        "SELECT b.turn, SUM(v.value) AS s FROM visits v JOIN bills b ON v.person = b.person AND"
+        " v.value = b.value WHERE EXISTS (SELECT 1 FROM bills c WHERE c.person = v.person AND"
+        " c.value > 6) GROUP BY 1"
+    ),
+    _sql(
+        "SELECT place, COUNT(*) AS n FROM (SELECT LEAST(ROW_NUMBER() OVER (PARTITION BY person"
+        " ORDER BY day), 3) AS place FROM visits) AS w WHERE place IN (1, 2, 3) GROUP BY 1"
+    ),
+    _sql(
+        "SELECT AVG(LEAST(n, 5)) AS mean, COUNT(*) AS people FROM"
+        " (SELECT person, COUNT(*) AS n FROM visits GROUP BY person) AS p"
+    ),
+)
+"""Grouping sets, unions, joins, windows and summaries of people."""
+
 _SYNTHESES: Final = (_synthesis("value", "day"), _synthesis("amount", "paid"))
 _QUANTILES: Final = (
     _sql("SELECT MEDIAN(value) AS m, MODE(value) AS n FROM visits"),
@@ -493,6 +529,7 @@ QUESTIONS: Final[Mapping[str, CuratorQuestion]] = MappingProxyType(
         "curator-pure": CuratorQuestion(
             (
                 _sql("SELECT COUNT(*) AS n, SUM(value) AS total, AVG(value) AS mean FROM visits"),
+                _sql("SELECT COUNT(value) AS n, SUM(value) AS total FROM visits"),
                 _profile,
             ),
             delta=Fraction(0),
@@ -503,7 +540,19 @@ QUESTIONS: Final[Mapping[str, CuratorQuestion]] = MappingProxyType(
             delta=Fraction(0),
             neighbours=Neighbours.CHANGE_ONE,
         ),
-        "curator-aggregates": CuratorQuestion(_OTHERS),
+        "curator-aggregates": CuratorQuestion(_OTHERS, limits=_FEW),
+        "curator-shapes": CuratorQuestion(_SHAPES, limits=_FEW),
+        "curator-each-row": CuratorQuestion(
+            (*map(_sql, (_BY_TURN, _BOTH)), *_FOUND[:1], _QUANTILES[0], _profile, _release),
+            people=10 * _PEOPLE,
+            unit=EachRow(),
+        ),
+        "curator-person-periods": CuratorQuestion(
+            (*map(_sql, (_BY_TURN, _SETS)), *_FOUND[:1], _QUANTILES[0]),
+            people=10 * _PEOPLE,
+            limits=_FEW,
+            unit=PersonPeriod("person", "day", every="day"),
+        ),
         "curator-change-one": CuratorQuestion(
             (_sql(_GROUPED), _profile, *_FITS),
             neighbours=Neighbours.CHANGE_ONE,
@@ -516,8 +565,8 @@ QUESTIONS: Final[Mapping[str, CuratorQuestion]] = MappingProxyType(
         "curator-found-keys-change-one": CuratorQuestion(
             _FOUND, limits=_FEW, neighbours=Neighbours.CHANGE_ONE
         ),
-        "curator-quantiles": CuratorQuestion(_QUANTILES),
-        "curator-quantiles-pure": CuratorQuestion(_QUANTILES, delta=Fraction(0)),
+        "curator-quantiles": CuratorQuestion(_QUANTILES, limits=_FEW),
+        "curator-quantiles-pure": CuratorQuestion(_QUANTILES, delta=Fraction(0), limits=_FEW),
         "curator-join-caps": CuratorQuestion(
             _sql(
                 "SELECT COUNT(*) AS n, SUM(b.value) AS total FROM visits v "
@@ -546,9 +595,9 @@ QUESTIONS: Final[Mapping[str, CuratorQuestion]] = MappingProxyType(
         ),
         "small-database": HistogramQuestion(_small_database),
         "wide-draws": WideDraws((_gaps, _smooth), delta=Fraction(1, 100)),
-        "curator-standing-question": CuratorQuestion((_stream(_COUNTS), _stream(_BY_VALUE))),
+        "curator-standing-question": CuratorQuestion((_stream(_COUNTS), _stream(_BY_TURN))),
         "curator-per-person": CuratorQuestion(
-            (_people(_COUNTS), _people(_BY_KIND)),
+            tuple(map(_people, (_DISTINCT, _BY_KIND, _BOTH, _SETS))),
             epsilon=Fraction(2),
             per_person=True,
             limits=Limits(max_groups=2, max_rows=2),
@@ -589,7 +638,7 @@ def _wrong(question: CuratorQuestion, first: ReplayedRun, right: Any) -> Iterato
     moved = [both for both in tapes if picture(both[0].inputs) != picture(both[1].inputs)]
     costs = [_cost(*both, per_person=question.per_person) for both in moved]
     promised = question.promised
-    thresholds = list(dict.fromkeys(first.recorder.thresholds))
+    thresholds = first.recorder.thresholds
     for one in thresholds:
         if one.shown > one.guarantee.delta0:
             yield (

@@ -1,9 +1,12 @@
 """All local protocols, and what becomes of their reports; parameters make mistakes easy to see."""
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import MappingProxyType
 from typing import Any, ClassVar, Final
 
@@ -11,7 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.audit.report import Audit, audit_claim, priced
+from discreet.errors import BudgetError
 from discreet.local.count_mean_sketch import CountMeanSketch, HadamardCountMeanSketch
+from discreet.local.device_ledger import DeviceLedger
 from discreet.local.domain import ValueDomain
 from discreet.local.frequency import FrequencyProtocol, KRandomizedResponse
 from discreet.local.heavy_hitters import HeavyHitters
@@ -20,10 +25,12 @@ from discreet.local.mean import HybridMean, Mean1Bit, PiecewiseMean
 from discreet.local.protocol import LocalProtocol
 from discreet.local.rappor import Rappor
 from discreet.local.reports import Frames, read_frames, write_frame
+from discreet.local.secret_shared_sum import SecretSharedSum, SumServer, exchange
 from discreet.local.shuffle import Shuffle
 from discreet.local.unary_encoding import SubsetSelection, UnaryEncoding
 from discreet.local.unit_vector_mean import UnitVectorMean
 from discreet.mechanisms.mechanism import Claim, Pair
+from discreet.mechanisms.randomized_response import RandomizedResponse
 from discreet.privacy import Neighbours, Pure
 
 _ONE: Final = Fraction(1)
@@ -93,6 +100,41 @@ def _kept(name: str) -> Claim:
     return Claim(f"{type(protocol).__name__} kept", promised, protocol.pairs, draw)
 
 
+def _device() -> Claim:
+    """As many answers as a device's ledger admits, which is opened again after each."""
+    budget, times = Fraction(201, 100), 0
+    with TemporaryDirectory() as folder, suppress(BudgetError):
+        while times < _BATCH:
+            with DeviceLedger(Path(folder) / "ledger", limit=budget) as ledger:
+                for _ in range(3):
+                    ledger.charge("answer", _ONE)
+                    times += 1
+
+    coin = RandomizedResponse(epsilon=_ONE)
+
+    def draw(own: int, runs: int) -> NDArray[Any]:
+        return np.asarray(coin.release(np.full((runs, times), own))).sum(axis=1)
+
+    promised = Pure(budget, neighbours=Neighbours.CHANGE_ONE)
+    return Claim("DeviceLedger", promised, (Pair(0, 1),), draw)
+
+
+def _shared_sum() -> Claim:
+    """The total of one server, where the other tells all that it has: one of them is honest."""
+    rule = SecretSharedSum(epsilon=_ONE, bits=2)
+
+    def draw(number: int, runs: int) -> NDArray[Any]:
+        return np.array([_once(number) for _ in range(runs)])
+
+    def _once(number: int) -> int:
+        servers = [SumServer(rule, place) for place in range(2)]
+        exchange(servers, shares := rule.share(number))
+        told = sum(bit << place for place, bit in enumerate(shares[1].bits))
+        return rule.combine([servers[0].total(), told])
+
+    return Claim("SecretSharedSum", rule.guarantee, (Pair(0, 3),), draw)
+
+
 def _of_values(name: str) -> Claim:
     """The claim about one report, of every value of its domain, or of many where there are more."""
     one = PROTOCOLS[name]()
@@ -103,6 +145,8 @@ def _of_values(name: str) -> Claim:
 PATHS: Final[Mapping[str, Callable[[], Claim]]] = MappingProxyType(
     {
         "local-shuffle": _shuffled,
+        "local-device-ledger": _device,
+        "local-secret-shared-sum": _shared_sum,
         "local-piecewise-mean-coarse": lambda: _CoarseMean(epsilon=_ONE).claim,
         "local-rappor-for-life": partial(_kept, "local-rappor"),
         **{

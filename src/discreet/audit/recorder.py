@@ -337,5 +337,7 @@ def _cell(recorder: Recorder, run: Any, draw: QuantileDraw, *asked: Any) -> Any:
 
 def _threshold(recorder: Recorder, run: Any, rule: Rule, asked: Any) -> Any:
     """Write down what a threshold is made of, each time that one is used."""
-    recorder.thresholds.append(KeyThreshold.of(rule, asked, run.func))
+    found = KeyThreshold.of(rule, asked, run.func)
+    if isinstance(rule, ProfileNoise) or found not in recorder.thresholds:  # part by part, one rule
+        recorder.thresholds.append(found)
     return run()

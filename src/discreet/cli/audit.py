@@ -66,12 +66,16 @@ def audit(
     from discreet.audit.local_protocols import audit_protocols  # noqa: PLC0415 - the same
     from discreet.audit.page import as_page  # noqa: PLC0415 - heavy room
     from discreet.audit.report import as_facts, audit_all  # noqa: PLC0415 - the same
+    from discreet.audit.samplers import SAMPLERS, audit_sampler  # noqa: PLC0415 - the same
 
     mechanisms, protocols, questions = _claims(names)
-    share = alpha * len(mechanisms) / max(1, len(mechanisms) + len(protocols))
+    samplers = [name for name in names or SAMPLERS if name in SAMPLERS]
+    each = alpha / max(1, len(mechanisms) + len(protocols) + len(samplers))
     prices = {name: asked(name) for name in mechanisms}
-    audits = list(audit_all(mechanisms, samples=samples, alpha=share, tries=tries, asked=prices))
-    audits += audit_protocols(protocols, samples=samples, alpha=alpha - share)
+    audits = [audit_sampler(name, SAMPLERS[name](), alpha=each) for name in samplers]
+    share = each * len(mechanisms)
+    audits += audit_all(mechanisms, samples=samples, alpha=share, tries=tries, asked=prices)
+    audits += audit_protocols(protocols, samples=samples, alpha=each * len(protocols))
     audits += [audit_question(name, question) for name, question in questions.items()]
     audits += [
         audit_accounting(name, ACCOUNTING[name])
@@ -95,10 +99,11 @@ def _claims(
     from discreet.audit.catalogue import CATALOGUE, TRAINING  # noqa: PLC0415 - the same
     from discreet.audit.curator_questions import QUESTIONS  # noqa: PLC0415 - the same
     from discreet.audit.local_protocols import PATHS, PROTOCOLS  # noqa: PLC0415 - the same
+    from discreet.audit.samplers import SAMPLERS  # noqa: PLC0415 - the same
 
     mechanisms = {**CATALOGUE, **TRAINING}
     protocols: dict[str, Callable[[], LocalProtocol | Claim]] = {**PROTOCOLS, **PATHS}
-    known = [*mechanisms, *protocols, *QUESTIONS, *ACCOUNTING]
+    known = [*SAMPLERS, *mechanisms, *protocols, *QUESTIONS, *ACCOUNTING]
     unknown = [name for name in names if name not in known]
     if unknown:
         raise click.UsageError(

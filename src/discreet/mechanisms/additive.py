@@ -198,8 +198,7 @@ class Additive(Mechanism):
 
 def _start(distance: Fraction, step: Fraction) -> Fraction:
     """A start from which a move over `distance` crosses one more half step than it has steps."""
-    rest = distance % step
-    return (step - rest) / 2 if rest else Fraction(0)
+    return (step - distance % step) / 2
 
 
 def seen(value: Any, answer: Any) -> Any:

@@ -304,7 +304,7 @@ class _Scores:
         return np.asarray(np.array(self.of_kinds)[np.asarray(examples)], dtype=np.float64)
 
 
-_ODD = (-math.inf, math.nan, 1e300, math.inf)
+_ODD = (-1e300, math.nan, 1e300, math.inf)
 """Scores that are no shares: read as 0, the default, 1 and 1."""
 
 

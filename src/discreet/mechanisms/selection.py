@@ -177,6 +177,10 @@ def read_scores(scores: Any, outputs: tuple[Hashable, ...]) -> NDArray[Any]:
     return numbers
 
 
+_BEHIND = 16
+"""Sensitivities by which the first outputs are behind: what is rarely chosen tells most."""
+
+
 def score_pairs(
     count: int, sensitivity: Fraction, *, monotone: bool, ahead: int = 1
 ) -> tuple[Pair, ...]:
@@ -193,6 +197,7 @@ def score_pairs(
             ((up, still), (still, up)),
             ((still, up), (-up, 2 * up)),
             ((up, up), (still, still)),
+            ((-_BEHIND * up, still), (-_BEHIND * up - up, up)),
         ]
     return tuple(Pair(*(_against(count, ahead, *side) for side in move)) for move in moves)
 

@@ -1,0 +1,52 @@
+"""Samplers have their laws on every path; a bug on one path alone is caught."""
+
+from importlib import import_module
+
+import numpy as np
+import pytest
+
+from discreet.audit.samplers import SAMPLERS, audit_sampler
+
+exponential, rounded, student = (
+    import_module(f"discreet.noise.{name}") for name in ("exponential", "rounded", "student")
+)
+
+
+@pytest.mark.parametrize("name", ["noise-laplace", "noise-gaussian", "noise-coins"])
+def test_sound_samplers_stand(name):
+    assert not audit_sampler(name, SAMPLERS[name](), alpha=1e-6).refuted
+
+
+def refuted(name):
+    return audit_sampler(name, SAMPLERS[name](), alpha=1e-6).refuted
+
+
+def test_single_draws_of_half_the_deviation(monkeypatch):
+    original = rounded.one
+    thin = lambda law, source: original(rounded.law(law.variance / 4), source)  # noqa: E731
+    monkeypatch.setattr(rounded, "one", thin)
+
+    assert refuted("noise-rounded-gaussian")
+
+
+def test_tails_that_are_cut_off(monkeypatch):
+    original = student._in_floats
+
+    def cut(prefixes, scale):
+        values, doubt = original(prefixes, scale)
+        return np.clip(values, -10 * scale, 10 * scale), doubt
+
+    monkeypatch.setattr(student, "_in_floats", cut)
+
+    assert refuted("noise-student")
+
+
+def test_low_bits_that_overlap_high_ones_in_wide_draws(monkeypatch):
+    original = exponential._join
+
+    def overlapping(law, high, sign, word, source):
+        return original(law, high | word & 1, sign, word, source)
+
+    monkeypatch.setattr(exponential, "_join", overlapping)
+
+    assert refuted("noise-laplace-wide")
