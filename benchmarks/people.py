@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 import discreet as dp
+from discreet.curator.orders.planned_orders import Terms
 from discreet.curator.people.person_accounts import PersonAccounts
-from discreet.curator.pricing import Terms
 from discreet.privacy.budgets.individual_balances import price_units
 
 PEOPLE, CITIES = 10**6, [f"c{i}" for i in range(100)]

@@ -113,7 +113,7 @@ def _device() -> Claim:
     coin = RandomizedResponse(epsilon=_ONE)
 
     def draw(own: int, runs: int) -> NDArray[Any]:
-        return np.asarray(coin.release(np.full((runs, times), own))).sum(axis=1)
+        return np.asarray(np.sum(coin.release(np.full((runs, times), own)), axis=1))
 
     promised = Pure(budget, neighbours=Neighbours.CHANGE_ONE)
     return Claim("DeviceLedger", promised, (Pair(0, 1),), draw)

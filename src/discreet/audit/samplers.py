@@ -18,10 +18,11 @@ from numpy.typing import NDArray
 from discreet import noise
 from discreet.audit.enumerate import check_law
 from discreet.audit.report import Audit
-from discreet.mechanisms import gaussian_tail, laplace_tail, smooth_laws
+from discreet.mechanisms import smooth_laws
 from discreet.mechanisms.comparison_laws import Bins, Tail, ends
 from discreet.mechanisms.exponential import weights_law
 from discreet.mechanisms.mechanism import Claim, Law, Pair, View
+from discreet.mechanisms.noise_tails import gaussian_tail, laplace_tail, rounded_tail
 from discreet.mechanisms.permute_and_flip import flips_law
 from discreet.mechanisms.staircase import Staircase
 from discreet.noise.bits import FEW
@@ -33,7 +34,7 @@ _MANY, _SOME = 1_000_000, 40_000
 
 _WIDE: Final = 3 << 30
 _HALF: Final = Fraction(1, 2)
-_EVEN: Final = dict.fromkeys(range(2), (0.4998, 0.5002))
+_EVEN: Final[Law] = dict.fromkeys(range(2), (0.4998, 0.5002))
 """The law of a bit far below the scale, to two ten-thousandths."""
 
 
@@ -91,7 +92,7 @@ def _bit(place: int, drawn: NDArray[Any]) -> NDArray[Any]:
 
 
 def _laplace(scale: Fraction) -> Sampler:
-    views = _numbers(partial(laplace_tail.upper_tail, scale), scale, 16)
+    views = _numbers(partial(laplace_tail, scale), scale, 16)
     return Sampler(noise.discrete_laplace, scale, views)
 
 
@@ -127,15 +128,13 @@ def _choice(choose: Callable[..., Any], law: Callable[..., Law]) -> Sampler:
 
 
 def _two_sided(variance: Fraction, steps: int) -> Interval:
-    return gaussian_tail.two_sided_tail(variance, steps - 1) / 2
+    return gaussian_tail(variance, steps - 1) / 2
 
 
-_KINDS: Final = {
+_KINDS: Final[Mapping[str, Callable[[Fraction], Sampler]]] = {
     "laplace": _laplace,
     "gaussian": partial(_gaussian, draw=noise.discrete_gaussian, tail=_two_sided),
-    "rounded-gaussian": partial(
-        _gaussian, draw=noise.rounded_gaussian, tail=gaussian_tail.rounded_tail
-    ),
+    "rounded-gaussian": partial(_gaussian, draw=noise.rounded_gaussian, tail=rounded_tail),
     "student": _student,
 }
 
