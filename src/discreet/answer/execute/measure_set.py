@@ -139,7 +139,10 @@ def bound_contributions(
         ContributionBounds(
             plan.noise_kind, found.get(ROWS, public.rows), found.get(GROUPS, public.groups)
         ),
-        tuple(Cost(histogram_of(name), EXACT, mechanism.guarantee) for name in plan.histograms),
+        tuple(
+            Cost(histogram_of(name), plan.histogram_noise.value, mechanism.guarantee)
+            for name in plan.histograms
+        ),
         {name: one for name, one in told.items() if one is not None},
     )
 

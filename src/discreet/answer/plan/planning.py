@@ -47,6 +47,9 @@ from discreet.privacy.budgets.charges import EPSILON, MU_SQUARED, Measure
 CHOICE = {NoiseKind.LAPLACE: Fraction(1, 10), NoiseKind.GAUSSIAN: Fraction(1, 6)}
 """The share of a price (epsilon, or mu^2) that buys limits which nobody has stated."""
 
+_EXACT_ENOUGH = 8
+"""The most rho of one histogram: the noise of a bucket has a deviation of a quarter of a person."""
+
 FEW = 10
 """With fewer groups twice that share is paid.
 
@@ -315,8 +318,9 @@ def _with_histograms(split: _Split, amount: Fraction, noise_kind: NoiseKind) -> 
     bare, share = split.plan, CHOICE[noise_kind] / split.left
     if not bare.histograms:
         return bare
-    paid = amount * share * (2 if bare.query.group_count < FEW else 1)
-    choice = paid / 2 if noise_kind is NoiseKind.GAUSSIAN else paid
+    choice = amount * share * (2 if bare.query.group_count < FEW else 1)
+    if noise_kind is NoiseKind.GAUSSIAN:
+        choice = min(choice / 2, _EXACT_ENOUGH * len(bare.histograms))
     return replace(bare, choice=choice, histogram_noise=noise_kind)
 
 

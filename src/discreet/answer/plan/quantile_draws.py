@@ -69,7 +69,7 @@ class QuantileDraw:
         ranks = RankCounts(cells[weights > 0], weights[weights > 0])
         if self.ends is None:
             return int(draw_cells(ranks, (0, size - 1), self.level, scale, 1, choose)[0])
-        if self.margin(size, scale) > _MOST_MARGIN:
+        if max(scale, self.margin(size, min(scale, _MOST_MARGIN))) > _MOST_MARGIN:
             return size - 1
         scores, temperature = self.scores(ranks, size, scale, middle)
         return int(distances(size)[choose(scores, temperature, 1)[0]])
@@ -186,6 +186,6 @@ def _apart(level: Fraction, by: float) -> tuple[Fraction, Fraction]:
     (`rank_range`).
     """
     moved = Fraction(math.ceil(by * 1000), 1000)
-    if moved and {level - moved, level + moved} & {0, 1}:
+    if {level - moved, level + moved} & {0, 1}:
         moved += Fraction(1, 1000)
     return level - moved, level + moved

@@ -70,6 +70,15 @@ def test_limits_that_are_bought_are_no_higher_than_noise_allows(law):
             assert not is_feasible(plan, ContributionBounds(law, above, above))
 
 
+@pytest.mark.parametrize("epsilon", [100, 300, 1000])
+def test_histograms_take_no_more_than_is_enough_for_them(epsilon):
+    """Noise finer than exact noise is made refused the question."""
+    for kinds in (tuple(NoiseKind), (NoiseKind.GAUSSIAN,)):
+        for text in (SUM, "SELECT city, MEDIAN(amount) AS m FROM visits GROUP BY city"):
+            query = read(text, schema(limits=Limits()))
+            assert MeasurementPlan.of(query, Price(epsilon, 1e-6), ADD, kinds, MU_SQUARED).sets
+
+
 @pytest.mark.parametrize("neighbours", list(Neighbours))
 @pytest.mark.parametrize("text", [SUM, "SELECT city, COUNT(*) AS n FROM visits GROUP BY city"])
 def test_chosen_limits_cost_no_more_mu_squared_than_stated_ones(text, neighbours):
