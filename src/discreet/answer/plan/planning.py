@@ -47,7 +47,7 @@ from discreet.privacy.budgets.charges import EPSILON, MU_SQUARED, Measure
 CHOICE = {NoiseKind.LAPLACE: Fraction(1, 10), NoiseKind.GAUSSIAN: Fraction(1, 6)}
 """The share of a price (epsilon, or mu^2) that buys limits which nobody has stated."""
 
-_EXACT_ENOUGH = 8
+_EXACT_ENOUGH = Fraction(8)
 """The most rho of one histogram: the noise of a bucket has a deviation of a quarter of a person."""
 
 FEW = 10
