@@ -18,6 +18,7 @@ from discreet.answer.plan.measure import (
 from discreet.answer.plan.quantile_draws import BRACKETS, distances, draw_mode, quantile_draws
 from discreet.mechanisms.median import CellCounts
 from discreet.mechanisms.permute_and_flip import PermuteAndFlip
+from discreet.mechanisms.quantile import rank_range
 from discreet.plan.bounding import FULL, ContributionBounds, NoiseKind
 from discreet.plan.expressions import Column
 from discreet.plan.sensitivity import Strategy
@@ -158,6 +159,20 @@ def test_noise_too_wide_for_any_data_leaves_the_whole_range():
     for kind in NoiseKind:
         draw = interval(Fraction(1, 2), kind)
         assert draw.cell(none, none, CELLS, Fraction(10**18), 20) == CELLS - 1
+
+
+def test_a_temperature_beyond_floats_leaves_the_whole_range():
+    """It raised while data was read."""
+    _, draw = quantile_draws([("q", Fraction(1, 2))], ["q"])
+    cells, weights = np.array([3]), np.array([FULL])
+    assert draw.cell(cells, weights, CELLS, Fraction(10) ** 400, 3) == CELLS - 1
+
+
+@pytest.mark.parametrize("level", [0, 1])
+def test_an_interval_of_an_extreme_would_cost_its_own_range(level):
+    """A row moves scores of an interval apart by 2 there, and those of the extreme by 1."""
+    _, draw = quantile_draws([("q", Fraction(level))], ["q"])
+    assert rank_range(draw.level, Neighbours.ADD_REMOVE) >= 2
 
 
 def test_an_interval_reaches_further_by_a_quarter_at_most():
