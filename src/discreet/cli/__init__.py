@@ -97,7 +97,8 @@ class LazyGroup(click.Group):
             raise click.UsageError(f"No such command '{args[0]}'. Meant: {' or '.join(near)}?", ctx)
         name, command, rest = super().resolve_command(ctx, args)
         takes = command is not None and any("--curator" in one.opts for one in command.params)
-        if takes and rest and (rest[0].endswith(".discreet") or Path(rest[0]).is_dir()):
+        said = any(one.partition("=")[0] == "--curator" for one in rest)
+        if takes and rest and not said and _is_curator(rest[0]):
             rest = ["--curator", *rest]
         return name, command, rest
 
@@ -138,6 +139,13 @@ class LazyGroup(click.Group):
             raise ServiceCommandError(
                 f"Something went wrong that discreet is not made for: {text}."
             ) from error
+
+
+def _is_curator(word: str) -> bool:
+    """Whether a word names a curator's folder; another folder may have the name of a table."""
+    from discreet.curator.data.folder import is_curator  # noqa: PLC0415 - heavy room
+
+    return word.endswith(".discreet") or (word[:1] != "-" and is_curator(Path(word)))
 
 
 def _example(error: click.UsageError) -> str:

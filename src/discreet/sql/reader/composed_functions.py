@@ -252,7 +252,12 @@ _FORMAT = Refusal(
     "formats are made of %Y %m %d %H %M %S %y %j %u %V %B %b %A %a, or of YYYY MM DD HH24 MI SS Q",
     "write STRFTIME(d, '%Y-%m') or TO_CHAR(d, 'YYYY-MM')",
 )
-DIGITS = Refusal("argument", "more than 15 digits", "a double has no more", "round to fewer")
+DIGITS = Refusal(
+    "argument",
+    "more than 15 decimals, or more than there are digits in all",
+    "a double has no more",
+    "round to fewer, as in ROUND(x, 2) or DECIMAL(10, 2)",
+)
 _REGULAR = Refusal(
     "pattern",
     "a regular expression that is not understood here",

@@ -50,12 +50,12 @@ def _alike(function: Function, *, flag: str | None = None) -> times.Rule:
 
 
 def _sum(function: Function) -> times.Rule:
-    """Plus and minus, where one side may be an interval; DATE_ADD(date, INTERVAL 1 MONTH)."""
+    """Plus and minus, where one side may be an interval; DATE_ADD(date, INTERVAL 1 MONTH) only."""
 
     def rule(reader: "ExpressionReader", node: Node) -> Expression:
         sides = [reader.syntax.part(node, "this"), reader.syntax.part(node, "expression")]
         match [isinstance(side, exp.Interval) for side in sides]:
-            case [False, False]:
+            case [False, False] if not isinstance(node, exp.DateAdd):
                 return Call(function, tuple(reader.read(side) for side in sides))
             case [False, True]:
                 return times.read_later(reader, function, *sides)
@@ -260,7 +260,7 @@ _KINDS = {
 def _cast(reader: "ExpressionReader", node: Node) -> Expression:
     """CAST, TRY_CAST and ::, which never fail: a value that has no counterpart is NULL.
 
-    DECIMAL(10, 2) is a number of two digits, and DECIMAL one of three, as in DuckDB.
+    DECIMAL is a double; DECIMAL(10, 2) is rounded to two digits, and 10 of them do not bound it.
     """
     reader.syntax.part(node, "safe")
     to = reader.syntax.part(node, "to")
@@ -276,15 +276,14 @@ def _cast(reader: "ExpressionReader", node: Node) -> Expression:
 
 def _as_decimal(reader: "ExpressionReader", node: Node, to: Node) -> Expression:
     syntax = reader.syntax
-    sizes = [syntax.part(one, "this") for one in syntax.parts(to, "expressions")]
-    _, digits = [read_whole(syntax, one, "the digits of DECIMAL") for one in [*sizes, _ZERO]][:2]
-    if digits > 15:
-        raise syntax.refuse(node, DIGITS)
     value = _as_kind(reader, syntax.part(node, "this"), Kind.REAL)
-    return _rounded(reader, node, syntax.remember(value, node), digits)
-
-
-_ZERO = exp.Literal.number(0)
+    sizes = [syntax.part(one, "this") for one in syntax.parts(to, "expressions")]
+    match [read_whole(syntax, one, "the digits of DECIMAL") for one in sizes]:
+        case []:
+            return value
+        case [most, *rest] if most and len(rest) < 2 and (digits := sum(rest)) <= min(most, 15):
+            return _rounded(reader, node, syntax.remember(value, node), digits)
+    raise syntax.refuse(node, DIGITS)
 
 
 def _as_kind(reader: "ExpressionReader", operand: Node, kind: Kind) -> Expression:
@@ -305,6 +304,8 @@ def _by_name(reader: "ExpressionReader", node: Node) -> Expression:
     arguments = reader.syntax.parts(node, "expressions")
     word = bare_word(reader.syntax, arguments[0]) if arguments else None
     match name, arguments:
+        case "DATEPART", [unit, _] if word and word.text.upper() in {"WEEK", "WEEKDAY"}:
+            raise reader.syntax.refuse(unit, times.PART)
         case (("DATE_PART" | "DATEPART"), [unit, of]):
             part = reader.text(unit, "the part of DATE_PART") if word is None else word.text
             return times.read_part(reader, node, part.upper(), of)

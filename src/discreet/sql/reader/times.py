@@ -434,7 +434,7 @@ def read_part(reader: "ExpressionReader", node: Node, unit: str, of: Node) -> Ex
         return reader.call(node, Function.MODULO, reader.call(node, Function.WEEKDAY, value), 7)
     if unit in _PARTS:
         return Call(_PARTS[unit], (value,))
-    raise reader.syntax.refuse(node, _PART)
+    raise reader.syntax.refuse(node, PART)
 
 
 def named_part(unit: str) -> Rule:
@@ -502,11 +502,12 @@ _DIFFERENCE = Refusal(
     "units are second, minute, hour, day, week, month, quarter and year",
     "write DATE_DIFF('day', a, b)",
 )
-_PART = Refusal(
+PART = Refusal(
     "argument",
-    "a part of a date that is not known",
-    "parts are YEAR, QUARTER, MONTH, WEEK, DAY, HOUR, MINUTE, SECOND, DOW, ISODOW and DOY",
-    "use one of them, or DATE_TRUNC('month', d) for months of a year",
+    "a part of a date that is not known, or a week or weekday as SQL Server numbers it",
+    "parts are YEAR, QUARTER, MONTH, WEEK (ISO 8601's), DAY, HOUR, MINUTE, SECOND, DOW (Sunday is"
+    " 0), ISODOW and DOY",
+    "write EXTRACT(WEEK FROM d) or EXTRACT(DOW FROM d), or DATE_TRUNC('month', d) for months",
 )
 _UNIT = Refusal(
     "argument",
