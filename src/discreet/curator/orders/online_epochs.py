@@ -129,9 +129,10 @@ class OnlineEpochs:
         self._guard = threading.Lock()
 
     def state(self, charge: int) -> OnlineState:
-        """The public state of an epoch, as it is stored now."""
-        receipt = self._receipt(charge)
-        epoch = self._epochs.get(charge) or _Epoch(receipt.order.analyst)  # reading holds nothing
+        """The public state of an epoch, as it is stored now; reading it holds nothing."""
+        epoch = self._epochs.get(charge)
+        if epoch is None or epoch.known is None:
+            epoch = _Epoch(self._receipt(charge).order.analyst)
         with epoch.lock:
             return self._known(charge, epoch)
 
@@ -271,8 +272,8 @@ class OnlineEpochs:
         with self._service.later_step(receipt, asker), epoch.opening:
             if epoch.session is not None or not self._ledger.hold(charge):
                 return
-            self._make_room(receipt, rows=True)
             planned, engine = self._service.reopen(receipt)
+            self._make_room(receipt, rows=True)
             with epoch.lock:
                 state = self._known(charge, epoch)
                 journal = LedgerJournal(self._ledger, charge, epoch.steps, receipt.order.analyst)

@@ -142,7 +142,7 @@ def _check_nesting(tokens: list[Token]) -> None:
 class _Parser(DuckDBParser):
     """DuckDB's, to which NUMERIC is not DECIMAL(18, 3)."""
 
-    TYPE_CONVERTERS: ClassVar = {}
+    TYPE_CONVERTERS: ClassVar = {**DuckDBParser.TYPE_CONVERTERS, exp.DType.DECIMAL: lambda of: of}
 
 
 def _statement(text: str, tokens: list[Token]) -> Node:

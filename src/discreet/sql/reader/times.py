@@ -406,15 +406,8 @@ def seconds_since_1970(value: Expression, kind: Kind) -> Expression:
 # --- parts ----------------------------------------------------------------------------------------
 
 _PARTS = {
-    "YEAR": Function.YEAR,
-    "QUARTER": Function.QUARTER,
-    "MONTH": Function.MONTH,
-    "DAY": Function.DAY,
+    **{one: Function[one] for one in (*_MONTHS, *_DAYS, *_SECONDS) if one in Function.__members__},
     "DAYOFMONTH": Function.DAY,
-    "HOUR": Function.HOUR,
-    "MINUTE": Function.MINUTE,
-    "SECOND": Function.SECOND,
-    "WEEK": Function.WEEK,
     "WEEKOFYEAR": Function.WEEK,
     "ISODOW": Function.WEEKDAY,
     "DOY": Function.YEARDAY,
@@ -505,9 +498,8 @@ _DIFFERENCE = Refusal(
 PART = Refusal(
     "argument",
     "a part of a date that is not known, or a week or weekday as SQL Server numbers it",
-    "parts are YEAR, QUARTER, MONTH, WEEK (ISO 8601's), DAY, HOUR, MINUTE, SECOND, DOW (Sunday is"
-    " 0), ISODOW and DOY",
-    "write EXTRACT(WEEK FROM d) or EXTRACT(DOW FROM d), or DATE_TRUNC('month', d) for months",
+    "parts are YEAR, QUARTER, MONTH, WEEK (ISO), DAY, HOUR, MINUTE, SECOND, DOW, ISODOW and DOY",
+    "write EXTRACT(WEEK FROM d), EXTRACT(DOW FROM d), where Sunday is 0, or DATE_TRUNC('month', d)",
 )
 _UNIT = Refusal(
     "argument",

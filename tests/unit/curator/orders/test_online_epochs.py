@@ -391,6 +391,7 @@ def test_reading_states_and_wrong_queries_take_no_run_of_another_epoch(curator):
         with pytest.raises(InputError):
             one.ask({"sex": "other"})
     assert mine.ask_all([{"sex": "female"}]).runs_left == left
+    assert all(one.state.runs_left == left + 1 for one in others)
     known = [one for one in curator._epochs._epochs.values() if one.known and not one.session]
     assert len(known) <= online_epochs.MOST_HELD  # what is stored is not kept of more
 
