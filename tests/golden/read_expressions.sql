@@ -277,7 +277,7 @@ SELECT COUNT(*)
 FROM visits
 WHERE CAST(cost AS DECIMAL(10, 2)) > 1 AND age::NUMERIC < 3 AND TRY_CAST("Note" AS DECIMAL(5)) = 2
 -- scan visits
--- filter (((ROUND((cost::REAL * 100)) / 100) > 1) and ((ROUND((age::REAL * 1000)) / 1000) < 3) and ((ROUND((Note::REAL * 1)) / 1) = 2))
+-- filter (((ROUND((cost::REAL * 100)) / 100) > 1) and (age::REAL < 3) and ((ROUND((Note::REAL * 1)) / 1) = 2))
 -- aggregate count := COUNT(*)
 -- output count
 
@@ -286,6 +286,14 @@ FROM visits
 WHERE urgent = 1 AND 0 <> (age > 3)
 -- scan visits
 -- filter ((urgent::INTEGER = 1) and (0 <> (age > 3)::INTEGER))
+-- aggregate count := COUNT(*)
+-- output count
+
+SELECT COUNT(*)
+FROM visits
+WHERE urgent IN (1, 0) AND urgent BETWEEN 0 AND 1 AND urgent IS DISTINCT FROM 1 AND CASE urgent WHEN 1 THEN 2 ELSE 3 END = 2
+-- scan visits
+-- filter (urgent::INTEGER in [1, 0] and ((urgent::INTEGER >= 0) and (urgent::INTEGER <= 1)) and NOT(COALESCE((urgent::INTEGER = 1), False)) and (case[(urgent::INTEGER = 1) -> 2; else 3] = 2))
 -- aggregate count := COUNT(*)
 -- output count
 
@@ -307,4 +315,4 @@ GROUP BY 1
 -- key c := COALESCE(city, 'none')
 -- aggregate avg_cost := MEAN(cost)
 -- output c
--- output m := (ROUND(((ROUND((avg_cost::REAL * 1000)) / 1000) * 100)) / 100)
+-- output m := (ROUND((avg_cost::REAL * 100)) / 100)

@@ -8,7 +8,7 @@ import pytest
 
 import discreet as dp
 from clinic_curator import BY_CITY, add_visits
-from discreet.server import questions
+from discreet.server import app_state, questions
 from running_server import served
 
 QUESTION = {"sql": BY_CITY, "epsilon": "0.1"}
@@ -86,6 +86,23 @@ def test_one_name_computes_one_free_thing_at_a_time(server, tokens, charges, tem
             assert not mine.done()
             assert [one.caller for one in slots._waiting] == ["ann"]
         assert (mine.result().status, others.status) == (200, 200)
+
+
+def test_who_waits_for_a_turn_keeps_nobody_from_large_answers(server, tokens, charges, monkeypatch):
+    monkeypatch.setattr(app_state, "LARGE", 0)
+    state, path = server.app.state.app_state, "/v1/releases/{}?format=chart"
+    with ThreadPoolExecutor(2) as pool:
+        with state.planning.taken(patience=10, caller="ann"):
+            mine = [
+                pool.submit(ask, server, tokens["ann"], path.format(charges["ann"]), None)
+                for _ in range(2)
+            ]
+            end = time.monotonic() + 10
+            while len(state.planning._waiting) < 2 and time.monotonic() < end:
+                time.sleep(0.005)
+            assert len(state.planning._waiting) == 2
+            assert not state.writing._held
+        assert [one.result().status for one in mine] == [200, 200]
 
 
 def test_functions_of_long_lists_of_keys_are_refused_before_they_take_long(monkeypatch):

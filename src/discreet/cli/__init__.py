@@ -91,14 +91,18 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find a command; of a misspelt one the nearest are named. A folder first is a curator."""
+        """Find a command; of a misspelt one the nearest are named. A curator may come first."""
         near = get_close_matches(args[0], _COMMANDS)
         if args[0] not in _COMMANDS and near:
             raise click.UsageError(f"No such command '{args[0]}'. Meant: {' or '.join(near)}?", ctx)
         name, command, rest = super().resolve_command(ctx, args)
         takes = command is not None and any("--curator" in one.opts for one in command.params)
-        if takes and rest and (rest[0].endswith(".discreet") or Path(rest[0]).is_dir()):
-            rest = ["--curator", *rest]
+        said = any(one.partition("=")[0] == "--curator" for one in rest)
+        if takes and not said and rest and rest[0][:1] not in {"", "-"}:
+            from discreet.curator.data.folder import is_curator  # noqa: PLC0415 - heavy room
+
+            if rest[0].endswith(".discreet") or is_curator(Path(rest[0])):
+                rest = ["--curator", *rest]
         return name, command, rest
 
     def main(self, *args: Any, **kwargs: Any) -> Any:

@@ -7,6 +7,7 @@ import shlex
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -128,6 +129,24 @@ def test_a_folder_of_something_else_is_refused(discreet, tmp_path):
         told = discreet(*words, folder=tmp_path / "x")
         assert told.exit_code == 2
     assert [path.name for path in (tmp_path / "x").iterdir()] == ["thesis.txt"]
+
+
+def test_a_folder_with_the_name_of_a_table_is_not_taken_for_the_curator(
+    discreet, clinic_folder, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    Path("visits").mkdir()
+    assert "visits" in discreet("describe", "visits").stdout
+    told = discreet("describe", clinic_folder.name, "--curator", str(clinic_folder))
+    assert f"{clinic_folder.name} is nothing to describe" in told.stderr
+    moved = clinic_folder.rename(tmp_path / "clinic")
+    assert "visits" in discreet("describe", "clinic", "visits", folder="nowhere").stdout
+    assert moved.is_dir()
+
+
+def test_a_question_longer_than_a_file_name_is_asked(discreet):
+    long = f"{COUNT} WHERE amount IN ({', '.join(map(str, range(200)))})"
+    assert discreet("query", long, "--epsilon", "0.1").exit_code == 0
 
 
 def test_budgets_as_a_gauge_as_json_and_as_csv(discreet):

@@ -129,14 +129,18 @@ class OnlineEpochs:
         self._guard = threading.Lock()
 
     def state(self, charge: int) -> OnlineState:
-        """The public state of an epoch, as it is stored now."""
-        epoch = self._epoch(self._receipt(charge))
+        """The public state of an epoch, as it is stored now; reading it holds nothing."""
+        epoch = self._epochs.get(charge)
+        if epoch is None or epoch.known is None:
+            epoch = _Epoch(self._receipt(charge).order.analyst)
         with epoch.lock:
             return self._known(charge, epoch)
 
     def close(self) -> None:
         """Give up all turns: the next to ask goes on."""
-        for charge, epoch in self._epochs.items():
+        with self._guard:
+            known = list(self._epochs.items())
+        for charge, epoch in known:
             with epoch.opening, epoch.lock:
                 self._drop(charge, epoch)
 
@@ -148,19 +152,25 @@ class OnlineEpochs:
             self._ledger.let_go(charge)
 
     def _epoch(self, receipt: Receipt) -> _Epoch:
-        """An epoch that is asked now; its analyst's others make room where they are many."""
+        """An epoch that is asked now; of its analyst's without rows few keep what is stored."""
         with self._guard:
             found = self._epochs.pop(receipt.sequence, None) or _Epoch(receipt.order.analyst)
-            others = [one for one in self._epochs.items() if one[1].analyst == found.analyst]
             self._epochs[receipt.sequence] = found
-        held = [one for one in others if one[1].known is not None]
+        self._make_room(receipt, rows=False)
+        return found
+
+    def _make_room(self, receipt: Receipt, *, rows: bool) -> None:
+        """Drop the analyst's other epochs that were asked longest ago, with rows or without."""
+        with self._guard:
+            others = [one for one in self._epochs.items() if one[0] != receipt.sequence]
+        mine = [one for one in others if one[1].analyst == receipt.order.analyst]
+        held = [one for one in mine if one[1].known and (one[1].session is not None) is rows]
         for charge, epoch in held[: 1 - MOST_HELD]:
             if epoch.lock.acquire(blocking=False):  # else it is being asked
                 try:
                     self._drop(charge, epoch)
                 finally:
                     epoch.lock.release()
-        return found
 
     def _known(self, charge: int, epoch: _Epoch) -> OnlineState:
         """The stored steps: those read before, and the newer ones."""
@@ -263,6 +273,7 @@ class OnlineEpochs:
             if epoch.session is not None or not self._ledger.hold(charge):
                 return
             planned, engine = self._service.reopen(receipt)
+            self._make_room(receipt, rows=True)
             with epoch.lock:
                 state = self._known(charge, epoch)
                 journal = LedgerJournal(self._ledger, charge, epoch.steps, receipt.order.analyst)
@@ -296,11 +307,7 @@ def _read(
             why=f"1 to {MOST_QUERIES:,} are asked at once",
             fix='pass [{"sex": ["female"], "age": {"low": 30, "high": 39}}]',
         )
-    if (
-        isinstance(confidence, bool)
-        or not isinstance(confidence, float)
-        or not 0 < confidence <= MOST
-    ):
+    if not isinstance(confidence, float) or not 0 < confidence <= MOST:
         raise InputError(
             "a confidence that is no probability",
             why="an interval holds the exact answer that often",

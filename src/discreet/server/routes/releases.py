@@ -117,7 +117,7 @@ def again(
         return Response(_snippet(filed, str(request.base_url)), media_type="text/x-python")
     asking = asking_of(request, caller)
     computing = asking.planning(filed.size) if merged or chosen == "chart" else nullcontext()
-    with app_state_of(request).reading(filed.size, caller.name), computing:
+    with computing, app_state_of(request).reading(filed.size, caller.name):
         release = session.release(charge)
         if release is None:
             return pending(charge)

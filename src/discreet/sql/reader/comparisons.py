@@ -20,7 +20,7 @@ from discreet.sql.reader.refusals import NODES, Refusal
 from discreet.sql.reader.syntax import Node, is_null
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from discreet.sql.reader.expressions import ExpressionReader
 
@@ -37,10 +37,7 @@ def _compare(function: Function) -> Rule:
                 return times.read_longer(reader, function, *sides)
             case [True, False]:
                 return times.read_longer(reader, MIRRORED[function], *sides[::-1])
-        values = times.read_clocks(reader, sides) or reader.alike(sides)
-        if _BITS.intersection(values):
-            values = [_as_bit(reader, *one) for one in zip(values, sides, strict=True)]
-        return Call(function, tuple(values))
+        return Call(function, tuple(times.read_clocks(reader, sides) or comparable(reader, sides)))
 
     return rule
 
@@ -48,10 +45,15 @@ def _compare(function: Function) -> Rule:
 _BITS = {Literal(0, Kind.INTEGER), Literal(1, Kind.INTEGER)}
 
 
-def _as_bit(reader: "ExpressionReader", value: Expression, node: Node) -> Expression:
-    """TRUE is 1 beside a bit, as in DuckDB."""
-    boolean = reader.check(value, node).kind is Kind.BOOLEAN
-    return reader.syntax.remember(Cast(value, Kind.INTEGER), node) if boolean else value
+def comparable(reader: "ExpressionReader", nodes: "Sequence[Node]") -> list[Expression]:
+    """Values of one kind; TRUE is 1 beside a bit, as in DuckDB."""
+
+    def as_bit(value: Expression, node: Node) -> Expression:
+        boolean = reader.check(value, node).kind is Kind.BOOLEAN
+        return reader.syntax.remember(Cast(value, Kind.INTEGER), node) if boolean else value
+
+    values = reader.alike(nodes)
+    return list(map(as_bit, values, nodes)) if _BITS.intersection(values) else values
 
 
 def _same(reader: "ExpressionReader", node: Node) -> Expression:
@@ -62,7 +64,7 @@ def _same(reader: "ExpressionReader", node: Node) -> Expression:
     if len(values) < 2:
         nulls = values or [reader.read(sides[0])]
         return Call(Function.IS_NULL, tuple(nulls))
-    values = reader.alike(sides)
+    values = comparable(reader, sides)
     if any(isinstance(value, Literal) for value in values):
         never = Literal(value=False, kind=Kind.BOOLEAN)
         return Call(Function.COALESCE, (reader.call(node, Function.EQUAL, *values), never))
@@ -92,7 +94,7 @@ def _between(reader: "ExpressionReader", node: Node) -> Expression:
         ends = zip((Function.GREATER_EQUAL, Function.LESS_EQUAL), parts[1:], strict=True)
         sides = (times.read_longer(reader, one, parts[0], end) for one, end in ends)
         return Call(Function.AND, tuple(sides))
-    value, low, high = times.read_clocks(reader, parts) or reader.alike(parts)
+    value, low, high = times.read_clocks(reader, parts) or comparable(reader, parts)
     above = reader.call(node, Function.GREATER_EQUAL, value, low)
     below = reader.call(node, Function.LESS_EQUAL, value, high)
     return Call(Function.AND, (above, below))
@@ -108,7 +110,7 @@ def _in(reader: "ExpressionReader", node: Node) -> Expression:
         return _in_rows(reader, node, listed)
     if not listed or any(map(is_null, listed)):
         raise syntax.refuse(node, _IN_NULL)
-    operand, *values = reader.alike([syntax.part(node, "this"), *listed])
+    operand, *values = comparable(reader, [syntax.part(node, "this"), *listed])
     constants = tuple(dict.fromkeys(v for v in values if isinstance(v, Literal)))
     if all(isinstance(value, Literal) for value in values):
         return IsIn(operand, constants)
@@ -125,7 +127,7 @@ def _in_rows(reader: "ExpressionReader", node: Node, listed: list[Node]) -> Expr
         values = syntax.parts(row, "expressions") if isinstance(row, exp.Tuple) else []
         if len(values) != len(operands) or any(map(is_null, values)):
             raise syntax.refuse(row, _IN_WIDTH)
-        parts = (reader.alike(pair) for pair in zip(operands, values, strict=True))
+        parts = (comparable(reader, pair) for pair in zip(operands, values, strict=True))
         found.append(
             reader.call(row, Function.AND, *(Call(Function.EQUAL, tuple(p)) for p in parts))
         )

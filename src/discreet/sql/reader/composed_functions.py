@@ -138,15 +138,9 @@ def _piece(piece: str, of: Expression, parts: Mapping[str, tuple[Function, int]]
     return _text(piece)
 
 
-def read_epoch(reader: "ExpressionReader", node: Node) -> Expression:
-    """EPOCH(x): seconds since 1970, whole ones."""
-    return epoch(reader, reader.syntax.part(node, "this"))
-
-
 def read_last_day(reader: "ExpressionReader", node: Node) -> Expression:
     """The last day of the month of a date."""
-    operand = reader.syntax.part(node, "this")
-    day = Cast(reader.read(operand), Kind.DATE)
+    day = Cast(reader.read(reader.syntax.part(node, "this")), Kind.DATE)
     after = Call(Function.ADD_MONTHS, (Truncate(day, Unit.MONTH), _number(1)))
     return Call(Function.SUBTRACT, (after, _number(1)))
 
@@ -252,7 +246,12 @@ _FORMAT = Refusal(
     "formats are made of %Y %m %d %H %M %S %y %j %u %V %B %b %A %a, or of YYYY MM DD HH24 MI SS Q",
     "write STRFTIME(d, '%Y-%m') or TO_CHAR(d, 'YYYY-MM')",
 )
-DIGITS = Refusal("argument", "more than 15 digits", "a double has no more", "round to fewer")
+DIGITS = Refusal(
+    "argument",
+    "more than 15 decimals, or more than there are digits in all",
+    "a double has no more",
+    "round to fewer, as in ROUND(x, 2) or DECIMAL(10, 2)",
+)
 _REGULAR = Refusal(
     "pattern",
     "a regular expression that is not understood here",
@@ -260,12 +259,13 @@ _REGULAR = Refusal(
     " are plain texts: else one row could take long, and engines disagree",
     "use LIKE, where % is any text and _ any character, or '^(flu|cold)', or '^[A-C][0-9]+'",
 )
+_NOW = (exp.CurrentTimestamp, exp.CurrentDatetime, exp.Localtimestamp)
 COMPOSED: dict[type[Node], Rule] = {
     exp.TimeToStr: _formatted(_STRFTIME, r"[^%]"),
     exp.ToChar: _formatted(_TO_CHAR, r"[^A-Za-z]"),
     exp.Dayname: _named(Function.WEEKDAY, _DAYS),
     exp.Monthname: _named(Function.MONTH, _MONTHS),
-    exp.TimeToUnix: read_epoch,
+    exp.TimeToUnix: lambda reader, node: epoch(reader, reader.syntax.part(node, "this")),
     exp.LastDay: read_last_day,
     exp.Trunc: read_truncation,
     exp.SplitPart: read_split,
@@ -273,7 +273,5 @@ COMPOSED: dict[type[Node], Rule] = {
     exp.RegexpLike: _matches(whole=False),
     exp.RegexpFullMatch: _matches(whole=True),
     exp.CurrentDate: _clock(Kind.DATE),
-    exp.CurrentTimestamp: _clock(Kind.TIMESTAMP),
-    exp.CurrentDatetime: _clock(Kind.TIMESTAMP),
-    exp.Localtimestamp: _clock(Kind.TIMESTAMP),
+    **dict.fromkeys(_NOW, _clock(Kind.TIMESTAMP)),
 }

@@ -16,7 +16,7 @@ from discreet.errors import InputError, QueryRefused
 from discreet.plan.expressions import Call, Case, Expression, Function, Literal
 from discreet.plan.kinds import Kind, Type
 from discreet.plan.typing import infer, parts_of, unlisted
-from discreet.sql.reader.comparisons import COMPARISONS, NULL_COMPARED
+from discreet.sql.reader.comparisons import COMPARISONS, NULL_COMPARED, comparable
 from discreet.sql.reader.functions import FUNCTIONS, KNOWN_FUNCTIONS
 from discreet.sql.reader.literals import read_literal, read_moment
 from discreet.sql.reader.refusals import FUNCTIONS as INSTEAD
@@ -256,7 +256,7 @@ def _when(reader: ExpressionReader, operand: Node | None, branch: Node) -> Expre
         return reader.read(condition)
     if is_null(condition):
         raise reader.syntax.refuse(condition, NULL_COMPARED)
-    return reader.call(branch, Function.EQUAL, *reader.alike([operand, condition]))
+    return reader.call(branch, Function.EQUAL, *comparable(reader, [operand, condition]))
 
 
 def _if(reader: ExpressionReader, node: Node) -> Expression:

@@ -5,7 +5,7 @@ statement is refused for it.
 """
 
 from collections.abc import Callable
-from functools import partial
+from functools import partial, reduce
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -50,12 +50,12 @@ def _alike(function: Function, *, flag: str | None = None) -> times.Rule:
 
 
 def _sum(function: Function) -> times.Rule:
-    """Plus and minus, where one side may be an interval; DATE_ADD(date, INTERVAL 1 MONTH)."""
+    """Plus and minus, where one side may be an interval; in DATE_ADD(d, INTERVAL 1 DAY) one is."""
 
     def rule(reader: "ExpressionReader", node: Node) -> Expression:
         sides = [reader.syntax.part(node, "this"), reader.syntax.part(node, "expression")]
         match [isinstance(side, exp.Interval) for side in sides]:
-            case [False, False]:
+            case [False, False] if not isinstance(node, exp.DateAdd):
                 return Call(function, tuple(reader.read(side) for side in sides))
             case [False, True]:
                 return times.read_later(reader, function, *sides)
@@ -101,11 +101,8 @@ def _power(reader: "ExpressionReader", node: Node) -> Expression:
     power = reader.read(power_node)
     match power:
         case Literal(int(count), _) if 1 <= count <= _LARGEST_POWER:
-            product = value
-            for _ in range(count - 1):
-                product = reader.call(node, Function.MULTIPLY, product, value)
-            # A power is a double on every engine.
-            return Cast(product, Kind.REAL)
+            product = reduce(partial(reader.call, node, Function.MULTIPLY), [value] * count)
+            return Cast(product, Kind.REAL)  # as a power is on every engine
         case Literal(0.5, _):
             return Call(Function.SQRT, (value,))
     raise reader.syntax.refuse(power_node, _POWER)
@@ -176,11 +173,10 @@ def _substring(reader: "ExpressionReader", node: Node) -> Expression:
     syntax = reader.syntax
     text = reader.read(syntax.part(node, "this"))
     first = read_whole(syntax, syntax.part(node, "start"), "the start of SUBSTRING", at_least=1)
-    length_node = syntax.part(node, "length")
-    count = _REST - first
-    if length_node is not None:
-        count = read_whole(syntax, length_node, "the length of SUBSTRING")
-    return _slice(text, first, count)
+    length = syntax.part(node, "length")
+    if length is None:
+        return _slice(text, first, _REST - first)
+    return _slice(text, first, read_whole(syntax, length, "the length of SUBSTRING"))
 
 
 def _end(reader: "ExpressionReader", node: Node) -> Expression:
@@ -242,30 +238,26 @@ def _slice(text: Expression, first: int, count: int) -> Expression:
 
 # --- casts ----------------------------------------------------------------------------------------
 
+_TIMESTAMPS = (exp.DType.TIMESTAMP, exp.DType.TIMESTAMPNTZ, exp.DType.DATETIME)
 _KINDS = {
     exp.DType.BOOLEAN: Kind.BOOLEAN,
-    exp.DType.INT: Kind.INTEGER,
-    exp.DType.BIGINT: Kind.INTEGER,
-    exp.DType.DOUBLE: Kind.REAL,
-    exp.DType.FLOAT: Kind.REAL,
-    exp.DType.TEXT: Kind.TEXT,
-    exp.DType.VARCHAR: Kind.TEXT,
+    **dict.fromkeys((exp.DType.INT, exp.DType.BIGINT), Kind.INTEGER),
+    **dict.fromkeys((exp.DType.DOUBLE, exp.DType.FLOAT, exp.DType.DECIMAL), Kind.REAL),
+    **dict.fromkeys((exp.DType.TEXT, exp.DType.VARCHAR), Kind.TEXT),
     exp.DType.DATE: Kind.DATE,
-    exp.DType.TIMESTAMP: Kind.TIMESTAMP,
-    exp.DType.TIMESTAMPNTZ: Kind.TIMESTAMP,
-    exp.DType.DATETIME: Kind.TIMESTAMP,
+    **dict.fromkeys(_TIMESTAMPS, Kind.TIMESTAMP),
 }
 
 
 def _cast(reader: "ExpressionReader", node: Node) -> Expression:
     """CAST, TRY_CAST and ::, which never fail: a value that has no counterpart is NULL.
 
-    DECIMAL(10, 2) is a number of two digits, and DECIMAL one of three, as in DuckDB.
+    DECIMAL is a double; DECIMAL(10, 2) is rounded to two digits, and 10 of them do not bound it.
     """
     reader.syntax.part(node, "safe")
     to = reader.syntax.part(node, "to")
     name = reader.syntax.part(to, "this")
-    if name is exp.DType.DECIMAL:
+    if name is exp.DType.DECIMAL and to.args.get("expressions"):
         return _as_decimal(reader, node, to)
     kind = _KINDS.get(name)
     if kind is None or to.args.get("expressions"):
@@ -277,14 +269,11 @@ def _cast(reader: "ExpressionReader", node: Node) -> Expression:
 def _as_decimal(reader: "ExpressionReader", node: Node, to: Node) -> Expression:
     syntax = reader.syntax
     sizes = [syntax.part(one, "this") for one in syntax.parts(to, "expressions")]
-    _, digits = [read_whole(syntax, one, "the digits of DECIMAL") for one in [*sizes, _ZERO]][:2]
-    if digits > 15:
+    most, *rest = [read_whole(syntax, one, "the digits of DECIMAL") for one in sizes]
+    if most == 0 or len(rest) > 1 or sum(rest) > min(most, 15):
         raise syntax.refuse(node, DIGITS)
     value = _as_kind(reader, syntax.part(node, "this"), Kind.REAL)
-    return _rounded(reader, node, syntax.remember(value, node), digits)
-
-
-_ZERO = exp.Literal.number(0)
+    return _rounded(reader, node, syntax.remember(value, node), sum(rest))
 
 
 def _as_kind(reader: "ExpressionReader", operand: Node, kind: Kind) -> Expression:
@@ -305,6 +294,8 @@ def _by_name(reader: "ExpressionReader", node: Node) -> Expression:
     arguments = reader.syntax.parts(node, "expressions")
     word = bare_word(reader.syntax, arguments[0]) if arguments else None
     match name, arguments:
+        case "DATEPART", [unit, _] if word and word.text.upper() in {"WEEK", "WEEKDAY"}:
+            raise reader.syntax.refuse(unit, times.PART)
         case (("DATE_PART" | "DATEPART"), [unit, of]):
             part = reader.text(unit, "the part of DATE_PART") if word is None else word.text
             return times.read_part(reader, node, part.upper(), of)

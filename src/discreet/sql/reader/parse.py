@@ -9,10 +9,12 @@ import datetime as dt
 import re
 from dataclasses import replace
 from itertools import pairwise
+from typing import ClassVar
 
 from sqlglot import Token, TokenType, exp
 from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.errors import ParseError, TokenError
+from sqlglot.parsers.duckdb import DuckDBParser
 
 from discreet.sql.reader.composed_aggregates import SPELLINGS
 from discreet.sql.reader.refusals import NODES, STATEMENTS, Refusal
@@ -68,7 +70,7 @@ def _spelled(tree: Node) -> Node:
 def check_words(syntax: Syntax, tokens: list[Token]) -> None:
     """Refuse a word that the parser took and did not keep in the tree."""
     marked = [node for node in syntax.tree.walk() if "start" in node.meta]
-    kept = {node.meta["start"] for node in marked if not _is_made_up(syntax.text, node)}
+    kept = {node.meta["start"] for node in marked}
     dated = syntax.tree.find_all(exp.TimeToStr)
     formats = {node.args["format"].name for node in dated}  # the parser keeps them without a mark
     units = {node.text("unit") for node in syntax.tree.find_all(exp.TimestampTrunc)}
@@ -78,12 +80,6 @@ def check_words(syntax: Syntax, tokens: list[Token]) -> None:
         if token.start not in kept and not told and not _is_structure(tokens, at):
             unknown = Refusal("clause", f"{token.text!r} is not understood at this place")
             raise refused(_span(token), _TILDE if token.text == "~" else unknown)
-
-
-def _is_made_up(text: str, node: Node) -> bool:
-    """Whether a number is the parser's own: NUMERIC is DECIMAL(18, 3) to it."""
-    sized = isinstance(node.parent, exp.DataTypeParam)
-    return sized and text[node.meta["start"] : node.meta["end"] + 1] != node.name
 
 
 def _tokens(text: str) -> list[Token]:
@@ -143,9 +139,15 @@ def _check_nesting(tokens: list[Token]) -> None:
             raise refused(_span(token), _TOO_DEEP)
 
 
+class _Parser(DuckDBParser):
+    """DuckDB's, to which NUMERIC is not DECIMAL(18, 3)."""
+
+    TYPE_CONVERTERS: ClassVar = {**DuckDBParser.TYPE_CONVERTERS, exp.DType.DECIMAL: lambda of: of}
+
+
 def _statement(text: str, tokens: list[Token]) -> Node:
     try:
-        parsed = DuckDB().parser().parse(tokens, text)
+        parsed = _Parser(dialect=DuckDB()).parse(tokens, text)
     except ParseError as error:
         wrong = _TOP if re.match(r"\s*SELECT\s+TOP\s", text, re.IGNORECASE) else _MALFORMED
         raise refused(_place(error, text, tokens), wrong) from None

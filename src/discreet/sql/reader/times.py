@@ -406,15 +406,8 @@ def seconds_since_1970(value: Expression, kind: Kind) -> Expression:
 # --- parts ----------------------------------------------------------------------------------------
 
 _PARTS = {
-    "YEAR": Function.YEAR,
-    "QUARTER": Function.QUARTER,
-    "MONTH": Function.MONTH,
-    "DAY": Function.DAY,
+    **{one: Function[one] for one in (*_MONTHS, *_DAYS, *_SECONDS) if one in Function.__members__},
     "DAYOFMONTH": Function.DAY,
-    "HOUR": Function.HOUR,
-    "MINUTE": Function.MINUTE,
-    "SECOND": Function.SECOND,
-    "WEEK": Function.WEEK,
     "WEEKOFYEAR": Function.WEEK,
     "ISODOW": Function.WEEKDAY,
     "DOY": Function.YEARDAY,
@@ -434,7 +427,7 @@ def read_part(reader: "ExpressionReader", node: Node, unit: str, of: Node) -> Ex
         return reader.call(node, Function.MODULO, reader.call(node, Function.WEEKDAY, value), 7)
     if unit in _PARTS:
         return Call(_PARTS[unit], (value,))
-    raise reader.syntax.refuse(node, _PART)
+    raise reader.syntax.refuse(node, PART)
 
 
 def named_part(unit: str) -> Rule:
@@ -502,11 +495,11 @@ _DIFFERENCE = Refusal(
     "units are second, minute, hour, day, week, month, quarter and year",
     "write DATE_DIFF('day', a, b)",
 )
-_PART = Refusal(
+PART = Refusal(
     "argument",
-    "a part of a date that is not known",
-    "parts are YEAR, QUARTER, MONTH, WEEK, DAY, HOUR, MINUTE, SECOND, DOW, ISODOW and DOY",
-    "use one of them, or DATE_TRUNC('month', d) for months of a year",
+    "a part of a date that is not known, or a week or weekday as SQL Server numbers it",
+    "parts are YEAR, QUARTER, MONTH, WEEK (ISO), DAY, HOUR, MINUTE, SECOND, DOW, ISODOW and DOY",
+    "write EXTRACT(WEEK FROM d), EXTRACT(DOW FROM d), where Sunday is 0, or DATE_TRUNC('month', d)",
 )
 _UNIT = Refusal(
     "argument",

@@ -4,6 +4,8 @@ import subprocess
 import sys
 import textwrap
 import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pyarrow as pa
@@ -377,3 +379,35 @@ def test_an_analyst_holds_the_rows_of_few_epochs_in_memory(curator):
     assert again.held
     assert again.runs_left == other.ask_all([{"sex": "female"}]).runs_left - 1
     assert held() == {other.charge, mine[0].charge, *(one.charge for one in mine[3:])}
+
+
+def test_reading_states_and_wrong_queries_take_no_run_of_another_epoch(curator):
+    cheap = {**SPEC, "epsilon": 1, "delta": 1e-8, "accuracy": 1000}
+    several = range(online_epochs.MOST_HELD + 2)
+    mine, *others = [curator.online("people", **cheap, epoch=2 + n) for n in several]
+    left = mine.ask_all([{"sex": "female"}]).runs_left
+    for one in others:
+        assert one.state.runs_left == left + 1
+        with pytest.raises(InputError):
+            one.ask({"sex": "other"})
+    assert mine.ask_all([{"sex": "female"}]).runs_left == left
+    assert all(one.state.runs_left == left + 1 for one in others)
+    known = [one for one in curator._epochs._epochs.values() if one.known and not one.session]
+    assert len(known) <= online_epochs.MOST_HELD  # what is stored is not kept of more
+
+
+def test_closing_goes_on_while_epochs_are_asked(curator):
+    """The table of epochs changes while a closing curator waits for one of them."""
+    first, second = (curator.online("people", **SPEC, epoch=n) for n in (1, 2))
+    epochs = curator._epochs
+    for one in (first, second):
+        assert one.ask_all([{"sex": "male"}]).held
+    with ThreadPoolExecutor(1) as pool, epochs._epochs[first.charge].lock:
+        closing = pool.submit(epochs.close)
+        while not epochs._epochs[first.charge].opening.locked():
+            time.sleep(0.001)
+        epochs._epoch(epochs._receipt(second.charge))
+        epochs._epoch(epochs._receipt(first.charge))
+        epochs._epochs[0] = online_epochs._Epoch("ann")
+    closing.result()
+    assert not any(one.session for one in epochs._epochs.values())
