@@ -51,35 +51,18 @@ class LinearClassifier(PrivateClassifier):
     _SOFTMAX: ClassVar[bool] = False
 
     def _learn(self, sums: NoisySums) -> None:
-        low, high = self.bounds_
-        found = standardize(sums, low, high)
-        theta = self._descend(sums, found, 1 - CENTRE, sums.rows, len(self.classes_))
-        self._keep(theta, found[0])
-
-    def _descend(
-        self,
-        sums: NoisySums,
-        found: tuple[Scaling, float],
-        share: Fraction,
-        rows: PersonRows,
-        labels: int,
-    ) -> Floats:
-        scaling, count = found
+        scaling, count = standardize(sums, *self.bounds_)
+        labels = len(self.classes_)
         start = np.zeros((1 if labels == 2 else labels, self.n_features_in_ + 1))
         several = self._SOFTMAX and labels > 2
 
         def gradient(theta: Floats) -> LinkGradient:
             return LinkGradient(theta, scaling.radius, self._LINK, several, clip=0.5)
 
-        return Descent(self.max_iter, momentum=0.8).run(
-            sums,
-            gradient,
-            start,
-            count,
-            share,
-            [scaling.apply(rows)],
-            curvature=scaling.norm**2 / 4,
-        )
+        rows, bend = [scaling.apply(sums.rows)], scaling.norm**2 / 4
+        descent = Descent(self.max_iter, momentum=0.8)
+        theta = descent.run(sums, gradient, start, count, 1 - CENTRE, rows, curvature=bend)
+        self._keep(theta, scaling)
 
     def _keep(self, theta: Floats, scaling: Scaling) -> None:
         values = theta @ unscaling(scaling, self.n_features_in_).T
@@ -128,8 +111,7 @@ class LogisticRegression(LinearClassifier):
         if not self.standard_errors:
             super()._learn(sums)
             return
-        low, high = self.bounds_
-        found = standardize(sums, low, high)
+        found = standardize(sums, *self.bounds_)
         back = unscaling(found[0], self.n_features_in_)
         others, early = len(self.classes_) - 1, self.newton_steps - 1
         # Of each step's gradient, and of its curvature:
