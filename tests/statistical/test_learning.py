@@ -105,3 +105,16 @@ def test_intervals_cover_what_they_say(kind, constant, n, shape):
         held.append((ends[:, 0] <= beta) & (beta <= ends[:, 1]))
 
     assert 0.93 - 0.03 < np.mean(held) < 0.97 + 0.03
+
+
+def test_logistic_intervals_cover_strong_coefficients_among_many():
+    beta, held = np.append([2.0, -1.0], np.zeros(28)), []
+    for _ in range(100):
+        x = np.clip(RNG.normal(size=(8000, 30)), -4, 4)
+        y = (RNG.uniform(size=len(x)) < 1 / (1 + np.exp(-x @ beta))).astype(int)
+        said = {"bounds": (-4, 4), "classes": [0, 1], "epsilon": 3, "delta": 1e-6}
+        ends = learn.LogisticRegression(standard_errors=True, **said).fit(x, y).intervals()[0]
+        held.append((ends[:, 0] <= beta) & (beta <= ends[:, 1]))
+
+    assert np.mean(held, axis=0)[:2].min() > 0.93 - 5 * (0.05 * 0.95 / 100) ** 0.5
+    assert 0.93 - 0.03 < np.mean(held) < 0.97 + 0.03

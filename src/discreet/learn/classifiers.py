@@ -19,7 +19,10 @@ from discreet.learn.rows import Chunk, Floats, PersonRows
 _PROBIT = 1.702
 """The deviation of the normal law that is nearest to the logistic."""
 
-_SURE = 0.95
+_PRIOR = 2.0
+"""About how large coefficients of standardized features are that noise hides (weak prior)."""
+
+_SURE = 0.85
 """The largest correlation of margins and labels that coefficients are made from."""
 
 
@@ -120,17 +123,16 @@ class LogisticRegression(LinearClassifier):
         covariances = [np.zeros(back.shape)] * (others > 1)
         for label in range(1, others + 1):
             own = sums.rows.map(lambda chunk, label=label: against(chunk, label))  # type: ignore[misc]
-            theta, doubt = np.zeros(len(back)), np.eye(len(back))
+            theta, doubt = np.zeros(len(back)), np.eye(len(back)) * _PRIOR**2
             for at, share in enumerate(shares):
-                newton = _newton(sums, found, theta, doubt, own, share / others)
-                true = 1.0 if at == early else newton.true
-                doubt = true * newton.covariance + (1 - true) * doubt
-                theta = theta - true * newton.step
+                step, true, moved, covariance = _newton(
+                    sums, found, theta, doubt, own, share / others
+                )
+                true = 1.0 if at == early else true  # early steps: James and Stein
+                theta, doubt = theta - true * step, true * covariance + (1 - true) * doubt
                 if at == 0:
-                    theta, factor = from_least_squares(theta, newton.moved)
+                    theta, factor = from_least_squares(theta, moved)
                     doubt = doubt * factor**2
-                else:
-                    doubt = doubt + newton.missing * np.outer(newton.step, newton.step)
             thetas.append(theta)
             covariances.append(back @ doubt @ back.T)
         self._keep(np.stack(thetas), found[0])
@@ -159,23 +161,6 @@ class LogisticRegression(LinearClassifier):
         return softmax(self.decision_function(X))
 
 
-@dataclass(frozen=True)
-class NewtonStep:
-    """A step from a noisy gradient and curvature.
-
-    `true` is its share that is no noise: early steps go this share of the way (James and Stein), so
-    that noise does not lead them astray. The last one goes all of it, which has no bias. `moved` is
-    how far margins move, in mean square; `missing` the squared share of the way that is left, as
-    curvature changes on the way.
-    """
-
-    step: Floats
-    covariance: Floats
-    true: float
-    moved: float
-    missing: float
-
-
 def _newton(
     sums: NoisySums,
     found: tuple[Scaling, float],
@@ -183,8 +168,12 @@ def _newton(
     doubt: Floats,
     own: PersonRows,
     share: Fraction,
-) -> NewtonStep:
-    """A step from coefficients whose errors have the covariance `doubt`."""
+) -> tuple[Floats, float, float, Floats]:
+    """A step from coefficients whose errors have the covariance `doubt`.
+
+    Its share that is no noise, how far margins move in mean square, and the covariance after it.
+    A step of the share alone is not led astray by noise; one of all of it has no bias.
+    """
     scaling, count = found
     # Rows as long as they are, with less weight where that is long: no bias, as weights depend
     # on features alone.
@@ -205,11 +194,13 @@ def _newton(
     bias = vectors * lost**2 * np.diag(vectors.T @ doubt @ vectors) @ vectors.T
     # p (1 - p) moves with margins: by half as much where labels are unequal (`skew` is the mean of
     # (1 - 2 p)^2), else by a twelfth of the square. Rows count here by the square of their own
-    # move: its fourth moment over its second is 3 times the second if it is normal.
+    # move: its fourth moment over its second is 3 times the second if it is normal. The first step,
+    # from 0, is mended by `from_least_squares`.
     weight = max(float(h[0, 0]), bend_noise)
     moved, skew = true * length / weight, float(np.clip(1 - 4 * weight / count, 0, 1))
-    missing = true * min(1.0, skew * 3 * moved / 4 + (moved / 4) ** 2)
-    return NewtonStep(step, inverse @ middle @ inverse + bias, true, moved, missing)
+    missing = true * min(1.0, skew * 3 * moved / 4 + (moved / 4) ** 2) * theta.any()
+    bias += missing * np.outer(step, step)
+    return step, true, moved, inverse @ middle @ inverse + bias
 
 
 def from_least_squares(theta: Floats, moved: float) -> tuple[Floats, float]:
