@@ -67,13 +67,10 @@ def compare_means(
     drawn = np.minimum(rows, _ROWS)[..., None]
     used = np.sqrt(rows[..., None] / drawn) * (np.arange(_ROWS) < drawn)
     second = variance + mean**2
-    told = (
-        rows,
-        rows * mean + ((x - mean[..., None]) * used).sum(axis=-1),
-        rows * second + ((x * x - second[..., None]) * used).sum(axis=-1),
-    )
     noise = rng.normal(0, sigma, (3, runs, *counts.shape))
-    null = _welch(*(a + b for a, b in zip(told, noise, strict=True)), sigma)[1]
+    total = rows * mean + ((x - mean[..., None]) * used).sum(axis=-1) + noise[1]
+    squared = rows * second + ((x * x - second[..., None]) * used).sum(axis=-1) + noise[2]
+    null = _welch(rows + noise[0], total, squared, sigma)[1]
     return f, calibrated(pvalue, null)
 
 
