@@ -9,7 +9,7 @@ import pytest
 
 from discreet import learn
 from discreet.learn import null_laws
-from null_data import LAWS, noisy_cells, noisy_moments, noisy_table, pvalues_of
+from null_data import LAWS, noisy_cells, noisy_moments, noisy_table
 
 pytestmark = [pytest.mark.audit, pytest.mark.filterwarnings("ignore")]
 
@@ -64,16 +64,15 @@ def test_levels_hold_for_few_rows_small_groups_rare_values_and_much_noise(rows, 
     for law in LAWS:
         for shares in ([0.5, 0.5], [0.9, 0.1], [0.8, 0.1, 0.05, 0.05]):
             told = noisy_moments(RNG, law, rows, shares, RUNS, epsilon)
-            assert np.mean(pvalues_of(null_laws.compare_means, *told) <= 0.05) < MOST, (law, shares)
+            assert np.mean(null_laws.compare_means(*told)[1] <= 0.05) < MOST, (law, shares)
         for share in (0.5, 0.1):
             told = noisy_cells(RNG, law, rows, share, RUNS, epsilon)
-            assert np.mean(pvalues_of(null_laws.compare_ranks, *told) <= 0.05) < MOST, (law, share)
+            assert np.mean(null_laws.compare_ranks(*told)[2] <= 0.05) < MOST, (law, share)
     for name, (groups, values) in TABLES.items():
         table, sigma = noisy_table(RNG, rows, groups, values, RUNS, epsilon)
-        assert np.mean(pvalues_of(null_laws.compare_counts, table, sigma) <= 0.05) < MOST, name
+        assert np.mean(null_laws.compare_counts(table, sigma)[1] <= 0.05) < MOST, name
         one, sigma = noisy_table(RNG, rows, [1.0], values, RUNS, epsilon)
-        told = pvalues_of(null_laws.compare_counts, one, sigma, law=values)
-        assert np.mean(told <= 0.05) < MOST, name
+        assert np.mean(null_laws.compare_counts(one, sigma, values)[1] <= 0.05) < MOST, name
 
 
 SHAPES = {
@@ -104,17 +103,4 @@ def test_intervals_cover_what_they_say(kind, constant, n, shape):
         ends = one.fit(x, y).intervals().reshape(5, 2)
         held.append((ends[:, 0] <= beta) & (beta <= ends[:, 1]))
 
-    assert 0.93 - 0.03 < np.mean(held) < 0.97 + 0.03
-
-
-def test_logistic_intervals_cover_strong_coefficients_among_many():
-    beta, held = np.append([2.0, -1.0], np.zeros(28)), []
-    for _ in range(100):
-        x = np.clip(RNG.normal(size=(8000, 30)), -4, 4)
-        y = (RNG.uniform(size=len(x)) < 1 / (1 + np.exp(-x @ beta))).astype(int)
-        said = {"bounds": (-4, 4), "classes": [0, 1], "epsilon": 3, "delta": 1e-6}
-        ends = learn.LogisticRegression(standard_errors=True, **said).fit(x, y).intervals()[0]
-        held.append((ends[:, 0] <= beta) & (beta <= ends[:, 1]))
-
-    assert np.mean(held, axis=0)[:2].min() > 0.93 - 5 * (0.05 * 0.95 / 100) ** 0.5
     assert 0.93 - 0.03 < np.mean(held) < 0.97 + 0.03

@@ -60,12 +60,3 @@ def noisy_table(rng, rows, groups, law, runs, epsilon, effect=0.0):
     sigma = sigma_of(epsilon, 2)
     exact = rng.multinomial(rows, p.ravel(), runs).reshape(runs, *p.shape)
     return exact + rng.normal(0, sigma, exact.shape), sigma
-
-
-def pvalues_of(compare, *told, runs=99, **more):
-    """P-values of many data sets, some at a time: each simulates `runs` others."""
-    *totals, sigma = told
-    some = (slice(at, at + 50) for at in range(0, len(totals[0]), 50))
-    return np.concatenate(
-        [compare(*(one[at] for one in totals), sigma, runs=runs, **more)[-1] for at in some]
-    )

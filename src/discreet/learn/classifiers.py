@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from statistics import NormalDist
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,15 +14,6 @@ from discreet.learn.linear import unscaling
 from discreet.learn.linear_sums import Descent, Link, LinkGradient, LogisticCurvature, symmetric
 from discreet.learn.noisy_sums import NoisySums
 from discreet.learn.rows import Chunk, Floats, PersonRows
-
-_PROBIT = 1.702
-"""The deviation of the normal law that is nearest to the logistic."""
-
-_PRIOR = 2.0
-"""About how large coefficients of standardized features are that noise hides (weak prior)."""
-
-_SURE = 0.85
-"""The largest correlation of margins and labels that coefficients are made from."""
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -54,18 +44,36 @@ class LinearClassifier(PrivateClassifier):
     _SOFTMAX: ClassVar[bool] = False
 
     def _learn(self, sums: NoisySums) -> None:
-        scaling, count = standardize(sums, *self.bounds_)
-        labels = len(self.classes_)
+        found = standardize(sums, *self.bounds_)
+        theta = self._descend(sums, found, 1 - CENTRE, sums.rows, len(self.classes_))
+        self._keep(theta, found[0])
+
+    def _descend(
+        self,
+        sums: NoisySums,
+        found: tuple[Scaling, float],
+        share: Fraction,
+        rows: PersonRows,
+        labels: int,
+        *,
+        by_row: bool = False,
+    ) -> Floats:
+        scaling, count = found
         start = np.zeros((1 if labels == 2 else labels, self.n_features_in_ + 1))
         several = self._SOFTMAX and labels > 2
 
         def gradient(theta: Floats) -> LinkGradient:
-            return LinkGradient(theta, scaling.radius, self._LINK, several, clip=0.5)
+            return LinkGradient(theta, scaling.radius, self._LINK, several, clip=0.5, by_row=by_row)
 
-        rows, bend = [scaling.apply(sums.rows)], scaling.norm**2 / 4
-        descent = Descent(self.max_iter, momentum=0.8)
-        theta = descent.run(sums, gradient, start, count, 1 - CENTRE, rows, curvature=bend)
-        self._keep(theta, scaling)
+        return Descent(self.max_iter, momentum=0.8).run(
+            sums,
+            gradient,
+            start,
+            count,
+            share,
+            [scaling.apply(rows)],
+            curvature=scaling.norm**2 / 4,
+        )
 
     def _keep(self, theta: Floats, scaling: Scaling) -> None:
         values = theta @ unscaling(scaling, self.n_features_in_).T
@@ -87,18 +95,19 @@ class LinearClassifier(PrivateClassifier):
 class LogisticRegression(LinearClassifier):
     """Logistic regression, multinomial for more than two classes.
 
-    With `standard_errors=True` the budget buys `newton_steps` Newton steps from 0, half of it the
-    last one's curvature and gradient: its errors from sampling and privacy noise are known
+    With `standard_errors=True` two thirds of the budget buy `newton_steps` Newton steps, most of it
+    the last one's curvature and gradient: its errors from sampling and privacy noise are known
     (`standard_errors_`, `intervals`, `predict_interval`). Of more than two classes each is then
     compared with the first, among rows of these two: in a multinomial model that is a logistic one
     (Begg, Gray 1984). The first has coefficients 0.
 
     Guarantee:
         See `PrivateEstimator`: two releases for centring and one for each of `max_iter` gradients;
-        with standard errors 2 `newton_steps` for each class but the first.
+        with standard errors `max_iter` + 2 `newton_steps` for each class but the first.
     Edge cases:
-        Without rows the coefficients are noise. Steps do not quite reach coefficients that nearly
-        separate the classes (margins with a deviation above some 4); intervals are then too short.
+        Without rows the coefficients are noise. Steps do not reach coefficients that nearly
+        separate the classes (above some 10 for features in [-1, 1]), nor quite those of strong
+        features among some 30; intervals are then too short.
 
     Reference: Bassily, Smith, Thakurta, Private Empirical Risk Minimization, 2014 (noisy gradient
     descent); Avella-Medina, Bradshaw, Loh, Differentially Private Inference via Noisy
@@ -118,27 +127,59 @@ class LogisticRegression(LinearClassifier):
         back = unscaling(found[0], self.n_features_in_)
         others, early = len(self.classes_) - 1, self.newton_steps - 1
         # Of each step's gradient, and of its curvature:
-        shares = [*(Fraction(1, 6 * early) for _ in range(early)), Fraction(1, 4)]
+        shares = [*(Fraction(1, 12 * early) for _ in range(early)), Fraction(1, 4)]
         thetas = [np.zeros(len(back))] * (others > 1)
         covariances = [np.zeros(back.shape)] * (others > 1)
         for label in range(1, others + 1):
             own = sums.rows.map(lambda chunk, label=label: against(chunk, label))  # type: ignore[misc]
-            theta, doubt = np.zeros(len(back)), np.eye(len(back)) * _PRIOR**2
+            theta = self._descend(sums, found, Fraction(1, 6) / others, own, 2, by_row=True)
             for at, share in enumerate(shares):
-                step, true, moved, covariance = _newton(
-                    sums, found, theta, doubt, own, share / others
-                )
-                true = 1.0 if at == early else true  # early steps: James and Stein
-                theta, doubt = theta - true * step, true * covariance + (1 - true) * doubt
-                if at == 0:
-                    theta, factor = from_least_squares(theta, moved)
-                    doubt = doubt * factor**2
-            thetas.append(theta)
-            covariances.append(back @ doubt @ back.T)
+                step, true, covariance = self._newton(sums, found[0], theta, own, share / others)
+                theta = theta - (step if at == early else true * step)
+            thetas.append(theta[0])
+            covariances.append(back @ covariance @ back.T)
         self._keep(np.stack(thetas), found[0])
         self.covariance_ = np.stack(covariances)
         errors = np.sqrt(np.maximum(np.diagonal(self.covariance_, axis1=1, axis2=2), 0))
         self.intercept_error_, self.standard_errors_ = errors[:, 0], errors[:, 1:]
+
+    def _newton(
+        self,
+        sums: NoisySums,
+        scaling: Scaling,
+        theta: Floats,
+        own: PersonRows,
+        share: Fraction,
+    ) -> tuple[Floats, float, Floats]:
+        """A step from a noisy gradient and curvature, its share that is no noise, its covariance.
+
+        Early steps go this share of the way (James and Stein), so that noise does not lead them
+        astray. The last one goes all of it, which has no bias.
+        """
+        # Rows as long as they are, with less weight where that is long: no bias, as weights depend
+        # on features alone.
+        whole_rows = replace(scaling, norm=4 * scaling.norm)
+        slope = LinkGradient(theta, whole_rows.radius, clip=0.25, by_row=True)
+        bend = LogisticCurvature(theta[0], scaling.radius, scaling.reach)
+        g = sums.sums(slope, share, whole_rows.apply(own)) / GRID**2
+        h = symmetric(sums.sums(bend, share, scaling.apply(own)) * bend.unit, theta.size)
+        noise, bend_noise = sums.sigma(slope, share) / GRID**2, bend.unit * sums.sigma(bend, share)
+        floor = 2 * bend_noise * len(h) ** 0.5
+        values, vectors = np.linalg.eigh(h)
+        inverse = vectors @ np.diag(1 / np.maximum(values, floor)) @ vectors.T
+        lost = 1 - np.clip(values / floor, 0, 1)  # part of the way where noise hides the curvature
+        bias = vectors * lost**2 * (1 + (vectors.T @ theta[0]) ** 2) @ vectors.T
+        step = inverse @ g
+        length = max(float(step @ g), 1e-9)
+        true = max(0.0, 1 - float(noise**2 * np.trace(inverse) + len(h)) / length)
+        middle = h + (noise**2 + bend_noise**2 * true * step @ step) * np.eye(len(h))
+        # Margins move by `moved` in mean square, and p (1 - p) by at most half as much: the step
+        # falls short. Rows count here by the square of their own move, so `moved` is its fourth
+        # moment over its second: 3 times the second if it is normal.
+        moved = 3 * true * length / max(float(h[0, 0]), bend_noise)
+        missing = true * min(1.0, moved / 4)
+        bias += missing * np.outer(step, step)
+        return step, true, inverse @ middle @ inverse + bias
 
     def intervals(self, confidence: float = 0.95) -> Floats:
         """An interval for each coefficient, from sampling and privacy noise together."""
@@ -159,63 +200,6 @@ class LogisticRegression(LinearClassifier):
     def predict_proba(self, X: Any) -> Floats:  # noqa: N803 - sklearn's
         """Probabilities of the classes."""
         return softmax(self.decision_function(X))
-
-
-def _newton(
-    sums: NoisySums,
-    found: tuple[Scaling, float],
-    theta: Floats,
-    doubt: Floats,
-    own: PersonRows,
-    share: Fraction,
-) -> tuple[Floats, float, float, Floats]:
-    """A step from coefficients whose errors have the covariance `doubt`.
-
-    Its share that is no noise, how far margins move in mean square, and the covariance after it.
-    A step of the share alone is not led astray by noise; one of all of it has no bias.
-    """
-    scaling, count = found
-    # Rows as long as they are, with less weight where that is long: no bias, as weights depend
-    # on features alone.
-    whole_rows = replace(scaling, norm=4 * scaling.norm)
-    slope = LinkGradient(theta[None, :], whole_rows.radius, clip=0.25, by_row=True)
-    bend = LogisticCurvature(theta, scaling.radius, scaling.reach)
-    g = sums.sums(slope, share, whole_rows.apply(own)) / GRID**2
-    h = symmetric(sums.sums(bend, share, scaling.apply(own)) * bend.unit, theta.size)
-    noise, bend_noise = sums.sigma(slope, share) / GRID**2, bend.unit * sums.sigma(bend, share)
-    floor = 2 * bend_noise * len(h) ** 0.5
-    values, vectors = np.linalg.eigh(h)
-    inverse = vectors @ np.diag(1 / np.maximum(values, floor)) @ vectors.T
-    step = inverse @ g
-    length = max(float(step @ g), 1e-9)
-    true = max(0.0, 1 - float(noise**2 * np.trace(inverse) + len(h)) / length)
-    middle = h + (noise**2 + bend_noise**2 * true * step @ step) * np.eye(len(h))
-    lost = 1 - np.clip(values / floor, 0, 1)  # part of the way where noise hides the curvature
-    bias = vectors * lost**2 * np.diag(vectors.T @ doubt @ vectors) @ vectors.T
-    # p (1 - p) moves with margins: by half as much where labels are unequal (`skew` is the mean of
-    # (1 - 2 p)^2), else by a twelfth of the square. Rows count here by the square of their own
-    # move: its fourth moment over its second is 3 times the second if it is normal. The first step,
-    # from 0, is mended by `from_least_squares`.
-    weight = max(float(h[0, 0]), bend_noise)
-    moved, skew = true * length / weight, float(np.clip(1 - 4 * weight / count, 0, 1))
-    missing = true * min(1.0, skew * 3 * moved / 4 + (moved / 4) ** 2) * theta.any()
-    bias += missing * np.outer(step, step)
-    return step, true, moved, inverse @ middle @ inverse + bias
-
-
-def from_least_squares(theta: Floats, moved: float) -> tuple[Floats, float]:
-    """Logistic coefficients from a first Newton step, which is least squares times 4; the factor.
-
-    `moved` is the mean square of its margins. If margins are normal, least squares has the right
-    direction, and a probit model nearby tells the length and the constant.
-
-    Reference: Erdogdu, Dicker, Bayati, Scaled Least Squares Estimator for GLMs, 2016.
-    """
-    half = NormalDist().inv_cdf(float(np.clip(0.5 + theta[0] / 4, 0.01, 0.99)))
-    slope = 4 * NormalDist().pdf(half)
-    told = min(max(moved - float(theta[0]) ** 2, 0.0) ** 0.5 / slope, _SURE)
-    wide = _PROBIT / (1 - told**2) ** 0.5
-    return np.append(half, theta[1:] / slope) * wide, wide / slope
 
 
 class LinearSVC(LinearClassifier):

@@ -47,11 +47,9 @@ _AMOUNT = re.compile(
 )
 
 _FORM: Final[dict[str, Any]] = {"form": 3}
-_NEWTON: Final[dict[str, Any]] = {"form": 4}
-_FORMS = {"2", "3", "4"}
+_FORMS = {"2", "3"}
 _CHANGED = {"LinearRegression", "LinearSVC", "LogisticRegression", "Perceptron", "Ridge"}
-"""Marks of fits whose sums are others than in earlier versions, which stored 2, none, or 3 with
-standard errors; whose."""
+"""Mark of fits whose sums are others than in earlier versions, which stored 2 or none; whose."""
 
 Step = tuple[str, Mapping[str, Any]]
 
@@ -101,9 +99,7 @@ class FitPlan:
 
     def check_form(self) -> None:
         """Refuse a plan that another version stored, where this one measures other sums."""
-        if any(
-            {**params, **_form(params)} != params for name, params in self.steps if name in _CHANGED
-        ):
+        if any({**params, **_FORM} != params for name, params in self.steps if name in _CHANGED):
             raise InputError(
                 "the model of a fit that another version of discreet stored",
                 why="it measured other sums than this version makes coefficients from",
@@ -169,11 +165,7 @@ def _plain(estimator: BaseEstimator) -> dict[str, Any]:
 
 def marked(name: str, params: Mapping[str, Any]) -> dict[str, Any]:
     """Parameters as this version stores them: with a mark where its sums are not the first."""
-    return {**_form(params), **params} if name in _CHANGED else dict(params)
-
-
-def _form(params: Mapping[str, Any]) -> dict[str, Any]:
-    return _NEWTON if params.get("standard_errors") else _FORM
+    return {**_FORM, **params} if name in _CHANGED else dict(params)
 
 
 def _json(value: Any) -> Any:

@@ -2,7 +2,7 @@
 
 Each test is fitted like an estimator, so that a curator charges it like one: `fit(values, by)`
 sets `statistic_`, `pvalue_` and `guarantee_`. P-values are those of the noisy statistic (see
-`null_laws`).
+`null_laws`). Few rows, small groups or much noise make them too large rather than too small.
 Sampling error supposes that rows are independent: with several rows a person (`groups`) p-values of
 dependent rows are too small, as anywhere in statistics.
 """
