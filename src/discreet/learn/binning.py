@@ -78,14 +78,6 @@ class FeatureBins:
         place[none] = len(edges) + 1
         return place
 
-    def codes(self, x: NDArray[Any]) -> NDArray[np.int64]:
-        """The bin of each value in a flat list of all bins."""
-        return np.asarray(self.places(x) + self.starts)
-
-    def chunk(self, chunk: Chunk) -> Chunk:
-        """Rows as codes."""
-        return Chunk(self.codes(chunk.x).astype(np.float64), chunk.y, chunk.weight)
-
     def of(self, flat: Floats, feature: int) -> Floats:
         """The part of a flat list that is about one feature."""
         start = self.starts[feature]
@@ -257,6 +249,6 @@ class Binner(TransformerMixin, PrivateEstimator):  # type: ignore[misc]
         return [(0.0, float(len(edges) + 1)) for edges in self.bin_edges_]
 
 
-def coded(rows: PersonRows, bins: FeatureBins) -> PersonRows:
-    """All rows as codes, kept for many passes; statistics of codes know their bins."""
-    return rows.map(bins.chunk, rows.engine).kept()
+def placed(rows: PersonRows, bins: FeatureBins) -> PersonRows:
+    """All rows as places in bins, kept for many passes; statistics of places know their bins."""
+    return rows.map(lambda one: Chunk(bins.places(one.x), one.y, one.weight), rows.engine).kept()

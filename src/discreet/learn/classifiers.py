@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from discreet.learn.base import PrivateEstimator, normal_intervals, read_classes
 from discreet.learn.design import CENTRE, GRID, Scaling, standardize
-from discreet.learn.linear import axis_squares, unscaling
+from discreet.learn.linear import unscaling
 from discreet.learn.linear_sums import Descent, Link, LinkGradient, LogisticCurvature, symmetric
 from discreet.learn.noisy_sums import NoisySums
 from discreet.learn.rows import Chunk, Floats, PersonRows
@@ -44,8 +44,7 @@ class LinearClassifier(PrivateClassifier):
     _SOFTMAX: ClassVar[bool] = False
 
     def _learn(self, sums: NoisySums) -> None:
-        low, high = self.bounds_
-        found = standardize(sums, low, high)
+        found = standardize(sums, *self.bounds_)
         theta = self._descend(sums, found, 1 - CENTRE, sums.rows, len(self.classes_))
         self._keep(theta, found[0])
 
@@ -107,8 +106,8 @@ class LogisticRegression(LinearClassifier):
         with standard errors `max_iter` + 2 `newton_steps` for each class but the first.
     Edge cases:
         Without rows the coefficients are noise. Steps do not reach coefficients that nearly
-        separate the classes (above some 10 for features in [-1, 1]), nor quite those of strong
-        features among some 30; intervals are then too short.
+        separate the classes (above some 10 for features in [-1, 1]); intervals are then too short,
+        and those of strong features where noise hides all of 30.
 
     Reference: Bassily, Smith, Thakurta, Private Empirical Risk Minimization, 2014 (noisy gradient
     descent); Avella-Medina, Bradshaw, Loh, Differentially Private Inference via Noisy
@@ -124,8 +123,7 @@ class LogisticRegression(LinearClassifier):
         if not self.standard_errors:
             super()._learn(sums)
             return
-        low, high = self.bounds_
-        found = standardize(sums, low, high)
+        found = standardize(sums, *self.bounds_)
         back = unscaling(found[0], self.n_features_in_)
         others, early = len(self.classes_) - 1, self.newton_steps - 1
         # Of each step's gradient, and of its curvature:
@@ -136,7 +134,7 @@ class LogisticRegression(LinearClassifier):
             own = sums.rows.map(lambda chunk, label=label: against(chunk, label))  # type: ignore[misc]
             theta = self._descend(sums, found, Fraction(1, 6) / others, own, 2, by_row=True)
             for at, share in enumerate(shares):
-                step, true, covariance = self._newton(sums, found, theta, own, share / others)
+                step, true, covariance = self._newton(sums, found[0], theta, own, share / others)
                 theta = theta - (step if at == early else true * step)
             thetas.append(theta[0])
             covariances.append(back @ covariance @ back.T)
@@ -148,7 +146,7 @@ class LogisticRegression(LinearClassifier):
     def _newton(
         self,
         sums: NoisySums,
-        found: tuple[Scaling, float],
+        scaling: Scaling,
         theta: Floats,
         own: PersonRows,
         share: Fraction,
@@ -158,7 +156,6 @@ class LogisticRegression(LinearClassifier):
         Early steps go this share of the way (James and Stein), so that noise does not lead them
         astray. The last one goes all of it, which has no bias.
         """
-        scaling, count = found
         # Rows as long as they are, with less weight where that is long: no bias, as weights depend
         # on features alone.
         whole_rows = replace(scaling, norm=4 * scaling.norm)
@@ -171,18 +168,16 @@ class LogisticRegression(LinearClassifier):
         values, vectors = np.linalg.eigh(h)
         inverse = vectors @ np.diag(1 / np.maximum(values, floor)) @ vectors.T
         lost = 1 - np.clip(values / floor, 0, 1)  # part of the way where noise hides the curvature
-        bias = vectors * lost**2 * axis_squares(vectors, theta[0]) @ vectors.T
+        bias = vectors * lost**2 * (1 + (vectors.T @ theta[0]) ** 2) @ vectors.T
         step = inverse @ g
         length = max(float(step @ g), 1e-9)
         true = max(0.0, 1 - float(noise**2 * np.trace(inverse) + len(h)) / length)
         middle = h + (noise**2 + bend_noise**2 * true * step @ step) * np.eye(len(h))
-        # Margins move by `moved` in mean square, and p (1 - p) with them: by half as much where
-        # labels are unequal (`skew` is the mean of (1 - 2 p)^2), else by a twelfth of its square.
-        # Rows count here by the square of their own move, so `moved` is its fourth moment over its
-        # second: 3 times the second if it is normal.
-        weight = max(float(h[0, 0]), bend_noise)
-        moved, skew = 3 * true * length / weight, float(np.clip(1 - 4 * weight / count, 0, 1))
-        missing = true * min(1.0, skew * moved / 4 + (moved / 12) ** 2)
+        # Margins move by `moved` in mean square, and p (1 - p) by at most half as much: the step
+        # falls short. Rows count here by the square of their own move, so `moved` is its fourth
+        # moment over its second: 3 times the second if it is normal.
+        moved = 3 * true * length / max(float(h[0, 0]), bend_noise)
+        missing = true * min(1.0, moved / 4)
         bias += missing * np.outer(step, step)
         return step, true, inverse @ middle @ inverse + bias
 

@@ -71,7 +71,8 @@ class LinearRegression(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         slack = min(unsure, 1.2 * unsure**2 / spread)
         lost = self.ridge_ / (values + self.ridge_)
         deviation = np.clip(yy / count, (scaling.norm / FREE) ** 2, scaling.norm**2) ** 0.5
-        bias = vectors * lost**2 * axis_squares(vectors, theta, deviation) @ vectors.T
+        # Where noise hides an axis, what is lost of its coefficient: as found, and a weak prior.
+        bias = vectors * lost**2 * (deviation**2 + (vectors.T @ theta) ** 2) @ vectors.T
         covariance = inverse @ (spread * a + noise) @ inverse + bias
         # In units of the features and the target:
         target, back = scaling.scale[-1], unscaling(scaling, len(theta) - 1)
@@ -121,14 +122,6 @@ class Ridge(LinearRegression):
     """
 
     alpha: Any = field(default=1.0, kw_only=False)
-
-
-def axis_squares(axes: Floats, theta: Floats, unit: float = 1.0) -> Floats:
-    """Squared coefficients of scaled features along each axis: as found, and a unit (weak prior).
-
-    Standard errors hold the part of them that is lost where noise hides the data of an axis.
-    """
-    return np.asarray(unit**2 + (axes.T @ theta) ** 2)
 
 
 def unscaling(scaling: Scaling, features: int) -> Floats:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from discreet.learn.binning import FeatureBins, coded, equal_bins
+from discreet.learn.binning import FeatureBins, equal_bins, placed
 from discreet.learn.classifiers import PrivateClassifier
 from discreet.learn.noisy_sums import NoisySums, RowStatistic
 from discreet.learn.rows import Chunk, Floats
@@ -63,18 +63,18 @@ class LeafCounts(RowStatistic):
         return len(self.trees) * leaves * self._inner * self.labels, len(self.trees) * asked
 
     def sums(self, chunk: Chunk) -> Any:
-        """Counts of rows that are given as codes of bins."""
-        flat = chunk.x.astype(np.int64)
+        """Counts of rows that are given as places in bins."""
+        places = chunk.x.astype(np.int64)
         known = np.isfinite(chunk.y)
         label = np.where(known, chunk.y, 0).astype(np.int64)
         weight, answer = chunk.weight * known, []
         for tree in self.trees:
-            leaf = tree.leaves(flat - self.codes.starts)
-            inner = flat if self.by_bin else np.zeros((len(flat), 1), dtype=np.int64)
-            places = (leaf[:, None] * self._inner + inner) * self.labels + label[:, None]
-            each = np.repeat(weight, places.shape[1])
+            leaf = tree.leaves(places)[:, None]
+            inner = leaf * self._inner + (places + self.codes.starts if self.by_bin else 0)
+            cells = inner * self.labels + label[:, None]
+            each = np.repeat(weight, cells.shape[1])
             size = self.width // len(self.trees)
-            answer.append(np.bincount(places.ravel(), each, minlength=size))
+            answer.append(np.bincount(cells.ravel(), each, minlength=size))
         return np.concatenate(answer)
 
 
@@ -120,7 +120,7 @@ class DecisionTree(TreeClassifier):
 
     def _learn(self, sums: NoisySums) -> None:
         bins, labels = self._own_bins(), len(self.classes_)
-        rows, none = coded(sums.rows, bins), np.zeros(0, dtype=np.int64)
+        rows, none = placed(sums.rows, bins), np.zeros(0, dtype=np.int64)
         tree, share = Tree(none, none), Fraction(1, self.max_depth + 1)
         for _ in range(self.max_depth):
             statistic = LeafCounts((tree,), labels, bins, by_bin=True)
@@ -159,7 +159,7 @@ class RandomForest(TreeClassifier):
             for at in range(0, len(features), inner)
         )
         statistic = LeafCounts(trees, len(self.classes_), bins)
-        found = sums.sums(statistic, Fraction(1), coded(sums.rows, bins))
+        found = sums.sums(statistic, Fraction(1), placed(sums.rows, bins))
         self._keep(trees, found, sums.sigma(statistic, Fraction(1)))
 
 

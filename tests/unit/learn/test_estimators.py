@@ -526,3 +526,17 @@ def test_a_stored_fit_of_earlier_steps_is_refused_in_words():
 def test_nobodys_spelling_of_a_label_is_told(labels):
     (found,), _ = learn.private_classes(labels, epsilon=1, delta=1e-6)
     assert repr(found) in "01"
+
+
+def test_logistic_intervals_cover_what_a_newton_step_falls_short():
+    rng, beta = np.random.default_rng(1), np.array([3.0, -1.5])
+    x = np.clip(rng.normal(size=(20_000, 2)), -4, 4)
+    y = (rng.uniform(size=len(x)) < 1 / (1 + np.exp(-x @ beta))).astype(int)
+    told = {"bounds": (-4, 4), "classes": [0, 1], "epsilon": 30, "delta": 1e-6}
+    few = {"max_iter": 1, "newton_steps": 2}
+
+    found = learn.LogisticRegression(standard_errors=True, **few, **told).fit(x, y)
+    low, high = found.intervals()[0].T
+
+    assert (np.abs(found.coef_[0] - beta) > 0.3).all()
+    assert ((low <= beta) & (beta <= high)).all()

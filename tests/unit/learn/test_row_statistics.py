@@ -34,6 +34,10 @@ def _same(chunk):
     return chunk
 
 
+def _placed(chunk):
+    return Chunk(BINS.places(chunk.x), chunk.y, chunk.weight)
+
+
 def _joined(chunk):
     own = [np.arange(size) for size in CODES.sizes]
     return Chunk(CODES.join(BINS.places(chunk.x), own), chunk.y, chunk.weight)
@@ -55,8 +59,8 @@ CASES = {
     "curvature": (LogisticCurvature(THETA[0], SCALING.radius, SCALING.reach), SCALING.chunk),
     "curves": (CurveGradient(CURVES, CODES, 1, 0.6), _joined),
     "clusters": (ClusterTotals(CENTRES, AXES, BARE.radius, 700), BARE.chunk),
-    "leaves": (LeafCounts((TREE, TREE), 3, BINS), BINS.chunk),
-    "leaf bins": (LeafCounts((TREE,), 3, BINS, by_bin=True), BINS.chunk),
+    "leaves": (LeafCounts((TREE, TREE), 3, BINS), _placed),
+    "leaf bins": (LeafCounts((TREE,), 3, BINS, by_bin=True), _placed),
     "expectation": (Expectation(lambda x, _: x[0] * 7), _same),
 }
 BINARY = {"logistic", "by row", "curvature", "curves"}

@@ -335,8 +335,8 @@ def feature_ends(of: Type) -> tuple[float, float]:
     """Bounds of a column as a feature: listed values are numbered from 0."""
     if of.kind is Kind.BOOLEAN:
         return 0.0, 1.0
-    if of.keys is not None:
-        return 0.0, float(max(len(values_of(of)) - 1, 1))
+    if (listed := values_of(of)) is not None:
+        return 0.0, float(max(len(listed) - 1, 1))
     if (
         of.range is not None
         and of.kind.is_number

@@ -1,7 +1,7 @@
-"""The rows that a fit learns from: summed in their engine where it can, else streamed."""
+"""The rows that a fit learns from, as SQL reads them: summed in their engine, or streamed."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 
 from discreet.engines.engine import Session
 from discreet.plan.kinds import Kind, Type
-from discreet.plan.schema import PERSON, EachRow, Table
+from discreet.plan.schema import PERSON, Table
 from discreet.sql.writer.dialect import Dialect, view_name
 
 if TYPE_CHECKING:
-    from discreet.curator.orders.fits.fit_totals import FitTotals
     from discreet.learn.rows import Chunk, PersonRows
 
 PLAIN: Final = {
@@ -25,92 +24,133 @@ PLAIN: Final = {
     Kind.REAL: pa.float64(),
     Kind.TEXT: pa.string(),
 }
-"""Labels as they are compared, by the kind of their column."""
+"""Listed values as they are compared, by the kind of their column."""
 
 _LISTED: Final = 64
-"""Values of a list that are written into a statement; rows with longer lists are streamed."""
+"""Values of a list that are written into a statement; places in longer ones are found here."""
+
+
+@dataclass(frozen=True)
+class NumberColumns:
+    """Columns of a table d as doubles: numbers as they are, listed values by their place.
+
+    A column is a name and the list that its values are told by, or None. What is NULL, or not in
+    the list, is NULL.
+    """
+
+    table: Table
+    columns: Sequence[tuple[str, Sequence[Any] | None]]
+    dialect: Dialect
+
+    @property
+    def is_written(self) -> bool:
+        """Whether all lists are short, so that texts alone tell places."""
+        return not any(map(_is_long, self.columns))
+
+    @property
+    def texts(self) -> list[str]:
+        """Each column as a double; one with a long list as it is."""
+        return [self._text(self.table.columns[one[0]], *one) for one in self.columns]
+
+    def _text(self, of: Type, name: str, values: Sequence[Any] | None) -> str:
+        text = f"d.{self.dialect.identifier(name)}"
+        if values is None:
+            return text if of.kind is Kind.REAL else self.dialect.cast(text, Kind.REAL, of.kind)
+        if _is_long((name, values)):
+            return text
+        places = [
+            (f"{text} = {self.dialect.literal(one, of.kind)}", self.dialect.double(at))
+            for at, one in enumerate(values)
+        ]
+        return self.dialect.choose(places, self.dialect.literal(None, Kind.REAL))
+
+    def read(self, streamed: Sequence[pa.Array]) -> list[NDArray[np.float64]]:
+        """Columns as numbers, NaN for NULL; places in long lists are found here."""
+        pairs = zip(streamed, self.columns, strict=True)
+        places = [self._places(one, *named) if _is_long(named) else one for one, named in pairs]
+        cast = (one.cast(pa.float64(), safe=False) for one in places)
+        return [one.to_numpy(zero_copy_only=False) for one in cast]
+
+    def _places(self, column: pa.Array, name: str, values: Any) -> pa.Array:
+        kind = PLAIN[self.table.columns[name].kind]
+        both = column.cast(kind, safe=False), pa.array(values, type=kind)
+        if kind == pa.float64():  # 0 and -0 are equal, as in an engine
+            both = pc.add(both[0], 0.0), pc.add(both[1], 0.0)
+        return pc.index_in(both[0], value_set=both[1])
+
+
+def _is_long(column: tuple[str, Sequence[Any] | None]) -> bool:
+    return len(column[1] or ()) > _LISTED
 
 
 def person_rows(
     session: Session, table: Table, spec: Mapping[str, Any], dialect: Dialect
 ) -> "PersonRows":
     """The rows of a table as an estimator sums them, as often as it asks."""
-    learn, select = import_module("discreet.learn.rows"), select_rows(table, spec, dialect)
-    types = [table.columns[name] for name in spec["features"]]
-    wanted = None if spec["target"] is None else table.columns[spec["target"]]
-    full, bound = spec["full"], spec["bound"]
+    learn, columns = import_module("discreet.learn.rows"), _columns(table, spec, dialect)
+    if spec["full"] > 1:
+        session.keep("busy", _busy(table, spec, dialect))
+    select, many = select_rows(table, spec, dialect), len(spec["features"])
+    target = spec["target"] is not None
 
     def chunks() -> "Iterator[Chunk]":
         for batch in session.stream(select):
             for at in range(0, max(batch.num_rows, 1), learn.SIZE):
-                part = batch.slice(at, learn.SIZE)
-                x = np.empty((len(types), part.num_rows)).T  # whole columns lie together
-                for i, one in enumerate(types):
-                    x[:, i] = numbers(part.column(i), one)
-                y = np.zeros(len(x))
-                if wanted is not None:
-                    y = _targets(part.column(len(types)), wanted, _classes(spec))
-                many = part.column(part.num_columns - 1).to_numpy(zero_copy_only=False)
-                weight = learn.weights_of(many, bound // full) if full > 1 else np.ones(len(x))
-                yield learn.Chunk(x, y, weight)
+                *some, weight = batch.slice(at, learn.SIZE).columns
+                read = columns.read(some)
+                x, y = read[:many], read[many] if target else np.zeros(len(weight))
+                # Whole columns lie together:
+                yield learn.Chunk(np.array(x).T, y, weight.to_numpy(zero_copy_only=False))
 
-    totals = _totals(session, table, spec, dialect)
-    found: PersonRows = learn.PersonRows(chunks, full, bound, totals)
-    return found
-
-
-def _classes(spec: Mapping[str, Any]) -> list[Any] | None:
-    found: list[Any] | None = spec["steps"][-1][1].get("classes")
+    totals = None
+    if columns.is_written:
+        ranges = tuple(_range(table.columns[name]) for name in spec["features"])
+        totals = import_module("discreet.curator.orders.fits.fit_totals").FitTotals(
+            session,
+            dialect,
+            *_weighed(table, spec, dialect),
+            tuple(columns.texts[:many]),
+            ranges,
+            columns.texts[many] if target else None,
+        )
+    found: PersonRows = learn.PersonRows(chunks, spec["full"], spec["bound"], totals)
     return found
 
 
 def select_rows(table: Table, spec: Mapping[str, Any], dialect: Dialect) -> str:
-    """Features, the target and how many rows the person has."""
-    names = [*spec["features"], *([] if spec["target"] is None else [spec["target"]])]
-    shown = [f"{dialect.identifier(name)} AS c{i}" for i, name in enumerate(names)]
-    person = dialect.identifier(PERSON)
-    by_row = isinstance(table.unit, EachRow)
-    many = "1" if by_row else f"COUNT(*) OVER (PARTITION BY {person})"
-    rows = view_name(table.name, dialect)
-    return f"SELECT {', '.join(shown)}, CAST({many} AS BIGINT) AS many FROM {rows}"  # noqa: S608 - quoted by the dialect
+    """Features, the target and the weight of a row, as doubles."""
+    rows, weight = _weighed(table, spec, dialect)
+    weight = dialect.double(1) if weight is None else dialect.as_double(weight)
+    shown = [f"{text} AS c{i}" for i, text in enumerate(_columns(table, spec, dialect).texts)]
+    return f"SELECT {', '.join(shown)}, {weight} AS weight FROM {rows}"  # noqa: S608 - quoted by the dialect
 
 
-# --- in the engine ------------------------------------------------------------------------------
-
-
-def _totals(
-    session: Session, table: Table, spec: Mapping[str, Any], dialect: Dialect
-) -> "FitTotals | None":
-    """The same rows as SQL, people weighed as streamed ones are; None where lists are long."""
-    types = {name: table.columns[name] for name in spec["features"]}
-    target, classes = spec["target"], _classes(spec)
-    lists = [values_of(one) for one in types.values() if is_coded(one)]
-    if any(len(one) > _LISTED for one in (*lists, classes or ())):
+def values_of(of: Type) -> list[Any] | None:
+    """Listed values but for NULL; None where a column is no list, or has numbers for its own."""
+    if of.keys is None or of.kind is Kind.BOOLEAN:
         return None
-    features = [_number(name, of, dialect) for name, of in types.items()]
-    wanted = None
-    if target is not None:
-        of = replace(table.columns[target], keys=None)
-        listed = None if classes is None else sorted(classes)
-        wanted = (
-            _number(target, of, dialect) if listed is None else _code(target, of, listed, dialect)
-        )
-    source, weight = f"{view_name(table.name, dialect)} AS d", None
-    if spec["full"] > 1:
-        session.keep("busy", _busy(table, spec, dialect))
-        person = dialect.identifier(PERSON)
-        source += f" LEFT JOIN busy AS b ON d.{person} = b.p"
-        weight = f"COALESCE(b.weight, {dialect.literal(spec['full'], Kind.INTEGER)})"
-    found: FitTotals = import_module("discreet.curator.orders.fits.fit_totals").FitTotals(
-        session,
-        dialect,
-        source,
-        tuple(features),
-        tuple(map(_range, types.values())),
-        wanted,
-        weight,
-    )
-    return found
+    return [one for one in of.keys if one is not None]
+
+
+def _columns(table: Table, spec: Mapping[str, Any], dialect: Dialect) -> NumberColumns:
+    """Features, and a target: a number, or a label by its place among the sorted classes."""
+    named: list[tuple[str, Any]] = [
+        (name, values_of(table.columns[name])) for name in spec["features"]
+    ]
+    if spec["target"] is not None:
+        classes = spec["steps"][-1][1].get("classes")
+        named.append((spec["target"], None if classes is None else sorted(classes)))
+    return NumberColumns(table, named, dialect)
+
+
+def _weighed(table: Table, spec: Mapping[str, Any], dialect: Dialect) -> tuple[str, str | None]:
+    """Rows as d beside people who have too many, and what a row weighs; None for 1 each."""
+    rows = f"{view_name(table.name, dialect)} AS d"
+    if spec["full"] == 1:
+        return rows, None
+    whole = dialect.literal(spec["full"], Kind.INTEGER)
+    joined = f"{rows} LEFT JOIN busy AS b ON d.{dialect.identifier(PERSON)} = b.p"
+    return joined, f"COALESCE(b.weight, {whole})"
 
 
 def _busy(table: Table, spec: Mapping[str, Any], dialect: Dialect) -> str:
@@ -125,68 +165,9 @@ def _busy(table: Table, spec: Mapping[str, Any], dialect: Dialect) -> str:
     )
 
 
-def _number(name: str, of: Type, dialect: Dialect) -> str:
-    """A column as `numbers` reads it: a double, NULL for what is none."""
-    if is_coded(of):
-        return dialect.as_double(_code(name, of, values_of(of), dialect))
-    text = f"d.{dialect.identifier(name)}"
-    return text if of.kind is Kind.REAL else dialect.cast(text, Kind.REAL, of.kind)
-
-
 def _range(of: Type) -> tuple[float, float] | None:
     """Bounds of every value that is read as a number."""
-    if of.kind is Kind.BOOLEAN or is_coded(of):
-        return 0.0, float(max(len(values_of(of)) - 1, 1))
+    listed = values_of(of)
+    if of.kind is Kind.BOOLEAN or listed is not None:
+        return 0.0, float(max(len(listed or ()) - 1, 1))
     return None if of.range is None else (float(of.range.low), float(of.range.high))
-
-
-def _code(name: str, of: Type, values: Sequence[Any], dialect: Dialect) -> str:
-    """The place of a value among listed ones, NULL for all others."""
-    text = f"d.{dialect.identifier(name)}"
-    places = [
-        (f"{text} = {dialect.literal(one, of.kind)}", dialect.literal(i, Kind.INTEGER))
-        for i, one in enumerate(values)
-    ]
-    return dialect.choose(places, dialect.literal(None, Kind.INTEGER))
-
-
-# --- streamed -----------------------------------------------------------------------------------
-
-
-def is_coded(of: Type) -> bool:
-    """Whether values are told by their place in a list."""
-    return of.keys is not None and of.kind is not Kind.BOOLEAN
-
-
-def values_of(of: Type) -> list[Any]:
-    """Listed values but for NULL."""
-    return [one for one in of.keys or () if one is not None]
-
-
-def numbers(column: pa.Array, of: Type) -> NDArray[np.float64]:
-    """Numbers as they are, listed values by their place; NaN for NULL and all other values."""
-    if is_coded(of):
-        column = _places(column, values_of(of))
-    found: NDArray[np.float64] = column.cast(pa.float64(), safe=False).to_numpy(
-        zero_copy_only=False
-    )
-    return found
-
-
-def _targets(column: pa.Array, of: Type, classes: Any) -> NDArray[np.float64]:
-    """Targets as numbers, or labels by their place among the sorted classes."""
-    if classes is None:
-        return numbers(column, replace(of, keys=None))
-    column = column.cast(PLAIN[of.kind], safe=False)
-    return numbers(_places(column, sorted(classes)), _ANY)
-
-
-def _places(column: pa.Array, values: Sequence[Any]) -> pa.Array:
-    """Index of each value in the listed ones; 0 and -0 are equal, as in an engine."""
-    listed = pa.array(values, type=column.type)
-    if pa.types.is_floating(column.type):
-        column, listed = pc.add(column, 0.0), pc.add(listed, 0.0)
-    return pc.index_in(column, value_set=listed)
-
-
-_ANY: Final = Type(Kind.INTEGER)

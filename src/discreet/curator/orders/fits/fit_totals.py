@@ -54,12 +54,12 @@ class FitTotals:
     session: Session
     dialect: Dialect
     source: str
+    weight: str | None
     features: tuple[str, ...]
     ranges: tuple[tuple[float, float] | None, ...]
     """Bounds of each feature in the schema."""
 
     target: str | None = None
-    weight: str | None = None
     known: bool = False
     """Whether rows without a target are left out."""
 

@@ -27,7 +27,7 @@ from discreet.curator.client.wire import read_number
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.orders import Order, Receipt, State, canonical, digest
 from discreet.curator.orders.fits.fit_orders import column_type, feature_ends, one_pass, table_named
-from discreet.curator.orders.fits.fit_rows import numbers
+from discreet.curator.orders.fits.fit_rows import NumberColumns, values_of
 from discreet.curator.orders.planned_orders import (
     OWNER,
     Asked,
@@ -178,11 +178,15 @@ class TrainingOrder(DraftedOrder):
         not listed is the least value. A label that is not listed is the first one.
         """
         names = [*self.spec["features"], *([self.spec["target"]] if self.spec["target"] else [])]
+        types = [self.table.columns[name] for name in names]
         dialect, by_row = engine.dialect, isinstance(self.table.unit, EachRow)
-        shown = [f"{dialect.identifier(name)} AS c{i}" for i, name in enumerate(names)]
-        shown += [] if by_row else [f"{dialect.identifier(PERSON)} AS person"]
+        listed = [(name, values_of(of)) for name, of in zip(names, types, strict=True)]
+        columns = NumberColumns(self.table, listed, dialect)
+        shown = [f"{text} AS c{i}" for i, text in enumerate(columns.texts)]
+        shown += [] if by_row else [f"d.{dialect.identifier(PERSON)} AS person"]
         with engine.snapshot() as session:
-            select = f"SELECT {', '.join(shown)} FROM {view_name(self.table.name, dialect)}"  # noqa: S608 - quoted by the dialect
+            rows = f"{view_name(self.table.name, dialect)} AS d"
+            select = f"SELECT {', '.join(shown)} FROM {rows}"  # noqa: S608 - quoted by the dialect
             if self.noise.band > 1:  # seats are kept by the order of people
                 keys = ["person"] if not by_row else [f"c{i}" for i in range(len(names))]
                 select += f" ORDER BY {', '.join(keys)}"
@@ -190,12 +194,10 @@ class TrainingOrder(DraftedOrder):
         if not batches:  # of nobody
             return *self.nobody(), None if by_row else []
         found = pa.Table.from_batches(batches)
-        columns = [
-            _clamped(found.column(i).combine_chunks(), self.table.columns[name])
-            for i, name in enumerate(names)
-        ]
-        x = np.stack(columns[: len(self.spec["features"])], axis=1).astype(np.float32)
-        y = _labels(columns[-1], self.table.columns[names[-1]]) if self.spec["target"] else None
+        read = columns.read([one.combine_chunks() for one in found.columns[: len(names)]])
+        clamped = [_clamped(one, of) for one, of in zip(read, types, strict=True)]
+        x = np.stack(clamped[: len(self.spec["features"])], axis=1).astype(np.float32)
+        y = _labels(clamped[-1], types[-1]) if self.spec["target"] else None
         return x, y, None if by_row else found.column("person").to_pylist()
 
     def nobody(self) -> tuple[NDArray[np.float32], NDArray[Any] | None]:
@@ -376,9 +378,9 @@ def _price_of(steps: Composed, measure: Measure, tail: Fraction) -> Charge:
     return Charge(amount, exact.delta, measure=measure, neighbours=exact.neighbours)
 
 
-def _clamped(column: Any, of: Type) -> NDArray[np.float64]:
+def _clamped(column: NDArray[np.float64], of: Type) -> NDArray[np.float64]:
     low, high = feature_ends(of)
-    return np.clip(np.nan_to_num(numbers(column, of), nan=low, posinf=high, neginf=low), low, high)
+    return np.clip(np.nan_to_num(column, nan=low, posinf=high, neginf=low), low, high)
 
 
 def _labels(column: NDArray[np.float64], of: Type) -> NDArray[Any]:

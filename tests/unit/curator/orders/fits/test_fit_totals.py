@@ -7,15 +7,16 @@ import pyarrow as pa
 import pytest
 
 from discreet.curator.orders.fits import fit_totals
-from discreet.curator.orders.fits.fit_rows import numbers, person_rows
+from discreet.curator.orders.fits.fit_rows import NumberColumns, person_rows
 from discreet.engines.duckdb import DuckDBEngine
-from discreet.learn.binning import BinCounts, FeatureBins, coded, equal_bins
+from discreet.learn.binning import BinCounts, FeatureBins, equal_bins, placed
 from discreet.learn.design import FeatureTotals, NormCounts, RowTotals, Scaling
 from discreet.learn.linear_sums import SecondMoments
 from discreet.learn.rows import FULL
 from discreet.learn.trees import LeafCounts, Tree
 from discreet.plan.kinds import Kind, Range, Type
 from discreet.plan.schema import EachRow, Person, Schema, Table
+from discreet.sql.writer.dialect import view_name
 from postgres_server import empty_database, start
 from postgres_tables import load
 
@@ -105,7 +106,7 @@ BY_LABEL = {
 
 def agree(found, statistic):
     if isinstance(statistic, LeafCounts):
-        found = coded(found, statistic.codes)
+        found = placed(found, statistic.codes)
     streamed = dataclasses.replace(found, engine=None)
     exact = sum(statistic.sums(one).ravel().astype(np.int64) for one in streamed.chunks())
     return np.array_equal(found.engine.totals(statistic), exact) and np.abs(exact).sum() > 0
@@ -126,12 +127,24 @@ def test_labels_that_are_numbers_or_texts(opened):
     assert agree(rows(opened, "city", ["z", "x"]), BinCounts(BINS, 2))
 
 
-def test_minus_nothing_is_the_listed_value_nothing():
-    column = pa.array([0.0, -0.0, 1.0, None])
+def test_places_in_long_lists_are_those_in_short_ones():
+    """0 and -0 are equal, as in an engine; what is not listed is NaN."""
+    table = Table("t", {"a": Type(Kind.REAL)}, unit=EachRow())
+    stored = pa.table({"a": [0.0, -0.0, 1.0, None, 7.0, float("nan")]})
+    told, engine = [], DuckDBEngine()
+    engine.store("t", stored)
+    engine.open(Schema({"t": table}))
+    view = view_name("t", engine.dialect)
+    for listed in ([0.0, 1.0], [0.0, 1.0, *map(float, range(100, 200))]):
+        columns = NumberColumns(table, [("a", listed)], engine.dialect)
+        with engine.snapshot() as session:
+            (batch,) = session.stream(f"SELECT {columns.texts[0]} AS c FROM {view} AS d")  # noqa: S608
+        told += columns.read(batch.columns)
+    engine.close()
 
-    assert np.array_equal(
-        numbers(column, Type(Kind.REAL, keys=(0.0,))), [0, 0, np.nan, np.nan], equal_nan=True
-    )
+    short, long = told
+    assert np.array_equal(short, [0, 0, 1, np.nan, np.nan, np.nan], equal_nan=True)
+    assert np.array_equal(short, long, equal_nan=True)
 
 
 @pytest.mark.parametrize("norm", [2.0, 1e3])
