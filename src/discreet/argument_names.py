@@ -54,7 +54,7 @@ def also_called(**others: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
             for other in others.keys() & named.keys():
                 own = others[other].split()
                 values = named.pop(other) if len(own) > 1 else [named.pop(other)]
-                if named.keys() & set(own) or len(values) != len(own):
+                if named.keys() & set(own) or getattr(values, "__len__", int)() != len(own):
                     raise TypeError(f"pass {other}, or {' and '.join(own)}, once")
                 named.update(zip(own, values, strict=True))
             try:
