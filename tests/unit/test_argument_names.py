@@ -1,6 +1,11 @@
 """Calls as papers, numpy and other libraries write them, and what a wrong call is told."""
 
+import copy
+import itertools
 import math
+import pickle
+import subprocess
+import sys
 from collections import Counter
 
 import numpy as np
@@ -179,6 +184,51 @@ def test_any_function_can_be_audited():
     assert not dp.audit.refute(sound, inputs=(0, 1), eps=1, samples=20_000).refuted
     with pytest.raises(dp.InputError, match=r"refute\(function, inputs=\(0, 1\), epsilon=1\)"):
         dp.audit.refute(leaky, epsilon=1)
+
+
+def test_a_name_that_is_missing_travels_and_is_told_without_what_is_slow_to_import():
+    with pytest.raises(AttributeError) as missing:
+        _ = dp.Lapplace
+    for copied in (copy.copy(missing.value), pickle.loads(pickle.dumps(missing.value))):  # noqa: S301 - its own dump
+        assert str(copied) == str(missing.value)
+    blocked = "import sys; sys.modules['sklearn'] = None; import discreet; discreet.Lapplace"
+    told = subprocess.run([sys.executable, "-c", blocked], capture_output=True, text=True)  # noqa: PLW1510 - it fails
+    assert "Fix: call dp.Laplace(epsilon=0.5, sensitivity=1)" in told.stderr
+
+
+def _sometimes(odd):
+    return lambda value: odd if value and dp.RandomizedResponse(epsilon=9).release(1) else 0.5
+
+
+@pytest.mark.parametrize("odd", ["text", None, ["a", "b"], 10**30, np.array(["a"])], ids=str)
+def test_outputs_of_any_kind_are_audited(odd):
+    leaky = _sometimes(odd)
+    assert dp.audit.refute(leaky, inputs=(0, 1), epsilon=1, samples=200).refuted
+    assert not dp.audit.refute(leaky, inputs=(1, 1), epsilon=1, samples=200).refuted
+
+
+def test_an_error_is_an_output_unless_every_run_has_one():
+    assert dp.audit.refute(lambda x: 1 / x, inputs=(0, 1), epsilon=1, samples=200).refuted
+    with pytest.raises(ZeroDivisionError):
+        dp.audit.refute(lambda _: 1 / 0, inputs=(0, 1), epsilon=1, samples=200)
+
+    turns = itertools.count(1)
+
+    def rarely(value):
+        return 1 / (next(turns) % 7) + 0 * value
+
+    assert not dp.audit.refute(rarely, inputs=(0, 1), epsilon=1, samples=400).refuted
+
+
+def test_a_mechanism_is_audited_by_its_own_claim_and_no_other():
+    laplace = dp.Laplace(epsilon=1, sensitivity=1)
+    assert not dp.audit.refute(mechanism=laplace, samples=2000, alpha=1e-6).refuted
+    for said in ({"epsilon": 0.1}, {"inputs": (0, 1)}, {"delta": 0.1}):
+        for own in (laplace, laplace.claim):
+            with pytest.raises(dp.InputError, match="said twice"):
+                dp.audit.refute(own, **said)
+    with pytest.raises(dp.InputError, match="an epsilon are not said"):
+        dp.audit.refute(laplace.release, inputs=(0, 1))
 
 
 def test_scores_come_by_name_where_the_names_are_the_public_outputs():

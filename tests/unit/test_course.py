@@ -1,6 +1,5 @@
 """Fifteen tasks of a first course on differential privacy, with `import discreet as dp` alone."""
 
-import functools
 import math
 import pickle
 import pydoc
@@ -63,13 +62,12 @@ def test_5_means_and_quantiles_of_an_array():
         dp.count(ages, epsilon=1)
 
 
-@pytest.mark.parametrize("odd", [math.nan, math.inf, "text", None, 10**400, [1]])
+@pytest.mark.parametrize(
+    "odd", [math.nan, math.inf, "?", None, 10**400, [1]], ids=lambda odd: type(odd).__name__
+)
 def test_5_no_value_of_one_person_decides_whether_a_mean_is_told(odd):
     ages = [20, 30, 40] * 1000
     assert abs(dp.mean([*ages, odd], bounds=(0, 120), epsilon=1) - 30) < 5
-    neighbours = ages[:30], [*ages[:30], odd]
-    total = functools.partial(dp.sum, bounds=(0, 120), epsilon=1)
-    assert not dp.audit.refute(total, inputs=neighbours, epsilon=1, samples=100).refuted
 
 
 @pytest.mark.parametrize(

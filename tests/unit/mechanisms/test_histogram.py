@@ -177,7 +177,7 @@ def test_the_claim_of_named_bins_is_about_lists_of_values(named):
     for pair in counts.claim.pairs:
         assert list(too_far(counts, (pair.left,), (pair.right,))) == []
     assert list(too_far(counts, (pair.left,), ([*pair.right, None, None],)))
-    assert not refute(counts.claim, samples=2000).refuted
+    assert not refute(counts.claim, samples=2000, alpha=1e-6).refuted
 
     class ByColumn(Histogram):
         """One value that is no number turns all of them into another type."""
