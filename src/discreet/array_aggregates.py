@@ -15,16 +15,13 @@ from discreet.rationals import Real
 
 _OF_AN_ARRAY = """
 
-    Also of a list or an array with one axis: `dp.{name}(ages, bounds=(0, 120), epsilon=1)` is a
-    number with noise. For its interval, and for an account of all that is asked, add the array to
-    a curator.
+    Also of a list or an array with one axis, a row a person:
+    `dp.{name}(ages, bounds=(0, 120), epsilon=1)`. For its interval, and for an account of all
+    that is asked, add the array to a curator.
 
-    Guarantee:
-        epsilon-differential privacy. `bounds` are public: name them without looking at the data.
-    Neighbours:
-        Arrays that differ by one row, added or removed: each row stands for one person.
-    Edge cases:
-        Values beyond the bounds are clamped. What is no finite number counts as missing.
+    Guarantee: epsilon-differential privacy; `bounds` are named without looking at the data.
+    Neighbours: arrays with one row more or less.
+    Edge cases: values beyond the bounds are clamped; what is no finite number is missing.
     """
 
 
@@ -50,7 +47,7 @@ def of_arrays(aggregate: Callable[..., Any]) -> Callable[..., Any]:
             counted = "dp.Laplace(epsilon=1, sensitivity=1).release(sum(age > 40 for age in ages))"
             right = f"dp.{name}(ages, bounds=(0, 120), epsilon=1), or dp.{name}('age') of a column"
             raise InputError(
-                f"{name} of an array is asked in another way",
+                f"{name} of an array with one axis is asked in another way",
                 why="noise follows from epsilon and from how far one person can move the answer",
                 fix=f"call {counted if name == 'count' else right}",
             )

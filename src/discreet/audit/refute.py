@@ -7,9 +7,9 @@ claimed profile can be in that box, the claim is false.
 """
 
 import math
+import numbers
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from numbers import Real as RealNumber
 from operator import itemgetter
 from typing import Any, Final
 from zlib import crc32
@@ -124,11 +124,9 @@ def _tried(function: Callable[[Any], Any], value: Any) -> Any:
 
 def _as_number(output: Any) -> Any:
     """Numbers and rows of them as they are, else a checksum: any function of an output will do."""
-    listed = output if isinstance(output, (list, tuple)) else [output]
-    kind = getattr(getattr(output, "dtype", None), "kind", None)
-    if kind in {*"iufb"} or all(isinstance(one, (RealNumber, np.bool_)) for one in listed):
-        return output
-    return crc32(repr(output).encode())
+    listed = output if isinstance(output, (list, tuple)) else getattr(output, "flat", [output])
+    known = all(isinstance(one, (numbers.Real, np.bool_)) for one in listed)
+    return output if known else crc32(repr(output).encode())
 
 
 def _try(

@@ -279,12 +279,9 @@ def listed(value: Any) -> list[Any] | None:
 
 def as_finite(value: Any) -> float:
     """A double, or NaN for what is no finite number."""
-    if isinstance(value, np.timedelta64) or not isinstance(
-        value, (numbers.Real, Decimal, np.bool_)
-    ):
-        return math.nan
+    is_number = isinstance(value, (numbers.Real, Decimal, np.bool_))
     try:
-        number = float(value)
+        number = float(value) if is_number and not isinstance(value, np.timedelta64) else math.nan
     except (ArithmeticError, ValueError):  # too large, or a NaN that signals
         return math.nan
     return number if math.isfinite(number) else math.nan

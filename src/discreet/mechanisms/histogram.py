@@ -1,7 +1,7 @@
 """Counts of bins, all for the price of one: a person is in one bin."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -16,7 +16,7 @@ from discreet.mechanisms.additive import Additive, seen
 from discreet.mechanisms.gaussian import Gaussian
 from discreet.mechanisms.grid import INTEGERS, as_finite, listed, sqrt_up
 from discreet.mechanisms.laplace import Laplace
-from discreet.mechanisms.mechanism import Claim, Law, Mechanism, Pair, View, exactly_one, fill
+from discreet.mechanisms.mechanism import Claim, Mechanism, Pair, View, exactly_one, fill
 from discreet.privacy import Guarantee, Neighbours
 from discreet.rationals import Real, whole
 
@@ -116,9 +116,8 @@ class Histogram(Mechanism):
         if _are_texts(self.named):
             found = Counter(one for one in values if isinstance(one, str))
             return [found[one] for one in self.named]
-        if self.named:
-            return np.histogram([*map(as_finite, values)], bins=self.named)[0]
-        return value
+        numbers = map(as_finite, values)
+        return np.histogram([*numbers], bins=self.named)[0] if self.named else value
 
     def error(self, confidence: Real = 0.95) -> float:
         """The half-width that holds the noise of any one bin."""
@@ -132,19 +131,16 @@ class Histogram(Mechanism):
         pairs = [Pair([0, *[1] * (changed and several), *rest[changed:]], [1, *rest])]
         if self.named:
             one, other = self.named[0], self.named[several]
-            others = [one] * 9  # of whom one more who is in no bin moves none
             pairs = [
                 Pair([other] * changed, [one]),
-                Pair(others + [one] * changed, [*others, None]),
+                Pair([one] * (9 + changed), [one] * 9 + [None]),
             ]
-        views = tuple(View(one.read, partial(self._law, one)) for one in self.noise.views)
-        return Claim("Histogram", self.guarantee, tuple(pairs), self._draw, code=seen, views=views)
+        views = tuple(View(one.read, partial(self._of_counts, one.law)) for one in self.noise.views)
+        draw = partial(self._of_counts, self.noise.draw_seen)
+        return Claim("Histogram", self.guarantee, tuple(pairs), draw, code=seen, views=views)
 
-    def _draw(self, value: Any, runs: int) -> Any:
-        return self.noise.draw_seen(self._counts(value), runs)
-
-    def _law(self, view: View, value: Any) -> Law:
-        return view.law(self._counts(value))
+    def _of_counts(self, function: Callable[..., Any], value: Any, *how: Any) -> Any:
+        return function(self._counts(value), *how)
 
 
 def _are_texts(named: tuple[Any, ...]) -> bool:
