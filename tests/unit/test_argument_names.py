@@ -200,7 +200,9 @@ def _sometimes(odd):
     return lambda value: odd if value and dp.RandomizedResponse(epsilon=9).release(1) else 0.5
 
 
-@pytest.mark.parametrize("odd", ["text", None, ["a", "b"], 10**30, np.array(["a"]), np.array(9)], ids=str)
+@pytest.mark.parametrize(
+    "odd", ["text", None, ["a", "b"], 10**30, np.array(["a"]), np.array(9)], ids=str
+)
 def test_outputs_of_any_kind_are_audited(odd):
     leaky = _sometimes(odd)
     assert dp.audit.refute(leaky, inputs=(0, 1), epsilon=1, samples=200).refuted

@@ -96,7 +96,7 @@ def _claim_of(
     given: Any, inputs: tuple[Any, Any] | None, epsilon: Real | None, delta: Real
 ) -> Claim:
     claim = getattr(given, "claim", given)
-    if isinstance(claim, Claim) and inputs is epsilon is None and not delta:
+    if isinstance(claim, Claim) and inputs is None and epsilon is None and not delta:
         return claim
     if isinstance(claim, Claim) or not callable(given) or inputs is None or epsilon is None:
         raise InputError(

@@ -549,7 +549,7 @@ class PickedColumns(Expr):
         if rows is not None and name == "agg":
             return lambda *made, **named: rows.agg(
                 dict.fromkeys(self.names, flat(made)),
-                **{name: (self.expression.name, one) for name, one in named.items()},
+                **{name: (self, one) for name, one in named.items()},
             )
         if rows is None or made is None:
             return Expr.__getattr__(self, name)
