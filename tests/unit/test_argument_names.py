@@ -281,6 +281,8 @@ def test_ranges_and_values_of_columns_need_no_names_of_their_own():
     rows = {"age": AGES, "sex": ["f", "m"] * (len(AGES) // 2)}
     known = {"age": (0, 120), "sex": ["f", "m"]}
     curator.add("t", rows, unit=dp.EachRow(), budget=dp.Budget(epsilon=9), columns=known)
+    assert list(curator) == ["t"]
+    assert "u" not in curator
     people = curator.table("t")
     assert people.where(sex="f").group_by(["sex"]).mean("age").release(epsilon=1).table.num_rows
     assert people.median("age").release(epsilon=1).table.num_rows == 1
