@@ -36,8 +36,8 @@ _ARGUMENTS = r"\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)"
 def also_called(**others: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Let arguments be passed under other names too: `also_called(sigma="scale")`.
 
-    One name for two arguments takes a pair: `also_called(bounds="lower upper")`. `eps` is epsilon
-    everywhere. A call that does not fit is told the call in the docstring's first example. Type
+    One name for two arguments takes a pair: `also_called(bounds="lower upper")`. `eps` is an
+    `epsilon` too. A call that does not fit is told the call in the docstring's first example. Type
     checkers see own names alone.
 
     Example:

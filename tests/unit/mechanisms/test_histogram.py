@@ -144,6 +144,9 @@ def test_texts_alone_are_in_bins_that_are_texts():
     assert list(told.release([1, 1.0, True, None, "a\0", "1"])) == [1, 0, 0]
     assert list(told.release(np.array(["1", "a", "a"]))) == [1, 0, 2]
     assert list(told.release(np.array([1, 2]))) == [0, 0, 0]
+    neighbours = [1] * 100, [1] * 100 + [2.5]
+    release = Histogram(bins=["1", "2"], epsilon=1).release
+    assert not refute(release, inputs=neighbours, epsilon=1, samples=400).refuted
 
 
 def test_edges_are_those_of_numpy():
