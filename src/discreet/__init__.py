@@ -41,8 +41,8 @@ def __getattr__(name: str) -> object:
     if own not in _HOME:
         if name.startswith("_"):
             raise AttributeError(name)
-        packages = [f"discreet.{one}" for one in sorted(_PACKAGES)]
-        raise import_module("discreet.argument_names").MissingNameError(name, "discreet", packages)
+        quick = [f"discreet.{one}" for one in sorted(_PACKAGES - {"lab", "learn"})]
+        raise import_module("discreet.argument_names").MissingNameError(name, "discreet", *quick)
     if own != name:
         return getattr(import_module("discreet"), own)
     found = getattr(import_module(_HOME[own]), own)

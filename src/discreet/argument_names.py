@@ -2,7 +2,7 @@
 
 import inspect
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from difflib import get_close_matches
 from functools import wraps
 from importlib import import_module
@@ -36,8 +36,8 @@ _ARGUMENTS = r"\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)"
 def also_called(**others: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Let arguments be passed under other names too: `also_called(sigma="scale")`.
 
-    One name for two arguments takes a pair: `also_called(bounds="lower upper")`. `eps` is epsilon
-    everywhere. A call that does not fit is told the call in the docstring's first example. Type
+    One name for two arguments takes a pair: `also_called(bounds="lower upper")`. `eps` is an
+    `epsilon` too. A call that does not fit is told the call in the docstring's first example. Type
     checkers see own names alone.
 
     Example:
@@ -54,7 +54,7 @@ def also_called(**others: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
             for other in others.keys() & named.keys():
                 own = others[other].split()
                 values = named.pop(other) if len(own) > 1 else [named.pop(other)]
-                if named.keys() & set(own) or len(values) != len(own):
+                if named.keys() & set(own) or getattr(values, "__len__", int)() != len(own):
                     raise TypeError(f"pass {other}, or {' and '.join(own)}, once")
                 named.update(zip(own, values, strict=True))
             try:
@@ -96,19 +96,19 @@ class MissingNameError(AttributeError):
     docstring and its file say. Imports try names too, so this is looked for when it is told.
     """
 
-    def __init__(self, name: str, package: str, others: Iterable[str] = ()) -> None:
-        super().__init__(name, name=name)
-        self.asked, self.packages = name, (package, *others)
+    def __init__(self, name: str, *packages: str) -> None:
+        super().__init__(name, *packages, name=name)
 
     def __str__(self) -> str:
+        asked, *packages = self.args
         known = {
             f"dp.{one}.{public}".replace(".discreet", ""): getattr(import_module(one), public)
-            for one in self.packages
+            for one in packages
             for public in import_module(one).__all__
         }
-        found = _ELSEWHERE.get(self.asked) or _nearest(self.asked, known)
+        found = _ELSEWHERE.get(asked) or _nearest(asked, known)
         fix = _fix(found, known[found]) if found in known else "see help(discreet) and dir()"
-        return f"module {self.packages[0]!r} has no attribute {self.asked!r}. Fix: {fix}"
+        return f"module {packages[0]!r} has no attribute {asked!r}. Fix: {fix}"
 
 
 def _nearest(name: str, known: dict[str, object]) -> str:

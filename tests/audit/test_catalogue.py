@@ -38,9 +38,9 @@ def test_no_shipped_mechanism_is_missing_from_the_catalogue():
     assert {name for name, kind in shipped().items() if kind not in audited} == set()
 
 
-LABELS = {"utility", "neighbours", "variance", "edges"}
+LABELS = {"utility", "neighbours", "variance"}
 """Parameters that a test of their own covers: they say how data are scored, which relation a stated
-sensitivity is about, or the square of a scale; a histogram always refuses edges."""
+sensitivity is about, or the square of a scale."""
 
 
 def test_every_parameter_is_audited_away_from_its_default(monkeypatch):

@@ -510,8 +510,11 @@ def bad(name):
     """Values that a parameter of this name can never have."""
     if name in NAMES:
         return ("much", 3, None)
+    lists = (0, -1, [], [math.nan] * 2, [3, 3])
     if name in LISTS:
-        return (0, -1, [], [math.nan] * 2, [3, 3])
+        return lists
+    if name == "bins":  # a number, or edges: [1, 2] are those of one bin
+        return (*(one for one in NEVER if one != [1, 2]), *lists, [2, 1], 2.5)
     signs = () if name in ANY_SIGN else (-1,) if name in FROM_ZERO else (0, -1, Fraction(-1, 3))
     return (*NEVER, *signs)
 

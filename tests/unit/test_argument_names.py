@@ -1,6 +1,11 @@
 """Calls as papers, numpy and other libraries write them, and what a wrong call is told."""
 
+import copy
+import itertools
 import math
+import pickle
+import subprocess
+import sys
 from collections import Counter
 
 import numpy as np
@@ -181,6 +186,53 @@ def test_any_function_can_be_audited():
         dp.audit.refute(leaky, epsilon=1)
 
 
+def test_a_name_that_is_missing_travels_and_is_told_without_what_is_slow_to_import():
+    with pytest.raises(AttributeError) as missing:
+        _ = dp.Lapplace
+    for copied in (copy.copy(missing.value), pickle.loads(pickle.dumps(missing.value))):  # noqa: S301 - its own dump
+        assert str(copied) == str(missing.value)
+    blocked = "import sys; sys.modules['sklearn'] = None; import discreet; discreet.Lapplace"
+    told = subprocess.run([sys.executable, "-c", blocked], capture_output=True, text=True)  # noqa: PLW1510 - it fails
+    assert "Fix: call dp.Laplace(epsilon=0.5, sensitivity=1)" in told.stderr
+
+
+def _sometimes(odd):
+    return lambda value: odd if value and dp.RandomizedResponse(epsilon=9).release(1) else 0.5
+
+
+@pytest.mark.parametrize(
+    "odd", ["text", None, ["a", "b"], 10**30, np.array(["a"]), np.array(9)], ids=str
+)
+def test_outputs_of_any_kind_are_audited(odd):
+    leaky = _sometimes(odd)
+    assert dp.audit.refute(leaky, inputs=(0, 1), epsilon=1, samples=200).refuted
+    assert not dp.audit.refute(leaky, inputs=(1, 1), epsilon=1, samples=200).refuted
+
+
+def test_an_error_is_an_output_unless_every_run_has_one():
+    assert dp.audit.refute(lambda x: 1 / x, inputs=(0, 1), epsilon=1, samples=200).refuted
+    with pytest.raises(ZeroDivisionError):
+        dp.audit.refute(lambda _: 1 / 0, inputs=(0, 1), epsilon=1, samples=200)
+
+    turns = itertools.count(1)
+
+    def rarely(value):
+        return 1 / (next(turns) % 7) + 0 * value
+
+    assert not dp.audit.refute(rarely, inputs=(0, 1), epsilon=1, samples=400).refuted
+
+
+def test_a_mechanism_is_audited_by_its_own_claim_and_no_other():
+    laplace = dp.Laplace(epsilon=1, sensitivity=1)
+    assert not dp.audit.refute(mechanism=laplace, samples=2000, alpha=1e-6).refuted
+    for said in ({"epsilon": 0.1}, {"inputs": (0, 1)}, {"delta": 0.1}):
+        for own in (laplace, laplace.claim):
+            with pytest.raises(dp.InputError, match="said twice"):
+                dp.audit.refute(own, **said)
+    with pytest.raises(dp.InputError, match="an epsilon are not said"):
+        dp.audit.refute(laplace.release, inputs=(0, 1))
+
+
 def test_scores_come_by_name_where_the_names_are_the_public_outputs():
     best = dp.ExponentialMechanism(["a", "b"], epsilon=1)
     assert best.release({"b": 9000, "a": 0}) == "b"
@@ -229,6 +281,8 @@ def test_ranges_and_values_of_columns_need_no_names_of_their_own():
     rows = {"age": AGES, "sex": ["f", "m"] * (len(AGES) // 2)}
     known = {"age": (0, 120), "sex": ["f", "m"]}
     curator.add("t", rows, unit=dp.EachRow(), budget=dp.Budget(epsilon=9), columns=known)
+    assert list(curator) == ["t"]
+    assert "u" not in curator
     people = curator.table("t")
     assert people.where(sex="f").group_by(["sex"]).mean("age").release(epsilon=1).table.num_rows
     assert people.median("age").release(epsilon=1).table.num_rows == 1

@@ -1,6 +1,8 @@
 """Fifteen tasks of a first course on differential privacy, with `import discreet as dp` alone."""
 
 import math
+import pickle
+import pydoc
 
 import numpy as np
 import pytest
@@ -58,6 +60,36 @@ def test_5_means_and_quantiles_of_an_array():
             wrong()
     with pytest.raises(dp.InputError, match=r"call dp\.Laplace\(epsilon=1, sensitivity=1\)"):
         dp.count(ages, epsilon=1)
+
+
+@pytest.mark.parametrize(
+    "odd", [math.nan, math.inf, "?", None, 10**400, [1]], ids=lambda odd: type(odd).__name__
+)
+def test_5_no_value_of_one_person_decides_whether_a_mean_is_told(odd):
+    ages = [20, 30, 40] * 1000
+    assert abs(dp.mean([*ages, odd], bounds=(0, 120), epsilon=1) - 30) < 5
+
+
+@pytest.mark.parametrize(
+    "value", [np.ones((3, 2)), {"age": 3}, {3, 4}, b"12", (one for one in "1")]
+)
+def test_5_an_array_has_one_axis(value):
+    with pytest.raises(dp.InputError, match=r"call dp\.mean\(ages"):
+        dp.mean(value, bounds=(0, 120), epsilon=1)
+
+
+@pytest.mark.parametrize("said", [{"bounds": 9}, {"bounds": (0, 9), "lower": 0, "upper": 8}])
+def test_5_bounds_are_two_numbers_said_once(said):
+    with pytest.raises(TypeError, match="pass bounds, or lower and upper, once"):
+        dp.mean([1, 2], epsilon=1, **said)
+
+
+def test_5_help_tells_the_guarantee_of_an_array_and_its_call():
+    told = pydoc.render_doc(dp.mean, renderer=pydoc.plaintext)
+    for word in ("epsilon", "bounds=(0, 120)", "Guarantee", "Neighbours", "missing", "clamped"):
+        assert word in told
+    assert pickle.loads(pickle.dumps(dp.mean)) is dp.mean  # noqa: S301 - its own dump
+    assert dp.sum([True] * 1000, bounds=(0, 1), epsilon=1) > 900
 
 
 def test_6_top_k_and_a_noisy_maximum():

@@ -97,6 +97,8 @@ CATALOGUE: Final[Mapping[str, Callable[[], Mechanism]]] = MappingProxyType(
         "histogram-gaussian": lambda: Histogram(
             bins=4, epsilon=1, delta=_DELTA, neighbours=_CHANGE
         ),
+        "histogram-edges": lambda: Histogram(bins=[0, 18, 65], epsilon=1),
+        "histogram-texts": lambda: Histogram(bins=["a", "b"], epsilon=1, neighbours=_CHANGE),
         "histogram-zcdp": lambda: Histogram(bins=2, rho=Fraction(1, 2), neighbours=_CHANGE),
         "key-selection": lambda: KeySelection(epsilon=1, delta=_DELTA),
         "key-selection-change-one": lambda: KeySelection(

@@ -157,6 +157,8 @@ def _examples(holdout: Any) -> Any:
 
 def _bins(mechanism: Any, left: Any, right: Any) -> str:
     """One person is in one bin: one count moves by 1, or two where people change."""
+    if mechanism.named:
+        return _rows(mechanism, left, right)
     gaps = _gaps(left, right)
     if gaps is None:
         return _SHAPES

@@ -7,10 +7,12 @@ claimed profile can be in that box, the claim is false.
 """
 
 import math
+import numbers
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import Any, Final
+from zlib import crc32
 
 import numpy as np
 
@@ -19,7 +21,7 @@ from discreet.audit.confidence import least, most
 from discreet.audit.evidence import Curve, Evidence, Point, points, samples_for, strongest
 from discreet.audit.features import Feature, Floats, Outputs, learn, rows
 from discreet.errors import DiscreetError, InputError
-from discreet.mechanisms.mechanism import Claim, Pair
+from discreet.mechanisms.mechanism import Claim, Mechanism, Pair
 from discreet.privacy import Approximate
 from discreet.rationals import Real, whole
 
@@ -50,10 +52,10 @@ class Event:
 
 @also_called(neighbours="inputs", pair="inputs", mechanism="claim", n="samples")
 def refute(
-    claim: Claim | Callable[[Any], Any],
+    claim: Claim | Mechanism | Callable[[Any], Any],
     *,
     inputs: tuple[Any, Any] | None = None,
-    epsilon: Real = 1,
+    epsilon: Real | None = None,
     delta: Real = 0,
     samples: int | None = None,
     alpha: float = 0.01,
@@ -61,7 +63,7 @@ def refute(
     """Try to refute a claim by running its mechanism on neighbours; `samples` follows the claim.
 
     Any function can be audited: `inputs` are two neighbours, and (epsilon, delta) what it is said
-    to keep on them.
+    to keep on them. Its outputs are numbers, rows of one length, or anything with a repr.
 
     Guarantee:
         A true claim is refuted with probability at most alpha, over the mechanism's randomness.
@@ -70,7 +72,8 @@ def refute(
         both ends of its box get an equal share of alpha, and pairs share it too (Bonferroni). The
         box holds for all points of the profile at once.
     Edge cases:
-        A mechanism that raises on one neighbour and not on the other is refuted by that alone.
+        A mechanism that raises on one neighbour and not on the other is refuted by that alone; an
+        error of a function is one of its outputs, unless both inputs begin with one.
 
     Example:
         >>> from discreet.mechanisms import Laplace
@@ -78,7 +81,7 @@ def refute(
         >>> refute(too_little, inputs=(0, 1), epsilon=1, samples=20_000).refuted
         True
     """
-    claim = claim if isinstance(claim, Claim) else _claim_of(claim, inputs, epsilon, delta)
+    claim = _claim_of(claim, inputs, epsilon, delta)
     runs = samples_for(claim.guarantee) if samples is None else samples
     whole(runs, "samples", at_least=_FEWEST)
     if not 0 < alpha < 1:
@@ -90,21 +93,40 @@ def refute(
 
 
 def _claim_of(
-    function: Callable[[Any], Any], inputs: tuple[Any, Any] | None, epsilon: Real, delta: Real
+    given: Any, inputs: tuple[Any, Any] | None, epsilon: Real | None, delta: Real
 ) -> Claim:
-    if not callable(function) or inputs is None:
+    claim = getattr(given, "claim", given)
+    if isinstance(claim, Claim) and inputs is None and epsilon is None and not delta:
+        return claim
+    if isinstance(claim, Claim) or not callable(given) or inputs is None or epsilon is None:
         raise InputError(
-            "a mechanism without two inputs to tell apart",
-            why="a guarantee is about neighbours, and outputs on both are compared",
-            fix="call dp.audit.refute(function, inputs=(0, 1), epsilon=1)",
+            "two inputs to tell apart and an epsilon are not said, or said twice",
+            why="outputs on neighbours are compared with a guarantee; a claim has its own of both",
+            fix="call dp.audit.refute(function, inputs=(0, 1), epsilon=1), or refute(claim)",
         )
-    name = getattr(function, "__name__", "mechanism")
+    if all(isinstance(error := _tried(given, side), Exception) for side in inputs):
+        raise error
+    name = getattr(given, "__name__", "mechanism")
     return Claim(
         name,
         Approximate(epsilon, delta),
         (Pair(*inputs),),
-        lambda value, runs: np.array([function(value) for _ in range(runs)]),
+        lambda value, runs: np.array([_as_number(_tried(given, value)) for _ in range(runs)]),
     )
+
+
+def _tried(function: Callable[[Any], Any], value: Any) -> Any:
+    try:
+        return function(value)
+    except Exception as error:  # noqa: BLE001 - whatever tells two neighbours apart
+        return error
+
+
+def _as_number(output: Any) -> Any:
+    """Numbers and rows of them as they are, else a checksum: any function of an output will do."""
+    listed = output if isinstance(output, (list, tuple)) else getattr(output, "flat", [output])
+    known = all(isinstance(one, (numbers.Real, np.bool_)) for one in listed)
+    return output if known else crc32(repr(output).encode())
 
 
 def _try(

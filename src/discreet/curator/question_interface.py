@@ -1,7 +1,7 @@
 """The analyst's operations, and their backend: this process, or a server."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -171,6 +171,9 @@ class QuestionInterface:
         return From(Scan(found), ask=Asker(ask, explain, hold, self._read_rows))
 
     __getitem__ = table
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.schema.tables)
 
     def _read_rows(self, text: str, rows: Relation) -> Query:
         return read(text, self.schema, rows=rows)

@@ -1,7 +1,8 @@
 """The public power-of-two grid on which private numbers become integers before noise meets them."""
 
 import math
-from collections.abc import Iterable, Mapping
+import numbers
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from decimal import Decimal
@@ -262,6 +263,28 @@ def as_numbers(value: Any) -> Any:
         return array
     item = array.item()
     return item if isinstance(item, (int, float, Fraction)) else _as_number(item)
+
+
+def listed(value: Any) -> list[Any] | None:
+    """The values of a list, or of an array with one axis; None of any other container.
+
+    Type and shape decide, and no value does: one may be anything, a person put it there.
+    """
+    if hasattr(value, "__array__") and not isinstance(value, np.ma.MaskedArray):
+        array = np.asarray(value)
+        return list(array) if array.ndim == 1 else None
+    plain = isinstance(value, Sequence) and not isinstance(value, (str, bytes, bytearray))
+    return list(value) if plain else None
+
+
+def as_finite(value: Any) -> float:
+    """A double, or NaN for what is no finite number."""
+    is_number = isinstance(value, (numbers.Real, Decimal, np.bool_))
+    try:
+        number = float(value) if is_number and not isinstance(value, np.timedelta64) else math.nan
+    except (ArithmeticError, ValueError):  # too large, or a NaN that signals
+        return math.nan
+    return number if math.isfinite(number) else math.nan
 
 
 def not_finite() -> InputError:

@@ -1,9 +1,10 @@
 """Counts of bins, all for the price of one: a person is in one bin."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -13,17 +14,11 @@ from discreet.argument_names import also_called
 from discreet.errors import InputError
 from discreet.mechanisms.additive import Additive, seen
 from discreet.mechanisms.gaussian import Gaussian
-from discreet.mechanisms.grid import INTEGERS, as_numbers, sqrt_up
+from discreet.mechanisms.grid import INTEGERS, as_finite, listed, sqrt_up
 from discreet.mechanisms.laplace import Laplace
-from discreet.mechanisms.mechanism import Claim, Mechanism, Pair, exactly_one, fill
+from discreet.mechanisms.mechanism import Claim, Mechanism, Pair, View, exactly_one, fill
 from discreet.privacy import Guarantee, Neighbours
 from discreet.rationals import Real, whole
-
-
-class ExplicitCounts(list[int]):
-    """Counts as they are, also where named bins would count values: those of an audit."""
-
-    __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -31,7 +26,8 @@ class Histogram(Mechanism):
     """Noisy counts of disjoint bins that were named without looking at the data.
 
     `bins` are how many there are, and counts are released; or their edges as numpy.histogram takes
-    them, or texts, and a value of each person is released: what is in no bin is not counted.
+    them, or texts, and a list with one value of each person is released. Values are read one by
+    one: what is in no bin, is no number or is not one of the texts, is not counted.
 
     Guarantee:
         That of `noise`, which is Laplace noise for `epsilon` alone and Gaussian noise for `rho` or
@@ -110,21 +106,18 @@ class Histogram(Mechanism):
 
     def _counts(self, value: Any) -> Any:
         """Counts as they are, where bins are not named, and else of the values in each."""
-        if isinstance(value, ExplicitCounts):
-            return value
-        if _are_texts(self.named):
-            found = Counter(np.asarray(value).astype(str).tolist())
-            return [found[one] for one in self.named]
-        if self.named:
-            return np.histogram(np.asarray(as_numbers(value), dtype=float), bins=self.named)[0]
-        is_list = hasattr(value, "__len__") and getattr(value, "shape", None) != ()
-        if not is_list or len(value) != self.bins:
+        values = listed(value)
+        if values is None or (not self.named and len(values) != self.bins):
             raise InputError(
-                f"a histogram of {self.bins} bins takes a list of as many counts",
-                why="its bins are named without looking at the data; counts come one for each",
-                fix="name the bins to release values: Histogram(bins=[0, 18, 65], epsilon=1)",
+                f"a histogram takes a list of {'values' if self.named else f'{self.bins} counts'}",
+                why="its bins are named without looking at the data, and a person is in one",
+                fix="pass a list, of values to such as Histogram(bins=[0, 18, 65], epsilon=1)",
             )
-        return value
+        if _are_texts(self.named):
+            found = Counter(one for one in values if isinstance(one, str))
+            return [found[one] for one in self.named]
+        numbers = map(as_finite, values)
+        return np.histogram([*numbers], bins=self.named)[0] if self.named else value
 
     def error(self, confidence: Real = 0.95) -> float:
         """The half-width that holds the noise of any one bin."""
@@ -132,14 +125,22 @@ class Histogram(Mechanism):
 
     @property
     def claim(self) -> Claim:
-        """One person comes, or moves from one bin to another; seen in the outer bins."""
+        """One person comes, or moves from one bin to another, or to none; seen in outer bins."""
+        changed, several = self.neighbours is Neighbours.CHANGE_ONE, self.bins > 1
         rest = [0] * (self.bins - 1)
-        left, right = [0, *rest], [1, *rest]
-        if self.neighbours is Neighbours.CHANGE_ONE and rest:
-            left[1] = 1
-        pairs = (Pair(ExplicitCounts(left), ExplicitCounts(right)),)
-        draw, views = self.noise.draw_seen, self.noise.views
-        return Claim("Histogram", self.guarantee, pairs, draw, code=seen, views=views)
+        pairs = [Pair([0, *[1] * (changed and several), *rest[changed:]], [1, *rest])]
+        if self.named:
+            one, other = self.named[0], self.named[several]
+            pairs = [
+                Pair([other] * changed, [one]),
+                Pair([one] * (9 + changed), [one] * 9 + [None]),
+            ]
+        views = tuple(View(one.read, partial(self._of_counts, one.law)) for one in self.noise.views)
+        draw = partial(self._of_counts, self.noise.draw_seen)
+        return Claim("Histogram", self.guarantee, tuple(pairs), draw, code=seen, views=views)
+
+    def _of_counts(self, function: Callable[..., Any], value: Any, *how: Any) -> Any:
+        return function(self._counts(value), *how)
 
 
 def _are_texts(named: tuple[Any, ...]) -> bool:
@@ -148,12 +149,12 @@ def _are_texts(named: tuple[Any, ...]) -> bool:
 
 def _read_bins(bins: Any) -> tuple[Any, ...]:
     """Texts that differ, or edges that increase."""
-    named = tuple(bins) if isinstance(bins, Iterable) else ()
-    texts = [one for one in named if isinstance(one, str)]
-    if texts and len(set(named)) == len(texts):
-        return named
-    if not texts and len(named) > 1 and all(a < b for a, b in pairwise(as_numbers(named))):
-        return named
+    named = listed(bins) or []
+    if named and all(isinstance(one, str) for one in named) and len(set(named)) == len(named):
+        return tuple(named)
+    edges = tuple(map(as_finite, named))  # no comparison with NaN is true
+    if len(edges) > 1 and all(a < b for a, b in pairwise(edges)):
+        return edges
     raise InputError(
         "bins are neither a number, nor edges in order, nor different texts",
         why="they are named without looking at the data",

@@ -9,7 +9,7 @@
 <AggregateFunction.COUNT: 'count'>
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -547,7 +547,10 @@ class PickedColumns(Expr):
         if rows is not None and name == "value_counts":
             return partial(rows.value_counts, *self.names)
         if rows is not None and name == "agg":
-            return lambda *functions: rows.agg(dict.fromkeys(self.names, functions))
+            return lambda *made, **named: rows.agg(
+                dict.fromkeys(self.names, flat(made)),
+                **{name: (self, one) for name, one in named.items()},
+            )
         if rows is None or made is None:
             return Expr.__getattr__(self, name)
         of = [self.names] if made in {correlation, covariance} else [[one] for one in self.names]
@@ -579,11 +582,15 @@ class From:
     def __getitem__(self, of: Any) -> Any:
         """Only rows for which a condition is true; by name, columns: `table["age"].mean()`."""
         names = flat([of])
-        if not all(isinstance(one, str) for one in names):
+        if not names or not all(isinstance(one, str) for one in names):
             return self.where(of)
         for one in names:
             infer(ex.Column(one), rel.columns_of(self.relation))
-        return PickedColumns(ex.Column(names[0]), rows=self, names=tuple(names))
+        # Several are no expression: there is no column of that name.
+        return PickedColumns(ex.Column(", ".join(names)), rows=self, names=tuple(names))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(rel.columns_of(self.relation))
 
     def __repr__(self) -> str:
         columns = ", ".join(rel.columns_of(self.relation))

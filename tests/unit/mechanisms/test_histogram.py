@@ -2,10 +2,15 @@
 
 import itertools
 import math
+from decimal import Decimal
 from fractions import Fraction
 
+import numpy as np
 import pytest
 
+from discreet.audit.catalogue import CATALOGUE
+from discreet.audit.distance import too_far
+from discreet.audit.refute import refute
 from discreet.errors import InputError
 from discreet.mechanisms.gaussian import Gaussian, calibrate
 from discreet.mechanisms.histogram import Histogram
@@ -116,3 +121,74 @@ def test_the_error_is_that_of_one_bin():
 def test_what_is_missing_is_called_by_a_name_that_histograms_take():
     with pytest.raises(InputError, match="exactly one of epsilon, rho"):
         Histogram(bins=3)
+
+
+ODD = [math.nan, math.inf, "?", None, 10**400, [1], {}, Decimal("sNaN"), 2.5, np.timedelta64(1)]
+"""What a person may have put where a number or a listed text belongs."""
+
+
+@pytest.mark.parametrize("odd", ODD, ids=lambda odd: type(odd).__name__)
+@pytest.mark.parametrize(
+    ("bins", "others"), [(["1", "2"], ["1"] * 50), ([3, 4, 9], [3] * 50)], ids=["texts", "edges"]
+)
+def test_no_value_of_one_person_decides_how_others_are_counted(bins, others, odd):
+    release = Histogram(bins=bins, epsilon=1).release
+    neighbours = others, [*others, odd]
+    assert not refute(release, inputs=neighbours, epsilon=1, samples=400).refuted
+    # Noise of scale 1/1000 is 0: what is released is what was counted.
+    assert list(Histogram(bins=bins, epsilon=1000).release(neighbours[1])) == [50, 0]
+
+
+def test_texts_alone_are_in_bins_that_are_texts():
+    told = Histogram(bins=["1", "None", "a"], epsilon=1000)
+    assert list(told.release([1, 1.0, True, None, "a\0", "1"])) == [1, 0, 0]
+    assert list(told.release(np.array(["1", "a", "a"]))) == [1, 0, 2]
+    assert list(told.release(np.array([1, 2]))) == [0, 0, 0]
+    neighbours = [1] * 100, [1] * 100 + [2.5]
+    release = Histogram(bins=["1", "2"], epsilon=1).release
+    assert not refute(release, inputs=neighbours, epsilon=1, samples=400).refuted
+
+
+def test_edges_are_those_of_numpy():
+    values = np.array([-1.0, 0, 17.9, 18, 65, 66, np.nan, np.inf])
+    assert list(Histogram(bins=[0, 18, 65], epsilon=1000).release(values)) == [2, 2]
+    assert list(Histogram(bins=[0, 1, 2], epsilon=1000).release([True, False, np.True_])) == [1, 2]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [5, "1", {"1": 2}, {"1"}, iter(["1"]), np.zeros((4, 2)), np.float64(1), np.ma.array([1])],
+    ids=lambda value: type(value).__name__,
+)
+@pytest.mark.parametrize("bins", [["1", "2"], [0, 1, 2], 4])
+def test_a_container_that_is_no_list_of_one_axis_is_refused(bins, value):
+    with pytest.raises(InputError, match="takes a list"):
+        Histogram(bins=bins, epsilon=1).release(value)
+
+
+@pytest.mark.parametrize(
+    "bins", ["auto", {"a", "b"}, {"a": 1}, np.zeros((2, 2)), [0, 10**400], [0, math.nan], [0, "a"]]
+)
+def test_bins_without_an_order_are_refused(bins):
+    with pytest.raises(InputError, match="bins are neither"):
+        Histogram(bins, epsilon=1)
+
+
+@pytest.mark.parametrize("named", ["histogram-edges", "histogram-texts"])
+def test_the_claim_of_named_bins_is_about_lists_of_values(named):
+    counts = CATALOGUE[named]()
+    for pair in counts.claim.pairs:
+        assert list(too_far(counts, (pair.left,), (pair.right,))) == []
+    assert list(too_far(counts, (pair.left,), ([*pair.right, None, None],)))
+    assert not refute(counts.claim, samples=2000, alpha=1e-6).refuted
+
+    class ByColumn(Histogram):
+        """One value that is no number turns all of them into another type."""
+
+        __slots__ = ()
+
+        def _counts(self, value):
+            return super()._counts([] if None in value else value)
+
+    broken = ByColumn(counts.named, epsilon=1, neighbours=counts.neighbours)
+    assert refute(broken.claim, samples=20_000).bound > 1

@@ -239,6 +239,8 @@ def test_a_condition_in_sql_keeps_rows():
         (VISITS[["age", "cost"]].mean(), VISITS.agg(mean("age"), mean("cost"))),
         (VISITS[["age", "cost"]].corr(), VISITS.agg(correlation("age", "cost"))),
         (VISITS.age.agg("mean", "max"), VISITS.agg(mean("age"), maximum("age"))),
+        (VISITS.age.agg(["mean", "max"]), VISITS.agg(mean("age"), maximum("age"))),
+        (VISITS.age.agg(m="mean"), VISITS.agg(m=mean("age"))),
         (VISITS.agg({"age": ["mean", "max"]}), VISITS.agg(mean("age"), maximum("age"))),
         (
             VISITS.agg(m=("age", "mean"), n=("age", "count")),
@@ -264,6 +266,27 @@ def test_a_table_has_no_length_and_columns_no_others():
     with pytest.raises(AttributeError, match=r"\.clamp\(low, high\)"):
         _ = VISITS.age.clip
     assert VISITS
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda: VISITS[VISITS[["age", "cost"]] > 3],
+        lambda: VISITS.where(~(VISITS[["age", "cost"]] == 3)),
+        lambda: VISITS.mean(VISITS[["age", "cost"]]),
+        lambda: VISITS[["age", "cost"]].agg(m="mean"),
+        lambda: VISITS[[]],
+    ],
+)
+def test_several_columns_are_no_expression(ask):
+    with pytest.raises(InputError, match=r"there is no column|condition"):
+        ask()
+
+
+def test_tables_list_their_columns():
+    assert list(VISITS) == list(VISITS.relation.table.columns)
+    assert "age" in VISITS
+    assert "nobody" not in VISITS
 
 
 def test_rows_and_questions_say_in_a_line_what_they_are():
