@@ -69,7 +69,7 @@ class QuantileDraw:
         ranks = RankCounts(cells[weights > 0], weights[weights > 0])
         if self.ends is None:
             return int(draw_cells(ranks, (0, size - 1), self.level, scale, 1, choose)[0])
-        if max(scale, self.margin(size, min(scale, _MOST_MARGIN))) > _MOST_MARGIN:
+        if scale > _MOST_MARGIN or self.margin(size, scale) > _MOST_MARGIN:
             return size - 1
         scores, temperature = self.scores(ranks, size, scale, middle)
         return int(distances(size)[choose(scores, temperature, 1)[0]])
