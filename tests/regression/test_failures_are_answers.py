@@ -129,7 +129,16 @@ def observed(curator, receipt, ask, place):
     return first, again, entries, curator.budget("visits").spent
 
 
+def forget():
+    """Empty the caches of functions: what is remembered of one neighbour is not computed again."""
+    for name, module in list(sys.modules.items()):
+        for one in vars(module).values() if name.startswith("discreet.") else ():
+            if callable(getattr(one, "cache_clear", None)):
+                one.cache_clear()
+
+
 def observed_question(curator, text, n, place):
+    forget()
     epsilon = Fraction(n + 101, 1000)
     receipt = charge(curator, text, epsilon)
     return observed(curator, receipt, lambda: curator.sql(text, epsilon=epsilon), place)

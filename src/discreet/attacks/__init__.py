@@ -6,7 +6,8 @@ system does, and returns an `Outcome`. People are made up; draws come from `simu
 good for that and for no release.
 """
 
-from discreet.argument_names import MissingNameError
+from importlib import import_module
+
 from discreet.attacks.census import Census, CensusCounts
 from discreet.attacks.census_tables import CensusTables
 from discreet.attacks.differencing import Averaging, Differencing, Refusals
@@ -58,4 +59,4 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    raise MissingNameError(name, __name__)
+    raise import_module("discreet.argument_names").MissingNameError(name, __name__)

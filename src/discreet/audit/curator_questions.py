@@ -129,9 +129,11 @@ class CuratorQuestion:
         crowd = tuple((person, person % 10) for person in range(self.people))
         heavy = ((self.people, 7),) * _MANY
         odd = tuple((self.people, value) for value in _ODD)
-        full = ((self.people, None), heavy[0])  # as many rows as count in full, and one more
+        full = heavy[:2]  # as many rows as count in full, and one more
         largest = ((self.people, 10),) * 2  # the same, with values as large as they may be
         added = [heavy, odd, full, heavy[:3], largest]
+        if self.limits is not None:  # two rows count in full, one of them without a value
+            added.append(((self.people, None), heavy[0]))
         if isinstance(self.unit, PersonPeriod):  # all of the last day: others belong to it as well
             added = [heavy, largest, tuple((self.people, day) for day in (9, 10, 10**9)) * 20]
         if isinstance(self.unit, EachRow):

@@ -29,7 +29,6 @@ from discreet.mechanisms import smooth_laws, vector_stream
 from discreet.mechanisms.continual import FactorizedCount
 from discreet.mechanisms.gaussian import RoundedGaussian
 from discreet.mechanisms.key_selection import KeySelection
-from discreet.mechanisms.laplace import Laplace
 from discreet.mechanisms.vector_stream import VectorStream
 from discreet.plan.bounding import FULL
 from discreet.plan.relations import MOST_JOINED
@@ -61,7 +60,7 @@ def test_the_limit_histogram_and_what_it_bounds_are_heard():
     with recorder.recording():
         question.ask(question.claim.pairs[0].left)
     assert len(recorder.finished()) >= 2
-    assert isinstance(recorder.finished()[0].mechanism, Laplace)
+    assert isinstance(recorder.finished()[0].mechanism, RoundedGaussian)
 
 
 def test_one_person_has_more_rows_than_a_join_keeps():
@@ -76,7 +75,7 @@ def test_a_limit_histogram_made_for_half_a_person_is_caught(monkeypatch):
 
     def thin(plan):
         whole = copy(true(plan))  # mechanisms are shared
-        object.__setattr__(whole, "steps", 0)
+        object.__setattr__(whole, "sensitivity", 0)
         return whole
 
     monkeypatch.setattr(SetPlan, "histogram", property(thin))

@@ -31,6 +31,7 @@ from discreet.errors import (
     QueryRefused,
 )
 from discreet.plan import canonical
+from discreet.plan.bounding import NoiseKind
 from visits import clinic
 
 PRICE = Terms(epsilon=0.1)
@@ -89,16 +90,22 @@ def test_a_charge_is_durable_before_it_is_pursued(curator, window):
     assert curator.sql(COUNT, epsilon=0.1) == release
 
 
+OTHERWISE = dict.fromkeys(NoiseKind, Fraction(1, 20))
+"""Shares of prices that another version of the package had."""
+
+
 def test_a_charge_is_measured_as_it_was_planned_whatever_the_package_plans_now(monkeypatch):
     with add_visits(dp.Curator.in_memory(), limits=None) as curator:
         window = curator.async_session("alice")
         with monkeypatch.context() as earlier:  # a package that split prices otherwise
-            earlier.setattr("discreet.answer.plan.planning.CHOICE", Fraction(1, 20))
+            earlier.setattr("discreet.answer.plan.planning.CHOICE", OTHERWISE)
             receipt = submit(window, COUNT, PRICE, "alice")
         release = window.pursue(receipt, patience=30)
 
         charged = Order.from_dict("alice", receipt.order.to_dict())
-        assert charged.decisions["sets"][0]["histogram_epsilon"] == "1/100"  # 1/20 twice of 1/10
+        [decided] = charged.decisions["sets"]
+        [(_, rho)] = decided["measured"]
+        assert 9 * Fraction(decided["histogram_rho"]) == Fraction(rho)  # 1/20 twice
         assert len(release.costs) == len(charged.measurements)
 
 
@@ -107,7 +114,7 @@ def test_a_charge_that_would_be_measured_otherwise_than_it_was_charged_is_not(mo
     with add_visits(dp.Curator.in_memory(), limits=None) as curator:
         window = curator.async_session("alice")
         with monkeypatch.context() as earlier:
-            earlier.setattr("discreet.answer.plan.planning.CHOICE", Fraction(1, 20))
+            earlier.setattr("discreet.answer.plan.planning.CHOICE", OTHERWISE)
             earlier.setattr(QueryOrder, "decisions", lambda _: None)
             receipt = submit(window, COUNT, PRICE, "alice")
         curator._answer_service._plans.clear()  # as a worker that did not make the charge

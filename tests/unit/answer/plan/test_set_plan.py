@@ -176,6 +176,7 @@ def test_a_person_is_in_one_bucket_of_each_histogram(neighbours, buckets):
     histogram = plan.histogram
     assert (histogram.epsilon, histogram.sensitivity) == (Fraction(1, 10), buckets)
     assert histogram.neighbours is neighbours
+    assert plan.histogram_scale == histogram.scale == 10 * buckets
     assert list(plan.norms) == [ROWS, GROUPS]
     assert (plan.norms[GROUPS].groups, plan.norms[GROUPS].found) == (3, False)
     streets = made(BY_STREET, histograms=(GROUPS,), choice=Fraction(1, 5))
