@@ -30,6 +30,8 @@ from discreet.privacy.budgets.charges import EPSILON, MU_SQUARED, Measure
 LEAST_KEYS = Fraction(1, 1000)
 """The least epsilon for finding one of a person's groups."""
 
+_ROOT_2 = sqrt_up(Fraction(2))
+
 Charged: TypeAlias = Pure | Approximate | GDP | Ranges
 """Guarantees that filters take."""
 
@@ -141,11 +143,10 @@ class SetPlan:
         Why: a person is in one bucket. Adding or removing one moves one count by 1, and changing
         one moves two counts by 1 each: 2 in l1, and the root of 2 in l2.
         """
-        buckets = Fraction(1 if self.neighbours is Neighbours.ADD_REMOVE else 2)
-        each = self.choice / len(self.histograms)
+        once, each = self.neighbours is Neighbours.ADD_REMOVE, self.choice / len(self.histograms)
         if self.histogram_noise is NoiseKind.GAUSSIAN:
-            return gaussian(2 * each, sqrt_up(buckets), self.neighbours)
-        return laplace(each, buckets, self.neighbours)
+            return gaussian(2 * each, Fraction(1) if once else _ROOT_2, self.neighbours)
+        return laplace(each, Fraction(1 if once else 2), self.neighbours)
 
     @property
     def histogram_scale(self) -> float:
