@@ -19,7 +19,6 @@ import discreet as dp
 from discreet.answer.measurement_plan import answer
 from discreet.answer.plan.price import Price
 from discreet.curator.ledger import charging
-from discreet.curator.ledger.account_cache import AccountCache
 from discreet.curator.ledger.accounts import dataset
 from discreet.curator.ledger.charging import Turn
 from discreet.curator.ledger.ledger import Ledger
@@ -136,16 +135,14 @@ def fill(ledger, entries):
         orders = [order(0, first + n) for n in range(count)]
 
         def work(transaction):
-            sheet = AccountCache(transaction)
-            sheet.read(orders)
+            transaction.cache.read(orders)
             for each in orders:
-                receipt = charging.charge(transaction, sheet, each, turn)
+                receipt = charging.charge(transaction, each, turn)
                 facts = {"charge": receipt.sequence, "digest": ANSWER_DIGEST, "size": len(ANSWER)}
                 entry = transaction.append("released", each.analyst, facts)
                 transaction.insert("releases (charge, bytes)", (receipt.sequence, ANSWER))
                 sql = "UPDATE charges SET released = ? WHERE sequence = ?"
                 transaction.update(sql, (entry.sequence, receipt.sequence))
-            sheet.write_back()
 
         return work
 

@@ -21,11 +21,12 @@ import discreet as dp
 from discreet.answer.plan.contribution_histogram import (
     GAP,
     LADDER,
+    ROWS,
     SURE,
     ContributionHistogram,
-    RowNorm,
+    Norm,
     choose,
-    clipped,
+    clipped_share,
 )
 from discreet.answer.plan.planning import CHOICE, FEW
 from discreet.plan.bounding import NoiseKind
@@ -194,9 +195,9 @@ def run(
     Last the probability to cover the truth if nobody has more rows than the answer says.
     """
     # A group has as many rows of each person as another: their norm is their rows.
-    norm = RowNorm(NoiseKind.LAPLACE, groups)
+    norm = Norm(ROWS, NoiseKind.LAPLACE, groups)
     limit = choose(spread, norm, noise, groups)
-    told = clipped(spread, norm, limit)
+    told = clipped_share(spread, norm, limit)
     lost = np.maximum(rows - limit, 0).sum() / groups
     left = rows.sum() / groups - lost
     allowed = left * told.lost / (1 - told.lost) if told is not None else 0.0

@@ -19,10 +19,8 @@ from discreet.mechanisms.gaussian import largest_mu
 from discreet.plan.kinds import Kind
 from discreet.workload import inference
 from discreet.workload.domain import Attribute, Domain
-from discreet.workload.histogram import JointHistogram
-from discreet.workload.marginals import total_variation
-from discreet.workload.sampling import UniformNumbers, fresh_key, sample_rows
-from discreet.workload.synthesis import Synthesis
+from discreet.workload.histogram import JointHistogram, total_variation
+from discreet.workload.synthesis import Synthesis, UniformNumbers, fresh_key, sample_rows
 from discreet.workload.synthesizer import SynthesisPlan, synthesize
 
 PRICE = (Fraction(1), Fraction(1, 10**9))

@@ -18,10 +18,8 @@ from discreet.plan.kinds import Kind
 from discreet.workload.counting_query import CountingQuery
 from discreet.workload.domain import Attribute, Domain
 from discreet.workload.histogram import JointHistogram
-from discreet.workload.matrix import MatrixMechanism, best_strategy
-from discreet.workload.online import OnlineSession, open_state
-from discreet.workload.online_plan import OnlinePlan
-from discreet.workload.range_blocks import RangeBlocks
+from discreet.workload.matrix import MatrixMechanism, RangeBlocks, best_strategy
+from discreet.workload.online import OnlinePlan, OnlineSession, open_state
 from discreet.workload.residual import ResidualPlan
 
 EIGHT = (

@@ -42,6 +42,13 @@ from discreet.mechanisms import (
 from discreet.mechanisms.reusable_holdout import ReusableHoldout as ReusableHoldout
 from discreet.plan.answer_builder import over as over
 from discreet.plan.builder import (
+    descending as descending,
+    first as first,
+    lag as lag,
+    row_number as row_number,
+    running as running,
+)
+from discreet.plan.expression_builder import (
     case as case,
     col as col,
     correlation as correlation,
@@ -49,16 +56,11 @@ from discreet.plan.builder import (
     count_distinct as count_distinct,
     count_people as count_people,
     covariance as covariance,
-    descending as descending,
-    first as first,
-    lag as lag,
     maximum as maximum,
     mean as mean,
     median as median,
     minimum as minimum,
     quantile as quantile,
-    row_number as row_number,
-    running as running,
     stddev as stddev,
     total as total,
     variance as variance,

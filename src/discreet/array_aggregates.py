@@ -29,7 +29,7 @@ def of_arrays(aggregate: Callable[..., Any]) -> Callable[..., Any]:
     """Let an aggregate of a column take an array too, with `epsilon=` and public `bounds=`.
 
     Example:
-        >>> from discreet.plan.builder import mean
+        >>> from discreet.plan.expression_builder import mean
         >>> abs(of_arrays(mean)([30, 40, 50] * 1000, bounds=(0, 120), epsilon=1) - 40) < 5
         True
     """

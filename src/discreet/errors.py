@@ -14,6 +14,8 @@ Every message says what happened, why, and what to do. Messages name parameters,
 public bounds; they never hold a value from private data, because an error is an output too.
 """
 
+import copyreg
+
 
 class DiscreetError(Exception):
     """Anything this package raises on purpose.
@@ -31,15 +33,9 @@ class DiscreetError(Exception):
         self.fix = fix
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _rebuild, (type(self), self.__dict__)
-
-
-def _rebuild(kind: type[DiscreetError], facts: dict[str, object]) -> DiscreetError:
-    """Unpickle, so that an error crosses a process pool whole."""
-    error = kind.__new__(kind)
-    Exception.__init__(error, f"{facts['what']}: {facts['why']}. Fix: {facts['fix']}.")
-    error.__dict__.update(facts)
-    return error
+        # Without `__init__`, whose arguments differ: an error crosses a process pool whole.
+        made = copyreg.__newobj__  # type: ignore[attr-defined] # typeshed leaves it out
+        return made, (type(self), *self.args), self.__dict__
 
 
 class InputError(DiscreetError, ValueError):

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any, Final, NoReturn
 
 from discreet.curator.curator import Curator
-from discreet.curator.roles import AnalystView
+from discreet.curator.question_interface import AnalystView
 from discreet.errors import DiscreetError, InputError
 
 

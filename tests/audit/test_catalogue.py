@@ -14,6 +14,7 @@ import discreet.mechanisms
 from discreet.audit import audit_claim, check_mechanism, compare_paths, refute, released
 from discreet.audit.catalogue import CATALOGUE
 from discreet.audit.replay import step_by_step
+from discreet.mechanisms.continual import Stream
 from discreet.mechanisms.interaction import Interaction
 from discreet.mechanisms.mechanism import Mechanism
 
@@ -91,7 +92,8 @@ def test_every_mechanism_keeps_its_face_and_releases_what_is_audited(name):
 
 
 def test_what_can_be_asked_question_by_question_is_examined_that_way():
-    asked = {kind.__name__ for kind in Interaction.__subclasses__()}
+    kinds = (*Interaction.__subclasses__(), *Stream.__subclasses__())
+    asked = {kind.__name__ for kind in kinds if kind.__module__.startswith("discreet.")}
     examined = {type(make()).__name__ for make in CATALOGUE.values() if step_by_step(make())}
 
     assert asked == {

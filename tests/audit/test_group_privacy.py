@@ -35,7 +35,6 @@ GROUPS = {
     "permute-and-flip": SCORES,
     "permute-and-flip-monotone": RISING,
     "noisy-max": SCORES,
-    "noisy-max-exponential": SCORES,
     "top-k": Pair((3, 3, 0, 0), (0, 0, 3, 3)),
     "sparse-vector": Pair((0,) * 4 + (3,) * 2, (3,) * 4 + (0,) * 2),
     "above-threshold": Pair((0,) * 4 + (3,) * 2, (3,) * 4 + (0,) * 2),

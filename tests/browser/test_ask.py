@@ -11,7 +11,7 @@ from discreet.answer.measurement_plan import MeasurementPlan
 from discreet.curator.budget import Budget
 from discreet.curator.orders.order_kinds import KINDS
 from discreet.plan.schema import Keys, Limits
-from noisy_total import NAME, TotalKind
+from noisy_total import NAME, TotalOrder
 
 MEANS = "SELECT city, COUNT(*) AS n, AVG(age) AS age FROM visits GROUP BY city"
 
@@ -276,7 +276,7 @@ def test_what_comes_late_does_not_replace_what_was_opened_after_it(visit, curato
 
 
 def test_a_release_that_is_no_table_is_shown_as_its_kind_tells_it(visit, curator, monkeypatch):
-    monkeypatch.setitem(KINDS, NAME, TotalKind())
+    monkeypatch.setitem(KINDS, NAME, TotalOrder)
     curator.order(NAME, {"table": "visits", "epsilon": "0.1"}, analyst="analyst")
     page = visit("analyst").page
     entry = page.locator("#history button").first

@@ -16,7 +16,6 @@ import apsw
 
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.store import SQLiteStore
-from discreet.curator.ledger.witness import Witness
 
 _NUMBERS = itertools.count()
 
@@ -137,7 +136,7 @@ class Connection:
 def ledger_on(disk, path, *, synchronous="FULL"):
     """A ledger in a file that is there already, on this disk, opened as `Ledger.open` does."""
     store = SQLiteStore(path, connect=lambda at: Connection(at, disk.name, synchronous=synchronous))
-    return Ledger.whole(store, Witness(path.with_name(f"{path.name}.head")))
+    return Ledger.open(store, witness=path.with_name(f"{path.name}.head"))
 
 
 def fast_folder():

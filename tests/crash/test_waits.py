@@ -236,7 +236,7 @@ def test_those_who_wait_when_a_lead_is_lost_go_on(tmp_path, monkeypatch):
     begun, going = threading.Event(), threading.Event()
     outcomes = []
 
-    def slow(page, _):
+    def slow(page):
         begun.set()
         going.wait(30)
         return page.head

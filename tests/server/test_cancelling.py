@@ -143,7 +143,9 @@ def test_the_client_cancels(server):
 @pytest.mark.usefixtures("endless")
 def test_an_analyst_in_the_same_process_cancels_their_own_alone(curator):
     window = curator.async_session("ann")
-    receipt = window.charge(window.offer(f"{COUNT} WHERE amount < 50", Terms(epsilon=0.1), "ann"))
+    receipt = window.service.charge(
+        window.offer(f"{COUNT} WHERE amount < 50", Terms(epsilon=0.1), "ann")
+    )
     with pytest.raises(InputError, match="no question"):
         curator.as_analyst("ben").cancel(receipt.sequence)
     curator.as_analyst("ann").cancel(receipt.sequence)

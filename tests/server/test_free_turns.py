@@ -8,7 +8,7 @@ import pytest
 
 import discreet as dp
 from clinic_curator import BY_CITY, add_visits
-from discreet.server import app_state, questions
+from discreet.server import app_state
 from running_server import served
 
 QUESTION = {"sql": BY_CITY, "epsilon": "0.1"}
@@ -106,7 +106,7 @@ def test_who_waits_for_a_turn_keeps_nobody_from_large_answers(server, tokens, ch
 
 
 def test_functions_of_long_lists_of_keys_are_refused_before_they_take_long(monkeypatch):
-    monkeypatch.setattr(questions, "_LISTED", 1 << 18)
+    monkeypatch.setattr(app_state, "_LISTED", 1 << 18)
     keys = [f"key{n:04d}" for n in range(5000)]
     many = " OR ".join(f"REGEXP_EXTRACT(k, 'y{n}') = 'y'" for n in range(60))
     with dp.Curator.in_memory() as curator:

@@ -3,13 +3,14 @@
 import json
 import threading
 import time
+from dataclasses import replace
 
 import pytest
 
 import discreet as dp
 from discreet.attacks import Outcome
-from discreet.lab import AGAINST
-from discreet.lab.bench import EPSILONS, WATCHED, Bench, Watched
+from discreet.lab import AGAINST, PLAYS
+from discreet.lab.bench import EPSILONS, Bench
 from discreet.lab.curves import EPSILONS as STOPS
 from discreet.lab.curves import NOISES, curves
 from discreet.lab.quantum import sweep
@@ -145,10 +146,10 @@ def test_bodies_that_are_no_json_are_refused(server, text):
 def test_the_list_says_what_can_be_asked_for(server):
     said = server.get("/v1/lab/attacks").json()
 
-    assert [one["name"] for one in said["attacks"]] == list(WATCHED)
+    assert [one["name"] for one in said["attacks"]] == list(PLAYS)
     assert said["epsilons"] == [float(one) for one in EPSILONS]
     for one in said["attacks"]:
-        assert one["efforts"] == list(WATCHED[one["name"]].efforts)
+        assert one["efforts"] == list(PLAYS[one["name"]].story.efforts)
         assert one["title"]
         assert one["caution"].endswith(".")
 
@@ -158,19 +159,18 @@ def still(monkeypatch, fixed_bits):
     """A bench without runs whose noise is the same on every run of the tests."""
 
     def steady(one):
-        def run(setting):
+        def run(setting, **sizes):
             with replaced(lambda: fixed_bits):
-                return one.run(setting)
+                return one.run(setting, **sizes)
 
-        return Watched(run, one.efforts)
+        return replace(one, run=run)
 
-    watched = {name: steady(one) for name, one in WATCHED.items()}
-    monkeypatch.setattr("discreet.lab.bench.WATCHED", watched)
+    monkeypatch.setattr("discreet.lab.PLAYS", {name: steady(one) for name, one in PLAYS.items()})
     monkeypatch.setattr(lab, "_bench", Bench())
 
 
 @pytest.mark.usefixtures("still")
-@pytest.mark.parametrize("name", WATCHED)
+@pytest.mark.parametrize("name", PLAYS)
 def test_raw_answers_break_the_promise_and_private_ones_keep_it(server, name):
     sides, times = {}, []
     for against in ("raw", "private"):
@@ -242,9 +242,8 @@ def test_one_run_at_a_time_and_others_are_told_when_to_come_again(server, monkey
         go.wait(20)
         return Outcome(1, 0.5, 0.7, 10)
 
-    watched = {**WATCHED, "census": Watched(slow, (7,))}
-    monkeypatch.setattr("discreet.lab.bench.WATCHED", watched)
-    monkeypatch.setattr(lab, "WATCHED", watched)
+    watched = {**PLAYS, "census": replace(PLAYS["census"], run=slow)}
+    monkeypatch.setattr("discreet.lab.PLAYS", watched)
     first = threading.Thread(target=attack, args=(server, "census"), kwargs={"against": "raw"})
     first.start()
     begun.wait(10)

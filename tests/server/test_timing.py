@@ -10,7 +10,7 @@ import pytest
 import discreet as dp
 from clinic_curator import ABOUT, COUNT
 from discreet.answer.measurement_plan import MeasurementPlan
-from discreet.server.questions import until_tick
+from discreet.server.ticks import until_tick
 from running_server import QUICK, served
 from visits import clinic
 

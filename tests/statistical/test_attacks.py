@@ -24,7 +24,7 @@ from discreet import noise
 from discreet.answer.plan.quantile_draws import QuantileDraw
 from discreet.attacks.simulation import SplitMix64
 from discreet.errors import BudgetError
-from discreet.lab import PLAYS, Setting, play, records, releases, samples, subsets, wards
+from discreet.lab import PLAYS, Setting, play, releases, samples, sums
 from discreet.lab.setting import Curated
 from discreet.mechanisms import Gaussian, Laplace, RandomizedResponse, RoundedGaussian
 from discreet.mechanisms.reusable_holdout import ReusableHoldout
@@ -71,26 +71,26 @@ FLOORS = {
 }
 # name: the play in a small size, and its effort
 SMALL = {
-    "exponential": (partial(subsets.exponential, people=10, systems=4), 16),
-    "reconstruct": (partial(subsets.reconstruct, people=32), 60),
-    "linear-program": (partial(subsets.linear_program, people=32), 48),
-    "robust": (partial(subsets.robust, people=32), 96),
-    "differencing": (wards.differencing, 1),
-    "averaging": (wards.averaging, 25),
-    "refusals": (partial(wards.refusals, wards=100), 7),
+    "exponential": (partial(sums.exponential, people=10, systems=4), 16),
+    "reconstruct": (partial(sums.reconstruct, people=32), 60),
+    "linear-program": (partial(sums.linear_program, people=32), 48),
+    "robust": (partial(sums.robust, people=32), 96),
+    "differencing": (sums.differencing, 1),
+    "averaging": (sums.averaging, 25),
+    "refusals": (partial(sums.refusals, wards=100), 7),
     "tracing": (partial(releases.tracing, attributes=1000), 3),
     "linkage": (partial(releases.linkage, people=400, films=250), 150),
     "intersection": (partial(releases.intersection, patients=1500), 300),
     "census": (releases.census, 2_000_000),
     "fitness-map": (releases.fitness_map, 100),
-    "social-graph": (partial(records.social_graph, people=150), 10),
-    "instance-hiding": (records.instance_hiding, 5),
-    "definitions": (records.definitions, 500),
+    "social-graph": (partial(releases.social_graph, people=150), 10),
+    "instance-hiding": (releases.instance_hiding, 5),
+    "definitions": (releases.definitions, 500),
     "holdout": (samples.holdout, 1),
     "holdout-label": (samples.holdout_label, 200),
     "leaderboard": (partial(samples.leaderboard, examples=250), 500),
-    "low-bits": (wards.low_bits, 1000),
-    "repeated-zero": (wards.repeated_zero, 5),
+    "low-bits": (sums.low_bits, 1000),
+    "repeated-zero": (sums.repeated_zero, 5),
 }
 every = pytest.mark.parametrize("name", SMALL)
 
@@ -159,7 +159,7 @@ def test_private_answers_keep_their_promise(name):
 
 # name: the play, and its effort, in which success rises with epsilon up to exact answers
 RISING = {
-    "exponential": (partial(subsets.exponential, people=10), 1024),
+    "exponential": (partial(sums.exponential, people=10), 1024),
     **{
         name: SMALL[name]
         for name in (
@@ -282,12 +282,12 @@ def test_the_attacker_is_given_the_whole_budget_and_no_more():
         gaussian=True,
     )
     for i in range(3):
-        desk.number(f"SELECT COUNT(*) AS n FROM people WHERE id > {i}")  # noqa: S608 - a loop variable
+        desk.cells(f"SELECT COUNT(*) AS n FROM people WHERE id > {i}", (1,))  # noqa: S608 - a loop variable
     account = desk.curator.budget("people")
 
     assert 0.95 < account.spent[0] / account.cap[0] <= 1
     with pytest.raises(BudgetError):
-        desk.number("SELECT COUNT(*) AS n FROM people WHERE id > 4")
+        desk.cells("SELECT COUNT(*) AS n FROM people WHERE id > 4", (1,))
 
 
 @pytest.mark.usefixtures("fixed_bits")
@@ -298,7 +298,10 @@ def test_repeats_are_free_and_identical():
         {"secret": Bounds(0, 1)},
         epsilon=Fraction(1),
     )
-    said = {desk.number("SELECT COUNT(*) AS n FROM people WHERE secret = 1") for _ in range(5)}
+    said = {
+        float(desk.cells("SELECT COUNT(*) AS n FROM people WHERE secret = 1", (1,))[0])
+        for _ in range(5)
+    }
     account = desk.curator.budget("people")
 
     assert len(said) == 1

@@ -12,13 +12,15 @@ import pytest
 
 from discreet.answer.estimate.aggregates import estimate
 from discreet.answer.estimate.error_bars import half_width, simulate
+from discreet.answer.estimate.noisy_statistics import NoisyStatistics
 from discreet.answer.measurement_plan import answer
 from discreet.answer.plan.contribution_histogram import (
     LADDER,
+    ROWS,
     ContributionHistogram,
-    RowNorm,
+    Norm,
     choose,
-    clipped,
+    clipped_share,
 )
 from discreet.answer.plan.price import Price
 from discreet.engines.duckdb import DuckDBEngine
@@ -132,10 +134,13 @@ def test_intervals_hold_for_many_shapes_of_rows_per_person(shape, groups):
             noisy = people + np.rint(draws.laplace(0, scale, people.size))
             seen, norm = (
                 ContributionHistogram(noisy, scale, LADDER),
-                RowNorm(NoiseKind.LAPLACE, groups),
+                Norm(ROWS, NoiseKind.LAPLACE, groups),
             )
             limit = choose(seen, norm, noise, groups)
-            told, lost = clipped(seen, norm, limit), np.maximum(rows - limit, 0).sum() / groups
+            told, lost = (
+                clipped_share(seen, norm, limit),
+                np.maximum(rows - limit, 0).sum() / groups,
+            )
             allowed = (rows.sum() / groups - lost) * told.lost / (1 - told.lost)
             width = np.log(20) + allowed / (limit * noise)
             found.append(1 - np.exp(-width) * np.cosh(min(lost / (limit * noise), width)))
@@ -166,12 +171,12 @@ def test_what_an_answer_says_its_interval_is_about_holds_whatever_the_tail(shape
     share = 0.2 if groups < 10 else 0.1
     for epsilon in (0.1, 0.5, 2):
         scale, noise = 1 / (share * epsilon), 1 / ((1 - share) * epsilon)
-        norm, found = RowNorm(NoiseKind.LAPLACE, groups), []
+        norm, found = Norm(ROWS, NoiseKind.LAPLACE, groups), []
         for _ in range(60):
             noisy = people + np.rint(draws.laplace(0, scale, people.size))
             seen = ContributionHistogram(noisy, scale, LADDER)
             limit = choose(seen, norm, noise, groups)
-            told, kept = clipped(seen, norm, limit), np.minimum(rows, limit).sum() / groups
+            told, kept = clipped_share(seen, norm, limit), np.minimum(rows, limit).sum() / groups
             lost = np.minimum(rows, told.most).sum() / groups - kept
             width = np.log(20) + kept * told.lost / (1 - told.lost) / (limit * noise)
             found.append(1 - np.exp(-width) * np.cosh(min(lost / (limit * noise), width)))
@@ -190,15 +195,16 @@ def test_correlations_hold_where_noise_takes_them_to_an_end():
     query = read("SELECT CORR(x, y) AS r FROM t", schema_of())
     (corr,), scope = query.aggregates, columns_of(query.relation)
     contributions = ContributionBounds(NoiseKind.LAPLACE, 1, 1)
-    plan = plan_set(replace(query, limits=Limits(1, 1)), Price(Fraction(3, 10))).noises(
-        contributions
-    )
+    plan = plan_set(replace(query, limits=Limits(1, 1)), Price(Fraction(3, 10)))
+    noises = plan.noises(contributions)
     squares = [(one * one).sum() - 1000 * 1250 for one in (a, b)]  # from the middle of 0 .. 2,500
     exact = [1000, a.sum(), b.sum(), *squares, (a * b).sum()]
     needs, size = statistics_of(corr, scope), 500
     truth = {of: np.full(size, value) for of, value in zip(needs, exact, strict=True)}
-    told = {of: values[0] for of, values in simulate(truth, plan, 1).items()}
-    width, _ = half_width(corr, told, simulate(told, plan, 300), plan, scope)
+    exactly = NoisyStatistics(query, {}, size, truth, {}, noises, contributions)
+    told = {of: values[0] for of, values in simulate(exactly, 1).items()}
+    noisy = replace(exactly, statistics=told)
+    width, _ = half_width(corr, noisy, simulate(noisy, 300))
     true = np.corrcoef(a, b)[0, 1]
 
     assert estimate(corr, truth, scope)[0] == pytest.approx(true)

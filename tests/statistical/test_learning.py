@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from discreet import learn
-from discreet.learn import null_laws
+from discreet.learn.hypothesis_tests import compare_counts, compare_means, compare_ranks
 from null_data import LAWS, noisy_cells, noisy_moments, noisy_table
 
 pytestmark = [pytest.mark.audit, pytest.mark.filterwarnings("ignore")]
@@ -64,15 +64,15 @@ def test_levels_hold_for_few_rows_small_groups_rare_values_and_much_noise(rows, 
     for law in LAWS:
         for shares in ([0.5, 0.5], [0.9, 0.1], [0.8, 0.1, 0.05, 0.05]):
             told = noisy_moments(RNG, law, rows, shares, RUNS, epsilon)
-            assert np.mean(null_laws.compare_means(*told)[1] <= 0.05) < MOST, (law, shares)
+            assert np.mean(compare_means(*told)[1] <= 0.05) < MOST, (law, shares)
         for share in (0.5, 0.1):
             told = noisy_cells(RNG, law, rows, share, RUNS, epsilon)
-            assert np.mean(null_laws.compare_ranks(*told)[2] <= 0.05) < MOST, (law, share)
+            assert np.mean(compare_ranks(*told)[2] <= 0.05) < MOST, (law, share)
     for name, (groups, values) in TABLES.items():
         table, sigma = noisy_table(RNG, rows, groups, values, RUNS, epsilon)
-        assert np.mean(null_laws.compare_counts(table, sigma)[1] <= 0.05) < MOST, name
+        assert np.mean(compare_counts(table, sigma)[1] <= 0.05) < MOST, name
         one, sigma = noisy_table(RNG, rows, [1.0], values, RUNS, epsilon)
-        assert np.mean(null_laws.compare_counts(one, sigma, values)[1] <= 0.05) < MOST, name
+        assert np.mean(compare_counts(one, sigma, values)[1] <= 0.05) < MOST, name
 
 
 SHAPES = {

@@ -104,7 +104,6 @@ def test_utilities_fall_short_of_the_best_as_seldom_as_promised():
             ExponentialMechanism(40, epsilon=1),
             PermuteAndFlip(40, epsilon=1),
             ReportNoisyMax(40, epsilon=1),
-            ReportNoisyMax(40, epsilon=1, noise="exponential"),
         ):
             gap = math.floor(mechanism.error(confidence)) + 1
             scores = np.array([0] + [-gap] * 39)
@@ -225,7 +224,7 @@ def worst_excess(left, right, epsilon):
 CLAIMS = [
     *LAWFUL,
     ReportNoisyMax(3, epsilon=1),
-    ReportNoisyMax(3, epsilon=1, noise="exponential", monotone=True),
+    ReportNoisyMax(3, epsilon=1, monotone=True),
     ReportNoisyMax(3, epsilon=1, sensitivity=Fraction(1, 2), grid=0.25),
     TopK(2, 3, epsilon=1, peel="permute-and-flip"),
     SparseVector(threshold=0, epsilon=1, hits=1),
@@ -260,7 +259,7 @@ def test_the_refuter_refutes():
     # Half the noise that epsilon = 1 asks for, and the known mistakes, so that the above can fail.
     mistakes = [
         ExponentialMechanism(20, epsilon=2),
-        ReportNoisyMax(3, epsilon=2, noise="exponential"),
+        ReportNoisyMax(3, epsilon=2),
         SparseVector(threshold=0, epsilon=2.5, hits=1),
         LaplaceThreshold(epsilon=2, delta=1e-1),
         KeySelection(epsilon=1, delta=1e-1),

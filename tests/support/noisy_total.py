@@ -15,7 +15,6 @@ from discreet.curator.arguments import read_fields, unknown
 from discreet.curator.client.wire import read_number
 from discreet.curator.orders.planned_orders import (
     OrderExplanation,
-    OrderKind,
     PlannedOrder,
     UnpricedOrder,
 )
@@ -53,6 +52,16 @@ class Total(BaseRelease):
     def json_facts(self):
         return {"table": self.table, "people": self.people}
 
+    @staticmethod
+    def from_bytes(stored):
+        try:
+            version, table, people, epsilon, about = json.loads(stored)
+            if version == 1:
+                return _total(table, people, Fraction(epsilon), Neighbours(about))
+        except (ValueError, TypeError):
+            pass
+        raise InputError("no total", why="these are other bytes", fix="use those of to_bytes")
+
 
 @dataclass(frozen=True, slots=True)
 class TotalOrder(PlannedOrder):
@@ -60,6 +69,28 @@ class TotalOrder(PlannedOrder):
     epsilon: Fraction
     neighbours: Neighbours
     kind = NAME
+    release_type = Total
+
+    @classmethod
+    def parse(cls, spec, schema):
+        fields = ("table", "epsilon")
+        facts = read_fields(spec, "a total", needed=fields, allowed=fields)
+        table = _table(facts["table"], schema)
+        epsilon = Price(read_number(facts["epsilon"], "epsilon")).epsilon
+        return UnpricedOrder(
+            frozenset({table.name}),
+            lambda bound: bound(_count(table)),
+            lambda at: cls(table, epsilon, at.neighbours),
+        )
+
+    @classmethod
+    def read(cls, order, schema):
+        name, epsilon, about = json.loads(order.plan)
+        return cls(_table(name, schema), Fraction(epsilon), Neighbours(about))
+
+    @staticmethod
+    def price_of(order):
+        return Price(Fraction(json.loads(order.plan)[1]))
 
     @property
     def mechanism(self):
@@ -102,37 +133,6 @@ class TotalOrder(PlannedOrder):
 
     def present(self, measured):
         return _total(self.table.name, int(measured), self.epsilon, self.neighbours)
-
-
-class TotalKind(OrderKind):
-    name = NAME
-
-    def parse(self, spec, schema):
-        fields = ("table", "epsilon")
-        facts = read_fields(spec, "a total", needed=fields, allowed=fields)
-        table = _table(facts["table"], schema)
-        epsilon = Price(read_number(facts["epsilon"], "epsilon")).epsilon
-        return UnpricedOrder(
-            frozenset({table.name}),
-            lambda bound: bound(_count(table)),
-            lambda at: TotalOrder(table, epsilon, at.neighbours),
-        )
-
-    def read(self, order, schema):
-        name, epsilon, about = json.loads(order.plan)
-        return TotalOrder(_table(name, schema), Fraction(epsilon), Neighbours(about))
-
-    def price(self, order):
-        return Price(Fraction(json.loads(order.plan)[1]))
-
-    def release(self, stored):
-        try:
-            version, table, people, epsilon, about = json.loads(stored)
-            if version == 1:
-                return _total(table, people, Fraction(epsilon), Neighbours(about))
-        except (ValueError, TypeError):
-            pass
-        raise InputError("no total", why="these are other bytes", fix="use those of to_bytes")
 
 
 def _table(name, schema):

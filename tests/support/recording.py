@@ -19,7 +19,6 @@ from discreet.answer.plan.measure import Measurement, weighed
 from discreet.answer.plan.price import Price
 from discreet.answer.plan.quantile_draws import QuantileDraw
 from discreet.answer.plan.set_plan import SetPlan
-from discreet.answer.plan.sql_statements import SetStatements
 from discreet.plan.sensitivity import apart, sensitivity, together
 from discreet.plan.statistics import needed
 from discreet.privacy import Neighbours, Pure
@@ -64,7 +63,6 @@ class _All:
 def record(plan, engine):
     """Run a plan as production does, without noise."""
     every, totals, numbers, cells = _All(), defaultdict(list), defaultdict(list), {}
-    running = []
 
     def release(self, exact):
         combined = [weighed(row, exact) for row in self.strategy.combinations]
@@ -73,21 +71,16 @@ def record(plan, engine):
         numbers[self.strategy].append(combined)
         return combined
 
-    def ranks(self, statistic):
-        running.append(statistic)
-        return written(self, statistic)
-
-    def ranked(statement, session, groups):
-        for place, (where, weights) in enumerate(read(statement, session, groups)):
-            cells[running[-1], place] = dict(zip(where.tolist(), weights.tolist(), strict=True))
+    def ranked(self, statistic, groups):
+        for place, (where, weights) in enumerate(read(self, statistic, groups)):
+            cells[statistic, place] = dict(zip(where.tolist(), weights.tolist(), strict=True))
             yield where, weights
 
-    written, read = SetStatements.ranks, production._ranked
+    read = production._Measuring.ranked
     with ExitStack() as stack:
         for change in (
             patch.object(Measurement, "release", release),
-            patch.object(SetStatements, "ranks", ranks),
-            patch.object(production, "_ranked", ranked),
+            patch.object(production._Measuring, "ranked", ranked),
             patch.object(QuantileDraw, "cell", lambda *_: 0),
             patch.object(production, "check_feasible", lambda *_: None),
             patch.object(production, "_paid", lambda *_: None),

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from discreet.answer.execute.individual import PARTICIPANTS, Admission, check_individual
+from discreet.answer.execute.individual import Admission, check_individual
 from discreet.answer.execute.measure_set import measure_set
 from discreet.answer.execute.noisy_measurements import NoisyMeasurements
 from discreet.answer.plan.explain import Explanation, explain
@@ -21,8 +21,7 @@ from discreet.answer.plan.planning import plan_sets, single_sets
 from discreet.answer.plan.price import Price
 from discreet.answer.plan.set_plan import Charged, SetPlan
 from discreet.answer.plan.sql_statements import example_statements
-from discreet.answer.present.present import present
-from discreet.answer.present.release import Release
+from discreet.answer.present.release import Release, present
 from discreet.engines.engine import ARROW, Engine
 from discreet.engines.timing import Deadline
 from discreet.errors import InputError, InvariantBroken, QueryRefused
@@ -125,24 +124,13 @@ class MeasurementPlan:
 
     def explain(self, dialect: Dialect) -> Explanation:
         """Cost and expected error, before anything is charged."""
-        told = explain(self.query, self.price, self.neighbours, self.sets, dialect)
-        if not self.participants:
-            return told
-        parts = tuple(
-            replace(part, sql=example_statements(one, dialect, participants=True))
-            for part, one in zip(told.parts, self.sets, strict=True)
-        )
-        facts = replace(told.facts, remarks=(*told.facts.remarks, PARTICIPANTS))
-        return replace(told, facts=facts, parts=parts)
+        return explain(self, dialect)
 
     def statements(self, dialect: Dialect) -> tuple[str, ...]:
         """All SQL that will run; for an example of bounds where they have yet to be chosen."""
         people = self.participants
-        return tuple(
-            text
-            for one in self.sets
-            for text in example_statements(one, dialect, participants=people)
-        )
+        sets = (example_statements(one, dialect, participants=people) for one in self.sets)
+        return tuple(text for one in sets for text in one)
 
     # --- data, and after it -----------------------------------------------------------------------
 
@@ -185,8 +173,7 @@ class MeasurementPlan:
     def present(self, drawn: Sequence[NoisyMeasurements]) -> Release:
         """The release that measurements make: a function of them, with no data and no chance."""
         self.check_spent(drawn)
-        shown = present(self.query, self.price, self.sets, drawn)
-        return replace(shown, notes=(*shown.notes, PARTICIPANTS)) if self.participants else shown
+        return present(self, drawn)
 
     # --- as text ----------------------------------------------------------------------------------
 

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations_with_replacement, product
+from statistics import fmean, median
 from typing import TypeAlias
 
 import numpy as np
@@ -149,11 +150,8 @@ class _Search:
         self._kinds, self._steps = kinds, steps
         self._ages: list[int | None] = [None] * len(kinds)
 
-    def ages(self) -> Iterator[tuple[int, ...]]:
-        """All assignments that fit."""
-        yield from self._extend(0)
-
-    def _extend(self, depth: int) -> Iterator[tuple[int, ...]]:
+    def ages(self, depth: int = 0) -> Iterator[tuple[int, ...]]:
+        """All assignments that fit, of people from some place in the order on."""
         if depth == len(self._order):
             yield tuple(age for age in self._ages if age is not None)
             return
@@ -165,7 +163,7 @@ class _Search:
                 break
             self._ages[slot] = age
             if all(self._fits(*group) for group in self._of[slot]):
-                yield from self._extend(depth + 1)
+                yield from self.ages(depth + 1)
         self._ages[slot] = None
 
     def _range(self, slot: int) -> tuple[int, int]:
@@ -188,7 +186,7 @@ class _Search:
         if len(ages) < one.count:
             return True
         least, largest = self._sums[one]
-        return least <= sum(ages) <= largest and _median(sorted(ages)) == one.median
+        return least <= sum(ages) <= largest and median(ages) == one.median
 
 
 def _open(one: Statistic, known: list[int], least: int, largest: int) -> tuple[int, int]:
@@ -214,21 +212,15 @@ def _sums(one: Statistic, rounding: float) -> tuple[int, int]:
     return math.ceil(middle - slack), math.floor(middle + slack)
 
 
-def _median(ages: Sequence[int]) -> float:
-    """The middle age, or the mean of the two in the middle."""
-    middle = len(ages) // 2
-    return float(ages[middle]) if len(ages) % 2 else (ages[middle - 1] + ages[middle]) / 2
-
-
 def tabulate(block: Sequence[Person]) -> Agency:
     """An office that publishes exact statistics of a block."""
 
     def publish(pattern: str) -> Statistic:
         blank = Statistic(pattern, 0, 0, 0)
-        ages = sorted(age for age, kind in block if blank.covers(kind))
+        ages = [age for age, kind in block if blank.covers(kind)]
         if not ages:
             return blank
-        return Statistic(pattern, len(ages), _median(ages), round(sum(ages) / len(ages), 1))
+        return Statistic(pattern, len(ages), float(median(ages)), round(fmean(ages), 1))
 
     return publish
 

@@ -51,13 +51,7 @@ class Differencing:
         others = everybody.copy()
         others[:, 0] = False
         gap = mean_answer(target, everybody, effort) - mean_answer(target, others, effort)
-        return self.scored(gap > 0.5)
-
-    def scored(self, guess: NDArray[np.bool_]) -> Outcome:
-        """How often the targets' bits were guessed."""
-        truth = self.secret[:, 0].astype(np.bool_)
-        chance, bound = max(self.prior, 1 - self.prior), self.promise.of_bit(self.prior)
-        return Outcome(float(np.mean(guess == truth)), chance, bound, truth.size)
+        return self.promise.scored((gap > 0.5) == self.secret[:, 0], self.prior)
 
 
 def mean_answer(target: WardSums, subset: NDArray[np.bool_], effort: int) -> Reals:
@@ -81,7 +75,8 @@ class Averaging(Differencing):
         """Average, subtract those who are known, and round."""
         everybody = np.ones(self.secret.shape, dtype=np.bool_)
         total = mean_answer(target, everybody, effort)
-        return self.scored(total - self.secret[:, 1:].sum(axis=1) > 0.5)
+        guess = total - self.secret[:, 1:].sum(axis=1) > 0.5
+        return self.promise.scored(guess == self.secret[:, 0], self.prior)
 
 
 class QueryAuditor:
@@ -100,32 +95,12 @@ class QueryAuditor:
 
     def __call__(self, who: NDArray[np.bool_]) -> Reals:
         """How many people of a subset have the secret, where that may be said."""
-        sums, truth = who @ self._all.T, (self._secret * who).sum(axis=1)
-        refused = self._refuses(sums, truth)
-        self._open &= refused[:, None] | (sums == truth[:, None])
-        return np.where(refused, np.nan, truth)
-
-    def _refuses(self, sums: Bits, truth: Bits) -> NDArray[np.bool_]:
-        return self._tells(self._open & (sums == truth[:, None]))
-
-    def _tells(self, left: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Whether the databases that are left, of which there are some, agree on a bit."""
+        truth = (self._secret * who).sum(axis=1)
+        left = self._open & (who @ self._all.T == truth[:, None])
         ones, many = left @ self._all, left.sum(axis=1, keepdims=True)
-        return np.asarray(((ones == 0) | (ones == many)).any(axis=1) & (many[:, 0] > 0))
-
-
-class SimulatableAuditor(QueryAuditor):
-    """Refuses if any answer that is still possible would tell a bit, which needs no secret.
-
-    Its refusals tell nothing. Of sums of bits it answers none, as a sum of 0 is always possible.
-    """
-
-    __slots__ = ()
-
-    def _refuses(self, sums: Bits, truth: Bits) -> NDArray[np.bool_]:
-        return np.asarray(
-            np.any([self._tells(self._open & (sums == n)) for n in range(sums.max() + 1)], axis=0)
-        )
+        refused = ((ones == 0) | (ones == many)).any(axis=1)
+        self._open = np.where(refused[:, None], self._open, left)
+        return np.where(refused, np.nan, truth)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,8 +136,7 @@ class Refusals:
             else (everything @ asked.T).astype(np.float64)
         )
         weights = posterior(_squares(answers, expected), len(asked))
-        right = float(np.mean((weights @ everything > 0.5) == self.secret))
-        return Outcome(right, 0.5, self.promise.of_bit(), self.secret.size)
+        return self.promise.scored((weights @ everything > 0.5) == self.secret)
 
     def questions(self, effort: int) -> NDArray[np.bool_]:
         """Three people next to each other, around a circle."""

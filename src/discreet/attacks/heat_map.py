@@ -105,8 +105,7 @@ class HeatMap:
         gains = (heat @ RINGS.T - self.crew * RINGS.sum(axis=1) / 2) * self.crew / spread
         top = gains.max(axis=1, keepdims=True)
         believed = np.log(np.exp(gains - top).mean(axis=1)) + top[:, 0] > 0
-        right = float(np.mean(believed == base.astype(np.bool_)))
-        return Outcome(right, 0.5, self.promise.group(self.crew).of_bit(), effort)
+        return self.promise.group(self.crew).scored(believed == base)
 
     def _tracks(self, base: Bits, draws: SplitMix64) -> Tracks:
         """Runs around the bases, and straight through all areas."""

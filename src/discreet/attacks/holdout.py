@@ -138,8 +138,8 @@ class HoldoutLabel:
         """Guess one label in each of `effort` holdouts."""
         check_effort(effort, "holdouts")
         draws = SplitMix64(self.seed)
-        right = sum(self._guessed(target, draws.split()) for _ in range(effort))
-        return Outcome(right / effort, 0.5, self.promise.of_bit(), effort)
+        right = [self._guessed(target, draws.split()) for _ in range(effort)]
+        return self.promise.scored(np.array(right))
 
     def _guessed(self, target: Callable[[Examples, Examples], Score], draws: SplitMix64) -> bool:
         train, hold = (Examples.drawn(self.examples, self.features, draws) for _ in range(2))
@@ -187,8 +187,7 @@ class Leaderboard:
         for guess in self._submitted(effort):
             votes += (2 * guess - 1) * np.sign(numbers(board(guess)) - 0.5)
         final = np.where(votes == 0, coins, votes > 0)
-        learnt = float(np.mean(final == labels))
-        return Outcome(learnt, 0.5, self.promise.of_bit(), self.examples)
+        return self.promise.scored(final == labels)
 
     def submissions(self, effort: int) -> Bits:
         """All submissions, a row each; none depends on a score."""

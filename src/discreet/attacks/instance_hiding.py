@@ -70,8 +70,7 @@ class InstanceHiding:
             mixing = numbers(encoded.mixing, self.mixtures, self.images)
             found = np.asarray(np.linalg.lstsq(mixing, pixels, rcond=None)[0], dtype=np.float64)
         guess = (found * pattern).mean(axis=1) > (DARK + BRIGHT) / 2
-        right = float(np.mean(guess == secret))
-        return Outcome(right, 0.5, self.promise.of_bit(), self.images)
+        return self.promise.scored(guess == secret)
 
     def _mixing(self, draws: SplitMix64) -> Reals:
         """How much of each image is in each mixture: of two, a third to two thirds each."""

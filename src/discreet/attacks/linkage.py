@@ -33,7 +33,7 @@ class Ratings:
                 fix="pass a person, a film, stars and a day for every one, as integers",
             )
 
-    def where(self, kept: Bits) -> "Ratings":
+    def where(self, kept: Bits | slice) -> "Ratings":
         """The ratings at some positions."""
         return Ratings(self.person[kept], self.film[kept], self.stars[kept], self.day[kept])
 
@@ -187,8 +187,7 @@ class Scoreboard:
 
     def _about(self, film: int) -> Ratings:
         """The ratings of a film."""
-        here, all_of = slice(*self._edges[film : film + 2]), self._ratings
-        return Ratings(all_of.person[here], all_of.film[here], all_of.stars[here], all_of.day[here])
+        return self._ratings.where(slice(*self._edges[film : film + 2]))
 
     def match(self, known: Ratings, eccentricity: float) -> int | None:
         """The record that fits best, if it stands out."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from statistics import NormalDist
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet.attacks.simulation import Reals
 from discreet.errors import InputError
@@ -128,12 +129,11 @@ class Promise:
     mu: float | None = None
 
     def __post_init__(self) -> None:
-        if self.epsilon is not None and not 0 <= self.epsilon < math.inf:
-            raise InputError(
-                f"epsilon is {self.epsilon}", why="it bounds a loss", fix="pass epsilon >= 0"
-            )
-        if self.mu is not None and not 0 <= self.mu < math.inf:
-            raise InputError(f"mu is {self.mu}", why="it bounds a loss", fix="pass mu >= 0")
+        for name, said in (("epsilon", self.epsilon), ("mu", self.mu)):
+            if said is not None and not 0 <= said < math.inf:
+                raise InputError(
+                    f"{name} is {said}", why="it bounds a loss", fix=f"pass {name} >= 0"
+                )
         if self.mu is not None and self.epsilon is None:
             raise InputError(
                 "mu without epsilon", why="mu sharpens a bound", fix="pass epsilon and delta too"
@@ -163,6 +163,11 @@ class Promise:
             return 1.0
         corner = 1 / (1 + math.exp(-self.epsilon))
         return min(1.0, max(prior, 1 - prior, corner) + self.delta, self._of_normal(prior))
+
+    def scored(self, right: NDArray[np.bool_], prior: float = 0.5) -> Outcome:
+        """The outcome of guesses of bits, each right or wrong."""
+        bound = self.of_bit(prior)
+        return Outcome(float(np.mean(right)), max(prior, 1 - prior), bound, np.size(right))
 
     def _of_normal(self, prior: float) -> float:
         """How often the likelier of N(0, 1) and N(mu, 1) is the right one (Dong, Roth, Su 2022)."""

@@ -43,10 +43,8 @@ class Reconstruction(ABC):
     def run(self, target: SubsetSum, effort: int) -> Outcome:
         """Ask `effort` questions, guess, and score: the share of people whose bit is right."""
         check_effort(effort, "questions")
-        guess = self.guess(target, effort)
-        right = float(np.mean(guess == np.asarray(self.secret)))
-        chance = max(self.prior, 1 - self.prior)
-        return Outcome(right, chance, self.promise.of_bit(self.prior), self.people)
+        right = self.guess(target, effort) == np.asarray(self.secret)
+        return self.promise.scored(right, self.prior)
 
     @property
     def people(self) -> int:

@@ -67,9 +67,7 @@ class SocialGraph:
                 fix="publish a 1 for every two who are friends, and a 0 for others",
             )
         found = self._targets(plan, release, self._find(plan, release))
-        guess = release[found[0::2], found[1::2]]
-        right = float(np.mean(guess == truth))
-        return Outcome(right, 0.5, self.promise.of_bit(), self.pairs)
+        return self.promise.scored(release[found[0::2], found[1::2]] == truth)
 
     def _plan(self, draws: SplitMix64) -> Bits:
         """Friendships of the planted accounts: among themselves, then with the targets."""
@@ -93,8 +91,14 @@ class SocialGraph:
 
     def _find(self, plan: Bits, release: Bits) -> Bits:
         """The planted accounts, as the likeliest path through the release."""
-        inner, wrong = plan[:, : self.planted], self._wrong(plan, release)
-        linked, apart = _log_odds(wrong, float(release.mean()))
+        inner, size = plan[:, : self.planted], len(release)
+        density = float(np.clip(release.mean(), 1e-9, 1 - 1e-9))
+        usual = (self.friends * self.people + 2 * plan.sum()) / size**2
+        # The share of pairs that the release has wrong: what makes it denser than networks are.
+        wrong = float(np.clip(density - usual, 1 / size**2, 0.45))
+        # Log-odds of a link in the release: where one was planned, and where not.
+        right, chance = (np.log(odds) for odds in ((1 - wrong) / wrong, density / (1 - density)))
+        linked, apart = right - chance, -right - chance
         degrees = _of_degrees(plan.sum(axis=1), release.sum(axis=1), wrong)
         links = release.astype(np.float64)
         beam, scores = np.arange(len(release))[:, None], degrees[0]
@@ -109,25 +113,12 @@ class SocialGraph:
             beam, scores = np.column_stack([beam[rows], nodes]), total[rows, nodes]
         return np.asarray(beam[scores.argmax()])
 
-    def _wrong(self, plan: Bits, release: Bits) -> float:
-        """The share of pairs that the release has wrong: what makes it denser than networks are."""
-        size = len(release)
-        usual = (self.friends * self.people + 2 * plan.sum()) / size**2
-        return float(np.clip(release.mean() - usual, 1 / size**2, 0.45))
-
     def _targets(self, plan: Bits, release: Bits, accounts: Bits) -> Bits:
         """For every target, the node whose links to the accounts are most like theirs."""
         seen, wanted = release[accounts], plan[:, self.planted :]
         wrong: Reals = (seen[:, None, :] != wanted[:, :, None]).sum(axis=0).astype(np.float64)
         wrong[:, accounts] = np.inf
         return np.asarray(wrong.argmin(axis=1))
-
-
-def _log_odds(wrong: float, density: float) -> tuple[float, float]:
-    """Log-odds of a link in the release: where one was planned, and where not."""
-    usual = np.log(max(density, 1e-9) / max(1 - density, 1e-9))
-    right = np.log((1 - wrong) / wrong)
-    return float(right - usual), float(-right - usual)
 
 
 def _of_degrees(planned: Bits, degrees: Bits, wrong: float) -> Reals:

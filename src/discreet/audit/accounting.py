@@ -18,7 +18,6 @@ from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import product
-from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
 from discreet.audit.curator_questions import not_drawn
@@ -264,83 +263,66 @@ _GROUPS: Final = (
 )
 """Guarantees of one person, and the laws of outputs for so many people."""
 
-ACCOUNTING: Final[Mapping[str, Claim]] = MappingProxyType(
-    {
-        "accountant-pure-composition": _claim(
-            compose([(Pure(_ONE), 2)]), lambda: _twice(_reports())
-        ),
-        "accountant-mixed-composition": _claim(
-            compose([Pure(_ONE), (Pure(_ONE / 2), 2)]),
-            lambda: _both(_reports(), _twice(_reports(epsilon=_ONE / 2))),
-        ),
-        "accountant-response-composition": _claim(
-            compose([(_BITS, 2)]), lambda: _twice(_reports())
-        ),
-        "accountant-choices": _claim(
-            compose([(BoundedRange(_ONE), 2)]), lambda: _twice(_reports(epsilon=_ONE / 2))
-        ),
-        "accountant-deltas": _claim(
-            compose([BoundedRange(_ONE), (Approximate(_ONE, _SLIP), 3)]),
-            lambda: _both(
-                _reports(epsilon=_ONE / 2), _or_truth(_responses(3), 1 - (1 - _SLIP) ** 3)
-            ),
-        ),
-        "accountant-zcdp": _claim(ZCDP(1 / (2 * _VARIANCE)), _discrete),
-        "accountant-gdp": _claim(_HALF, _rounded),
-        "accountant-laplace": _claim(DiscreteLaplaceNoise(_ONE), _geometric),
-        "accountant-discrete-gaussian": _claim(
-            compose([(_LATTICE, 2)]), lambda: _twice(_discrete())
-        ),
-        "accountant-sampling": _claim(Subsampled(_BITS, _RATE), lambda: _sampled(_reports())),
-        "accountant-sampled-delta": _claim(
-            Subsampled(Approximate(_ONE, _SLIP), _RATE),
-            lambda: _sampled(_or_truth(_reports(), _SLIP)),
-        ),
-        "accountant-sampled-composition": _claim(
-            compose([(Subsampled(_BITS, _RATE), 2)]), lambda: _twice(_sampled(_reports()))
-        ),
-        "accountant-sampled-gaussian": _claim(
-            compose([(Subsampled(_LATTICE, _RATE), 2)]), lambda: _twice(_sampled(_discrete()))
-        ),
-        "accountant-fixed-size": _claim(
-            Subsampled(
-                Pure(_ONE, neighbours=Neighbours.CHANGE_ONE),
-                _RATE,
-                scheme=1,
-            ),
-            lambda: _sampled(_reports()),
-        ),
-        "accountant-ranges": _claim(Ranges(_ONE / 8), lambda: _reports(epsilon=_ONE / 2)),
-        "accountant-shuffling": _claim(ShuffledRandomizedResponse(_ONE, 5), lambda: _reports(5, 2)),
-        "accountant-shuffling-k": _claim(
-            ShuffledRandomizedResponse(_ONE, 4, 3), lambda: _reports(4, 3)
-        ),
-        "accountant-clones": _claim(Shuffled(_ONE, 6), lambda: _reports(6, 2)),
-        **{
-            f"accountant-{way}-{type(one).__name__.lower()}": _claim(stated, partial(laws, people))
-            for one, laws in _GROUPS
-            for way, people, stated in (
-                ("group", _GROUP, one.group(_GROUP)),
-                ("change", 2, one.under(Neighbours.CHANGE_ONE)),
-            )
-        },
-        **{
-            f"accountant-theorem-{name}{end}": _theorem(one, lost)
-            for name, one in _NAMED.items()
-            for end, lost in (("", Fraction(0)), ("-delta", _MOSTLY))
-        },
-        **(
-            {"accountant-tuning": _tuning(), "accountant-training": _training()}
-            if find_spec("sklearn")
-            else {}
-        ),
-        **{f"accountant-within-{one.name}": _within(one) for one in (RHO, MU_SQUARED, renyi(8))},
-        "accountant-odometer": _odometer(),
-        "accountant-individual-filter": _individual(),
-        **{f"accountant-filter-{one.name}": _filter(one) for one in _MEASURES},
-        **{f"accountant-filter-{one.name}-delta": _filter(one, _SLIP) for one in _MEASURES[:3]},
-    }
-)
+_CLAIMS: Final[dict[str, Claim]] = {
+    "pure-composition": _claim(compose([(Pure(_ONE), 2)]), lambda: _twice(_reports())),
+    "mixed-composition": _claim(
+        compose([Pure(_ONE), (Pure(_ONE / 2), 2)]),
+        lambda: _both(_reports(), _twice(_reports(epsilon=_ONE / 2))),
+    ),
+    "response-composition": _claim(compose([(_BITS, 2)]), lambda: _twice(_reports())),
+    "choices": _claim(
+        compose([(BoundedRange(_ONE), 2)]), lambda: _twice(_reports(epsilon=_ONE / 2))
+    ),
+    "deltas": _claim(
+        compose([BoundedRange(_ONE), (Approximate(_ONE, _SLIP), 3)]),
+        lambda: _both(_reports(epsilon=_ONE / 2), _or_truth(_responses(3), 1 - (1 - _SLIP) ** 3)),
+    ),
+    "zcdp": _claim(ZCDP(1 / (2 * _VARIANCE)), _discrete),
+    "gdp": _claim(_HALF, _rounded),
+    "laplace": _claim(DiscreteLaplaceNoise(_ONE), _geometric),
+    "discrete-gaussian": _claim(compose([(_LATTICE, 2)]), lambda: _twice(_discrete())),
+    "sampling": _claim(Subsampled(_BITS, _RATE), lambda: _sampled(_reports())),
+    "sampled-delta": _claim(
+        Subsampled(Approximate(_ONE, _SLIP), _RATE), lambda: _sampled(_or_truth(_reports(), _SLIP))
+    ),
+    "sampled-composition": _claim(
+        compose([(Subsampled(_BITS, _RATE), 2)]), lambda: _twice(_sampled(_reports()))
+    ),
+    "sampled-gaussian": _claim(
+        compose([(Subsampled(_LATTICE, _RATE), 2)]), lambda: _twice(_sampled(_discrete()))
+    ),
+    "fixed-size": _claim(
+        Subsampled(Pure(_ONE, neighbours=Neighbours.CHANGE_ONE), _RATE, scheme=1),
+        lambda: _sampled(_reports()),
+    ),
+    "ranges": _claim(Ranges(_ONE / 8), lambda: _reports(epsilon=_ONE / 2)),
+    "shuffling": _claim(ShuffledRandomizedResponse(_ONE, 5), lambda: _reports(5, 2)),
+    "shuffling-k": _claim(ShuffledRandomizedResponse(_ONE, 4, 3), lambda: _reports(4, 3)),
+    "clones": _claim(Shuffled(_ONE, 6), lambda: _reports(6, 2)),
+    **{
+        f"{way}-{type(one).__name__.lower()}": _claim(stated, partial(laws, people))
+        for one, laws in _GROUPS
+        for way, people, stated in (
+            ("group", _GROUP, one.group(_GROUP)),
+            ("change", 2, one.under(Neighbours.CHANGE_ONE)),
+        )
+    },
+    **{
+        f"theorem-{name}{end}": _theorem(one, lost)
+        for name, one in _NAMED.items()
+        for end, lost in (("", Fraction(0)), ("-delta", _MOSTLY))
+    },
+    **({"tuning": _tuning(), "training": _training()} if find_spec("sklearn") else {}),
+    **{f"within-{one.name}": _within(one) for one in (RHO, MU_SQUARED, renyi(8))},
+    "odometer": _odometer(),
+    "individual-filter": _individual(),
+    **{f"filter-{one.name}": _filter(one) for one in _MEASURES},
+    **{f"filter-{one.name}-delta": _filter(one, _SLIP) for one in _MEASURES[:3]},
+}
+
+ACCOUNTING: Final[Mapping[str, Claim]] = {
+    f"accountant-{name}": claim for name, claim in _CLAIMS.items()
+}
 """Names as the command line takes them."""
 
 

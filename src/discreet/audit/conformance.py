@@ -11,9 +11,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from discreet.audit.neighbourhood import NEAR, mapped, several
 from discreet.audit.releases import compare_paths
 from discreet.audit.replay import replay, step_by_step
+from discreet.audit.search import NEAR, mapped, several
 from discreet.audit.trace import picture
 from discreet.errors import DiscreetError, InputError, InvariantBroken
 from discreet.mechanisms.mechanism import Claim, Mechanism
@@ -159,7 +159,8 @@ def check_odd_data(mechanism: Mechanism) -> None:
     for value in (*huge, *_ODD):
         answer, error = _tried(mechanism, value)
         _own_words(mechanism, error)
-        _require(_is_finite(answer), mechanism, "answers with NaN or infinity")
+        finite = all(math.isfinite(part) for part in _numbers(answer) if isinstance(part, float))
+        _require(finite, mechanism, "answers with NaN or infinity")
 
 
 def check_far_values(mechanism: Mechanism) -> None:
@@ -171,19 +172,10 @@ def check_far_values(mechanism: Mechanism) -> None:
     for number in (2**63, -(2**63), 10**400):
         far = _planted(example, 0, number)
         first, _ = _tried(mechanism, far)
-        if _shows(first):
+        if any(abs(part) > _FAR for part in _numbers(first) if isinstance(part, int)):
             others = (picture(mechanism.release(far)) for _ in range(_RUNS))
             varied = any(other != picture(first) for other in others)
             _require(varied, mechanism, "has no noise far from 0")
-
-
-def _shows(answer: Any) -> bool:
-    """Whether there is a whole number in an answer that is far from 0."""
-    return any(abs(part) > _FAR for part in _numbers(answer) if isinstance(part, int))
-
-
-def _is_finite(answer: Any) -> bool:
-    return all(math.isfinite(part) for part in _numbers(answer) if isinstance(part, float))
 
 
 def check_quiet_errors(mechanism: Mechanism) -> None:

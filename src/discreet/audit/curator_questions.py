@@ -17,7 +17,6 @@ from importlib.util import find_spec
 from itertools import groupby
 from operator import attrgetter
 from tempfile import TemporaryDirectory
-from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -52,12 +51,10 @@ from discreet.privacy.budgets.filters import amount_within
 from discreet.workload.counting_query import CountingQuery
 from discreet.workload.domain import Attribute, Domain
 from discreet.workload.histogram import JointHistogram
-from discreet.workload.matrix import MatrixMechanism, identity_strategy
+from discreet.workload.matrix import MatrixMechanism, RangeBlocks, identity_strategy
 from discreet.workload.mwem import MWEM
-from discreet.workload.online import OnlineSession, OnlineState, open_state
-from discreet.workload.online_plan import OnlinePlan
+from discreet.workload.online import OnlinePlan, OnlineSession, OnlineState, open_state
 from discreet.workload.planner import plan_workload
-from discreet.workload.range_blocks import RangeBlocks
 from discreet.workload.small_database import SmallDatabase
 from discreet.workload.synthesizer import SynthesisPlan, synthesize
 
@@ -81,6 +78,50 @@ Ask: TypeAlias = Callable[[Any, Price], Any]
 """All that is asked of a curator, or of a histogram, at a price, and everything it answers."""
 
 
+def of_curator(question: "CuratorQuestion", tables: Tables) -> Any:
+    """What is asked of a curator who has the tables."""
+    budget = (Budget.per_person if question.per_person else Budget)(
+        epsilon=_BUDGET, delta=2 * question.delta
+    )
+    columns = {"value": Bounds(0, 10), "day": Bounds(_FIRST, _FIRST + dt.timedelta(9))}
+    columns |= dict.fromkeys(("side", "odd"), Bounds(0, 1))
+    columns |= {"turn": Bounds(0, 2), "serial": Bounds(0, 999)}
+    visits, bills = map(_table, tables)
+    with Curator.in_memory(neighbours=question.neighbours) as curator:
+        said: dict[str, Any] = {"unit": question.unit, "limits": question.limits}
+        curator.add("visits", visits, budget=budget, columns=columns, **said)
+        curator.add("bills", bills, dataset="visits", columns=columns, **said)
+        return question.told(curator)
+
+
+def _of_histogram(question: "CuratorQuestion", tables: Tables) -> Any:
+    """What is asked of the histogram of the visits, without a curator."""
+    visits = _table(tables[0])
+    value = Attribute.of("value", Type(Kind.INTEGER, range=Range(0, 10)), bins=11)
+    first = (_FIRST - dt.date(1970, 1, 1)).days
+    day = Attribute.of("day", Type(Kind.DATE, range=Range(first, first + 9)), bins=10)
+    word = Attribute("word", Kind.TEXT, tuple(f"word {i}" for i in range(4)))
+    said: dict[str, Any] = {"person": visits["person"], "neighbours": question.neighbours}
+    histogram = JointHistogram.of(visits, Domain((value, day, word)), max_rows=2, **said)
+    return question.told(histogram)
+
+
+def _of_rows(question: "CuratorQuestion", tables: Tables) -> Any:
+    """What is learnt from the rows of the visits, and the guarantee that is stated of it."""
+    rows = [(person, float("nan") if v is None else v) for person, v in tables[0]]
+    people, values = np.array(rows, dtype=np.float64).T
+    said = {"groups": people, "y": np.clip(values, 0, 3)}
+    return question.told({"X": np.stack([values, 10 - values], axis=1), **said})
+
+
+def _of_presence(question: "CuratorQuestion", tables: Tables) -> Any:
+    """Draws of a width or scale that depends on the data: on whether that person is there.
+
+    They must take as many random words on both sides, where one of them needs more.
+    """
+    return question.told(len(tables[0]) > question.people)
+
+
 @dataclass(frozen=True, slots=True)
 class CuratorQuestion:
     """A question about visits and bills of people, one of whom has far more than the others.
@@ -97,25 +138,16 @@ class CuratorQuestion:
     limits: Limits | None = None
     neighbours: Neighbours = Neighbours.ADD_REMOVE
     unit: Any = "person"
+    source: "Callable[[CuratorQuestion, Tables], Any]" = of_curator
 
-    def ask(self, tables: Tables) -> Any:
-        """A curator's answer about these tables."""
-        budget = (Budget.per_person if self.per_person else Budget)(
-            epsilon=_BUDGET, delta=2 * self.delta
-        )
-        columns = {"value": Bounds(0, 10), "day": Bounds(_FIRST, _FIRST + dt.timedelta(9))}
-        columns |= dict.fromkeys(("side", "odd"), Bounds(0, 1))
-        columns |= {"turn": Bounds(0, 2), "serial": Bounds(0, 999)}
-        visits, bills = map(_table, tables)
-        with Curator.in_memory(neighbours=self.neighbours) as curator:
-            said: dict[str, Any] = {"unit": self.unit, "columns": columns, "limits": self.limits}
-            curator.add("visits", visits, budget=budget, **said)
-            curator.add("bills", bills, dataset="visits", **said)
-            return self._told(curator)
-
-    def _told(self, source: Any) -> Any:
+    def told(self, source: Any) -> Any:
+        """All that is asked of a source, and what it answers."""
         assert not isinstance(self.asked, tuple)  # noqa: S101 - narrowing: asks are replayed apart
         return self.asked(source, {"epsilon": self.epsilon, "delta": self.delta})
+
+    def ask(self, tables: Tables) -> Any:
+        """The answer about these tables."""
+        return self.source(self, tables)
 
     @property
     def parts(self) -> "list[CuratorQuestion]":
@@ -151,7 +183,7 @@ class CuratorQuestion:
         return Claim("CuratorQuestion", self.promised, tuple(pairs), not_drawn)
 
     @property
-    def others(self) -> Tables | None:
+    def others(self) -> Tables:
         """Rows of other people altogether: only what was released may tell them apart.
 
         What is computed from exact numbers where noisy ones belong seldom differs between
@@ -166,57 +198,6 @@ class CuratorQuestion:
         """The most that one person gives away: by one order, or by all of their budget."""
         whole = (_BUDGET, 2 * self.delta) if self.per_person else (self.epsilon, self.delta)
         return Approximate(*whole, neighbours=self.neighbours)
-
-
-@dataclass(frozen=True, slots=True)
-class HistogramQuestion(CuratorQuestion):
-    """The same without a curator: what is asked of the histogram of the visits itself."""
-
-    def ask(self, tables: Tables) -> Any:
-        """A curator's answer about these tables."""
-        visits = _table(tables[0])
-        value = Attribute.of("value", Type(Kind.INTEGER, range=Range(0, 10)), bins=11)
-        first = (_FIRST - dt.date(1970, 1, 1)).days
-        dates = Range(first, first + 9)
-        day = Attribute.of("day", Type(Kind.DATE, range=dates), bins=10)
-        word = Attribute("word", Kind.TEXT, tuple(f"word {i}" for i in range(4)))
-        domain = Domain((value, day, word))
-        said: dict[str, Any] = {"person": visits["person"], "neighbours": self.neighbours}
-        histogram = JointHistogram.of(visits, domain, max_rows=2, **said)
-        return self._told(histogram)
-
-
-@dataclass(frozen=True, slots=True)
-class RowsQuestion(CuratorQuestion):
-    """The same without a curator: what is learnt from the rows of the visits themselves."""
-
-    def ask(self, tables: Tables) -> Any:
-        """What is learnt, and the guarantee that is stated of it."""
-        rows = [(person, float("nan") if v is None else v) for person, v in tables[0]]
-        people, values = np.array(rows, dtype=np.float64).T
-        said = {"groups": people, "y": np.clip(values, 0, 3)}
-        return self._told({"X": np.stack([values, 10 - values], axis=1), **said})
-
-
-@dataclass(frozen=True, slots=True)
-class WideDraws(CuratorQuestion):
-    """Draws of a width or scale that depends on the data; an ask gets the side itself.
-
-    They must take as many random words on both sides, where one of them needs more.
-    """
-
-    @property
-    def others(self) -> None:
-        """Each ask has two sides of its own."""
-
-    @property
-    def claim(self) -> Claim:
-        """One pair, which each ask knows for itself."""
-        return Claim("WideDraws", self.promised, (Pair(False, True),), not_drawn)  # noqa: FBT003 - sides
-
-    def ask(self, tables: Any) -> Any:
-        """The answer about one side."""
-        return self._told(tables)
 
 
 def not_drawn(_: Any, __: int) -> Any:
@@ -373,19 +354,19 @@ def _strategy(name: str) -> Ask:
 
 def _blocks(histogram: JointHistogram, price: Price) -> Any:
     ends, cells = [(low, low + 3) for low in range(7)], histogram.domain["value"].size
-    blocks = RangeBlocks.of(cells, ends, mu_squared=_amount(price), **_of(histogram))
+    blocks = RangeBlocks.of(cells, ends, mu_squared=_amount(price), **histogram.terms)
     return blocks.estimate(blocks.measure(histogram.marginal(("value",)))).tolist()
 
 
 def _thrice(histogram: JointHistogram, price: Price) -> Any:
     """Every cell counted three times: a strategy whose columns are longer than its rows."""
     rows = np.tile(identity_strategy(histogram.domain["value"].size), (3, 1))
-    thrice = MatrixMechanism(rows, mu_squared=_amount(price), **_of(histogram))
+    thrice = MatrixMechanism(rows, mu_squared=_amount(price), **histogram.terms)
     return thrice.estimate(thrice.measure(histogram.marginal(("value",)))).tolist()
 
 
 def _mwem(histogram: JointHistogram, price: Price) -> Any:
-    learnt = MWEM(histogram.domain, _QUERIES, rounds=2, **price, **_of(histogram))
+    learnt = MWEM(histogram.domain, _QUERIES, rounds=2, **price, **histogram.terms)
     return learnt.release(histogram).marginal(("value",)).tolist()
 
 
@@ -397,7 +378,7 @@ def _synthesized(histogram: JointHistogram, price: Price) -> Any:
 
 def _reopened(histogram: JointHistogram, price: Price) -> list[float]:
     """The same query again and again, by sessions that go on from each other's stored state."""
-    room: dict[str, Any] = {"updates": 1, "restarts": 0, **_of(histogram)}
+    room: dict[str, Any] = {"updates": 1, "restarts": 0, **histogram.terms}
     state, told = open_state(OnlinePlan.of(histogram.domain, **room, **price), histogram), []
     for _ in range(20):
         session = OnlineSession(OnlineState.from_bytes(state.to_bytes()), histogram)
@@ -409,7 +390,7 @@ def _reopened(histogram: JointHistogram, price: Price) -> list[float]:
 def _small_database(histogram: JointHistogram, price: Price) -> Any:
     queries = tuple(CountingQuery(("value",), ((low, low + 1),)) for low in range(9))
     domain = Domain((histogram.domain["value"],))
-    said = {"epsilon": price["epsilon"], **_of(histogram)}
+    said = {"epsilon": price["epsilon"], **histogram.terms}
     return SmallDatabase(domain, queries, 2, 20, **said).release(histogram)
 
 
@@ -428,12 +409,6 @@ def _smooth(there: bool, price: Price) -> Any:  # noqa: FBT001 - a side
     turn = math.ceil(2 * wide * wide / rule.law.scale(Fraction(wide)))
     first = turn if there else math.ceil(rule.decay * turn)
     return rule.release((0, [first, *[turn] * 99]))
-
-
-def _of(histogram: JointHistogram) -> dict[str, Any]:
-    return {
-        name: getattr(histogram, name) for name in ("person_weight", "row_weight", "neighbours")
-    }
 
 
 def _stream(text: str) -> Ask:
@@ -523,89 +498,87 @@ _QUANTILES: Final = (
 )
 
 
-QUESTIONS: Final[Mapping[str, CuratorQuestion]] = MappingProxyType(
-    {
-        "curator-limit-histograms": CuratorQuestion(
-            (_sql("SELECT COUNT(*) AS n, SUM(value) AS total FROM visits"), _sql(_GROUPED))
+QUESTIONS: Final[Mapping[str, CuratorQuestion]] = {
+    "curator-limit-histograms": CuratorQuestion(
+        (_sql("SELECT COUNT(*) AS n, SUM(value) AS total FROM visits"), _sql(_GROUPED))
+    ),
+    "curator-pure": CuratorQuestion(
+        (
+            _sql("SELECT COUNT(*) AS n, SUM(value) AS total, AVG(value) AS mean FROM visits"),
+            _sql("SELECT COUNT(value) AS n, SUM(value) AS total FROM visits"),
+            _profile,
         ),
-        "curator-pure": CuratorQuestion(
-            (
-                _sql("SELECT COUNT(*) AS n, SUM(value) AS total, AVG(value) AS mean FROM visits"),
-                _sql("SELECT COUNT(value) AS n, SUM(value) AS total FROM visits"),
-                _profile,
-            ),
-            delta=Fraction(0),
-            limits=Limits(max_groups=1, max_rows=2),
-        ),
-        "curator-pure-change-one": CuratorQuestion(
-            (_sql(_GROUPED), _profile, _QUANTILES[0]),
-            delta=Fraction(0),
-            neighbours=Neighbours.CHANGE_ONE,
-        ),
-        "curator-aggregates": CuratorQuestion(_OTHERS, limits=_FEW),
-        "curator-shapes": CuratorQuestion(_SHAPES, limits=_FEW),
-        "curator-each-row": CuratorQuestion(
-            (*map(_sql, (_BY_TURN, _BOTH)), *_FOUND[:1], _QUANTILES[0], _profile, _release),
-            people=10 * _PEOPLE,
-            unit=EachRow(),
-        ),
-        "curator-person-periods": CuratorQuestion(
-            (*map(_sql, (_BY_TURN, _SETS)), *_FOUND[:1], _QUANTILES[0]),
-            people=10 * _PEOPLE,
-            limits=_FEW,
-            unit=PersonPeriod("person", "day", every="day"),
-        ),
-        "curator-change-one": CuratorQuestion(
-            (_sql(_GROUPED), _profile, *_FITS),
-            neighbours=Neighbours.CHANGE_ONE,
-        ),
-        "curator-orders-change-one": CuratorQuestion(
-            (_stream(_BY_VALUE), _workload("value"), _SYNTHESES[0], _QUANTILES[0], _release),
-            neighbours=Neighbours.CHANGE_ONE,
-        ),
-        "curator-found-keys": CuratorQuestion(_FOUND, people=10 * _PEOPLE, limits=_FEW),
-        "curator-found-keys-change-one": CuratorQuestion(
-            _FOUND, limits=_FEW, neighbours=Neighbours.CHANGE_ONE
-        ),
-        "curator-quantiles": CuratorQuestion(_QUANTILES, limits=_FEW),
-        "curator-quantiles-pure": CuratorQuestion(_QUANTILES, delta=Fraction(0), limits=_FEW),
-        "curator-join-caps": CuratorQuestion(
-            _sql(
-                "SELECT COUNT(*) AS n, SUM(b.value) AS total FROM visits v "
-                "JOIN bills b ON v.person = b.person"
-            )
-        ),
-        "curator-profile": CuratorQuestion(_profile),
-        "curator-answer-tables": CuratorQuestion(
-            _sql(
-                "SELECT a.value % 2 AS odd, MAX(n) AS top, SUM(n * 1.0 / m) AS share FROM"
-                " (SELECT value % 4 AS value, COUNT(*) AS n FROM visits GROUP BY 1) a JOIN"
-                " (SELECT value % 4 AS value, COUNT(*) AS m FROM bills GROUP BY 1) b"
-                " ON a.value = b.value GROUP BY 1 ORDER BY top DESC"
-            )
-        ),
-        "curator-release": CuratorQuestion(_release),
-        "curator-synthesis": CuratorQuestion(_SYNTHESES),
-        "curator-online": CuratorQuestion(_online, Fraction(4), people=100 * _PEOPLE),
-        "curator-workload": CuratorQuestion((_workload("value", "day"), _workload("value"))),
-        **({"curator-fits": CuratorQuestion(_FITS)} if _FITS else {}),
-        **({"learn-rows": RowsQuestion(_LEARNT)} if _FITS else {}),
-        "workload-strategies": HistogramQuestion(_STRATEGIES),
-        "workload-strategies-change-one": HistogramQuestion(
-            (_STRATEGIES[0], *_STRATEGIES[2:5], _mwem, _synthesized),
-            neighbours=Neighbours.CHANGE_ONE,
-        ),
-        "small-database": HistogramQuestion(_small_database),
-        "wide-draws": WideDraws((_gaps, _smooth), delta=Fraction(1, 100)),
-        "curator-standing-question": CuratorQuestion((_stream(_COUNTS), _stream(_BY_TURN))),
-        "curator-per-person": CuratorQuestion(
-            tuple(map(_people, (_DISTINCT, _BY_KIND, _BOTH, _SETS))),
-            epsilon=Fraction(2),
-            per_person=True,
-            limits=Limits(max_groups=2, max_rows=2),
-        ),
-    }
-)
+        delta=Fraction(0),
+        limits=Limits(max_groups=1, max_rows=2),
+    ),
+    "curator-pure-change-one": CuratorQuestion(
+        (_sql(_GROUPED), _profile, _QUANTILES[0]),
+        delta=Fraction(0),
+        neighbours=Neighbours.CHANGE_ONE,
+    ),
+    "curator-aggregates": CuratorQuestion(_OTHERS, limits=_FEW),
+    "curator-shapes": CuratorQuestion(_SHAPES, limits=_FEW),
+    "curator-each-row": CuratorQuestion(
+        (*map(_sql, (_BY_TURN, _BOTH)), *_FOUND[:1], _QUANTILES[0], _profile, _release),
+        people=10 * _PEOPLE,
+        unit=EachRow(),
+    ),
+    "curator-person-periods": CuratorQuestion(
+        (*map(_sql, (_BY_TURN, _SETS)), *_FOUND[:1], _QUANTILES[0]),
+        people=10 * _PEOPLE,
+        limits=_FEW,
+        unit=PersonPeriod("person", "day", every="day"),
+    ),
+    "curator-change-one": CuratorQuestion(
+        (_sql(_GROUPED), _profile, *_FITS), neighbours=Neighbours.CHANGE_ONE
+    ),
+    "curator-orders-change-one": CuratorQuestion(
+        (_stream(_BY_VALUE), _workload("value"), _SYNTHESES[0], _QUANTILES[0], _release),
+        neighbours=Neighbours.CHANGE_ONE,
+    ),
+    "curator-found-keys": CuratorQuestion(_FOUND, people=10 * _PEOPLE, limits=_FEW),
+    "curator-found-keys-change-one": CuratorQuestion(
+        _FOUND, limits=_FEW, neighbours=Neighbours.CHANGE_ONE
+    ),
+    "curator-quantiles": CuratorQuestion(_QUANTILES, limits=_FEW),
+    "curator-quantiles-pure": CuratorQuestion(_QUANTILES, delta=Fraction(0), limits=_FEW),
+    "curator-join-caps": CuratorQuestion(
+        _sql(
+            "SELECT COUNT(*) AS n, SUM(b.value) AS total FROM visits v "
+            "JOIN bills b ON v.person = b.person"
+        )
+    ),
+    "curator-profile": CuratorQuestion(_profile),
+    "curator-answer-tables": CuratorQuestion(
+        _sql(
+            "SELECT a.value % 2 AS odd, MAX(n) AS top, SUM(n * 1.0 / m) AS share FROM"
+            " (SELECT value % 4 AS value, COUNT(*) AS n FROM visits GROUP BY 1) a JOIN"
+            " (SELECT value % 4 AS value, COUNT(*) AS m FROM bills GROUP BY 1) b"
+            " ON a.value = b.value GROUP BY 1 ORDER BY top DESC"
+        )
+    ),
+    "curator-release": CuratorQuestion(_release),
+    "curator-synthesis": CuratorQuestion(_SYNTHESES),
+    "curator-online": CuratorQuestion(_online, Fraction(4), people=100 * _PEOPLE),
+    "curator-workload": CuratorQuestion((_workload("value", "day"), _workload("value"))),
+    **({"curator-fits": CuratorQuestion(_FITS)} if _FITS else {}),
+    **({"learn-rows": CuratorQuestion(_LEARNT, source=_of_rows)} if _FITS else {}),
+    "workload-strategies": CuratorQuestion(_STRATEGIES, source=_of_histogram),
+    "workload-strategies-change-one": CuratorQuestion(
+        (_STRATEGIES[0], *_STRATEGIES[2:5], _mwem, _synthesized),
+        neighbours=Neighbours.CHANGE_ONE,
+        source=_of_histogram,
+    ),
+    "small-database": CuratorQuestion(_small_database, source=_of_histogram),
+    "wide-draws": CuratorQuestion((_gaps, _smooth), delta=Fraction(1, 100), source=_of_presence),
+    "curator-standing-question": CuratorQuestion((_stream(_COUNTS), _stream(_BY_TURN))),
+    "curator-per-person": CuratorQuestion(
+        tuple(map(_people, (_DISTINCT, _BY_KIND, _BOTH, _SETS))),
+        epsilon=Fraction(2),
+        per_person=True,
+        limits=Limits(max_groups=2, max_rows=2),
+    ),
+}
 """Names as the command line takes them."""
 
 
@@ -625,9 +598,8 @@ def findings(question: CuratorQuestion) -> Iterator[str]:
             first = observe(part.ask, left, Recorder())
             for pair in pairs:
                 yield from _wrong(part, first, pair.right)
-        if question.others is not None:
-            found, _ = compared(first, part.ask, question.others, lambda *_: iter(()))
-            yield from (f"with the same answers on other data: {one}" for one in found)
+        found, _ = compared(first, part.ask, question.others, lambda *_: iter(()))
+        yield from (f"with the same answers on other data: {one}" for one in found)
 
 
 def _wrong(question: CuratorQuestion, first: ReplayedRun, right: Any) -> Iterator[str]:

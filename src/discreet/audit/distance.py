@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from fractions import Fraction
 from typing import Any, Final, TypeAlias
 
@@ -16,7 +17,9 @@ from discreet.privacy import Neighbours
 Metric: TypeAlias = Callable[[Any, Any, Any], str]
 """Names what is too far, given a mechanism and its inputs on two neighbours; else empty."""
 
-_SHAPES: Final = "the shape of its input depends on the data"
+
+class _OtherShapeError(Exception):
+    """Two inputs differ in shape."""
 
 
 def too_far(mechanism: Mechanism, left: tuple[Any, ...], right: tuple[Any, ...]) -> Iterator[str]:
@@ -31,6 +34,8 @@ def too_far(mechanism: Mechanism, left: tuple[Any, ...], right: tuple[Any, ...])
         return
     try:
         said = _metric(mechanism)(mechanism, left[0], right[0])
+    except _OtherShapeError:
+        said = "the shape of its input depends on the data"
     except DiscreetError:
         said = "its inputs cannot be compared"
     if said:
@@ -50,24 +55,22 @@ def _metric(mechanism: Mechanism) -> Metric:
 
 
 def _l1(mechanism: Any, left: Any, right: Any) -> str:
-    gaps = _gaps(left, right)
-    return "" if gaps is None else _compare(sum(map(abs, gaps)), mechanism.sensitivity, "l1")
+    with suppress(_OtherShapeError):
+        return _compare(sum(map(abs, _gaps(left, right))), mechanism.sensitivity, "l1")
+    return ""
 
 
 def _l1_steps(mechanism: Any, left: Any, right: Any) -> str:
     """The same on the grid, which is what noise was made for."""
     gaps = _gaps(mechanism.grid.index(left), mechanism.grid.index(right))
-    return _SHAPES if gaps is None else _compare(sum(map(abs, gaps)), mechanism.steps, "l1 steps")
+    return _compare(sum(map(abs, gaps)), mechanism.steps, "l1 steps")
 
 
 def _l2(mechanism: Any, left: Any, right: Any) -> str:
     """The square root of the sum of squares, on the grid; compared by squares."""
     grid = mechanism.grid
     gaps = _gaps(grid.index(left), grid.index(right))
-    size = mechanism.dimension or 1
-    if gaps is None:
-        return _SHAPES
-    allowed = grid.squared_steps(mechanism.sensitivity, size)
+    allowed = grid.squared_steps(mechanism.sensitivity, mechanism.dimension or 1)
     return _compare(sum(gap * gap for gap in gaps), allowed, "squared l2 steps")
 
 
@@ -76,8 +79,6 @@ def _largest(mechanism: Any, left: Any, right: Any) -> str:
     if getattr(mechanism, "utility", None) is not None:
         return _rows(mechanism, left, right)
     gaps = _gaps(left, right)
-    if gaps is None:
-        return _SHAPES
     if getattr(mechanism, "monotone", False) and min(gaps) < 0 < max(gaps):
         return "scores declared monotone move both ways"
     return _compare(max(map(abs, gaps), default=0), mechanism.sensitivity, "largest score change")
@@ -85,7 +86,8 @@ def _largest(mechanism: Any, left: Any, right: Any) -> str:
 
 def _rows(mechanism: Any, left: Any, right: Any) -> str:
     """How many rows differ, whatever their order: a person has one, unless more are declared."""
-    one, other = (Counter(map(repr, map(picture, _listed(side)))) for side in (left, right))
+    sides = (side.items() if isinstance(side, Mapping) else side for side in (left, right))
+    one, other = (Counter(map(repr, map(picture, side))) for side in sides)
     added, removed = (other - one).total(), (one - other).total()
     most = getattr(mechanism, "max_rows_per_unit", 1)
     changed = mechanism.guarantee.neighbours is Neighbours.CHANGE_ONE
@@ -98,7 +100,7 @@ def _entries(mechanism: Any, left: Any, right: Any) -> str:
     del mechanism
     one, other = np.asarray(left), np.asarray(right)
     if one.shape != other.shape:
-        return _SHAPES
+        raise _OtherShapeError
     return _compare(int(np.count_nonzero(one != other)), 1, "answers")
 
 
@@ -118,8 +120,6 @@ def _keys(mechanism: Any, left: Any, right: Any) -> str:
 def _increments(mechanism: Any, left: Any, right: Any) -> str:
     """The sum of all differences; how long a stream has lasted is public."""
     gaps = _gaps(left, right)
-    if gaps is None:
-        return _SHAPES
     return _compare(sum(map(abs, gaps)), mechanism.sensitivity, "l1 over steps")
 
 
@@ -130,7 +130,7 @@ def _vectors(mechanism: Any, left: Any, right: Any) -> str:
     """
     one, other = (np.array(side, dtype=object) for side in (left, right))
     if one.shape != other.shape:
-        return _SHAPES
+        raise _OtherShapeError
     gaps = (other - one).reshape(len(one), -1)
     norms = (gaps * gaps).sum(axis=1)
     said = _compare(max(norms, default=0), mechanism.sensitivity**2, "squared l2 of a step")
@@ -147,12 +147,10 @@ def _holdout(mechanism: Any, left: Any, right: Any) -> str:
     """How many holdout examples differ; training examples and queries are public."""
     if picture((left[0], left[2])) != picture((right[0], right[2])):
         return "its training examples or its queries depend on the holdout"
-    return _rows(mechanism, *(_examples(side[1]) for side in (left, right)))
-
-
-def _examples(holdout: Any) -> Any:
-    """One entry an example, also where its parts are in arrays of their own."""
-    return list(zip(*holdout, strict=True)) if isinstance(holdout, tuple) else holdout
+    examples = (  # one entry each, also where their parts are in arrays of their own
+        zip(*one, strict=True) if isinstance(one, tuple) else one for _, one, _ in (left, right)
+    )
+    return _rows(mechanism, *examples)
 
 
 def _bins(mechanism: Any, left: Any, right: Any) -> str:
@@ -160,8 +158,6 @@ def _bins(mechanism: Any, left: Any, right: Any) -> str:
     if mechanism.named:
         return _rows(mechanism, left, right)
     gaps = _gaps(left, right)
-    if gaps is None:
-        return _SHAPES
     changed = mechanism.guarantee.neighbours is Neighbours.CHANGE_ONE
     if max(map(abs, gaps), default=0) > 1 or (not changed and min(gaps, default=0) < 0 < max(gaps)):
         return "a count moves as one person cannot move it"
@@ -178,7 +174,7 @@ def _tested(mechanism: Any, left: Any, right: Any) -> str:
         return ""
     said = _compare(abs(near - far), 1, "distance to where the bound breaks")
     gaps = _gaps(mechanism.grid.index(one), mechanism.grid.index(other))
-    return said or _compare(sum(map(abs, gaps or ())), mechanism.steps, "steps of the value")
+    return said or _compare(sum(map(abs, gaps)), mechanism.steps, "steps of the value")
 
 
 def _smooth(mechanism: Any, left: Any, right: Any) -> str:
@@ -201,17 +197,13 @@ def _anything(mechanism: Any, left: Any, right: Any) -> str:
     return ""
 
 
-def _gaps(left: Any, right: Any) -> list[Fraction] | None:
-    """The differences, number by number, exactly; None where shapes differ."""
+def _gaps(left: Any, right: Any) -> list[Fraction]:
+    """The differences, number by number, exactly."""
     one, other = (np.asarray(side, dtype=object) for side in (left, right))
     if one.shape != other.shape:
-        return None
+        raise _OtherShapeError
     pairs = zip(one.ravel().tolist(), other.ravel().tolist(), strict=True)
     return [Fraction(b) - Fraction(a) for a, b in pairs]
-
-
-def _listed(side: Any) -> list[Any]:
-    return list(side.items()) if isinstance(side, Mapping) else list(side)
 
 
 def _compare(distance: Any, allowed: Any, name: str) -> str:

@@ -110,15 +110,12 @@ def enumerate_loss(claim: Claim) -> Evidence:
         if reason := _not_a_law(left) or _not_a_law(right):
             return Evidence(claim.name, "law", promised[-1], 0.0, "the law", reason=reason)
         for laws in (Laws.of(left, right), Laws.of(right, left)):
-            found += [*_by_stick(claim, promised, laws), *_by_order(claim, promised, laws)]
-            found += _by_infinity(claim, promised, laws)
+            for point in promised:
+                event = f"hockey stick at {point.epsilon:.4g}"
+                bound = laws.certified(point.delta)
+                found.append(Evidence(claim.name, "law", point, bound, event))
+            found += [*_by_order(claim, promised, laws), *_by_infinity(claim, promised, laws)]
     return strongest(found)
-
-
-def _by_stick(claim: Claim, promised: tuple[Point, ...], laws: Laws) -> Iterator[Evidence]:
-    for point in promised:
-        event = f"hockey stick at {point.epsilon:.4g}"
-        yield Evidence(claim.name, "law", point, laws.certified(point.delta), event)
 
 
 def _by_order(claim: Claim, promised: tuple[Point, ...], laws: Laws) -> Iterator[Evidence]:

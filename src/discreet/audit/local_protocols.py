@@ -7,7 +7,6 @@ from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import MappingProxyType
 from typing import Any, ClassVar, Final
 
 import numpy as np
@@ -35,29 +34,25 @@ from discreet.privacy import Neighbours, Pure
 
 _ONE: Final = Fraction(1)
 
-PROTOCOLS: Final[Mapping[str, Callable[[], LocalProtocol]]] = MappingProxyType(
-    {
-        "local-k-randomized-response": lambda: KRandomizedResponse(
-            epsilon=_ONE, domain=ValueDomain(5)
-        ),
-        "local-unary-encoding": lambda: UnaryEncoding(epsilon=_ONE, domain=ValueDomain(4)),
-        "local-unary-encoding-symmetric": lambda: UnaryEncoding(
-            epsilon=_ONE, domain=ValueDomain(4), form="symmetric"
-        ),
-        "local-subset-selection": lambda: SubsetSelection(epsilon=_ONE, domain=ValueDomain(6)),
-        "local-hashing": lambda: LocalHashing(epsilon=_ONE, domain=ValueDomain(5)),
-        "local-hadamard-response": lambda: HadamardResponse(epsilon=_ONE, domain=ValueDomain(5)),
-        "local-count-mean-sketch": lambda: CountMeanSketch(epsilon=_ONE, hashes=1, columns=8),
-        "local-hadamard-sketch": lambda: HadamardCountMeanSketch(epsilon=_ONE, hashes=1, columns=8),
-        "local-rappor": lambda: Rappor(bits=8, hashes=1, cohorts=1),
-        "local-rappor-two-hashes": lambda: Rappor(bits=8, hashes=2, cohorts=1),
-        "local-mean-1bit": lambda: Mean1Bit(epsilon=_ONE),
-        "local-piecewise-mean": lambda: PiecewiseMean(epsilon=_ONE),
-        "local-hybrid-mean": lambda: HybridMean(epsilon=_ONE),
-        "local-unit-vector-mean": lambda: UnitVectorMean(epsilon=_ONE, dimension=2, directions=8),
-        "local-heavy-hitters": lambda: HeavyHitters(epsilon=_ONE, length=1),
-    }
-)
+PROTOCOLS: Final[Mapping[str, Callable[[], LocalProtocol]]] = {
+    "local-k-randomized-response": lambda: KRandomizedResponse(epsilon=_ONE, domain=ValueDomain(5)),
+    "local-unary-encoding": lambda: UnaryEncoding(epsilon=_ONE, domain=ValueDomain(4)),
+    "local-unary-encoding-symmetric": lambda: UnaryEncoding(
+        epsilon=_ONE, domain=ValueDomain(4), form="symmetric"
+    ),
+    "local-subset-selection": lambda: SubsetSelection(epsilon=_ONE, domain=ValueDomain(6)),
+    "local-hashing": lambda: LocalHashing(epsilon=_ONE, domain=ValueDomain(5)),
+    "local-hadamard-response": lambda: HadamardResponse(epsilon=_ONE, domain=ValueDomain(5)),
+    "local-count-mean-sketch": lambda: CountMeanSketch(epsilon=_ONE, hashes=1, columns=8),
+    "local-hadamard-sketch": lambda: HadamardCountMeanSketch(epsilon=_ONE, hashes=1, columns=8),
+    "local-rappor": lambda: Rappor(bits=8, hashes=1, cohorts=1),
+    "local-rappor-two-hashes": lambda: Rappor(bits=8, hashes=2, cohorts=1),
+    "local-mean-1bit": lambda: Mean1Bit(epsilon=_ONE),
+    "local-piecewise-mean": lambda: PiecewiseMean(epsilon=_ONE),
+    "local-hybrid-mean": lambda: HybridMean(epsilon=_ONE),
+    "local-unit-vector-mean": lambda: UnitVectorMean(epsilon=_ONE, dimension=2, directions=8),
+    "local-heavy-hitters": lambda: HeavyHitters(epsilon=_ONE, length=1),
+}
 """Names as the command line takes them, and how to make each."""
 
 
@@ -142,22 +137,18 @@ def _of_values(name: str) -> Claim:
     return replace(one.claim, pairs=tuple(Pair(v, (v + 1) % size) for v in range(0, size, 2)))
 
 
-PATHS: Final[Mapping[str, Callable[[], Claim]]] = MappingProxyType(
-    {
-        "local-shuffle": _shuffled,
-        "local-device-ledger": _device,
-        "local-secret-shared-sum": _shared_sum,
-        "local-piecewise-mean-coarse": lambda: _CoarseMean(epsilon=_ONE).claim,
-        "local-rappor-for-life": partial(_kept, "local-rappor"),
-        **{
-            f"{name}-values": partial(_of_values, name)
-            for name in PROTOCOLS
-            if name.endswith(
-                ("response", "encoding", "symmetric", "selection", "hashing", "sketch")
-            )
-        },
-    }
-)
+PATHS: Final[Mapping[str, Callable[[], Claim]]] = {
+    "local-shuffle": _shuffled,
+    "local-device-ledger": _device,
+    "local-secret-shared-sum": _shared_sum,
+    "local-piecewise-mean-coarse": lambda: _CoarseMean(epsilon=_ONE).claim,
+    "local-rappor-for-life": partial(_kept, "local-rappor"),
+    **{
+        f"{name}-values": partial(_of_values, name)
+        for name in PROTOCOLS
+        if name.endswith(("response", "encoding", "symmetric", "selection", "hashing", "sketch"))
+    },
+}
 """More claims about reports, by name: few runs show what these look for."""
 
 

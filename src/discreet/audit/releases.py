@@ -8,9 +8,9 @@ import numpy as np
 
 from discreet.audit.evidence import Evidence, points, strongest
 from discreet.audit.features import Outputs, rows
-from discreet.audit.neighbourhood import moved
 from discreet.audit.refute import certify, ranked_events
 from discreet.audit.replay import Call
+from discreet.audit.search import moved
 from discreet.audit.trace import distinct
 from discreet.errors import DiscreetError, InvariantBroken
 from discreet.mechanisms.mechanism import Claim, Mechanism

@@ -49,20 +49,13 @@ class Difference:
         return f"{self.where}: {self.what}"
 
 
-@dataclass(frozen=True, slots=True)
-class Differences:
+class Differences(tuple[Difference, ...]):
     """All that is different; true where there is anything."""
 
-    found: tuple[Difference, ...]
-
-    def __iter__(self) -> Iterator[Difference]:
-        return iter(self.found)
-
-    def __len__(self) -> int:
-        return len(self.found)
+    __slots__ = ()
 
     def __str__(self) -> str:
-        return "\n".join(map(str, self.found)) or "no difference"
+        return "\n".join(map(str, self)) or "no difference"
 
 
 @dataclass(slots=True)
@@ -134,8 +127,14 @@ def _ending(call: Call, data: Any) -> tuple[Any, BaseException | None]:
 
 @contextmanager
 def _lines(lines: list[str]) -> Iterator[None]:
-    """Collect log lines of every level, and warnings."""
-    handler = _Collector(lines)
+    """Collect log lines of every level, and warnings.
+
+    Lines of Spark's bridge to Java are left out: they number its objects, also those that the
+    garbage collector happens to free meanwhile, and so differ between any two runs.
+    """
+    handler = logging.StreamHandler(text := io.StringIO())
+    handler.setFormatter(logging.Formatter("%(levelname)s %(name)s: %(message)s"))
+    handler.addFilter(lambda record: record.name.partition(".")[0] != "py4j")
     root = logging.getLogger()
     level = root.level
     root.addHandler(handler)
@@ -147,25 +146,8 @@ def _lines(lines: list[str]) -> Iterator[None]:
         finally:
             root.removeHandler(handler)
             root.setLevel(level)
+            lines.extend(text.getvalue().splitlines())
             lines.extend(f"{one.category.__name__}: {one.message}" for one in caught)
-
-
-class _Collector(logging.Handler):
-    """A log handler that keeps level, logger and text.
-
-    Lines of Spark's bridge to Java are left out: they number its objects, also those that the
-    garbage collector happens to free meanwhile, and so differ between any two runs.
-    """
-
-    def __init__(self, lines: list[str]) -> None:
-        super().__init__(logging.DEBUG)
-        self.addFilter(lambda record: record.name.partition(".")[0] != "py4j")
-        self._lines = lines
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Keep one line, with its traceback if it has one."""
-        text = self.format(record)
-        self._lines.append(f"{record.levelname} {record.name}: {text}")
 
 
 def _of_releases(first: ReplayedRun, second: ReplayedRun, metric: Metric) -> Iterator[Difference]:
@@ -191,7 +173,10 @@ def _of_release(left: RecordedRelease, right: RecordedRelease, metric: Metric) -
         answered = left.outcome is not None and right.outcome is not None
         if answered and form(left.outcome) != form(right.outcome):
             yield "the form of its answer (type, shape, finiteness) depends on the data"
-        follows = _tosses_for_rows(left, right) or _tosses_until_found(left, right)
+        # By design as many coins as rows, or up to the place that is told.
+        by_row = type(left.mechanism).__name__ in ROW_BY_ROW
+        found = isinstance(left.mechanism, AboveThreshold) and left.outcome != right.outcome
+        follows = found or (by_row and len(left.inputs[0]) != len(right.inputs[0]))
         if left.words != right.words and not follows:
             yield f"{left.words} random words on one side, {right.words} on the other"
 
@@ -220,17 +205,6 @@ def _of_steps(left: RecordedRelease, right: RecordedRelease) -> Iterator[str]:
         numeric = is_numeric(one.outcome) and is_numeric(other.outcome)
         if numeric and form(one.outcome) != form(other.outcome):
             yield f"the form of answer {at} depends on the data"
-
-
-def _tosses_for_rows(left: RecordedRelease, right: RecordedRelease) -> bool:
-    """Whether as many coins are tossed as there are rows, by design, and rows were added."""
-    by_row = type(left.mechanism).__name__ in ROW_BY_ROW
-    return by_row and len(left.inputs[0]) != len(right.inputs[0])
-
-
-def _tosses_until_found(left: RecordedRelease, right: RecordedRelease) -> bool:
-    """Whether coins are tossed up to the place that is told, by design, and it is another one."""
-    return isinstance(left.mechanism, AboveThreshold) and left.outcome != right.outcome
 
 
 def _of_surface(first: ReplayedRun, second: ReplayedRun) -> Iterator[Difference]:
@@ -266,7 +240,7 @@ def step_by_step(mechanism: Mechanism) -> Callable[[Any], Any] | None:
         case SparseVector():
             return lambda values: _asked(mechanism, values)
         case ContinualCount():
-            return lambda increments: _streamed(mechanism, increments)
+            return lambda increments: list(map(mechanism.start().release, increments))
     return None
 
 
@@ -277,8 +251,3 @@ def _asked(rule: SparseVector, values: Any) -> list[Any]:
             break
         answers.append(run.ask(value))
     return answers
-
-
-def _streamed(rule: ContinualCount, increments: Any) -> list[Any]:
-    stream = rule.start()
-    return [stream.release(increment) for increment in increments]

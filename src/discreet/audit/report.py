@@ -11,11 +11,10 @@ from typing import Any, Final
 
 from discreet.audit.enumerate import check_law, enumerate_loss
 from discreet.audit.evidence import Evidence, points, samples_for, strongest
-from discreet.audit.neighbourhood import NEAR, several
 from discreet.audit.refute import refute
 from discreet.audit.releases import RELEASES, compare_paths
 from discreet.audit.replay import Call, replay, step_by_step
-from discreet.audit.search import harder
+from discreet.audit.search import NEAR, harder, several
 from discreet.errors import InputError
 from discreet.mechanisms.mechanism import Claim, Mechanism, Pair, RowMechanism
 from discreet.privacy import ZCDP, Approximate, Guarantee

@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
@@ -91,11 +90,6 @@ def _bit(place: int, drawn: NDArray[Any]) -> NDArray[Any]:
     return np.abs(drawn.astype(np.int64)) >> place & 1
 
 
-def _laplace(scale: Fraction) -> Sampler:
-    views = _numbers(partial(laplace_tail, scale), scale, 16)
-    return Sampler(noise.discrete_laplace, scale, views)
-
-
 def _gaussian(deviation: Fraction, draw: Any, tail: Callable[[Fraction, int], Interval]) -> Sampler:
     return Sampler(draw, deviation**2, _numbers(partial(tail, deviation**2), deviation, 6))
 
@@ -117,6 +111,10 @@ def _listed(draw: Callable[..., Any], parameter: Any, law: Law, *, each: bool = 
     return Sampler(draw, parameter, (View(lambda drawn: drawn, lambda _: law),), each)
 
 
+def _coin(draw: Callable[..., Any], p: Interval) -> Sampler:
+    return _listed(draw, _HALF, ends({0: 1 - p, 1: p}))
+
+
 def _choice(choose: Callable[..., Any], law: Callable[..., Law]) -> Sampler:
     """A choice by score among candidates of which some stand for several that are alike."""
     scores, many, scale = np.array([0, 2, 1, -1]), np.array([1, 2, 5, 4]), Fraction(3, 2)
@@ -132,28 +130,22 @@ def _two_sided(variance: Fraction, steps: int) -> Interval:
 
 
 _KINDS: Final[Mapping[str, Callable[[Fraction], Sampler]]] = {
-    "laplace": _laplace,
+    "laplace": lambda scale: Sampler(
+        noise.discrete_laplace, scale, _numbers(partial(laplace_tail, scale), scale, 16)
+    ),
     "gaussian": partial(_gaussian, draw=noise.discrete_gaussian, tail=_two_sided),
     "rounded-gaussian": partial(_gaussian, draw=noise.rounded_gaussian, tail=rounded_tail),
     "student": _student,
 }
 
-SAMPLERS: Final[Mapping[str, Callable[[], Sampler]]] = MappingProxyType(
-    {
-        **{f"noise-{name}": partial(make, Fraction(2)) for name, make in _KINDS.items()},
-        **{f"noise-{name}-wide": partial(make, Fraction(_WIDE)) for name, make in _KINDS.items()},
-        "noise-staircase": partial(_staircase, 5),
-        "noise-coins": lambda: _listed(noise.bernoulli, _HALF, ends(_coin(Interval.of(_HALF)))),
-        "noise-exponential-coins": lambda: _listed(
-            noise.bernoulli_exp, _HALF, ends(_coin(Interval.of(-_HALF).exp()))
-        ),
-        "noise-uniform": lambda: _listed(noise.below, 7, dict.fromkeys(range(7), (1 / 7, 1 / 7))),
-        "noise-choice": lambda: _choice(noise.choose, weights_law),
-        "noise-flips": lambda: _choice(noise.permute_and_flip, flips_law),
-    }
-)
+SAMPLERS: Final[Mapping[str, Callable[[], Sampler]]] = {
+    **{f"noise-{name}": partial(make, Fraction(2)) for name, make in _KINDS.items()},
+    **{f"noise-{name}-wide": partial(make, Fraction(_WIDE)) for name, make in _KINDS.items()},
+    "noise-staircase": partial(_staircase, 5),
+    "noise-coins": lambda: _coin(noise.bernoulli, Interval.of(_HALF)),
+    "noise-exponential-coins": lambda: _coin(noise.bernoulli_exp, Interval.of(-_HALF).exp()),
+    "noise-uniform": lambda: _listed(noise.below, 7, dict.fromkeys(range(7), (1 / 7, 1 / 7))),
+    "noise-choice": lambda: _choice(noise.choose, weights_law),
+    "noise-flips": lambda: _choice(noise.permute_and_flip, flips_law),
+}
 """Names as the command line takes them, and how to make each."""
-
-
-def _coin(p: Interval) -> dict[Any, Interval]:
-    return {0: 1 - p, 1: p}

@@ -75,7 +75,9 @@ def form(value: Any) -> tuple[Any, ...]:
         case float():
             return kind, math.isfinite(value) or repr(value)
         case np.generic() | np.ndarray():
-            return kind, value.dtype.str, value.shape, _finite(np.asarray(value))
+            inside = tuple(map(form, value.ravel())) if value.dtype == object else ()
+            finite = np.isfinite(value).tobytes() if value.dtype.kind == "f" else None
+            return kind, value.dtype.str, value.shape, finite, inside
         case Mapping():
             return kind, tuple((picture(key), form(part)) for key, part in value.items())
         case list() | tuple():
@@ -86,9 +88,3 @@ def form(value: Any) -> tuple[Any, ...]:
 def is_numeric(value: Any) -> bool:
     """Whether a value is a number or an array of them."""
     return isinstance(value, (int, float, np.number, np.ndarray)) and not isinstance(value, bool)
-
-
-def _finite(array: np.ndarray[Any, Any]) -> Any:
-    if array.dtype.kind == "f":
-        return np.isfinite(array).tobytes()
-    return tuple(map(form, array.ravel())) if array.dtype == object else None

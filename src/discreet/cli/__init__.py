@@ -1,9 +1,4 @@
-"""The command line: one file for a command or a few, imported when one is called.
-
-Exit status: 0 well; 1 a claim was refuted or the ledger is not whole; 2 wrong use, wrong input, or
-a question that is refused; 3 the budget does not suffice; 4 the engine or the ledger failed; 130 it
-was interrupted.
-"""
+"""The command line: one file for a command or a few, imported when one is called."""
 
 import codecs
 import importlib
@@ -15,15 +10,8 @@ from typing import Any
 
 import click
 
+from discreet import errors
 from discreet.cli.options import HELP
-from discreet.errors import (
-    BudgetError,
-    DiscreetError,
-    EngineError,
-    InvariantBroken,
-    LedgerError,
-    QueryRefused,
-)
 
 _COMMANDS = (
     *("demo", "init", "add", "append", "retire", "describe", "profile", "query", "explain"),
@@ -31,11 +19,12 @@ _COMMANDS = (
     *("watch", "person", "shell", "attack", "audit", "dossier"),
 )
 _MODULES = {
-    **dict.fromkeys(("append", "retire"), "add"),
+    **dict.fromkeys(("init", "append", "retire"), "add"),
     **dict.fromkeys(("profile", "synth", "watch", "online", "release"), "order"),
     **dict.fromkeys(("token", "witness"), "serve"),
     "explain": "query",
     "dossier": "ledger",
+    "person": "budget",
 }
 """The modules of commands that share one; others have one of their name."""
 
@@ -43,22 +32,18 @@ INTERRUPTED = 130
 """The status that shells give to what was interrupted."""
 
 
+_STATUS: dict[type[errors.DiscreetError], int] = {
+    errors.BudgetError: 3,
+    **dict.fromkeys((errors.EngineError, errors.LedgerError, errors.InvariantBroken), 4),
+}
+
+
 class CommandError(click.ClickException):
-    """An error message for the terminal."""
+    """An error message for the terminal, and the status to exit with."""
 
-    exit_code = 2
-
-
-class BudgetCommandError(CommandError):
-    """The price does not fit what is left."""
-
-    exit_code = 3
-
-
-class ServiceCommandError(CommandError):
-    """The engine or the ledger could not finish; what was charged is not charged again."""
-
-    exit_code = 4
+    def __init__(self, message: str, status: int = 2) -> None:
+        super().__init__(message)
+        self.exit_code = status  # type: ignore[misc] # of this error, not of its class
 
 
 _PLAIN = {"±": "+-", "─": "-", "█": "#", "░": ".", "…": ".."}
@@ -120,10 +105,10 @@ class LazyGroup(click.Group):
         except click.UsageError as error:
             text = f"{error.format_message()}{_example(error)}"
             raise click.UsageError(text, error.ctx) from error
-        except DiscreetError as error:
+        except errors.DiscreetError as error:
             text = f"{error}{_place(error, ctx.meta.get('sql'))}"
             _let_go(error)
-            raise _KINDS.get(type(error), CommandError)(text) from error
+            raise CommandError(text, _STATUS.get(type(error), 2)) from error
         except (BrokenPipeError, click.ClickException, click.exceptions.Exit):
             raise
         except (KeyboardInterrupt, EOFError, click.Abort) as stopped:
@@ -139,9 +124,8 @@ class LazyGroup(click.Group):
             place = traceback.extract_tb(error.__traceback__)[-1]
             text = f"{type(error).__name__} at {Path(place.filename).name}:{place.lineno}"
             _let_go(error)
-            raise ServiceCommandError(
-                f"Something went wrong that discreet is not made for: {text}."
-            ) from error
+            told = f"Something went wrong that discreet is not made for: {text}."
+            raise CommandError(told, 4) from error
 
 
 def _example(error: click.UsageError) -> str:
@@ -158,17 +142,9 @@ def _let_go(error: BaseException | None) -> None:
         error = error.__cause__ or error.__context__
 
 
-_KINDS: dict[type[DiscreetError], type[CommandError]] = {
-    BudgetError: BudgetCommandError,
-    EngineError: ServiceCommandError,
-    LedgerError: ServiceCommandError,
-    InvariantBroken: ServiceCommandError,
-}
-
-
-def _place(error: DiscreetError, text: str | None) -> str:
+def _place(error: errors.DiscreetError, text: str | None) -> str:
     """The part of a question that is refused, underlined."""
-    if not isinstance(error, QueryRefused) or text is None or error.start is None:
+    if not isinstance(error, errors.QueryRefused) or text is None or error.start is None:
         return ""
     start = text.rfind("\n", 0, error.start) + 1
     line = text[start:].partition("\n")[0]

@@ -1,9 +1,10 @@
-"""`discreet add`: put a table under the curator's protection."""
+"""Tables: `discreet init` makes a curator of one, `add`, `append` and `retire` keep them."""
 
 import csv
-import datetime as dt
 import secrets
+import shlex
 import shutil
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import datetime
@@ -15,13 +16,6 @@ import click
 
 import discreet as dp
 from discreet.cli import options
-from discreet.cli.options import (
-    curator_option,
-    datasets,
-    open_curator,
-    reading_options,
-    shape_options,
-)
 from discreet.cli.rows import show, shown, tell
 
 if TYPE_CHECKING:
@@ -88,9 +82,7 @@ _SAID: dict[str, dict[str, Any]] = {
 
 def table_options(command: F) -> F:
     """Let a command declare a table, and say how its file is read."""
-    for names, facts in reversed(_SAID.items()):
-        command = click.option(*names.split(), **facts)(command)
-    return options.reading_options(command)
+    return options.reading_options(options.with_options(command, _SAID))
 
 
 from_option = click.option(
@@ -103,6 +95,95 @@ from_option = click.option(
 
 
 @click.command()
+@click.argument("source", type=click.Path(path_type=Path), required=False)
+@click.option("--name", help="Name of the table  [default: the file's name]")
+@from_option
+@options.curator_option
+@options.budget_options
+@click.option("--ledger", help="Keep charges in Postgres: postgresql://host/database.")
+@click.option(
+    "--witness",
+    metavar="FILE|URL",
+    help="A file on another disk, or a `discreet witness`, that remembers the newest entry.",
+)
+@click.option("--change-one", is_flag=True, help="Use change-one neighbours (default: add-remove).")
+@table_options
+@options.shape_options
+def init(
+    *,
+    source: Path | None,
+    name: str | None,
+    declared: Path | None,
+    folder: Path,
+    budget: "dp.Budget | None",
+    ledger: str | None,
+    witness: str | None,
+    change_one: bool,
+    **said: Any,
+) -> None:
+    """Make a curator.
+
+    Where a file SOURCE is named, it becomes the first table. In a terminal it shows in one table
+    what it takes the file for, who is protected and what may be given away in all, for you to
+    change and to confirm. Nothing is kept before that.
+
+    Example: discreet init visits.parquet --unit patient_id --epsilon 3 --delta 1e-6
+    """
+    from discreet.curator.data.folder import is_curator  # noqa: PLC0415 - heavy room
+
+    if is_curator(folder):
+        raise click.UsageError(f"There is a curator in {folder} already. See: discreet add")
+    if folder.is_dir() and any(folder.iterdir()):
+        raise click.UsageError(f"{folder} is full of other things. Name a new folder: --curator")
+    neighbours = dp.Neighbours.CHANGE_ONE if change_one else dp.Neighbours.ADD_REMOVE
+    made = partial(dp.Curator, folder, ledger=ledger, witness=witness, neighbours=neighbours)
+    trial = partial(dp.Curator.in_memory, neighbours=neighbours)
+    if declared is not None:
+        names = _add_declared(declared, trial, made)  # once all of it was tried out
+        told = {"curator": str(folder), "tables": names}
+        tell(f"{folder} is ready. {_next(names[0], folder)}", told)
+        return
+    if sys.stdin is not None and sys.stdin.isatty():
+        from discreet.cli.interview import interview  # noqa: PLC0415 - for terminals alone
+
+        source, budget, said = interview(source, name, budget, said)
+    table = None if source is None else name or source.name.partition(".")[0] or "table"
+    if source is None or table is None:
+        if budget is not None:
+            raise click.UsageError("A budget belongs to data: name a file.")
+        made().close()
+    else:
+        if budget is None:
+            read_kinds(source, table, said)  # a name that is wrong is told first
+            raise click.UsageError("Say what may be given away in all: --epsilon 3 --delta 1e-6.")
+        with trial() as curator, shown():  # errors come first
+            add_table(curator, table, source, budget, None, (), **said)
+        copy = said.pop("copy")
+        with made() as curator, shown(), copied(source, folder, table, wanted=copy) as file:
+            add_table(curator, table, file, budget, None, (), **said)
+    facts = {"curator": str(folder), "table": table, "dataset": table}
+    tell(f"{folder} is ready. {_next(table, folder)}", facts)
+
+
+def _next(table: str | None, folder: Path) -> str:
+    what = f"describe {table}" if table else "add NAME FILE --unit COLUMN --epsilon 3"
+    where = "" if str(folder) == options.FOLDER else f" --curator {shlex.quote(str(folder))}"
+    return f"Next: discreet {what}{where}"
+
+
+def _add_declared(declared: Path, *starts: "Callable[[], Curator]") -> list[str]:
+    """Add what a YAML file says to each of some curators; the names of the tables."""
+    from discreet.curator.client.declarations import read_declarations  # noqa: PLC0415 - heavy room
+
+    tables = read_declarations(declared)
+    for start in starts:
+        with start() as curator, shown():
+            for table in tables:
+                table.add_to(curator)
+    return [table.name for table in tables]
+
+
+@click.command()
 @click.argument("name", required=False)
 @click.argument("source", type=click.Path(path_type=Path), required=False)
 @from_option
@@ -111,7 +192,7 @@ from_option = click.option(
 @click.option(
     "--dataset",
     metavar="DATASET",
-    shell_complete=datasets,
+    shell_complete=options.datasets,
     help="Share the people and budget of a dataset.",
 )
 @click.option("--public-key", multiple=True, metavar="COLUMN", help="A public table's unique key.")
@@ -138,13 +219,7 @@ def add(
     --bounds age 0 120 --keys city Austin,Haifa
     """
     if declared is not None:
-        from discreet.curator.declaration_file import read_declarations  # noqa: PLC0415 - heavy room
-
-        tables = read_declarations(declared)
-        with options.open_curator(folder) as curator, shown():
-            for table in tables:
-                table.add_to(curator)
-        names = [table.name for table in tables]
+        names = _add_declared(declared, partial(options.open_curator, folder))
         tell(f"{', '.join(names)} in {folder}.", {"curator": str(folder), "tables": names})
         return
     if name is None or source is None:
@@ -282,6 +357,8 @@ def read_columns(
     kinds: "Mapping[str, Kind]",
 ) -> "dict[str, dp.Bounds | dp.Keys]":
     """Declared columns."""
+    from discreet.curator.client.declarations import read_key  # noqa: PLC0415 - heavy room
+
     columns: dict[str, dp.Bounds | dp.Keys] = {
         name: dp.Bounds(low, high) for name, low, high in bounds
     }
@@ -293,31 +370,14 @@ def read_columns(
     return columns
 
 
-def read_key(text: str, kind: "Kind | None", name: str) -> Any:
-    """A key as its column holds it."""
-    truth = {**dict.fromkeys(("true", "yes"), True), **dict.fromkeys(("false", "no"), False)}
-    readers: dict[str, Callable[[str], Any]] = {
-        "boolean": lambda word: truth[word.strip().lower()],
-        "integer": int,
-        "real": float,
-        "date": dt.date.fromisoformat,
-        "timestamp": dt.datetime.fromisoformat,
-    }
-    try:
-        return readers.get("text" if kind is None else kind.value, str)(text)
-    except (KeyError, ValueError):
-        of = "" if kind is None else kind.value
-        raise click.UsageError(f"A key of {name}, {text!r}, is no {of}.") from None
-
-
 @click.command()
 @click.argument("table")
 @click.argument("source", type=click.Path(path_type=Path))
-@curator_option
+@options.curator_option
 @click.option("--through", type=click.DateTime(["%Y-%m-%d"]), help="Rows are complete to this day.")
 @click.option("--again", is_flag=True, help="Take rows that were appended before.")
-@reading_options
-@shape_options
+@options.reading_options
+@options.shape_options
 def append(
     *,
     table: str,
@@ -335,7 +395,7 @@ def append(
 
     Example: discreet append visits monday.parquet --through 2026-01-05
     """
-    with open_curator(folder) as curator:
+    with options.open_curator(folder) as curator:
         day = None if through is None else through.date()
         read = reading if reading.to_dict() else None
         version = curator.append(table, source, through=day, again=again, reading=read)
@@ -345,11 +405,11 @@ def append(
 
 
 @click.command()
-@click.argument("dataset", shell_complete=datasets)
+@click.argument("dataset", shell_complete=options.datasets)
 @click.option("--reason", required=True, help="Why; the ledger keeps it.")
 @click.option("--yes", is_flag=True, help="Do not ask whether it is meant.")
-@curator_option
-@shape_options
+@options.curator_option
+@options.shape_options
 def retire(*, dataset: str, reason: str, yes: bool, folder: Path) -> None:
     """End a dataset for ever.
 
@@ -358,7 +418,7 @@ def retire(*, dataset: str, reason: str, yes: bool, folder: Path) -> None:
 
     Example: discreet retire visits --reason "the study is over" --yes
     """
-    with open_curator(folder) as curator:
+    with options.open_curator(folder) as curator:
         options.confirm(f"End {dataset} for ever?", yes=yes)
         curator.retire(dataset, reason=reason)
     tell(f"{dataset} is retired.", {"curator": str(folder), "dataset": dataset, "retired": True})

@@ -15,7 +15,7 @@ from discreet.cli.rows import show
 from discreet.errors import InputError
 
 if TYPE_CHECKING:
-    from discreet.lab import Outcome, Play, Setting
+    from discreet.lab import Against, Outcome, Play, Setting
 
 _LIST = "list"
 _AGAINST = ("raw", "rounded", "private")
@@ -67,59 +67,56 @@ def list_attacks() -> None:
 def _command(name: str, one: "Play") -> click.Command:
     """The command of one attack."""
     told = one.story
-    options = [
-        click.Option(
-            ["--against"],
-            type=click.Choice(_AGAINST),
-            default="private",
-            help=f"Whose answers. rounded: {told.rounded}; private: {told.private}.",
-        ),
-        click.Option(
-            ["--epsilon"],
-            type=EXACT,
-            default="1",
-            help="The promise for all answers together; private answers keep it.",
-        ),
-        click.Option(
-            ["--effort"],
-            type=click.IntRange(min=1, max=10**12),
-            default=one.effort,
-            help=f"How many {one.story.unit}.",
-        ),
-        click.Option(["--seed"], type=int, default=0, help="Seed of the made-up people."),
-        click.Option(
-            ["--plot"],
-            type=click.Path(dir_okay=False, path_type=Path),
-            help="Draw the outcome (.svg, or .png with discreet[chart]).",
-        ),
-    ]
-    example = f"Example: discreet attack {name} --against raw"
-    text = f"{told.summary}\n\nSuccess: {told.success}.\n\n{example}"
-    command = click.Command(name, params=list(options), help=text, callback=_caller(name, one))
-    return shape_options(command)
 
-
-def _caller(name: str, one: "Play"):  # type: ignore[no-untyped-def] # noqa: ANN202 - click's own
-    def call(*, against: str, epsilon: Fraction, effort: int, seed: int, plot: Path | None) -> None:
+    @click.option(
+        "--against",
+        type=click.Choice(_AGAINST),
+        default="private",
+        help=f"Whose answers. rounded: {told.rounded}; private: {told.private}.",
+    )
+    @click.option(
+        "--epsilon",
+        type=EXACT,
+        default="1",
+        help="The promise for all answers together; private answers keep it.",
+    )
+    @click.option(
+        "--effort",
+        type=click.IntRange(min=1, max=10**12),
+        default=told.effort,
+        help=f"How many {told.unit}.",
+    )
+    @click.option("--seed", type=int, default=0, help="Seed of the made-up people.")
+    @click.option(
+        "--plot",
+        type=click.Path(dir_okay=False, path_type=Path),
+        help="Draw the outcome (.svg, or .png with discreet[chart]).",
+    )
+    @shape_options
+    def call(
+        *, against: "Against", epsilon: Fraction, effort: int, seed: int, plot: Path | None
+    ) -> None:
         from discreet.lab import Setting, picture  # noqa: PLC0415 - heavy room
 
         try:
-            setting = Setting(against, effort, epsilon, seed)  # type: ignore[arg-type]
+            setting = Setting(against, effort, epsilon, seed)
             outcome = one.run(setting)
         except MemoryError:
             raise InputError(
                 f"effort is {effort}",
-                why=f"so many {one.story.unit} do not fit into memory",
+                why=f"so many {told.unit} do not fit into memory",
                 fix="pass a smaller --effort",
             ) from None
         if plot is not None:
             title = f"{name}: what an attacker finds out, epsilon {float(epsilon):g}"
-            picture.save(picture.draw(title, {against: outcome}, one.story.success), plot)
+            picture.save(picture.draw(title, {against: outcome}, told.success), plot)
         facts = {"attack": name, "against": against, "epsilon": float(epsilon)}
         facts |= {**asdict(outcome), "refutes": outcome.refutes}
         show(facts, lambda: _show(name, one, setting, outcome), rows=[facts])
 
-    return call
+    example = f"Example: discreet attack {name} --against raw"
+    help_ = f"{told.summary}\n\nSuccess: {told.success}.\n\n{example}"
+    return click.command(name, help=help_)(call)
 
 
 def _show(name: str, one: "Play", setting: "Setting", outcome: "Outcome") -> None:

@@ -14,7 +14,6 @@ from discreet.cli.rows import show
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from discreet.audit.curator_questions import CuratorQuestion
     from discreet.audit.report import Audit
     from discreet.local.protocol import LocalProtocol
     from discreet.mechanisms.mechanism import Claim, Mechanism
@@ -60,28 +59,10 @@ def audit(
 
     Example: discreet audit laplace gaussian --html report.html
     """
-    from discreet.audit.accounting import ACCOUNTING, audit_accounting  # noqa: PLC0415 - heavy room
-    from discreet.audit.catalogue import asked  # noqa: PLC0415 - the same
-    from discreet.audit.curator_questions import audit_question  # noqa: PLC0415 - the same
-    from discreet.audit.local_protocols import audit_protocols  # noqa: PLC0415 - the same
     from discreet.audit.page import as_page  # noqa: PLC0415 - heavy room
-    from discreet.audit.report import as_facts, audit_all  # noqa: PLC0415 - the same
-    from discreet.audit.samplers import SAMPLERS, audit_sampler  # noqa: PLC0415 - the same
+    from discreet.audit.report import as_facts  # noqa: PLC0415 - the same
 
-    mechanisms, protocols, questions = _claims(names)
-    samplers = [name for name in names or SAMPLERS if name in SAMPLERS]
-    each = alpha / max(1, len(mechanisms) + len(protocols) + len(samplers))
-    prices = {name: asked(name) for name in mechanisms}
-    audits = [audit_sampler(name, SAMPLERS[name](), alpha=each) for name in samplers]
-    share = each * len(mechanisms)
-    audits += audit_all(mechanisms, samples=samples, alpha=share, tries=tries, asked=prices)
-    audits += audit_protocols(protocols, samples=samples, alpha=each * len(protocols))
-    audits += [audit_question(name, question) for name, question in questions.items()]
-    audits += [
-        audit_accounting(name, ACCOUNTING[name])
-        for name in names or ACCOUNTING
-        if name in ACCOUNTING
-    ]
+    audits = _run(names, samples, tries, alpha)
     claims = list(map(as_facts, audits))
     facts = {"samples": samples, "alpha": alpha, "claims": claims}
     show(facts, lambda: _show(audits), rows=claims, names=_HEAD)
@@ -91,30 +72,34 @@ def audit(
         raise SystemExit(1)
 
 
-def _claims(
-    names: tuple[str, ...],
-) -> "tuple[dict[str, Mechanism], dict[str, LocalProtocol | Claim], dict[str, CuratorQuestion]]":
-    """The named claims of mechanisms, local protocols and curator questions; all by default."""
-    from discreet.audit.accounting import ACCOUNTING  # noqa: PLC0415 - heavy room
-    from discreet.audit.catalogue import CATALOGUE, TRAINING  # noqa: PLC0415 - the same
-    from discreet.audit.curator_questions import QUESTIONS  # noqa: PLC0415 - the same
-    from discreet.audit.local_protocols import PATHS, PROTOCOLS  # noqa: PLC0415 - the same
-    from discreet.audit.samplers import SAMPLERS  # noqa: PLC0415 - the same
+def _run(names: tuple[str, ...], samples: int | None, tries: int, alpha: float) -> "list[Audit]":
+    """Audit the named claims, or all: samplers, mechanisms, protocols, questions, accounting."""
+    from discreet.audit.accounting import ACCOUNTING, audit_accounting  # noqa: PLC0415 - heavy room
+    from discreet.audit.catalogue import CATALOGUE, TRAINING, asked  # noqa: PLC0415 - the same
+    from discreet.audit.curator_questions import QUESTIONS, audit_question  # noqa: PLC0415 - the same
+    from discreet.audit.local_protocols import PATHS, PROTOCOLS, audit_protocols  # noqa: PLC0415 - the same
+    from discreet.audit.report import audit_all  # noqa: PLC0415 - the same
+    from discreet.audit.samplers import SAMPLERS, audit_sampler  # noqa: PLC0415 - the same
 
-    mechanisms = {**CATALOGUE, **TRAINING}
-    protocols: dict[str, Callable[[], LocalProtocol | Claim]] = {**PROTOCOLS, **PATHS}
-    known = [*SAMPLERS, *mechanisms, *protocols, *QUESTIONS, *ACCOUNTING]
-    unknown = [name for name in names if name not in known]
-    if unknown:
+    made: dict[str, Callable[[], Mechanism]] = {**CATALOGUE, **TRAINING}
+    local: dict[str, Callable[[], LocalProtocol | Claim]] = {**PROTOCOLS, **PATHS}
+    known = (*SAMPLERS, *made, *local, *QUESTIONS, *ACCOUNTING)
+    if unknown := [name for name in names if name not in known]:
         raise click.UsageError(
             f"No claim is named {', '.join(unknown)}. The names are: {', '.join(known)}."
         )
-    wanted = names or tuple(known)
-    return (
-        {name: mechanisms[name]() for name in wanted if name in mechanisms},
-        {name: protocols[name]() for name in wanted if name in protocols},
-        {name: QUESTIONS[name] for name in wanted if name in QUESTIONS},
-    )
+    wanted = names or known
+    mechanisms = {name: made[name]() for name in wanted if name in made}
+    protocols = {name: local[name]() for name in wanted if name in local}
+    samplers = [name for name in wanted if name in SAMPLERS]
+    each = alpha / max(1, len(mechanisms) + len(protocols) + len(samplers))
+    audits = [audit_sampler(name, SAMPLERS[name](), alpha=each) for name in samplers]
+    share, prices = each * len(mechanisms), {name: asked(name) for name in mechanisms}
+    audits += audit_all(mechanisms, samples=samples, alpha=share, tries=tries, asked=prices)
+    audits += audit_protocols(protocols, samples=samples, alpha=each * len(protocols))
+    audits += [audit_question(name, QUESTIONS[name]) for name in wanted if name in QUESTIONS]
+    audits += [audit_accounting(name, ACCOUNTING[name]) for name in wanted if name in ACCOUNTING]
+    return audits
 
 
 def _show(audits: "list[Audit]") -> None:

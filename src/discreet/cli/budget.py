@@ -1,5 +1,6 @@
-"""`discreet budget`: what may be spent, what is gone; caps of analysts; a raise with its reason."""
+"""Budgets: `discreet budget` shows what is left and sets caps; `person` is about one person's."""
 
+import sys
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -11,9 +12,11 @@ from rich.table import Table
 
 from discreet.cli import options
 from discreet.cli.options import datasets as complete_datasets
-from discreet.cli.rows import show, tell
+from discreet.cli.rows import plain, show, tell
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from discreet.curator.budget import Budget
     from discreet.curator.ledger.accounts import Account
 
@@ -62,8 +65,7 @@ def grant(*, analyst: str, dataset: str, folder: Path, budget: "Budget | None") 
     """
     with options.open_curator(folder) as curator:
         account = curator.grant(analyst, dataset, _needed(budget))
-    told = f"{analyst} has a cap within {dataset}."
-    tell(told, facts(account))
+    tell(f"{analyst} has a cap within {dataset}.", facts(account))
 
 
 @budget.command(name="raise")
@@ -98,8 +100,7 @@ def raise_(
         else:
             whose = {"analyst": analyst, "group": group}
             account = curator.raise_budget(dataset, cap, reason=reason, **whose)
-    told = f"The cap of {account.holder} is changed, and the ledger says why."
-    tell(told, facts(account))
+    tell(f"The cap of {account.holder} is changed, and the ledger says why.", facts(account))
 
 
 @budget.command()
@@ -118,8 +119,7 @@ def group(
     """
     with options.open_curator(folder) as curator:
         account = curator.group(name, dataset, analysts, budget)
-    told = f"{name} is a group within {dataset}."
-    tell(told, facts(account))
+    tell(f"{name} is a group within {dataset}.", facts(account))
 
 
 @budget.command()
@@ -137,8 +137,7 @@ def link(*, name: str, datasets: tuple[str, ...], folder: Path, budget: "Budget 
     """
     with options.open_curator(folder) as curator:
         account = curator.link(name, datasets, budget)
-    told = f"{name} links {', '.join(datasets)}."
-    tell(told, facts(account))
+    tell(f"{name} links {', '.join(datasets)}.", facts(account))
 
 
 @budget.command()
@@ -213,3 +212,81 @@ def _drawn(accounts: "list[Account]") -> Table:
         promise = "\n".join(f"{name} {amount:.4g}" for name, amount in promised(one).items())
         table.add_row(escape(str(one.holder)), gauge(one), spent, cap + one.measure.name, promise)
     return table
+
+
+# --- one person with a budget of their own -------------------------------------------------------
+
+_DATASET = "The dataset of the person, where several have budgets a person."
+
+
+def _about_person(command: "Callable[..., None]") -> "Callable[..., None]":
+    """The name of a person, a dataset, and the curator's folder; no token opens such an account."""
+    dataset = click.option("--dataset", help=_DATASET)
+    return click.argument("name")(dataset(options.curator_option(options.shape_options(command))))
+
+
+@click.group()
+def person() -> None:
+    """Look after people who have budgets of their own: for the owner alone.
+
+    NAME is what stands in the column that names people; - reads it from the standard input, so that
+    it is in no history of commands.
+
+    Example: discreet person statement 17
+    """
+
+
+@person.command()
+@_about_person
+def statement(*, name: str, dataset: str | None, folder: Path) -> None:
+    """Print what was computed with NAME in it, and what it can have told anyone.
+
+    It depends on that person's data: hand it to them, and to nobody else.
+
+    Example: discreet person statement 17
+    """
+    with options.open_curator(folder) as curator:
+        told = curator.statement_for(curator.person_named(_read(name), dataset), dataset=dataset)
+    facts = told.to_dict()
+    rows = [{**one, "odds": told.odds} for one in facts["releases"]]
+    names = ["charge", "time", "dataset", "asked", "share", "odds"]
+    show(facts, lambda: plain(str(told)), rows=rows, names=names)
+
+
+@person.command()
+@_about_person
+@click.option(
+    "--epsilon", type=options.EXACT, required=True, help="What NAME may lose; 0 opts out."
+)
+def limit(*, name: str, dataset: str | None, folder: Path, epsilon: Fraction) -> None:
+    """Let NAME lose less than the others, from the next question on.
+
+    Whether there is such a person is not looked at.
+
+    Example: discreet person limit 17 --epsilon 0
+    """
+    with options.open_curator(folder) as curator:
+        who = curator.person_named(_read(name), dataset)
+        curator.limit_person(who, epsilon=epsilon, dataset=dataset)
+    tell("The limit is set.", {"limited": True, "epsilon": str(epsilon)})
+
+
+@person.command()
+@_about_person
+@click.option("--yes", is_flag=True, help="Do not ask whether it is meant.")
+def remove(*, name: str, dataset: str | None, folder: Path, yes: bool) -> None:
+    """Close the account of NAME for ever: their rows are in no later answer.
+
+    Rows that come later under this name are left out as well.
+
+    Example: discreet person remove 17 --yes
+    """
+    who = _read(name)
+    options.confirm("Close this account for ever?", yes=yes)
+    with options.open_curator(folder) as curator:
+        curator.remove_person(curator.person_named(who, dataset), dataset=dataset)
+    tell("The account is closed.", {"removed": True})
+
+
+def _read(name: str) -> str:
+    return sys.stdin.readline().rstrip("\r\n") if name == "-" else name

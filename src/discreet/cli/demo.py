@@ -104,12 +104,9 @@ def show_answers(
 
 def true_answers(patients: "pa.Table") -> dict[str, tuple[int, float]]:
     """Smokers and their mean age, ward by ward."""
-    ages: dict[str, list[int]] = {}
-    for row in patients.to_pylist():
-        known = ages.setdefault(row["ward"], [])
-        if row["smokes"]:
-            known.append(row["age"])
-    return {ward: (len(known), sum(known) / max(1, len(known))) for ward, known in ages.items()}
+    smokers = patients.filter(patients["smokes"]).group_by("ward")
+    found = smokers.aggregate([("age", "count"), ("age", "mean")]).to_pylist()
+    return {one["ward"]: (one["age_count"], one["age_mean"]) for one in found}
 
 
 def show_budget(console: Console, curator: "Curator") -> None:

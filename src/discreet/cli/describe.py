@@ -1,7 +1,6 @@
 """`discreet describe`: what may be asked about, or what a file holds."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -51,17 +50,16 @@ def describe(*, what: str | None, folder: Path, dummy: bool, as_yaml: bool, **sa
     from discreet.curator.data.folder import is_curator  # noqa: PLC0415 - heavy room
 
     known = options.server() is not None or is_curator(folder)
-    if what is not None and not (known and what in _tables(folder)):
+    tables: dict[str, Private | PublicTable] = {}
+    if known or what is None:
+        with options.open_curator(folder) as curator:
+            tables |= curator.schema.tables
+    if what is not None and what not in tables:
         _describe_file(_found(what, folder, known=known), as_yaml=as_yaml, **said)
     elif dummy:
-        _print_dummy(folder, what)
+        _print_dummy(tables, what)
     else:
-        _describe_tables(folder, what)
-
-
-def _tables(folder: Path) -> "dict[str, Private | PublicTable]":
-    with options.open_curator(folder) as curator:
-        return dict(curator.schema.tables)
+        _describe_tables(tables if what is None else {what: tables[what]})
 
 
 def _found(what: str, folder: Path, *, known: bool) -> Path:
@@ -73,8 +71,8 @@ def _found(what: str, folder: Path, *, known: bool) -> Path:
 
 
 def _describe_file(file: Path, *, as_yaml: bool, **said: Any) -> None:
+    from discreet.curator.client.declarations import write_declarations  # noqa: PLC0415 - heavy room
     from discreet.curator.data.intake import describe as describe_source  # noqa: PLC0415 - heavy room
-    from discreet.curator.declaration_file import write_declarations  # noqa: PLC0415 - heavy room
 
     found = describe_source(file, **said)
     if as_yaml:
@@ -91,32 +89,41 @@ def _json(known: Any) -> str | None:
     return None if known is None else json.dumps(known, ensure_ascii=False)
 
 
-def _describe_tables(folder: Path, what: str | None) -> None:
-    tables = _tables(folder)
-    chosen = {name: tables[name] for name in ([what] if what is not None else tables)}
-    rows = [row for name, table in chosen.items() for row in _rows(name, table)]
+def _describe_tables(tables: "dict[str, Private | PublicTable]") -> None:
+    told = {name: facts(table) for name, table in tables.items()}
+    rows = [
+        {
+            "table": name,
+            "public": said["public"],
+            "protects": said.get("unit"),
+            "column": column,
+            **of,
+            "keys": _json(of["keys"]),
+        }
+        for name, said in told.items()
+        for column, of in said["columns"].items()
+    ]
 
     def draw() -> None:
-        for name, table in chosen.items():
-            Console().print(_drawn(name, table))
-        if not chosen:
+        for name, said in told.items():
+            Console().print(_drawn(name, said))
+        if not told:
             click.echo("Nothing yet. Next: discreet add NAME FILE --unit COLUMN --epsilon 3")
 
-    told = {name: facts(table) for name, table in chosen.items()}
     show(told, draw, rows=rows, names=_HEAD)
 
 
-def _print_dummy(folder: Path, what: str | None) -> None:
+def _print_dummy(tables: "dict[str, Private | PublicTable]", what: str | None) -> None:
     import pyarrow as pa  # noqa: PLC0415 - heavy
     import pyarrow.csv  # noqa: PLC0415 - heavy
 
     from discreet.plan.dummy import dummy  # noqa: PLC0415 - heavy room
+    from discreet.plan.schema import Schema  # noqa: PLC0415 - heavy room
 
     if what is None:
         raise click.UsageError("Name the table to make up rows for.")
-    with options.open_curator(folder) as curator:
-        sink = pa.BufferOutputStream()
-        pyarrow.csv.write_csv(dummy(curator.schema)[what], sink)
+    sink = pa.BufferOutputStream()
+    pyarrow.csv.write_csv(dummy(Schema(tables))[what], sink)
     click.echo(sink.getvalue().to_pybytes().decode(), nl=False)
 
 
@@ -124,8 +131,7 @@ def facts(table: "Private | PublicTable") -> dict[str, Any]:
     """The declaration of a table as plain JSON."""
     from discreet.answer.present.release_json import plain as plain_value  # noqa: PLC0415 - heavy room
     from discreet.curator.reports.privacy_promise import unit_words  # noqa: PLC0415 - heavy room
-    from discreet.plan.schema import PublicTable  # noqa: PLC0415 - heavy room
-    from discreet.plan.schema_text import range_words  # noqa: PLC0415 - heavy room
+    from discreet.plan.schema import PublicTable, range_words  # noqa: PLC0415 - heavy room
 
     columns = {
         name: {
@@ -142,16 +148,7 @@ def facts(table: "Private | PublicTable") -> dict[str, Any]:
     return {"public": False, "unit": unit_words(table.unit), "limits": limits, "columns": columns}
 
 
-def _rows(name: str, table: "Private | PublicTable") -> Iterator[dict[str, Any]]:
-    """The declaration of a table, a row for each column."""
-    said = facts(table)
-    for column, of in said["columns"].items():
-        about = {"table": name, "public": said["public"], "protects": said.get("unit")}
-        yield {**about, "column": column, **of, "keys": _json(of["keys"])}
-
-
-def _drawn(name: str, table: "Private | PublicTable") -> Table:
-    said = facts(table)
+def _drawn(name: str, said: dict[str, Any]) -> Table:
     caption = "public" if said["public"] else f"protects {said['unit']}{_limits(said['limits'])}"
     drawn = Table("column", "kind", "known", title=name, caption=caption, title_justify="left")
     for column, of in said["columns"].items():

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import discreet as dp
-from discreet.cli.add import KINDS, read_key
+from discreet.cli.add import KINDS, read_columns, read_kinds
 from discreet.cli.options import END, read_budget
+from discreet.curator.client.declarations import read_key
 from discreet.errors import InputError
 from discreet.rationals import read_text
 
@@ -120,15 +121,15 @@ def _ask_file() -> Path | None:
 
 
 def _begin(source: Path, name: str | None, said: dict[str, Any]) -> Draft:
-    from discreet.cli.add import read_columns, read_kinds  # noqa: PLC0415 - together
-
     table = name or source.name.partition(".")[0]
-    draft = Draft(source, table, said["reading"], said["source_table"], said["unit"])
     kinds = read_kinds(source, table, said)
     likely = [column for column in kinds if _PERSON.search(column)] or list(kinds)
     column = (said["key_path"] or said["period"] or (None,))[0]
-    return replace(
-        draft,
+    return Draft(
+        source,
+        table,
+        said["reading"],
+        said["source_table"],
         unit=None if said["each_row"] else said["unit"] or column or likely[0],
         each_row=said["each_row"],
         columns=read_columns(said["bounds"], said["keys"], kinds),

@@ -3,7 +3,7 @@
 import json
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import closing, nullcontext
+from contextlib import ExitStack, closing, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -15,11 +15,9 @@ from rich.table import Table
 
 from discreet.cli.options import curator_option, datasets, open_curator, shape, shape_options
 from discreet.cli.rows import show, shown, tell, write_csv
-from discreet.errors import LedgerError
 
 if TYPE_CHECKING:
     from discreet.curator.curator import Curator
-    from discreet.curator.ledger.orders import Entry
 
 
 _HEAD = ("entry", "time", "kind", "by", "about")
@@ -55,6 +53,8 @@ def list_(*, folder: Path, after: int | None, limit: int) -> None:
 
     Example: discreet ledger list --limit 5
     """
+    from discreet.curator.reports.ledger_words import entry_words  # noqa: PLC0415 - heavy room
+
     with open_curator(folder) as curator:
         start = max(0, curator.ledger.head().sequence - limit) if after is None else after
         entries = curator.ledger.entries(after=start, limit=limit)
@@ -62,10 +62,14 @@ def list_(*, folder: Path, after: int | None, limit: int) -> None:
         for entry in entries:
             click.echo(entry.text)
         return
-    rows = [dict(zip(_HEAD, _cells(one), strict=True)) for one in entries]
+    cells = [
+        (str(one.sequence), one.time[:19], one.kind, one.by, entry_words(one).sentence)
+        for one in entries
+    ]
+    rows = [dict(zip(_HEAD, one, strict=True)) for one in cells]
     table = Table("entry", "time (UTC)", "kind", "by", "about")
-    for row in rows:
-        table.add_row(*map(escape, row.values()))
+    for one in cells:
+        table.add_row(*map(escape, one))
     show(rows, lambda: Console().print(table), rows=rows, names=_HEAD)
 
 
@@ -80,17 +84,16 @@ def verify(*, folder: Path) -> None:
 
     Example: discreet ledger verify
     """
-    problem = None
-    with open_curator(folder) as curator, shown():
-        report = curator.ledger.verify()
-        try:
-            curator.check_tables()
-            _check_tokens(curator, folder)
-        except LedgerError as wrong:
-            problem = str(wrong)
-    problem = problem if report.problem is None else str(report.problem)
+    from discreet.server.access import FILE, AccessStore  # noqa: PLC0415 - heavy room
+    from discreet.server.tokens import verify_all  # noqa: PLC0415 - the same
+
+    known = (folder / FILE).exists()
+    with open_curator(folder) as curator, shown(), ExitStack() as stack:
+        store = stack.enter_context(closing(AccessStore(folder / FILE))) if known else None
+        report = verify_all(curator, store)
+    problem = None if report.problem is None else str(report.problem)
     facts = {
-        "ok": problem is None,
+        "ok": report.ok,
         "entries": report.entries,
         "head": report.head.hash,
         "pending": report.pending,
@@ -102,17 +105,6 @@ def verify(*, folder: Path) -> None:
         return
     show(facts, lambda: click.echo(f"NOT whole: {problem}", err=True), rows=[facts])
     raise SystemExit(1)
-
-
-def _check_tokens(curator: "Curator", folder: Path) -> None:
-    """Compare the file of tokens with the ledger, where there is one."""
-    if not (folder / "access.sqlite").exists():
-        return
-    from discreet.server.access import AccessStore  # noqa: PLC0415 - an extra
-    from discreet.server.tokens import check_tokens  # noqa: PLC0415 - an extra
-
-    with closing(AccessStore(folder / "access.sqlite")) as store:
-        check_tokens(store, curator.ledger)
 
 
 @ledger.command()
@@ -131,8 +123,7 @@ def readmit(*, folder: Path, analyst: str, dataset: str, reason: str) -> None:
     with open_curator(folder) as curator:
         failed = curator.readmit(analyst, dataset, reason=reason)
     told = f"{analyst} can ask about {dataset} again; {failed} questions had failed."
-    facts = {"analyst": analyst, "dataset": dataset, "failed": failed}
-    tell(told, facts)
+    tell(told, {"analyst": analyst, "dataset": dataset, "failed": failed})
 
 
 @ledger.command()
@@ -149,8 +140,8 @@ def cancel(*, folder: Path, charge: int) -> None:
     """
     with open_curator(folder) as curator:
         curator.cancel(charge)
-    facts = {"charge": charge, "cancelled": True}
-    tell(f"Question {charge} is cancelled; its charge stays.", facts)
+    told = f"Question {charge} is cancelled; its charge stays."
+    tell(told, {"charge": charge, "cancelled": True})
 
 
 @ledger.command()
@@ -262,12 +253,6 @@ def _record(curator: "Curator", dataset: str, said: dict[str, Any]) -> dict[str,
     if empty:
         click.echo(f"Still to be filled in: {', '.join(empty)}.", err=True)
     return record
-
-
-def _cells(one: "Entry") -> tuple[str, ...]:
-    from discreet.curator.reports.ledger_words import entry_words  # noqa: PLC0415 - heavy room
-
-    return str(one.sequence), one.time[:19], one.kind, one.by, entry_words(one).sentence
 
 
 @click.command()

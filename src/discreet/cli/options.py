@@ -8,7 +8,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 import click
 from click.shell_completion import CompletionItem
@@ -70,40 +70,21 @@ _WEIGHT = _Typed("column=number", _weight, "not a column and a number, such as m
 END = _Typed("end", read_end, "neither a number nor a date such as 2024-12-31")
 
 
-def curator_option(command: F) -> F:
-    """`--curator`: the folder of the curator."""
-    return click.option(
-        "--curator",
-        "folder",
-        type=click.Path(path_type=Path, file_okay=False),
-        envvar="DISCREET_CURATOR",
-        default=FOLDER,
-        show_envvar=True,
-        help="Folder of the curator.",
-    )(command)
+def with_options(command: F, options: dict[str, dict[str, Any]]) -> F:
+    """Add options by their names, in this order; what click is told of each is its value."""
+    for names, facts in reversed(options.items()):
+        command = click.option(*names.split(), **facts)(command)
+    return command
 
 
-def server_option(command: F) -> F:
-    """`--server`: ask a server instead; `open_curator` then opens that one."""
-    return click.option(
-        "--server",
-        metavar="URL",
-        envvar="DISCREET_SERVER",
-        show_envvar=True,
-        is_eager=True,
-        expose_value=False,
-        callback=_remember_server,
-        help="Ask a server instead, with the token in DISCREET_TOKEN.",
-    )(command)
+def server() -> str | None:
+    """The address of the server that the command that runs is to ask, if any."""
+    ctx = click.get_current_context(silent=True)
+    return None if ctx is None else ctx.find_root().meta.get("server")
 
 
 def _remember_server(ctx: click.Context, _: click.Parameter, value: str | None) -> None:
     ctx.find_root().meta["server"] = value
-
-
-def analyst_option(command: F) -> F:
-    """`--analyst`: who asks; None behind a server, where the token says so."""
-    return click.option("--analyst", default="owner", callback=_asker, help="Who asks.")(command)
 
 
 def _asker(ctx: click.Context, param: click.Parameter, value: str) -> str | None:
@@ -111,10 +92,29 @@ def _asker(ctx: click.Context, param: click.Parameter, value: str) -> str | None
     return value if said or not server() else None
 
 
-def server() -> str | None:
-    """The address of the server that the command that runs is to ask, if any."""
-    ctx = click.get_current_context(silent=True)
-    return None if ctx is None else ctx.find_root().meta.get("server")
+curator_option = click.option(
+    "--curator",
+    "folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    envvar="DISCREET_CURATOR",
+    default=FOLDER,
+    show_envvar=True,
+    help="Folder of the curator.",
+)
+server_option = click.option(
+    "--server",
+    metavar="URL",
+    envvar="DISCREET_SERVER",
+    show_envvar=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_remember_server,
+    help="Ask a server instead, with the token in DISCREET_TOKEN.",
+)
+"""`open_curator` then opens that one."""
+
+analyst_option = click.option("--analyst", default="owner", callback=_asker, help="Who asks.")
+"""None behind a server, where the token says so."""
 
 
 def budget_options(command: F) -> F:
@@ -124,93 +124,78 @@ def budget_options(command: F) -> F:
     def read(*, epsilon: Any, delta: Any, rho: Any, measure: Any, **said: Any) -> Any:
         return command(budget=read_budget(epsilon, delta, rho, measure), **said)
 
-    options = click.option(
-        "--measure",
-        type=click.Choice(["epsilon", "rho", "mu-squared", "per-person"]),
-        help="What is added up to keep epsilon and delta: epsilon suits a few precise questions; "
-        "per-person gives every person of a dataset a budget of their own.",
-    )(cast("F", read))
-    for name, text in (
-        ("--rho", "Or: the cap as zero-concentrated privacy."),
-        ("--delta", "Chance that more than epsilon is given away: far below 1 / people."),
-        ("--epsilon", "The most that may ever be given away."),
-    ):
-        options = click.option(name, type=EXACT, help=text)(options)
-    return options
+    return with_options(cast("F", read), _BUDGET)
+
+
+_BUDGET: Final[dict[str, dict[str, Any]]] = {
+    "--epsilon": {"type": EXACT, "help": "The most that may ever be given away."},
+    "--delta": {
+        "type": EXACT,
+        "help": "Chance that more than epsilon is given away: far below 1 / people.",
+    },
+    "--rho": {"type": EXACT, "help": "Or: the cap as zero-concentrated privacy."},
+    "--measure": {
+        "type": click.Choice(["epsilon", "rho", "mu-squared", "per-person"]),
+        "help": "What is added up to keep epsilon and delta: epsilon suits a few precise "
+        "questions; per-person gives every person of a dataset a budget of their own.",
+    },
+}
 
 
 def price_options(command: F) -> F:
     """Price options; the command gets a `price` as the curator takes it."""
 
     @wraps(command)
-    def read(
-        *,
-        epsilon: Any,
-        delta: Any,
-        within: Any,
-        weights: Any,
-        as_of: Any,
-        no_intervals: bool,
-        **said: Any,
-    ) -> Any:
-        price = read_price(epsilon, delta, within, weights, as_of)
-        return command(price={**price, "intervals": not no_intervals}, **said)
+    def read(*, within: Any, weights: Any, no_intervals: bool, **said: Any) -> Any:
+        price = {name: said.pop(name) for name in ("epsilon", "delta", "as_of")}
+        if price["epsilon"] is not None and within is not None:
+            raise click.UsageError(_WORTH)
+        if len(dict(weights)) < len(weights):
+            raise click.UsageError("Give a column one --weight.")
+        price |= {"accuracy": None if within is None else dp.Accuracy(within)}
+        price |= {"weights": dict(weights), "intervals": not no_intervals}
+        return command(price=price, **said)
 
-    options: tuple[Callable[[F], F], ...] = (
-        analyst_option,
-        click.option(
-            "--no-intervals",
-            is_flag=True,
-            help="Let quantiles spend all of their price on themselves, none on an interval.",
-        ),
-        click.option("--as-of", type=int, help="A version of the dataset  [default: the newest]"),
-        click.option(
-            "--weight",
-            "weights",
-            type=_WEIGHT,
-            multiple=True,
-            help="How much the error of a column matters beside the others: m=4.",
-        ),
-        click.option("--delta", type=EXACT, help="Query delta  [default: dataset delta / 50]"),
-        click.option(
-            "--within", type=EXACT, help="Instead of epsilon: the largest error of each number."
-        ),
-        click.option("--epsilon", type=EXACT, help="Query epsilon."),
-    )
-    priced = cast("F", read)
-    for option in options:
-        priced = option(priced)
-    return priced
+    return with_options(analyst_option(cast("F", read)), _PRICE)
 
 
-_READING: tuple[tuple[tuple[str, ...], dict[str, Any]], ...] = (
-    (("--header/--no-header",), {"default": None, "help": "Does the first line name the columns?"}),
-    (("--names",), {"metavar": "LIST", "help": "Names of the columns, separated by commas."}),
-    (("--delimiter",), {"help": "What parts the fields of a line: , ; | or tab."}),
-    (("--encoding",), {"help": "utf-8, cp1252, latin-1, utf-16, ..."}),
-    (("--decimal",), {"type": click.Choice([".", ","]), "help": "The decimal mark."}),
-    (("--thousands",), {"help": "What groups thousands: 1,234 has a comma."}),
-    (
-        ("--day-first/--month-first", "day_first"),
-        {"default": None, "help": "Is 03/04/2024 in April, or in March?"},
-    ),
-    (
-        ("--date-format", "dates"),
-        {"type": (str, str), "multiple": True, "metavar": "COLUMN FORMAT", "help": "%d/%m/%Y"},
-    ),
-    (("--null", "nulls"), {"multiple": True, "metavar": "WORD", "help": "A word for NULL."}),
-    (("--no-null",), {"is_flag": True, "help": "NA and N/A in columns of text are texts."}),
-    (("--true",), {"multiple": True, "metavar": "WORD", "help": "A further word for true."}),
-    (("--false",), {"multiple": True, "metavar": "WORD", "help": "A further word for false."}),
-    (
-        ("--unreadable",),
-        {
-            "type": click.Choice(["refuse", "null"]),
-            "default": "refuse",
-            "help": "What to do with values that cannot be read",
-        },
-    ),
-)
+_WORTH: Final = "Say what the answer is worth: --epsilon 0.1, or --within 50."
+_PRICE: Final[dict[str, dict[str, Any]]] = {
+    "--epsilon": {"type": EXACT, "help": "Query epsilon."},
+    "--within": {"type": EXACT, "help": "Instead of epsilon: the largest error of each number."},
+    "--delta": {"type": EXACT, "help": "Query delta  [default: dataset delta / 50]"},
+    "--weight weights": {
+        "type": _WEIGHT,
+        "multiple": True,
+        "help": "How much the error of a column matters beside the others: m=4.",
+    },
+    "--as-of": {"type": int, "help": "A version of the dataset  [default: the newest]"},
+    "--no-intervals": {
+        "is_flag": True,
+        "help": "Let quantiles spend all of their price on themselves, none on an interval.",
+    },
+}
+_READING: Final[dict[str, dict[str, Any]]] = {
+    "--header/--no-header": {"default": None, "help": "Does the first line name the columns?"},
+    "--names": {"metavar": "LIST", "help": "Names of the columns, separated by commas."},
+    "--delimiter": {"help": "What parts the fields of a line: , ; | or tab."},
+    "--encoding": {"help": "utf-8, cp1252, latin-1, utf-16, ..."},
+    "--decimal": {"type": click.Choice([".", ","]), "help": "The decimal mark."},
+    "--thousands": {"help": "What groups thousands: 1,234 has a comma."},
+    "--day-first/--month-first": {"default": None, "help": "Is 03/04/2024 in April, or in March?"},
+    "--date-format dates": {
+        "type": (str, str), "multiple": True, "metavar": "COLUMN FORMAT", "help": "%d/%m/%Y",
+    },
+    "--null nulls": {"multiple": True, "metavar": "WORD", "help": "A word for NULL."},
+    "--no-null": {"is_flag": True, "help": "NA and N/A in columns of text are texts."},
+    "--true": {"multiple": True, "metavar": "WORD", "help": "A further word for true."},
+    "--false": {"multiple": True, "metavar": "WORD", "help": "A further word for false."},
+    "--unreadable": {
+        "type": click.Choice(["refuse", "null"]),
+        "default": "refuse",
+        "help": "What to do with values that cannot be read",
+    },
+}  # fmt: skip
 
 
 def reading_options(command: F) -> F:
@@ -225,10 +210,7 @@ def reading_options(command: F) -> F:
         listed = None if names is None else tuple(next(csv.reader([names]), ()))
         return command(reading=dp.Reading(names=listed, **fields), **said)
 
-    options = cast("F", read)
-    for names, facts in reversed(_READING):
-        options = click.option(*names, **facts)(options)
-    return options
+    return with_options(cast("F", read), _READING)
 
 
 _READING_FIELDS = (
@@ -296,26 +278,6 @@ def read_budget(
     if epsilon is None and rho is None:
         return None
     return dp.Budget(epsilon, delta or 0, rho=rho, measure=measure)
-
-
-def read_price(
-    epsilon: Fraction | None,
-    delta: Fraction | None,
-    within: Fraction | None,
-    weights: tuple[tuple[str, Fraction], ...] = (),
-    as_of: int | None = None,
-) -> dict[str, Any]:
-    """The price of a question, as the curator takes it."""
-    if epsilon is not None and within is not None:
-        raise click.UsageError(_WORTH)
-    if len(dict(weights)) < len(weights):
-        raise click.UsageError("Give a column one --weight.")
-    accuracy = None if within is None else dp.Accuracy(within)
-    price = {"epsilon": epsilon, "delta": delta, "accuracy": accuracy, "weights": dict(weights)}
-    return {**price, "as_of": as_of}
-
-
-_WORTH = "Say what the answer is worth: --epsilon 0.1, or --within 50."
 
 
 def check_priced(price: dict[str, Any]) -> None:

@@ -5,30 +5,21 @@ They are profile, synth, watch, online and release.
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime
 from fractions import Fraction
 from functools import partial, wraps
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, cast
+from typing import IO, TYPE_CHECKING, Any, Final, cast
 
 import click
 from rich.console import Console
 
-from discreet.cli.options import (
-    EXACT,
-    F,
-    analyst_option,
-    curator_option,
-    open_curator,
-    read_sql,
-    server_option,
-    shape,
-    shape_options,
-)
+from discreet.cli import options
+from discreet.cli.options import F
 from discreet.cli.query import CHARGED, charges
-from discreet.cli.rows import plain, show, shown, write_csv
+from discreet.cli.rows import plain, show, show_release, shown, write_csv
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -51,12 +42,17 @@ class OrderPlacement:
 
     def place(self, kind: str, spec: Mapping[str, Any]) -> Any:
         """Place an order and return its release; with --explain, only price and quality."""
-        with open_curator(self.folder) as curator, Console(stderr=True).status("asking"):
+        with options.open_curator(self.folder) as curator, Console(stderr=True).status("asking"):
             if self.explain:
                 told = curator.explain_order(kind, spec, analyst=self.analyst)
                 show_explanation(told, curator.cost_order(kind, spec, analyst=self.analyst))
                 return None
             return curator.order(kind, spec, analyst=self.analyst, request=self.request)
+
+    def show(self, made: Any, csv: Callable[[], str] | None = None) -> None:
+        """Print what came of it, if it was placed."""
+        if made is not None:
+            show_release(made, partial(_facts, made), statement=self.statement, csv=csv)
 
 
 def order_options(command: F) -> F:
@@ -67,24 +63,24 @@ def order_options(command: F) -> F:
         own = {one.name: said.pop(one.name) for one in fields(OrderPlacement)}
         return command(order=OrderPlacement(**own), **said)
 
-    options = shape_options(cast("F", read))
-    for name, text in (
-        ("--statement", "Add a paragraph on what was protected."),
-        ("--explain", "Tell price and quality; charge nothing."),
-    ):
-        options = click.option(name, is_flag=True, help=text)(options)
-    attempt = "A name for this attempt: the same name is never charged twice."
-    options = click.option("--request", help=attempt)(options)
-    return curator_option(server_option(analyst_option(options)))
+    placing = options.with_options(options.shape_options(cast("F", read)), _PLACING)
+    return options.curator_option(options.server_option(options.analyst_option(placing)))
+
+
+_PLACING: Final[dict[str, dict[str, Any]]] = {
+    "--request": {"help": "A name for this attempt: the same name is never charged twice."},
+    "--explain": {"is_flag": True, "help": "Tell price and quality; charge nothing."},
+    "--statement": {"is_flag": True, "help": "Add a paragraph on what was protected."},
+}
+_PRICE: Final[dict[str, dict[str, Any]]] = {
+    "--epsilon": {"type": options.EXACT, "required": True, "help": "Epsilon of all of it."},
+    "--delta": {"type": options.EXACT, "help": "Delta of all of it  [default: dataset delta / 50]"},
+}
 
 
 def price_of_all(command: F) -> F:
     """`--epsilon` and `--delta` of all that an order makes."""
-    delta = "Delta of all of it  [default: dataset delta / 50]"
-    command = click.option("--delta", type=EXACT, help=delta)(command)
-    return click.option("--epsilon", type=EXACT, required=True, help="Epsilon of all of it.")(
-        command
-    )
+    return options.with_options(command, _PRICE)
 
 
 @click.command()
@@ -104,8 +100,7 @@ def order(*, kind: str, file: IO[str], order: OrderPlacement) -> None:
 
     where count.json is {"sql": "SELECT COUNT(*) AS n FROM visits", "epsilon": 0.1}
     """
-    if (made := order.place(kind, _read(file))) is not None:
-        show_release(made, statement=order.statement)
+    order.show(order.place(kind, _read(file)))
 
 
 def show_explanation(told: "OrderExplanation", bill: "dict[Account, Charge]") -> None:
@@ -119,29 +114,9 @@ def show_explanation(told: "OrderExplanation", bill: "dict[Account, Charge]") ->
     show({**told.facts, **facts}, draw, rows=costs, names=CHARGED)
 
 
-def show_release(release: "BaseRelease", *, statement: bool) -> None:
-    """Print a release, and its statement if asked for."""
-    from discreet.answer.present.release import as_table  # noqa: PLC0415 - heavy room
-
-    if shape() == "csv":
-        click.echo(as_table(release).to_csv(), nl=False)
-    elif shape() == "json":
-        said = {"statement": release.statement()} if statement else {}
-        click.echo(json.dumps({**_facts(release), **said}, indent=2))
-    else:
-        plain(repr(release))
-    _state(release, wanted=statement)
-
-
 def _facts(release: "BaseRelease") -> dict[str, Any]:
     price = {"epsilon": float(release.price.epsilon), "delta": float(release.price.delta)}
     return {**release.json_facts(), "price": price}
-
-
-def _state(release: Any, *, wanted: bool) -> None:
-    """Print a statement that is not in the JSON already; beside a table on standard error."""
-    if wanted and shape() != "json":
-        click.echo(release.statement(), err=shape() == "csv")
 
 
 def _read(file: IO[str]) -> dict[str, Any]:
@@ -186,13 +161,7 @@ def profile(
     from discreet.curator.arguments import order_spec  # noqa: PLC0415 - heavy room
 
     made = order.place("profile", order_spec({"table": table, "epsilon": epsilon, "delta": delta}))
-    if made is None:
-        return
-    if shape() == "csv":
-        click.echo(write_csv(made.to_arrow().to_pylist()), nl=False)
-        _state(made, wanted=order.statement)
-    else:
-        show_release(made, statement=order.statement)
+    order.show(made, csv=lambda: write_csv(made.to_arrow().to_pylist()))
 
 
 @click.command()
@@ -230,17 +199,17 @@ def synth(
 
     if output is not None and output.suffix not in {".csv", ".parquet"}:
         raise click.UsageError("--output ends in .csv or .parquet.")
-    options = {"table": table, **said, "columns": list(columns) or None}
-    made = order.place("synthesis", order_spec(options))
+    wanted = {"table": table, **said, "columns": list(columns) or None}
+    made = order.place("synthesis", order_spec(wanted))
     if made is None:
         return
     if output is not None:
         _write(made.rows(rows), output)
-    if shape() == "csv":
+    if options.shape() == "csv":
         _write(made.report() if report else made.rows(rows), sys.stdout.buffer)
         return
-    show_release(made, statement=order.statement)
-    if report and shape() == "text":
+    order.show(made)
+    if report and options.shape() == "text":
         plain(made.report().to_pandas().to_string(index=False))
 
 
@@ -261,16 +230,15 @@ _DAY = click.DateTime(["%Y-%m-%d"])
 
 @click.command()
 @click.argument("sql")
-@curator_option
+@options.curator_option
 @click.option("--every", required=True, help="hour, day, week, month, quarter or year.")
 @click.option("--until", type=_DAY, required=True, help="The last day.")
 @click.option("--since", type=_DAY, help="The first day  [default: the column's lower bound]")
 @click.option("--column", help="The column of dates, where there are several.")
 @click.option("--max-periods", type=int, help="Periods one person counts in  [default: 1]")
-@click.option("--epsilon", type=EXACT, required=True, help="What all periods cost together.")
-@click.option("--delta", type=EXACT, help="Its delta  [default: dataset delta / 50]")
+@price_of_all
 @click.option("--analyst", default="owner", help="Who asks.")
-@shape_options
+@options.shape_options
 def watch(*, sql: str, folder: Path, until: datetime, since: datetime | None, **terms: Any) -> None:
     """Ask a count in every period, for one price, and print what is answered so far.
 
@@ -280,23 +248,23 @@ def watch(*, sql: str, folder: Path, until: datetime, since: datetime | None, **
     Example: discreet watch "SELECT city, COUNT(*) AS n FROM visits GROUP BY city" --every day
     --until 2026-12-31 --epsilon 1
     """
-    text = read_sql(sql)
+    text = options.read_sql(sql)
     days: dict[str, Any] = {"until": until.date(), "since": None if since is None else since.date()}
-    with open_curator(folder) as curator:
-        show_release(curator.watch(text, **days, **terms).release(), statement=False)
+    with options.open_curator(folder) as curator:
+        made = curator.watch(text, **days, **terms).release()
+        show_release(made, partial(_facts, made), statement=False)
 
 
 @click.command()
 @click.argument("table")
 @click.argument("file", type=click.File(encoding="utf-8"), default="-")
-@curator_option
+@options.curator_option
 @click.option("--column", "columns", multiple=True, required=True, help="A column; repeat it.")
-@click.option("--epsilon", type=EXACT, required=True, help="What the whole epoch costs.")
-@click.option("--delta", type=EXACT, help="Its delta [default: dataset delta / 50].")
-@click.option("--accuracy", type=EXACT, help="Rows from which on an error is measured.")
+@price_of_all
+@click.option("--accuracy", type=options.EXACT, help="Rows from which on an error is measured.")
 @click.option("--epoch", type=int, help="Tells epochs with the same words apart [default: 1].")
 @click.option("--analyst", default="owner", help="Who asks.")
-@shape_options
+@options.shape_options
 def online(*, table: str, file: IO[str], folder: Path, **terms: Any) -> None:
     """Answer counting queries about TABLE, one JSON object a line of FILE (standard input).
 
@@ -307,15 +275,15 @@ def online(*, table: str, file: IO[str], folder: Path, **terms: Any) -> None:
 
     where a line of queries.jsonl is {"sex": ["female"]}
     """
-    with open_curator(folder) as curator:
+    with options.open_curator(folder) as curator:
         session = curator.online(table, **terms)
         for number, line in enumerate(filter(str.strip, file)):
             where = _object(line, 'Each line has to hold one JSON object: {"sex": ["female"]}.')
             found = session.ask(where).to_dict()
-            if shape() == "csv":
+            if options.shape() == "csv":
                 text = write_csv([found], list(found))
                 click.echo(text if number == 0 else text.partition("\n")[2], nl=False)
-            elif shape() == "json":
+            elif options.shape() == "json":
                 click.echo(json.dumps(found))
             else:
                 click.echo("{value:,.0f} ({low:,.0f} to {high:,.0f})".format(**found))
@@ -323,7 +291,7 @@ def online(*, table: str, file: IO[str], folder: Path, **terms: Any) -> None:
 
 @click.command()
 @click.argument("plan", type=click.File(encoding="utf-8", errors="replace"))
-@curator_option
+@options.curator_option
 @click.option(
     "--to",
     type=click.Path(path_type=Path, file_okay=False),
@@ -333,7 +301,7 @@ def online(*, table: str, file: IO[str], folder: Path, **terms: Any) -> None:
 @click.option("--request", help="A name for this attempt: the same name is never charged twice.")
 @click.option("--explain", is_flag=True, help="Tell price and noise; charge nothing.")
 @click.option("--statement", is_flag=True, help="Add a paragraph on what was protected.")
-@shape_options
+@options.shape_options
 def release(
     *, plan: IO[str], folder: Path, to: Path, request: str | None, explain: bool, statement: bool
 ) -> None:
@@ -351,20 +319,19 @@ def release(
     from discreet.curator.orders.census.census_plan import CensusPlan  # noqa: PLC0415 - heavy room
 
     wanted = CensusPlan.from_yaml(plan.read())
-    with open_curator(folder) as curator, shown():
+    with options.open_curator(folder) as curator, shown():
         if explain:
             told = curator.explain_order("release", wanted.spec)
             show_explanation(told, curator.cost_order("release", wanted.spec))
             return
         made = curator.release(wanted, to, request=request)
     rows = [{"table": t, "level": level, "file": str(f)} for (t, level), f in made.files.items()]
-    if shape() == "csv":
-        click.echo(write_csv(rows, ("table", "level", "file")), nl=False)
-    elif shape() == "json":
-        facts = {**_facts(made.release), "random_bytes": made.random_bytes, "charge": made.charge}
-        said = {"statement": made.statement()} if statement else {}
-        click.echo(json.dumps({**facts, "files": rows, **said}, indent=2))
-    else:
-        drawn = f"{made.random_bytes:,} random bytes were drawn"
-        click.echo(f"{made.release!r}\n{drawn}; {len(rows)} files are in {to}")
-    _state(made, wanted=statement)
+    drawn = f"{made.random_bytes:,} random bytes were drawn; {len(rows)} files are in {to}"
+    facts = {"random_bytes": made.random_bytes, "charge": made.charge, "files": rows}
+    show_release(
+        made,
+        lambda: {**_facts(made.release), **facts},
+        statement=statement,
+        csv=partial(write_csv, rows, ("table", "level", "file")),
+        draw=partial(click.echo, f"{made.release!r}\n{drawn}"),
+    )

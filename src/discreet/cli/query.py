@@ -1,6 +1,5 @@
 """`discreet query`: ask."""
 
-import json
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -10,7 +9,7 @@ import click
 from rich.console import Console
 
 from discreet.cli import options
-from discreet.cli.rows import plain, show
+from discreet.cli.rows import plain, show, show_release
 
 if TYPE_CHECKING:
     from discreet.answer.present.release import Release
@@ -72,18 +71,10 @@ def query(
         if outside is not None:
             asked = {"epsilon": outside, "shown": release, "as_of": price["as_of"]}
             rest = curator.outside(text, analyst=analyst, **asked)
-    if options.shape() == "csv":
-        click.echo(release.to_csv(), nl=False)
-    elif options.shape() == "json":
-        said = {"statement": release.statement()} if statement else {}
-        left = {} if rest is None else {"outside": facts(rest)}
-        click.echo(json.dumps({**facts(release), **left, **said}, indent=2))
-    else:
-        plain(repr(release))
+    left = {} if rest is None else {"outside": facts(rest)}
+    show_release(release, lambda: {**facts(release), **left}, statement=statement)
     if rest is not None and options.shape() != "json":
         click.echo(f"\n{rest!r}", err=options.shape() == "csv")
-    if statement and options.shape() != "json":
-        click.echo(release.statement(), err=options.shape() == "csv")  # a table stays a table
 
 
 def facts(release: "Release") -> dict[str, Any]:

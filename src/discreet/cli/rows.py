@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import click
@@ -64,6 +65,32 @@ def show(
             click.echo(write_csv(rows, names), nl=False)
         case _:
             draw()
+
+
+def show_release(
+    release: Any,
+    facts: Callable[[], Mapping[str, Any]],
+    *,
+    statement: bool,
+    csv: Callable[[], str] | None = None,
+    draw: Callable[[], object] | None = None,
+) -> None:
+    """Print a release; its statement within the JSON, after text, or on standard error beside CSV.
+
+    `csv` is how it is written as CSV, if not as the table that it is; `draw` for people.
+    """
+    if shape() == "json":
+        said = {"statement": release.statement()} if statement else {}
+        click.echo(json.dumps({**facts(), **said}, indent=2))
+        return
+    if shape() == "csv":
+        from discreet.answer.present.release import as_table  # noqa: PLC0415 - heavy room
+
+        click.echo((csv or as_table(release).to_csv)(), nl=False)
+    else:
+        (draw or partial(plain, repr(release)))()
+    if statement:
+        click.echo(release.statement(), err=shape() == "csv")  # a table stays a table
 
 
 @contextmanager

@@ -128,9 +128,7 @@ def _first_token(folder: Path) -> str:
                 "There is an owner's token that works. Make further ones with `discreet token make "
                 "NAME`, on the page, or with POST /v1/tokens."
             )
-        made = tokens.issue(store, "owner", "owner", days=365)
-        curator.ledger.record("token made", by="owner", facts=made.token.said)
-    return made.text
+        return tokens.make(store, curator.ledger, "owner", "owner", "owner", days=365).text
 
 
 def _url(host: str, port: int, scheme: str = "http") -> str:
@@ -210,8 +208,8 @@ def make(*, name: str, role: str, datasets: tuple[str, ...], days: float, folder
                 raise click.UsageError(
                     f"There is no dataset {one}. Datasets are: {', '.join(known) or 'none yet'}."
                 )
-        made = tokens.issue(store, name, role, datasets=datasets or None, days=days)
-        curator.ledger.record("token made", by="owner", facts=made.token.said)
+        about = {"datasets": datasets or None, "days": days}
+        made = tokens.make(store, curator.ledger, name, role, "owner", **about)
         facts = {"token": made.text, **_facts(made.token, store.now())}
     tell(made.text, facts)
 

@@ -30,6 +30,7 @@ _HELP: Final = r"""End a question with ; - it is charged, and the answer shown.
 \tables         what may be asked about
 \epsilon 0.1    what each question is worth from now on
 \help           this;  \quit or Ctrl-D ends"""
+_COMMANDS: Final = ("\\explain", "\\budget", "\\tables", "\\epsilon", "\\help", "\\quit")
 _LINES: Final = 10_000
 
 
@@ -169,10 +170,7 @@ def _prepare(names: list[str]) -> bool:
         return False
 
     def completer(text: str, state: int) -> str | None:
-        commands = [
-            f"\\{one}" for one in ("explain", "budget", "tables", "epsilon", "help", "quit")
-        ]
-        found = complete(text, commands if text.startswith("\\") else names)
+        found = complete(text, _COMMANDS if text.startswith("\\") else names)
         return found[state] if state < len(found) else None
 
     readline.set_completer(completer)

@@ -34,7 +34,7 @@ from discreet.errors import (
     QueryRefused,
     ServiceError,
 )
-from discreet.plan.remembered import remember
+from discreet.plan.expressions import remember
 from discreet.privacy import Neighbours
 
 if TYPE_CHECKING:
@@ -53,6 +53,12 @@ _LOG = logging.getLogger("discreet")
 def _planned(tables: Registry, order: Order, _: int) -> PlannedOrder:
     """Read the plan of a charge against the tables as they are described."""
     return kind_of(order).read(order, tables.schema)
+
+
+@remember(256)
+def _check_people(tables: Registry, name: str) -> None:
+    """Refuse a table that was added before its people were checked."""
+    check_people(tables, tables.tables[name])
 
 
 def _check_planned(receipt: Receipt, planned: PlannedOrder) -> None:
@@ -144,7 +150,6 @@ class AnswerService:
         self._neighbours = neighbours
         self._unfinished: set[int] = set()
         self._looked = False
-        self._sound: tuple[Registry, set[str]] = Registry({}), set()
         self._proved: dict[str, tuple[object, list[str]]] = {}
         self._running: dict[int, Deadline | None] = {}
         self._plans: dict[int, PlannedOrder] = {}
@@ -161,18 +166,12 @@ class AnswerService:
         """Price an order, from public facts."""
         names = sorted(unpriced.tables)
         dataset, tables = self._dataset_of(names), self._data_store.tables
-        sound = self._sound
-        if sound[0] is not tables:
-            sound = self._sound = tables, set()
-        for name in set(names) - sound[1]:  # it may have been added before this was refused
-            check_people(tables, tables.tables[name])
-            sound[1].add(name)
+        for name in names:
+            _check_people(tables, name)
         book = unpriced.workbook
         touched, retired = self._ledger.standing(dataset, analyst, book)  # files may be gone then
         number = _version_asked(unpriced.as_of, tables.data_version(dataset), dataset)
         used = self._data_store.check(names, number, files=not retired)
-        if any(one.address for one in used):
-            unpriced.check_remote()
         if any(one.is_per_person for one in touched):
             _check_individual(unpriced, used)
             self.people.check(dataset)
@@ -279,7 +278,7 @@ class AnswerService:
         if now.state is State.FAILED:
             raise final_failure()
         if now.release is not None:
-            return kind_of(now.order).release(now.release)
+            return kind_of(now.order).release_type.from_bytes(now.release)
         try:
             release = self._present(now)
         finally:
@@ -287,7 +286,7 @@ class AnswerService:
         made = release.to_bytes()
         stored = self._ledger.complete(now, made)
         same = stored == made and isinstance(release, Release)  # all of which is in its bytes
-        return release if same else kind_of(now.order).release(stored)
+        return release if same else kind_of(now.order).release_type.from_bytes(stored)
 
     def _measured(self, receipt: Receipt, schedule: ReleaseSchedule) -> Receipt:
         """Measure a charge and store what came of it, at a moment that was fixed before."""

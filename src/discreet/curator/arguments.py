@@ -12,7 +12,7 @@ from typing import Any, Final, Required, TypedDict, TypeVar, cast, get_args, get
 from discreet.answer.plan.accuracy import Accuracy
 from discreet.engines.reading import Reading
 from discreet.errors import DiscreetError, InputError
-from discreet.plan.schema import Bounds, Keys, Limits, Unit
+from discreet.plan.schema import Bounds, Keys
 from discreet.rationals import Real, rational
 
 _ADDRESSES: Final = ("postgresql://", "postgres://")
@@ -83,14 +83,6 @@ def readable(what: str, fix: str) -> Iterator[None]:
         raise InputError(f"{what} that cannot be read", why=why, fix=fix) from None
 
 
-def read_table(unit: Any, limits: Any, columns: Any) -> dict[str, Bounds | Keys]:
-    """Refuse what says nothing about a private table; what is known of its columns."""
-    expect(unit, (str, *get_args(Unit)), "unit", fix="name the person's column")
-    if limits is not None:
-        expect(limits, Limits, "limits", fix="pass Limits(max_groups=2, max_rows=4)")
-    return read_columns(columns)
-
-
 def read_columns(said: Any) -> dict[str, Bounds | Keys]:
     """What is known of columns: a pair (0, 120) is a range, and a list is of public values."""
     read = {}
@@ -105,9 +97,7 @@ def read_columns(said: Any) -> dict[str, Bounds | Keys]:
 
 
 def placed(
-    place: str | os.PathLike[str] | None,
-    folder: str | os.PathLike[str] | None,
-    ledger: str | None,
+    place: str | os.PathLike[str] | None, folder: str | os.PathLike[str] | None, ledger: str | None
 ) -> tuple[Path | None, str | None]:
     """A folder and the address of a ledger, from the ways to say them."""
     for said in (place, folder):

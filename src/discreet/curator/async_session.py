@@ -14,30 +14,18 @@ from collections.abc import Collection
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from discreet.answer.plan.explain import Explanation
 from discreet.answer.present.base_release import BaseRelease
 from discreet.curator.answer_service import AnswerService
 from discreet.curator.fork_safety import FORKS
 from discreet.curator.ledger.accounts import Account, Holder, budget_share
-from discreet.curator.ledger.charge_index import NEWEST, ChargedOrder
-from discreet.curator.ledger.orders import Receipt, State
+from discreet.curator.ledger.orders import NEWEST, ChargedOrder, Receipt, State
 from discreet.curator.local_backend import LocalBackend
 from discreet.curator.orders.order_kinds import kind_of
-from discreet.curator.orders.planned_orders import (
-    Offer,
-    OrderKind,
-    PlannedOrder,
-)
-from discreet.curator.orders.query_orders import QueryOrder
-from discreet.curator.remeasure import explain_offer
+from discreet.curator.orders.planned_orders import Offer, PlannedOrder
 from discreet.engines.timing import AT_ONCE, ReleaseSchedule
 from discreet.sql.reader.parse import without_comments
-
-if TYPE_CHECKING:
-    from discreet.curator.curator import Curator
-
 
 WORKERS: Final = 256
 """Most of them sleep: how many compute at a time is for `ReleaseSchedule.turn` to say."""
@@ -52,9 +40,8 @@ class Jobs:
         next to finish.
     """
 
-    def __init__(self, answer_service: AnswerService, workers: int = WORKERS) -> None:
+    def __init__(self, answer_service: AnswerService) -> None:
         self._answer_service = answer_service
-        self._workers = workers
         self.renew()
         FORKS.renew_in_child(self)
 
@@ -69,7 +56,7 @@ class Jobs:
         with self._lock:
             known = self._running.get(receipt.sequence)
             if known is None:
-                self._pool = self._pool or ThreadPoolExecutor(self._workers, "discreet")
+                self._pool = self._pool or ThreadPoolExecutor(WORKERS, "discreet")
                 known = self._pool.submit(self._work, receipt, schedule)
                 self._running[receipt.sequence] = known
                 known.add_done_callback(lambda _: self._forget(receipt.sequence))
@@ -118,8 +105,8 @@ _SMALL: Final = 1 << 14
 
 
 @lru_cache(256)
-def _read_release(kind: OrderKind, stored: bytes) -> BaseRelease:
-    return kind.release(stored)
+def _read_release(kind: type[PlannedOrder], stored: bytes) -> BaseRelease:
+    return kind.release_type.from_bytes(stored)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,19 +116,10 @@ class AsyncSession(LocalBackend):
     `caller` None sees what everybody asked; a name sees what this one was told.
     """
 
-    curator: "Curator"
     caller: str | None
     jobs: Jobs
 
     # --- asking ---------------------------------------------------------------------------------
-
-    def explain(self, offer: Offer[QueryOrder]) -> Explanation:
-        """How good the answer to an offer will be."""
-        return explain_offer(self.ledger, offer)
-
-    def charge(self, offer: Offer[PlannedOrder], request: str | None = None) -> Receipt:
-        """Charge an offer durably; no data is touched yet."""
-        return self.service.charge(offer, request)
 
     def pursue(
         self, receipt: Receipt, *, patience: float, schedule: ReleaseSchedule = AT_ONCE
@@ -157,13 +135,15 @@ class AsyncSession(LocalBackend):
             if receipt.state in {State.RELEASED, State.FAILED}:
                 return self.service.finish(receipt)
             left = end - time.monotonic()
-            if self._runs(receipt, schedule):
+            if self.service.is_mine(receipt):
+                self.jobs.start(receipt, schedule)
+            if self.jobs.knows(receipt.sequence):
                 return self._awaited(receipt, max(0.0, left))
             if left <= 0:
                 return None
             time.sleep(min(pause, left))
             pause = min(2 * pause, _LONGEST_PAUSE)
-            receipt = self._again(receipt)
+            receipt = self.ledger.charge(receipt.order)  # takes over what a worker left
 
     def before(self, offer: Offer[PlannedOrder]) -> int | None:
         """The charge under which its analyst was told the answer to an offer, for nothing now."""
@@ -179,9 +159,8 @@ class AsyncSession(LocalBackend):
             return None
         stored = self.ledger.release(sequence)
         if stored is not None:
-            return kind_of(found.order).release(stored)
-        pending = Receipt(sequence, found.order, State.PENDING)
-        return self.pursue(self._again(pending), patience=patience, schedule=schedule)
+            return kind_of(found.order).release_type.from_bytes(stored)
+        return self.pursue(self.ledger.charge(found.order), patience=patience, schedule=schedule)
 
     def cancel(self, sequence: int, *, by: str, for_all: bool) -> None:
         """Give up a charge by its number, for ever; it has to be `find`able. The charge stays.
@@ -192,16 +171,6 @@ class AsyncSession(LocalBackend):
         if found is not None:
             pending = Receipt(sequence, found.order, State.PENDING)
             self.service.cancel(pending, by=by, for_all=for_all)
-
-    def stop_cancelled(self) -> None:
-        """Stop what this process computes and another one was told to cancel."""
-        self.service.stop_cancelled()
-
-    def _runs(self, receipt: Receipt, schedule: ReleaseSchedule) -> bool:
-        """Whether this process computes the charge, from now on if it is its turn."""
-        if self.service.is_mine(receipt):
-            self.jobs.start(receipt, schedule)
-        return self.jobs.knows(receipt.sequence)
 
     def _awaited(self, receipt: Receipt, patience: float) -> BaseRelease | None:
         future = self.jobs.find(receipt.sequence)
@@ -215,10 +184,6 @@ class AsyncSession(LocalBackend):
             self.jobs.find(receipt.sequence)  # the failure is told, and need not be told again
             raise
 
-    def _again(self, receipt: Receipt) -> Receipt:
-        """The current state of a charge; takes over the claim of a worker that is gone."""
-        return self.ledger.charge(receipt.order)
-
     # --- looking --------------------------------------------------------------------------------
 
     def find(self, sequence: int) -> ChargedOrder | None:
@@ -226,7 +191,7 @@ class AsyncSession(LocalBackend):
         if not 0 < sequence < NEWEST:
             return None
         found = self.ledger.find(sequence, told=self.caller)
-        inside = self.curator.datasets()
+        inside = self.tables.datasets()
         return self.seen(found) if found is not None and found.order.dataset in inside else None
 
     def seen(self, filed: ChargedOrder, text: str | None = None) -> ChargedOrder:
@@ -247,7 +212,7 @@ class AsyncSession(LocalBackend):
     def newest(self, *, before: int = NEWEST, limit: int = 100) -> tuple[ChargedOrder, ...]:
         """Past questions, newest first."""
         found = self.ledger.asked(
-            self.curator.datasets(), analyst=self.caller, before=before, limit=limit
+            self.tables.datasets(), analyst=self.caller, before=before, limit=limit
         )
         return tuple(map(self.seen, found))
 
@@ -258,30 +223,16 @@ class AsyncSession(LocalBackend):
             return None
         if found.order.kind == "stream":
             return self.streams.told(sequence)
-        return kind_of(found.order).release(stored)
-
-    def history(
-        self, dataset: str, *, limit: int = 1000
-    ) -> tuple[Account, tuple[ChargedOrder, ...]]:
-        """A dataset's account and its newest charges, newest first."""
-        return self.ledger.history(dataset, limit=limit)
+        return kind_of(found.order).release_type.from_bytes(stored)
 
     def accounts(self) -> tuple[Account, ...]:
         """All accounts in sight: of datasets, and, within them, the caller's own or everybody's."""
-        inside = self.curator.datasets()
+        inside = self.tables.datasets()
         return tuple(one for one in self.ledger.accounts() if self._sees(one.holder, inside))
 
     def _sees(self, holder: Holder, inside: Collection[str]) -> bool:
-        match holder.kind:
-            case "dataset":
-                return holder.name in inside
-            case "analyst":
-                mine = self.caller is None or holder.name == self.caller
-                return mine and holder.within in inside
-            case "group":
-                return self.caller is None and holder.within in inside
-            case "workbook":
-                whose = holder.name.rpartition("/")[0]
-                return self.caller in (None, whose) and holder.within in inside
-            case "link":
-                return self.caller is None and self.scope is None
+        if holder.kind == "link":
+            return self.caller is None and self.scope is None
+        whose = {"analyst": holder.name, "workbook": holder.name.rpartition("/")[0]}
+        mine = self.caller is None or whose.get(holder.kind) == self.caller
+        return (mine or holder.kind == "dataset") and (holder.within or holder.name) in inside

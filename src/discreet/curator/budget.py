@@ -61,13 +61,14 @@ class Budget:
                 why="one of them says how much may be given away",
                 fix="pass Budget(epsilon=3, delta=1e-6) or Budget(rho=0.5)",
             )
-        read = non_negative(delta, "delta")
-        object.__setattr__(
-            self, "epsilon", None if epsilon is None else positive(epsilon, "epsilon")
-        )
-        object.__setattr__(self, "delta", read)
-        object.__setattr__(self, "rho", None if rho is None else positive(rho, "rho"))
-        object.__setattr__(self, "measure", measure)
+        facts = {
+            "delta": non_negative(delta, "delta"),
+            "epsilon": None if epsilon is None else positive(epsilon, "epsilon"),
+            "rho": None if rho is None else positive(rho, "rho"),
+            "measure": measure,
+        }
+        for name, fact in facts.items():
+            object.__setattr__(self, name, fact)
         self._check()
 
     @staticmethod
@@ -147,12 +148,6 @@ class Comparison:
     questions: tuple[int, ...]
     half_widths: Mapping[str, list[float]]
     few: int | None
-
-    def recommend(self, questions: int) -> str:
-        """The measure under which so many counts are told best."""
-        if self.few is None:
-            return next(iter(self.half_widths))
-        return EPSILON.name if questions <= self.few else MU_SQUARED.name
 
     def __str__(self) -> str:
         lines = ["questions " + "".join(f"{n:>7}" for n in self.questions)]

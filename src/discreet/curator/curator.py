@@ -18,12 +18,11 @@ from weakref import finalize
 
 from discreet import html_view
 from discreet.curator.answer_service import AnswerService
-from discreet.curator.arguments import CallerArguments, expect, placed, several, the_one, unknown
+from discreet.curator.arguments import CallerArguments, expect, placed, several, the_one
 from discreet.curator.async_session import AsyncSession, Jobs
 from discreet.curator.data.data_store import DataStore
 from discreet.curator.data.folder import Folder, is_curator, open_folder
 from discreet.curator.data.intake import Incoming
-from discreet.curator.data.registry import Registry
 from discreet.curator.data.table_checks import known_dataset
 from discreet.curator.ledger import accounts
 from discreet.curator.ledger.accounts import Account
@@ -35,20 +34,15 @@ from discreet.curator.orders.census.census_plan import CensusPlan
 from discreet.curator.orders.census.census_runs import CensusRuns, PublishedTables
 from discreet.curator.orders.fits.training_orders import TrainingRuns, training_spec
 from discreet.curator.orders.online_epochs import OnlineEpochs
-from discreet.curator.orders.planned_orders import OWNER
 from discreet.curator.orders.streams.streams import Streams
-from discreet.curator.owner_admin import OwnerAdmin
-from discreet.curator.owner_interface import OwnerBackend, OwnerInterface
-from discreet.curator.people.person_statement import PeopleAdmin
-from discreet.curator.question_interface import QuestionInterface
+from discreet.curator.owner_interface import OwnerInterface
+from discreet.curator.question_interface import AnalystView, Auditor, QuestionInterface
 from discreet.curator.reports.dossier import Dossier, dossier
-from discreet.curator.roles import AnalystView, Auditor
-from discreet.curator.workbook import Workbook
 from discreet.engines.timing import ReleaseSchedule
 from discreet.errors import DiscreetError, InputError, LedgerError
 from discreet.plan.dummy import ROWS, dummy
 from discreet.privacy import Neighbours
-from discreet.rationals import Real, whole
+from discreet.rationals import whole
 
 _PATIENCE = 30.0
 
@@ -83,21 +77,15 @@ class Curator(OwnerInterface, QuestionInterface):
         ['Austin', 'Haifa']
     """
 
-    _by: str = OWNER
-    """Whom entries about accounts and tables name."""
-
-    _SCHEMES: ClassVar[dict[str, type["Curator"]]] = {}
-    """Who opens an address, by what it starts with."""
-
-    def __init_subclass__(cls, *, schemes: tuple[str, ...] = ()) -> None:
-        """A further kind of curator opens the addresses of its `schemes`."""
-        Curator._SCHEMES.update(dict.fromkeys(schemes, cls))
+    _schemes: ClassVar[tuple[str, ...]] = ()
+    """How the addresses begin that a further kind of curator opens."""
 
     def __new__(cls, place: str | os.PathLike[str] | None = None, **_: Any) -> Self:
         """A curator of the kind that lives at this place."""
         scheme = place.partition("://")[0].lower() if isinstance(place, str) else ""
-        kind = cls._SCHEMES.get(scheme, cls)
-        return object.__new__(kind if issubclass(kind, cls) else cls)
+        known = cls.__subclasses__()
+        kinds = (kind for kind in known if scheme in kind._schemes)  # noqa: SLF001 - of the same class
+        return object.__new__(next(kinds, cls))
 
     def __init__(
         self,
@@ -123,7 +111,9 @@ class Curator(OwnerInterface, QuestionInterface):
         self._folder: Folder | None = None
         if where is not None:
             new = not is_curator(where)
-            seer = _as_text(witness)
+            seer = None if witness is None else os.fspath(witness)
+            if seer is not None and not is_address(seer):
+                seer = os.path.abspath(seer)  # noqa: PTH100 - as text
             self._folder = open_folder(where, neighbours=neighbours, ledger=address, witness=seer)
             self._neighbours = self._folder.neighbours
             try:
@@ -143,7 +133,7 @@ class Curator(OwnerInterface, QuestionInterface):
         self._streams = Streams(*about, service)
         parts = (*about, service, self._epochs, self._streams, self._neighbours)
         self._backend = self._local = LocalBackend(*parts)
-        self._data_store.settle_pending(self._admin.find_part)
+        self._data_store.settle_pending(self._find_part)
         self._sweep()
         self._scratch: str | None = None
         self._census = CensusRuns(self._ledger, service.reopen, lambda: self._place("releases"))
@@ -172,21 +162,6 @@ class Curator(OwnerInterface, QuestionInterface):
 
     # --- the owner ------------------------------------------------------------------------------
 
-    @property
-    def _people(self) -> PeopleAdmin:
-        """The owner's operations on people who have budgets of their own."""
-        people, known = self._answer_service.people, self._tables.datasets()
-        return PeopleAdmin(self._ledger, self._data_store, people, known, self._by)
-
-    @property
-    def _owner(self) -> OwnerBackend:
-        return self._admin
-
-    @property
-    def _admin(self) -> OwnerAdmin:
-        about = (self._tables, self._people, self._streams, self._neighbours, self._by)
-        return OwnerAdmin(self._ledger, self._data_store, *about)
-
     def retired(self) -> list[str]:
         """The datasets of which nothing new is asked."""
         return [name for name in self._tables.datasets() if self._ledger.retired(name)]
@@ -194,12 +169,6 @@ class Curator(OwnerInterface, QuestionInterface):
     def version(self, dataset: str) -> int:
         """The newest version of a dataset: 1, and one more for each time rows were appended."""
         return self._tables.data_version(known_dataset(self._tables, dataset))
-
-    def max_table_rows(self, table: str) -> int:
-        """The public bound on the rows of a table: as stated, or the next power of ten."""
-        if table not in self._tables.tables:
-            raise unknown("table", table, self._tables.tables)
-        return self._data_store.max_table_rows(table)
 
     def readmit(self, analyst: str, dataset: str, *, reason: str) -> int:
         """Let an analyst ask again whose questions failed too often; how many had failed.
@@ -253,9 +222,8 @@ class Curator(OwnerInterface, QuestionInterface):
 
         `caller` None sees what everybody asked.
         """
-        view = self._within(datasets)
-        local = vars(view._local)  # noqa: SLF001 - of the same class
-        return AsyncSession(**local, curator=view, caller=caller, jobs=self._jobs)
+        local = self._within(datasets)._local  # noqa: SLF001 - of the same class
+        return AsyncSession(**vars(local), caller=caller, jobs=self._jobs)
 
     def as_auditor(self) -> Auditor:
         """An auditor's view: read and check the ledger; answers are not in it."""
@@ -266,10 +234,6 @@ class Curator(OwnerInterface, QuestionInterface):
     def ledger(self) -> Ledger:
         """The record of every charge."""
         return self._ledger
-
-    @property
-    def _tables(self) -> Registry:
-        return self._local.tables
 
     def _within(self, datasets: Collection[str] | None) -> "Curator":
         """The same curator, as if it held these datasets and public tables alone; None for all."""
@@ -287,26 +251,19 @@ class Curator(OwnerInterface, QuestionInterface):
 
     def datasets(self) -> dict[str, list[str]]:
         """The tables of each dataset."""
-        tables = self._tables
-        return {
-            name: [one.table.name for one in tables.tables.values() if one.dataset == name]
-            for name in tables.datasets()
-        }
+        return self._tables.datasets()
 
     def dummy(self, rows: int = ROWS) -> "Curator":
         """A curator over made-up rows with the same tables and budgets, to try questions on."""
-        made, schema, datasets = (
-            Curator.in_memory(neighbours=self.neighbours),
-            self.schema,
-            self.datasets(),
-        )
+        made = Curator.in_memory(neighbours=self.neighbours)
+        schema, datasets = self.schema, self.datasets()
         for name in datasets:
-            made._admin.open_like(accounts.dataset(name), self.budget(name))  # noqa: SLF001 - of the same class
+            made._open_like(accounts.dataset(name), self.budget(name))  # noqa: SLF001 - of the same class
         whose = {table: name for name, tables in datasets.items() for table in tables}
         for name, rows_of in dummy(schema, rows).items():
             incoming = Incoming({}, rows=rows_of)
             about = (schema.tables[name], incoming, whose.get(name))
-            made._data_store.add(*about, made._admin.record)  # noqa: SLF001 - of the same class
+            made._data_store.add(*about, made._record)  # noqa: SLF001 - of the same class
         return made
 
     def budget(self, dataset: str | None = None, *, analyst: str | None = None) -> Account:
@@ -329,23 +286,6 @@ class Curator(OwnerInterface, QuestionInterface):
             return repr(self.budget(dataset)).partition(": ")[2]
         except DiscreetError:
             return ""
-
-    def workbook(
-        self,
-        dataset: str,
-        *,
-        share: Real,
-        questions: int,
-        analyst: str | None = None,
-        name: str | None = None,
-    ) -> Workbook:
-        """A share of what is left of a dataset's budget, split over a number of questions.
-
-        Each question gets an equal part of what is then left: `with curator.workbook("visits",
-        share=0.2, questions=25) as w: w.sql(...)`. With a `name` the ledger keeps it, and a
-        later process that opens it by this name goes on with what is left.
-        """
-        return Workbook(self, dataset, share, questions, analyst, name)
 
     # --- runs of many steps ---------------------------------------------------------------------
 
@@ -426,10 +366,3 @@ class Curator(OwnerInterface, QuestionInterface):
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def _as_text(witness: str | os.PathLike[str] | None) -> str | None:
-    """A witness by its address, or by the path of its file, wherever the program goes."""
-    if witness is None or is_address(witness):
-        return witness
-    return os.path.abspath(witness)  # noqa: PTH100 - as text

@@ -46,7 +46,8 @@ class Forks:
     def __init__(self) -> None:
         self._idle: WeakSet[Closable] = WeakSet()
         self._renewable: WeakSet[Renewable] = WeakSet()
-        self._spoiled = False
+        self.spoiled = False
+        """Whether files of ledgers were open when this process was forked."""
         self._renew()
 
     def _renew(self) -> None:
@@ -74,13 +75,8 @@ class Forks:
         """Call its `renew` in every forked child, before anything else happens there."""
         self._renewable.add(one)
 
-    @property
-    def spoiled(self) -> bool:
-        """Whether files of ledgers were open when this process was forked."""
-        return self._spoiled
-
     def _check(self) -> None:
-        if self._spoiled:
+        if self.spoiled:
             raise LedgerError(
                 "this process was forked while the ledger was in use",
                 why="locks on the ledger's files do not survive a fork, so charges could be lost",
@@ -105,7 +101,7 @@ class Forks:
 
     def after_in_child(self) -> None:
         """Begin anew: the parent's threads are not here."""
-        self._spoiled = self._spoiled or (not self._closed and bool(self._users or self._idle))
+        self.spoiled = self.spoiled or (not self._closed and bool(self._users or self._idle))
         self._renew()
         for one in list(self._renewable):
             one.renew()

@@ -17,6 +17,7 @@ import pyarrow as pa
 from discreet.answer.estimate.answer_tables import compute_table, placed_rows
 from discreet.answer.estimate.released_sql import DRAWS, public_name
 from discreet.answer.measurement_plan import check_rows, read_public_rows
+from discreet.answer.plan.explain import Explanation, recall
 from discreet.answer.plan.price import Price
 from discreet.answer.present.base_release import BaseRelease
 from discreet.answer.present.release import Release, as_table
@@ -25,7 +26,6 @@ from discreet.curator.arguments import unknown
 from discreet.curator.data.data_store import DataStore
 from discreet.curator.data.registry import Registry
 from discreet.curator.data.table_checks import known_dataset
-from discreet.curator.kept_workbooks import AskedQuestion, open_workbook
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.orders import Order, request_name
 from discreet.curator.orders.online_epochs import OnlineEpochs, OnlineReply
@@ -36,27 +36,15 @@ from discreet.curator.orders.query_orders import QueryOrder, unpriced_query
 from discreet.curator.orders.streams.streams import Streams
 from discreet.curator.people.person_statement import check_remeasure
 from discreet.curator.question_interface import OrderRequest, QuestionBackend, Quote
-from discreet.curator.remeasure import explain_offer, merge, told_before
+from discreet.curator.remeasure import merge, told_before, told_lately
+from discreet.curator.workbook import AskedQuestion, open_workbook
 from discreet.errors import QueryRefused
 from discreet.plan import canonical
-from discreet.plan.expressions import Call, Column, Function
+from discreet.plan import released_tables as released
+from discreet.plan.expressions import Column, mentions, remember
 from discreet.plan.query import Query
 from discreet.plan.relations import Relation
-from discreet.plan.released_tables import (
-    ComputedTable,
-    JoinedTables,
-    JoinKind,
-    PublicRows,
-    RegroupedTable,
-    ReleasedTable,
-    SortedTable,
-    StackedTables,
-    conjuncts,
-    public_tables,
-)
-from discreet.plan.remembered import remember
 from discreet.plan.schema import PersonPeriod, Schema, Table
-from discreet.plan.typing import mentions
 from discreet.privacy import Neighbours, Pure
 from discreet.sql.reader.read import read, read_public, reads_clock, split_version
 from discreet.workload.online import OnlineState
@@ -100,7 +88,7 @@ class LocalBackend(QuestionBackend):
         table = _read(tables, self.scope, text, read_public)
         if table is None:  # it names others
             return None
-        self.service.check_data(sorted({one.name for one in public_tables(table)}))
+        self.service.check_data(sorted({one.name for one in released.public_tables(table)}))
         return answer_public(table, self.data_store, self.neighbours)
 
     def place(self, asked: OrderRequest) -> BaseRelease:
@@ -130,8 +118,13 @@ class LocalBackend(QuestionBackend):
         offer = self.priced(asked)
         explain: Callable[[], Any] = partial(getattr, offer, "explanation")
         if asked.terms is not None:
-            explain = partial(explain_offer, self.ledger, cast("Offer[QueryOrder]", offer))
+            explain = partial(self.explain, cast("Offer[QueryOrder]", offer))
         return Quote(explain, offer.bill, partial(self.sequence, offer))
+
+    def explain(self, offer: Offer[QueryOrder]) -> Explanation:
+        """How good an answer will be, with what its analyst was told before."""
+        told = replace(offer.planned.plan.explain(offer.at.dialect), share=offer.takes)
+        return recall(told, told_lately(self.ledger, offer.order()))
 
     def sequence(self, offer: Offer[PlannedOrder]) -> int:
         """The number of the charge of an offer that was placed, whatever was appended since."""
@@ -269,9 +262,11 @@ _Size: TypeAlias = tuple[int, frozenset[str] | None]
 EXACT: Final = "computed from public tables alone: exact, about nobody, and free"
 
 
-def answer_public(table: ReleasedTable, store: DataStore, neighbours: Neighbours) -> Release:
+def answer_public(
+    table: released.ReleasedTable, store: DataStore, neighbours: Neighbours
+) -> Release:
     """Compute a question that `read_public` has read, from the rows of its tables as they are."""
-    tables = public_tables(table)
+    tables = released.public_tables(table)
     rows = read_public_rows(store.open([one.name for one in tables]), tables)
     _bound(table, {one.name: (len(rows[one.name]), frozenset(one.key)) for one in tables})
     named = {public_name(name): placed_rows(one) for name, one in rows.items()}
@@ -279,42 +274,42 @@ def answer_public(table: ReleasedTable, store: DataStore, neighbours: Neighbours
     return Release(shown, {}, {}, Price.free(), Pure(0, neighbours=neighbours), (), (EXACT,))
 
 
-def _bound(table: ReleasedTable, leaves: Mapping[str, _Size]) -> _Size:
+def _bound(table: released.ReleasedTable, leaves: Mapping[str, _Size]) -> _Size:
     """The size of a table; what has too large a step is refused."""
     below = [_bound(one, leaves) for one in table.inputs]
     match table:
-        case PublicRows(of):
+        case released.PublicRows(of):
             return leaves[of.name]
-        case JoinedTables():
+        case released.JoinedTables():
             rows, key = _bound_join(table, *below)
             return check_rows(rows), key
-        case StackedTables():
+        case released.StackedTables():
             return check_rows(sum(rows for rows, _ in below)), None
-        case RegroupedTable(_, keys, _):
+        case released.RegroupedTable(_, keys, _):
             return (below[0][0] if keys else 1), frozenset(one.name for one in keys)
-        case ComputedTable(_, outputs):
+        case released.ComputedTable(_, outputs):
             rows, key = below[0]
             kept = {o.expression.name: o.name for o in outputs if isinstance(o.expression, Column)}
             known = key is not None and key <= kept.keys()
             return rows, frozenset(kept[one] for one in key or ()) if known else None
-        case SortedTable(_, _, limit, _) if limit is not None:
+        case released.SortedTable(_, _, limit, _) if limit is not None:
             return min(limit, below[0][0]), below[0][1]
     return below[0]
 
 
-def _bound_join(table: JoinedTables, left: _Size, right: _Size) -> _Size:
+def _bound_join(table: released.JoinedTables, left: _Size, right: _Size) -> _Size:
     """Bound on a join by a key: each row of the other side meets at most one."""
     met = set[str]()
-    for one in [] if table.on is None else conjuncts(table.on):
-        if isinstance(one, Call) and one.function is Function.EQUAL:
-            for this, other in (one.arguments, one.arguments[::-1]):
-                side = table.left if mentions(this) <= table.left.columns.keys() else table.right
-                if isinstance(this, Column) and mentions(other).isdisjoint(side.columns):
-                    met.add(this.name)
+    for sides in table.equalities:
+        for this, other in (sides, sides[::-1]):
+            side = table.left if mentions(this) <= table.left.columns.keys() else table.right
+            if isinstance(this, Column) and mentions(other).isdisjoint(side.columns):
+                met.add(this.name)
     (n, first), (m, second) = left, right
-    more = 0 if table.kind is JoinKind.INNER else n if table.kind is JoinKind.LEFT else n + m
+    unmatched = {released.JoinKind.INNER: 0, released.JoinKind.LEFT: n}
+    more = unmatched.get(table.kind, n + m)
     if second is not None and second <= met:
-        return (n if table.kind is not JoinKind.FULL else n + m), first if not more else None
+        return max(n, more), first if not more else None
     if first is not None and first <= met:
         return m + more, second if not more else None
     return n * m + more, None

@@ -1,88 +1,64 @@
-"""The owner's operations, on a local curator or a server."""
+"""The owner's operations on tables, accounts and people, each recorded in the ledger."""
 
-from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any, Unpack
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Unpack, get_args
 
+from discreet.curator.answer_service import AnswerService
 from discreet.curator.arguments import (
     AppendArguments,
+    expect,
+    order_spec,
     read_columns,
-    read_table,
     several,
     spelled_out,
 )
 from discreet.curator.budget import Budget
-from discreet.curator.data.intake import ColumnDeclarations
-from discreet.curator.data.load_report import PUBLIC, confirmed
+from discreet.curator.data.data_store import DataStore
+from discreet.curator.data.intake import NewTable, read_kinds
+from discreet.curator.data.load_report import PUBLIC, Stated, confirmed
+from discreet.curator.data.registry import Part, Registration, Registry
+from discreet.curator.data.table_checks import known_dataset
 from discreet.curator.ledger import accounts
 from discreet.curator.ledger.accounts import Account, Holder
-from discreet.curator.people.person_statement import PeopleAdmin, PersonStatement
+from discreet.curator.ledger.ledger import Ledger
+from discreet.curator.ledger.orders import named
+from discreet.curator.local_backend import LocalBackend
+from discreet.curator.orders.planned_orders import OWNER
+from discreet.curator.orders.streams.streams import Streams
+from discreet.curator.people.person_statement import (
+    PeopleAdmin,
+    PersonStatement,
+    check_link,
+    check_population,
+)
 from discreet.engines.reading import Reading
 from discreet.errors import InputError
 from discreet.plan.kinds import Kind
 from discreet.plan.schema import Bounds, Keys, Limits, Person, Unit
+from discreet.privacy import Neighbours
+from discreet.privacy.budgets.charges import Charge
 from discreet.rationals import Real
 
-
-@dataclass(frozen=True, slots=True)
-class NewTable:
-    """A table to be added, in the words of its owner; a public one has a `key` and no `unit`."""
-
-    name: str
-    columns: ColumnDeclarations
-    unit: Unit | None = None
-    budget: Budget | None = None
-    dataset: str | None = None
-    limits: Limits | None = None
-    source_table: str | None = None
-    max_table_rows: int | None = None
-    version_label: str | None = None
-    key: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        if self.unit is not None and (self.budget is None) is (self.dataset is None):
-            has = "neither a budget nor a dataset" if self.budget is None else "both"
-            raise InputError(
-                f"{self.name} has {has}",
-                why="a table either starts a dataset with a budget of its own or shares another's",
-                fix="pass budget=Budget(epsilon=..., delta=...) or dataset='name'",
-            )
+_FIX = "pass Budget(epsilon=3, delta=1e-6)"
 
 
-@dataclass(frozen=True, slots=True)
-class AccountChange:
-    """An account to open under a cap, or without one; or, with a `reason`, its cap to change."""
+class OwnerInterface:
+    """The methods of owners, each of which the ledger keeps."""
 
-    holder: Holder
-    budget: Budget | None
-    members: tuple[Holder, ...] = ()
-    reason: str | None = None
+    _ledger: Ledger
+    _data_store: DataStore
+    _answer_service: AnswerService
+    _streams: Streams
+    _local: LocalBackend
+    _neighbours: Neighbours
+    _by: str = OWNER
+    """Whom entries about accounts and tables name."""
 
-
-class OwnerBackend(ABC):
-    """The few things that every method of owners comes down to."""
-
-    @abstractmethod
-    def add(self, source: Any, new: NewTable) -> None:
-        """Keep one more table, private or public."""
-
-    @abstractmethod
-    @spelled_out
-    def append(self, name: str, rows: Any, **said: Unpack[AppendArguments]) -> int:
-        """Add rows to a private table; the version of its dataset that begins with them."""
-
-    @abstractmethod
-    def retire(self, dataset: str, reason: str) -> None:
-        """End a dataset for ever."""
-
-    @abstractmethod
-    def change(self, change: AccountChange) -> Account:
-        """Open an account, or change its cap for ever."""
-
-
-class OwnerInterface(ABC):
-    """The methods of owners, written once for all who have them."""
+    @property
+    def _tables(self) -> Registry:
+        """The tables that can be seen."""
+        return self._local.tables
 
     # --- tables ---------------------------------------------------------------------------------
 
@@ -120,16 +96,19 @@ class OwnerInterface(ABC):
         `max_table_rows` is a public bound on the rows of the table, which estimates of time rest
         on; without one it is the next power of ten, 10,000 at least.
         """
-        said = ColumnDeclarations(
-            read_table(unit, limits, columns),
-            kinds or {},
+        expect(unit, (str, *get_args(Unit)), "unit", fix="name the person's column")
+        if limits is not None:
+            expect(limits, Limits, "limits", fix="pass Limits(max_groups=2, max_rows=4)")
+        said = Stated(
+            read_columns(columns),
+            read_kinds(kinds),
+            confirmed(confirm),
             frozenset(several(required, "required columns")),
             Reading.from_dict(reading),
-            confirmed(confirm),
         )
         whose = Person(unit) if isinstance(unit, str) else unit
         where = (source_table, max_table_rows, version_label)
-        self._owner.add(source, NewTable(name, said, whose, budget, dataset, limits, *where))
+        self._add(source, NewTable(name, said, whose, budget, dataset, limits, *where))
 
     def add_public(
         self,
@@ -148,8 +127,31 @@ class OwnerInterface(ABC):
         """
         keys = (key,) if isinstance(key, str) else tuple(several(key, "keys"))
         read = Reading.from_dict(reading)
-        said = ColumnDeclarations(read_columns(columns), kinds or {}, frozenset(keys), read, PUBLIC)
-        self._owner.add(source, NewTable(name, said, source_table=source_table, key=keys))
+        said = Stated(read_columns(columns), read_kinds(kinds), PUBLIC, frozenset(keys), read)
+        self._add(source, NewTable(name, said, source_table=source_table, key=keys))
+
+    def _add(self, source: Any, new: NewTable) -> None:
+        """Keep one more table, private or public."""
+        unit, budget = new.unit, new.budget
+        dataset = None if unit is None else new.dataset or new.name
+        if dataset is not None:
+            self._check_going(named(dataset, "table"))
+        if new.dataset is not None:
+            known_dataset(self._tables, new.dataset)
+        incoming = new.take(source, self._data_store.tables)
+        table = new.table(incoming)
+        own = isinstance(budget, Budget) and budget.is_per_person
+        cap = None if budget is None else self._cap(budget, accounts.dataset(new.name), each=own)
+        if unit is not None and own:
+            check_population(unit, self._neighbours)
+
+        def settle(one: Registration) -> int:
+            if cap is not None:
+                self._open_dataset(cap, one, per_person=own)
+            return self._record(one)
+
+        bound, label = new.max_table_rows, new.version_label
+        self._data_store.add(table, incoming, dataset, settle, bound, label)
 
     @spelled_out
     def append(self, name: str, rows: Any, **said: Unpack[AppendArguments]) -> int:
@@ -157,21 +159,63 @@ class OwnerInterface(ABC):
 
         Rows of known people fall under the accounts they have: no budget grows.
         """
-        return self._owner.append(name, rows, **said)
+        through = order_spec({"through": said.get("through")})
+        self._data_store.settle_pending(self._find_part)
+        known = self._tables.tables.get(name)
+        if known is not None and known.dataset is not None:
+            self._check_going(known.dataset)
+            self._data_store.check_parts((known.dataset,), self._ledger.appended)
+
+        def settle(one: Registration, part: Part) -> int:
+            facts = {**one.part_said(part), **through}
+            return self._ledger.record("appended", by=self._by, facts=facts).sequence
+
+        version = self._data_store.append(name, rows, settle, said)
+        if through and known is not None and known.dataset is not None:
+            self._streams.go_on(known.dataset)
+        return version
 
     def retire(self, dataset: str, *, reason: str) -> None:
         """End a dataset for ever: nothing new is asked of it, and its name is never used again.
 
         Its account stays, and so does everything that was answered. Its files are no longer read
-        and may be removed.
+        and may be removed. Once more with the same reason changes nothing.
         """
-        self._owner.retire(dataset, reason)
+        facts = {"dataset": known_dataset(self._tables, dataset), "reason": named(reason, "reason")}
+        given = {one.facts["dataset"]: one.facts["reason"] for one in self._ledger.noted("retired")}
+        if dataset not in given:
+            self._ledger.record("retired", by=self._by, facts=facts)
+        elif reason != given[dataset]:
+            raise InputError(
+                f"{dataset} was retired before, for another reason",
+                why=f"a dataset ends once, and the ledger keeps the reason given: {given[dataset]}",
+                fix="leave it as it is: it is retired",
+            )
+
+    def _record(self, one: Registration) -> int:
+        """Let the ledger prove what was said about a table, and which data it was."""
+        return self._ledger.record("added", by=self._by, facts=one.said).sequence
+
+    def _find_part(self, one: Registration, part: Part) -> int:
+        """The entry that says that a part was appended, 0 where there is none."""
+        said = one.part_said(part)
+        known = self._ledger.appended(one.table.name)
+        return next((each.sequence for each in known if said.items() <= each.facts.items()), 0)
+
+    def _check_going(self, dataset: str) -> None:
+        if self._ledger.retired(dataset):
+            raise InputError(
+                f"{dataset} is retired",
+                why="what has ended takes no rows and no tables, and lends its name to none",
+                fix="add the data as a new dataset under another name",
+            )
 
     # --- accounts -------------------------------------------------------------------------------
 
     def grant(self, analyst: str, dataset: str, budget: Budget) -> Account:
         """Give an analyst a cap of their own within a dataset."""
-        return self._owner.change(AccountChange(accounts.analyst(analyst, within=dataset), budget))
+        expect(budget, Budget, "a budget", fix=_FIX)
+        return self._open_account(accounts.analyst(analyst, within=dataset), budget)
 
     def group(
         self, name: str, dataset: str, analysts: Iterable[str], budget: Budget | None = None
@@ -180,12 +224,12 @@ class OwnerInterface(ABC):
         names = several(analysts, "analysts")
         members = tuple(accounts.analyst(one, within=dataset) for one in names)
         holder = accounts.group(name, within=dataset)
-        return self._owner.change(AccountChange(holder, budget, members))
+        return self._open_account(holder, budget, members)
 
     def link(self, name: str, datasets: Iterable[str], budget: Budget | None = None) -> Account:
         """Say that datasets hold the same people; cap, or count, what one of them loses in all."""
         members = tuple(accounts.dataset(one) for one in several(datasets, "datasets"))
-        return self._owner.change(AccountChange(accounts.link(name), budget, members))
+        return self._open_account(accounts.link(name), budget, members)
 
     def raise_budget(
         self,
@@ -197,12 +241,81 @@ class OwnerInterface(ABC):
         group: str | None = None,
     ) -> Account:
         """Change a budget for ever, of a dataset or of somebody in it; the ledger keeps why."""
-        holder = accounts.spender(dataset, analyst, group)
-        return self._owner.change(AccountChange(holder, budget, reason=reason))
+        return self._set_cap(accounts.spender(dataset, analyst, group), budget, reason)
 
     def raise_link(self, name: str, budget: Budget, *, reason: str) -> Account:
         """Change for ever what one person may lose over linked datasets; the ledger keeps why."""
-        return self._owner.change(AccountChange(accounts.link(name), budget, reason=reason))
+        return self._set_cap(accounts.link(name), budget, reason)
+
+    def _open_account(
+        self, holder: Holder, budget: Budget | None, members: Sequence[Holder] = ()
+    ) -> Account:
+        if holder.within is None:  # a link
+            for one in members:
+                known_dataset(self._tables, one.name)
+            check_link(self._ledger, self._tables, members, capped=budget is not None)
+        else:
+            known_dataset(self._tables, holder.within)
+        like = members[:1] if holder.within is None else [accounts.dataset(holder.within)]
+        cap = None if budget is None else self._cap(budget, *like)
+        return self._ledger.open_account(holder, cap, by=self._by, members=members)
+
+    def _set_cap(self, holder: Holder, budget: Budget, reason: str) -> Account:
+        if holder.kind != "link":
+            known_dataset(self._tables, holder.within or holder.name)
+        cap = self._cap(budget, holder)
+        return self._ledger.set_cap(holder, cap, by=self._by, reason=reason)
+
+    def _cap(self, budget: Budget, *like: Holder, each: bool = False) -> Charge:
+        """The cap that keeps a budget; where it leaves the measure open, that of another account.
+
+        Why: accounts within a dataset start with what was spent of it, in its own measure.
+        """
+        expect(budget, Budget, "a budget", fix=_FIX)
+        if budget.is_per_person and not each:
+            raise InputError(
+                "a budget of every person, for somebody else",
+                why="the people of a dataset have it from the day the dataset is added",
+                fix=_FIX,
+            )
+        known = []
+        for holder in like:
+            with suppress(InputError):  # it has no account yet
+                known.append(self._ledger.account(holder).limit)
+        return budget.cap(self._neighbours, *(one for one in known if one is not None))
+
+    def _open_dataset(self, cap: Charge, one: Registration, *, per_person: bool = False) -> None:
+        """Open the account of a dataset; one that a crash left without its table is taken over.
+
+        Where something was spent of it, answers rest on what was said, and it has to be said again.
+        """
+        holder = accounts.dataset(one.table.name)
+        known = {one.holder: one for one in self._ledger.accounts()}.get(holder)
+        if known is None:
+            self._ledger.open_account(holder, cap, by=self._by, per_person=per_person)
+        else:
+            before = self._ledger.added(one.table.name)
+            kept = known.is_under(cap, per_person=per_person)
+            same = before is not None and one.is_said(before.facts) and kept
+            if known.total.amount and not same:
+                raise InputError(
+                    f"{one.table.name} was added before, with other data, words or budget",
+                    why="part of its budget is spent, on answers that rest on what was said then",
+                    fix="put back tables.json, say the same again, or give the table another name",
+                )
+            if not kept:
+                self._ledger.set_cap(holder, cap, by=self._by, reason="the dataset was added again")
+        if per_person:
+            self._people.open(holder.name, cap)
+
+    def _open_like(self, holder: Holder, other: Account) -> None:
+        """Open an account under the cap that another curator has for it."""
+        each = Budget.per_person(*other.stated) if other.is_per_person and other.stated else None
+        cap = other.limit if each is None else each.cap(self._neighbours)
+        own = each is not None
+        self._ledger.open_account(holder, cap, by=self._by, per_person=own)
+        if own and cap is not None:
+            self._people.open(holder.name, cap)
 
     # --- people with budgets of their own -------------------------------------------------------
 
@@ -236,9 +349,6 @@ class OwnerInterface(ABC):
         return self._people.statement(unit, dataset)
 
     @property
-    @abstractmethod
-    def _owner(self) -> OwnerBackend: ...
-
-    @property
-    @abstractmethod
-    def _people(self) -> PeopleAdmin: ...
+    def _people(self) -> PeopleAdmin:
+        people, known = self._answer_service.people, self._tables.datasets()
+        return PeopleAdmin(self._ledger, self._data_store, people, known, self._by)

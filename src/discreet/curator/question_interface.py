@@ -1,11 +1,15 @@
-"""The analyst's operations, and their backend: this process, or a server."""
+"""The operations of analysts and auditors, and their backend: this process, or a server.
+
+Views are for programs that share a process. Between people who do not trust each other, a server
+has to stand: whoever holds the curator object holds the data.
+"""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from typing import Any, TypeAlias, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, TextIO, TypeAlias, TypeVar, Unpack
 
 from discreet.answer.plan.explain import Explanation
 from discreet.answer.present.base_release import BaseRelease
@@ -22,28 +26,36 @@ from discreet.curator.arguments import (
     spelled_out,
     unknown,
 )
-from discreet.curator.kept_workbooks import AskedQuestion
 from discreet.curator.ledger.accounts import Account
+from discreet.curator.ledger.orders import Entry, Head, named
+from discreet.curator.ledger.verify import Report
 from discreet.curator.orders.fits.fit_orders import fit_spec, fitted, make_test
 from discreet.curator.orders.online_epochs import OnlineQueries, OnlineReply
 from discreet.curator.orders.online_orders import OnlineRelease
-from discreet.curator.orders.participation_orders import Participation
 from discreet.curator.orders.planned_orders import OrderExplanation, Terms
 from discreet.curator.orders.profile_release import ProfileRelease
+from discreet.curator.orders.query_orders import Participation
 from discreet.curator.orders.streams.streams import StandingQuery
-from discreet.curator.orders.synthesis_release import SynthesisRelease
+from discreet.curator.orders.synthesis_orders import SynthesisRelease
 from discreet.curator.orders.workload_orders import WorkloadRelease
+from discreet.curator.workbook import AskedQuestion, Workbook
 from discreet.errors import InputError
 from discreet.plan.answer_builder import Question
 from discreet.plan.builder import Asker, From
+from discreet.plan.dummy import ROWS
 from discreet.plan.public_facts import count_outside
 from discreet.plan.query import Query
 from discreet.plan.relations import Relation, Scan
 from discreet.plan.schema import Schema, Table
 from discreet.privacy.budgets.charges import Charge
+from discreet.rationals import Real
 from discreet.sql.reader.read import read
 from discreet.workload.counting_query import plain_where
 from discreet.workload.online import OnlineState
+
+if TYPE_CHECKING:
+    from discreet.curator.curator import Curator
+    from discreet.privacy import Neighbours
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +142,7 @@ Asked: TypeAlias = str | Query | Question
 R = TypeVar("R", bound=BaseRelease)
 
 
-class QuestionInterface:
+class QuestionInterface(ABC):
     """The methods that ask questions and place orders, written once for all who have them.
 
     Whatever is asked becomes an `OrderRequest`, which a backend answers: in this process or on a
@@ -140,6 +152,10 @@ class QuestionInterface:
     _backend: QuestionBackend
     _analyst: str | None = None
     """The one who asks, where nobody else can."""
+
+    @abstractmethod
+    def datasets(self) -> dict[str, list[str]]:
+        """The tables of each dataset."""
 
     # --- questions ------------------------------------------------------------------------------
 
@@ -168,15 +184,13 @@ class QuestionInterface:
         said = QuestionArguments(analyst=analyst, as_of=as_of)
         ask, explain = (partial(one, **said) for one in (self.ask, self.explain))
         hold = partial(self._backend.hold, analyst=self._analyst or analyst)
-        return From(Scan(found), ask=Asker(ask, explain, hold, self._read_rows))
+        read_rows = lambda text, rows: read(text, self.schema, rows=rows)  # noqa: E731
+        return From(Scan(found), ask=Asker(ask, explain, hold, read_rows))
 
     __getitem__ = table
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.schema.tables)
-
-    def _read_rows(self, text: str, rows: Relation) -> Query:
-        return read(text, self.schema, rows=rows)
 
     @spelled_out
     def remeasure(self, question: Asked, **said: Unpack[QuestionArguments]) -> Release:
@@ -217,6 +231,24 @@ class QuestionInterface:
         """The charge to each account for a new question; touches no data."""
         return self._backend.quote(self._question(question, said)).bill()
 
+    def workbook(
+        self,
+        dataset: str,
+        *,
+        share: Real,
+        questions: int,
+        analyst: str | None = None,
+        name: str | None = None,
+    ) -> Workbook:
+        """A share of what is left of a budget, split over a number of questions.
+
+        Each question gets an equal part of what is then left: `with curator.workbook("visits",
+        share=0.2, questions=25) as w: w.sql(...)`. With a `name` the ledger keeps it, and a
+        later process that opens it by this name goes on with what is left.
+        """
+        who = self._caller({"analyst": analyst})["analyst"]
+        return Workbook(self, dataset, share, questions, who, name)
+
     # --- orders of other kinds ------------------------------------------------------------------
 
     @spelled_out
@@ -226,10 +258,7 @@ class QuestionInterface:
 
     @spelled_out
     def answer(
-        self,
-        table: str,
-        queries: Sequence[Mapping[str, Any]],
-        **said: Unpack[WorkloadArguments],
+        self, table: str, queries: Sequence[Mapping[str, Any]], **said: Unpack[WorkloadArguments]
     ) -> WorkloadRelease:
         """Answer many counting queries at once, by the strategy that errs least for one price.
 
@@ -397,3 +426,51 @@ _CALLER = CallerArguments.__annotations__.keys()
 
 def _plan(question: Asked) -> str | Query:
     return question.plan if isinstance(question, Question) else question
+
+
+class AnalystView(QuestionInterface):
+    """An analyst's operations: ask, explain, and see what is left."""
+
+    def __init__(self, curator: "Curator", analyst: str) -> None:
+        self.curator = curator
+        self.analyst = self._analyst = named(analyst, "analyst")  # without one the owner asks
+        self._backend = curator._backend  # noqa: SLF001 - of the same interface
+
+    def datasets(self) -> dict[str, list[str]]:
+        """The tables of each dataset."""
+        return self.curator.datasets()
+
+    def retired(self) -> list[str]:
+        """The datasets of which nothing new is asked."""
+        return self.curator.retired()
+
+    @property
+    def neighbours(self) -> "Neighbours":
+        """Neighbour relation of all guarantees."""
+        return self.curator.neighbours
+
+    def cancel(self, charge: int) -> None:
+        """Give up a question that this analyst asked, for ever; the charge stays."""
+        self.curator.cancel(charge, analyst=self.analyst)
+
+    def dummy(self, rows: int = ROWS) -> "Curator":
+        """Made-up rows with the same tables, to try questions on."""
+        return self.curator.dummy(rows)
+
+    def budget(self, dataset: str | None = None) -> Account:
+        """Cap, spent and remaining budget of this analyst."""
+        return self.curator.budget(dataset, analyst=self.analyst)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Auditor:
+    """An auditor's view of a ledger: every charge and every budget, and no answer."""
+
+    entries: Callable[..., tuple[Entry, ...]]
+    """Entries in order, those that follow number `after`, `limit` at most."""
+    accounts: Callable[[], tuple[Account, ...]]
+    """All budgets and what is spent of them."""
+    verify: Callable[[], Report]
+    """Read everything and compare; names the first entry that is wrong."""
+    export: Callable[[TextIO], Head]
+    """Write every entry as a line of JSON with its hash."""

@@ -5,22 +5,23 @@ from what was measured for each, which is stored with it; answers that were stor
 merged column by column, as far as they are counts and sums.
 """
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import Final
+from typing import Any, Final
 
+import pyarrow as pa
+
+from discreet.answer.estimate.aggregates import outputs_of
 from discreet.answer.estimate.merging import MergedColumns, fits, merge_parts
-from discreet.answer.plan.explain import Explanation, recall
 from discreet.answer.plan.price import Price
 from discreet.answer.present.release import Release
-from discreet.curator.ledger.charge_index import NEWEST, ChargedOrder
 from discreet.curator.ledger.ledger import Ledger
-from discreet.curator.ledger.orders import Order
-from discreet.curator.orders.fits.merge_columns import is_whole, merge_columns
-from discreet.curator.orders.planned_orders import Offer, StoredOrder
-from discreet.curator.orders.query_orders import QueryOrder
-from discreet.plan.query import Query
+from discreet.curator.ledger.orders import NEWEST, ChargedOrder, Order
+from discreet.curator.orders.planned_orders import StoredOrder
+from discreet.plan.expressions import Column
+from discreet.plan.query import AggregateFunction, Query
 from discreet.privacy import compose
 
 _PAGE: Final = 200
@@ -35,27 +36,20 @@ def told_before(ledger: Ledger, order: Order) -> list[Release]:
 
     Edge cases: of very many answers those that cost most are taken; the rest would add little.
     """
-    asked = StoredOrder.parse(order.plan).unweighted
-    alike = [one for one in _charges(ledger, order) if _is_alike(one, order, asked)]
-    dearest = sorted(alike, key=_epsilon, reverse=True)[:_MOST]
-    numbers = sorted((one.sequence for one in dearest), reverse=True)
-    stored = [ledger.release(number) for number in numbers]
-    return [Release.from_bytes(packed) for packed in stored if packed is not None]
+    charges = charges_of(ledger, [order.dataset], order.analyst)
+    others = (one for one in charges if one.order.question != order.question)
+    dearest = sorted(_alike(others, order), key=_epsilon, reverse=True)[:_MOST]
+    return _releases(ledger, sorted(dearest, key=lambda one: one.sequence, reverse=True))
 
 
-def explain_offer(ledger: Ledger, offer: Offer[QueryOrder]) -> Explanation:
-    """How good an answer will be, with what its analyst was told for the same question before."""
-    told = replace(offer.planned.plan.explain(offer.at.dialect), share=offer.takes)
-    return recall(told, _told_lately(ledger, offer.order()))
-
-
-def _told_lately(ledger: Ledger, order: Order) -> list[Release]:
+def told_lately(ledger: Ledger, order: Order) -> list[Release]:
     """Recent answers to the same question for the same analyst at any price."""
-    asked = StoredOrder.parse(order.plan).unweighted
     lately = ledger.asked([order.dataset], analyst=order.analyst, limit=_PAGE)
-    same = (one for one in lately if _is_about_same(one, order))
-    alike = [one.sequence for one in same if StoredOrder.parse(one.order.plan).unweighted == asked]
-    stored = [ledger.release(number) for number in alike[:_MOST]]
+    return _releases(ledger, _alike(lately, order)[:_MOST])
+
+
+def _releases(ledger: Ledger, charges: Iterable[ChargedOrder]) -> list[Release]:
+    stored = [ledger.release(one.sequence) for one in charges]
     return [Release.from_bytes(packed) for packed in stored if packed is not None]
 
 
@@ -63,25 +57,23 @@ def _epsilon(filed: ChargedOrder) -> Fraction:
     return StoredOrder.parse(filed.order.plan).price.epsilon
 
 
-def _charges(ledger: Ledger, order: Order) -> Iterator[ChargedOrder]:
-    """All charges of an analyst about a dataset, a page at a time."""
+def charges_of(ledger: Ledger, datasets: list[str], analyst: str) -> Iterator[ChargedOrder]:
+    """All charges of an analyst about datasets, newest first, read a page at a time."""
     before = NEWEST
-    while page := ledger.asked([order.dataset], analyst=order.analyst, before=before, limit=_PAGE):
+    while page := ledger.asked(datasets, analyst=analyst, before=before, limit=_PAGE):
         yield from page
         before = page[-1].sequence
 
 
-def _is_alike(filed: ChargedOrder, order: Order, asked: str) -> bool:
-    """The same question about the same data at another price, or split otherwise."""
-    other = filed.order
-    if not _is_about_same(filed, order) or other.question == order.question:
-        return False
-    return StoredOrder.parse(other.plan).unweighted == asked
-
-
-def _is_about_same(filed: ChargedOrder, order: Order) -> bool:
-    """Whether a charge is for a question about the same data."""
-    return filed.order.kind == order.kind and filed.order.version == order.version
+def _alike(charges: Iterable[ChargedOrder], order: Order) -> list[ChargedOrder]:
+    """The charges for the same question about the same data, whatever its price and its split."""
+    asked = StoredOrder.parse(order.plan).unweighted
+    return [
+        one
+        for one in charges
+        if (one.order.kind, one.order.version) == (order.kind, order.version)
+        and StoredOrder.parse(one.order.plan).unweighted == asked
+    ]
 
 
 def merge(query: Query, fresh: Release, earlier: Sequence[Release]) -> Release:
@@ -126,3 +118,79 @@ def _notes(all_: Sequence[Release]) -> list[str]:
     if len(all_contributions) > 1:
         notes.append("their limits on what one person weighs were not the same")
     return notes
+
+
+# --- where what was measured is not known ---------------------------------------------------------
+
+_LINEAR: Final = {one for one in AggregateFunction if one.is_count} | {AggregateFunction.SUM}
+"""Aggregates whose noise has a known variance and no bias, whatever the data."""
+
+
+def is_whole(query: Query) -> bool:
+    """Whether all groups of a question are shown, each with all its keys.
+
+    Groups that noise has picked would be averaged over errors that have picked them.
+    """
+    shown = {out.expression.name for out in outputs_of(query) if isinstance(out.expression, Column)}
+    if query.then is not None or query.having is not None:
+        return False
+    whole = query.limit is None and not query.offset
+    return whole and len(query.sets) == 1 and {key.name for key in query.keys} <= shown
+
+
+def merge_columns(query: Query, fresh: Release, earlier: Sequence[Release]) -> MergedColumns:
+    """Counts and sums averaged, weighted as their half-widths tell; other columns are the newest.
+
+    A group that an earlier answer does not have keeps the newest number.
+    """
+    keys = {Column(key.name) for key in query.keys}
+    linear = {Column(one.name) for one in query.aggregates if one.measure in _LINEAR}
+    shown = [out.name for out in outputs_of(query) if out.expression in keys]
+    columns, widths, how = {}, dict(fresh.half_widths), dict(fresh.how)
+    for out in outputs_of(query):
+        columns[out.name] = fresh.table.column(out.name)
+        if out.expression in linear and out.name in fresh.half_widths:
+            values, errors = _average(out.name, shown, [fresh, *earlier])
+            kind = fresh.table.schema.field(out.name).type
+            whole = pa.types.is_integer(kind)
+            columns[out.name] = pa.array([round(v) if whole else v for v in values], kind)
+            rounding = 0.5 if whole else 0.0
+            known = [None if error is None else error + rounding for error in errors]
+            widths[out.name] = pa.array(known, pa.float64())
+            how[out.name] = "by merging"
+    return MergedColumns(pa.table(columns), widths, how)
+
+
+def _average(
+    column: str, keys: list[str], releases: Sequence[Release]
+) -> tuple[list[float], list[float | None]]:
+    """Averages and half-widths, in the order of the first release."""
+    seen = [dict(_cells(column, keys, one)) for one in releases]
+    values: list[float] = []
+    errors: list[float | None] = []
+    for key, first in _cells(column, keys, releases[0]):
+        cells = [first, *(one[key] for one in seen[1:] if key in one)]
+        known = [(value, width) for value, width in cells if width]
+        value, width = _weighted(known) if known else first
+        values.append(value)
+        errors.append(width)
+    return values, errors
+
+
+def _weighted(cells: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """Half-widths are as the roots of variances: alike for Gaussian, wide for Laplace noise."""
+    weights = [1 / (width * width) for _, width in cells]
+    whole = sum(weights)
+    value = sum(weight * cell[0] for weight, cell in zip(weights, cells, strict=True)) / whole
+    return value, 1 / math.sqrt(whole)
+
+
+def _cells(
+    column: str, keys: list[str], release: Release
+) -> Iterator[tuple[tuple[Any, ...], tuple[float, float | None]]]:
+    names = [release.table.column(key).to_pylist() for key in keys]
+    rows = zip(*names, strict=True) if names else [()] * release.table.num_rows
+    values = release.table.column(column).to_pylist()
+    widths = release.half_widths[column].to_pylist()
+    for key, value, width in zip(rows, values, widths, strict=True):
+        yield key, (value, width)

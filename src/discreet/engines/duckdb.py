@@ -20,7 +20,6 @@ from discreet.engines.duckdb_dialect import DuckDBDialect
 from discreet.engines.duckdb_files import close, connect, describe_source, reader
 from discreet.engines.engine import Parts
 from discreet.engines.owner_checks import check_keys, check_lengths
-from discreet.engines.stored_types import Description
 from discreet.engines.timing import Deadline, in_time, stopping, unfinished
 from discreet.errors import EngineError, InputError
 from discreet.plan.schema import PART, PublicTable, Schema, Table
@@ -104,6 +103,7 @@ class DuckDBEngine:
     """
 
     dialect = DuckDBDialect()
+    describe = staticmethod(describe_source)
 
     def __init__(self, memory_limit: str = "3GB") -> None:
         scratch, lock = make_scratch()
@@ -128,11 +128,6 @@ class DuckDBEngine:
         self.close = weakref.finalize(self, _dispose, self._process, self._database, scratch, lock)
 
     # --- data -----------------------------------------------------------------------------------
-
-    @staticmethod
-    def describe(source: Any) -> Description:
-        """The columns of a Parquet or CSV file, a data frame or an Arrow table."""
-        return describe_source(source)
 
     def store(self, name: str, source: Any) -> dict[str, str]:
         """Put rows behind a table: a Parquet or CSV file, a data frame, an Arrow table.
@@ -199,8 +194,9 @@ class DuckDBEngine:
             view = render_view(table, schema, self._physical, self.dialect)
             self._database.execute(f"CREATE VIEW {view_name(table.name, self.dialect)} AS {view}")
         run = self._database.execute
-        exists = lambda one: run(one).fetchone() is not None  # noqa: E731 - one use
-        check_keys(schema, self._physical, exists, self.dialect)
+        check_keys(
+            schema, self._physical, lambda one: run(one).fetchone() is not None, self.dialect
+        )
         paths = ", ".join(self.dialect.text(path) for path in self._files)
         self._database.execute(f"SET allowed_paths = [{paths}]")
         self._database.execute("SET enable_external_access = false")
@@ -329,12 +325,10 @@ class DuckDBSession:
     def __init__(
         self,
         connection: "duckdb.DuckDBPyConnection",
-        until: Deadline | None = None,
-        doubt: Callable[[], None] = lambda: None,
+        until: Deadline | None,
+        doubt: Callable[[], None],
     ) -> None:
-        self._connection = connection
-        self._until = until
-        self._doubt = doubt
+        self._connection, self._until, self._doubt = connection, until, doubt
         self._kept: set[str] = set()
 
     def keep(self, name: str, select: str) -> None:

@@ -8,12 +8,11 @@ branch it takes; LEAST and GREATEST pass over NULL; text is compared by code poi
 from collections.abc import Callable, Sequence
 from typing import ClassVar
 
-from discreet.engines.grammar import GRAMMAR
-from discreet.engines.stored_types import DUCKDB
+from discreet.engines.stored_types import DUCKDB, GRAMMAR
 from discreet.plan.expressions import Function, Unit
 from discreet.plan.kinds import Kind
 from discreet.plan.texts import Wildcard
-from discreet.sql.writer.dialect import Dialect
+from discreet.sql.writer.dialect import Dialect, form
 
 _SHORT = 100  # characters: to write a text twice is cheaper than a lambda, up to about here
 _UPPER = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -28,6 +27,24 @@ class DuckDBDialect(Dialect):
     longest: ClassVar = (1 << 32) - 1  # bytes
     keeps_in_tables = True
 
+    is_finite = form("isfinite({})")
+    to_integer = nearest = form(
+        "TRY_CAST({} AS BIGINT)"
+    )  # halves to even; NULL for what does not fit
+    whole = form("{0.value}({1})")  # `round` takes halves away from 0
+    towards_zero = form("trunc({})")
+    wide = form("CAST({0} AS HUGEINT)")
+    bits = form("CAST(CAST({} AS BIT) AS BIGINT)")
+    microseconds = form("epoch_us({})")
+    trim = form("{0.value}({1}, ' ')")  # without a list it would take other blanks too
+    length = form("length({})")
+    bytes = form("strlen({})")  # known without reading the text
+    position = form("strpos({}, {})")
+    ends_with = form("ends_with({}, {})")
+    seconds_later = form("({} + to_seconds({}))")
+    days_between = form("({} - {})")
+    stored = staticmethod(DUCKDB.read)
+
     def let(self, texts: Sequence[str], body: Callable[..., str]) -> str:
         """Short texts are written again; long ones become a parameter, some 30 ns a row."""
         if sum(map(len, texts)) <= _SHORT:
@@ -38,25 +55,9 @@ class DuckDBDialect(Dialect):
         names = [f"it['{i}']" for i in range(len(texts))]
         return f"list_transform([{{{fields}}}], lambda it: {body(*names)})[1]"
 
-    def is_finite(self, text: str) -> str:
-        """False for NaN and infinity."""
-        return f"isfinite({text})"
-
-    def to_integer(self, text: str) -> str:
-        """TRY_CAST rounds halves to even and gives NULL for what does not fit."""
-        return f"TRY_CAST({text} AS BIGINT)"
-
-    def whole(self, function: Function, text: str) -> str:
-        """`round` takes halves away from 0."""
-        return f"{function.value}({text})"
-
     def rint(self, text: str) -> str:
         """Near 2^52 doubles are whole numbers: two additions, a fifth of what casts take."""
         return f"(({text} + {_WHOLE}) - {_WHOLE})"
-
-    def towards_zero(self, text: str) -> str:
-        """It has a name of its own."""
-        return f"trunc({text})"
 
     def remainder(self, x: str, y: str, *, wide: bool) -> str:
         """The remainder, in 128 bits where 64 overflow."""
@@ -83,23 +84,10 @@ class DuckDBDialect(Dialect):
         found = f"SELECT {buckets} AS bucket, CAST({counts} AS BIGINT) AS people FROM {table}"
         return f"SELECT * FROM ({found}) AS b WHERE people > 0"
 
-    def wide(self, text: str, kind: Kind = Kind.INTEGER) -> str:
-        """A 128-bit integer, of either kind."""
-        del kind
-        return f"CAST({text} AS HUGEINT)"
-
     def sum(self, text: str, where: str = "", *, wide: bool = False) -> str:
         """A sum, in 128 bits already."""
         del wide
         return f"SUM({text}){where}"
-
-    def bits(self, text: str) -> str:
-        """A bit string."""
-        return f"CAST(CAST({text} AS BIT) AS BIGINT)"
-
-    def microseconds(self, text: str) -> str:
-        """A BIGINT."""
-        return f"epoch_us({text})"
 
     def hash(self, texts: Sequence[str]) -> str:
         """One call: a chain of || would copy what it has so far once for each text."""
@@ -117,26 +105,6 @@ class DuckDBDialect(Dialect):
             )
 
         return self.let([text], body)
-
-    def trim(self, function: Function, text: str) -> str:
-        """Without a list it would take other blanks too."""
-        return f"{function.value}({text}, ' ')"
-
-    def length(self, text: str) -> str:
-        """The length in code points."""
-        return f"length({text})"
-
-    def bytes(self, text: str) -> str:
-        """The length in UTF-8 bytes, known without reading the text."""
-        return f"strlen({text})"
-
-    def position(self, text: str, part: str) -> str:
-        """The position in code points; the empty text is at 1."""
-        return f"strpos({text}, {part})"
-
-    def ends_with(self, text: str, end: str) -> str:
-        """A suffix test by code point."""
-        return f"ends_with({text}, {end})"
 
     def like(self, text: str, pattern: Sequence[str | Wildcard]) -> str:
         """Plain % and _ are escaped with a backslash; without them it is plain itself.
@@ -166,19 +134,7 @@ class DuckDBDialect(Dialect):
         """A date and an interval are a timestamp."""
         return self.cast(f"({time} + to_months(CAST({months} AS INTEGER)))", kind)
 
-    def seconds_later(self, time: str, seconds: str) -> str:
-        """A timestamp plus an interval."""
-        return f"({time} + to_seconds({seconds}))"
-
-    def days_between(self, later: str, earlier: str) -> str:
-        """A BIGINT."""
-        return f"({later} - {earlier})"
-
     def parse(self, text: str, kind: Kind) -> str:
         """Only texts of our own grammar reach the cast, which takes many more."""
         grammar = self.text(rf"\A({GRAMMAR[kind]})\z")
         return f"TRY_CAST(regexp_extract({text}, {grammar}) AS {self.types[kind]})"
-
-    def stored(self, text: str, physical: str, wanted: Kind) -> tuple[str, Kind, bool]:
-        """See `stored_types`."""
-        return DUCKDB.read(text, physical, wanted)

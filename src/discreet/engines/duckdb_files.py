@@ -44,17 +44,10 @@ def close(database: "duckdb.DuckDBPyConnection") -> None:
         database.close()
 
 
+@lru_cache(maxsize=4)
 def scratchpad(**config: str | int) -> "duckdb.DuckDBPyConnection":
     """An empty database for small things, one a process: opening one takes longer than they do."""
-    return _scratchpad(os.getpid(), tuple(config.items()))
-
-
-@lru_cache(maxsize=4)
-def _scratchpad(
-    process: int, config: tuple[tuple[str, str | int], ...]
-) -> "duckdb.DuckDBPyConnection":
-    del process
-    database = connect(dict(config))
+    database = connect(config)
     database.execute("SET lock_configuration = true")
     return database
 
@@ -64,7 +57,7 @@ def _keep_for_ever() -> None:
     for database in _opened.values():
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(database))
     _opened.clear()
-    _scratchpad.cache_clear()
+    scratchpad.cache_clear()
 
 
 if hasattr(os, "register_at_fork"):  # pragma: no branch - Windows has none

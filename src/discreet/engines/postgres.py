@@ -163,12 +163,11 @@ class PostgresSnapshot(InlineSession):
                 return
             with self._connection.cursor(name="rows") as cursor:
                 cursor.execute(self.whole(select))
-                rows = cursor.fetchmany(_BATCH)
                 while True:
+                    rows = cursor.fetchmany(_BATCH)
                     yield _batch(cursor, rows)
                     if len(rows) < _BATCH:
                         return
-                    rows = cursor.fetchmany(_BATCH)
 
     def numbers(self, select: str) -> list[int]:
         """The whole numbers of a SELECT of one row; none where it has no row."""

@@ -9,7 +9,6 @@ import hashlib
 from collections.abc import Callable, Sequence
 from typing import ClassVar
 
-from discreet.engines.grammar import DAY, GRAMMAR, MOMENT
 from discreet.engines.postgres_arithmetic import (
     INFINITE,
     REAL,
@@ -18,12 +17,12 @@ from discreet.engines.postgres_arithmetic import (
     out_of_reach,
     scaled,
 )
-from discreet.engines.stored_types import POSTGRES
+from discreet.engines.stored_types import DAY, GRAMMAR, MOMENT, POSTGRES
 from discreet.errors import QueryRefused
 from discreet.plan.expressions import Function, Unit
 from discreet.plan.kinds import INT64, Kind
 from discreet.plan.patterns import Pattern
-from discreet.sql.writer.dialect import Dialect
+from discreet.sql.writer.dialect import Dialect, form
 
 _SHORT = 150  # characters: to write a text again is cheaper than a subquery, up to about here
 _LONGEST_NAME = 63  # bytes, after which the engine cuts names
@@ -43,6 +42,19 @@ class PostgresDialect(Dialect):
         Kind.TIMESTAMP: "TIMESTAMP",
     }
 
+    double = staticmethod(double)
+    same = form("ARRAY[{}] = ARRAY[{}]")  # IS NOT DISTINCT FROM joins in the square of the rows
+    bits = form("CAST(CAST('x' || encode(float8send({}), 'hex') AS BIT(64)) AS BIGINT)")
+    microseconds = form("CAST(extract(epoch FROM {}) * 1000000 AS BIGINT)")  # of an exact NUMERIC
+    apart = form("({} OFFSET 0)")  # others are merged into what reads them, and texts grow
+    nearest = form("CAST({} AS BIGINT)")  # halves to even
+    towards_zero = form("trunc({})")
+    remainder = form("({} % {})")  # by -1 it is 0 without dividing
+    recase = form('{0.value}({1} COLLATE "C")')  # where letters are A-Z
+    position = form("CAST(strpos({}, {}) AS BIGINT)")
+    days_between = form("CAST({} - {} AS BIGINT)")
+    stored = staticmethod(POSTGRES.read)
+
     def identifier(self, name: str) -> str:
         """Names that would be cut get a digest in place of their end."""
         if len(name.encode()) > _LONGEST_NAME:
@@ -52,10 +64,6 @@ class PostgresDialect(Dialect):
     def text(self, value: str) -> str:
         """Compared by code point, whatever it is compared with."""
         return f'(CAST({super().text(without_zero(value))} AS TEXT) COLLATE "C")'
-
-    def double(self, value: float) -> str:
-        """A double from its shortest decimal."""
-        return double(value)
 
     def cast(self, text: str, kind: Kind, source: Kind | None = None) -> str:
         """BOOLEAN is cast to no number but 32-bit ones."""
@@ -82,10 +90,6 @@ class PostgresDialect(Dialect):
     def located(self, place: str, table: str) -> str:
         """The name of a part of WITH: a session says what it is."""
         return self.identifier(f"{place}.{table}")
-
-    def same(self, x: str, y: str) -> str:
-        """IS NOT DISTINCT FROM joins in the square of the rows; equal arrays are found by hash."""
-        return f"ARRAY[{x}] = ARRAY[{y}]"
 
     def histogram(self, column: str, limits: Sequence[int], table: str) -> str:
         """The bucket, by a search in an array."""
@@ -118,14 +122,6 @@ class PostgresDialect(Dialect):
             return f"{'bool_and' if which == 'min' else 'bool_or'}({text}){where}"
         return super().extreme(which, text, kind, where)
 
-    def bits(self, text: str) -> str:
-        """Bits by way of hexadecimal digits."""
-        return f"CAST(CAST('x' || encode(float8send({text}), 'hex') AS BIT(64)) AS BIGINT)"
-
-    def microseconds(self, text: str) -> str:
-        """A NUMERIC, exactly."""
-        return f"CAST(extract(epoch FROM {text}) * 1000000 AS BIGINT)"
-
     def hash(self, texts: Sequence[str]) -> str:
         """Compared by code point."""
         return f'(md5(concat({", ".join(texts)})) COLLATE "C")'
@@ -140,25 +136,9 @@ class PostgresDialect(Dialect):
         """Most factors need no guard."""
         return scaled(text, start, factor) or super().scaled(text, start, factor)
 
-    def apart(self, select: str) -> str:
-        """Others are merged into what reads them, where texts grow with every reading."""
-        return f"({select} OFFSET 0)"
-
     def is_finite(self, text: str) -> str:
         """NaN is above infinity here."""
         return f"({text} > -{INFINITE} AND {text} < {INFINITE})"
-
-    def to_integer(self, text: str) -> str:
-        """The cast rounds halves to even."""
-        low, high = self.double(-(2.0**63)), self.double(2.0**63)
-        return self.let(
-            [text],
-            lambda it: self.only_if(f"{it} >= {low} AND {it} < {high}", f"CAST({it} AS BIGINT)"),
-        )
-
-    def nearest(self, text: str) -> str:
-        """The cast rounds halves to even."""
-        return f"CAST({text} AS BIGINT)"
 
     def whole(self, function: Function, text: str) -> str:
         """`round` takes halves to even here."""
@@ -171,15 +151,6 @@ class PostgresDialect(Dialect):
 
         return self.let([text], body)
 
-    def towards_zero(self, text: str) -> str:
-        """It has a name of its own."""
-        return f"trunc({text})"
-
-    def remainder(self, x: str, y: str, *, wide: bool) -> str:
-        """The remainder; by -1 it is 0 without dividing."""
-        del wide
-        return f"({x} % {y})"
-
     def whole_quotient(self, x: str, y: str, *, wide: bool) -> str:
         """Cut off towards 0."""
         if not wide:
@@ -191,10 +162,6 @@ class PostgresDialect(Dialect):
 
     # --- texts ------------------------------------------------------------------------------------
 
-    def recase(self, function: Function, text: str) -> str:
-        """Change case in the collation C, where letters are A-Z."""
-        return f'{function.value}({text} COLLATE "C")'
-
     def extract(self, text: str, pattern: Pattern) -> str:
         """The one group of a match; no match is NULL here, and NULL has no beginning."""
         found = f"from {self.text(pattern.write('$', 'Postgres'))})"
@@ -203,10 +170,6 @@ class PostgresDialect(Dialect):
     def trim(self, function: Function, text: str) -> str:
         """Trim spaces."""
         return f"{'btrim' if function is Function.TRIM else function.value}({text}, ' ')"
-
-    def position(self, text: str, part: str) -> str:
-        """The position in code points; the empty text is at 1."""
-        return f"CAST(strpos({text}, {part}) AS BIGINT)"
 
     def ends_with(self, text: str, end: str) -> str:
         """A suffix test by code point."""
@@ -259,10 +222,6 @@ class PostgresDialect(Dialect):
 
         return self.let([time, seconds], body)
 
-    def days_between(self, later: str, earlier: str) -> str:
-        """A 32-bit integer at first."""
-        return f"CAST({later} - {earlier} AS BIGINT)"
-
     # --- reading ----------------------------------------------------------------------------------
 
     def parse(self, text: str, kind: Kind) -> str:
@@ -297,10 +256,6 @@ class PostgresDialect(Dialect):
             return self.only_if(f"{it} ~ {grammar}", value)
 
         return self.let([text], body)
-
-    def stored(self, text: str, physical: str, wanted: Kind) -> tuple[str, Kind, bool]:
-        """See `stored_types`."""
-        return POSTGRES.read(text, physical, wanted)
 
 
 def without_zero(text: str) -> str:

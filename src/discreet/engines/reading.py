@@ -104,13 +104,11 @@ class Reading:
 
     def to_dict(self) -> dict[str, Any]:
         """The settings that differ from the defaults, as plain JSON."""
-        fields = dataclasses.fields(self)
-        said = {one.name: getattr(self, one.name) for one in fields}
-        plain = {name: list(v) if isinstance(v, tuple) else v for name, v in said.items()}
+        said = ((one, getattr(self, one.name)) for one in dataclasses.fields(self))
         return {
-            one.name: plain[one.name]
-            for one in fields
-            if said[one.name] not in (one.default, {}, None)
+            one.name: list(value) if isinstance(value, tuple) else value
+            for one, value in said
+            if value not in (one.default, {}, None)
         }
 
     @staticmethod

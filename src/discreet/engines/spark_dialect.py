@@ -9,12 +9,11 @@ import hashlib
 from collections.abc import Callable, Sequence
 from typing import ClassVar
 
-from discreet.engines.grammar import DAY, GRAMMAR, MOMENT
-from discreet.engines.stored_types import SPARK
+from discreet.engines.stored_types import DAY, GRAMMAR, MOMENT, SPARK
 from discreet.plan.expressions import Function, Unit
 from discreet.plan.kinds import Kind, Value
 from discreet.plan.patterns import Pattern
-from discreet.sql.writer.dialect import Dialect
+from discreet.sql.writer.dialect import Dialect, form
 
 _SHORT = 200  # characters: to write a text again is cheaper than a lambda, up to about here
 _UPPER = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -36,6 +35,19 @@ class SparkDialect(Dialect):
         Kind.DATE: "DATE",
         Kind.TIMESTAMP: "TIMESTAMP_NTZ",
     }
+
+    same = form("{} <=> {}")  # joined by hash
+    named = form("{} AS ({})")  # the engine decides whether to compute it once
+    microseconds = form("unix_micros(CAST({} AS TIMESTAMP))")  # the session is in UTC
+    is_finite = form("(abs({}) <= 1.7976931348623157E308D)")  # NaN is above infinity
+    nearest = form("CAST(rint({}) AS BIGINT)")  # halves to even
+    remainder = form("({} % {})")  # of -2^63 by -1 it is 0
+    trim = form("{0.value}({1})")
+    position = form("CAST(instr({}, {}) AS BIGINT)")
+    starts_with = form("startswith({}, {})")
+    ends_with = form("endswith({}, {})")
+    days_between = form("CAST(datediff({}, {}) AS BIGINT)")
+    stored = staticmethod(SPARK.read)
 
     def identifier(self, name: str) -> str:
         """An identifier in backticks."""
@@ -72,18 +84,9 @@ class SparkDialect(Dialect):
         """The name of a view of the session."""
         return f"{place}_{hashlib.sha256(table.encode()).hexdigest()[:32]}"
 
-    def same(self, x: str, y: str) -> str:
-        """A null-safe equality that Spark joins by hash."""
-        return f"{x} <=> {y}"
-
     def matching(self, rows: str, others: str, condition: str, *, some: bool = True) -> str:
         """Joins that say so."""
         return f"{rows} LEFT {'SEMI' if some else 'ANTI'} JOIN {others} ON {condition}"
-
-    def named(self, name: str, select: str, *, once: bool) -> str:
-        """It is the engine that decides."""
-        del once
-        return f"{name} AS ({select})"
 
     # --- whole numbers and hashes -----------------------------------------------------------------
 
@@ -103,16 +106,12 @@ class SparkDialect(Dialect):
         """A sum of 64-bit integers in three parts, each good for 2^41 rows; decimals are slow."""
         if wide:
             return f"SUM({self.wide(text)}){where}"
-
-        def body(it: str) -> str:
-            mask = (1 << _PART) - 1
-            parts = [f"shiftright({it}, {2 * _PART})"]
-            parts += [f"(shiftright({it}, {place}) & {mask}L)" for place in (_PART, 0)]
-            high, middle, low = (self.wide(f"SUM({part}){where}") for part in parts)
-            scales = (f"CAST({1 << place} AS DECIMAL(18, 0))" for place in (2 * _PART, _PART))
-            return f"({high} * {next(scales)} + {middle} * {next(scales)} + {low})"
-
-        return body(text)
+        mask = (1 << _PART) - 1
+        parts = [f"shiftright({text}, {2 * _PART})"]
+        parts += [f"(shiftright({text}, {place}) & {mask}L)" for place in (_PART, 0)]
+        high, middle, low = (self.wide(f"SUM({part}){where}") for part in parts)
+        large, small = (f"CAST({1 << place} AS DECIMAL(18, 0))" for place in (2 * _PART, _PART))
+        return f"({high} * {large} + {middle} * {small} + {low})"
 
     def bits(self, text: str) -> str:
         """Bits from the exponent (found by a logarithm and its neighbours) and the mantissa."""
@@ -141,33 +140,11 @@ class SparkDialect(Dialect):
 
         return self.let([text], body)
 
-    def microseconds(self, text: str) -> str:
-        """The session is in UTC."""
-        return f"unix_micros(CAST({text} AS TIMESTAMP))"
-
     def hash(self, texts: Sequence[str]) -> str:
         """The hash of a concatenation."""
         return f"md5(concat({', '.join(texts)}))"
 
     # --- doubles ----------------------------------------------------------------------------------
-
-    def is_finite(self, text: str) -> str:
-        """NaN is above infinity."""
-        return f"(abs({text}) <= 1.7976931348623157E308D)"
-
-    def to_integer(self, text: str) -> str:
-        """`rint` takes halves to even."""
-        low, high = self.double(-(2.0**63)), self.double(2.0**63)
-        return self.let(
-            [text],
-            lambda it: self.only_if(
-                f"{it} >= {low} AND {it} < {high}", f"CAST(rint({it}) AS BIGINT)"
-            ),
-        )
-
-    def nearest(self, text: str) -> str:
-        """`rint` takes halves to even."""
-        return f"CAST(rint({text}) AS BIGINT)"
 
     def whole(self, function: Function, text: str) -> str:
         """`floor` and `ceil` are integers of 64 bits, which large doubles are not."""
@@ -181,11 +158,6 @@ class SparkDialect(Dialect):
             return self.choose([(f"abs({it}) < {_WHOLE}", inside)], it)
 
         return self.let([text], body)
-
-    def remainder(self, x: str, y: str, *, wide: bool) -> str:
-        """The remainder; of -2^63 by -1 it is 0."""
-        del wide
-        return f"({x} % {y})"
 
     def whole_quotient(self, x: str, y: str, *, wide: bool) -> str:
         """Cut off towards 0; it would wrap around where it does not fit."""
@@ -204,26 +176,10 @@ class SparkDialect(Dialect):
         source, target = letters if function is Function.LOWER else letters[::-1]
         return f"translate({text}, '{source}', '{target}')"
 
-    def trim(self, function: Function, text: str) -> str:
-        """Trim spaces alone."""
-        return f"{function.value}({text})"
-
     def extract(self, text: str, pattern: Pattern) -> str:
         """A group of a match; $ would leave out a line end."""
         form = self.text(pattern.write(r"\z", "Spark"))
         return f"regexp_extract({text}, {form}, 1)"
-
-    def position(self, text: str, part: str) -> str:
-        """The position in code points; the empty text is at 1."""
-        return f"CAST(instr({text}, {part}) AS BIGINT)"
-
-    def starts_with(self, text: str, beginning: str) -> str:
-        """A prefix test by code point."""
-        return f"startswith({text}, {beginning})"
-
-    def ends_with(self, text: str, end: str) -> str:
-        """A suffix test by code point."""
-        return f"endswith({text}, {end})"
 
     # --- times ------------------------------------------------------------------------------------
 
@@ -258,10 +214,6 @@ class SparkDialect(Dialect):
 
         return f"({time} + {self.let([seconds], body)})"
 
-    def days_between(self, later: str, earlier: str) -> str:
-        """A 32-bit integer at first."""
-        return f"CAST(datediff({later}, {earlier}) AS BIGINT)"
-
     # --- reading ----------------------------------------------------------------------------------
 
     def parse(self, text: str, kind: Kind) -> str:
@@ -270,7 +222,3 @@ class SparkDialect(Dialect):
         grammar = self.text(rf"\A({exact.get(kind, GRAMMAR[kind])})\z")
         value = f"TRY_CAST({{}} AS {self.types[kind]})"
         return self.let([text], lambda it: self.only_if(f"{it} RLIKE {grammar}", value.format(it)))
-
-    def stored(self, text: str, physical: str, wanted: Kind) -> tuple[str, Kind, bool]:
-        """See `stored_types`."""
-        return SPARK.read(text, physical, wanted)

@@ -1,6 +1,7 @@
-"""The columns of a source by their types alone, and the types that engines store.
+"""The columns of a source by their types alone, the types that engines store, and texts as values.
 
-No value is looked at. Each type is read as one of our six kinds without failing.
+No value is looked at. Each type is read as one of our six kinds without failing. Texts that are
+numbers, dates and timestamps are told by regular expressions that all engines know.
 """
 
 import re
@@ -12,6 +13,26 @@ from discreet.engines.postgres_arithmetic import NOT_A_NUMBER, REAL, double
 from discreet.errors import InputError
 from discreet.plan.calendar import FIRST_TO_LAST, moment
 from discreet.plan.kinds import INT64, Kind
+
+_YEAR = "(000[1-9]|00[1-9][0-9]|0[1-9][0-9]{2}|[1-9][0-9]{3})"
+_FOURTH = "(0[48]|[2468][048]|[13579][26])"
+_DATE = _YEAR + "-[0-9]{2}-[0-9]{2}"
+_TIME = r"[ T]([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,6})?"
+DAY: Final = (
+    f"({_YEAR}-((0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])|(0[469]|11)-(0[1-9]|[12][0-9]|30)"
+    f"|02-(0[1-9]|1[0-9]|2[0-8]))|([0-9]{{2}}{_FOURTH}|{_FOURTH}00)-02-29)"
+)
+"""Days that there are."""
+
+MOMENT: Final = DAY + _TIME
+"""Moments of days that there are."""
+
+GRAMMAR: Final = {
+    Kind.INTEGER: "[+-]?[0-9]+",
+    Kind.REAL: r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?",
+    Kind.DATE: _DATE,
+    Kind.TIMESTAMP: _DATE + _TIME,
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,16 +6,12 @@ answers is fresh when a run is made. A run that was made is told again as it was
 """
 
 import threading
-from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
-from importlib.util import find_spec
-from types import MappingProxyType
 
-from discreet.errors import InputError, ServiceError
-from discreet.lab import PLAYS, Against, Outcome, Play, Setting
+from discreet.errors import ServiceError
+from discreet.lab import Against, Outcome, Setting, find
+from discreet.lab.setting import among
 from discreet.lab.useful import Learnt, learn
 from discreet.rationals import Real, positive
 
@@ -24,38 +20,6 @@ EPSILONS = tuple(map(Fraction, ("1/10", "3/10", "1", "3", "10")))
 
 POPULATIONS = 5
 """Made-up populations that are played with."""
-
-
-@dataclass(frozen=True, slots=True)
-class Watched:
-    """A play in a size that is done within a second or two, and how hard the attacker may try."""
-
-    run: Callable[[Setting], Outcome]
-    efforts: tuple[int, ...]
-    needs: str | None = None
-
-    @property
-    def available(self) -> bool:
-        """Whether the package it needs is installed."""
-        return self.needs is None or find_spec(self.needs) is not None
-
-    def made(self, name: str, setting: Setting) -> tuple[Outcome, Learnt | None]:
-        """Run the attacker and, beside private answers, an analyst."""
-        sizes = self.run.keywords if isinstance(self.run, partial) else {}
-        private = setting.against == "private"
-        return self.run(setting), learn(name, setting, **sizes) if private else None
-
-
-def _watched(play: Play) -> Watched:
-    told = play.story
-    run = partial(play.run, **told.sizes) if told.sizes else play.run
-    return Watched(run, told.efforts, told.needs)
-
-
-WATCHED: Mapping[str, Watched] = MappingProxyType(
-    {name: _watched(play) for name, play in PLAYS.items()}
-)
-"""By the names of the plays; the last effort is the usual one."""
 
 
 class Bench:
@@ -85,7 +49,13 @@ class Bench:
         Beside private answers stands what an analyst learns for the same promise.
         Nobody waits here: whoever waits would hold a thread that answers questions.
         """
-        setting = chosen(name, against, epsilon, effort, population)
+        one, promise = find(name), positive(epsilon, "epsilon")
+        efforts, sizes = one.story.efforts, one.story.sizes
+        tries = efforts[-1] if effort is None else effort
+        among("epsilon", promise, EPSILONS)
+        among("effort", tries, efforts)
+        among("population", population, range(POPULATIONS))
+        setting = Setting(against, tries, promise, population)
         if (found := self._kept.get((name, setting))) is not None:
             return found
         if not self._turn.acquire(blocking=False):
@@ -96,33 +66,8 @@ class Bench:
             )
         try:
             with within or nullcontext():
-                made = WATCHED[name].made(name, setting)
-            return self._kept.setdefault((name, setting), made)
+                outcome = one.run(setting, **sizes)
+                learnt = learn(name, setting, **sizes) if against == "private" else None
+            return self._kept.setdefault((name, setting), (outcome, learnt))
         finally:
             self._turn.release()
-
-
-def chosen(
-    name: str, against: Against, epsilon: Real, effort: int | None, population: int
-) -> Setting:
-    """One of the runs that can be asked for."""
-    if name not in WATCHED:
-        raise InputError(
-            f"there is no attack {name}", why=f"known are: {', '.join(PLAYS)}", fix="name one"
-        )
-    efforts = WATCHED[name].efforts
-    promise, tries = positive(epsilon, "epsilon"), efforts[-1] if effort is None else effort
-    among("epsilon", promise, EPSILONS)
-    among("effort", tries, efforts)
-    among("population", population, range(POPULATIONS))
-    return Setting(against, tries, promise, population)
-
-
-def among(what: str, value: Real, listed: "tuple[Real, ...] | range") -> None:
-    """Refuse what is not on a list."""
-    if value not in listed:
-        raise InputError(
-            f"this {what} is not on the list",
-            why=f"the lab plays {', '.join(f'{float(one):g}' for one in listed)}",
-            fix="choose one of them",
-        )

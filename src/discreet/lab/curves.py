@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import Literal, TypeAlias, get_args
 
 from discreet.errors import InputError
-from discreet.lab.setting import DELTA
+from discreet.lab.setting import DELTA, among
 from discreet.mechanisms import Gaussian, Laplace
 from discreet.mechanisms.mechanism import Law
 from discreet.privacy import Region, read
@@ -24,7 +24,6 @@ NOISES: tuple[Noise, ...] = get_args(Noise)
 EPSILONS = tuple(map(Fraction, ("1/10", "1/5", "3/10", "1/2", "7/10", "1", "3/2", "2", "3", "5")))
 """The stops of a slider, evenly spaced to the ear: each is about half as much again."""
 
-LEAST, MOST = Fraction(1, 20), Fraction(10)
 REACH = 30
 """Answers that are drawn on either side of the truth; the rest is summed up."""
 
@@ -70,10 +69,11 @@ def curves(noise: Noise, epsilon: Real) -> Curves:
         >>> drawn.of_people, drawn.half_width
         (28, 3.0)
     """
-    exact = _read(epsilon)
+    exact = positive(epsilon, "epsilon")
+    among("epsilon", exact, EPSILONS)
     mechanism = _mechanism(noise, exact)
     guarantee, law = mechanism.guarantee, mechanism.claim.law
-    assert law is not None  # noqa: S101 - within MOST and LEAST the law is short enough to list
+    assert law is not None  # noqa: S101 - at all stops the law is short enough to list
     without, joined = law(0), law(1)
     answers = tuple(range(-REACH, REACH + 2))
     alarms = tuple(_from(without, answer) for answer in answers)
@@ -106,17 +106,6 @@ def _mechanism(noise: Noise, epsilon: Fraction) -> Laplace | Gaussian:
             return Gaussian(epsilon=epsilon, delta=DELTA, sensitivity=1)
     raise InputError(
         f"noise is {noise}", why=f"drawn are {' and '.join(NOISES)}", fix="name one of them"
-    )
-
-
-def _read(epsilon: Real) -> Fraction:
-    exact = positive(epsilon, "epsilon")
-    if LEAST <= exact <= MOST:
-        return exact
-    raise InputError(
-        f"epsilon is {epsilon}",
-        why=f"the lab draws from {float(LEAST)} to {float(MOST)}",
-        fix="pass one in between",
     )
 
 

@@ -17,7 +17,7 @@ product states is O(alpha)-DP, and an epsilon-DP product measurement is O(epsilo
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeAlias
 
@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InputError
-from discreet.rationals import Real, positive, whole
+from discreet.rationals import positive, whole
 
 State: TypeAlias = NDArray[np.complex128]
 MOST = 14
@@ -72,17 +72,16 @@ class NoisyWeight:
     """
 
     n: int
-    epsilon: float
+    epsilon: float = field(kw_only=True)
 
-    def __init__(self, n: int, *, epsilon: Real) -> None:
-        price = float(positive(epsilon, "epsilon"))
-        if whole(n, "n", at_least=1) > MOST or price > LARGEST:
+    def __post_init__(self) -> None:
+        price = float(positive(self.epsilon, "epsilon"))
+        if whole(self.n, "n", at_least=1) > MOST or price > LARGEST:
             raise InputError(
-                f"n is {n} and epsilon {price:g}",
+                f"n is {self.n} and epsilon {price:g}",
                 why="2^n amplitudes are listed, and answers never seen cannot be compared",
                 fix=f"take at most {MOST} qubits, and epsilon up to {LARGEST}",
             )
-        object.__setattr__(self, "n", n)
         object.__setattr__(self, "epsilon", price)
 
     @cached_property

@@ -1,20 +1,25 @@
-"""Plays about published tables: tracing, linkage, two hospitals, and the census block."""
+"""Plays about what was published: tables, ratings, the census, a network, images, definitions."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 import numpy as np
 
 from discreet.attacks.census import BLOCK, KINDS, OLDEST, Census, CensusCounts, Statistic, tabulate
+from discreet.attacks.exposure import Exposure, name_and_shame, random_record
 from discreet.attacks.heat_map import CELLS, LONGEST, HeatMap, Tracks, masked
+from discreet.attacks.instance_hiding import Encoded, InstanceHiding
+from discreet.attacks.instance_hiding import masked as masked_images
 from discreet.attacks.intersection import Cells, Hospital, Intersection, mondrian
 from discreet.attacks.linkage import Counts, Linkage, Ratings, Suspicion
 from discreet.attacks.outcome import Outcome
-from discreet.attacks.simulation import Bits, Reals
+from discreet.attacks.simulation import Bits, Reals, SplitMix64
+from discreet.attacks.social_graph import Release, SocialGraph
 from discreet.attacks.tracing import Means, Tracing
-from discreet.lab.setting import Curated, Setting
-from discreet.plan.schema import Bounds, Keys, Limits
+from discreet.lab.setting import Setting, released
+from discreet.mechanisms import RandomizedResponse, RoundedGaussian
+from discreet.plan.schema import Bounds, Limits
 
 CLASS = 5
 """People in an anonymous class, and about as many in a cell of the private histogram."""
@@ -27,7 +32,7 @@ def tracing(setting: Setting, attributes: int = 1000) -> Outcome:
     """Membership in a study."""
     attack = Tracing(attributes=attributes, promise=setting.approximate, seed=setting.seed)
     return setting.play(
-        attack,
+        attack.run,
         lambda rows: rows.mean(axis=0),
         lambda rows: rows.mean(axis=0).round(1),
         lambda: _private_means(setting),
@@ -37,20 +42,21 @@ def tracing(setting: Setting, attributes: int = 1000) -> Outcome:
 def _private_means(setting: Setting) -> Means:
     def means(rows: Bits) -> Reals:
         people, many = rows.shape
-        curated = Curated.of(
-            "study",
-            {
-                "id": np.repeat(np.arange(people), many),
-                "attribute": np.tile(np.arange(many), people),
-                "number": rows.ravel(),
-            },
-            {"attribute": Keys(list(range(many))), "number": Bounds(0, 1)},
+        study = {
+            "id": np.repeat(np.arange(people), many),
+            "attribute": np.tile(np.arange(many), people),
+            "number": rows.ravel(),
+        }
+        sums = released(
+            study,
+            {"attribute": many},
+            "SUM(number)",
+            bounds={"number": Bounds(0, 1)},
             epsilon=setting.epsilon,
             limits=Limits(many, 1),
             gaussian=True,
         )
-        question = "SELECT attribute, SUM(number) AS s FROM study GROUP BY attribute"
-        return np.asarray(curated.cells(question, (many,)) / people)
+        return np.asarray(sums / people)
 
     return means
 
@@ -59,7 +65,7 @@ def linkage(setting: Setting, people: int = 1000, films: int = 500) -> Outcome:
     """Re-identify people by their ratings."""
     attack = Linkage(people=people, films=films, promise=setting.pure, seed=setting.seed)
     viewers = partial(_viewers, setting=setting)
-    return setting.play(attack, lambda ratings: ratings, _monthly, lambda: viewers)
+    return setting.play(attack.run, lambda ratings: ratings, _monthly, lambda: viewers)
 
 
 def _monthly(ratings: Ratings) -> Ratings:
@@ -75,17 +81,9 @@ def _viewers(ratings: Ratings, setting: Setting) -> Counts:
 
     def count(suspicions: Sequence[Suspicion]) -> Reals:
         fits = [one.fits(ratings) for one in suspicions]
-        curated = Curated.of(
-            "viewers",
-            {
-                "id": np.concatenate(fits),
-                "target": np.repeat(np.arange(len(fits)), [one.size for one in fits]),
-            },
-            {"target": Keys(list(range(len(fits))))},
-            epsilon=setting.epsilon,
-        )
-        question = "SELECT target, COUNT(*) AS n FROM viewers GROUP BY target"
-        return np.asarray(curated.cells(question, (len(fits),)))
+        target = np.repeat(np.arange(len(fits)), [one.size for one in fits])
+        viewers = {"id": np.concatenate(fits), "target": target}
+        return np.asarray(released(viewers, {"target": len(fits)}, epsilon=setting.epsilon))
 
     return count
 
@@ -94,7 +92,7 @@ def intersection(setting: Setting, patients: int = 5000, cell: int = CLASS) -> O
     """Diagnoses of patients of two hospitals; private counts are in cells of about `cell`."""
     attack = Intersection(patients=patients, promise=setting.pure, seed=setting.seed)
     private = partial(_histogram, setting, cell)
-    return setting.play(attack, mondrian(1), mondrian(CLASS), private)
+    return setting.play(attack.run, mondrian(1), mondrian(CLASS), private)
 
 
 def _histogram(setting: Setting, cell: int) -> Hospital:
@@ -102,14 +100,9 @@ def _histogram(setting: Setting, cell: int) -> Hospital:
 
     def publish(places: Reals, conditions: Bits, values: int) -> Cells:
         side = max(1, math.isqrt(len(places) // cell))
-        curated = Curated.of(
-            "patients",
-            {"id": np.arange(len(places)), "cell": _cell(places, side), "condition": conditions},
-            {"cell": Keys(list(range(side * side))), "condition": Keys(list(range(values)))},
-            epsilon=setting.epsilon / 2,
-        )
-        question = "SELECT cell, condition, COUNT(*) AS n FROM patients GROUP BY cell, condition"
-        counts = curated.cells(question, (side * side, values))
+        rows = {"id": np.arange(len(places)), "cell": _cell(places, side), "condition": conditions}
+        shape = {"cell": side * side, "condition": values}
+        counts = released(rows, shape, epsilon=setting.epsilon / 2)
         return lambda wanted: np.asarray(counts[_cell(wanted, side)])
 
     return publish
@@ -138,22 +131,15 @@ def fitness_map(setting: Setting) -> Outcome:
     """Which areas have a base?"""
     attack = HeatMap(promise=setting.approximate, seed=setting.seed)
     private = partial(_private_heat, setting=setting)
-    return setting.play(attack, lambda tracks: tracks.heat, masked, lambda: private)
+    return setting.play(attack.run, lambda tracks: tracks.heat, masked, lambda: private)
 
 
 def _private_heat(tracks: Tracks, setting: Setting) -> Reals:
     """A curator's count of runners in every cell; how long a run is at most is public."""
-    shape = {"area": tracks.areas, "cell": CELLS}
-    curated = Curated.of(
-        "runs",
-        {"id": tracks.person, "area": tracks.area, "cell": tracks.cell},
-        {name: Keys(list(range(many))) for name, many in shape.items()},
-        epsilon=setting.epsilon,
-        limits=Limits(LONGEST, 1),
-        gaussian=True,
-    )
-    question = "SELECT area, cell, COUNT(*) AS n FROM runs GROUP BY area, cell"
-    return np.asarray(curated.cells(question, tuple(shape.values())))
+    runs = {"id": tracks.person, "area": tracks.area, "cell": tracks.cell}
+    shape, limits = {"area": tracks.areas, "cell": CELLS}, Limits(LONGEST, 1)
+    counts = released(runs, shape, epsilon=setting.epsilon, limits=limits, gaussian=True)
+    return np.asarray(counts)
 
 
 def _whole(one: Statistic) -> Statistic:
@@ -171,9 +157,78 @@ def _private_counts(setting: Setting) -> Callable[[], Reals]:
         "kind": list(map(KINDS.index, kinds)),
         "one": np.ones(len(ages)),
     }
-    shape = {"block": BLOCKS, "age": OLDEST + 1, "kind": len(KINDS)}
-    keys = {name: Keys(list(range(many))) for name, many in shape.items()}
-    curated = Curated.of("people", rows, {**keys, "one": Bounds(0, 1)}, epsilon=setting.epsilon)
-    question = "SELECT block, age, kind, SUM(one) AS n FROM people GROUP BY block, age, kind"
-    blocks = iter(curated.cells(question, tuple(shape.values())))
+    shape, one = {"block": BLOCKS, "age": OLDEST + 1, "kind": len(KINDS)}, {"one": Bounds(0, 1)}
+    blocks = iter(released(rows, shape, "SUM(one)", bounds=one, epsilon=setting.epsilon))
     return lambda: np.asarray(next(blocks))
+
+
+# --- a network, images, and definitions that were rejected ---------------------------------------
+
+MOVED = 0.05
+"""The share of friendships that are moved elsewhere before a network is published."""
+
+
+def definitions(setting: Setting) -> Outcome:
+    """Two definitions that were rejected, and one that was not."""
+    attack = Exposure(promise=setting.pure, seed=setting.seed)
+    draws, survey = setting.draws(101), RandomizedResponse(epsilon=setting.epsilon, k=attack.codes)
+
+    def publish(secret: Bits) -> Mapping[int, int]:
+        return dict(enumerate(survey.release(secret).tolist()))
+
+    return setting.play(attack.run, random_record(draws), name_and_shame(draws), lambda: publish)
+
+
+def social_graph(setting: Setting, people: int = 250) -> Outcome:
+    """Re-identify friends in a network without names."""
+    attack = SocialGraph(people, promise=setting.pure, seed=setting.seed)
+    private = partial(_symmetric, survey=RandomizedResponse(epsilon=setting.epsilon))
+    return setting.play(
+        attack.run, lambda links: links, _moved(setting.draws(111)), lambda: private
+    )
+
+
+def _symmetric(links: Bits, survey: RandomizedResponse) -> Bits:
+    """Every pair reports whether they are friends."""
+    upper = np.triu_indices(len(links), 1)
+    released = np.zeros_like(links)
+    released[upper] = survey.release(links[upper])
+    return np.asarray(released | released.T)
+
+
+def _moved(draws: SplitMix64) -> Release:
+    """Some friendships are taken away, and as many put between people drawn at random."""
+
+    def publish(links: Bits) -> Bits:
+        one, other = np.nonzero(np.triu(links))
+        gone = draws.uniform(one.size) < MOVED
+        ends = draws.below(len(links), 2, int(gone.sum()))
+        upper = np.zeros_like(links)
+        upper[one[~gone], other[~gone]] = 1
+        upper[ends[0], ends[1]] = ends[0] != ends[1]
+        return np.asarray(upper | upper.T)
+
+    return publish
+
+
+def instance_hiding(setting: Setting) -> Outcome:
+    """Recover images from their mixtures: plain, masked, or noisy."""
+    attack = InstanceHiding(promise=setting.approximate, seed=setting.seed)
+    return setting.play(
+        attack.run,
+        lambda images, mixing: Encoded(mixing @ images, mixing),
+        masked_images(setting.draws(121)),
+        lambda: partial(_noisy_images, setting=setting),
+    )
+
+
+def _noisy_images(images: Reals, mixing: Reals, setting: Setting) -> Encoded:
+    """Mixtures with noise that hides any image with pixels in [-1, 1]; who was mixed is public."""
+    mixed = mixing @ images
+    share = float(np.sqrt((mixing**2).sum(axis=0).max()))
+    noise = RoundedGaussian(
+        mu_squared=setting.mu_squared,
+        sensitivity=share * np.sqrt(images.shape[1]) * (1 + 1e-9),
+        dimension=mixed.size,
+    )
+    return Encoded(np.asarray(noise.release(mixed.ravel())).reshape(mixed.shape), mixing)

@@ -17,9 +17,9 @@ from discreet.attacks.holdout import (
 from discreet.attacks.outcome import Outcome
 from discreet.attacks.simulation import Bits
 from discreet.errors import BudgetError
-from discreet.lab.setting import Curated, Setting
+from discreet.lab.setting import Setting, released
 from discreet.mechanisms.reusable_holdout import ReusableHoldout
-from discreet.plan.schema import Bounds, Keys, Limits
+from discreet.plan.schema import Bounds, Limits
 
 THRESHOLD, HITS = 4.0, 2
 """When the holdout contradicts the training data, in multiples of 1/sqrt(examples), as sampling
@@ -71,7 +71,7 @@ def leaderboard(setting: Setting, examples: int = 500) -> Outcome:
     """Random submissions, and the majority of the good ones."""
     attack = Leaderboard(examples, promise=setting.approximate, seed=setting.seed)
     return setting.play(
-        attack,
+        attack.run,
         lambda labels: lambda guess: _share(guess, labels),
         lambda labels: lambda guess: round(_share(guess, labels), 2),
         lambda: partial(_curated, submitted=attack.submissions(setting.effort), setting=setting),
@@ -89,21 +89,23 @@ def _curated(labels: Bits, submitted: Bits, setting: Setting) -> Board:
     others' votes for 0 and this sum, and an example is seen through its label alone.
     """
     many, examples = submitted.shape
-    curated = Curated.of(
-        "examples",
-        {
-            "id": np.tile(np.arange(examples), many),
-            "submission": np.repeat(np.arange(many), examples),
-            "vote": 2 * submitted.ravel() - 1,
-            "label": np.tile(labels, many),
-        },
-        {"submission": Keys(list(range(many))), "vote": Bounds(-1, 1), "label": Bounds(0, 1)},
+    rows = {
+        "id": np.tile(np.arange(examples), many),
+        "submission": np.repeat(np.arange(many), examples),
+        "vote": 2 * submitted.ravel() - 1,
+        "label": np.tile(labels, many),
+    }
+    votes = released(
+        rows,
+        {"submission": many},
+        "SUM(vote)",
+        where="label = 1",
+        bounds={"vote": Bounds(-1, 1), "label": Bounds(0, 1)},
         epsilon=setting.epsilon,
         limits=Limits(many, 1),
         gaussian=True,
     )
-    question = "SELECT submission, SUM(vote) AS s FROM examples WHERE label = 1 GROUP BY submission"
-    right = curated.cells(question, (many,)) + (submitted == 0).sum(axis=1)
+    right = votes + (submitted == 0).sum(axis=1)
     said = {
         guess.tobytes(): float(count) / examples
         for guess, count in zip(submitted, right, strict=True)

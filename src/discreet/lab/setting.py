@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Literal, Protocol, TypeAlias, TypeVar, get_args
+from typing import Any, Literal, TypeAlias, TypeVar, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +17,7 @@ from discreet.curator.curator import Curator
 from discreet.errors import InputError
 from discreet.plan.schema import Bounds, Keys, Limits
 from discreet.privacy import GDP
-from discreet.rationals import positive
+from discreet.rationals import Real, positive
 
 DELTA = Fraction(1, 10**6)
 
@@ -30,15 +30,6 @@ _SPARE = 1 - Fraction(1, 10**6)
 
 
 T = TypeVar("T")
-Target_contra = TypeVar("Target_contra", contravariant=True)
-
-
-class RunnableAttack(Protocol[Target_contra]):
-    """What is run against a system."""
-
-    def run(self, target: Target_contra, effort: int) -> Outcome:
-        """Attack it."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,20 +69,33 @@ class Curated:
         square = budget.cap().amount / questions * _SPARE
         return Curated(curator, _epsilon(square), _QUESTION)
 
-    def ask(self, text: str) -> Any:
-        """The answer to a question, as a table."""
-        return self.curator.sql(text, epsilon=self.epsilon, delta=self.delta).table
-
-    def number(self, text: str) -> float:
-        """The answer to a question that has one number."""
-        return float(self.ask(text).column(0)[0].as_py())
-
     def cells(self, text: str, shape: Sequence[int]) -> Any:
         """The answer to a question whose last column is a number and whose others say where."""
-        *places, values = (column.to_numpy() for column in self.ask(text).columns)
+        answer = self.curator.sql(text, epsilon=self.epsilon, delta=self.delta).table
+        *places, values = (column.to_numpy() for column in answer.columns)
         found = np.zeros(tuple(shape))
         found[tuple(place.astype(np.int64) for place in places)] = values
         return found
+
+
+def released(
+    rows: Mapping[str, Any],
+    shape: Mapping[str, int],
+    of: str = "COUNT(*)",
+    *,
+    where: str = "",
+    bounds: Mapping[str, Bounds] | None = None,
+    **promise: Any,
+) -> Any:
+    """One number of a curator for each of the keys, which are whole numbers below those of `shape`.
+
+    `bounds` are of the other columns, but for `id`; `promise` is as in `Curated.of`.
+    """
+    keys = {name: Keys(list(range(many))) for name, many in shape.items()}
+    curated = Curated.of("people", rows, {**keys, **(bounds or {})}, **promise)
+    by, some = ", ".join(shape), f"people WHERE {where}" if where else "people"
+    question = f"SELECT {by}, {of} AS n FROM {some} GROUP BY {by}"  # noqa: S608 - ours
+    return curated.cells(question, tuple(shape.values()))
 
 
 @lru_cache(maxsize=64)
@@ -152,12 +156,22 @@ class Setting:
         return Budget(epsilon=self.epsilon, delta=DELTA).cap().amount
 
     def play(
-        self, attack: RunnableAttack[T], raw: T, rounded: T, private: Callable[[], T]
+        self, run: Callable[[T, int], Outcome], raw: T, rounded: T, private: Callable[[], T]
     ) -> Outcome:
         """Run an attack against the answers of this setting; the private system is made for it."""
         target = raw if self.against == "raw" else rounded
-        return attack.run(private() if self.against == "private" else target, self.effort)
+        return run(private() if self.against == "private" else target, self.effort)
 
     def draws(self, purpose: int) -> SplitMix64:
         """Repeatable draws, others for every purpose."""
         return SplitMix64(1_000_003 * self.seed + purpose)
+
+
+def among(what: str, value: Real, listed: "tuple[Real, ...] | range") -> None:
+    """Refuse what is not on a list."""
+    if value not in listed:
+        raise InputError(
+            f"this {what} is not on the list",
+            why=f"the lab plays {', '.join(f'{float(one):g}' for one in listed)}",
+            fix="choose one of them",
+        )

@@ -16,7 +16,6 @@ import numpy as np
 
 from discreet.attacks.outcome import Promise
 from discreet.attacks.simulation import Bits, SplitMix64
-from discreet.errors import InputError
 from discreet.lab.curves import ALARMS
 from discreet.mechanisms import Laplace
 from discreet.rationals import Real, positive
@@ -73,10 +72,6 @@ def publish(epsilon: Real) -> TownRelease:
         [1, 4, 64]
     """
     price = positive(epsilon, "epsilon")
-    if price > 100:
-        raise InputError(
-            f"epsilon is {float(price)}", why="a town is shown up to 100", fix="pass a smaller one"
-        )
     blocks, noise = town().ravel(), Laplace(epsilon=price / 3, sensitivity=1)
     width, everybody = 100 * noise.error(Fraction(19, 20)), int(blocks.sum())
     many = {"the town": 1, "a quarter": 4, "a block": blocks.size}

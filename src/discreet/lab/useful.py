@@ -7,6 +7,7 @@ defence that answers nothing would stop every attacker, and nobody would need it
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -74,9 +75,9 @@ def _conditions(setting: Setting, patients: int = 5000) -> Bits:
     return np.asarray(conditions == 0)
 
 
-def _of(attack: Callable[[int], Any], who: Callable[..., Any]) -> Callable[..., Bits]:
+def _of(attack: Callable[..., Any], who: Callable[..., Any]) -> Callable[..., Bits]:
     """Who counts, by what an attack with a seed shows its target."""
-    return lambda setting, **_: np.asarray(who(*_shown(attack(setting.seed), setting)))
+    return lambda setting, **_: np.asarray(who(*_shown(attack(seed=setting.seed), setting)))
 
 
 def _right(_: Any, hold: Any) -> Any:
@@ -98,24 +99,21 @@ USEFUL: Mapping[str, Callable[..., Bits]] = MappingProxyType(
         "differencing": _secret(51, 400, 5),
         "averaging": _secret(61, 400, 5),
         "refusals": _secret(91, 400, 7),
-        "tracing": _of(lambda seed: Tracing(seed=seed), lambda rows: rows[:, 0]),
+        "tracing": _of(Tracing, lambda rows: rows[:, 0]),
         "linkage": _liked,
         "intersection": _conditions,
         "census": lambda _, **__: np.array([age >= 18 for age, _kind in BLOCK] * BLOCKS),
         "fitness-map": _of(
-            lambda seed: HeatMap(seed=seed),
+            HeatMap,
             lambda tracks: np.bincount(tracks.person, tracks.cell // SIDE == SIDE // 2) > 0,
         ),
         "social-graph": _of(
-            lambda seed: SocialGraph(250, seed=seed),
-            lambda links: links[np.triu_indices(len(links), 1)],
+            partial(SocialGraph, 250), lambda links: links[np.triu_indices(len(links), 1)]
         ),
-        "instance-hiding": _of(
-            lambda seed: InstanceHiding(seed=seed), lambda images, _: images[:, 0] > 0
-        ),
-        "definitions": _of(lambda seed: Exposure(seed=seed), lambda codes: codes < 50),
-        "holdout": _of(lambda seed: Holdout(2000, 1000, kept=200, seed=seed), _right),
-        "holdout-label": _of(lambda seed: HoldoutLabel(200, seed=seed), _right),
+        "instance-hiding": _of(InstanceHiding, lambda images, _: images[:, 0] > 0),
+        "definitions": _of(Exposure, lambda codes: codes < 50),
+        "holdout": _of(partial(Holdout, 2000, 1000, kept=200), _right),
+        "holdout-label": _of(partial(HoldoutLabel, 200), _right),
         "leaderboard": _scored,
         "low-bits": _secret(71, 1000),
         "repeated-zero": _secret(71, 1000),

@@ -30,8 +30,6 @@ from discreet.learn.additive import AdditiveClassifier
 from discreet.learn.base import PrivacyWarning, PrivateEstimator
 from discreet.learn.binning import Binner
 from discreet.learn.classifiers import LinearSVC, LogisticRegression, Perceptron
-from discreet.learn.cluster import KMeans
-from discreet.learn.decomposition import PCA, StandardScaler
 from discreet.learn.hypothesis_tests import (
     TESTS,
     Anova,
@@ -48,6 +46,7 @@ from discreet.learn.private_schema import private_bounds, private_classes
 from discreet.learn.statistical_queries import StatisticalQueries
 from discreet.learn.trees import DecisionTree, RandomForest
 from discreet.learn.tuning import tune
+from discreet.learn.unsupervised import PCA, KMeans, StandardScaler
 
 __all__ = [
     "PCA",

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from discreet.errors import InputError
 from discreet.learn.binning import (
@@ -20,8 +19,8 @@ from discreet.learn.binning import (
     private_bins,
 )
 from discreet.learn.classifiers import PrivateClassifier, softmax
-from discreet.learn.design import GRID, read_bounds
-from discreet.learn.linear_sums import CELLS, Descent, Link, link_residuals
+from discreet.learn.design import GRID
+from discreet.learn.linear_sums import CELLS, Link, descend, link_residuals
 from discreet.learn.noisy_sums import NoisySums, RowStatistic
 from discreet.learn.rows import Chunk, Floats, PersonRows
 from discreet.rationals import whole
@@ -145,7 +144,7 @@ class AdditiveClassifier(PrivateClassifier):
         super()._prepare(features)
         if self.batch_rows is not None:
             whole(self.batch_rows, "batch_rows", at_least=1)
-        low, high = read_bounds(self.bounds, features)
+        low, high = self.bounds_
         listed = [whole(one, "categorical", at_least=0) for one in self.categorical or ()]
         if any(one >= features or high[one] - low[one] >= _VALUES for one in listed):
             raise InputError(
@@ -174,13 +173,11 @@ class AdditiveClassifier(PrivateClassifier):
         low, high = self.bounds_
         listed = frozenset(self.categorical or ())
         cells = fine_cells(low, high, listed)
-        (placed,) = sums.rows.map(
-            lambda one: Chunk(cells.places(one.x), one.y, one.weight)
-        ).batches(1)
+        (placed,) = sums.rows.with_features(cells.places).batches(1)
         known = PlacedBins(cells.edges)
         bins, counts = private_bins(sums, known, self.n_bins, _BINS, listed, placed)
         codes, to_bin = JoinedCodes(tuple(bins.sizes)), bins_of_cells(bins, cells)
-        joined = placed.map(lambda one: Chunk(codes.join(one.x, to_bin), one.y, one.weight))
+        joined = placed.with_features(lambda x: codes.join(x, to_bin))
         rows = counts.sum() / len(low)
         many = 1 if self.batch_rows is None else int(rows / self.batch_rows)
         return bins, counts, joined.batches(max(1, min(many, self.max_iter)))
@@ -210,17 +207,9 @@ class AdditiveClassifier(PrivateClassifier):
             return CurveGradient(theta, codes, label, self._CLIP)
 
         start = np.zeros(sum(bins.sizes) + 1)
-        return Descent(self.max_iter, rate=self._RATE, momentum=0.8).run(
-            sums,
-            gradient,
-            start,
-            total,
-            share,
-            batches,
-            curvature=curvature,
-            project=centred,
-            unit=GRID,
-        )
+        paid, unit = (self.max_iter, share, batches), GRID * (total / len(batches))
+        rate = self._RATE / curvature
+        return descend(sums, gradient, start, *paid, unit=unit, rate=rate, project=centred)
 
     _FLOOR = 0.04
     _CLIP = 0.6
@@ -228,8 +217,7 @@ class AdditiveClassifier(PrivateClassifier):
 
     def decision_function(self, X: Any) -> Floats:  # noqa: N803 - sklearn's
         """Log odds: one a row for two classes, else one for each class."""
-        check_is_fitted(self, "curves_")
-        x = self._read_features(X, reset=False)
+        x = self._fitted_features(X)
         places = FeatureBins(tuple(self.bin_edges_)).places(x)
         margin = self.intercept_ + looked_up(self.curves_, places)
         return np.asarray(margin[:, 0] if len(self.classes_) == 2 else margin)

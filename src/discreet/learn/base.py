@@ -93,23 +93,23 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc] # ships no types
         return self
 
     def _rows(self, x: Any, y: Any, groups: Any, max_rows_per_unit: int) -> PersonRows:
-        """Rows as `fit` takes them; parameters are checked before any row is looked at."""
-        features, target = self._read_features(x), self._target_of(y)
-        self._prepare(features.shape[1])
-        return rows_of(features, target, groups, max_rows_per_unit)
+        """Rows as `fit` takes them; parameters are checked before any row is looked at.
+
+        What is refused leaves an earlier fit as it was.
+        """
+        before = dict(vars(self))
+        try:
+            features = self._read_features(x)
+            self._prepare(features.shape[1])
+            return rows_of(features, self._target_of(y), groups, max_rows_per_unit)
+        except Exception:
+            self.__dict__ = before
+            raise
 
     def _learn_from(self, sums: NoisySums) -> None:
         """Fit from noisy sums, fresh or from a tape."""
-        if hasattr(self, "bounds"):
-            self.bounds_ = read_bounds(self.bounds, self.n_features_in_)
         self._learn(sums)
         self.guarantee_: GDP = sums.guarantee
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """What was pickled before `bounds_` was kept has it from its parameters: no second fit."""
-        super().__setstate__(state)
-        if "guarantee_" in state and "bounds" in state and "bounds_" not in state:
-            self.bounds_ = read_bounds(self.bounds, self.n_features_in_)
 
     @property
     def _mu_squared(self) -> Fraction:
@@ -138,12 +138,12 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc] # ships no types
         return copy
 
     def _prepare(self, features: int) -> None:
-        """Check parameters against the number of features, before any row is looked at."""
+        """Read parameters for so many features, before any row is looked at."""
         said = self.get_params(deep=False)
         if "bounds" in said:
-            read_bounds(self.bounds, features)
+            self.bounds_ = read_bounds(self.bounds, features)
         if "classes" in said:
-            read_classes(self.classes)
+            self.classes_ = read_classes(self.classes)
         for name in sorted(_COUNTS.keys() & said.keys()):
             whole(said[name], name, at_least=_COUNTS[name])
         if said.get("n_bins", 0) > CELLS:
@@ -155,11 +155,8 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc] # ships no types
 
     def _read_features(self, x: Any, *, reset: bool = True) -> Floats:
         """Features as doubles; what is no number is NaN, and nobody is told which it was."""
-        if hasattr(x, "columns") and hasattr(x, "apply"):  # a frame of pandas keeps its names
-            if len(x):
-                x = x.apply(lambda column: [number(item) for item in column.tolist()])
-            else:
-                x = x.astype(object).astype(np.float64)
+        if hasattr(x, "columns") and hasattr(x, "map"):  # a frame of pandas keeps its names
+            x = x.astype(object).map(number).astype(np.float64)
         else:
             x = numbers(x)
         read: Floats = validate_data(
@@ -167,12 +164,17 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc] # ships no types
         )
         return read
 
-    def _clamped(self, x: Any) -> Floats:
-        """Features to predict from, within their bounds; NaN is the middle."""
+    def _fitted_features(self, x: Any) -> Floats:
+        """Features to predict from, as they are."""
         check_is_fitted(self, "guarantee_")
-        read = self._read_features(x, reset=False)
+        return self._read_features(x, reset=False)
+
+    def _clamped(self, x: Any) -> Floats:
+        """Features to predict from, within their bounds; NaN is the mean or the middle."""
+        read = self._fitted_features(x)
         low, high = self.bounds_
-        return np.asarray(np.clip(np.where(np.isnan(read), (low + high) / 2, read), low, high))
+        missing = getattr(self, "mean_", (low + high) / 2)
+        return np.asarray(np.where(np.isnan(read), missing, np.clip(read, low, high)))
 
     def _target_of(self, y: Any) -> Floats | None:
         """Targets as doubles; None where there are none."""
@@ -187,7 +189,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc] # ships no types
             )
         items = column_or_1d(items_of(y), warn=True).tolist()
         label = self._TARGET == "label"
-        place = _places(read_classes(self.classes)) if label else number
+        place = _places(self.classes_) if label else number
         return np.array([place(item) for item in items], dtype=np.float64)
 
     def __sklearn_tags__(self) -> Any:

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import TransformerMixin
-from sklearn.utils.validation import check_is_fitted
 
 from discreet.errors import InputError
 from discreet.learn.base import CELLS, PrivateEstimator
@@ -228,16 +227,14 @@ class Binner(TransformerMixin, PrivateEstimator):  # type: ignore[misc]
     bounds: Any = None
 
     def _learn(self, sums: NoisySums) -> None:
-        low, high = self.bounds_
-        bins, counts = private_bins(sums, fine_cells(low, high), self.n_bins, Fraction(1))
+        bins, counts = private_bins(sums, fine_cells(*self.bounds_), self.n_bins, Fraction(1))
         self.bin_edges_ = list(bins.edges)
-        self.bin_counts_ = [bins.of(counts, j) for j in range(len(low))]
+        self.bin_counts_ = [bins.of(counts, j) for j in range(len(bins.edges))]
 
     def transform(self, X: Any) -> Floats:  # noqa: N803 - sklearn's
         """The number of the bin of each value; NaN has the last."""
-        check_is_fitted(self, "bin_edges_")
-        places = FeatureBins(tuple(self.bin_edges_)).places(self._read_features(X, reset=False))
-        return places.astype(np.float64)
+        x = self._fitted_features(X)
+        return FeatureBins(tuple(self.bin_edges_)).places(x).astype(np.float64)
 
     @property
     def _n_features_out(self) -> int:
@@ -251,4 +248,4 @@ class Binner(TransformerMixin, PrivateEstimator):  # type: ignore[misc]
 
 def placed(rows: PersonRows, bins: FeatureBins) -> PersonRows:
     """All rows as places in bins, kept for many passes; statistics of places know their bins."""
-    return rows.map(lambda one: Chunk(bins.places(one.x), one.y, one.weight), rows.engine).kept()
+    return rows.with_features(bins.places, rows.engine).kept()

@@ -8,10 +8,10 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from discreet.learn.base import PrivateEstimator, normal_intervals, read_classes
+from discreet.learn.base import PrivateEstimator, normal_intervals
 from discreet.learn.design import CENTRE, GRID, Scaling, standardize
 from discreet.learn.linear import unscaling
-from discreet.learn.linear_sums import Descent, Link, LinkGradient, LogisticCurvature, symmetric
+from discreet.learn.linear_sums import Link, LinkGradient, LogisticCurvature, descend, symmetric
 from discreet.learn.noisy_sums import NoisySums
 from discreet.learn.rows import Chunk, Floats, PersonRows
 
@@ -22,10 +22,6 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc
 
     classes: Any = None
     _TARGET: ClassVar[str] = "label"
-
-    def _learn_from(self, sums: NoisySums) -> None:
-        self.classes_ = read_classes(self.classes)
-        super()._learn_from(sums)
 
     def predict(self, X: Any) -> Any:  # noqa: N803 - sklearn's
         """The most probable class."""
@@ -65,15 +61,9 @@ class LinearClassifier(PrivateClassifier):
         def gradient(theta: Floats) -> LinkGradient:
             return LinkGradient(theta, scaling.radius, self._LINK, several, clip=0.5, by_row=by_row)
 
-        return Descent(self.max_iter, momentum=0.8).run(
-            sums,
-            gradient,
-            start,
-            count,
-            share,
-            [scaling.apply(rows)],
-            curvature=scaling.norm**2 / 4,
-        )
+        paid = self.max_iter, share, [scaling.apply(rows)]
+        rate = 1 / (scaling.norm**2 / 4)  # over the curvature
+        return descend(sums, gradient, start, *paid, unit=GRID**2 * count, rate=rate)
 
     def _keep(self, theta: Floats, scaling: Scaling) -> None:
         values = theta @ unscaling(scaling, self.n_features_in_).T

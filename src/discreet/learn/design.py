@@ -120,13 +120,9 @@ class Scaling:
         """The norm that rows are cut to, in steps."""
         return int(self.norm * GRID)
 
-    def chunk(self, chunk: Chunk) -> Chunk:
-        """The same rows on the grid."""
-        return Chunk(self.steps(chunk.x), chunk.y, chunk.weight)
-
     def apply(self, rows: PersonRows) -> PersonRows:
         """All rows on the grid, kept for many passes."""
-        return rows.map(self.chunk).kept()
+        return rows.with_features(self.steps).kept()
 
 
 @dataclass(frozen=True)
@@ -258,19 +254,15 @@ def centre(sums: NoisySums, low: Floats, high: Floats, share: Fraction) -> tuple
     totals = sums.sums(RowTotals(first), share / 3) / GRID
     mean = np.clip(middle + totals[1:] / max(totals[0], 1.0) / scale, low, high)
     free = Scaling(low, high, mean, scale, 2 * d**0.5, 0.0)
-    norm = _norm_at(sums.sums(NormCounts(free, d**0.5), share / 6), d**0.5, 0.5)
+    counts = NormCounts(free, d**0.5)
+    held = np.cumsum(np.maximum(sums.sums(counts, share / 6), 0))
+    median = int(np.searchsorted(held, held[-1] / 2)) if held[-1] > 0 else counts.cells - 1
+    norm = counts.most * (median + 1) / counts.cells
     short = Scaling(low, high, mean, scale, norm, 0.0)
     totals = sums.sums(RowTotals(short), share / 2) / GRID
     count = max(float(totals[0]), 1.0)
     mean = np.clip(mean + totals[1:] / count / scale, low, high)
     return Scaling(low, high, mean, scale, norm, 0.0), count
-
-
-def _norm_at(counts: Floats, most: float, quantile: float) -> float:
-    """The norm that a quantile of rows keeps to, by noisy counts of equal cells."""
-    held = np.cumsum(np.maximum(counts, 0))
-    at = int(np.searchsorted(held, quantile * held[-1])) if held[-1] > 0 else len(held) - 1
-    return most * (min(at, len(held) - 1) + 1) / len(held)
 
 
 def read_bounds(bounds: Any, features: int, name: str = "bounds") -> tuple[Floats, Floats]:

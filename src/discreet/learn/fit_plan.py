@@ -4,7 +4,6 @@ What is plain can be charged, stored and repeated: the same plan with the same n
 same fitted estimators.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -12,7 +11,6 @@ from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
 from discreet import learn
@@ -21,7 +19,7 @@ from discreet.learn.base import PrivateEstimator
 from discreet.learn.noisy_sums import NoisySums
 from discreet.learn.rows import Chunk, PersonRows
 from discreet.privacy import Neighbours
-from discreet.rationals import whole
+from discreet.rationals import read_text, whole
 
 ESTIMATORS: Final[dict[str, type[PrivateEstimator]]] = {
     name: kind
@@ -42,9 +40,6 @@ _MOST: Final = {
 }
 _CATEGORIES = 10_000
 _STEPS = 16
-_AMOUNT = re.compile(
-    r"[0-9]{1,200}/[0-9]{1,200}|[0-9]{0,200}(\.[0-9]{0,200})?([eE][+-]?[0-9]{1,3})?"
-)
 
 _FORM: Final[dict[str, Any]] = {"form": 3}
 _FORMS = {"2", "3"}
@@ -140,7 +135,7 @@ class FitPlan:
             one._learn_from(sums)  # noqa: SLF001
             fitted.append(one)
             if len(fitted) < len(self.steps):
-                rows = rows.map(lambda c, of=one.transform: Chunk(of(c.x), c.y, c.weight))  # type: ignore[misc]
+                rows = rows.with_features(one.transform)
                 width = getattr(one, "_n_features_out", width)
         return fitted, told
 
@@ -155,12 +150,11 @@ def steps_of(estimator: Any) -> tuple[Step, ...]:
                 why="only what learns from noisy sums is private",
                 fix=f"use one of discreet.learn: {', '.join(ESTIMATORS)}",
             )
-    return tuple((type(one).__name__, _plain(one)) for one in parts)
-
-
-def _plain(estimator: BaseEstimator) -> dict[str, Any]:
-    params: dict[str, Any] = estimator.get_params(deep=False)
-    return {name: _json(value) for name, value in params.items() if value is not None}
+    said = ((type(one).__name__, one.get_params(deep=False)) for one in parts)
+    return tuple(
+        (name, {key: _json(value) for key, value in params.items() if value is not None})
+        for name, params in said
+    )
 
 
 def marked(name: str, params: Mapping[str, Any]) -> dict[str, Any]:
@@ -210,12 +204,9 @@ def _make(name: str, params: Mapping[str, Any]) -> PrivateEstimator:
 
 def read_amount(value: Any) -> Fraction:
     """An epsilon or delta as it is typed; one of too many digits would take too long to read."""
-    text = str(value)
-    try:
-        if text.isascii() and _AMOUNT.fullmatch(text):
-            return Fraction(text)
-    except (ValueError, ZeroDivisionError):
-        pass
+    found = read_text(str(value))
+    if found is not None and found >= 0:
+        return found
     raise InputError(
         "an epsilon or delta that cannot be read", why="it is a short number", fix='pass "1/2"'
     )

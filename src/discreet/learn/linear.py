@@ -40,15 +40,14 @@ class LinearRegression(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
 
     def _prepare(self, features: int) -> None:
         super()._prepare(features)
-        read_bounds(self.target_bounds, 1, "target_bounds")
+        [low], [high] = read_bounds(self.target_bounds, 1, "target_bounds")
+        self.target_bounds_ = float(low), float(high)
         non_negative(getattr(self, "alpha", 0), "alpha")
 
     def _learn(self, sums: NoisySums) -> None:
-        ends = (self.bounds_, read_bounds(self.target_bounds, 1, "target_bounds"))
-        low, high = (np.concatenate([a, b]) for a, b in zip(*ends, strict=True))
+        low, high = map(np.append, self.bounds_, self.target_bounds_)
         joined = sums.rows.joined()
         scaling, _ = standardize(sums, low, high, joined, free=1)
-        self.target_bounds_ = float(low[-1]), float(high[-1])
         self._solve(*second_moments(sums, scaling, 1 - CENTRE, joined), scaling)
 
     def _solve(self, matrix: Floats, sigma: float, scaling: Scaling) -> None:
@@ -100,7 +99,7 @@ class LinearRegression(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         """
         x = np.column_stack([np.ones(len(X)), self._clamped(X)])
         doubt = np.einsum("ni,ij,nj->n", x, self.covariance_, x)
-        residual = self.residual_deviation_**2 + getattr(self, "residual_slack_", 0.0)
+        residual = self.residual_deviation_**2 + self.residual_slack_
         errors = np.sqrt(np.maximum(doubt, 0) + residual)
         told = normal_intervals(x[:, 1:] @ self.coef_ + self.intercept_, errors, confidence)
         return np.asarray(np.clip(told, *self.target_bounds_))

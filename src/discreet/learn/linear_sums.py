@@ -20,6 +20,7 @@ CELLS = 1 << 8
 _FAR = 16
 """Margins beyond this count as this."""
 
+_MOMENTUM = 0.8
 _LARGEST = 64.0
 """Coefficients of scaled features are cut here, so that margins stay exact."""
 
@@ -44,9 +45,7 @@ def _table(link: Link) -> NDArray[np.float64]:
     return np.asarray(np.rint(slope * GRID))
 
 
-@lru_cache(maxsize=1)
-def _exponentials() -> NDArray[np.float64]:
-    return np.asarray(np.rint(np.exp(np.arange(-_FAR * CELLS, 1) / CELLS) * 2**20))
+_EXPONENTIALS = np.rint(np.exp(np.arange(-_FAR * CELLS, 1) / CELLS) * 2**20)
 
 
 @dataclass(frozen=True)
@@ -107,7 +106,7 @@ class LinkGradient(RowStatistic):
 
     def _softmax(self, margin: Floats) -> Floats:
         m = margin - margin.max(axis=1, keepdims=True)
-        e = _exponentials()[np.maximum(m, -_FAR * CELLS).astype(np.int64) + _FAR * CELLS]
+        e = _EXPONENTIALS[np.maximum(m, -_FAR * CELLS).astype(np.int64) + _FAR * CELLS]
         return np.asarray(np.floor(e / e.sum(axis=1, keepdims=True) * GRID))
 
 
@@ -118,46 +117,34 @@ def link_residuals(link: Link, margin: Floats, here: NDArray[Any]) -> Floats:
     return np.asarray(_table(link).take(m + _FAR * CELLS) * sign)
 
 
-@dataclass(frozen=True)
-class Descent:
-    """A noisy full-batch optimiser: gradient steps with momentum; the late ones are averaged.
+def descend(
+    sums: NoisySums,
+    gradient: Callable[[Floats], RowStatistic],
+    start: Floats,
+    steps: int,
+    share: Fraction,
+    batches: Sequence[PersonRows],
+    *,
+    unit: float,
+    rate: Floats | float,
+    project: Callable[[Floats], Floats] = np.asarray,
+) -> Floats:
+    """A noisy full-batch optimiser: the average of the later half of gradient steps with momentum.
 
-    Every step pays the same.
+    Steps take turns with `batches` and pay the same; a row pays for its own turns. `unit` is what
+    a mean gradient of 1 is in whole numbers of a batch; `project` keeps steps in a subspace.
     """
-
-    steps: int = 40
-    rate: float = 1.0
-    momentum: float = 0.9
-
-    def run(
-        self,
-        sums: NoisySums,
-        gradient: Callable[[Floats], RowStatistic],
-        start: Floats,
-        count: float,
-        share: Fraction,
-        batches: Sequence[PersonRows],
-        *,
-        curvature: Floats | float = 1.0,
-        project: Callable[[Floats], Floats] = np.asarray,
-        unit: float = GRID**2,
-    ) -> Floats:
-        """The average of the later half of all iterates.
-
-        Steps take turns with `batches`, which share `count` rows; a row pays for its own turns.
-        `project` keeps steps in a subspace; `unit` is what 1 is in the gradient's whole numbers.
-        """
-        theta, speed, late = start.copy(), np.zeros_like(start), []
-        each, size = share / -(-self.steps // len(batches)), count / len(batches)
-        for step in range(self.steps):
-            ahead = theta + self.momentum * speed
-            found = sums.sums(gradient(ahead), each, batches[step % len(batches)])
-            slope = found.reshape(start.shape) / (unit * size)
-            speed = self.momentum * speed - project(self.rate / curvature * slope)
-            theta = np.clip(theta + speed, -_LARGEST, _LARGEST)
-            if 2 * step >= self.steps:
-                late.append(theta)
-        return np.asarray(np.mean(late or [theta], axis=0))
+    theta, speed, late = start.copy(), np.zeros_like(start), []
+    each = share / -(-steps // len(batches))
+    for step in range(steps):
+        ahead = theta + _MOMENTUM * speed
+        found = sums.sums(gradient(ahead), each, batches[step % len(batches)])
+        slope = found.reshape(start.shape) / unit
+        speed = _MOMENTUM * speed - project(rate * slope)
+        theta = np.clip(theta + speed, -_LARGEST, _LARGEST)
+        if 2 * step >= steps:
+            late.append(theta)
+    return np.asarray(np.mean(late or [theta], axis=0))
 
 
 @dataclass(frozen=True)

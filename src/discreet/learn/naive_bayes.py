@@ -5,7 +5,6 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from discreet.learn.binning import BinCounts, FeatureBins, category_bins, looked_up
 from discreet.learn.classifiers import PrivateClassifier, softmax
@@ -78,8 +77,6 @@ class CategoricalNB(PrivateClassifier):
 
     def predict_proba(self, X: Any) -> Floats:  # noqa: N803 - sklearn's
         """Probabilities of the classes."""
-        check_is_fitted(self, "guarantee_")
-        if not hasattr(self, "bin_edges_"):  # pickled before they were kept
-            self.bin_edges_ = list(category_bins(self.n_categories, self.n_features_in_).edges)
-        places = FeatureBins(tuple(self.bin_edges_)).places(self._read_features(X, reset=False))
+        x = self._fitted_features(X)
+        places = FeatureBins(tuple(self.bin_edges_)).places(x)
         return softmax(np.log(self.class_prior_) + looked_up(self.feature_log_prob_, places))

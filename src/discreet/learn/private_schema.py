@@ -61,23 +61,19 @@ def private_classes(
     Reference: Korolova, Kenthapadi, Mishra, Ntoulas, Releasing Search Queries and Clicks
     Privately, 2009.
     """
-    labels = [_spelt(one) for one in _first_rows(items_of(y), groups).tolist() if _is_label(one)]
+    labels = map(_label, _first_rows(items_of(y), groups).tolist())
     mechanism = LaplaceThreshold(epsilon=epsilon, delta=delta)
-    shown = list(mechanism.release(Counter(labels)))
+    shown = list(mechanism.release(Counter(one for one in labels if one is not None)))
     return sorted(shown, key=lambda one: (isinstance(one, str), one)), mechanism.guarantee
 
 
-def _spelt(one: Any) -> Any:
-    """One spelling of labels that are equal."""
-    name = name_of(one)
+def _label(one: Any) -> Any:
+    """A text or a number, in one spelling of those that are equal; None for what is neither."""
+    kinds, name = (str, int, float), name_of(one)
+    if not isinstance(one, (*kinds, np.generic)) or not isinstance(name, kinds) or name != one:
+        return None
     is_whole = isinstance(name, bool) or (isinstance(name, float) and name.is_integer())
     return int(name) if is_whole else name
-
-
-def _is_label(one: Any) -> bool:
-    """Whether it is a text or a number: what is missing or odd is nobody's class."""
-    kinds, name = (str, int, float), name_of(one)
-    return isinstance(one, (*kinds, np.generic)) and isinstance(name, kinds) and bool(name == one)
 
 
 def _first_rows(x: Any, groups: Any) -> Any:

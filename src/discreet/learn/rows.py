@@ -11,7 +11,7 @@ elementwise IEEE operations, and look-ups in public tables. A matrix product of 
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, Protocol, TypeAlias
 
@@ -70,7 +70,11 @@ class PersonRows:
 
     def map(self, of: Callable[[Chunk], Chunk], engine: EngineTotals | None = None) -> "PersonRows":
         """The same rows after a function of each row alone, which an engine knows or does not."""
-        return PersonRows(lambda: map(of, self.chunks()), self.full, self.bound, engine, self.batch)
+        return replace(self, chunks=lambda: map(of, self.chunks()), engine=engine)
+
+    def with_features(self, of: Callable[[Any], Any], engine: Any = None) -> "PersonRows":
+        """The same rows with features that are a function of their own."""
+        return self.map(lambda one: replace(one, x=of(one.x)), engine)
 
     def joined(self) -> "PersonRows":
         """Rows whose last feature is their target; those without one weigh nothing."""
@@ -89,7 +93,7 @@ class PersonRows:
                 parts = (one.x, one.y, one.weight)
                 yield Chunk(*(part.astype(np.float64) for part in parts))
 
-        return PersonRows(chunks, self.full, self.bound, self.engine, self.batch)
+        return replace(self, chunks=chunks)
 
     def batches(self, many: int) -> "list[PersonRows]":
         """Rows dealt to so many batches by fair coins, computed now and kept as they are.

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from discreet.learn.binning import FeatureBins, equal_bins, placed
 from discreet.learn.classifiers import PrivateClassifier
@@ -85,8 +84,7 @@ class TreeClassifier(PrivateClassifier):
     bounds: Any = None
 
     def _own_bins(self) -> FeatureBins:
-        low, high = self.bounds_
-        return equal_bins(low, high, [self.n_bins] * len(low))
+        return equal_bins(*self.bounds_, [self.n_bins] * self.n_features_in_)
 
     def _keep(self, trees: tuple[Tree, ...], counts: Floats, noise: float) -> None:
         """Shares of labels in each leaf, drawn towards equal ones by as much as noise is."""
@@ -97,8 +95,8 @@ class TreeClassifier(PrivateClassifier):
 
     def predict_proba(self, X: Any) -> Floats:  # noqa: N803 - sklearn's
         """The shares of labels in a row's leaves, averaged over all trees."""
-        check_is_fitted(self, "trees_")
-        codes = self._own_bins().places(self._clamped(X))
+        x = self._clamped(X)
+        codes = self._own_bins().places(x)
         pairs = zip(self.trees_, self.leaf_shares_, strict=True)
         return np.asarray(np.mean([shares[tree.leaves(codes)] for tree, shares in pairs], axis=0))
 

@@ -15,7 +15,7 @@ from discreet.local.estimate import Estimate
 from discreet.local.hashing import fingerprints, hash_one_each, hash_rows, parity, walsh_hadamard
 from discreet.local.local_hashing import count_signs
 from discreet.local.reports import Octets
-from discreet.local.unary_encoding import count_bits
+from discreet.local.unary_encoding import count_bits, has_only
 from discreet.rationals import whole
 
 _BLOCK = 1 << 21
@@ -175,9 +175,7 @@ class CountMeanSketch(Sketch):
 
     def is_valid(self, rows: Octets) -> NDArray[np.bool_]:
         """A function that exists, and no bit beyond the columns."""
-        spare = 8 * (self.width - 2) - self.columns
-        fits: NDArray[np.bool_] = rows[:, -1] < (1 << (8 - spare))
-        return fits & (protocol.as_numbers(rows[:, :2]) < self.hashes)
+        return has_only(rows, self.columns) & (protocol.as_numbers(rows[:, :2]) < self.hashes)
 
     def tally(self, rows: Octets, sums: protocol.Statistic) -> None:
         """Set bits by function, then reports by function."""

@@ -13,6 +13,7 @@ from discreet.local.domain import ValueDomain
 from discreet.local.estimate import Estimate
 from discreet.local.protocol import LocalProtocol, Statistic
 from discreet.local.reports import Octets
+from discreet.mechanisms.comparison_laws import ends
 from discreet.mechanisms.mechanism import Law, Pair
 from discreet.mechanisms.randomized_response import RandomizedResponse
 from discreet.privacy import Guarantee
@@ -85,8 +86,7 @@ class FrequencyProtocol(LocalProtocol):
 
 def small_law(chances: dict[Any, Fraction]) -> Law:
     """An exact law as bounds in floats."""
-    bounds = {outcome: Interval.of(p) for outcome, p in chances.items()}
-    return {outcome: (one.lower, one.upper) for outcome, one in bounds.items()}
+    return ends({outcome: Interval.of(p) for outcome, p in chances.items()})
 
 
 @protocol.stored_as("k-randomized-response/1")

@@ -23,6 +23,7 @@ from discreet.local.protocol import (
     stored_fraction,
 )
 from discreet.local.reports import Octets
+from discreet.local.unary_encoding import has_only
 from discreet.mechanisms.mechanism import Pair
 from discreet.privacy import Guarantee, Neighbours, Pure
 from discreet.privacy.numerics.rounding import Interval
@@ -181,9 +182,7 @@ class Rappor(LocalProtocol):
 
     def is_valid(self, rows: Octets) -> NDArray[np.bool_]:
         """A cohort that exists, and no bit beyond the filter."""
-        spare = 8 * (self.width - 2) - self.bits
-        fits: NDArray[np.bool_] = rows[:, -1] < (1 << (8 - spare))
-        return fits & (as_numbers(rows[:, :2]) < self.cohorts)
+        return has_only(rows, self.bits) & (as_numbers(rows[:, :2]) < self.cohorts)
 
     def tally(self, rows: Octets, sums: Statistic) -> None:
         """Set bits by cohort."""

@@ -27,6 +27,11 @@ def count_bits(rows: Octets, sums: Statistic) -> None:
         sums += np.add.reduce(bits, axis=0, dtype=np.uint8)
 
 
+def has_only(bitmaps: Octets, bits: int) -> NDArray[np.bool_]:
+    """Whether no bit is set beyond so many."""
+    return np.asarray(bitmaps[:, -1] < 1 << (8 - -bits % 8))
+
+
 @dataclass(frozen=True, kw_only=True)
 class BitmapProtocol(FrequencyProtocol):
     """A report is a bitmap over the domain: a value is supported where its bit is set."""
@@ -43,8 +48,7 @@ class BitmapProtocol(FrequencyProtocol):
 
     def is_valid(self, rows: Octets) -> NDArray[np.bool_]:
         """No bit beyond the domain."""
-        spare = 8 * self.width - self.domain.size
-        return np.asarray(rows[:, -1] < (1 << (8 - spare)))
+        return has_only(rows, self.domain.size)
 
     def tally(self, rows: Octets, sums: Statistic) -> None:
         """How often each bit was set."""

@@ -22,7 +22,7 @@ from discreet.mechanisms.key_selection import KeySelection
 from discreet.mechanisms.laplace import Laplace
 from discreet.mechanisms.mechanism import Claim, Law, Mechanism, Pair, RowMechanism
 from discreet.mechanisms.median import CellCounts
-from discreet.mechanisms.noisy_max import MaxNoise, ReportNoisyMax
+from discreet.mechanisms.noisy_max import ReportNoisyMax
 from discreet.mechanisms.output_loss import output_loss
 from discreet.mechanisms.permute_and_flip import PermuteAndFlip
 from discreet.mechanisms.permute_and_flip_quantile import PermuteAndFlipQuantile
@@ -55,7 +55,6 @@ __all__ = [
     "Laplace",
     "LaplaceThreshold",
     "Law",
-    "MaxNoise",
     "Mechanism",
     "Pair",
     "Peel",

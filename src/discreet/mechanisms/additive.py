@@ -111,13 +111,11 @@ class Additive(Mechanism):
         return tuple(map(self._view, range(min(self.dimension or 1, SEEN))))
 
     def _view(self, column: int) -> View:
+        def centre(value: Any) -> int:
+            return int(np.atleast_1d(np.asarray(self.grid.index(seen(value, value))))[column])
+
         bins = Bins.of(self._half_width(_RARE), self.grid.step)
-
-        def law(value: Any) -> Law:
-            steps = np.atleast_1d(np.asarray(self.grid.index(seen(value, value))))
-            return ends(bins.law(int(steps[column]), self._tail))
-
-        return View(lambda rows: bins.code(rows.reshape(len(rows), -1)[:, column]), law)
+        return bins.view(lambda rows: rows.reshape(len(rows), -1)[:, column], centre, self._tail)
 
     # --- what each noise fills in ---------------------------------------------------------------
 
@@ -193,7 +191,7 @@ class Additive(Mechanism):
         near = range(-reach, reach + 1)
         law: dict[Any, Interval] = {self.grid.value(k): self._mass(k - centre) for k in near}
         law["below"], law["above"] = self._tail(reach + 1 + centre), self._tail(reach + 1 - centre)
-        return {outcome: (p.lower, p.upper) for outcome, p in law.items()}
+        return ends(law)
 
 
 def _start(distance: Fraction, step: Fraction) -> Fraction:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from discreet import noise
 from discreet.errors import InputError
 from discreet.mechanisms.comparison_laws import at_least, ends
-from discreet.mechanisms.grid import PowerOfTwoGrid, add, as_numbers, choose_grid
+from discreet.mechanisms.grid import PowerOfTwoGrid, add, as_numbers, choose_grid, flat
 from discreet.mechanisms.mechanism import Claim, Law, Pair, RowMechanism, fill
 from discreet.mechanisms.noise_tails import failure as read_failure
 from discreet.mechanisms.noise_tails import laplace_tail, laplace_tail_steps
@@ -168,13 +168,7 @@ class AutomaticBounds(RowMechanism):
 
     def _count(self, values: Any) -> NDArray[np.int64]:
         """People by bin, from the most negative bin to the most positive."""
-        data = np.atleast_1d(np.asarray(as_numbers(values)))
-        if data.ndim != 1:
-            raise InputError(
-                "values are not a flat list",
-                why="each row has one number",
-                fix="pass a flat list or array of numbers",
-            )
+        data = flat(np.atleast_1d(np.asarray(as_numbers(values))), "each row has one number")
         if data.dtype == object:
             top = self.largest
             data = np.array([float(max(-top, min(item, top))) for item in data])

@@ -3,13 +3,15 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from itertools import pairwise, product
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.mechanisms.mechanism import Law
+from discreet.mechanisms.grid import PowerOfTwoGrid
+from discreet.mechanisms.mechanism import Law, View
 from discreet.mechanisms.noise_tails import laplace_tail
 from discreet.privacy.numerics.rounding import Interval
 
@@ -51,6 +53,18 @@ class Bins:
         """The bin of each number."""
         steps = np.rint(np.asarray(values, dtype=np.float64) / float(self.step))
         return np.searchsorted(self.edges, steps, side="right").astype(np.int64)
+
+    def view(
+        self,
+        numbers: Callable[[NDArray[Any]], NDArray[Any]],
+        centre: Callable[[Any], int],
+        tail: Tail,
+    ) -> View:
+        """The bin of a noisy number, which `numbers` picks out of rows; `centre` is it in steps."""
+        return View(
+            lambda rows: self.code(numbers(rows)),
+            lambda value: ends(self.law(centre(value), tail)),
+        )
 
     def law(self, centre: int, tail: Tail) -> dict[Any, Interval]:
         """The probability of each bin for noise about a centre, in steps."""
@@ -136,43 +150,50 @@ def _asked(
     return rows
 
 
-def law_of_answers(marks: Law, said: list[dict[int, Interval]]) -> Law:
-    """The law of marks with where the answer of each hit lies in place of its 1.
+@dataclass(frozen=True, slots=True)
+class PlacedAnswers:
+    """Rows of marks with where the answer of a hit lies for its 1: low 1, between 2, high 3.
 
-    `said` is the law of that place for each question, from `places`; answers have fresh noise.
-    """
-    law: dict[Any, Interval] = {}
-    row: Any
-    for row, (low, high) in marks.items():
-        parts: dict[Any, Interval] = {(): Interval.between(low, high)}
-        for mark, places_of in zip(row, said, strict=True):
-            seen = places_of if mark == 1 else {mark: Interval.of(1)}
-            parts = {(*part, at): parts[part] * seen[at] for part, at in product(parts, seen)}
-        law |= parts
-    return ends(law)
-
-
-def places(centre: int, low: int, high: int, scale: Fraction) -> dict[int, Interval]:
-    """The probabilities that Laplace noise about a centre is up to `low` (1), from `high` on (3).
+    Low is up to the first of the `edges`, high from the second on; answers have fresh Laplace noise
+    of this scale. Edges and scale are in steps of the grid.
 
     Example:
-        >>> {at: round(p.upper, 3) for at, p in places(0, -1, 1, Fraction(2)).items()}
-        {1: 0.378, 2: 0.245, 3: 0.378}
+        >>> said = PlacedAnswers((-1, 1), Fraction(2), PowerOfTwoGrid(Fraction(1)))
+        >>> {row: round(p, 3) for row, (_, p) in said.law({(1,): (1.0, 1.0)}, [0]).items()}
+        {(1,): 0.378, (2,): 0.245, (3,): 0.378}
     """
 
-    def tail(steps: int) -> Interval:
-        return laplace_tail(scale, steps)
+    edges: tuple[int, int]
+    scale: Fraction
+    grid: PowerOfTwoGrid
 
-    above, reached = at_least(tail, low + 1 - centre), at_least(tail, high - centre)
-    return {1: 1 - above, 2: above - reached, 3: reached}
+    def read(self, rows: NDArray[Any]) -> NDArray[np.int64]:
+        """Take rows of marks and then answers."""
+        marks, answers = np.split(rows, 2, axis=1)
+        low, high = (float(self.grid.value(edge)) for edge in self.edges)
+        placed = 1 + (answers > low).astype(np.int64) + (answers >= high)
+        return np.where(marks == 1, placed, marks.astype(np.int64))
+
+    def law(self, marks: Law, centres: list[int]) -> Law:
+        """The law of such rows, from that of the marks and the exact answers in steps."""
+        law: dict[Any, Interval] = {}
+        said = [self._places(centre) for centre in centres]
+        row: Any
+        for row, (low, high) in marks.items():
+            parts: dict[Any, Interval] = {(): Interval.between(low, high)}
+            for mark, places in zip(row, said, strict=True):
+                seen = places if mark == 1 else {mark: Interval.of(1)}
+                parts = {(*part, at): parts[part] * seen[at] for part, at in product(parts, seen)}
+            law |= parts
+        return ends(law)
+
+    def _places(self, centre: int) -> dict[int, Interval]:
+        tail, (low, high) = partial(laplace_tail, self.scale), self.edges
+        above, reached = at_least(tail, low + 1 - centre), at_least(tail, high - centre)
+        return {1: 1 - above, 2: above - reached, 3: reached}
 
 
-def place_of(answers: NDArray[Any], low: float, high: float) -> NDArray[np.int64]:
-    """Position of answers: 1, 2 or 3, as for `places`."""
-    return 1 + (answers > low).astype(np.int64) + (answers >= high)
-
-
-def law_of_largest(scores: list[int], scale: Fraction, *, one_sided: bool) -> Law:
+def law_of_largest(scores: list[int], scale: Fraction) -> Law:
     """The probability that each score is the largest once it has noise; ties are shared out.
 
     Why: given its noisy value v, the integral over u from 0 to 1 of the product of P(other < v) + u
@@ -180,15 +201,15 @@ def law_of_largest(scores: list[int], scale: Fraction, *, one_sided: bool) -> La
     in u, which eight Gauss points integrate exactly.
 
     Example:
-        >>> low, high = law_of_largest([0, 0], Fraction(2), one_sided=False)[0]
+        >>> low, high = law_of_largest([0, 0], Fraction(2))[0]
         >>> bool(low <= 0.5 <= high)
         True
     """
     far = int(_DEVIATIONS * scale) + 1
     values = np.arange(min(scores) - far, max(scores) + far + 1)
     spans = [values - score for score in scores]
-    masses = [_side(scale, span) if one_sided else _mass(scale, span) for span in spans]
-    below = [_below(scale, span) if one_sided else _tail(scale, 1 - span) for span in spans]
+    masses = [_mass(scale, span) for span in spans]
+    below = [_tail(scale, 1 - span) for span in spans]
     nodes, weights = np.polynomial.legendre.leggauss(8)
     law: dict[Any, tuple[float, float]] = {}
     for i, mass in enumerate(masses):
@@ -198,18 +219,6 @@ def law_of_largest(scores: list[int], scale: Fraction, *, one_sided: bool) -> La
             p += weight * float((mass * np.prod(others, axis=0)).sum())
         law[i] = (p * (1 - _OFF), p * (1 + _OFF) + 4 * float(np.exp(-float(_DEVIATIONS))))
     return law
-
-
-def _side(scale: Fraction, steps: NDArray[np.int64]) -> NDArray[np.float64]:
-    rate = float(1 / scale)
-    mass: NDArray[np.float64] = np.where(
-        steps >= 0, np.exp(-rate * np.maximum(steps, 0)) * -np.expm1(-rate), 0.0
-    )
-    return mass
-
-
-def _below(scale: Fraction, steps: NDArray[np.int64]) -> NDArray[np.float64]:
-    return np.asarray(-np.expm1(-float(1 / scale) * np.maximum(steps, 0)))
 
 
 def _mass(scale: Fraction, steps: NDArray[np.int64]) -> NDArray[np.float64]:

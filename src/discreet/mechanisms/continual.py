@@ -10,6 +10,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,12 +18,12 @@ from numpy.typing import NDArray
 
 from discreet.argument_names import also_called
 from discreet.errors import InputError
-from discreet.mechanisms.comparison_laws import Bins, ends
+from discreet.mechanisms.comparison_laws import Bins
 from discreet.mechanisms.gaussian import GaussianTarget
 from discreet.mechanisms.grid import INTEGERS, PowerOfTwoGrid, add, compact
 from discreet.mechanisms.interaction import Interaction
 from discreet.mechanisms.laplace_sum import half_width
-from discreet.mechanisms.mechanism import Claim, Law, Mechanism, Pair, View, exactly_one, fill
+from discreet.mechanisms.mechanism import Claim, Mechanism, Pair, View, exactly_one, fill
 from discreet.mechanisms.noise_tails import (
     failure,
     laplace_half_width,
@@ -65,10 +66,12 @@ class Stream(Interaction):
 
     rule: "ContinualCount"
 
-    def __init__(self, rule: "ContinualCount", advance: Callable[[int, int], Any]) -> None:
+    def __init__(
+        self, rule: "ContinualCount", advance: Callable[[int, Any], Any], time: int = 0
+    ) -> None:
         super().__init__(rule)
         self._advance = advance
-        self._time = 0
+        self._time = time
 
     @property
     def time(self) -> int:
@@ -89,9 +92,12 @@ class Stream(Interaction):
             )
 
     def _answer(self, value: Any) -> Any:
+        return self._advance(self._time + 1, self._read(value))
+
+    def _read(self, value: Any) -> Any:
         step = INTEGERS.index(value)
         if isinstance(step, int):
-            return self._advance(self._time + 1, step)
+            return step
         raise InputError(
             "a vector where one increment belongs",
             why="a stream goes one step at a time",
@@ -287,16 +293,11 @@ class TreeCount(ContinualCount):
         if length is None:
             return None
         start = step + 1 - length
-        bins = Bins.of(laplace_half_width(self.scale, _RARE), Fraction(1))
-
-        def read(rows: NDArray[Any]) -> NDArray[Any]:
-            return bins.code(rows[:, step] - (rows[:, start - 1] if start else 0))
-
-        def law(value: Any) -> Law:
-            block = int(sum(np.asarray(INTEGERS.index(value))[start : step + 1].tolist()))
-            return ends(bins.law(block, lambda m: laplace_tail(self.scale, m)))
-
-        return View(read, law)
+        return Bins.of(laplace_half_width(self.scale, _RARE), Fraction(1)).view(
+            lambda rows: rows[:, step] - (rows[:, start - 1] if start else 0),
+            lambda value: int(sum(np.asarray(INTEGERS.index(value))[start : step + 1].tolist())),
+            partial(laplace_tail, self.scale),
+        )
 
     def _counts(self, measured: NDArray[Any], size: int) -> NDArray[Any]:
         most = np.abs(measured).max(initial=0) if measured.dtype != object else _SAFE
@@ -441,23 +442,14 @@ class FactorizedCount(ContinualCount):
         return np.asarray(GRID.value(noisy))
 
     def _view(self, step: int) -> View:
-        bins = Bins.of(rounded_half_width(self.variance, _RARE), _STEP)
-        column = right_factor(self.horizon)[step::-1]
+        right = right_factor(self.horizon)[: step + 1]
         # The answers are whole multiples of the measurements: differences undo the left factor.
-        undo = np.diff(np.concatenate([[0.0], column[::-1] * 2.0**-BITS]))[::-1]
-
-        def read(rows: NDArray[Any]) -> NDArray[Any]:
-            return bins.code(rows[:, : step + 1] @ undo)
-
-        def law(value: Any) -> Law:
-            steps = np.asarray(INTEGERS.index(value))[: step + 1]
-            exact = int(convolve(right_factor(self.horizon)[: step + 1], steps)[step])
-            return ends(bins.law(exact, self._tail))
-
-        return View(read, law)
-
-    def _tail(self, steps: int) -> Interval:
-        return rounded_tail(self.variance, steps)
+        undo = np.diff(np.concatenate([[0.0], right * 2.0**-BITS]))[::-1]
+        return Bins.of(rounded_half_width(self.variance, _RARE), _STEP).view(
+            lambda rows: rows[:, : step + 1] @ undo,
+            lambda value: int(convolve(right, np.asarray(INTEGERS.index(value))[: step + 1])[step]),
+            partial(rounded_tail, self.variance),
+        )
 
     def _counts(self, measured: NDArray[Any], size: int) -> NDArray[Any]:
         left = left_factor(self.horizon)[: measured.shape[-1]]

@@ -1,6 +1,5 @@
 """The exponential mechanism: any finite output space, any utility."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -8,9 +7,10 @@ from typing import Any
 from numpy.typing import NDArray
 
 from discreet import noise
+from discreet.mechanisms.comparison_laws import ends
 from discreet.mechanisms.mechanism import Law
 from discreet.mechanisms.noise_tails import failure
-from discreet.mechanisms.selection import Selection, read_scores
+from discreet.mechanisms.selection import Selection
 from discreet.noise.selection import Indices, exactly
 from discreet.privacy import BoundedRange
 from discreet.privacy.numerics.rounding import Interval, total
@@ -72,11 +72,13 @@ class ExponentialMechanism(Selection):
         return noise.choose(scores, self.scale, runs)
 
     @property
-    def law(self) -> Callable[[Any], Law] | None:
-        """The exact law of the position, for up to 256 outputs."""
-        if len(self.outputs) > _LISTED:
-            return None
-        return lambda scores: weights_law(read_scores(scores, self.outputs), self.scale)
+    def is_listed(self) -> bool:
+        """Up to 256 outputs."""
+        return len(self.outputs) <= _LISTED
+
+    def law(self, scores: NDArray[Any]) -> Law:
+        """The exact law of the position."""
+        return weights_law(scores, self.scale)
 
 
 def utility_gap(count: int, beta: Fraction, scale: Fraction) -> Interval:
@@ -90,5 +92,4 @@ def weights_law(scores: NDArray[Any], scale: Fraction) -> Law:
     best = max(exact)
     weights = [Interval.of((score - best) / scale).exp() for score in exact]
     whole = total(weights)
-    shares = [weight / whole for weight in weights]
-    return {i: (share.lower, min(1.0, share.upper)) for i, share in enumerate(shares)}
+    return ends({i: weight / whole for i, weight in enumerate(weights)})

@@ -287,6 +287,15 @@ def as_finite(value: Any) -> float:
     return number if math.isfinite(number) else math.nan
 
 
+def flat(numbers: NDArray[Any], why: str) -> NDArray[Any]:
+    """Refuse tables and single numbers where a list belongs."""
+    if numbers.ndim == 1:
+        return numbers
+    raise InputError(
+        "values are not a flat list", why=why, fix="pass a flat list or array of numbers"
+    )
+
+
 def not_finite() -> InputError:
     """The refusal of a NaN or an infinity; the same words for every data set."""
     return InputError(

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InputError
-from discreet.mechanisms.grid import PowerOfTwoGrid, Steps, choose_grid
+from discreet.mechanisms.grid import PowerOfTwoGrid, Steps, choose_grid, flat
 from discreet.mechanisms.unknown_keys import read_counts
 from discreet.privacy import Neighbours
 from discreet.rationals import Real, rational, whole
@@ -53,13 +53,7 @@ class GridRange:
 
     def cells(self, values: Any) -> NDArray[np.int64]:
         """Values as grid points of this range: 0 to size - 1, clamped row by row."""
-        steps = np.asarray(self.grid.index(values))
-        if steps.ndim != 1:
-            raise InputError(
-                "values are not a flat list",
-                why="each person has one number",
-                fix="pass a flat list or array of numbers",
-            )
+        steps = flat(np.asarray(self.grid.index(values)), "each person has one number")
         last = self.first + self.size - 1
         return np.asarray((np.clip(steps, self.first, last) - self.first).astype(np.int64))
 
@@ -165,7 +159,7 @@ class CellCounts:
         raise InputError(
             "cells and counts do not describe ranks",
             why="ranks are read off occupied cells in rising order",
-            fix="pass cells that rise, each with a count above 0, or use Ranks.of_counts",
+            fix="pass cells that rise, each with a count above 0, or use CellCounts.of_counts",
         )
 
     @staticmethod

@@ -1,9 +1,9 @@
 """Report noisy max: the output whose score is largest after noise, and nothing but its name."""
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from enum import Enum
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,9 +13,9 @@ from discreet import noise
 from discreet.argument_names import also_called
 from discreet.mechanisms.comparison_laws import WIDEST, law_of_largest
 from discreet.mechanisms.grid import PowerOfTwoGrid, add, choose_grid
-from discreet.mechanisms.mechanism import Law, fill, one_of
-from discreet.mechanisms.noise_tails import failure, first_whole, laplace_tail
-from discreet.mechanisms.selection import Selection, Utility, read_scores
+from discreet.mechanisms.mechanism import Law, fill
+from discreet.mechanisms.noise_tails import failure, first_whole
+from discreet.mechanisms.selection import Selection, Utility
 from discreet.noise.exponential import read_scale
 from discreet.noise.selection import Indices
 from discreet.privacy import Neighbours, Pure
@@ -26,31 +26,25 @@ _BLOCK = 1 << 20
 _OUTPUTS = 8
 
 
-class MaxNoise(Enum):
-    """Noise under which the largest score is reported."""
-
-    LAPLACE = "laplace"
-    EXPONENTIAL = "exponential"
-
-
 @dataclass(frozen=True, slots=True, init=False)
 class ReportNoisyMax(Selection):
     """The output with the largest score after independent noise on a public grid.
 
     Guarantee:
         Pure epsilon with epsilon = 2 sensitivity/scale, or sensitivity/scale where scores are
-        `monotone`, for both noises; the sensitivity is that after rounding to the grid. Charged as
-        nothing better than pure: report noisy max is not of bounded range.
+        `monotone`; the sensitivity is that after rounding to the grid. Charged as nothing better
+        than pure: report noisy max is not of bounded range.
     Neighbours:
         Those for which `sensitivity` is stated; `monotone` needs add-remove.
     Why:
         Fix the others' noise and the order in which ties are settled (drawn afresh, apart from the
         data): output i wins when its noise X reaches some whole x. On a neighbour x grows by at
         most c = 2 sensitivity (c = sensitivity if all scores move the same way), and for whole x, c
-        the tails of both noises fall no faster than P(X >= x + c) >= exp(-c/scale) P(X >= x).
+        the tail of the noise falls no faster than P(X >= x + c) >= exp(-c/scale) P(X >= x).
     Edge cases:
         Without a grid a whole sensitivity means integer scores. Ties are settled at random. The
-        noisy score itself is not part of the output: releasing it costs more.
+        noisy score itself is not part of the output: releasing it costs more. With exponential
+        noise it is `PermuteAndFlip`.
 
     Example:
         >>> ReportNoisyMax(["red", "green"], epsilon=1).release([0, 5000])
@@ -58,10 +52,9 @@ class ReportNoisyMax(Selection):
         >>> ReportNoisyMax(2, epsilon=1, sensitivity=0.5, grid=2**-10).release([7.25, -1e6])
         0
 
-    Reference: Dwork, Roth 2014, Claim 3.9 (Laplace noise); Ding et al. 2021 (exponential noise).
+    Reference: Dwork, Roth 2014, Claim 3.9; Ding et al. 2021 (exponential noise).
     """
 
-    noise: MaxNoise
     grid: PowerOfTwoGrid
 
     @also_called(candidates="outputs", options="outputs", domain="outputs")
@@ -72,14 +65,13 @@ class ReportNoisyMax(Selection):
         epsilon: Real | None = None,
         scale: Real | None = None,
         sensitivity: Real = 1,
-        noise: str = "laplace",
         grid: Real | PowerOfTwoGrid | None = None,
         monotone: bool = False,
         utility: Utility | None = None,
         neighbours: Neighbours = Neighbours.ADD_REMOVE,
     ) -> None:
         public = choose_grid(grid, positive(sensitivity, "sensitivity"))
-        fill(self, noise=one_of(MaxNoise, noise, "noise"), grid=public)
+        fill(self, grid=public)
         Selection.__init__(
             self,
             outputs,
@@ -117,14 +109,9 @@ class ReportNoisyMax(Selection):
         if others == 0:
             return 0.0
         allowed = Interval.of(failure(confidence) / others).lo
-        steps = first_whole(lambda t: self._beats(t).hi <= allowed) - 1
+        beats = partial(_laplace_difference_tail, self.scale_steps)
+        steps = first_whole(lambda t: beats(t).hi <= allowed) - 1
         return Interval.of(max(0, steps) * self.grid.step + 2 * self.grid.rounding).upper
-
-    def _beats(self, steps: int) -> Interval:
-        """P(X - Y >= steps) for two independent draws of the noise."""
-        if self.noise is MaxNoise.EXPONENTIAL:
-            return laplace_tail(self.scale_steps, steps)
-        return _laplace_difference_tail(self.scale_steps, steps)
 
     def select(self, scores: NDArray[Any], runs: int) -> Indices:
         """The positions of `runs` outputs, chosen independently."""
@@ -134,20 +121,18 @@ class ReportNoisyMax(Selection):
         return np.concatenate(blocks) if blocks else np.empty(0, dtype=np.int64)
 
     @property
-    def law(self) -> Callable[[Any], Law] | None:
-        """The exact law of the position, for up to 8 outputs and narrow noise."""
-        if len(self.outputs) > _OUTPUTS or self.scale_steps > WIDEST:
-            return None
-        return lambda scores: self._largest(read_scores(scores, self.outputs))
+    def is_listed(self) -> bool:
+        """Up to 8 outputs and narrow noise."""
+        return len(self.outputs) <= _OUTPUTS and self.scale_steps <= WIDEST
 
-    def _largest(self, scores: NDArray[Any]) -> Law:
+    def law(self, scores: NDArray[Any]) -> Law:
+        """The exact law of the position."""
         steps = [int(step) for step in np.asarray(self.grid.index(scores))]
-        one_sided = self.noise is MaxNoise.EXPONENTIAL
-        return law_of_largest(steps, self.scale_steps, one_sided=one_sided)
+        return law_of_largest(steps, self.scale_steps)
 
     def _block(self, steps: NDArray[Any], runs: int) -> Indices:
-        draw = noise.discrete_laplace if self.noise is MaxNoise.LAPLACE else noise.geometric
-        noisy = np.asarray(add(steps, draw(self.scale_steps, size=(runs, steps.size))))
+        fresh = noise.discrete_laplace(self.scale_steps, size=(runs, steps.size))
+        noisy = np.asarray(add(steps, fresh))
         lots = noise.below(1 << 62, size=noisy.shape)
         tied = noisy == noisy.max(axis=1, keepdims=True)
         return np.asarray(np.where(tied, lots, -1).argmax(axis=1).astype(np.int64))

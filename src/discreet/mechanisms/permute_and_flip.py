@@ -1,6 +1,5 @@
 """Permute-and-flip: never a worse choice than the exponential mechanism's, at the same epsilon."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -8,10 +7,11 @@ from typing import Any
 from numpy.typing import NDArray
 
 from discreet import noise
+from discreet.mechanisms.comparison_laws import ends
 from discreet.mechanisms.exponential import utility_gap
 from discreet.mechanisms.mechanism import Law
 from discreet.mechanisms.noise_tails import failure
-from discreet.mechanisms.selection import Selection, read_scores
+from discreet.mechanisms.selection import Selection
 from discreet.noise.selection import Indices, exactly
 from discreet.privacy import Pure
 from discreet.privacy.numerics.rounding import Interval, total
@@ -71,19 +71,21 @@ class PermuteAndFlip(Selection):
         return noise.permute_and_flip(scores, self.scale, runs)
 
     @property
-    def law(self) -> Callable[[Any], Law] | None:
-        """The exact law of the position, for up to 12 outputs."""
-        if len(self.outputs) > _LISTED:
-            return None
-        return lambda scores: flips_law(read_scores(scores, self.outputs), self.scale)
+    def is_listed(self) -> bool:
+        """Up to 12 outputs."""
+        return len(self.outputs) <= _LISTED
+
+    def law(self, scores: NDArray[Any]) -> Law:
+        """The exact law of the position."""
+        return flips_law(scores, self.scale)
 
 
 def flips_law(scores: NDArray[Any], scale: Fraction) -> Law:
     """P(i) = p_i times the integral over u in [0, 1] of the product of 1 - p_j u, j not i."""
     exact = [exactly(score) for score in scores]
     coins = [Interval.of((score - max(exact)) / scale).exp() for score in exact]
-    shares = [coin * _integral(coins[:i] + coins[i + 1 :]) for i, coin in enumerate(coins)]
-    return {i: (max(0.0, p.lower), min(1.0, p.upper)) for i, p in enumerate(shares)}
+    rest = [_integral(coins[:i] + coins[i + 1 :]) for i in range(len(coins))]
+    return ends({i: coin * rest[i] for i, coin in enumerate(coins)})
 
 
 def _integral(coins: list[Interval]) -> Interval:

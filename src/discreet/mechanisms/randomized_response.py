@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from discreet import noise
 from discreet.argument_names import also_called
 from discreet.errors import InputError
+from discreet.mechanisms.comparison_laws import ends
 from discreet.mechanisms.mechanism import Claim, Law, Mechanism, Pair, exactly_one, fill
 from discreet.mechanisms.noise_tails import failure
 from discreet.privacy import Approximate, Guarantee, Neighbours
@@ -27,7 +28,7 @@ class RandomizedResponse(Mechanism):
 
     Guarantee:
         Each report is epsilon-differentially private about its own answer, with truth/lie <=
-        e^epsilon; in full the law `discreet.privacy.RandomizedResponse`. From `epsilon`, `lie` =
+        e^epsilon; in full the law `privacy.RandomizedResponseNoise`. From `epsilon`, `lie` =
         1/(e^epsilon + k - 1) is rounded up at 113 bits to a rational that a coin has exactly; from
         `gamma` or `truth`, epsilon = ln(truth/lie) is rounded up.
     Neighbours:
@@ -161,9 +162,8 @@ class RandomizedResponse(Mechanism):
 
     def _law(self, value: Any) -> Law:
         own = int(self._read(value))
-        chances = {answer: self.truth if answer == own else self.lie for answer in range(self.k)}
-        bounds = {answer: Interval.of(p) for answer, p in chances.items()}
-        return {answer: (p.lower, p.upper) for answer, p in bounds.items()}
+        chances = [self.truth if answer == own else self.lie for answer in range(self.k)]
+        return ends({answer: Interval.of(p) for answer, p in enumerate(chances)})
 
     def _report(self, answers: NDArray[Any]) -> NDArray[Any]:
         """Every answer costs the same coins, whatever it is."""

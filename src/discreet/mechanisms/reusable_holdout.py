@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InputError
-from discreet.mechanisms.comparison_laws import law_of_answers, place_of, places
+from discreet.mechanisms.comparison_laws import PlacedAnswers
 from discreet.mechanisms.grid import grid_below
 from discreet.mechanisms.interaction import Interaction
 from discreet.mechanisms.laplace import Laplace
@@ -141,7 +141,7 @@ class Thresholdout(Mechanism):
             Pair(*(([0] * self.size, holdout, queries) for holdout in holdouts))
             for queries in (up * 5 + down * few, down * (3 + few), odd * (3 + few))
         ]
-        name, views = "Thresholdout", (View(self._bins, self._law),)
+        name, views = "Thresholdout", (View(self._placed.read, self._law),)
         return Claim(name, self.guarantee, tuple(pairs), self._draw, code=self._code, views=views)
 
     @property
@@ -150,27 +150,19 @@ class Thresholdout(Mechanism):
         return min(self.size - 1, int(self.guard.threshold * self.size) + 1)
 
     @property
-    def _edges(self) -> tuple[int, int]:
-        """The two means that the example makes of the holdout, in steps."""
+    def _placed(self) -> PlacedAnswers:
+        """A hit by where its mean is, beside the two that the example makes of the holdout."""
+        grid = self.answers.grid
         means = (Fraction(self._far + more, self.size) for more in (0, 1))
-        low, high = (one_number(self.answers.grid.index(mean)) for mean in means)
-        return low, high
-
-    def _bins(self, rows: NDArray[np.float64]) -> NDArray[np.int64]:
-        """A mark for each query, and for a hit whether its mean is low (1), between (2) or high."""
-        marks, means = np.split(rows, 2, axis=1)
-        low, high = (float(self.answers.grid.value(edge)) for edge in self._edges)
-        return np.where(marks == 1, place_of(means, low, high), marks.astype(np.int64))
+        low, high = (one_number(grid.index(mean)) for mean in means)
+        return PlacedAnswers((low, high), self.answers.scale / grid.step, grid)
 
     def _law(self, value: tuple[Any, Any, Sequence[Query]]) -> Law:
-        """The law of `_bins`: that of the marks, and of a fresh noisy mean at every hit."""
+        """The law of the marks, and of a fresh noisy mean at every hit."""
         train, holdout, queries = value
         means = [self.means(query, train, holdout) for query in queries]
         marks = self.guard.law_of_marks(self.guard.bars([abs(a - b) for a, b in means]))
-        grid = self.answers.grid
-        centres = [one_number(grid.index(held)) for _, held in means]
-        scale = self.answers.scale / grid.step
-        return law_of_answers(marks, [places(at, *self._edges, scale) for at in centres])
+        return self._placed.law(marks, [one_number(self.answers.grid.index(b)) for _, b in means])
 
     def means(self, query: Query, train: Any, holdout: Any) -> tuple[Fraction, Fraction]:
         """The exact training mean and holdout mean of a query."""

@@ -96,19 +96,32 @@ class Selection(Mechanism):
     @property
     def claim(self) -> Claim:
         """Positions of outputs, on scores that one person moves as far as allowed."""
+        outputs, ahead = self.outputs, self._ahead
         return Claim(
-            f"{type(self).__name__} of {len(self.outputs)}",
+            f"{type(self).__name__} of {len(outputs)}",
             self.guarantee,
-            score_pairs(len(self.outputs), self.sensitivity, monotone=self.monotone),
-            lambda scores, runs: self.select(read_scores(scores, self.outputs), runs),
-            self.law,
-            lambda _, output: self.outputs.index(output),
+            score_pairs(len(outputs), self.sensitivity, monotone=self.monotone, ahead=ahead),
+            lambda scores, runs: self.select(read_scores(scores, outputs), runs),
+            (lambda scores: self.law(read_scores(scores, outputs))) if self.is_listed else None,
+            lambda _, chosen: self._position(chosen),
         )
 
     @property
-    def law(self) -> Callable[[Any], Law] | None:
-        """The exact law of the position for given scores, where it is cheap to write down."""
-        return None
+    @abstractmethod
+    def is_listed(self) -> bool:
+        """Whether the law of the position is cheap to write down."""
+
+    @abstractmethod
+    def law(self, scores: NDArray[Any]) -> Law:
+        """The exact law of the position."""
+
+    @property
+    def _ahead(self) -> int:
+        """How many outputs an audit pulls apart from all others."""
+        return 1
+
+    def _position(self, chosen: Any) -> Any:
+        return self.outputs.index(chosen)
 
 
 def _utilities(utility: Utility, data: Any, outputs: tuple[Hashable, ...]) -> list[Real]:

@@ -87,6 +87,9 @@ class LaplaceLaw:
     share: Fraction
     wide_share: Fraction
 
+    upper_tail = staticmethod(noise_tails.laplace_tail)
+    half_width = staticmethod(noise_tails.laplace_half_width)
+
     @staticmethod
     def of(epsilon: Fraction, delta: Fraction) -> "LaplaceLaw":
         """The least noise for (epsilon, delta)."""
@@ -111,14 +114,6 @@ class LaplaceLaw:
             noise.below(2, size=runs)  # a word for each
         return drawn
 
-    def upper_tail(self, scale: Fraction, steps: int) -> Interval:
-        """P(noise >= steps) for steps >= 1."""
-        return noise_tails.laplace_tail(scale, steps)
-
-    def half_width(self, scale: Fraction, probability: Fraction) -> int:
-        """The smallest w for which surely P(|noise| > w) <= probability."""
-        return noise_tails.laplace_half_width(scale, probability)
-
 
 @dataclass(frozen=True, slots=True)
 class StudentLaw:
@@ -138,6 +133,9 @@ class StudentLaw:
 
     decay: Fraction
     share: Fraction
+
+    upper_tail = staticmethod(upper_tail)
+    half_width = staticmethod(half_width)
 
     @staticmethod
     def of(epsilon: Fraction, slowest: Fraction) -> "StudentLaw":
@@ -164,14 +162,6 @@ class StudentLaw:
         """Fresh noise: one word for each draw, whatever the scale."""
         widest = self.scale(Fraction(most))
         return noise.rounded_student(self.scale(smooth), runs, widest=widest)
-
-    def upper_tail(self, scale: Fraction, steps: int) -> Interval:
-        """P(noise >= steps) for steps >= 1."""
-        return upper_tail(scale, steps)
-
-    def half_width(self, scale: Fraction, probability: Fraction) -> int:
-        """The smallest w for which surely P(|noise| > w) <= probability."""
-        return half_width(scale, probability)
 
 
 SmoothLaw = LaplaceLaw | StudentLaw

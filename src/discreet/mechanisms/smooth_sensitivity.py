@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import pairwise
 from typing import Any, Final
 
@@ -162,7 +162,7 @@ class SmoothSensitivity(Mechanism):
         def law(value: tuple[int, Sequence[int]]) -> Law:
             steps, bounds = value
             scale = self.law.scale(self.smooth(bounds))
-            return ends(bins.law(steps, lambda m: self.law.upper_tail(scale, m)))
+            return ends(bins.law(steps, partial(self.law.upper_tail, scale)))
 
         return View(lambda rows: bins.code(rows[:, 0]), law)
 

@@ -11,17 +11,9 @@ from numpy.typing import NDArray
 
 from discreet import noise
 from discreet.argument_names import also_called
-from discreet.errors import BudgetError, InputError
-from discreet.mechanisms.comparison_laws import (
-    WIDEST,
-    Bins,
-    ends,
-    law_of_answers,
-    law_of_marks,
-    place_of,
-    places,
-)
-from discreet.mechanisms.grid import PowerOfTwoGrid, add, choose_grid, compact
+from discreet.errors import BudgetError
+from discreet.mechanisms.comparison_laws import WIDEST, Bins, PlacedAnswers, ends, law_of_marks
+from discreet.mechanisms.grid import PowerOfTwoGrid, add, choose_grid, compact, flat
 from discreet.mechanisms.interaction import Interaction
 from discreet.mechanisms.mechanism import Claim, Law, Mechanism, Pair, View, exactly_one, fill
 from discreet.mechanisms.noise_tails import (
@@ -214,37 +206,21 @@ class SparseVector(Mechanism):
             return ends({_NONE: 1 - hit, **{at: p * hit for at, p in said.items()}})
 
         marks = View(lambda rows: rows[:, : rows.shape[1] // 2], self._law)
-        together = View(self._placed, self._law_of_places)
+        lifted = self._bar() + max(1, int(self.sensitivity / self.grid.step))
+        placed = PlacedAnswers((self._bar(), lifted), self.answer_scale, self.grid)
+
+        def law_of_places(values: Any) -> Law:
+            centres = np.asarray(self.grid.index(values)).ravel()
+            return placed.law(self._law(values), [int(at) for at in centres])
+
+        together = View(placed.read, law_of_places)
         return together if self.hits <= _TOGETHER else marks, View(read, law)
-
-    def _placed(self, rows: NDArray[Any]) -> NDArray[np.int64]:
-        marks, answers = np.split(rows, 2, axis=1)
-        low, high = (float(self.grid.value(edge)) for edge in self._edges)
-        placed = place_of(answers, low, high)
-        return np.where(marks == 1, placed, marks.astype(np.int64))
-
-    def _law_of_places(self, values: Any) -> Law:
-        centres = [int(at) for at in np.asarray(self.grid.index(values)).ravel()]
-        said = [places(at, *self._edges, self.answer_scale) for at in centres]
-        return law_of_answers(self._law(values), said)
-
-    @property
-    def _edges(self) -> tuple[int, int]:
-        """The threshold, and where one person lifts a value that is on it, in steps."""
-        bar = self._bar()
-        return bar, bar + max(1, int(self.sensitivity / self.grid.step))
 
     # --- runs -----------------------------------------------------------------------------------
 
     def bars(self, values: Any) -> NDArray[Any]:
         """How far each value is below the threshold, in steps."""
-        steps = np.asarray(self.grid.index(values))
-        if steps.ndim != 1:
-            raise InputError(
-                "values are not a flat list",
-                why="questions are asked one after the other",
-                fix="pass a list with one value a question",
-            )
+        steps = flat(np.asarray(self.grid.index(values)), "each question has one value")
         return compact(self._bar() - steps.astype(object))
 
     def _bar(self) -> int:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from discreet import noise
 from discreet.errors import DiscreetError, InputError
+from discreet.mechanisms.comparison_laws import ends
 from discreet.mechanisms.grid import PowerOfTwoGrid, as_numbers
 from discreet.mechanisms.mechanism import Claim, Law, Pair, RowMechanism, fill
 from discreet.mechanisms.quantile import Quantile
@@ -147,7 +148,7 @@ class SubsampleAggregate(RowMechanism):
             outcome: total(Interval.between(*law.get(outcome, _NEVER)) for law in laws) / len(ways)
             for outcome in outcomes
         }
-        return {outcome: (max(0.0, p.lower), min(1.0, p.upper)) for outcome, p in mixed.items()}
+        return ends(mixed)
 
     def _toss(self, rows: Rows, runs: int) -> NDArray[np.int64]:
         """The block of every row, drawn for it alone; a row of them a run."""

@@ -1,6 +1,6 @@
 """The best k outputs, by peeling: choose one, take it out, choose again."""
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
@@ -16,16 +16,10 @@ from discreet.argument_names import also_called
 from discreet.errors import InputError
 from discreet.mechanisms.exponential import utility_gap, weights_law
 from discreet.mechanisms.grid import sqrt_up
-from discreet.mechanisms.mechanism import Claim, Law, Mechanism, exactly_one, fill, one_of
+from discreet.mechanisms.mechanism import Law, exactly_one, fill, one_of
 from discreet.mechanisms.noise_tails import failure
 from discreet.mechanisms.permute_and_flip import flips_law
-from discreet.mechanisms.selection import (
-    epsilon_and_scale,
-    read_monotone,
-    read_outputs,
-    read_scores,
-    score_pairs,
-)
+from discreet.mechanisms.selection import Selection, read_outputs
 from discreet.noise.selection import Indices
 from discreet.privacy import (
     BoundedRange,
@@ -50,7 +44,7 @@ class Peel(Enum):
 
 
 @dataclass(frozen=True, slots=True, init=False)
-class TopK(Mechanism):
+class TopK(Selection):
     """Different outputs, k of them, in the order they were chosen, each from those that are left.
 
     Guarantee:
@@ -81,13 +75,7 @@ class TopK(Mechanism):
     """
 
     k: int
-    outputs: tuple[Hashable, ...]
-    epsilon: Fraction
-    scale: Fraction
-    sensitivity: Fraction
-    monotone: bool
     peel: Peel
-    neighbours: Neighbours
 
     @also_called(candidates="outputs", options="outputs", domain="outputs")
     def __init__(
@@ -104,26 +92,24 @@ class TopK(Mechanism):
         peel: str = "exponential",
         neighbours: Neighbours = Neighbours.ADD_REMOVE,
     ) -> None:
-        spread = positive(sensitivity, "sensitivity")
-        read_monotone(neighbours, monotone=monotone)
         listed = read_outputs(outputs)
-        rounds = _read_k(k, len(listed))
-        kind = one_of(Peel, peel, "peel")
+        rounds, kind = _read_k(k, len(listed)), one_of(Peel, peel, "peel")
         if rho is not None or delta is not None:
             epsilon = rounds * _round_epsilon(rounds, kind, epsilon, delta, rho)
-        shift = rounds * (spread if monotone else 2 * spread)
-        strength, width = epsilon_and_scale(epsilon, scale, shift)
-        fill(
+        fill(self, k=rounds, peel=kind)
+        Selection.__init__(
             self,
-            k=rounds,
-            outputs=listed,
-            epsilon=strength,
-            scale=width,
-            sensitivity=spread,
-            monotone=bool(monotone),
-            peel=kind,
-            neighbours=Neighbours(neighbours),
+            listed,
+            epsilon=epsilon,
+            scale=scale,
+            sensitivity=sensitivity,
+            monotone=monotone,
+            neighbours=neighbours,
         )
+
+    def moved(self, sensitivity: Fraction) -> Fraction:
+        """One person moves every round's scores."""
+        return self.k * sensitivity
 
     @property
     def guarantee(self) -> Guarantee:
@@ -135,8 +121,7 @@ class TopK(Mechanism):
 
     def release(self, value: Any) -> list[Hashable]:
         """`k` outputs, in the order in which they were chosen."""
-        scores = read_scores(value, self.outputs)
-        return [self.outputs[int(i)] for i in self.select(scores, 1)[0]]
+        return [self.outputs[int(i)] for i in self.select(self.scores(value), 1)[0]]
 
     def error(self, confidence: Real = 0.95) -> float:
         """How far each chosen score is below the best one left at its turn, all k at once.
@@ -168,25 +153,19 @@ class TopK(Mechanism):
         return noise.permute_and_flip(scores, self.scale, runs)
 
     @property
-    def claim(self) -> Claim:
-        """Rows of k positions, on scores that one person moves as far as allowed."""
-        count = len(self.outputs)
-        ahead = min(self.k, max(1, count // 2))
-        return Claim(
-            f"TopK of {count}",
-            self.guarantee,
-            score_pairs(count, self.sensitivity, monotone=self.monotone, ahead=ahead),
-            lambda scores, runs: self.select(read_scores(scores, self.outputs), runs),
-            self._law(),
-            lambda _, outputs: [self.outputs.index(output) for output in outputs],
-        )
+    def _ahead(self) -> int:
+        return min(self.k, max(1, len(self.outputs) // 2))
 
-    def _law(self) -> Callable[[Any], Law] | None:
-        if perm(len(self.outputs), self.k) > _LISTED:
-            return None
-        return lambda scores: self._sequences(read_scores(scores, self.outputs))
+    def _position(self, chosen: Any) -> list[int]:
+        return [self.outputs.index(output) for output in chosen]
 
-    def _sequences(self, scores: NDArray[Any]) -> Law:
+    @property
+    def is_listed(self) -> bool:
+        """Up to 256 sequences."""
+        return perm(len(self.outputs), self.k) <= _LISTED
+
+    def law(self, scores: NDArray[Any]) -> Law:
+        """The exact law of the sequence of positions."""
         law: dict[Hashable, tuple[float, float]] = {}
         peeled = weights_law if self.peel is Peel.EXPONENTIAL else flips_law
         for sequence in permutations(range(scores.size), self.k):

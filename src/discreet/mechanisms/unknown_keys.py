@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InputError
+from discreet.mechanisms.comparison_laws import ends
 from discreet.mechanisms.grid import INTEGERS
 from discreet.mechanisms.mechanism import Law, Mechanism, Pair, fill
 from discreet.privacy import Approximate, Neighbours
@@ -191,13 +192,11 @@ class Audited:
     def law(self, counts: Mapping[Hashable, int], keep: Callable[[int], Interval]) -> Law:
         """The law of `numbers`, for keys that are kept independently with probability keep(n)."""
         sides = [_number_shown(keep(counts.get(key, 0)) for key in side) for side in self.sides]
-        law: dict[Hashable, tuple[float, float]] = {}
-        for shown in product(*(range(len(side)) for side in sides)):
-            share = prod(
-                (side[n] for n, side in zip(shown, sides, strict=True)), start=Interval.of(1)
-            )
-            law[shown] = (max(0.0, share.lower), min(1.0, share.upper))
-        return law
+        law: dict[Any, Interval] = {}
+        for row in product(*map(enumerate, sides)):
+            shown, shares = zip(*row, strict=True)
+            law[shown] = prod(shares, start=Interval.of(1))
+        return ends(law)
 
 
 _KEYS: Final = tuple(ascii_letters)

@@ -7,14 +7,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InputError
-from discreet.mechanisms.continual import FactorizedCount
+from discreet.mechanisms.continual import FactorizedCount, Stream
 from discreet.mechanisms.grid import INTEGERS, add
-from discreet.mechanisms.interaction import Interaction
 from discreet.mechanisms.prefix_sums import ROOM, right_factor
 from discreet.noise import rounded_gaussian
 
 
-class VectorStream(Interaction):
+class VectorStream(Stream):
     """The noisy numbers of a `FactorizedCount` whose increments are vectors: R x + noise.
 
     Guarantee:
@@ -33,15 +32,14 @@ class VectorStream(Interaction):
         (2,)
     """
 
-    __slots__ = ("_steps", "_time", "past")
+    __slots__ = ("_steps", "past")
 
     rule: FactorizedCount
 
     def __init__(self, rule: FactorizedCount, past: Any = ()) -> None:
-        super().__init__(rule)
-        self.past = [_vector(one) for one in past]
+        self.past = [self._read(one) for one in past]
         self._steps = list(self.past)
-        self._time = len(self.past)
+        super().__init__(rule, self._measure, len(self.past))
 
     def release(self, increment: Any) -> NDArray[Any]:
         """Take the vector of the next step and give its noisy numbers."""
@@ -49,36 +47,23 @@ class VectorStream(Interaction):
 
     def asked(self, values: Sequence[Any]) -> list[Any]:
         """All increments, in their order."""
-        return [*self.past, *map(_vector, values)]
+        return [*self.past, *map(self._read, values)]
 
-    def _admit(self) -> None:
-        if self._time >= self.rule.horizon:
-            raise InputError(
-                f"the stream has had its {self.rule.horizon} steps",
-                why="noise and guarantee were settled for that many",
-                fix="open another stream and pay for it, or set a larger horizon",
-            )
-
-    def _answer(self, value: Any) -> NDArray[Any]:
-        self._steps[self._time :] = [_vector(value)]
+    def _measure(self, time: int, increment: NDArray[Any]) -> NDArray[Any]:
+        self._steps[time - 1 :] = [increment]
         steps = np.array(self._steps, dtype=object)
         fits = np.abs(steps).sum(axis=0).max(initial=0) < ROOM
-        exact = right_factor(self.rule.horizon)[self._time :: -1] @ (
+        exact = right_factor(self.rule.horizon)[time - 1 :: -1] @ (
             steps.astype(np.int64) if fits else steps
         )
         return np.asarray(add(exact, rounded_gaussian(self.rule.variance, exact.shape)))
 
-    def _note(self, answer: Any) -> None:
-        del answer
-        self._time += 1
-
-
-def _vector(value: Any) -> NDArray[Any]:
-    found = INTEGERS.index(value)
-    if isinstance(found, int) or found.ndim != 1:
-        raise InputError(
-            "an increment is not a flat list of integers",
-            why="a stream of vectors takes one vector a step",
-            fix="pass a list of ints, one for each group",
-        )
-    return found
+    def _read(self, value: Any) -> NDArray[Any]:
+        found = INTEGERS.index(value)
+        if isinstance(found, int) or found.ndim != 1:
+            raise InputError(
+                "an increment is not a flat list of integers",
+                why="a stream of vectors takes one vector a step",
+                fix="pass a list of ints, one for each group",
+            )
+        return found

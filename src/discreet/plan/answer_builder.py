@@ -1,6 +1,7 @@
 """Tables of answers in Python: the fluent way to what SQL computes from released numbers.
 
->>> from discreet.plan.builder import From, col, count, total
+>>> from discreet.plan.builder import From
+>>> from discreet.plan.expression_builder import col, count, total
 >>> from discreet.plan.kinds import Kind, Type
 >>> from discreet.plan.relations import Scan
 >>> from discreet.plan.schema import Person, Table
@@ -11,27 +12,28 @@
 ['city', 'n', 'all', 'share']
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
 from typing import Any
 
 from discreet.errors import InputError
 from discreet.html_view import framed, note, table
 from discreet.plan.answer_program import Program
-from discreet.plan.builder import (
+from discreet.plan.builder import Asker, asker_of, sort_keys
+from discreet.plan.expression_builder import (
     HINTS,
     Agg,
-    Asker,
     Expr,
-    asker_of,
+    by_name,
     condition_of,
     expression_of,
     flat,
     label,
-    sort_keys,
+    member,
+    odd,
 )
-from discreet.plan.constants import member, odd
-from discreet.plan.query import Aggregate, Query, questions_in
+from discreet.plan.expressions import all_mentioned
+from discreet.plan.query import Query, questions_in
 from discreet.plan.relations import Named
 from discreet.plan.released_tables import (
     AnswerWindow,
@@ -45,7 +47,6 @@ from discreet.plan.released_tables import (
     WindowedTable,
 )
 from discreet.plan.schema import Limits
-from discreet.plan.typing import mentions
 from discreet.rationals import whole
 
 
@@ -71,7 +72,7 @@ def over(
                 "a window", function, "a count, sum, mean, minimum or maximum of all its rows"
             )
         kind: Any = function.measure
-        values = function.arguments
+        values = function.named("").arguments
     else:
         kind, values = member(AnswerWindowFunction, function), tuple(map(expression_of, arguments))
         if kind in {AnswerWindowFunction.LAG, AnswerWindowFunction.LEAD} and number is None:
@@ -106,7 +107,10 @@ class Question:
         return f"<a question: {asked} {self._told()}; {_UNASKED}>"
 
     def _repr_html_(self) -> str:
-        asked = [(one.name, one.measure.value, _read_by(one)) for one in self.plan.aggregates]
+        asked = [
+            (one.name, one.measure.value, ", ".join(sorted(all_mentioned(one.reads))) or "rows")
+            for one in self.plan.aggregates
+        ]
         shown = table(["column", "what", "of"], asked)
         return framed(note(self._told()), shown, note(_UNASKED))
 
@@ -122,6 +126,7 @@ class Question:
 
     def having(self, condition: Expr) -> "Question":
         """Only rows for which a condition on released numbers is true too."""
+        condition = by_name(condition)
         if not self._is_bare:  # of the rows that are left
             return self._of(FilteredTable(self._table, condition_of(condition)))
         both = condition if self.plan.having is None else Expr(self.plan.having) & condition
@@ -131,7 +136,7 @@ class Question:
 
     def order_by(self, *by: Any, descending: bool | Sequence[bool] = False) -> "Question":
         """Sort by released columns; an earlier order decides where they are equal."""
-        orders = sort_keys(by, descending=descending)
+        orders = sort_keys(map(by_name, by), descending=descending)
         if not self._is_bare:
             return self._of(SortedTable(self._table, orders))
         return replace(self, plan=replace(self.plan, order=orders + self.plan.order))
@@ -161,9 +166,7 @@ class Question:
 
     def select(self, *names: Expr | str, **columns: Expr | str) -> "Question":
         """These columns alone, by their names or as what they are computed from."""
-        pairs = [*((label(one), one) for one in flat(names)), *columns.items()]
-        made = (Named(name, expression_of(one)) for name, one in pairs)
-        return self._of(ComputedTable(self._table, tuple(made)))
+        return self._of(ComputedTable(self._table, _named(names, columns)))
 
     def with_columns(self, *unnamed: Any, **columns: Any) -> "Question":
         """Further columns: of each row, or over windows; see `over`."""
@@ -181,8 +184,7 @@ class Question:
 
     def group_by(self, *names: Expr | str, **keys: Expr | str) -> "Question":
         """One row for each value of some columns, once `agg` is called."""
-        pairs = [*((label(one), one) for one in flat(names)), *keys.items()]
-        return replace(self, keys=(*self.keys, *(Named(n, expression_of(one)) for n, one in pairs)))
+        return replace(self, keys=(*self.keys, *_named(names, keys)))
 
     def agg(self, **aggregates: Agg) -> "Question":
         """Aggregates of released rows, of all or of each group."""
@@ -236,13 +238,13 @@ class Question:
         return replace(self, plan=program.query)
 
 
+def _named(columns: Iterable[Any], named: Mapping[str, Expr | str]) -> tuple[Named, ...]:
+    """Columns and expressions under their names."""
+    pairs = [*((label(one), one) for one in flat(columns)), *named.items()]
+    return tuple(Named(name, expression_of(by_name(of))) for name, of in pairs)
+
+
 def _answer(other: object) -> Question:
     if isinstance(other, Question):
         return other
     raise odd("a question", other, "one, as in table.group_by(...).count()")
-
-
-def _read_by(aggregate: Aggregate) -> str:
-    """The columns that an aggregate is computed from."""
-    parts = [*aggregate.arguments, *([] if aggregate.where is None else [aggregate.where])]
-    return ", ".join(sorted(set().union(*map(mentions, parts)))) or "rows"

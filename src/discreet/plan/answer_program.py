@@ -34,10 +34,9 @@ class Program:
 
     def renamed(self, names: Sequence[str]) -> "Program":
         """The same with other names of its columns."""
-        pairs = zip(names, self.table.columns, strict=True)
+        pairs = list(zip(names, self.table.columns, strict=True))
         if all(new == old for new, old in pairs):
             return self
-        pairs = zip(names, self.table.columns, strict=True)
         named = tuple(Named(new, Column(old)) for new, old in pairs)
         return replace(self, table=released.ComputedTable(self.table, named))
 

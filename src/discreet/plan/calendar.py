@@ -9,7 +9,7 @@ from discreet.plan.kinds import Kind, Range
 
 SECOND = 1_000_000  # microseconds
 DAY = 86_400 * SECOND
-_EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - timestamps have no zone
+EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - timestamps have no zone
 _MICROSECOND = dt.timedelta(microseconds=1)
 
 
@@ -21,15 +21,15 @@ def position(value: dt.date) -> int:
         (1, 86400000000)
     """
     if isinstance(value, dt.datetime):
-        return (value - _EPOCH) // _MICROSECOND
-    return (value - _EPOCH.date()).days
+        return (value - EPOCH) // _MICROSECOND
+    return (value - EPOCH.date()).days
 
 
 def moment(place: float, kind: Kind) -> dt.date:
     """The date or the timestamp at a position: the inverse of `position`."""
     if kind is Kind.DATE:
-        return _EPOCH.date() + dt.timedelta(days=int(place))
-    return _EPOCH + int(place) * _MICROSECOND
+        return EPOCH.date() + dt.timedelta(days=int(place))
+    return EPOCH + int(place) * _MICROSECOND
 
 
 def months_later(value: dt.date, months: int) -> dt.date | None:
@@ -46,15 +46,14 @@ def months_later(value: dt.date, months: int) -> dt.date | None:
     return value.replace(year=year, month=month + 1, day=min(value.day, longest))
 
 
-def _midnight(day: dt.date) -> dt.datetime:
-    return dt.datetime.combine(day, dt.time())
+def as_time(value: dt.date) -> dt.datetime:
+    """A date as the timestamp at its midnight; a timestamp as it is."""
+    return value if isinstance(value, dt.datetime) else dt.datetime.combine(value, dt.time())
 
 
 FIRST_TO_LAST = {
     Kind.DATE: Range(position(dt.date.min), position(dt.date.max)),
-    Kind.TIMESTAMP: Range(
-        position(_midnight(dt.date.min)), position(_midnight(dt.date.max)) + DAY - 1
-    ),
+    Kind.TIMESTAMP: Range(position(as_time(dt.date.min)), position(as_time(dt.date.max)) + DAY - 1),
 }
 """All dates and timestamps there are: from the year 1 to the year 9999."""
 
@@ -67,8 +66,8 @@ def truncate(value: dt.date, unit: Unit) -> dt.date:
     if not isinstance(value, dt.datetime):
         return _DAYS[unit](value)
     if unit in {Unit.HOUR, Unit.MINUTE}:
-        return value - (value - _midnight(value.date())) % _LONGEST[unit]
-    return _midnight(_DAYS[unit](value.date()))
+        return value - (value - as_time(value.date())) % _LONGEST[unit]
+    return as_time(_DAYS[unit](value.date()))
 
 
 _DAYS: dict[Unit, Callable[[dt.date], dt.date]] = {

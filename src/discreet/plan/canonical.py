@@ -22,9 +22,9 @@ from discreet.errors import InputError
 from discreet.plan import expressions, kinds, query, relations, summaries
 from discreet.plan import released_tables as released
 from discreet.plan import schema as schemas
+from discreet.plan.expressions import SIZE, remember
 from discreet.plan.query import Query
 from discreet.plan.relations import nodes_of
-from discreet.plan.remembered import SIZE, remember
 from discreet.plan.schema import PublicTable, Schema, Table
 
 WRITTEN_OUT = 1 << 10

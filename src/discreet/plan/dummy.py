@@ -5,6 +5,7 @@ counter through a mixing function: whatever they show is about the schema, not a
 """
 
 import hashlib
+import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -82,10 +83,8 @@ def dummy(
 
 def _size(table: Table | PublicTable, unique: tuple[str, ...], rows: int) -> int:
     """How many rows a table gets: no more than its unique keys allow."""
-    room = 1
-    for column in unique:
-        room *= _room(table.columns[column])
     wanted = rows if isinstance(table, Table) else min(rows, _PUBLIC)
+    room = math.prod(_room(table.columns[column]) for column in unique)
     return min(wanted, room) if unique else wanted
 
 
@@ -124,26 +123,21 @@ class DummyDraws:
 def _made(
     table: Table | PublicTable, unique: tuple[str, ...], sizes: Mapping[str, int]
 ) -> pa.Table:
-    rows = sizes[table.name]
-    columns = {}
+    rows, columns = sizes[table.name], {}
     for name, of in table.columns.items():
-        draws = DummyDraws(f"{table.name}\0{name}")
-        values = _column(table, name, of, unique, sizes, draws)
+        values = _column(table, name, unique, sizes)
         columns[name] = pa.array(values, ARROW[of.kind], size=rows)
     return pa.table(columns)
 
 
 def _column(
-    table: Table | PublicTable,
-    name: str,
-    of: Type,
-    unique: tuple[str, ...],
-    sizes: Mapping[str, int],
-    draws: DummyDraws,
+    table: Table | PublicTable, name: str, unique: tuple[str, ...], sizes: Mapping[str, int]
 ) -> list[Value]:
-    rows = sizes[table.name]
-    if name in unique:
-        return _counted(table, name, unique, rows)
+    of, rows, draws = table.columns[name], sizes[table.name], DummyDraws(f"{table.name}\0{name}")
+    if name in unique:  # a unique key counts up; of several columns the last one goes fastest
+        after = (table.columns[column] for column in unique[unique.index(name) + 1 :])
+        each = math.prod(min(_room(one), 1 << 31) for one in after)
+        return [nth(of, i // each % _room(of)) for i in range(rows)]
     paths = (Person, PersonPeriod, KeyPath)  # whose column leads to the person
     if isinstance(table, Table) and isinstance(table.unit, paths) and name == table.unit.column:
         others = sizes[table.unit.table] if isinstance(table.unit, KeyPath) else (-(-rows // _EACH))
@@ -153,17 +147,6 @@ def _column(
         blank = DummyDraws(f"{draws.name}\0null").below(_NULLS, rows) == 0
         values = [None if gone else value for gone, value in zip(blank, values, strict=True)]
     return values
-
-
-def _counted(
-    table: Table | PublicTable, name: str, unique: tuple[str, ...], rows: int
-) -> list[Value]:
-    """A unique key counts up; of several columns the last one goes fastest."""
-    after = 1
-    for column in reversed(unique[unique.index(name) + 1 :]):
-        after *= min(_room(table.columns[column]), 1 << 31)
-    of = table.columns[name]
-    return [nth(of, i // after % _room(of)) for i in range(rows)]
 
 
 def nth(of: Type, place: int) -> Value:
@@ -193,21 +176,12 @@ def _values(of: Type, rows: int, draws: DummyDraws) -> list[Any]:
             return [bool(i) for i in draws.below(2, rows)]
         case Kind.TEXT:
             return [f"text {i}" for i in draws.below(_WORDS, rows)]
-    low, high = _ends(of)
+    bounds = of.range or _USUAL[of.kind]
+    low, high = bounds.low, bounds.high
     if of.kind is Kind.REAL:
         shares = draws.below(1001, rows)
         return [low * (1 - i / 1000) + high * (i / 1000) for i in shares.tolist()]
-    places = [int(low) + i for i in _whole(draws, int(high) - int(low) + 1, rows)]
+    limit = int(high) - int(low) + 1  # far ends of a wide range are reached in large steps
+    steps, scale = draws.below(min(limit, 1 << 40), rows).tolist(), max(1, limit >> 40)
+    places = [int(low) + step * scale for step in steps]
     return [moment(i, of.kind) for i in places] if of.kind.is_time else places
-
-
-def _whole(draws: DummyDraws, limit: int, rows: int) -> list[int]:
-    """Numbers below a limit of 64 bits; far ends of a wide range are reached in large steps."""
-    steps = draws.below(min(limit, 1 << 40), rows).tolist()
-    scale = max(1, limit >> 40)
-    return [step * scale for step in steps]
-
-
-def _ends(of: Type) -> tuple[float, float]:
-    bounds = of.range or _USUAL[of.kind]
-    return bounds.low, bounds.high

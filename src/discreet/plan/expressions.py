@@ -5,15 +5,16 @@ none raises. `discreet.plan.typing` gives each its type and range, `discreet.sql
 engine, and the reference interpreter of the tests its meaning.
 """
 
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias
+from functools import lru_cache, wraps
+from operator import attrgetter
+from types import MappingProxyType
+from typing import Any, ClassVar, Final, TypeAlias, TypeVar, assert_never, cast
 
 from discreet.errors import InputError
-from discreet.plan.kinds import Kind, Value
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from discreet.plan.kinds import PYTHON_KINDS, Kind, Value
 
 LARGEST = 1 << 14
 """Parts that an expression may have, once shared ones are written out."""
@@ -21,6 +22,8 @@ LARGEST = 1 << 14
 
 class Function(Enum):
     """All functions. NULL in any argument gives NULL, except where said otherwise."""
+
+    __hash__ = object.__hash__  # as of `Kind`
 
     # Arithmetic. A result that is not a finite number is NULL.
     ADD = "+"  # also date or timestamp + days; outside the calendar: NULL
@@ -124,8 +127,57 @@ class Unit(Enum):
     MINUTE = "minute"  # likewise
 
 
+def call(function: Function, *arguments: "Operand") -> "Call":
+    """A function of expressions and of constants, which stand for themselves."""
+    parts = (
+        Literal(one, PYTHON_KINDS[type(one)]) if isinstance(one, bool | int | float | str) else one
+        for one in arguments
+    )
+    return Call(function, tuple(parts))
+
+
+def chain(function: Function, parts: "Sequence[Expression]") -> "Expression":
+    """AND, OR or CONCAT of parts; a part alone is itself."""
+    return parts[0] if len(parts) == 1 else Call(function, tuple(parts))
+
+
+def _binary(function: Function) -> "Callable[[Any, Operand], Call]":
+    return lambda self, other: call(function, self, other)
+
+
+def _product(self: Any, other: float) -> "Call":
+    return call(Function.MULTIPLY, other, self)
+
+
+class _Operators:
+    """Python's operators make calls; == still tells whether two expressions are the same."""
+
+    __slots__ = ()
+
+    __add__ = _binary(Function.ADD)
+    __sub__ = _binary(Function.SUBTRACT)
+    __mul__ = _binary(Function.MULTIPLY)
+    __rmul__ = _product
+    __truediv__ = _binary(Function.DIVIDE)
+    __floordiv__ = _binary(Function.QUOTIENT)
+    __mod__ = _binary(Function.MODULO)
+    __lt__ = _binary(Function.LESS)
+    __ge__ = _binary(Function.GREATER_EQUAL)
+    __gt__ = _binary(Function.GREATER)
+    __and__ = _binary(Function.AND)
+    __or__ = _binary(Function.OR)
+    equals = _binary(Function.EQUAL)
+
+    def __invert__(self: Any) -> "Call":
+        return Call(Function.NOT, (self,))
+
+    def is_null(self: Any) -> "Call":
+        """Whether it is NULL."""
+        return Call(Function.IS_NULL, (self,))
+
+
 @dataclass(frozen=True, slots=True)
-class Literal:
+class Literal(_Operators):
     """A constant; `kind` is needed for NULL, which has no kind of its own."""
 
     size: ClassVar[int] = 1
@@ -134,7 +186,7 @@ class Literal:
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class Column(_Operators):
     """A column of the relation below."""
 
     size: ClassVar[int] = 1
@@ -142,13 +194,13 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class _Compound:
+class _Compound(_Operators):
     """An expression of expressions; `size` counts the parts, a shared one wherever it stands."""
 
     size: int = field(init=False, repr=False, compare=False)
 
-    def _settle(self, parts: "Iterable[Expression]") -> None:
-        size = 1 + sum(part.size for part in parts)
+    def __post_init__(self) -> None:
+        size = 1 + sum(part.size for part in parts_of(cast("Expression", self)))
         if size > LARGEST:
             raise InputError(
                 f"an expression has more than {LARGEST} parts",
@@ -165,9 +217,6 @@ class Call(_Compound):
     function: Function
     arguments: "tuple[Expression, ...]"
 
-    def __post_init__(self) -> None:
-        self._settle(self.arguments)
-
 
 @dataclass(frozen=True, slots=True)
 class Case(_Compound):
@@ -175,9 +224,6 @@ class Case(_Compound):
 
     branches: "tuple[tuple[Expression, Expression], ...]"
     otherwise: "Expression"
-
-    def __post_init__(self) -> None:
-        self._settle([*(part for branch in self.branches for part in branch), self.otherwise])
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,9 +239,6 @@ class Cast(_Compound):
     operand: "Expression"
     kind: Kind
 
-    def __post_init__(self) -> None:
-        self._settle((self.operand,))
-
 
 @dataclass(frozen=True, slots=True)
 class IsIn(_Compound):
@@ -203,9 +246,6 @@ class IsIn(_Compound):
 
     operand: "Expression"
     values: tuple[Literal, ...]
-
-    def __post_init__(self) -> None:
-        self._settle((self.operand,))
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,9 +259,6 @@ class Like(_Compound):
     pattern: str
     escape: str | None = None
 
-    def __post_init__(self) -> None:
-        self._settle((self.operand,))
-
 
 @dataclass(frozen=True, slots=True)
 class Truncate(_Compound):
@@ -230,8 +267,130 @@ class Truncate(_Compound):
     operand: "Expression"
     unit: Unit
 
-    def __post_init__(self) -> None:
-        self._settle((self.operand,))
-
 
 Expression: TypeAlias = Literal | Column | Call | Case | Cast | IsIn | Like | Truncate
+Operand: TypeAlias = Expression | float | str
+"""An expression, or a constant that stands for itself."""
+
+
+def parts_of(expression: Expression) -> tuple[Expression, ...]:
+    """The expressions directly inside one, in order."""
+    match expression:
+        case Literal() | Column():
+            return ()
+        case Call(_, arguments):
+            return arguments
+        case Case(branches, otherwise):
+            return (*(part for branch in branches for part in branch), otherwise)
+        case Cast(operand, _) | IsIn(operand, _) | Like(operand, _, _) | Truncate(operand, _):
+            return (operand,)
+        case _:
+            assert_never(expression)
+
+
+def mapped(expression: Expression, change: Callable[[Expression], Expression]) -> Expression:
+    """The same expression of changed parts: those that `parts_of` lists."""
+    match expression:
+        case Literal() | Column():
+            return expression
+        case Call(function, arguments):
+            return Call(function, tuple(map(change, arguments)))
+        case Case(branches, otherwise):
+            return Case(tuple((change(c), change(v)) for c, v in branches), change(otherwise))
+        case _:
+            return replace(expression, operand=change(expression.operand))
+
+
+def mentions(expression: Expression) -> set[str]:
+    """The columns that an expression is computed from."""
+    return (
+        {expression.name} if isinstance(expression, Column) else all_mentioned(parts_of(expression))
+    )
+
+
+def all_mentioned(expressions: Iterable[Expression]) -> set[str]:
+    """The columns that some expressions are computed from."""
+    return {name for expression in expressions for name in mentions(expression)}
+
+
+def conjuncts(where: Expression | None) -> list[Expression]:
+    """The conditions that all have to hold."""
+    match where:
+        case None:
+            return []
+        case Call(Function.AND, parts):
+            return [one for part in parts for one in conjuncts(part)]
+    return [where]
+
+
+# --- functions that remember what they said about the very same value -----------------------------
+# Planning asks the same of one question many times: its types, its statistics, its text. Values are
+# told apart by identity. To compare large ones part by part would take as long as to compute, and
+# would take 0.0 for -0.0.
+
+SIZE: Final = attrgetter("size")
+"""How many parts an expression or a question has."""
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class _Same:
+    """A value by its identity."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __hash__(self) -> int:
+        return id(self.value) >> 4  # addresses are multiples of 16
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other.value is self.value
+
+
+def remember(most: int, size: Callable[[Any], int] | None = None) -> Callable[[F], F]:
+    """Remember the newest `most` results of a pure function of a frozen value; few of large ones.
+
+    What it is remembered for is kept alive, so no other value can have its identity. Errors are
+    not remembered. Further arguments are passed by position. They are hashable and told apart by
+    what they are equal to; mappings, which are not, by their identity.
+
+    Example:
+        >>> @remember(8)
+        ... def length(values, extra):
+        ...     print("counting")
+        ...     return len(values) + extra
+        >>> values = (1, 2)
+        >>> length(values, 1), length(values, 1)
+        counting
+        (3, 3)
+    """
+
+    def wrap(function: F) -> F:
+        def compute(same: _Same, *rest: Any) -> Any:
+            if _SAME.isdisjoint(map(type, rest)):
+                return function(same.value, *rest)
+            return function(
+                same.value, *(one.value if isinstance(one, _Same) else one for one in rest)
+            )
+
+        small, large = lru_cache(most)(compute), lru_cache(_FEW)(compute)
+
+        @wraps(function)
+        def call(value: Any, *rest: Any) -> Any:
+            cached = small if size is None or size(value) < _LARGE else large
+            if _MAPPINGS.isdisjoint(map(type, rest)):
+                return cached(_Same(value), *rest)
+            return cached(_Same(value), *(_Same(r) if type(r) in _MAPPINGS else r for r in rest))
+
+        return cast("F", call)
+
+    return wrap
+
+
+_SAME: Final = frozenset({_Same})
+_MAPPINGS: Final = frozenset({dict, MappingProxyType})
+_LARGE: Final = 500
+_FEW: Final = 32
+"""Values of `_LARGE` parts or more that are remembered: they take megabytes."""

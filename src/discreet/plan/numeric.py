@@ -6,7 +6,6 @@ dates there are. Kinds and NULLs follow from reach. The range of a result follow
 declared, so that a value nobody bounded stays unbounded.
 """
 
-import datetime as dt
 import math
 import operator
 import sys
@@ -15,12 +14,12 @@ from functools import partial
 from typing import NamedTuple
 
 from discreet.plan import intervals
-from discreet.plan.calendar import DAY, FIRST_TO_LAST, moment, position
+from discreet.plan.calendar import DAY, FIRST_TO_LAST, as_time, moment, position
 from discreet.plan.calendar import months_later as months_on
 from discreet.plan.expressions import Function
 from discreet.plan.intervals import EVERYTHING, TINY
 from discreet.plan.keylists import combined, counting, few, mapped
-from discreet.plan.kinds import INT64, Kind, Range, Type, Value
+from discreet.plan.kinds import INT64, Kind, Range, Type
 
 REACH = {
     Kind.INTEGER: Range(*INT64),
@@ -96,14 +95,7 @@ def as_kind(of: Type, kind: Kind) -> Type:
             kind, of.nullable, stated(bounds, kind), mapped(of, float, nullable=of.nullable)
         )
     bounds = Range(declared(of).low * DAY, declared(of).high * DAY)
-    return Type(
-        kind, of.nullable, stated(bounds, kind), mapped(of, at_midnight, nullable=of.nullable)
-    )
-
-
-def at_midnight(day: Value) -> Value:
-    """A date as a timestamp."""
-    return dt.datetime.combine(day, dt.time()) if isinstance(day, dt.date) else day
+    return Type(kind, of.nullable, stated(bounds, kind), mapped(of, as_time, nullable=of.nullable))
 
 
 # --- arithmetic -----------------------------------------------------------------------------------
@@ -149,23 +141,24 @@ def quotient(operands: Sequence[Type]) -> ResultType:
 
 def remainder(operands: Sequence[Type]) -> ResultType:
     """A remainder of INTEGER: NULL where the divisor is 0."""
-    strays = _holds_zero(operands[1])
-    bounds = stated(intervals.remainder(*map(declared, operands)), Kind.INTEGER)
-    return ResultType(_bounded(bounds, nullable=strays or _any_nullable(operands)), strays)
+    return _whole_result(intervals.remainder, operands, strays=_holds_zero(operands[1]))
 
 
 def whole_quotient(operands: Sequence[Type]) -> ResultType:
     """A quotient of INTEGER: NULL where the divisor is 0, and for -2^63 by -1."""
     fit = fits(intervals.quotient(*map(reach, operands)), Kind.INTEGER)
     strays = _holds_zero(operands[1]) or not fit
-    bounds = stated(intervals.quotient(*map(declared, operands)), Kind.INTEGER)
-    return ResultType(_bounded(bounds, nullable=strays or _any_nullable(operands)), strays)
+    return _whole_result(intervals.quotient, operands, strays=strays)
 
 
-def _bounded(bounds: Range | None, *, nullable: bool) -> Type:
+def _whole_result(
+    operation: Callable[..., Range | None], operands: Sequence[Type], *, strays: bool
+) -> ResultType:
     """A whole number in a range, all of which it can be."""
+    bounds = stated(operation(*map(declared, operands)), Kind.INTEGER)
+    nullable = strays or _any_nullable(operands)
     keys = few(bounds, Kind.INTEGER, nullable=nullable)
-    return Type(Kind.INTEGER, nullable, bounds, keys)
+    return ResultType(Type(Kind.INTEGER, nullable, bounds, keys), strays)
 
 
 def sign(of: Type) -> ResultType:
@@ -225,10 +218,15 @@ def extreme(function: Function, operands: Sequence[Type]) -> Range | None:
 def later(function: Function, time: Type, steps: Type, unit: int = 1) -> ResultType:
     """A date or timestamp and a number of steps of `unit` each: NULL outside the calendar."""
     operation, each = ARITHMETIC[function], Range(unit, unit)
-    strays = not fits(operation(reach(time), intervals.multiply(reach(steps), each)), time.kind)
-    bounds = operation(declared(time), intervals.multiply(declared(steps), each))
-    nullable = strays or _any_nullable([time, steps])
-    return ResultType(Type(time.kind, nullable, stated(bounds, time.kind)), strays)
+    return _later(lambda at, by: operation(at, intervals.multiply(by, each)), time, steps)
+
+
+def _later(
+    operation: Callable[[Range, Range], Range | None], time: Type, steps: Type
+) -> ResultType:
+    strays = not fits(operation(reach(time), reach(steps)), time.kind)
+    bounds = stated(operation(declared(time), declared(steps)), time.kind)
+    return ResultType(Type(time.kind, strays or _any_nullable([time, steps]), bounds), strays)
 
 
 def months_later(time: Type, months: Type) -> ResultType:
@@ -238,11 +236,7 @@ def months_later(time: Type, months: Type) -> ResultType:
     timestamps the later one may lead to an earlier hour of the same last day of a month, so their
     ends are those of days.
     """
-    furthest = _months(reach(time), reach(months), time.kind)
-    strays = not fits(furthest, time.kind)
-    bounds = _months(declared(time), declared(months), time.kind)
-    nullable = strays or _any_nullable([time, months])
-    return ResultType(Type(time.kind, nullable, stated(bounds, time.kind)), strays)
+    return _later(partial(_months, kind=time.kind), time, months)
 
 
 def _months(times: Range, months: Range, kind: Kind) -> Range:

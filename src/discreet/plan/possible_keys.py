@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.plan import relations as rel
-from discreet.plan.calendar import beginnings, moment, position
+from discreet.plan.calendar import as_time, beginnings, moment, position
 from discreet.plan.expressions import (
     COMPARISONS,
     MIRRORED,
@@ -30,12 +30,16 @@ from discreet.plan.expressions import (
     Like,
     Literal,
     Unit,
+    conjuncts,
+    mapped,
+    mentions,
+    parts_of,
+    remember,
 )
 from discreet.plan.keylists import FEW, listed
 from discreet.plan.kinds import PYTHON_KINDS, Kind, Range, Type, Value
-from discreet.plan.remembered import remember
 from discreet.plan.texts import LONGEST_CONCAT, Wildcard, tokens
-from discreet.plan.typing import conjuncts, infer, mapped, mentions, parts_of
+from discreet.plan.typing import infer
 
 MOST_STEPS = 1 << 19
 """Keys times parts of conditions that are tried; lists that would take longer stay as they are."""
@@ -318,10 +322,7 @@ def _is_exact(value: Value) -> bool:
 
 def _place(value: Value) -> Value:
     """A day or a time as microseconds; a day is its midnight."""
-    if not isinstance(value, dt.date):
-        return value
-    is_time = isinstance(value, dt.datetime)
-    return position(value if is_time else dt.datetime.combine(value, dt.time()))
+    return position(as_time(value)) if isinstance(value, dt.date) else value
 
 
 _COMPARED: Final[Mapping[Function, Callable[[Any, Any], NDArray[Any]]]] = dict(

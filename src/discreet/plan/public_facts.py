@@ -5,7 +5,20 @@ from dataclasses import dataclass
 from typing import TypeAlias, assert_never
 
 from discreet.errors import InputError
-from discreet.plan.expressions import Call, Case, Cast, Column, Expression, Function, IsIn, Literal
+from discreet.plan import relations as rel
+from discreet.plan.expressions import (
+    Call,
+    Case,
+    Cast,
+    Column,
+    Expression,
+    Function,
+    IsIn,
+    Literal,
+    all_mentioned,
+    conjuncts,
+    mentions,
+)
 from discreet.plan.expressions import Truncate as Truncated
 from discreet.plan.keylists import few
 from discreet.plan.kinds import Kind, Range, Type, Value
@@ -18,29 +31,11 @@ from discreet.plan.query import (
     measured_in,
     questions_in,
 )
-from discreet.plan.relations import (
-    FilterRows,
-    JoinPerson,
-    JoinPublic,
-    MatchPerson,
-    MatchPublic,
-    PerPerson,
-    PersonWindow,
-    Project,
-    Relation,
-    Scan,
-    Union,
-    columns_of,
-    join_caps,
-    nodes_of,
-)
 from discreet.plan.released_tables import RegroupedTable, sources_of
 from discreet.plan.row_counts import held_counts
-from discreet.plan.schema import EachRow, KeyPath, Person, PersonPeriod, Table
-from discreet.plan.schema_text import range_words
+from discreet.plan.schema import EachRow, KeyPath, Person, PersonPeriod, Table, counted, range_words
 from discreet.plan.statistics import behind
-from discreet.plan.summaries import expressions_in
-from discreet.plan.typing import all_mentioned, conjuncts, infer, mentions
+from discreet.plan.typing import infer
 
 PICKED = (
     "Rows are picked by noisy numbers: the fewer are shown, the wider their intervals, so that in"
@@ -114,12 +109,11 @@ def _owner(table: Table) -> str:
 
 
 def _clamped(query: Query) -> list[str]:
-    found = []
-    for table, column in reads(query):
-        of = table.columns[column]
-        if of.range is not None:
-            found.append(f"{table.name}.{column} to {range_words(of.range, of.kind)}")
-    return found
+    return [
+        f"{table.name}.{column} to {range_words(of.range, of.kind)}"
+        for table, column in reads(query)
+        if (of := table.columns[column]).range is not None
+    ]
 
 
 def left_out(query: Query) -> list[str]:
@@ -168,8 +162,7 @@ def _counted_rows(query: Query) -> list[str]:
     if all(one.measure.is_count for one in query.aggregates):
         return []
     return [
-        f"{name} counts at most {int(of.high):,} {'row' if of.high == 1 else 'rows'} of one person,"
-        " as the limits state"
+        f"{name} counts at most {counted(int(of.high), 'row')} of one person, as the limits state"
         if type(of) is Range
         else f"{name} of one person is held to {range_words(of, Kind.REAL)}, as the limits state"
         for name, of in held_counts(query).items()
@@ -178,9 +171,9 @@ def _counted_rows(query: Query) -> list[str]:
 
 def _join_caps(query: Query) -> list[str]:
     """A note that joins keep a public number of rows a person, for questions with joins."""
-    nodes, _ = nodes_of(query.relation)
-    joins = [node for node in nodes if isinstance(node, JoinPerson | MatchPerson)]
-    caps = [cap for node in joins for cap in join_caps(node) if cap]
+    nodes, _ = rel.nodes_of(query.relation)
+    joins = [node for node in nodes if isinstance(node, rel.JoinPerson | rel.MatchPerson)]
+    caps = [cap for node in joins for cap in rel.join_caps(node) if cap]
     if not caps:
         return []
     return [
@@ -227,11 +220,11 @@ def clamp(value: Expression, kind: Kind, low: Value, high: Value) -> Expression:
     return Case(((Call(Function.IS_NULL, (value,)), Literal(None, kind)),), held)
 
 
-def clamped_columns(relation: Relation) -> Iterator[tuple[str, Value, Value]]:
+def clamped_columns(relation: rel.Relation) -> Iterator[tuple[str, Value, Value]]:
     """The stored columns that `clamp` holds between ends, and the ends."""
-    nodes, _ = nodes_of(relation)
+    nodes, _ = rel.nodes_of(relation)
     for node in nodes:
-        if isinstance(node, Project) and isinstance(node.input, Scan):
+        if isinstance(node, rel.Project) and isinstance(node.input, rel.Scan):
             for one in node.columns:
                 match one.expression:
                     case Case(
@@ -267,7 +260,7 @@ def incomplete_keys(query: Query) -> dict[str, str]:
 
     A condition `key IN (...)` or `key = ...` that names listed values alone leaves no row outside.
     """
-    scope, found = columns_of(query.relation), dict[str, str]()
+    scope, found = rel.columns_of(query.relation), dict[str, str]()
     for key, of in zip(query.keys, query.key_types, strict=True):
         if of.keys is None or _is_filtered(query.relation, key.expression, of.keys):
             continue
@@ -279,9 +272,9 @@ def incomplete_keys(query: Query) -> dict[str, str]:
     return found
 
 
-def _is_filtered(relation: Relation, key: Expression, keys: Sequence[Value]) -> bool:
+def _is_filtered(relation: rel.Relation, key: Expression, keys: Sequence[Value]) -> bool:
     """Whether the conditions on all rows let a key be one of the listed values alone."""
-    while isinstance(relation, FilterRows):
+    while isinstance(relation, rel.FilterRows):
         for one in conjuncts(relation.predicate):
             match one:
                 case IsIn(operand, values) if operand == key:
@@ -344,7 +337,7 @@ def count_outside(query: Query, found: Sequence[Sequence[Value]] | None = None) 
         ]
         each = [_joined(Function.AND, row) for row in rows]
         condition = _joined(Function.OR, each or [_FALSE])
-    outside = FilterRows(query.relation, Call(Function.NOT, (condition,)))
+    outside = rel.FilterRows(query.relation, Call(Function.NOT, (condition,)))
     by_row = query.is_by_row
     measure = AggregateFunction.COUNT if by_row else AggregateFunction.COUNT_PEOPLE
     return Query(outside, (), (Aggregate(OUTSIDE, measure),), limits=query.limits)
@@ -388,7 +381,8 @@ def reads(query: Query) -> list[Read]:
     """The columns of private tables that a query reads, each once, in order of the tables.
 
     Example:
-        >>> from discreet.plan.builder import From, mean
+        >>> from discreet.plan.builder import From
+        >>> from discreet.plan.expression_builder import mean
         >>> from discreet.plan.kinds import Kind, Range, Type
         >>> from discreet.plan.relations import Scan
         >>> from discreet.plan.schema import Person
@@ -400,30 +394,30 @@ def reads(query: Query) -> list[Read]:
     found = (
         read
         for one in questions_in(query)
-        for read in _reads(one, {id(node): set() for node in nodes_of(one.relation)[0]})
+        for read in _reads(one, {id(node): set() for node in rel.nodes_of(one.relation)[0]})
     )
     return list({(table.name, name): (table, name) for table, name in found}.values())
 
 
 def fetched(query: Query) -> list[Read]:
     """The same, with the columns by which rows are hashed or ordered: all of them."""
-    order, _ = nodes_of(query.relation)
-    kinds = JoinPerson | MatchPerson | PersonWindow
+    order, _ = rel.nodes_of(query.relation)
+    kinds = rel.JoinPerson | rel.MatchPerson | rel.PersonWindow
     joins = {id(node) for node in order if isinstance(node, kinds)}
     return _reads(
-        query, {id(node): set(columns_of(node) if id(node) in joins else ()) for node in order}
+        query, {id(node): set(rel.columns_of(node) if id(node) in joins else ()) for node in order}
     )
 
 
 def _reads(query: Query, wanted: dict[int, set[str]]) -> list[Read]:
     """The stored columns behind wanted columns; each relation is looked at once."""
-    order, _ = nodes_of(query.relation)
+    order, _ = rel.nodes_of(query.relation)
     names = wanted[id(query.relation)]
     names |= all_mentioned([*(key.expression for key in query.keys), *measured_in(query)])
     for node in reversed(order):  # whoever reads a relation comes before it
         for below, some in _wants(node, wanted[id(node)]):
             wanted[id(below)] |= some
-    scans = [node for node in order if isinstance(node, Scan)]
+    scans = [node for node in order if isinstance(node, rel.Scan)]
     found = {
         (scan.table.name, name): (scan.table, name)
         for scan in scans
@@ -433,33 +427,34 @@ def _reads(query: Query, wanted: dict[int, set[str]]) -> list[Read]:
     return list(found.values())
 
 
-def _wants(relation: Relation, names: set[str]) -> list[tuple[Relation, set[str]]]:
+def _wants(relation: rel.Relation, names: set[str]) -> list[tuple[rel.Relation, set[str]]]:
     """The columns that a relation reads of each input to compute these columns."""
     match relation:
-        case Scan():
+        case rel.Scan():
             return []
-        case FilterRows(below, predicate):
+        case rel.FilterRows(below, predicate):
             return [(below, names | mentions(predicate))]
-        case Project(below, columns):
+        case rel.Project(below, columns):
             return [(below, all_mentioned(c.expression for c in columns if c.name in names))]
-        case JoinPublic(below, _, on, _, _):
+        case rel.JoinPublic(below, _, on, _, _):
             return [(below, names | all_mentioned(on))]
-        case JoinPerson(left, right, on, _, condition) | MatchPerson(left, right, on, _, condition):
+        case rel.JoinPerson(left, right, on, _, condition) | rel.MatchPerson(
+            left, right, on, _, condition
+        ):
             names = names if condition is None else names | mentions(condition)
             here = names | all_mentioned(pair[0] for pair in on)
             return [(left, here), (right, names | all_mentioned(pair[1] for pair in on))]
-        case MatchPublic(below, _, on):
+        case rel.MatchPublic(below, _, on):
             return [(below, names | all_mentioned(here for here, _ in on))]
-        case PersonWindow(below, columns):
-            windows = (c.expressions() for c in columns if c.name in names)
-            return [(below, names | {n for parts in windows for n in all_mentioned(parts)})]
-        case PerPerson(below, keys, aggregates):
-            grouped = all_mentioned(key.expression for key in keys)
-            summed = (expressions_in(a) for a in aggregates if a.name in names)
-            return [(below, grouped | {n for parts in summed for n in all_mentioned(parts)})]
-        case Union(left, right):
-            places = [i for i, name in enumerate(columns_of(left)) if name in names]
-            across = list(columns_of(right))
+        case rel.PersonWindow(below, columns):
+            read = [one for column in columns if column.name in names for one in column.reads]
+            return [(below, names | all_mentioned(read))]
+        case rel.PerPerson(below, keys, aggregates):
+            read = [one for a in aggregates if a.name in names for one in a.reads]
+            return [(below, all_mentioned([*(key.expression for key in keys), *read]))]
+        case rel.Union(left, right):
+            places = [i for i, name in enumerate(rel.columns_of(left)) if name in names]
+            across = list(rel.columns_of(right))
             return [(left, names), (right, {across[i] for i in places})]
         case _:
             assert_never(relation)

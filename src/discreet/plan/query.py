@@ -80,6 +80,11 @@ class Aggregate:
     interval: bool = field(default=True, metadata={"written": "where it is False"})
     """Whether a quantile may spend a share of its price on an interval in values."""
 
+    @property
+    def reads(self) -> tuple[Expression, ...]:
+        """All row expressions."""
+        return (*self.arguments, *([] if self.where is None else [self.where]))
+
 
 @dataclass(frozen=True, slots=True)
 class SortKey:
@@ -207,7 +212,7 @@ def questions_in(query: Query) -> "tuple[Query, ...]":
 
 def measured_in(query: Query) -> list[Expression]:
     """The expressions that aggregates compute for each row."""
-    return [one for a in query.aggregates for one in (*a.arguments, a.where) if one is not None]
+    return [one for aggregate in query.aggregates for one in aggregate.reads]
 
 
 def _size(query: Query) -> int:
@@ -271,7 +276,8 @@ def weighted(query: Query, weights: Mapping[str, Real]) -> Query:
     """The same question, with how much the error of some aggregates matters.
 
     Example:
-        >>> from discreet.plan.builder import From, count
+        >>> from discreet.plan.builder import From
+        >>> from discreet.plan.expression_builder import count
         >>> from discreet.plan.relations import Scan
         >>> from discreet.plan.schema import Person, Table
         >>> visits = Table("visits", {"who": Type(Kind.TEXT)}, Person("who"))

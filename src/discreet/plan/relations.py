@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TypeAlias, assert_never
+from typing import TypeAlias, assert_never, cast
 
 from discreet.errors import InputError
 from discreet.plan.expressions import Column, Expression
@@ -28,7 +28,6 @@ from discreet.plan.summaries import (
     PersonAggregate,
     WindowColumn,
     expect,
-    expressions_in,
     summary_type,
     window_type,
 )
@@ -70,6 +69,13 @@ class _Node:
 
     facts: RelationFacts = field(init=False, repr=False, compare=False)
 
+    def __post_init__(self) -> None:
+        self._check()
+        _settle(cast("Relation", self))
+
+    def _check(self) -> None:
+        """Refuse what has no meaning."""
+
 
 @dataclass(frozen=True, slots=True)
 class Named:
@@ -85,9 +91,6 @@ class Scan(_Node):
 
     table: Table
 
-    def __post_init__(self) -> None:
-        _settle(self)
-
 
 @dataclass(frozen=True, slots=True)
 class FilterRows(_Node):
@@ -96,9 +99,8 @@ class FilterRows(_Node):
     input: "Relation"
     predicate: Expression
 
-    def __post_init__(self) -> None:
+    def _check(self) -> None:
         expect(self.predicate, columns_of(self.input), Kind.BOOLEAN, "a condition")
-        _settle(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,9 +110,8 @@ class Project(_Node):
     input: "Relation"
     columns: tuple[Named, ...]
 
-    def __post_init__(self) -> None:
+    def _check(self) -> None:
         distinct(column.name for column in self.columns)
-        _settle(self)
 
 
 class Keep(Enum):
@@ -134,12 +135,11 @@ class JoinPublic(_Node):
     keep: Keep
     columns: tuple[tuple[str, str], ...]  # (name here, column there)
 
-    def __post_init__(self) -> None:
+    def _check(self) -> None:
         distinct([*columns_of(self.input), *(name for name, _ in self.columns)])
         scope = columns_of(self.input)
         for expression, key in zip(self.on, self.table.key, strict=True):
             _meet(infer(expression, scope), self.table.columns[key])
-        _settle(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,9 +159,8 @@ class JoinPerson(_Node):
     multiplies: bool = field(default=False, metadata={"written": "where it does"})
     """Whether limits on rows multiply; else the wider one holds. See `join_person`."""
 
-    def __post_init__(self) -> None:
+    def _check(self) -> None:
         _check_sides(self)
-        _settle(self)
 
 
 def join_person(
@@ -205,10 +204,9 @@ class MatchPerson(_Node):
     name: str
     condition: Expression | None = None
 
-    def __post_init__(self) -> None:
+    def _check(self) -> None:
         _check_sides(self)
         distinct([*columns_of(self.left), *columns_of(self.right), self.name])
-        _settle(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,14 +225,13 @@ class MatchPublic(_Node):
     name: str
     condition: Expression | None = None
 
-    def __post_init__(self) -> None:
+    def _check(self) -> None:
         scope = columns_of(self.input)
         distinct([*scope, self.name])
         for expression, there in self.on:
             _meet(infer(expression, scope), infer(Column(there), self.table.columns))
         if self.condition is not None:
             expect(self.condition, self.table.columns, Kind.BOOLEAN, "a condition")
-        _settle(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,10 +246,9 @@ class PersonWindow(_Node):
     input: "Relation"
     columns: tuple[WindowColumn, ...]
 
-    def __post_init__(self) -> None:
+    def _check(self) -> None:
         _check_grouped(self.input)
         distinct([*columns_of(self.input), *(column.name for column in self.columns)])
-        _settle(self)
 
 
 def _check_sides(join: "JoinPerson | MatchPerson") -> None:
@@ -277,10 +273,9 @@ class PerPerson(_Node):
     keys: tuple[Named, ...]
     aggregates: tuple[PersonAggregate, ...]
 
-    def __post_init__(self) -> None:
+    def _check(self) -> None:
         _check_grouped(self.input)
         distinct([*(key.name for key in self.keys), *(a.name for a in self.aggregates)])
-        _settle(self)
 
 
 def _check_grouped(below: "Relation") -> None:
@@ -299,9 +294,8 @@ class Union(_Node):
     left: "Relation"
     right: "Relation"
 
-    def __post_init__(self) -> None:
+    def _check(self) -> None:
         same_people(self.left, self.right)
-        _settle(self)
 
 
 Relation: TypeAlias = (
@@ -381,10 +375,10 @@ def expressions_of(relation: Relation) -> Iterator[Expression]:
             yield from (here for here, _ in on)
             yield from () if condition is None else (condition,)
         case PersonWindow(_, columns):
-            yield from (one for column in columns for one in column.expressions())
+            yield from (one for column in columns for one in column.reads)
         case PerPerson(_, keys, aggregates):
             yield from (key.expression for key in keys)
-            yield from (one for aggregate in aggregates for one in expressions_in(aggregate))
+            yield from (one for aggregate in aggregates for one in aggregate.reads)
         case _:
             assert_never(relation)
 
@@ -433,8 +427,15 @@ def _settle(relation: Relation) -> None:
             why="it would take an engine too long to plan",
             fix="read fewer subqueries, and each of them less often",
         )
+    if isinstance(relation, Scan):
+        table = relation.table
+        unit: object = table.unit if isinstance(table.unit, EachRow | PersonPeriod) else "person"
+        tables = {table.name: table}
+    else:
+        unit = below[0].unit
+        tables = {table.name: table for one in below for table in one.tables}
     columns, single = _columns(relation), _single(relation)
-    facts = RelationFacts(columns, _unit(relation), _tables(below, relation), single, size, depth)
+    facts = RelationFacts(columns, unit, tuple(tables.values()), single, size, depth)
     object.__setattr__(relation, "facts", facts)
 
 
@@ -472,19 +473,6 @@ def _projected(expression: Expression, scope: Mapping[str, Type]) -> Type:
     """A column stays what it is: that a count is never negative, say, which `infer` leaves out."""
     found = infer(expression, scope)
     return scope[expression.name] if isinstance(expression, Column) else found
-
-
-def _unit(relation: Relation) -> object:
-    if isinstance(relation, Scan):
-        unit = relation.table.unit
-        return unit if isinstance(unit, EachRow | PersonPeriod) else "person"
-    return inputs_of(relation)[0].facts.unit
-
-
-def _tables(below: list[RelationFacts], relation: Relation) -> tuple[Table, ...]:
-    if isinstance(relation, Scan):
-        return (relation.table,)
-    return tuple({table.name: table for one in below for table in one.tables}.values())
 
 
 def _single(relation: Relation) -> bool:

@@ -30,16 +30,14 @@ from enum import Enum
 from typing import Any, TypeAlias, cast
 
 from discreet.errors import InputError
-from discreet.plan.expressions import Call, Expression, Function
+from discreet.plan.expressions import Call, Expression, Function, conjuncts, mentions
 from discreet.plan.functions import common_kind
 from discreet.plan.kinds import Kind, Type
 from discreet.plan.query import Aggregate, AggregateFunction, Query, SortKey, released_columns
 from discreet.plan.relations import Named
 from discreet.plan.schema import PublicTable, distinct
 from discreet.plan.summaries import expect
-from discreet.plan.typing import infer, mentions
-
-TRUTH = Type(Kind.BOOLEAN)
+from discreet.plan.typing import infer
 
 
 class AnswerWindowFunction(Enum):
@@ -167,9 +165,7 @@ def _expressions(value: object) -> "Iterator[Expression]":
                 yield from _expressions(part)
         case Named() | SortKey():
             yield value.expression
-        case Aggregate():
-            yield from _expressions((value.arguments, value.where))
-        case AnswerWindow():
+        case Aggregate() | AnswerWindow():
             yield from value.reads
         case _ if isinstance(value, Expression):
             yield value
@@ -299,27 +295,22 @@ class JoinedTables(_Table):
     @property
     def equates(self) -> bool:
         """Whether rows meet by something that is equal on both sides; else any may meet any."""
-        for one in [] if self.on is None else conjuncts(self.on):
-            if isinstance(one, Call) and one.function is Function.EQUAL:
-                used = [set(mentions(part)) for part in one.arguments]
-                sides = set(self.left.columns), set(self.right.columns)
-                if all(used) and any(
-                    used[i] <= sides[0] and used[1 - i] <= sides[1] for i in (0, 1)
-                ):
-                    return True
-        return False
+        left, right = self.left.columns.keys(), self.right.columns.keys()
+        used = [(mentions(one), mentions(other)) for one, other in self.equalities]
+        return any(
+            one and other and ((one <= left and other <= right) or (other <= left and one <= right))
+            for one, other in used
+        )
 
-
-def conjuncts(expression: Expression) -> "Iterator[Expression]":
-    """The conditions that all have to hold."""
-    match expression:
-        case Call(Function.AND, parts):
-            for part in parts:
-                yield from conjuncts(part)
-        case Call(Function.COALESCE, (first, *_)):  # IS NOT DISTINCT FROM: equal, or both NULL
-            yield first
-        case _:
-            yield expression
+    @property
+    def equalities(self) -> Iterator[tuple[Expression, ...]]:
+        """Both sides of each equality that has to hold."""
+        for one in conjuncts(self.on):
+            match one:
+                case Call(Function.EQUAL, sides):
+                    yield sides
+                case Call(Function.COALESCE, (Call(Function.EQUAL, sides), *_)):
+                    yield sides  # IS NOT DISTINCT FROM: equal, or both NULL
 
 
 @dataclass(frozen=True, slots=True)
@@ -449,8 +440,7 @@ def sources_of(table: ReleasedTable, questions: Sequence[Query]) -> Sources:
             rows |= behind(*(one.expression for one in keys))
             found = {one.name: behind(one.expression) for one in keys}
             for one in aggregates:
-                parts = [*one.arguments, *([] if one.where is None else [one.where])]
-                found[one.name] = behind(*parts) | rows
+                found[one.name] = behind(*one.reads) | rows
             rows = rows if keys else frozenset()
         case JoinedTables(_, _, _, on):
             rows |= frozenset() if on is None else behind(on)

@@ -18,14 +18,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from discreet.plan import relations as rel
-from discreet.plan.expressions import Call, Case, Column, Expression, Function, Literal
+from discreet.plan.expressions import (
+    Call,
+    Case,
+    Column,
+    Expression,
+    Function,
+    Literal,
+    conjuncts,
+    mapped,
+    mentions,
+)
 from discreet.plan.kinds import Kind, Range, Type
 from discreet.plan.possible_keys import FROM, UP_TO
 from discreet.plan.query import Aggregate, Query
 from discreet.plan.relations import Named
 from discreet.plan.summaries import SUMMED, PersonAggregate, Summary, WindowColumn
 from discreet.plan.texts import longest_stored
-from discreet.plan.typing import conjuncts, infer, mapped, mentions
+from discreet.plan.typing import infer
 
 _COUNTS = {Summary.COUNT, Summary.COUNT_DISTINCT, Summary.SUM}
 LARGEST_SUM = 1 << 62

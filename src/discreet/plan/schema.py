@@ -11,12 +11,11 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
+from discreet import html_view
 from discreet.errors import InputError
+from discreet.plan.calendar import as_time, moment, position
 from discreet.plan.kinds import Kind, Range, Type, Value
 from discreet.rationals import Real, rational, whole
-
-EPOCH = dt.date(1970, 1, 1)
-_MICROSECONDS = 86_400_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,9 +263,14 @@ class Schema:
                 self.path(table)
 
     def _repr_html_(self) -> str:
-        from discreet.plan.schema_text import schema_page  # noqa: PLC0415 - it builds on this
-
-        return schema_page(self)
+        """Every column of every table: whom it protects, and what is declared."""
+        rows = [
+            (one.name, whose(one), name, of.kind.value, declared(of))
+            for one in self.tables.values()
+            for name, of in one.columns.items()
+        ]
+        heads = ["table", "protects", "column", "kind", "declared"]
+        return html_view.framed(html_view.table(heads, rows))
 
     def path(self, table: Table) -> tuple[tuple[KeyPath, ...], Unit]:
         """The hops from a table to the table that names the person, and how that one does."""
@@ -347,12 +351,9 @@ def column_type(
 def _position(end: Real | dt.date, kind: Kind, name: str) -> float:
     match kind, end:
         case Kind.DATE, dt.date():
-            day = end.date() if isinstance(end, dt.datetime) else end
-            return (day - EPOCH).days
-        case Kind.TIMESTAMP, dt.datetime() if end.tzinfo is None:
-            return (end - dt.datetime(1970, 1, 1)) // dt.timedelta(microseconds=1)  # noqa: DTZ001 - timestamps have no zone
-        case Kind.TIMESTAMP, dt.date() if not isinstance(end, dt.datetime):
-            return (end - EPOCH).days * _MICROSECONDS
+            return position(end.date() if isinstance(end, dt.datetime) else end)
+        case Kind.TIMESTAMP, dt.date() if as_time(end).tzinfo is None:
+            return position(as_time(end))
         case ((Kind.INTEGER | Kind.REAL), _) if not isinstance(end, dt.date):
             exact = rational(end, f"bound of {name}")
             return int(exact) if kind is Kind.INTEGER and exact.denominator == 1 else float(exact)
@@ -389,3 +390,55 @@ def _known(column: str, columns: Mapping[str, Type], table: str) -> None:
             why=f"its columns are {', '.join(columns)}",
             fix="name one of them",
         )
+
+
+# --- in words, and as HTML ------------------------------------------------------------------------
+
+
+_SHOWN = 8
+"""Keys that are shown of a column."""
+
+
+def whose(one: Table | PublicTable) -> str:
+    """Whom a table protects, in a few words."""
+    match one:
+        case PublicTable():
+            return f"nobody: public, by {', '.join(one.key)}"
+        case Table(unit=Person(column)):
+            return f"each {column}"
+        case Table(unit=PersonPeriod(column, period, every)):
+            return f"each {column} in one {every} of {period}"
+        case Table(unit=KeyPath(column, target, key)):
+            return f"the person behind {column}, by way of {target}.{key}"
+    return "each row by itself"
+
+
+def declared(of: Type) -> str:
+    """A column's declaration in a few words."""
+    if of.keys is not None and of.kind is not Kind.BOOLEAN:
+        shown = ", ".join("NULL" if key is None else str(key) for key in of.keys[:_SHOWN])
+        return shown + (f" and {len(of.keys) - _SHOWN:,} more" if len(of.keys) > _SHOWN else "")
+    return "" if of.range is None else range_words(of.range, of.kind)
+
+
+def range_words(bounds: Range, kind: Kind) -> str:
+    """A range as people write it.
+
+    Example:
+        >>> range_words(Range(0, 120), Kind.INTEGER), range_words(Range(0, 31), Kind.DATE)
+        ('0 .. 120', '1970-01-01 .. 1970-02-01')
+    """
+    ends = (bounds.low, bounds.high)
+    if kind.is_time:
+        return " .. ".join(str(moment(end, kind)) for end in ends)
+    return " .. ".join(f"{end:.15g}" if isinstance(end, float) else str(end) for end in ends)
+
+
+def counted(count: int, what: str) -> str:
+    """A number of things.
+
+    Example:
+        >>> counted(1, "row"), counted(2000, "row")
+        ('1 row', '2,000 rows')
+    """
+    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"

@@ -12,8 +12,8 @@ from typing import assert_never
 
 from discreet.mechanisms.grid import sqrt_up
 from discreet.plan.bounding import FULL, ContributionBounds, NoiseKind
+from discreet.plan.expressions import conjuncts
 from discreet.plan.statistics import Distinct, DistinctTotal, People, Ranks, Rows, Statistic, Total
-from discreet.plan.typing import conjuncts
 
 
 @dataclass(frozen=True, slots=True)

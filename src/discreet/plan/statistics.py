@@ -17,12 +17,11 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TypeAlias, assert_never
 
-from discreet.plan.expressions import Call, Expression, Function, Literal
+from discreet.plan.expressions import SIZE, Call, Expression, Function, Literal, mentions, remember
 from discreet.plan.kinds import Kind, Range, Type
 from discreet.plan.query import Aggregate, AggregateFunction, Query
 from discreet.plan.relations import columns_of
-from discreet.plan.remembered import SIZE, remember
-from discreet.plan.typing import infer, mentions
+from discreet.plan.typing import infer
 
 _GRID_BITS = 20
 _CELLS = 1 << 11

@@ -7,7 +7,7 @@ equal in those can stand for one another.
 """
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from fractions import Fraction
@@ -64,6 +64,12 @@ class PersonAggregate:
     by: tuple[RowOrder, ...] = field(default=(), metadata={"written": "where there is one"})
     level: Fraction | None = field(default=None, metadata={"written": "where it is no median"})
 
+    @property
+    def reads(self) -> tuple[Expression, ...]:
+        """All row expressions."""
+        parts = (self.argument, self.where, *(one.expression for one in self.by))
+        return tuple(part for part in parts if part is not None)
+
 
 class WindowFunction(Enum):
     """Window functions over one person's rows."""
@@ -109,16 +115,11 @@ class WindowColumn:
             return self.function not in _PEERS
         return self.frame is not None and self.frame != (None, None)
 
-    def expressions(self) -> Iterator[Expression]:
+    @property
+    def reads(self) -> tuple[Expression, ...]:
         """All row expressions."""
         parts = (self.argument, *self.partition, *(o.expression for o in self.order), self.where)
-        yield from (part for part in parts if part is not None)
-
-
-def expressions_in(aggregate: PersonAggregate) -> Iterator[Expression]:
-    """All row expressions of a summary."""
-    parts = (aggregate.argument, aggregate.where, *(one.expression for one in aggregate.by))
-    yield from (part for part in parts if part is not None)
+        return tuple(part for part in parts if part is not None)
 
 
 def expect(expression: Expression, scope: Mapping[str, Type], kind: Kind, role: str) -> Type:

@@ -9,16 +9,16 @@ kinds and NULLs; the remaining rules are hulls of their parts.
 
 import datetime as dt
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from typing import Final, assert_never
 
 from discreet.errors import InputError
 from discreet.plan import intervals, numeric
-from discreet.plan.calendar import beginnings, moment, position, truncate
-from discreet.plan.casts import cast_type
+from discreet.plan.calendar import as_time, beginnings, moment, position, truncate
 from discreet.plan.expressions import (
+    SIZE,
     Call,
     Case,
     Cast,
@@ -30,12 +30,13 @@ from discreet.plan.expressions import (
     Literal,
     Truncate,
     Unit,
+    parts_of,
+    remember,
 )
-from discreet.plan.functions import call_type, common_kind, either, is_null
+from discreet.plan.functions import call_type, cast_type, common_kind, either, is_null
 from discreet.plan.keylists import few, listed, truth
 from discreet.plan.kinds import Kind, Range, Type, Value
 from discreet.plan.numeric import ResultType
-from discreet.plan.remembered import SIZE, remember
 from discreet.plan.texts import tokens
 
 DEEPEST = 128
@@ -92,34 +93,6 @@ def check_depth(depth: int) -> None:
             why="engines give up on such expressions",
             fix="compute a part of it in a subquery",
         )
-
-
-def parts_of(expression: Expression) -> tuple[Expression, ...]:
-    """The expressions directly inside one, in order."""
-    match expression:
-        case Literal() | Column():
-            return ()
-        case Call(_, arguments):
-            return arguments
-        case Case(branches, otherwise):
-            return (*(part for branch in branches for part in branch), otherwise)
-        case Cast(operand, _) | IsIn(operand, _) | Like(operand, _, _) | Truncate(operand, _):
-            return (operand,)
-        case _:
-            assert_never(expression)
-
-
-def mapped(expression: Expression, change: Callable[[Expression], Expression]) -> Expression:
-    """The same expression of changed parts: those that `parts_of` lists."""
-    match expression:
-        case Literal() | Column():
-            return expression
-        case Call(function, arguments):
-            return Call(function, tuple(map(change, arguments)))
-        case Case(branches, otherwise):
-            return Case(tuple((change(c), change(v)) for c, v in branches), change(otherwise))
-        case _:
-            return replace(expression, operand=change(expression.operand))
 
 
 def deduce(
@@ -210,19 +183,15 @@ def literal_type(literal: Literal) -> Type:
 def _case_type(case: Case, parts: Sequence[Type]) -> Type:
     if not case.branches:
         raise InputError("CASE without WHEN", why="it chooses nothing", fix="add a condition")
-    for condition in parts[:-1:2]:
-        _condition(condition)
+    for of in parts[:-1:2]:
+        if of.kind is not Kind.BOOLEAN:
+            raise InputError(
+                f"WHEN followed by a {of.kind.value} value",
+                why="it takes a condition",
+                fix="compare the value with something",
+            )
     values = [*(value for _, value in case.branches), case.otherwise]
     return either([*parts[1::2], parts[-1]], values, "CASE")
-
-
-def _condition(of: Type) -> None:
-    if of.kind is not Kind.BOOLEAN:
-        raise InputError(
-            f"WHEN followed by a {of.kind.value} value",
-            why="it takes a condition",
-            fix="compare the value with something",
-        )
 
 
 def _is_in_type(operand: Type, values: Sequence[Literal]) -> Type:
@@ -271,18 +240,6 @@ _COMPARED: Final = {Function.EQUAL, Function.NOT_EQUAL}
 _SHOWN, _SEARCHED = 6, 5000
 
 
-def mentions(expression: Expression) -> set[str]:
-    """The columns that an expression is computed from."""
-    return (
-        {expression.name} if isinstance(expression, Column) else all_mentioned(parts_of(expression))
-    )
-
-
-def all_mentioned(expressions: Iterable[Expression]) -> set[str]:
-    """The columns that some expressions are computed from."""
-    return {name for expression in expressions for name in mentions(expression)}
-
-
 def check_listed(expression: Expression, columns: Mapping[str, Type]) -> None:
     """Refuse `sex = 'male'` where the keys of sex are Female and Male; `IN` and `<>` likewise.
 
@@ -323,8 +280,7 @@ def _is_missing(value: Value, of: Type) -> bool:
 
 def _moment(value: Value) -> Value:
     """A day as its midnight: what it equals among times."""
-    is_day = isinstance(value, dt.date) and not isinstance(value, dt.datetime)
-    return dt.datetime.combine(value, dt.time()) if is_day else value  # type: ignore[arg-type]
+    return as_time(value) if isinstance(value, dt.date) else value
 
 
 def _refusal(name: str, value: Value, of: Type) -> InputError:
@@ -365,13 +321,3 @@ def near_keys(value: Value, keys: Sequence[Value]) -> list[Value]:
 
 def _quoted(value: Value) -> str:
     return repr(value) if isinstance(value, str) else str(value)
-
-
-def conjuncts(where: Expression | None) -> list[Expression]:
-    """The conditions that all have to hold."""
-    match where:
-        case None:
-            return []
-        case Call(Function.AND, parts):
-            return [one for part in parts for one in conjuncts(part)]
-    return [where]

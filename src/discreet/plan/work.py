@@ -8,12 +8,12 @@ person's rows cost does not exceed, and it follows from the question.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import reduce
 from typing import Final
 
 from discreet.errors import InputError
 from discreet.plan import relations as rel
 from discreet.plan.expressions import (
+    SIZE,
     Call,
     Case,
     Cast,
@@ -23,12 +23,14 @@ from discreet.plan.expressions import (
     IsIn,
     Like,
     Literal,
+    mentions,
+    parts_of,
+    remember,
 )
 from discreet.plan.kinds import Kind, Type
 from discreet.plan.public_facts import fetched
 from discreet.plan.query import Query, measured_in
-from discreet.plan.remembered import SIZE, remember
-from discreet.plan.statistics import Distinct, Ranks, Statistic, needed
+from discreet.plan.statistics import Distinct, Ranks, needed
 from discreet.plan.summaries import Summary, WindowColumn
 from discreet.plan.texts import (
     LONGEST_CONCAT,
@@ -41,7 +43,6 @@ from discreet.plan.texts import (
     substring_limits,
     tokens,
 )
-from discreet.plan.typing import mentions, parts_of
 
 MOST_STEPS: Final = 1 << 20
 """Steps that one row may cause, about a millisecond; questions that could take more are refused."""
@@ -79,7 +80,8 @@ def bound_work(query: Query, rows: int) -> Work:
     table. Steps for each character are measured on DuckDB and doubled, not proved.
 
     Example:
-        >>> from discreet.plan.builder import From, col, count
+        >>> from discreet.plan.builder import From
+        >>> from discreet.plan.expression_builder import col, count
         >>> from discreet.plan.relations import Scan
         >>> from discreet.plan.schema import Person, Table
         >>> columns = {"who": Type(Kind.INTEGER), "note": Type(Kind.TEXT)}
@@ -171,9 +173,8 @@ class _Plan:
         return 2e-4 * parts + 2e-3 * sum(len(rel.columns_of(join)) for join in joins)
 
     def _groups(self) -> float:
-        public = [len(of.keys) if of.keys is not None else None for of in self.query.key_types]
-        if all(count is not None for count in public):
-            return float(min(reduce(lambda a, b: a * (b or 1), public, 1), 1 << 40))
+        if self.query.has_known_keys:
+            return float(min(self.query.group_count or 1, 1 << 40))
         return min(self.sizes[id(self.query.relation)].rows / 8, 1e7)
 
     # --- rows and texts ---------------------------------------------------------------------------
@@ -296,26 +297,20 @@ class _Plan:
 
     def _grouping(self, size: _Size) -> Iterator[_Cost]:
         """Rows into people and groups, and from there into answers."""
-        sets = len(self.query.sets)
-        keys = [
-            longest(key.expression, self.texts[id(self.query.relation)]) for key in self.query.keys
-        ]
-        found = any(of.keys is None for of in self.query.key_types)
-        ordinary = 150 + 60 * len(keys) + (700 if found else 0) + 80 * (len(self.statistics) - 1)
+        sets, texts = len(self.query.sets), self.texts[id(self.query.relation)]
+        keys = [longest(key.expression, texts) for key in self.query.keys]
+        found = 0 if self.query.has_known_keys else 700
+        ordinary = 150 + 60 * len(keys) + found + 80 * (len(self.statistics) - 1)
         yield _Cost(
             "grouping", sets * (ordinary + sum(keys)), sets * ordinary, size.rows, size.each
         )
         for statistic in self.statistics:
-            yield from self._ranking(statistic, size, sets)
-
-    def _ranking(self, statistic: Statistic, size: _Size, sets: int) -> Iterator[_Cost]:
-        match statistic:
-            case Ranks():
-                yield _Cost("a quantile", sets * 300, sets * 200, size.rows, size.each)
-            case Distinct(value):
-                text = 4 * longest(value, self.texts[id(self.query.relation)])
-                steps = sets * (3000 + text)
-                yield _Cost("COUNT(DISTINCT ...)", steps, sets * 2000, size.rows, size.each)
+            match statistic:
+                case Ranks():
+                    yield _Cost("a quantile", sets * 300, sets * 200, size.rows, size.each)
+                case Distinct(value):
+                    steps = sets * (3000 + 4 * longest(value, texts))
+                    yield _Cost("COUNT(DISTINCT ...)", steps, sets * 2000, size.rows, size.each)
 
 
 _CUT: Final = 2

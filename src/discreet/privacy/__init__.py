@@ -23,8 +23,7 @@ from discreet.privacy.guarantees.neighbours import Neighbours
 from discreet.privacy.guarantees.pure import Approximate, Pure
 from discreet.privacy.guarantees.randomized_response import RandomizedResponseNoise
 from discreet.privacy.guarantees.renyi import RDP
-from discreet.privacy.guarantees.shuffled import Shuffled
-from discreet.privacy.guarantees.shuffled_response import ShuffledRandomizedResponse
+from discreet.privacy.guarantees.shuffled import Shuffled, ShuffledRandomizedResponse
 from discreet.privacy.guarantees.subsampled import Scheme, Subsampled
 from discreet.privacy.guarantees.tabulated import Tabulated
 from discreet.privacy.guarantees.zcdp import ZCDP

@@ -47,21 +47,12 @@ class AccessStore:
         self._watching = threading.Lock()
         self._watch: sqlite3.Connection | None = None
         self._lock = threading.Lock()
-        try:
-            self._connection = sqlite3.connect(
-                ":memory:" if path is None else path,
-                isolation_level=None,
-                timeout=_PATIENCE,
-                check_same_thread=False,
-            )
+        with _refusing():
+            self._connection = _open(":memory:" if path is None else path, _PATIENCE)
             self._prepare()
             if path is not None:
                 path.chmod(0o600)
-                self._watch = sqlite3.connect(
-                    path, isolation_level=None, timeout=0, check_same_thread=False
-                )
-        except (sqlite3.Error, OSError, UnicodeError) as wrong:
-            raise failure(wrong) from None
+                self._watch = _open(path, 0)
 
     def read(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Rows as they stand now."""
@@ -115,11 +106,15 @@ class AccessStore:
             self._connection.execute(table)
 
 
+def _open(path: Path | str, patience: float) -> sqlite3.Connection:
+    return sqlite3.connect(path, patience, isolation_level=None, check_same_thread=False)
+
+
 @contextmanager
 def _refusing() -> Iterator[None]:
     try:
         yield
-    except (sqlite3.Error, UnicodeError) as wrong:
+    except (sqlite3.Error, OSError, UnicodeError) as wrong:
         raise failure(wrong) from None
 
 

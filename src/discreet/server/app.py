@@ -20,13 +20,13 @@ from discreet.local.campaigns import CampaignStore
 from discreet.server import uploads
 from discreet.server.access import FILE, AccessStore
 from discreet.server.app_state import AppState
-from discreet.server.auth_middleware import AuthMiddleware, route_accesses
 from discreet.server.body_limits import BodyLimitMiddleware
 from discreet.server.error_replies import FAULTS, handle_errors
+from discreet.server.limits import CallerLimits, Slots
 from discreet.server.logs import Logs, Metrics, to_stderr
+from discreet.server.permissions import AuthMiddleware, route_accesses
 from discreet.server.postgres.listener import PostgresAddress, PostgresListener
 from discreet.server.protocol import HEADER_TIMEOUT, SEND_TIMEOUT
-from discreet.server.rate_limits import CallerLimits
 from discreet.server.routes import (
     access,
     budgets,
@@ -35,9 +35,7 @@ from discreet.server.routes import (
     health,
     lab,
     ledger,
-    orders,
     pages,
-    parts,
     public,
     questions,
     releases,
@@ -45,9 +43,7 @@ from discreet.server.routes import (
 )
 from discreet.server.security_headers import SecurityHeadersMiddleware
 from discreet.server.settings import Settings
-from discreet.server.slots import Slots
-from discreet.server.ticks import Ticks, Waits
-from discreet.server.timetable import Timetable
+from discreet.server.ticks import Ticks, Timetable, Waits
 from discreet.server.tokens import Revocations
 from discreet.server.uploads import Uploads
 
@@ -70,9 +66,9 @@ _SWITCH = 0.001
 """Seconds that a thread may keep the interpreter while others wait, the one with sockets too."""
 
 _ROUTERS = (
-    *(questions.router, health.router, access.router, public.router, orders.router),
-    *(orders.online_router, releases.router, saved.router, budgets.router, uploads.router),
-    *(datasets.router, parts.router, budgets.owner_router, ledger.router),
+    *(questions.router, health.router, access.router, public.router, questions.orders_router),
+    *(questions.online_router, releases.router, saved.router, budgets.router, uploads.router),
+    *(datasets.router, datasets.parts_router, budgets.owner_router, ledger.router),
     *(campaigns.router, lab.router),
 )
 """Those below /v1; those that come first are found first."""
@@ -83,14 +79,12 @@ def build_app(
     settings: Settings | None = None,
     *,
     folder: Path | None = None,
-    store: AccessStore | None = None,
     log: Callable[[str], None] = to_stderr,
     postgres: PostgresAddress | None = None,
 ) -> FastAPI:
     """The application over a curator, and where Postgres clients are let in, if anywhere.
 
-    `folder` is where uploads and tokens are kept: the curator's own. Without one, or a `store`,
-    tokens are in memory.
+    `folder` is the curator's own, where uploads and tokens are kept; None keeps them in memory.
     """
     chosen = settings or Settings()
     metrics = Metrics()
@@ -98,7 +92,7 @@ def build_app(
     app_state = AppState(
         curator,
         folder,
-        store or AccessStore(None if folder is None else folder / FILE),
+        AccessStore(None if folder is None else folder / FILE),
         chosen,
         metrics,
         Slots(
@@ -120,8 +114,6 @@ def build_app(
         description="Answers about people that give none of them away.",
         version="1",
         openapi_url=None,
-        docs_url=None,
-        redoc_url=None,
         redirect_slashes=False,
         lifespan=_lifespan,
     )
@@ -179,7 +171,7 @@ def _look_around(app_state: AppState, stopping: threading.Event) -> None:
                 app_state.uploads.sweep()
         looks += 1
         with suppress(DiscreetError):
-            session.stop_cancelled()
+            session.service.stop_cancelled()
 
 
 def _recover(app_state: AppState, stopping: threading.Event) -> None:

@@ -60,44 +60,32 @@ class BodyLimitMiddleware:
         except HttpError as wrong:
             await reply(wrong)(scope, receive, send)
             return
-        except _Gone:
-            return
         await self._app(scope, replayed, patient)
 
     async def _bounded(
         self, receive: Receive, limit: int, *, streamed: bool
     ) -> AsyncIterator[bytes]:
-        """The parts of a body, within its limits."""
-        settings, size = self._settings, 0
-        seconds = settings.upload_timeout if streamed else settings.body_timeout
-        end, more = asyncio.get_running_loop().time() + seconds, True
+        """The parts of a body, within its limits; ClientDisconnect if it never comes to its end."""
+        settings, now, size, more = self._settings, asyncio.get_running_loop().time, 0, True
+        end = now() + (settings.upload_timeout if streamed else settings.body_timeout)
         while more:
-            part, more = await _part(receive, end, idle=settings.body_timeout)
+            try:
+                async with asyncio.timeout_at(min(end, now() + settings.body_timeout)):
+                    message = await receive()
+            except TimeoutError:
+                error = InputError(
+                    "the body did not arrive in time",
+                    why="a connection is kept for those who use it",
+                    fix="send it again, without pauses",
+                )
+                raise HttpError(408, error, _CLOSE) from None
+            if message["type"] == "http.disconnect":
+                raise ClientDisconnect
+            part, more = message.get("body", b""), message.get("more_body", False)
             size += len(part)
             if size > limit:
                 raise _too_large(limit)
             yield part
-
-
-class _Gone(Exception):  # noqa: N818 - nobody is left to tell
-    """The client went away in the middle of its request."""
-
-
-async def _part(receive: Receive, end: float, *, idle: float) -> tuple[bytes, bool]:
-    now = asyncio.get_running_loop().time()
-    try:
-        async with asyncio.timeout_at(min(end, now + idle)):
-            message = await receive()
-    except TimeoutError:
-        error = InputError(
-            "the body did not arrive in time",
-            why="a connection is kept for those who use it",
-            fix="send it again, without pauses",
-        )
-        raise HttpError(408, error, _CLOSE) from None
-    if message["type"] == "http.disconnect":
-        raise _Gone
-    return message.get("body", b""), message.get("more_body", False)
 
 
 def _whole(body: bytes, rest: Receive) -> Receive:
@@ -114,10 +102,7 @@ def _streamed(source: AsyncIterator[bytes]) -> Receive:
     """A receiver that reads on as the handler does."""
 
     async def receive() -> Message:
-        try:
-            part = await anext(source, None)
-        except _Gone:
-            return {"type": "http.disconnect"}
+        part = await anext(source, None)
         return {"type": "http.request", "body": part or b"", "more_body": part is not None}
 
     return receive

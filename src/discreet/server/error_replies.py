@@ -9,18 +9,8 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 
+from discreet import errors
 from discreet.curator.client.wire import write_error
-from discreet.errors import (
-    AccessError,
-    BudgetError,
-    DiscreetError,
-    EngineError,
-    InputError,
-    InvariantBroken,
-    LedgerError,
-    QueryRefused,
-    ServiceError,
-)
 
 
 class ErrorFacts(BaseModel):
@@ -51,7 +41,7 @@ class HttpError(Exception):
     """An error of ours, and the status to tell it under."""
 
     def __init__(
-        self, status: int, error: DiscreetError, headers: Mapping[str, str] | None = None
+        self, status: int, error: errors.DiscreetError, headers: Mapping[str, str] | None = None
     ) -> None:
         super().__init__(str(error))
         self.status = status
@@ -59,16 +49,14 @@ class HttpError(Exception):
         self.headers = dict(headers or {})
 
 
-_STATUS: Final[dict[type[DiscreetError], int]] = {
-    InputError: 422,
-    QueryRefused: 422,
-    BudgetError: 402,
-    AccessError: 403,
-    LedgerError: 503,
-    EngineError: 503,
-    InvariantBroken: 503,
-    ServiceError: 503,
+_STATUS: Final[dict[type[errors.DiscreetError], int]] = {
+    errors.InputError: 422,
+    errors.QueryRefused: 422,
+    errors.BudgetError: 402,
+    errors.AccessError: 403,
 }
+"""All others are 503."""
+
 _MEANINGS: Final = {
     401: "There is no token, or it is unknown, expired or revoked.",
     402: "The price does not fit what is left; nothing was charged.",
@@ -86,21 +74,17 @@ FAULTS: Final[dict[int | str, dict[str, Any]]] = {
 """Replies that any route may give, for its description."""
 
 
-def body(error: DiscreetError) -> dict[str, Any]:
-    """An error as JSON."""
-    return {"error": write_error(error)}
-
-
-def reply(refusal: HttpError) -> JSONResponse:
-    """A refusal as a response."""
-    return JSONResponse(body(refusal.error), refusal.status, refusal.headers)
+def reply(error: Exception) -> JSONResponse:
+    """An error as a response."""
+    told = as_http(error)
+    return JSONResponse({"error": write_error(told.error)}, told.status, told.headers)
 
 
 def missing(what: str) -> HttpError:
     """There is no such thing, or not for this caller: the two read alike."""
     return HttpError(
         404,
-        InputError(
+        errors.InputError(
             f"there is no {what}",
             why="nothing is known under this name",
             fix="look at the lists: /v1/datasets, /v1/releases",
@@ -108,16 +92,32 @@ def missing(what: str) -> HttpError:
     )
 
 
-def refusal(error: DiscreetError) -> HttpError:
-    """An error that was raised on purpose, with its status."""
-    return HttpError(_STATUS.get(type(error), 503), error)
+def as_http(error: Exception) -> HttpError:
+    """Any exception as an error to tell; of one that nobody meant to raise, nothing is told."""
+    match error:
+        case HttpError():
+            return error
+        case errors.DiscreetError():
+            return HttpError(_STATUS.get(type(error), 503), error)
+        case RequestValidationError():
+            return HttpError(422, _unreadable(error))
+        case HTTPException(status_code=404 | 405):
+            found = missing("such address or method").error
+            return HttpError(error.status_code, found, error.headers)
+        case HTTPException():
+            wrong = errors.InputError(
+                "the request cannot be read", why="its body is not what this route takes", fix=_FIX
+            )
+            return HttpError(422, wrong, error.headers)
+        case _:
+            return broken()
 
 
 def broken() -> HttpError:
     """The reply to an unexpected exception; its text stays on the server."""
     return HttpError(
         500,
-        InvariantBroken(
+        errors.InvariantBroken(
             "something went wrong inside the server",
             why="it came to a place that it should not reach, and released nothing",
             fix="ask again with the same request name; if it stays, tell whoever runs the server",
@@ -125,45 +125,25 @@ def broken() -> HttpError:
     )
 
 
-def handle_errors(app: FastAPI) -> None:
-    """Turn whatever handlers raise on purpose into replies."""
-
-    @app.exception_handler(DiscreetError)
-    async def ours(_: Request, error: DiscreetError) -> JSONResponse:
-        return reply(refusal(error))
-
-    @app.exception_handler(HttpError)
-    async def told(_: Request, error: HttpError) -> JSONResponse:
-        return reply(error)
-
-    @app.exception_handler(RequestValidationError)
-    async def misread(_: Request, error: RequestValidationError) -> JSONResponse:
-        return reply(refusal(unreadable(error)))
-
-    @app.exception_handler(HTTPException)
-    async def other(_: Request, error: HTTPException) -> JSONResponse:
-        return reply(_other(error))
+_FIX: Final = "send what the description of this route says (/v1/openapi.json)"
 
 
-def unreadable(error: RequestValidationError) -> InputError:
+def _unreadable(error: RequestValidationError) -> errors.InputError:
     """Validation errors by the names of a request's parts; what was sent is not quoted."""
     first = error.errors()[0]
     where = ".".join(str(part)[:60] for part in first["loc"][:6])
-    return InputError(
+    return errors.InputError(
         f"{where} cannot be read",
         why=str(first["msg"]).rstrip(".")[:200] or "it is not of the right kind",
-        fix="send what the description of this route says (/v1/openapi.json)",
+        fix=_FIX,
     )
 
 
-def _other(error: HTTPException) -> HttpError:
-    headers = dict(error.headers or {})
-    if error.status_code in {404, 405}:
-        found = missing("such address or method")
-        return HttpError(error.status_code, found.error, headers)
-    wrong = InputError(
-        "the request cannot be read",
-        why="its body is not what this route takes",
-        fix="send what the description of this route says (/v1/openapi.json)",
-    )
-    return HttpError(422, wrong, headers)
+def handle_errors(app: FastAPI) -> None:
+    """Turn whatever handlers raise on purpose into replies."""
+
+    async def told(_: Request, error: Exception) -> JSONResponse:
+        return reply(error)
+
+    for kind in (errors.DiscreetError, HttpError, RequestValidationError, HTTPException):
+        app.add_exception_handler(kind, told)

@@ -1,24 +1,34 @@
 """Authentication and permissions: declared beside each handler, enforced before it.
 
-A handler says who is allowed with `caller: Owner` (or Asker, Reader, Member), or that everybody is
+A handler says who is allowed with `call: Owner` (or Asker, Reader, Member), or that everybody is
 with `dependencies=[Depends(anyone)]`. The middleware reads that before the body of
 the request; a handler that says nothing is not served at all.
 """
 
 import hmac
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Annotated, Final, TypeAlias
+import re
+import time
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from typing import Annotated, Any, Final, TypeAlias
 
-from fastapi import Depends, Request
+import anyio
+import anyio.to_thread
+from fastapi import APIRouter, Depends, Request
 from fastapi.dependencies.models import Dependant
+from fastapi.routing import APIRoute
 from starlette.datastructures import Headers
 from starlette.requests import cookie_parser
+from starlette.routing import compile_path
+from starlette.types import ASGIApp, Receive, Scope, Send
 
-from discreet.errors import AccessError, InputError
+from discreet.errors import AccessError, DiscreetError, InputError
 from discreet.server import sessions, tokens
 from discreet.server.access import AccessStore
-from discreet.server.error_replies import HttpError
+from discreet.server.app_state import AppState, Caller, ServerCall, app_state_of
+from discreet.server.error_replies import HttpError, missing, reply
+from discreet.server.limits import address
 from discreet.server.settings import LOOPBACK, Settings
 from discreet.server.tokens import ROLES, Role, Token
 
@@ -26,22 +36,7 @@ SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 COOKIE: Final = "discreet"
 SECURE_COOKIE: Final = "__Host-discreet"
 _LONGEST: Final = 300
-
-
-@dataclass(frozen=True, slots=True)
-class Caller:
-    """An authenticated caller.
-
-    `datasets` None means all of them; `session` whether they came by a cookie of the page.
-    """
-
-    name: str
-    role: Role
-    datasets: frozenset[str] | None
-    session: bool = False
-    token: str = ""
-    expires: float = 0.0
-    cookie: str = field(default="", repr=False)
+_THREADS: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +45,15 @@ class Allowed:
 
     roles: frozenset[Role]
 
-    async def __call__(self, request: Request) -> Caller:
-        """The caller; the middleware has authenticated them, and this checks again."""
-        caller: Caller | None = getattr(request.state, "caller", None)
+    async def __call__(self, request: Request) -> ServerCall:
+        """The call; the middleware has authenticated its caller, and this checks again."""
+        state = request.state
+        caller: Caller | None = getattr(state, "caller", None)
         if caller is None:
             raise unknown()
         self.check(caller)
-        return caller
+        arrived: float = getattr(state, "arrived", time.monotonic())
+        return ServerCall(app_state_of(request), caller, arrived, request.headers.get("accept", ""))
 
     def check(self, caller: Caller) -> None:
         """Refuse another role."""
@@ -80,10 +77,10 @@ def allowed(*roles: Role) -> Allowed:
     return Allowed(frozenset(roles))
 
 
-Owner: TypeAlias = Annotated[Caller, Depends(allowed("owner"))]
-Asker: TypeAlias = Annotated[Caller, Depends(allowed("owner", "analyst"))]
-Reader: TypeAlias = Annotated[Caller, Depends(allowed("owner", "auditor"))]
-Member: TypeAlias = Annotated[Caller, Depends(allowed(*ROLES))]
+Owner: TypeAlias = Annotated[ServerCall, Depends(allowed("owner"))]
+Asker: TypeAlias = Annotated[ServerCall, Depends(allowed("owner", "analyst"))]
+Reader: TypeAlias = Annotated[ServerCall, Depends(allowed("owner", "auditor"))]
+Member: TypeAlias = Annotated[ServerCall, Depends(allowed(*ROLES))]
 
 
 async def anyone() -> None:
@@ -114,7 +111,7 @@ def identify(headers: Headers, method: str, store: AccessStore, settings: Settin
         token = _by_header(sent, store, tokens.find)
         if token is None:
             raise unknown()
-        return caller_of(token)
+        return Caller.of(token)
     cookie = session_cookie(headers)
     found = None if cookie is None else sessions.find(store, cookie, settings)
     if found is None or cookie is None:
@@ -123,20 +120,13 @@ def identify(headers: Headers, method: str, store: AccessStore, settings: Settin
         sent_back = headers.get("x-csrf-token", "").encode()
         if not hmac.compare_digest(sent_back, sessions.csrf(cookie).encode()):
             raise forged()
-    return caller_of(found, cookie)
+    return Caller.of(found, cookie)
 
 
 def recall(headers: Headers, store: AccessStore) -> Caller | None:
     """The caller of a request by a token that was found lately; None says nothing."""
     token = _by_header(headers.getlist("authorization"), store, tokens.recall)
-    return None if token is None else caller_of(token)
-
-
-def caller_of(token: Token, cookie: str = "") -> Caller:
-    """The caller with this token."""
-    return Caller(
-        token.name, token.role, token.datasets, bool(cookie), token.id, token.expires, cookie
-    )
+    return None if token is None else Caller.of(token)
 
 
 def _by_header(
@@ -151,36 +141,26 @@ def _by_header(
 
 def session_cookie(headers: Headers) -> str | None:
     """The cookie of the page, under the one name that fits how the request came."""
-    name = SECURE_COOKIE if needs_tls(headers) else COOKIE
-    found = cookie_parser(headers.get("cookie", "")).get(name)
+    found = cookie_parser(headers.get("cookie", "")).get(cookie_terms(headers)["key"])
     return found if found and len(found) <= _LONGEST else None
 
 
-def needs_tls(headers: Headers) -> bool:
-    """Whether cookies are for encrypted connections only: everywhere but on this machine."""
-    return host_name(headers.get("host", "")) not in LOOPBACK
+def cookie_terms(headers: Headers) -> dict[str, Any]:
+    """How the cookie is set: for encrypted connections only, everywhere but on this machine."""
+    secure = split_host(headers.get("host", ""))[0] not in LOOPBACK
+    name = SECURE_COOKIE if secure else COOKIE
+    return {"key": name, "path": "/", "secure": secure, "httponly": True, "samesite": "strict"}
 
 
-def host_name(host: str) -> str:
-    """A Host header without its port, in lower case.
+def split_host(host: str) -> tuple[str, str]:
+    """The name of a Host header, in lower case, and its port, "" where it has none.
 
     Example:
-        >>> host_name("LocalHost:8000"), host_name("[::1]:80"), host_name("[::1]")
-        ('localhost', '[::1]', '[::1]')
+        >>> split_host("LocalHost:8000"), split_host("[::1]:80"), split_host("[::1]")
+        (('localhost', '8000'), ('[::1]', '80'), ('[::1]', ''))
     """
     name, colon, port = host.rpartition(":")
-    return (name if colon and not port.endswith("]") else host).lower()
-
-
-def host_port(host: str) -> str:
-    """The port of a Host header, "" where it has none.
-
-    Example:
-        >>> host_port("localhost:8000"), host_port("[::1]"), host_port("localhost")
-        ('8000', '', '')
-    """
-    _, colon, port = host.rpartition(":")
-    return port if colon and not port.endswith("]") else ""
+    return (name.lower(), port) if colon and not port.endswith("]") else (host.lower(), "")
 
 
 def check_origin(headers: Headers) -> None:
@@ -211,3 +191,109 @@ def forged() -> HttpError:
         fix="send the header X-CSRF-Token with the value that GET /v1/me tells",
     )
     return HttpError(403, error)
+
+
+# --- before a handler -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class RouteAccess:
+    """One handler and its permission; `guard` None allows everybody."""
+
+    template: str
+    methods: frozenset[str]
+    pattern: re.Pattern[str]
+    guard: Allowed | None
+
+
+def route_accesses(routers: Iterable[tuple[str, APIRouter]]) -> tuple[RouteAccess, ...]:
+    """The handlers of routers with their prefixes, in the order in which they are found."""
+    found = []
+    for prefix, route in ((prefix, one) for prefix, router in routers for one in router.routes):
+        if not isinstance(route, APIRoute):
+            raise InputError(
+                f"a {type(route).__name__} in a router",
+                why="permissions are declared by handlers",
+                fix="write it as a handler",
+            )
+        pattern, template, _ = compile_path(prefix + route.path)
+        methods, guard = frozenset(route.methods or ()), guard_of(route.dependant)
+        found.append(RouteAccess(template, methods, pattern, guard))
+    return tuple(found)
+
+
+class AuthMiddleware:
+    """Lets requests through to the handler they are for, from those whom it serves."""
+
+    def __init__(self, app: ASGIApp, *, app_state: AppState, table: Sequence[RouteAccess]) -> None:
+        self._app = app
+        self._app_state = app_state
+        self._table = table
+        self._limits = app_state.limits
+        self._threads: anyio.CapacityLimiter | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        async with AsyncExitStack() as inside:
+            try:
+                await self._admit(scope)
+                if caller := scope["state"].get("caller"):
+                    await inside.enter_async_context(self._limits.crowd.joined(caller.name))
+            except (HttpError, DiscreetError) as wrong:
+                await reply(wrong)(scope, receive, send)
+            else:
+                await self._app(scope, receive, send)
+
+    async def _admit(self, scope: Scope) -> None:
+        client = address(scope.get("client"))
+        try:
+            gate = self._find(scope["path"], scope["method"])
+        except HttpError:
+            self._limits.addresses.check(client)
+            raise
+        scope["state"]["template"] = gate.template
+        headers = Headers(scope=scope)
+        if gate.guard is None:
+            self._limits.addresses.check(client)
+        if scope["method"] not in SAFE and "authorization" not in headers:
+            check_origin(headers)
+        if gate.guard is not None:
+            await self._let_in(scope, gate.guard, headers, client)
+
+    async def _let_in(self, scope: Scope, guard: Allowed, headers: Headers, client: str) -> None:
+        app_state = self._app_state
+        if self._threads is None:
+            self._threads = anyio.CapacityLimiter(_THREADS)
+        caller = recall(headers, app_state.access)
+        try:
+            if caller is None:
+                caller = await anyio.to_thread.run_sync(
+                    identify,
+                    headers,
+                    scope["method"],
+                    app_state.access,
+                    app_state.settings,
+                    limiter=self._threads,
+                )
+        except HttpError:
+            self._limits.addresses.check(client)
+            raise
+        scope["state"]["caller"] = caller
+        self._limits.names.check(caller.name)
+        guard.check(caller)
+
+    def _find(self, path: str, method: str) -> RouteAccess:
+        others: set[str] = set()
+        for gate in self._table:
+            if gate.pattern.fullmatch(path):  # match would let a line feed stand at the end
+                if method in gate.methods:
+                    return gate
+                others |= gate.methods
+        if not others:
+            raise missing("such address")
+        usual = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"}  # others are not quoted
+        error = missing(f"method {method if method in usual else 'like this'} here").error
+        raise HttpError(405, error, {"Allow": ", ".join(sorted(others))})

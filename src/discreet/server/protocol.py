@@ -7,7 +7,7 @@ from weakref import WeakKeyDictionary
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from discreet.server.rate_limits import address
+from discreet.server.limits import address
 
 HEADER_TIMEOUT: Final = "header_timeout"
 """Where the application tells how long the headers of a request may take."""

@@ -8,7 +8,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from discreet.errors import InputError
 from discreet.server.error_replies import HttpError, reply
-from discreet.server.permissions import host_name, host_port
+from discreet.server.permissions import split_host
 
 POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
@@ -78,7 +78,6 @@ class SecurityHeadersMiddleware:
         """Whether a name is the server's, with no port, the one it listens on, or a stated one."""
         if host.lower() in self._hosts:
             return True
-        port, server = host_port(host), scope.get("server")
+        (name, port), server = split_host(host), scope.get("server")
         listens = "" if server is None else str(server[1])
-        plain = host.endswith(":") is False and port in {"", listens}
-        return plain and host_name(host) in self._hosts
+        return name in self._hosts and port in {"", listens} and not host.endswith(":")

@@ -1,11 +1,12 @@
 """Serve a curator's folder, in one process or several."""
 
 import gc
+import json
 import math
 import os
 import threading
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,11 +21,11 @@ from discreet.server.postgres.listener import PostgresAddress
 from discreet.server.protocol import Protocol
 from discreet.server.security_headers import HEADER_LIMIT
 from discreet.server.settings import Settings
-from discreet.server.timetable import Timetable
+from discreet.server.ticks import Timetable
 
-_FOLDER: Final = "DISCREET_SERVED_FOLDER"
-_SETTINGS: Final = "DISCREET_SERVED_SETTINGS"
-_POSTGRES: Final = "DISCREET_SERVED_POSTGRES"
+_SERVED: Final = "DISCREET_SERVED"
+"""The variable that tells workers what to serve, as JSON."""
+
 _CONNECTIONS: Final = 1000
 _KEEP_ALIVE: Final = 5
 _HEALTH: Final = 20
@@ -89,13 +90,13 @@ def run(
 
     settings = replace(settings, processors=settings.processors / workers)
     threading.Thread(target=_recover, args=(folder, settings), daemon=True).start()
-    os.environ[_FOLDER] = str(folder.resolve())
-    os.environ[_SETTINGS] = settings.write()
+    served = {"folder": str(folder.resolve()), "settings": asdict(settings), "postgres": None}
     if postgres is not None:
         where = PostgresAddress(host, postgres, shared=workers > 1)
         if certificate and key:
             where = replace(where, certificate=str(certificate), key=str(key))
-        os.environ[_POSTGRES] = where.write()
+        served["postgres"] = asdict(where)
+    os.environ[_SERVED] = json.dumps(served)
     uvicorn.run(
         "discreet.server.serving:served_app",
         factory=True,
@@ -142,15 +143,11 @@ def warm_up() -> None:
 
 def served_app() -> FastAPI:
     """The application of one worker."""
-    folder = Path(os.environ[_FOLDER])
+    served = json.loads(os.environ[_SERVED])
+    folder, settings, where = Path(served["folder"]), served["settings"], served["postgres"]
     warm_up()
-    said = os.environ.get(_POSTGRES)
-    app = build_app(
-        Curator(folder),
-        Settings.read(os.environ[_SETTINGS]),
-        folder=folder,
-        postgres=None if said is None else PostgresAddress.read(said),
-    )
+    postgres = None if where is None else PostgresAddress(**where)
+    app = build_app(Curator(folder), Settings(**settings), folder=folder, postgres=postgres)
     gc.collect()
     gc.freeze()  # what is loaded by now stays, and need not be looked through again
     gc.set_threshold(_NEW_OBJECTS, *gc.get_threshold()[1:])

@@ -1,7 +1,6 @@
 """Settings of a server; none of them touches a guarantee."""
 
 import dataclasses
-import json
 import math
 import os
 from dataclasses import dataclass, field
@@ -69,15 +68,6 @@ class Settings:
                 why="requests are answered only under names that it knows",
                 fix="pass hosts=('dp.example.org',)",
             )
-
-    def write(self) -> str:
-        """The settings as JSON, for other processes."""
-        return json.dumps(dataclasses.asdict(self))
-
-    @staticmethod
-    def read(text: str) -> "Settings":
-        """Read what `write` wrote."""
-        return Settings(**json.loads(text))
 
 
 def _read_steps(steps: Any) -> tuple[float, ...]:

@@ -1,34 +1,27 @@
 """Table declarations over the wire."""
 
-import datetime as dt
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from discreet.curator.budget import Budget
 from discreet.curator.client import declarations
+from discreet.curator.data.intake import Incoming
 from discreet.curator.data.load_report import Stated, proposed_kinds
-from discreet.curator.data.sources import open_source
+from discreet.curator.data.sources import Source, open_source
 from discreet.engines.reading import Reading
 from discreet.errors import InputError
 from discreet.plan.kinds import Kind
-from discreet.plan.schema import Bounds, Keys, Limits, Unit
+from discreet.plan.schema import Bounds, Keys, Limits, Person, PublicTable, Table, Unit
 
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 Number = Annotated[float | str, Field(union_mode="left_to_right")]
 """A JSON number, or a decimal or fraction as text ("0.1", "1/3")."""
 
 KindName = Literal["boolean", "integer", "real", "text", "date", "timestamp"]
-_TRUTH: Final = {"true": True, "false": False}
-_READERS: Final[dict[Kind, Callable[[str], Any]]] = {
-    Kind.BOOLEAN: lambda word: _TRUTH[word.strip().lower()],
-    Kind.INTEGER: int,
-    Kind.REAL: float,
-    Kind.DATE: dt.date.fromisoformat,
-    Kind.TIMESTAMP: dt.datetime.fromisoformat,
-}
 
 
 class StrictBody(BaseModel):
@@ -48,6 +41,16 @@ class BudgetBody(StrictBody):
     def read(self) -> Budget:
         """The budget."""
         return declarations.read_budget(self.model_dump(exclude_none=True))
+
+
+class MayHaveBudget(StrictBody):
+    """A body with a budget, or without one."""
+
+    budget: BudgetBody | None = None
+
+    def read_budget(self) -> Budget | None:
+        """The budget, None where there is none."""
+        return None if self.budget is None else self.budget.read()
 
 
 class LimitsBody(StrictBody):
@@ -135,15 +138,20 @@ class Columns(StrictBody):
         unit = getattr(self, "unit", None)
         return unit if isinstance(unit, str) else getattr(unit, "column", None)
 
-    def read_reading(self) -> Reading:
-        """How texts are read."""
-        return self.reading.read()
+    def source(self, path: Path) -> Source:
+        """A file, read as is said."""
+        reading, exact = self.reading.read(), self.unit_column()
+        return open_source(path, reading, self.source_table, exact=exact)
+
+    def kinds_in(self, path: Path) -> dict[str, Kind]:
+        """The kind of each column, from the owner, from the file, or as it looks."""
+        return proposed_kinds(self.source(path), self.stated({}))
 
     def stated(self, kinds: Mapping[str, Kind]) -> Stated:
         """Declarations of columns; `kinds` are those that keys are read as."""
         known = self.read_columns(kinds) if kinds else {}
         spelled = {name: Kind(kind) for name, kind in self.kinds.items()}
-        return Stated(known, spelled, tuple(self.confirm))
+        return Stated(known, spelled, tuple(self.confirm), reading=self.reading.read())
 
     def read_columns(self, kinds: Mapping[str, Kind]) -> dict[str, Bounds | Keys]:
         """Bounds and keys, read as the kinds of their columns say."""
@@ -163,20 +171,19 @@ class UploadedTable(Columns):
     upload: str = Field(min_length=1, max_length=64)
 
 
-class TableBody(UploadedTable):
+class TableBody(UploadedTable, MayHaveBudget):
     """A private table: a dataset with a budget of its own, or one more `dataset` a dataset."""
 
     unit: UnitBody
     limits: LimitsBody = LimitsBody()
     required: list[Name] = Field(default=[], max_length=2000)
-    budget: BudgetBody | None = None
     dataset: Name | None = None
 
     def facts(self, kinds: Mapping[str, Kind]) -> dict[str, Any]:
         """The arguments of `Curator.add`."""
         return {
             "unit": self.read_unit(),
-            "budget": None if self.budget is None else self.budget.read(),
+            "budget": self.read_budget(),
             "dataset": self.dataset,
             "columns": self.read_columns(kinds),
             "kinds": dict(self.kinds),
@@ -189,17 +196,27 @@ class TableBody(UploadedTable):
         unit = self.unit if isinstance(self.unit, str) else self.unit.model_dump()
         return declarations.read_unit(unit)
 
+    def table(self, kinds: Mapping[str, Kind], incoming: Incoming) -> Table:
+        """The table that is described."""
+        unit = self.read_unit()
+        whose = Person(unit) if isinstance(unit, str) else unit
+        known = replace(self.stated(kinds), required=self.required)
+        return Table(self.name, incoming.types(known), whose, self.limits.read())
+
 
 class PublicTableBody(UploadedTable):
     """A table that belongs to nobody; its key is unique."""
 
     key: list[Name] = Field(min_length=1, max_length=50)
 
+    def facts(self, kinds: Mapping[str, Kind]) -> dict[str, Any]:
+        """The arguments of `Curator.add_public`."""
+        return {"key": self.key, "columns": self.read_columns(kinds), "kinds": dict(self.kinds)}
 
-def kinds_of(path: Path, said: Columns) -> dict[str, Kind]:
-    """The kind of each column, from the owner, from the file, or as it looks."""
-    source = open_source(path, said.read_reading(), said.source_table, exact=said.unit_column())
-    return proposed_kinds(source, said.stated({}))
+    def table(self, kinds: Mapping[str, Kind], incoming: Incoming) -> PublicTable:
+        """The table that is described."""
+        known = replace(self.stated(kinds), required=self.key)
+        return PublicTable(self.name, incoming.types(known), tuple(self.key))
 
 
 def _said(name: str, one: ColumnBody, kind: Kind | None) -> Bounds | Keys:
@@ -211,18 +228,4 @@ def _said(name: str, one: ColumnBody, kind: Kind | None) -> Bounds | Keys:
         )
     if one.bounds is not None:
         return declarations.read_columns({name: {"bounds": one.bounds}})[name]
-    return Keys([_key(name, key, kind) for key in one.keys or ()])
-
-
-def _key(name: str, key: Any, kind: Kind | None) -> Any:
-    """A key as its column holds it; forms have texts alone."""
-    if not isinstance(key, str) or kind not in _READERS:
-        return key
-    try:
-        return _READERS[kind](key)
-    except (KeyError, ValueError):
-        raise InputError(
-            f"a key of {name} is no {kind.value}",
-            why="keys are of the kind of their column",
-            fix="list values of that kind",
-        ) from None
+    return Keys([declarations.read_key(key, kind, name) for key in one.keys or ()])

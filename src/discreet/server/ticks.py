@@ -2,20 +2,25 @@
 
 Time is counted from the moment that the whole request was read: a client that sends its last byte
 late does not choose where between two ticks a computation begins. No request waits for ever:
-whoever a stuck ledger keeps waiting is told so.
+whoever a stuck ledger keeps waiting is told so. A timetable has the public moments at which an
+answer may leave, whatever the data.
 """
 
 import asyncio
 import math
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from typing import Any, Final
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from discreet.engines.timing import ReleaseSchedule
 from discreet.errors import ServiceError
 from discreet.server.error_replies import HttpError, reply
+from discreet.server.limits import LONG
 
 _TICKED = ("/v1/queries", "/v1/remeasure", "/v1/orders", "/v1/online", "/v1/streams")
 
@@ -33,6 +38,20 @@ def wait(elapsed: float, quantum: float) -> float:
         (0.25, 0.0, 0.2)
     """
     return max(1, math.ceil(elapsed / quantum)) * quantum - elapsed
+
+
+AHEAD: Final = 0.2
+"""The part of a quantum that is left to store an answer and send it before its tick."""
+
+
+def until_tick(elapsed: float, quantum: float) -> float:
+    """Seconds until shortly before the next tick, so that a reply still leaves on it.
+
+    Example:
+        >>> round(until_tick(0.0, 0.25), 3), round(until_tick(0.2, 0.25), 3), until_tick(0.21, 0.25)
+        (0.2, 0.0, 0.24)
+    """
+    return round(-(elapsed - (1 - AHEAD) * quantum) % quantum, 9)
 
 
 class Ticks:
@@ -138,3 +157,104 @@ def outlive(task: "asyncio.Task[Any]", left: "set[asyncio.Task[Any]]") -> None:
 
     left.add(task)
     task.add_done_callback(forget)
+
+
+# --- the timetable -----------------------------------------------------------------------------
+
+RESERVE: Final = 0.4
+"""The part of a quantum that is left to store, present and send an answer on its tick."""
+
+
+CALM: Final = 600.0
+"""Seconds without a late answer after which a caller's questions begin one step earlier."""
+
+_AT_ONCE: Final = 3
+"""Short questions that read data at a time: more would only take turns on the processors."""
+
+_LONGEST_WAIT: Final = 0.25
+"""Seconds; whoever waited that long for the processors reads beside the others."""
+
+
+class Timetable:
+    """Coarse steps in time, one of which is chosen for each question before data is read.
+
+    Guarantee:
+        The step follows from a bound on the work of a question and from how often earlier questions
+        of the same caller were late. Each late answer moves all their later questions one step up,
+        and every ten minutes without one move them one down: asking one at a time, a caller sees
+        at most as many as there are steps, and one more in ten minutes. Each process counts for
+        itself: of n workers a caller sees n times as many.
+    Edge cases:
+        Questions that are computed at the same time may all be late. Steps go up also where it was
+        others who kept the machine busy.
+    """
+
+    def __init__(
+        self,
+        steps: Sequence[float],
+        quantum: float,
+        overrun: Callable[[], None] = lambda: None,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._steps = tuple(steps)
+        self._reserve = RESERVE * quantum
+        self._overrun = overrun
+        self._floors: dict[str, tuple[int, float]] = {}
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._gate = threading.Semaphore(_AT_ONCE)
+
+    @property
+    def room(self) -> float:
+        """Seconds in which all short questions that are computed at a time should be over."""
+        return max(self._steps[0] - self._reserve, self._reserve)
+
+    def schedule(
+        self,
+        caller: str = "",
+        turn: Callable[[float], AbstractContextManager[object]] = nullcontext,
+        settle: Callable[[], None] = lambda: None,
+    ) -> ReleaseSchedule:
+        """The schedule of one caller's questions."""
+        steps, late = partial(self.steps, caller), partial(self.late, caller)
+        return ReleaseSchedule(
+            turn, settle, steps, late, self._steps[-1] - self._reserve, self._engine
+        )
+
+    @contextmanager
+    def _engine(self, seconds: float) -> Iterator[None]:
+        """Let few short questions use the processors at a time; none waits long for another."""
+        held = seconds <= LONG and self._gate.acquire(timeout=_LONGEST_WAIT)
+        try:
+            yield
+        finally:
+            if held:
+                self._gate.release()
+
+    def steps(self, caller: str, seconds: float) -> tuple[float, ...]:
+        """The moments for a question whose work takes at most so many seconds.
+
+        Example:
+            >>> timetable = Timetable([0.25, 1, 4], quantum=0.25)
+            >>> timetable.steps("ann", 0.01), timetable.steps("ann", 2.0)
+            ((0.15, 0.9, 3.9), (3.9,))
+            >>> timetable.late("ann")
+            >>> timetable.steps("ann", 0.01), timetable.steps("bob", 0.01)
+            ((0.9, 3.9), (0.15, 0.9, 3.9))
+        """
+        fitting = sum(step - self._reserve < seconds for step in self._steps)
+        first = min(max(fitting, self._floor(caller)), len(self._steps) - 1)
+        return tuple(round(step - self._reserve, 6) for step in self._steps[first:])
+
+    def late(self, caller: str) -> None:
+        """A question overran its step: the next ones of this caller begin one step further up."""
+        with self._lock:
+            floor = min(self._floor(caller) + 1, len(self._steps) - 1)
+            self._floors[caller] = floor, self._clock()
+        self._overrun()
+
+    def _floor(self, caller: str) -> int:
+        """How many steps a caller's questions are moved up."""
+        steps, since = self._floors.get(caller, (0, 0.0))
+        return max(0, steps - int((self._clock() - since) / CALM)) if steps else 0

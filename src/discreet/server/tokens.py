@@ -16,13 +16,15 @@ import threading
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Final, Literal, TypeAlias, cast, get_args
 
 from discreet.curator.client.wire import read_number
 from discreet.curator.confusables import confusable
+from discreet.curator.curator import Curator
 from discreet.curator.ledger.ledger import Ledger
+from discreet.curator.ledger.verify import Problem, Report
 from discreet.curator.orders.planned_orders import OWNER
 from discreet.errors import InputError, LedgerError
 from discreet.rationals import Real
@@ -121,6 +123,13 @@ def issue(
         text = f"{_PREFIX}_{made.id}_{secret}"
         _keep_keys(connection, made, text, None if epsilon is None else str(epsilon))
     return Issued(made, text)
+
+
+def make(store: AccessStore, ledger: Ledger, name: str, role: str, by: str, **about: Any) -> Issued:
+    """Make a token, as `issue` does, and let the ledger say so."""
+    made = issue(store, name, role, **about)
+    ledger.record("token made", by=by, facts=made.token.said)
+    return made
 
 
 def recall(store: AccessStore, text: str) -> Token | None:
@@ -236,6 +245,19 @@ def check_tokens(store: AccessStore, ledger: Ledger) -> None:
             continue
         if facts is None or any(said.get(name) != value for name, value in facts.items()):
             raise _unlike(token, "the ledger does not say that it was made so")
+
+
+def verify_all(curator: Curator, store: AccessStore | None) -> Report:
+    """Verify a ledger and, if it is whole, what is stored beside it: tables, data and tokens."""
+    report = curator.ledger.verify()
+    try:
+        if report.ok:
+            curator.check_tables()
+            if store is not None:
+                check_tokens(store, curator.ledger)
+    except LedgerError as wrong:
+        return replace(report, problem=Problem(0, str(wrong)))
+    return report
 
 
 def _unlike(token: Token, why: str) -> LedgerError:

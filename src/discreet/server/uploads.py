@@ -26,7 +26,7 @@ from discreet.engines.default import stored_kind
 from discreet.engines.reading import Reading
 from discreet.errors import InputError
 from discreet.plan.kinds import Kind
-from discreet.server.app_state import AppState, app_state_of
+from discreet.server.app_state import AppState
 from discreet.server.error_replies import HttpError, missing
 from discreet.server.permissions import Owner
 from discreet.server.table_models import KindName, ReportBody
@@ -162,17 +162,15 @@ def check_unpacked(path: Path, most: int) -> None:
                 raise HttpError(413, error)
 
 
-def full(wrong: OSError) -> HttpError:
-    """The disk did not take it."""
-    error = InputError(
-        "the file could not be kept",
-        why=wrong.strerror or type(wrong).__name__,
-        fix="make room on the server's disk",
-    )
-    return HttpError(413, error)
-
-
 router = APIRouter(tags=["owner"])
+
+BYTES: Final[dict[str, Any]] = {
+    "requestBody": {
+        "required": True,
+        "content": {"application/octet-stream": {"schema": {"type": "string"}}},
+    }
+}
+"""What OpenAPI is told of a body that is no JSON."""
 
 
 class UploadedColumn(BaseModel):
@@ -191,34 +189,27 @@ class Upload(BaseModel):
     typed: bool
 
 
-@router.post(
-    "/uploads",
-    status_code=201,
-    openapi_extra={
-        "requestBody": {
-            "required": True,
-            "content": {"application/octet-stream": {"schema": {"type": "string"}}},
-        }
-    },
-)
+@router.post("/uploads", status_code=201, openapi_extra=BYTES)
 async def upload(
-    request: Request, caller: Owner, name: Annotated[str, Query(min_length=1, max_length=255)]
+    request: Request, call: Owner, name: Annotated[str, Query(min_length=1, max_length=255)]
 ) -> Upload:
     """Keep a file (.csv, .parquet, .xlsx, .jsonl, ...) and tell the columns that it names."""
-    del caller
-    app_state = app_state_of(request)
-    uploads = app_state.uploads
+    uploads = call.app_state.uploads
     made, path = uploads.place(name)
     try:
         with uploads.arriving(path) as part:
             await _write(request.stream(), part)
-        columns, typed = await anyio.to_thread.run_sync(_columns, path, app_state)
-    except OSError as wrong:
+        columns, typed = await anyio.to_thread.run_sync(_columns, path, call.app_state)
+    except BaseException as wrong:
         path.unlink(missing_ok=True)
-        raise full(wrong) from None
-    except BaseException:
-        path.unlink(missing_ok=True)
-        raise
+        if not isinstance(wrong, OSError):
+            raise
+        error = InputError(
+            "the file could not be kept",
+            why=wrong.strerror or type(wrong).__name__,
+            fix="make room on the server's disk",
+        )
+        raise HttpError(413, error) from None
     return Upload(upload=made, columns=columns, typed=typed)
 
 
@@ -274,15 +265,7 @@ class OpenQuestion(BaseModel):
     """A decision that the owner has to make before the file is loaded."""
 
     about: Literal[
-        "header",
-        "encoding",
-        "dates",
-        "numbers",
-        "nulls",
-        "unreadable",
-        "table",
-        "words",
-        "text",
+        "header", "encoding", "dates", "numbers", "nulls", "unreadable", "table", "words", "text"
     ]
     column: str | None
     text: str
@@ -305,14 +288,11 @@ class LoadReportReply(BaseModel):
 
 
 @router.post("/uploads/{upload}/report")
-def report(upload: str, said: ReportBody, request: Request, caller: Owner) -> LoadReportReply:
+def report(upload: str, said: ReportBody, call: Owner) -> LoadReportReply:
     """Read an uploaded file through and tell its owner what adding it would keep, lose and ask."""
-    del caller
-    app_state = app_state_of(request)
-    path = app_state.uploads.find(upload)
-    with app_state.computing:
-        unit = said.unit_column()
-        source = open_source(path, said.read_reading(), said.source_table, exact=unit)
+    path = call.app_state.uploads.find(upload)
+    with call.app_state.computing:
+        source = said.source(path)
         kinds = proposed_kinds(source, said.stated({}))
-        found = look(source, said.stated(kinds), unit)
+        found = look(source, said.stated(kinds), said.unit_column())
     return LoadReportReply.model_validate(found.to_dict())

@@ -4,12 +4,10 @@ from discreet.argument_names import MissingNameError
 from discreet.workload.counting_query import CountingQuery
 from discreet.workload.domain import Attribute, Domain
 from discreet.workload.histogram import JointHistogram
-from discreet.workload.matrix import MatrixMechanism
+from discreet.workload.matrix import MatrixMechanism, RangeBlocks
 from discreet.workload.mwem import MWEM
-from discreet.workload.online import OnlineSession, OnlineState
-from discreet.workload.online_plan import OnlinePlan
+from discreet.workload.online import OnlinePlan, OnlineSession, OnlineState
 from discreet.workload.planner import answer, plan_workload
-from discreet.workload.range_blocks import RangeBlocks
 from discreet.workload.residual import ResidualPlan
 from discreet.workload.small_database import SmallDatabase
 from discreet.workload.synthesis import Synthesis

@@ -7,7 +7,7 @@ import numpy as np
 
 from discreet.plan.kinds import Kind
 from discreet.workload.domain import BINS, Attribute
-from discreet.workload.marginals import Floats, NoisyMarginal
+from discreet.workload.histogram import Floats, NoisyMarginal
 
 _OCTAVE = 4
 """Cells of the grid between a number and its double."""

@@ -14,11 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.mechanisms.gaussian import RoundedGaussian
-from discreet.mechanisms.grid import INTEGERS, sqrt_up
 from discreet.workload.domain import Attribute, Codes, Domain
 from discreet.workload.graphical_model import GraphicalModel
-from discreet.workload.histogram import JointHistogram
-from discreet.workload.marginals import Clique, Floats, NoisyMarginal, measure_table
+from discreet.workload.histogram import (
+    Clique,
+    Floats,
+    JointHistogram,
+    NoisyMarginal,
+    measure_table,
+    rounded_noise,
+)
 
 LEVELS = 8
 """Cells of a coarse copy."""
@@ -102,9 +107,7 @@ class Resolutions:
         """Cells of a column that belong to a cell of its coarse copy."""
         name = coarse.removesuffix(COARSE)
         groups = self.groups[name]
-        allowed = np.zeros((groups.size, int(groups.max()) + 1), dtype=bool)
-        allowed[np.arange(groups.size), groups] = True
-        return (name, coarse), allowed
+        return (name, coarse), groups[:, None] == np.arange(groups.max() + 1)
 
     def candidates(self, max_cells: int) -> list[Candidate]:
         """Every pair, itself and coarse; tables of more than `max_cells` are left out."""
@@ -167,13 +170,7 @@ class Scorer:
 def score_noise(histogram: JointHistogram, count: int, mu_squared: Fraction) -> RoundedGaussian:
     """The mechanism that releases so many l1 distances together."""
     square = count * histogram.l1_sensitivity() ** 2
-    return RoundedGaussian(
-        mu_squared=mu_squared,
-        sensitivity=sqrt_up(Fraction(square)),
-        grid=INTEGERS,
-        dimension=count,
-        neighbours=histogram.neighbours,
-    )
+    return rounded_noise(square, count, histogram.neighbours, mu_squared=mu_squared)
 
 
 def shrunk(noisy: Floats, sigma: float) -> Floats:

@@ -10,25 +10,22 @@ import numpy as np
 
 from discreet.plan.kinds import Kind, Type, Value
 from discreet.plan.schema import Bounds, Keys
-from discreet.workload.profile import BUCKETS, NoisyColumn
-from discreet.workload.value_cells import Floats, Integers, ValueCells, seen
+from discreet.workload.profile import (
+    BUCKETS,
+    Floats,
+    Integers,
+    NoisyColumn,
+    NoisyCount,
+    ProfileNoise,
+    ValueCells,
+    Z,
+    seen,
+)
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
-_Z = 1.96
 _MOST_SHOWN = 20
 _FULLEST = 0.99
 """The share of places of a hash that may be taken for different values to be told apart."""
-
-
-@dataclass(frozen=True, slots=True)
-class NoisyCount:
-    """A number and how far noise may have moved it, 95 times in 100."""
-
-    value: float
-    error: float
-
-    def __str__(self) -> str:
-        return f"{self.value:,.0f} \N{PLUS-MINUS SIGN} {math.ceil(self.error):,}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,25 +128,18 @@ def _plain(told: Any) -> Any:
     return told
 
 
-def describe(
-    name: str, of: Type, noisy: NoisyColumn, sigma: float, full: int, tail: float
-) -> ColumnProfile:
-    """A column by its noisy counts, in rows; `sigma` is their deviation and `full` a row.
-
-    `tail` is that of Gaussian noise that is as rarely far out: counts have to exceed it by far.
-    """
-    error = _Z * sigma / full
-    nulls = NoisyCount(max(0.0, noisy.rest[-1] / full), error)
+def describe(name: str, of: Type, noisy: NoisyColumn, noise: ProfileNoise) -> ColumnProfile:
+    """A column by its noisy counts."""
     if noisy.levels:
-        return _binned(name, of, noisy, sigma, full, nulls, tail)
-    others = NoisyCount(max(0.0, noisy.rest[0] / full), error)
+        return _binned(name, of, noisy, noise)
     names = noisy.values if of.keys is None else [key for key in of.keys if key is not None]
     order = np.argsort(-np.array(noisy.counts, dtype=np.int64), kind="stable").tolist()
-    told = [TopValue(names[i], NoisyCount(max(0.0, noisy.counts[i] / full), error)) for i in order]
+    told = [TopValue(names[i], noise.told(noisy.counts[i])) for i in order]
     keys = tuple(str(one.value) for one in told) if of.keys is None else ()
     distinct = None
     if noisy.distinct is not None:  # at least as many as were found
-        distinct = NoisyCount(max(float(len(keys)), noisy.distinct / full), error)
+        distinct = noise.told(max(len(keys) * noise.full, noisy.distinct))
+    others, nulls = map(noise.told, noisy.rest)
     return ColumnProfile(
         *(name, of.kind, of.keys is not None, nulls, distinct),
         top=tuple(told[:_MOST_SHOWN]),
@@ -158,35 +148,26 @@ def describe(
     )
 
 
-def _binned(
-    name: str,
-    of: Type,
-    noisy: NoisyColumn,
-    sigma: float,
-    full: int,
-    nulls: NoisyCount,
-    tail: float,
-) -> ColumnProfile:
+def _binned(name: str, of: Type, noisy: NoisyColumn, noise: ProfileNoise) -> ColumnProfile:
     cells = ValueCells.of(of.kind)
     starts, counts = (np.array(part, dtype=np.int64) for part in noisy.levels[-1])
     ends = np.append(starts[1:], cells.size)
-    found = seen(counts, tail, outer=1)
-    distinct, more = _distinct(noisy.distinct or 0, sigma, full)
+    found = seen(counts, noise.tail, outer=1)
+    nulls, (distinct, more) = noise.told(noisy.rest[-1]), _distinct(noisy.distinct or 0, noise)
     about = (name, of.kind, of.range is not None, nulls, distinct, more)
     if not found:
         return ColumnProfile(*about)
     bounds = _between(cells, int(starts[found[0]]), int(ends[found[-1]]))
     shown = int(starts[found[0]]), int(ends[found[-1]]) - 1
-    ranks = (_quantile(q, cells, starts, counts, sigma, shown) for q in QUANTILES)
+    ranks = (_quantile(q, cells, starts, counts, noise.sigma, shown) for q in QUANTILES)
     singles = [] if of.kind not in {Kind.INTEGER, Kind.DATE} else found
     top = [
-        TopValue(cells.value(int(starts[i])), NoisyCount(counts[i] / full, _Z * sigma / full))
+        TopValue(cells.value(int(starts[i])), noise.told(counts[i]))
         for i in sorted(singles, key=lambda i: -int(counts[i]))
         if cells.edges[ends[i]] - cells.edges[starts[i]] == 1
     ]
     outside = int(counts[: found[0]].sum() + counts[found[-1] + 1 :].sum())
-    hidden = counts.size - (found[-1] - found[0] + 1)
-    others = NoisyCount(max(0.0, outside / full), _Z * sigma * math.sqrt(hidden) / full)
+    others = noise.told(outside, counts.size - (found[-1] - found[0] + 1))
     return ColumnProfile(*about, *bounds, tuple(ranks), tuple(top[:_MOST_SHOWN]), others)
 
 
@@ -196,14 +177,14 @@ def _between(cells: ValueCells, start: int, end: int) -> tuple[Value, Value]:
     return low, max(low, high)  # type: ignore[type-var]
 
 
-def _distinct(noisy: int, sigma: float, full: int) -> tuple[NoisyCount, bool]:
+def _distinct(noisy: int, noise: ProfileNoise) -> tuple[NoisyCount, bool]:
     """How many values fill so many places of a hash (linear counting); whether there are more."""
-    error = _Z * sigma / full
-    taken = min(max(0.0, noisy / full), _FULLEST * BUCKETS)
+    places = noise.told(noisy)
+    taken = min(places.value, _FULLEST * BUCKETS)
     free = 1 - taken / BUCKETS
     chance = math.sqrt(BUCKETS * (1 / free - 1)) if taken else 0.0  # of the hash itself
-    told = NoisyCount(abs(BUCKETS * math.log(free)), error / free + chance)
-    return told, noisy / full >= _FULLEST * BUCKETS
+    told = NoisyCount(abs(BUCKETS * math.log(free)), places.error / free + chance)
+    return told, places.value >= _FULLEST * BUCKETS
 
 
 def _quantile(
@@ -224,7 +205,7 @@ def _quantile(
     total = np.concatenate([[0], np.cumsum(counts)])
     over = total - level * total[-1]
     before = np.arange(size + 1)
-    doubt = _Z * sigma * np.sqrt((1 - level) ** 2 * before + level**2 * (size - before))
+    doubt = Z * sigma * np.sqrt((1 - level) ** 2 * before + level**2 * (size - before))
     may = np.flatnonzero((over[1:] >= -doubt[1:]) & (over[:-1] <= doubt[:-1]))
     ends = np.append(starts, cells.size)
     first, last = (int(may[0]), int(may[-1])) if may.size else (0, size - 1)

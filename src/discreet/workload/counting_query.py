@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from discreet.errors import InputError
 from discreet.plan.schema import Bounds
 from discreet.workload.domain import Attribute, Domain
-from discreet.workload.marginals import Clique
+from discreet.workload.histogram import Clique
 
 
 @dataclass(frozen=True)
@@ -76,13 +76,8 @@ class CountingQuery:
 
     def vector(self, domain: Domain) -> NDArray[np.int64]:
         """One number for each cell of a whole domain, 1 where it counts: for small domains."""
-        shape = domain.shape()
-        found = np.ones(shape, dtype=np.int64)
-        for name, cells in zip(self.clique, self.cells, strict=True):
-            chosen = np.zeros(domain.sizes[name], dtype=np.int64)
-            chosen[list(cells)] = 1
-            place = domain.place(name)
-            found *= chosen.reshape([-1 if i == place else 1 for i in range(len(shape))])
+        found = np.zeros(domain.shape(), dtype=np.int64)
+        found[self.over(domain.names, domain)._places] = 1  # noqa: SLF001 - of the same class
         return found.reshape(-1)
 
 
@@ -125,14 +120,10 @@ def _cells(attribute: Attribute, what: Any) -> tuple[int, ...]:
         low, high = (_cell(attribute, one) for one in (what.low, what.high))
         if attribute.edges:
             return tuple(range(low, high + 1))
-        return _between(attribute.values, low, high)
+        values: tuple[Any, ...] = attribute.values  # in whatever order
+        return tuple(i for i, one in enumerate(values) if values[low] <= one <= values[high])
     listed = isinstance(what, Iterable) and not isinstance(what, str)
     return tuple(sorted({_cell(attribute, one) for one in (what if listed else (what,))}))
-
-
-def _between(values: tuple[Any, ...], low: int, high: int) -> tuple[int, ...]:
-    """The listed values, in whatever order, from one of them to another."""
-    return tuple(i for i, one in enumerate(values) if values[low] <= one <= values[high])
 
 
 def _cell(attribute: Attribute, value: Any) -> int:

@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from discreet.errors import InputError
+from discreet.plan.calendar import DAY, moment, position
 from discreet.plan.dummy import ARROW
 from discreet.plan.expressions import Call, Case, Column, Expression, Function, IsIn, Literal
 from discreet.plan.kinds import Kind, Type, Value
@@ -183,8 +184,8 @@ class Attribute:
         cuts = np.array(self.edges, dtype=np.int64)
         start, width = cuts[safe], cuts[safe + 1] - cuts[safe]
         whole_numbers = start + np.minimum((within * width).astype(np.int64), width - 1)
-        array = pa.array(whole_numbers, mask=null)
-        return array if self.kind is Kind.INTEGER else _as_time(array, self.kind)
+        bits = pa.int32() if self.kind is Kind.DATE else pa.int64()
+        return pa.array(whole_numbers, mask=null).cast(bits).cast(ARROW[self.kind])
 
     def cell_of(self, value: Value) -> int:
         """The cell of one value; InputError where it has none."""
@@ -195,8 +196,8 @@ class Attribute:
         if self.values and value in self.values:
             return self.values.index(value)
         if self.edges and value is not None and not isinstance(value, str):
-            position = self._position(value)
-            return min(max(bisect_right(self.edges, position) - 1, 0), len(self.edges) - 2)
+            before = bisect_right(self.edges, self._position(value)) - 1
+            return min(max(before, 0), len(self.edges) - 2)
         raise InputError(
             f"{self.name} has no such value",
             why="it is not among the public values of the column",
@@ -240,24 +241,19 @@ class Attribute:
         below = Call(Function.LESS, (column, edge))
         return Case(((below, self._bin(column, first, middle)),), self._bin(column, middle, end))
 
-    def _value(self, position: float) -> Value:
-        match self.kind:
-            case Kind.DATE:
-                return _DAY_0 + dt.timedelta(days=int(position))
-            case Kind.TIMESTAMP:
-                return _MOMENT_0 + dt.timedelta(microseconds=int(position))
-            case Kind.REAL:
-                return float(position)
-        return position
+    def _value(self, place: float) -> Value:
+        if self.kind.is_time:
+            return moment(place, self.kind)
+        return float(place) if self.kind is Kind.REAL else place
 
     def _position(self, value: Value) -> float:
         value = value.item() if isinstance(value, np.generic) else value
         value = _read(value, self.kind) if isinstance(value, str) else value
         if isinstance(value, dt.datetime) and self.kind is not Kind.DATE:
-            return (value - _MOMENT_0) // dt.timedelta(microseconds=1)
+            return position(value)
         if isinstance(value, dt.date):
-            days = value.toordinal() - _DAY_0.toordinal()
-            return days if self.kind is Kind.DATE else days * 86_400_000_000
+            days = value.toordinal() - _DAY_0
+            return days if self.kind is Kind.DATE else days * DAY
         assert isinstance(value, (int, float))  # noqa: S101 - narrowing: texts are not binned
         return value
 
@@ -265,7 +261,7 @@ class Attribute:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON; `from_dict` reads it back."""
-        values = [_plain(value) for value in self.values]
+        values = [v.isoformat() if isinstance(v, dt.date) else v for v in self.values]
         return {
             "name": self.name,
             "kind": self.kind.value,
@@ -284,8 +280,7 @@ class Attribute:
 
 
 _ZERO = Literal(0, Kind.INTEGER)
-_DAY_0 = dt.date(1970, 1, 1)
-_MOMENT_0 = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - timestamps have no zone
+_DAY_0 = dt.date(1970, 1, 1).toordinal()
 
 
 @dataclass(frozen=True)
@@ -364,28 +359,16 @@ class Domain:
 
 def _as_arrow(column: Any, kind: Kind) -> pa.Array:
     """A column as an Arrow array of its kind; times become whole numbers."""
-    if isinstance(column, pa.ChunkedArray):
-        array = column.combine_chunks()
-    elif isinstance(column, pa.Array):
-        array = column
-    else:
-        listed = column.to_arrow() if hasattr(column, "to_arrow") else column
-        array = listed if isinstance(listed, pa.Array) else pa.array(listed, from_pandas=True)
+    array = column.to_arrow() if hasattr(column, "to_arrow") else column
+    if isinstance(array, pa.ChunkedArray):
+        array = array.combine_chunks()
+    elif not isinstance(array, pa.Array):
+        array = pa.array(array, from_pandas=True)
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
     if kind.is_time and not pa.types.is_integer(array.type):
         return array.cast(ARROW[kind]).cast(pa.int32() if kind is Kind.DATE else pa.int64())
     return array.cast(ARROW[kind])
-
-
-def _as_time(array: pa.Array, kind: Kind) -> pa.Array:
-    return (
-        array.cast(pa.int32()).cast(pa.date32()) if kind is Kind.DATE else array.cast(ARROW[kind])
-    )
-
-
-def _plain(value: Value) -> Any:
-    return value.isoformat() if isinstance(value, dt.date) else value
 
 
 def _read(value: Any, kind: Kind) -> Value:

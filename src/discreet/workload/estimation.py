@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from discreet.workload.graphical_model import GraphicalModel
-from discreet.workload.marginals import Clique, Floats, NoisyMarginal
+from discreet.workload.histogram import Clique, Floats, NoisyMarginal
 
 _SLOWER, _FASTER, _LEAST = 0.5, 1.4, 2.0**-6
 """What the step is multiplied by where the loss did not fall, and where it did; the least step that

@@ -14,7 +14,7 @@ from itertools import combinations
 import numpy as np
 
 from discreet.errors import InputError
-from discreet.workload.marginals import Clique, Floats
+from discreet.workload.histogram import Clique, Floats
 from discreet.workload.synthesis import Condition, Synthesis
 
 _Z = 1.959963984540054

@@ -14,9 +14,8 @@ from discreet.privacy import GDP, RHO, BoundedRange, Filter, Neighbours
 from discreet.rationals import Real, whole
 from discreet.workload.counting_query import CountingQuery
 from discreet.workload.domain import Domain
-from discreet.workload.histogram import JointHistogram
+from discreet.workload.histogram import JointHistogram, measure_marginal
 from discreet.workload.hypothesis import Hypothesis
-from discreet.workload.marginals import measure_marginal
 
 _FINE: Final = 10**12
 _START: Final = Fraction(1, 10)
@@ -81,6 +80,7 @@ class MWEM:
 
     def release(self, histogram: JointHistogram) -> Hypothesis:
         """A hypothesis that has learnt the worst queries; it answers all for free."""
+        histogram.check_planned(self)
         spent = self.budget
         measured = []
         for name in self.domain.names:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from statistics import NormalDist
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -15,11 +15,9 @@ from discreet.privacy.budgets.filters import amount_within
 from discreet.rationals import Real, positive
 from discreet.workload.counting_query import CountingQuery
 from discreet.workload.domain import Domain
-from discreet.workload.histogram import JointHistogram
-from discreet.workload.marginals import Clique, Floats, gaussian_for
-from discreet.workload.matrix import MOST_CELLS, MatrixMechanism, best_strategy
+from discreet.workload.histogram import Clique, Floats, JointHistogram, with_noise
+from discreet.workload.matrix import MOST_CELLS, MatrixMechanism, RangeBlocks, best_strategy
 from discreet.workload.mwem import predicted_error
-from discreet.workload.range_blocks import RangeBlocks
 from discreet.workload.residual import ResidualPlan
 
 _IDENTITY_CELLS: Final = 10**7
@@ -50,12 +48,12 @@ class WorkloadAnswers:
 class WorkloadStrategy:
     """A way to answer a workload whose error is known before data is read.
 
-    `deviations` tells the standard deviation of every answer, in rows; `answer` gives noisy answers
+    `deviations` are the standard deviations of all answers, in rows; `answer` gives noisy answers
     for the mu^2 that the strategy was made for.
     """
 
     name: str
-    deviations: Callable[[], Floats]
+    deviations: Floats
     answer: Callable[[JointHistogram], Floats]
 
 
@@ -90,21 +88,6 @@ class _Setting:
     mu_squared: Fraction
     histogram: JointHistogram  # for its weights and neighbours alone; nothing of its rows
 
-    @property
-    def sigma(self) -> float:
-        """The deviation of the noise of one marginal's cells, in rows."""
-        square = self.histogram.squared_l2_sensitivity() / self.mu_squared
-        return math.sqrt(square) / self.histogram.row_weight
-
-    @property
-    def weights(self) -> dict[str, Any]:
-        one = self.histogram
-        return {
-            "row_weight": one.row_weight,
-            "person_weight": one.person_weight,
-            "neighbours": one.neighbours,
-        }
-
 
 def _independent(at: _Setting) -> WorkloadStrategy:
     """Noise on every answer by itself: a person may be counted by all."""
@@ -113,62 +96,60 @@ def _independent(at: _Setting) -> WorkloadStrategy:
     def answer(histogram: JointHistogram) -> Floats:
         cliques = {q.clique: histogram.marginal(q.clique) for q in at.queries}
         exact = np.array([int(q.total(cliques[q.clique])) for q in at.queries])
-        noise = gaussian_for(histogram, count, at.mu_squared, marginals=count)
+        noise = histogram.noise(count, at.mu_squared, marginals=count)
         return np.asarray(noise.release(exact) / histogram.row_weight)
 
-    return WorkloadStrategy("independent", lambda: np.full(count, count**0.5 * at.sigma), answer)
+    deviation = count**0.5 * at.histogram.sigma(at.mu_squared)
+    return WorkloadStrategy("independent", np.full(count, deviation), answer)
 
 
 def _identity(at: _Setting, columns: Clique) -> WorkloadStrategy:
     """Noise on every cell of the product of all columns that are asked about."""
-
-    def deviations() -> Floats:
-        sizes = at.domain.sizes
-        rest = [[sizes[n] for n in columns if n not in q.clique] for q in at.queries]
-        cells = [q.size * math.prod(r) for q, r in zip(at.queries, rest, strict=True)]
-        return np.sqrt(np.array(cells, dtype=np.float64)) * at.sigma
+    rest = [[n for n in columns if n not in q.clique] for q in at.queries]
+    cells = [
+        q.size * math.prod(at.domain.shape(others))
+        for q, others in zip(at.queries, rest, strict=True)
+    ]
 
     def answer(histogram: JointHistogram) -> Floats:
         exact = histogram.marginal(columns)
-        noise = gaussian_for(histogram, exact.size, at.mu_squared)
-        rows = noise.release(exact.reshape(-1)).reshape(exact.shape) / histogram.row_weight
+        noise = histogram.noise(exact.size, at.mu_squared)
+        rows = with_noise(exact, noise) / histogram.row_weight
         return np.array([query.over(columns, at.domain).total(rows) for query in at.queries])
 
+    deviations = np.sqrt(np.array(cells, dtype=np.float64)) * at.histogram.sigma(at.mu_squared)
     return WorkloadStrategy("identity", deviations, answer)
 
 
 def _residual(at: _Setting, cliques: Sequence[Clique]) -> WorkloadStrategy:
     """The marginals of all queries, by residual planning."""
-    plan = ResidualPlan.of(at.domain, cliques, mu_squared=at.mu_squared, **at.weights)
-
-    def deviations() -> Floats:
-        sizes = ((q.clique, [len(one) for one in q.cells]) for q in at.queries)
-        return np.sqrt([plan.sum_variance(*one) for one in sizes])
+    plan = ResidualPlan.of(at.domain, cliques, mu_squared=at.mu_squared, **at.histogram.terms)
+    variances = [plan.sum_variance(q.clique, [len(one) for one in q.cells]) for q in at.queries]
 
     def answer(histogram: JointHistogram) -> Floats:
         found = plan.measure(histogram).marginals
         return np.array([q.total(found[q.clique]) for q in at.queries])
 
-    return WorkloadStrategy("residual marginals", deviations, answer)
+    return WorkloadStrategy("residual marginals", np.sqrt(variances), answer)
 
 
 def _matrix(at: _Setting, columns: Clique) -> WorkloadStrategy:
     """The best strategy for a workload over one short list of cells."""
     part = Domain(tuple(at.domain[name] for name in columns))
     rows = np.stack([query.vector(part) for query in at.queries]).astype(np.float64)
-    best = MatrixMechanism(best_strategy(rows), mu_squared=at.mu_squared, **at.weights)
+    best = MatrixMechanism(best_strategy(rows), mu_squared=at.mu_squared, **at.histogram.terms)
 
     def answer(histogram: JointHistogram) -> Floats:
         return rows @ best.estimate(best.measure(histogram.marginal(columns).reshape(-1)))
 
-    return WorkloadStrategy("matrix mechanism", lambda: np.sqrt(best.query_variance(rows)), answer)
+    return WorkloadStrategy("matrix mechanism", np.sqrt(best.query_variance(rows)), answer)
 
 
 def _range_blocks(
     at: _Setting, column: str, cells: int, ranges: Sequence[tuple[int, int]]
 ) -> WorkloadStrategy:
     """Ranges of one long column, by blocks and the cells within them."""
-    blocks = RangeBlocks.of(cells, ranges, mu_squared=at.mu_squared, **at.weights)
+    blocks = RangeBlocks.of(cells, ranges, mu_squared=at.mu_squared, **at.histogram.terms)
 
     def answer(histogram: JointHistogram) -> Floats:
         rows = blocks.estimate(blocks.measure(histogram.marginal((column,))))
@@ -176,7 +157,7 @@ def _range_blocks(
         upto = np.concatenate([[0.0], np.cumsum(rows)])
         return np.asarray(upto[end] - upto[first])
 
-    return WorkloadStrategy("range blocks", lambda: np.sqrt(blocks.variances(ranges)), answer)
+    return WorkloadStrategy("range blocks", np.sqrt(blocks.variances(ranges)), answer)
 
 
 def answer(
@@ -202,7 +183,7 @@ def answer(
     found, choice = plan_workload(workload, histogram, mu_squared, rows=rows)
     values = found.answer(histogram)
     spent = GDP.of_square(mu_squared, neighbours=histogram.neighbours)
-    return WorkloadAnswers(values, found.deviations(), choice, spent)
+    return WorkloadAnswers(values, found.deviations, choice, spent)
 
 
 def plan_workload(
@@ -223,7 +204,7 @@ def plan_workload(
     at = _Setting(histogram.domain, queries, mu_squared, histogram)
     strategies, notes = _strategies(at)
     errors: dict[str, float | None] = {
-        one.name: float(np.sqrt((one.deviations() ** 2).mean())) for one in strategies
+        one.name: float(np.sqrt((one.deviations**2).mean())) for one in strategies
     }
     best = min(strategies, key=lambda one: (one.name != only, errors[one.name] or 0.0))
     errors.update({name: None for name in notes if name not in errors})

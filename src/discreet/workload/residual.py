@@ -17,13 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InputError
-from discreet.mechanisms.gaussian import RoundedGaussian
-from discreet.mechanisms.grid import INTEGERS, sqrt_up
 from discreet.privacy import GDP, Neighbours
 from discreet.rationals import Real, positive
 from discreet.workload.domain import Domain
-from discreet.workload.histogram import JointHistogram
-from discreet.workload.marginals import Clique, Floats
+from discreet.workload.histogram import Clique, Floats, JointHistogram, rounded_noise, with_noise
 
 _FINE: Final = 10**6
 """Variances are rounded up to a millionth of a squared grid step."""
@@ -70,17 +67,16 @@ class ResidualPlan:
         marginals: Iterable[Sequence[str]],
         *,
         mu_squared: Real,
-        weights: Mapping[Clique, float] | None = None,
         row_weight: int = 1,
         person_weight: int = 1,
         neighbours: Neighbours = Neighbours.ADD_REMOVE,
     ) -> "ResidualPlan":
-        """Share a mu^2 among residuals; `weights` say how much the error of a marginal matters."""
+        """Share a mu^2 among residuals, so that the error of each marginal matters alike."""
         wanted = tuple(dict.fromkeys(_ordered(domain, one) for one in marginals))
         budget = positive(mu_squared, "mu_squared")
         if not wanted:
             raise InputError("no marginals", why="there is nothing to plan", fix="name some")
-        uses = _uses(domain, wanted, weights or {})
+        uses = _uses(domain, wanted)
         costs = {one: _cost(domain, one, neighbours) * person_weight**2 for one in uses}
         sizes = {one: _grid(domain, one) for one in uses}
         # Minimise sum(u p s^2) with sum(p / s^2) = budget: s^2 = sum(p sqrt u) / (budget sqrt u).
@@ -145,6 +141,7 @@ class ResidualPlan:
 
     def measure(self, histogram: JointHistogram) -> "ResidualAnswers":
         """Measure every residual once."""
+        histogram.check_planned(self)
         found = {part: self._measured(histogram, part) for part in self.variances}
         return ResidualAnswers(self, found)
 
@@ -154,15 +151,9 @@ class ResidualPlan:
         counts = histogram.marginal(part).astype(np.int64 if small else object)
         exact = _residual(counts, whole=True)
         cost = _cost(self.domain, part, self.neighbours)
-        mechanism = RoundedGaussian(
-            variance=self.variances[part],
-            sensitivity=sqrt_up(cost * (grid * self.person_weight) ** 2),
-            grid=INTEGERS,
-            dimension=exact.size,
-            neighbours=self.neighbours,
-        )
-        noisy = np.asarray(mechanism.release(exact.reshape(-1))).reshape(exact.shape)
-        rows = np.asarray(noisy / (grid * histogram.row_weight), dtype=np.float64)
+        square, variance = cost * (grid * self.person_weight) ** 2, self.variances[part]
+        noise = rounded_noise(square, exact.size, self.neighbours, variance=variance)
+        rows = (with_noise(exact, noise) / (grid * histogram.row_weight)).astype(np.float64)
         return _residual(rows)
 
 
@@ -221,9 +212,7 @@ def _cost(domain: Domain, part: Clique, neighbours: Neighbours) -> Fraction:
     return prod((Fraction(domain.sizes[n] - 1, domain.sizes[n]) for n in part), start=Fraction(1))
 
 
-def _uses(
-    domain: Domain, marginals: Sequence[Clique], weights: Mapping[Clique, float]
-) -> dict[Clique, float]:
+def _uses(domain: Domain, marginals: Sequence[Clique]) -> dict[Clique, float]:
     """How much each residual's variance weighs in the variances of all cells of all marginals."""
     uses: dict[Clique, float] = {}
     for one in marginals:
@@ -232,5 +221,5 @@ def _uses(
                 continue
             cells = prod(domain.sizes[name] for name in one if name not in part)
             own = prod(domain.sizes[name] for name in part)
-            uses[part] = uses.get(part, 0.0) + weights.get(one, 1.0) * own / cells
+            uses[part] = uses.get(part, 0.0) + own / cells
     return uses

@@ -92,6 +92,7 @@ class SmallDatabase:
 
     def scores(self, histogram: JointHistogram) -> NDArray[np.int64]:
         """Minus the largest error of each database, in units of weight: private."""
+        histogram.check_planned(self)
         exact = np.array([q.total(histogram.marginal(q.clique)) for q in self.queries])
         rows = np.array(self.databases, dtype=np.intp)
         told = self._vectors[:, rows].sum(axis=2) * (self.rows_each * self.row_weight)

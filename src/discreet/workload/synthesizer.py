@@ -12,9 +12,10 @@ are others).
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,11 +25,15 @@ from discreet.privacy import GDP, Neighbours
 from discreet.rationals import positive, whole
 from discreet.workload.candidates import COARSE, Candidate, Resolutions, Scorer, score_noise, shrunk
 from discreet.workload.domain import Domain
-from discreet.workload.estimation import Fit, fit
-from discreet.workload.graphical_model import GraphicalModel
-from discreet.workload.histogram import JointHistogram
-from discreet.workload.junction_tree import BYTES_A_CELL, tree_cells
-from discreet.workload.marginals import Clique, Floats, NoisyMarginal, measure_marginal
+from discreet.workload.estimation import fit
+from discreet.workload.graphical_model import BYTES_A_CELL, GraphicalModel, tree_cells
+from discreet.workload.histogram import (
+    Clique,
+    Floats,
+    JointHistogram,
+    NoisyMarginal,
+    measure_marginal,
+)
 
 ROUNDS = 40
 """Rounds, where there are as many pairs; as many as columns where those are more."""
@@ -38,6 +43,9 @@ MAX_CELLS = 200_000
 
 MAX_MEMORY = 1 << 31
 """Bytes that synthesis may need."""
+
+_DISTINCT_ROWS = 1 << 20
+"""Distinct rows that memory is predicted for."""
 
 _ONE_WAY = Fraction(12, 100)
 _SCORES = Fraction(6, 100)
@@ -71,7 +79,6 @@ class SynthesisPlan:
     Neighbours:
         `neighbours`; the histogram has to speak of the same.
     `workload` names marginals that matter; without it all pairs of columns matter alike.
-    `max_rows` is a public bound on distinct rows, for predicting memory.
 
     Edge cases:
         One column is measured once, for everything. A domain whose tables need more than
@@ -92,7 +99,6 @@ class SynthesisPlan:
     max_cells: int = MAX_CELLS
     max_memory: int = MAX_MEMORY
     allowed: Mapping[Clique, NDArray[np.bool_]] = field(default_factory=dict, compare=False)
-    max_rows: int = 1 << 20
     workload: tuple[Clique, ...] = ()
 
     def __post_init__(self) -> None:
@@ -150,7 +156,7 @@ class SynthesisPlan:
         if max(sizes, default=0) ** 2 > self.max_cells:  # larger tables are not candidates
             tables = min(tables, self.pairs * self.max_cells)
         cells = max(self.max_cells, tree_cells(self.domain.sizes, list(self.allowed)))
-        rows = self.max_rows * (3 * 2 * len(sizes) + 5 * 8)
+        rows = _DISTINCT_ROWS * (3 * 2 * len(sizes) + 5 * 8)
         return rows + 3 * 8 * tables + 2 * BYTES_A_CELL * cells
 
 
@@ -189,7 +195,7 @@ def synthesize(
             why="its noise is planned for other columns, or other neighbours",
             fix="plan with the histogram's own domain and neighbours",
         )
-    run = _Run.start(histogram, plan)
+    run = _Run(histogram, plan)
     if plan.pairs:
         run.score_all()
         for done in range(plan.rounds):
@@ -199,36 +205,23 @@ def synthesize(
     return run.finish()
 
 
-@dataclass
 class _Run:
-    """A synthesis under way.
+    """A synthesis under way: first, every column is measured by itself.
 
     `spent` is the mu^2 of everything that data has entered, `ceiling` what it may be at most;
     `left` are the candidates that are not measured and that the model may have room for.
     """
 
-    plan: SynthesisPlan
-    histogram: JointHistogram
-    resolutions: Resolutions
-    measured: list[NoisyMarginal]
-    fitted: Fit
-    scorer: Scorer
-    spent: Fraction
-    ceiling: Fraction
-    candidates: list[Candidate] = field(default_factory=list)
-    scores: dict[Clique, float] = field(default_factory=dict)
-    left: dict[Clique, Candidate] = field(default_factory=dict)
-
-    @staticmethod
-    def start(histogram: JointHistogram, plan: SynthesisPlan) -> "_Run":
-        """Measure every column by itself."""
-        measured = [measure_marginal(histogram, (n,), plan.one_way) for n in plan.domain.names]
-        spent = plan.one_way * len(measured)
-        resolutions = Resolutions.of(plan.domain, measured)
+    def __init__(self, histogram: JointHistogram, plan: SynthesisPlan) -> None:
+        self.plan, self.histogram, self.scorer = plan, histogram, Scorer(histogram)
+        self.measured = [measure_marginal(histogram, (n,), plan.one_way) for n in plan.domain.names]
+        self.spent, self.ceiling = plan.one_way * len(self.measured), plan.mu_squared
+        self.resolutions = Resolutions.of(plan.domain, self.measured)
         model = GraphicalModel(plan.domain.sizes, {}, 1.0, plan.allowed)
-        fitted = fit(model, measured, iterations=_FIRST_STEPS, stop=_STOP)
-        terms = (resolutions, measured, fitted, Scorer(histogram), spent)
-        return _Run(plan, histogram, *terms, plan.mu_squared)
+        self.fitted = fit(model, self.measured, iterations=_FIRST_STEPS, stop=_STOP)
+        self.candidates: list[Candidate] = []
+        self.scores: dict[Clique, float] = {}
+        self.left: dict[Clique, Candidate] = {}
 
     def score_all(self) -> None:
         """Score all pairs once."""
@@ -246,7 +239,7 @@ class _Run:
         budget = (self.plan.mu_squared - self.plan.check - self.spent) / left
         price, again = budget * (1 - _RESCORE), budget * _RESCORE
         self.ceiling = self.spent + budget
-        sigma, alone = self._sigma(price), self._sigma(budget)
+        sigma, alone = self.histogram.sigma(price), self.histogram.sigma(budget)
         best = self._best(sigma)
         columns = [Candidate((n,), (n,), (None,), k) for n, k in self.plan.domain.sizes.items()]
         column = max(columns, key=lambda one: self._gain(one, alone))
@@ -255,11 +248,6 @@ class _Run:
         else:
             self._rank(best, again)
             self._measure(max(best, key=lambda one: self._worth(one, sigma)), price)
-
-    def _sigma(self, mu_squared: Fraction) -> float:
-        """The noise of a count that is measured for a mu^2, in rows."""
-        square = self.histogram.squared_l2_sensitivity() / mu_squared
-        return math.sqrt(square) / self.histogram.row_weight
 
     def _worth(self, one: Candidate, sigma: float) -> float:
         """The expected gain of measuring a pair: its distance less what noise leaves."""
@@ -382,3 +370,53 @@ def _check_possible(plan: SynthesisPlan) -> None:
         why="every combination of values is said to be impossible",
         fix="leave out one of them",
     )
+
+
+# --- rows that cannot be --------------------------------------------------------------------------
+
+MOST_CELLS = 1 << 20
+"""Cells of the columns that one constraint names."""
+
+
+def structural_zeros(
+    domain: Domain, impossible: Iterable[Mapping[str, Any]]
+) -> dict[Clique, NDArray[np.bool_]]:
+    """Tables that are False where a row would be impossible, by the columns they are over.
+
+    Each of `impossible` names a combination: a value, or a list of values, for some columns. They
+    are public facts, said without looking at the data.
+
+    Example:
+        >>> from discreet.plan.kinds import Kind
+        >>> from discreet.workload.domain import Attribute
+        >>> columns = ("age", (0, 18, 120)), ("years employed", (0, 1, 50))
+        >>> domain = Domain(tuple(Attribute(n, Kind.INTEGER, edges=e) for n, e in columns))
+        >>> zeros = structural_zeros(domain, [{"age": 5, "years employed": 20}])
+        >>> {names: table.sum() for names, table in zeros.items()}
+        {('age', 'years employed'): np.int64(8)}
+    """
+    found: dict[Clique, NDArray[np.bool_]] = {}
+    for combination in impossible:
+        names = tuple(name for name in domain.names if name in combination)
+        if not names or len(names) < len(combination):
+            raise InputError(
+                "an impossible combination of columns that there are not",
+                why=f"columns are {', '.join(domain.names)}",
+                fix="name some of them",
+            )
+        shape = domain.shape(names)
+        if math.prod(shape) > MOST_CELLS:
+            raise InputError(
+                f"a constraint over {math.prod(shape):,} cells",
+                why=f"at most {MOST_CELLS:,} are looked at together",
+                fix="name fewer columns in one combination",
+            )
+        table = found.setdefault(names, np.ones(shape, dtype=bool))
+        cells = [_cells(domain, name, combination[name]) for name in names]
+        table[np.ix_(*cells)] = False
+    return found
+
+
+def _cells(domain: Domain, name: str, values: Any) -> list[int]:
+    several = values if isinstance(values, (list, tuple, set, frozenset)) else [values]
+    return [domain[name].cell_of(value) for value in several]

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from discreet.attacks import Promise, Refusals
-from discreet.attacks.differencing import QueryAuditor, SimulatableAuditor
+from discreet.attacks.differencing import QueryAuditor
 from discreet.attacks.reconstruction import databases
 from discreet.attacks.simulation import SplitMix64
 from discreet.errors import InputError
@@ -43,15 +43,6 @@ def test_no_answer_of_the_auditor_tells_a_bit():
         given = ~np.isnan(answers)
         fit = everything[(sums[:, given] == answers[given]).all(axis=1)]
         assert (fit.min(axis=0) < fit.max(axis=0)).all()
-
-
-def test_an_auditor_who_refuses_by_the_questions_alone_tells_nothing():
-    auditor = SimulatableAuditor(SECRET)
-    answers = auditor(np.ones(SECRET.shape, dtype=bool))
-    outcome = attack(SimulatableAuditor(SECRET))
-
-    assert np.isnan(answers).all()
-    assert abs(outcome.success - 0.5) < 3 * 0.5 / np.sqrt(outcome.n)
 
 
 def test_success_rises_with_epsilon_up_to_exact_answers():

@@ -34,11 +34,10 @@ from discreet.plan.bounding import FULL
 from discreet.plan.relations import MOST_JOINED
 from discreet.privacy import GDP
 from discreet.sql.writer.compile_stream import CompiledStream
-from discreet.workload import candidates, marginals, online, profile, residual
+from discreet.workload import candidates, histogram, online, profile, residual
 from discreet.workload.histogram import JointHistogram
 from discreet.workload.matrix import MatrixMechanism
-from discreet.workload.online import OnlineSession
-from discreet.workload.online_plan import OnlinePlan
+from discreet.workload.online import OnlinePlan, OnlineSession
 from discreet.workload.small_database import SmallDatabase
 
 
@@ -130,7 +129,7 @@ def test_a_session_that_forgets_its_runs_is_caught(monkeypatch):
 
     def forgetful(self):
         run = true(self)
-        self._state = replace(self._state, runs_begun=0)
+        self.state = replace(self.state, runs_begun=0)
         return run
 
     monkeypatch.setattr(OnlineSession, "_running", forgetful)
@@ -212,12 +211,12 @@ def test_a_standing_question_with_a_tenth_of_its_noise_is_caught(monkeypatch):
     assert caught("curator-standing-question", "promised 1")
 
 
-@pytest.mark.parametrize(("name", "home"), [("synthesis", marginals), ("profile", profile)])
-def test_noise_that_is_smaller_than_what_was_charged_for_is_caught(monkeypatch, name, home):
+@pytest.mark.parametrize("name", ["synthesis", "profile"])
+def test_noise_that_is_smaller_than_what_was_charged_for_is_caught(monkeypatch, name):
     def thin(**said):
         return RoundedGaussian(**{**said, "mu_squared": 100 * said["mu_squared"]})
 
-    monkeypatch.setattr(home, "RoundedGaussian", thin)
+    monkeypatch.setattr(histogram, "RoundedGaussian", thin)
     assert caught(f"curator-{name}", "promised 1")
 
 

@@ -5,8 +5,7 @@ from dataclasses import replace
 import pytest
 
 from discreet.audit.distance import is_measured
-from discreet.audit.neighbourhood import are_neighbours, around, several
-from discreet.audit.search import harder, search
+from discreet.audit.search import are_neighbours, around, harder, search, several
 from discreet.mechanisms import Histogram, KeySelection, Laplace, Quantile, SmoothSensitivity
 from discreet.mechanisms.mechanism import Pair
 from discreet.mechanisms.reusable_holdout import Thresholdout

@@ -16,7 +16,6 @@ from discreet.curator.data.load_report import Stated
 from discreet.curator.data.registry import fingerprint
 from discreet.curator.ledger import verify as verifying
 from discreet.curator.progress import open_watched, watched
-from discreet.engines.reading import Reading
 from visits import clinic
 
 
@@ -83,7 +82,7 @@ def test_bytes_are_told_up_to_the_last(tmp_path):
     for file in (path, packed):
         told = []
         with watched(lambda *one, told=told: told.append(one)):
-            rows = take(file, Stated(confirm=("kinds",)), Reading(), name="v").rows
+            rows = take(file, Stated(confirm=("kinds",)), name="v").rows
         assert rows.num_rows == clinic(500).num_rows
         assert told[-1] == (f"reading {file.name}", file.stat().st_size, file.stat().st_size)
         passes = [at for at, (_, done, _) in enumerate(told) if done < told[at - 1][1]]

@@ -81,7 +81,7 @@ def test_an_earlier_version_that_was_not_asked_is_answered_on_it_under_a_charge(
     assert curator.ledger.verify().ok
 
 
-OLD = COUNT.replace("visits", "visits FOR VERSION AS OF 1")
+OLD = COUNT.replace("visits", "visits FOR VERSION AS OF 1 /* the first */")
 
 
 def test_sql_and_the_builder_name_an_earlier_version_too(curator):

@@ -40,7 +40,7 @@ OUT_OF_SIGHT = "SELECT COUNT(*) AS n FROM {}"
 
 def submit(window, question, terms, analyst, request=None):
     """Price and charge a question."""
-    return window.charge(window.offer(question, terms, analyst), request)
+    return window.service.charge(window.offer(question, terms, analyst), request)
 
 
 @pytest.fixture(params=["memory", "folder"])

@@ -14,8 +14,7 @@ from discreet.answer.plan.price import Price
 from discreet.answer.present.base_release import Cost
 from discreet.answer.present.release import Release
 from discreet.curator import remeasure
-from discreet.curator.orders.fits.merge_columns import _weighted
-from discreet.curator.remeasure import merge
+from discreet.curator.remeasure import _weighted, merge
 from discreet.sql.reader.read import read
 from visits import schema
 
@@ -157,7 +156,7 @@ def test_groups_that_are_hidden_are_merged_before_they_are_hidden(curator, text)
 
 def stored_before(monkeypatch):
     """Answers are stored as they were before what was measured was kept with them."""
-    monkeypatch.setattr("discreet.answer.present.present.kept", lambda _: ())
+    monkeypatch.setattr("discreet.answer.present.release.kept", lambda _: ())
 
 
 def test_answers_stored_without_parts_are_merged_column_by_column(curator, monkeypatch):

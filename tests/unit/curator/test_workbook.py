@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import discreet as dp
-from discreet.curator import kept_workbooks
+from discreet.curator import workbook
 from discreet.curator.ledger import account_changes, accounts
 from discreet.errors import BudgetError, InputError, QueryRefused
 from discreet.privacy.budgets.charges import EPSILON, UNITS
@@ -289,7 +289,7 @@ def test_a_workbook_of_an_earlier_version_is_refused():
 
 
 def test_an_analyst_opens_a_hundred_workbooks(monkeypatch):
-    monkeypatch.setattr(kept_workbooks, "MOST", 2)
+    monkeypatch.setattr(workbook, "MOST", 2)
     with opened(BUDGETS["epsilon"]) as curator:
         about = {"share": 0.1, "questions": 1}
         for name in "ab":

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 import postgres_tables
-from discreet.curator.orders.census.census_facts import read_facts
+from discreet.curator.orders.census.census_plan import read_facts
 from discreet.curator.orders.census.census_reading import read_geography
 from discreet.engines.duckdb import DuckDBEngine
 from discreet.plan.bounding import FULL, largest_weight

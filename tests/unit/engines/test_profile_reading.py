@@ -9,13 +9,13 @@ import pytest
 
 import postgres_tables
 from discreet.answer.plan.contribution_histogram import LADDER
-from discreet.curator.orders.profile_reading import count_block, count_people, count_texts
+from discreet.curator.orders.profile_orders import count_block, count_people, count_texts
 from discreet.engines.duckdb import DuckDBEngine
 from discreet.plan.bounding import FULL, largest_weight
 from discreet.plan.kinds import Kind, Type
 from discreet.plan.schema import EachRow, Person, Schema, Table
 from discreet.sql.writer.compile_profile import CompiledProfile
-from discreet.workload.value_cells import ValueCells
+from discreet.workload.profile import ValueCells
 from postgres_server import empty_database, start
 
 DAY = dt.date(1931, 5, 1)

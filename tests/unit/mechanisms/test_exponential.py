@@ -131,4 +131,4 @@ def test_one_output_is_always_chosen():
 
 
 def test_large_output_spaces_have_no_written_law():
-    assert ExponentialMechanism(1000, epsilon=1).law is None
+    assert ExponentialMechanism(1000, epsilon=1).claim.law is None

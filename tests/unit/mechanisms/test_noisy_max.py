@@ -1,4 +1,4 @@
-"""Report noisy max on a grid: exact privacy with ties, both noises."""
+"""Report noisy max on a grid: exact privacy with ties."""
 
 import math
 from fractions import Fraction
@@ -11,19 +11,16 @@ from discreet.mechanisms.noisy_max import ReportNoisyMax, _laplace_difference_ta
 from discreet.privacy import Pure
 
 
-def masses(kind, scale, reach):
+def masses(scale, reach):
     """Probabilities of the noise from -reach to reach."""
     q = math.exp(-1 / scale)
-    k = np.arange(-reach, reach + 1)
-    if kind == "laplace":
-        return (1 - q) / (1 + q) * q ** np.abs(k)
-    return np.where(k >= 0, (1 - q) * q ** np.maximum(k, 0), 0.0)
+    return (1 - q) / (1 + q) * q ** np.abs(np.arange(-reach, reach + 1))
 
 
-def exact_law(scores, kind, scale):
+def exact_law(scores, scale):
     """P(i wins), ties settled evenly, by summing over the winner's noise."""
     reach = int(60 * scale)
-    mass = masses(kind, scale, reach)
+    mass = masses(scale, reach)
     below = np.concatenate([[0.0], np.cumsum(mass)])
     nodes, weights = np.polynomial.legendre.leggauss(8)  # exact for products of up to 15 factors
     nodes, weights = (nodes + 1) / 2, weights / 2
@@ -42,32 +39,29 @@ def exact_law(scores, kind, scale):
     return law
 
 
-@pytest.mark.parametrize("kind", ["laplace", "exponential"])
 @pytest.mark.parametrize("monotone", [False, True])
-def test_exact_losses_on_the_grid_stay_within_epsilon(kind, monotone):
-    mechanism = ReportNoisyMax(3, epsilon=1, noise=kind, monotone=monotone)
+def test_exact_losses_on_the_grid_stay_within_epsilon(monotone):
+    mechanism = ReportNoisyMax(3, epsilon=1, monotone=monotone)
     assert mechanism.guarantee == Pure(1)
     bases = [(0, 0, 0), (0, 1, 1), (2, 0, 1), (0, 4, 3)]
     moves = [(1, 1, 1), (1, 0, 0), (0, 1, 1)] if monotone else [(1, -1, -1), (-1, 1, 1), (1, 1, -1)]
     worst = 0.0
     for base in bases:
         for move in moves:
-            left = exact_law(base, kind, float(mechanism.scale))
-            right = exact_law(
-                [b + m for b, m in zip(base, move, strict=True)], kind, float(mechanism.scale)
-            )
+            left = exact_law(base, float(mechanism.scale))
+            moved = [b + m for b, m in zip(base, move, strict=True)]
+            right = exact_law(moved, float(mechanism.scale))
             assert sum(left) == pytest.approx(1, abs=1e-9)
             loss = [abs(math.log(a / b)) for a, b in zip(left, right, strict=True)]
             worst = max(worst, *loss)
     assert 0.7 < worst <= 1 + 1e-9
 
 
-@pytest.mark.parametrize("kind", ["laplace", "exponential"])
-def test_draws_follow_the_exact_law_with_ties(kind):
-    mechanism = ReportNoisyMax(3, scale=1, noise=kind)
+def test_draws_follow_the_exact_law_with_ties():
+    mechanism = ReportNoisyMax(3, scale=1)
     scores, runs = (1, 0, 1), 40_000
     observed = np.bincount(mechanism.select(np.array(scores), runs), minlength=3)
-    expected = np.array(exact_law(scores, kind, 1.0)) * runs
+    expected = np.array(exact_law(scores, 1.0)) * runs
     # Chi-square with 2 degrees of freedom exceeds 27.6 with probability 1e-6.
     assert ((observed - expected) ** 2 / expected).sum() < 27.6
 
@@ -85,7 +79,7 @@ def test_reals_without_a_grid_are_refused_by_type_and_not_by_value():
 
 
 def test_the_tail_of_a_difference_is_the_sum_of_its_masses():
-    mass = masses("laplace", 2.0, 200)
+    mass = masses(2.0, 200)
     difference = np.convolve(mass, mass[::-1])
     middle = difference.size // 2
     for t in (0, 1, 5, 20):
@@ -93,18 +87,12 @@ def test_the_tail_of_a_difference_is_the_sum_of_its_masses():
         assert tail.lower == pytest.approx(difference[middle + t :].sum(), rel=1e-9)
 
 
-@pytest.mark.parametrize("kind", ["laplace", "exponential"])
-def test_the_utility_bound_holds_for_the_worst_scores(kind):
-    mechanism = ReportNoisyMax(4, epsilon=1, noise=kind)
+def test_the_utility_bound_holds_for_the_worst_scores():
+    mechanism = ReportNoisyMax(4, epsilon=1)
     gap = int(mechanism.error(0.9)) + 1
-    law = exact_law([0] + [-gap] * 3, kind, float(mechanism.scale))
+    law = exact_law([0] + [-gap] * 3, float(mechanism.scale))
     assert sum(law[1:]) <= 0.1
     assert ReportNoisyMax(1, epsilon=1).error() == 0
-
-
-def test_unknown_noises_are_refused():
-    with pytest.raises(InputError, match="laplace"):
-        ReportNoisyMax(2, epsilon=1, noise="gumbel")
 
 
 def test_scales_that_exact_noise_cannot_have_are_refused_at_birth():

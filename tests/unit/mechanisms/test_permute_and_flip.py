@@ -71,7 +71,7 @@ def test_it_is_not_of_bounded_range():
 
 
 def test_large_output_spaces_have_no_written_law():
-    assert PermuteAndFlip(13, epsilon=1).law is None
+    assert PermuteAndFlip(13, epsilon=1).claim.law is None
 
 
 def test_it_never_chooses_worse_than_the_exponential_mechanism():

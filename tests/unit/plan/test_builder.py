@@ -6,22 +6,18 @@ import pytest
 from clinic import CLINIC
 from discreet.errors import InputError
 from discreet.plan import canonical
-from discreet.plan.builder import (
-    From,
+from discreet.plan.builder import From, descending, first, lag, row_number, running
+from discreet.plan.expression_builder import (
+    case,
     col,
     correlation,
     count,
     count_distinct,
     count_people,
-    descending,
-    first,
-    lag,
     maximum,
     mean,
     median,
     quantile,
-    row_number,
-    running,
     stddev,
     total,
     variance,
@@ -183,3 +179,53 @@ def test_an_aggregate_that_no_person_has_is_refused():
     with pytest.raises(InputError, match="over a window"):
         VISITS.with_windows(q=running(median("age"), "day"))
     assert VISITS.per_person(m=maximum("age")).agg(n=count())
+
+
+ADULTS = VISITS[VISITS["age"] >= 18]
+RENAMED = VISITS.with_columns(age=col("age") * 2)
+
+
+@pytest.mark.parametrize(
+    "lost",
+    [
+        lambda: VISITS.where(ADULTS["cost"] > 0),
+        lambda: VISITS.where((VISITS["cost"] > 0) & (ADULTS["cost"] < 9)),
+        lambda: VISITS.where(case((ADULTS["cost"] > 0, True), otherwise=False)),
+        lambda: VISITS.where(ADULTS["city"].is_in(["Haifa"])),
+        lambda: VISITS.group_by(city=ADULTS["city"]),
+        lambda: VISITS.agg(m=mean(ADULTS["cost"])),
+        lambda: VISITS.agg(n=count().filter(ADULTS["cost"] > 0)),
+        lambda: VISITS.per_person(m=mean(ADULTS["cost"])),
+        lambda: VISITS.with_windows(before=lag(ADULTS["cost"], "day")),
+        lambda: VISITS.group_by("city").agg(n=count()).agg(m=mean(ADULTS["cost"])),
+        lambda: VISITS.union(ADULTS).where(ADULTS["cost"] > 0),
+        lambda: RENAMED.where(VISITS["age"] > 30),
+        lambda: PATIENTS.where(VISITS["patient_id"] == "p"),
+        lambda: ADULTS["cost"] + VISITS[VISITS["age"] < 18]["cost"],
+    ],
+)
+def test_an_expression_of_filtered_rows_is_refused_on_other_rows(lost):
+    with pytest.raises(InputError):
+        lost()
+
+
+@pytest.mark.parametrize(
+    ("taken", "named"),
+    [
+        (VISITS[VISITS["age"] >= 18][VISITS["cost"] > 1], ADULTS.where(col("cost") > 1)),
+        (ADULTS.where(ADULTS["cost"] > VISITS["age"]), ADULTS.where(col("cost") > col("age"))),
+        (RENAMED.where(VISITS["cost"] > 1), RENAMED.where(col("cost") > 1)),
+        (
+            ADULTS.matching(PATIENTS).where(ADULTS["cost"] > 1),
+            ADULTS.matching(PATIENTS).where(col("cost") > 1),
+        ),
+    ],
+)
+def test_an_expression_of_rows_can_be_used_on_some_of_them(taken, named):
+    answer = taken.group_by("city").agg(n=count())
+    for one, two in ((taken["city"], "city"), (col("city"), "city")):
+        told = answer.where(one == "Haifa").select(one, "n").order_by(one)
+        assert told.plan == answer.where(col(two) == "Haifa").select(two, "n").order_by(two).plan
+    assert taken.relation == named.relation
+    mine, plain = (one.agg(m=mean(of)) for one, of in ((taken, taken["cost"]), (named, "cost")))
+    assert mine.query() == plain.query()

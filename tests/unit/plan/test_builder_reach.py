@@ -8,9 +8,8 @@ import pytest
 from clinic import CLINIC
 from discreet.errors import InputError, QueryRefused
 from discreet.plan.answer_builder import over
-from discreet.plan.builder import (
-    Asker,
-    From,
+from discreet.plan.builder import Asker, From, descending, first, lag, row_number, running
+from discreet.plan.expression_builder import (
     case,
     col,
     correlation,
@@ -18,16 +17,11 @@ from discreet.plan.builder import (
     count_distinct,
     count_people,
     covariance,
-    descending,
-    first,
-    lag,
     maximum,
     mean,
     median,
     minimum,
     quantile,
-    row_number,
-    running,
     stddev,
     total,
     variance,

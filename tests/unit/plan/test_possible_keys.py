@@ -17,7 +17,8 @@ import discreet as dp
 from clinic import CLINIC
 from discreet.errors import InputError, QueryRefused
 from discreet.plan import canonical, possible_keys
-from discreet.plan.builder import From, col, count
+from discreet.plan.builder import From
+from discreet.plan.expression_builder import col, count
 from discreet.plan.kinds import Kind, Range, Type
 from discreet.plan.public_facts import missing_rows
 from discreet.plan.query import Query

@@ -3,7 +3,8 @@
 import pytest
 
 from discreet.errors import InputError, QueryRefused
-from discreet.plan.builder import From, col, mean
+from discreet.plan.builder import From
+from discreet.plan.expression_builder import col, mean
 from discreet.plan.kinds import Kind, Range, Type
 from discreet.plan.relations import Scan, columns_of
 from discreet.plan.row_counts import held_counts

@@ -3,7 +3,8 @@
 import pytest
 
 from clinic import CITIES, PATIENTS, TESTS, VISITS
-from discreet.plan.builder import From, col, count, mean, total
+from discreet.plan.builder import From
+from discreet.plan.expression_builder import col, count, mean, total
 from discreet.plan.expressions import (
     Call,
     Case,
@@ -15,6 +16,7 @@ from discreet.plan.expressions import (
     Literal,
     Truncate,
     Unit,
+    mentions,
 )
 from discreet.plan.kinds import Kind
 from discreet.plan.public_facts import reads
@@ -31,7 +33,6 @@ from discreet.plan.relations import (
     Union,
 )
 from discreet.plan.summaries import PersonAggregate, Summary
-from discreet.plan.typing import mentions
 
 A, B, C = (Column(name) for name in "abc")
 YES = Literal(value=True, kind=Kind.BOOLEAN)

@@ -6,8 +6,8 @@ from discreet.answer.plan.price import Price
 from discreet.errors import InputError
 from discreet.plan import canonical
 from discreet.plan.bounding import NoiseKind
-from discreet.plan.builder import (
-    From,
+from discreet.plan.builder import From
+from discreet.plan.expression_builder import (
     correlation,
     count,
     covariance,

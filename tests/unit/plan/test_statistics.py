@@ -6,7 +6,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from discreet.plan.builder import From, count, quantile
+from discreet.plan.builder import From
+from discreet.plan.expression_builder import count, quantile
 from discreet.plan.expressions import Column
 from discreet.plan.kinds import Kind, Range, Type
 from discreet.plan.relations import Scan

@@ -9,7 +9,6 @@ from discreet.errors import InputError
 from discreet.plan import intervals
 from discreet.plan.calendar import FIRST_TO_LAST, beginnings, moment, position
 from discreet.plan.calendar import truncate as calendar_truncate
-from discreet.plan.casts import CASTS
 from discreet.plan.expressions import (
     Call,
     Case,
@@ -22,7 +21,7 @@ from discreet.plan.expressions import (
     Truncate,
     Unit,
 )
-from discreet.plan.functions import RULES
+from discreet.plan.functions import CASTS, RULES
 from discreet.plan.keylists import MOST, counting, listed
 from discreet.plan.kinds import Kind, Range, Type
 from discreet.plan.typing import DEEPEST, infer, settled

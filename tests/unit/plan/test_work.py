@@ -14,7 +14,8 @@ from discreet.engines.duckdb import DuckDBEngine
 from discreet.engines.owner_checks import LONGEST_STORED
 from discreet.errors import InputError, QueryRefused
 from discreet.plan import work
-from discreet.plan.builder import From, col, count
+from discreet.plan.builder import From
+from discreet.plan.expression_builder import col, count
 from discreet.plan.kinds import Kind, Type
 from discreet.plan.relations import Scan
 from discreet.plan.schema import Keys, Person, Schema, Table, column_type

@@ -7,16 +7,16 @@ from starlette.datastructures import Headers
 from discreet.errors import InputError
 from discreet.server import sessions, tokens
 from discreet.server.access import AccessStore
-from discreet.server.auth_middleware import route_accesses
 from discreet.server.error_replies import HttpError
 from discreet.server.permissions import (
     Owner,
     allowed,
     anyone,
     check_origin,
-    host_name,
     identify,
+    route_accesses,
     session_cookie,
+    split_host,
 )
 from discreet.server.settings import Settings
 
@@ -78,7 +78,7 @@ def test_a_wrong_token_is_not_saved_by_a_right_cookie(store):
     token = tokens.issue(store, "ann", "analyst").token
     cookie = sessions.begin(store, token, Settings())
 
-    assert asked(store, ("Cookie", f"discreet={cookie}")).session
+    assert asked(store, ("Cookie", f"discreet={cookie}")).cookie == cookie
     with pytest.raises(HttpError):
         asked(store, ("Cookie", f"discreet={cookie}"), ("Authorization", "Bearer x"))
 
@@ -143,7 +143,7 @@ def test_requests_of_other_sites_are_told_by_their_origin(more, fine):
 
 
 def test_names_are_read_without_their_port():
-    assert [host_name(one) for one in ("", ":", "A:1", "[::1]", "a:b:1")] == [
+    assert [split_host(one)[0] for one in ("", ":", "A:1", "[::1]", "a:b:1")] == [
         *("", "", "a", "[::1]", "a:b"),
     ]
 
@@ -153,12 +153,12 @@ def test_a_handler_that_does_not_say_who_is_allowed_is_not_served():
     silent.get("/x")(lambda: None)
 
     @doubtful.get("/x")
-    def both(caller: Owner) -> None:
-        del caller
+    def both(call: Owner) -> None:
+        del call
 
     @fine.get("/x")
-    def one(caller: Owner) -> None:
-        del caller
+    def one(call: Owner) -> None:
+        del call
 
     for router in (silent, doubtful):
         with pytest.raises(InputError, match="guards"):

@@ -4,7 +4,7 @@ import pytest
 
 from discreet.errors import InputError
 from discreet.server.access import AccessStore
-from discreet.server.permissions import Caller
+from discreet.server.app_state import Caller
 from discreet.server.routes.saved import MOST, SavedBody, forget, keep, kept
 
 ANN = Caller("ann", "analyst", None)

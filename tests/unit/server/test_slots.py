@@ -8,7 +8,7 @@ import pytest
 
 from discreet.errors import ServiceError
 from discreet.server.error_replies import HttpError
-from discreet.server.slots import Slots
+from discreet.server.limits import Slots
 
 
 def test_no_more_are_inside_than_there_are_slots():

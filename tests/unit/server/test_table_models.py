@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from discreet.errors import InputError
 from discreet.plan.kinds import Kind
 from discreet.plan.schema import Bounds, EachRow, KeyPath, Keys, Limits
-from discreet.server.table_models import BudgetBody, TableBody, kinds_of
+from discreet.server.table_models import BudgetBody, TableBody
 
 SAID = {"name": "visits", "upload": "0" * 32, "unit": "id", "budget": {"epsilon": 1}}
 
@@ -109,6 +109,6 @@ def test_kinds_come_from_the_header_and_then_from_the_owner(tmp_path):
     path = tmp_path / "a.parquet"
     pq.write_table(pa.table({"id": [1], "x": ["7"]}), path)
 
-    found = kinds_of(path, TableBody.model_validate(SAID | {"kinds": {"x": "integer"}}))
+    found = TableBody.model_validate(SAID | {"kinds": {"x": "integer"}}).kinds_in(path)
 
     assert found == {"id": Kind.INTEGER, "x": Kind.INTEGER}

@@ -1,6 +1,6 @@
 """Which moments a question may be known at, after late answers and after calm."""
 
-from discreet.server.timetable import CALM, Timetable
+from discreet.server.ticks import CALM, Timetable
 
 STEPS = [0.25, 1, 4]
 

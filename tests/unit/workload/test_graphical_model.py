@@ -5,10 +5,13 @@ import numpy as np
 import pytest
 
 from discreet.workload.estimation import fit, targets
-from discreet.workload.graphical_model import GraphicalModel, TableTooLarge
-from discreet.workload.histogram import JointHistogram
-from discreet.workload.junction_tree import JunctionTree, tree_cells
-from discreet.workload.marginals import NoisyMarginal, measure_marginal
+from discreet.workload.graphical_model import (
+    GraphicalModel,
+    JunctionTree,
+    TableTooLarge,
+    tree_cells,
+)
+from discreet.workload.histogram import JointHistogram, NoisyMarginal, measure_marginal
 from small_tables import domain, people
 
 NAMES = tuple("abcdef")

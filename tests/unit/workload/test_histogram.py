@@ -1,11 +1,19 @@
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
 import pytest
 
 from discreet.errors import InputError
+from discreet.plan.bounding import FULL
 from discreet.privacy import Neighbours
+from discreet.workload.counting_query import CountingQuery
+from discreet.workload.domain import Domain
 from discreet.workload.histogram import JointHistogram, exact_bincount, from_digits, mixed_radix
+from discreet.workload.mwem import MWEM
+from discreet.workload.residual import ResidualPlan
+from discreet.workload.small_database import SmallDatabase
+from online_cases import DOMAIN, histogram
 from small_tables import domain, people
 
 
@@ -64,3 +72,25 @@ def test_sums_of_large_weights_are_exact():
 def test_persons_are_named_for_every_row():
     with pytest.raises(InputError, match="3 persons for 5 rows"):
         JointHistogram.of(people(5), domain(), person=[1, 2, 3])
+
+
+def answered(rule, data):
+    return rule.measure(data) if isinstance(rule, ResidualPlan) else rule.release(data)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [{"row_weight": FULL}, {"person_weight": FULL}, {"neighbours": Neighbours.CHANGE_ONE}],
+)
+def test_noise_for_people_of_other_weights_is_refused(other):
+    data, price = histogram(), {"epsilon": 1, "delta": 1e-6}
+    small = Domain(DOMAIN.attributes[:1])
+    asked = (CountingQuery.of(small, {small.names[0]: 0}),)
+    for rule in (
+        MWEM(DOMAIN, asked, rounds=1, **price),
+        SmallDatabase(small, asked, 1, 1, epsilon=1),
+        ResidualPlan.of(DOMAIN, [DOMAIN.names[:1]], mu_squared=1),
+    ):
+        answered(rule, data)
+        with pytest.raises(InputError, match="not planned for"):
+            answered(rule, replace(data, **other))

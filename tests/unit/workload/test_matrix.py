@@ -9,11 +9,11 @@ from discreet.errors import InputError
 from discreet.privacy import Neighbours
 from discreet.workload.matrix import (
     MatrixMechanism,
+    RangeBlocks,
     best_strategy,
     identity_strategy,
     tree_strategy,
 )
-from discreet.workload.range_blocks import RangeBlocks
 
 
 def ranges(cells):

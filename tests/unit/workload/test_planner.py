@@ -93,4 +93,4 @@ def test_every_strategy_answers_close_to_the_truth_for_much_budget():
     strategies, _ = planner._strategies(at)
     exact = [q.total(data.marginal(q.clique)) for q in asked]
     for one in strategies:
-        assert np.abs(one.answer(data) - exact).max() < 8 * one.deviations().max(), one.name
+        assert np.abs(one.answer(data) - exact).max() < 8 * one.deviations.max(), one.name

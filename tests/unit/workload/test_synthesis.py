@@ -14,12 +14,9 @@ from discreet.plan.kinds import Kind
 from discreet.workload import inference
 from discreet.workload.binning import logarithmic_grid, private_bins
 from discreet.workload.domain import Domain
-from discreet.workload.histogram import JointHistogram
-from discreet.workload.marginals import measure_marginal
-from discreet.workload.sampling import _sorted
-from discreet.workload.structural_zeros import structural_zeros
-from discreet.workload.synthesis import Synthesis
-from discreet.workload.synthesizer import SynthesisPlan, synthesize
+from discreet.workload.histogram import JointHistogram, measure_marginal
+from discreet.workload.synthesis import Synthesis, _sorted
+from discreet.workload.synthesizer import SynthesisPlan, structural_zeros, synthesize
 from small_tables import CITIES, domain, people
 
 ROWS = people(3000)

@@ -12,10 +12,8 @@ from discreet.privacy import Neighbours
 from discreet.workload import candidates, synthesizer
 from discreet.workload.candidates import coarsen, score_noise
 from discreet.workload.domain import Attribute, Domain
-from discreet.workload.histogram import JointHistogram
-from discreet.workload.marginals import gaussian_for, total_variation
-from discreet.workload.structural_zeros import structural_zeros
-from discreet.workload.synthesizer import SynthesisPlan, synthesize
+from discreet.workload.histogram import JointHistogram, total_variation
+from discreet.workload.synthesizer import SynthesisPlan, structural_zeros, synthesize
 from small_tables import domain, people
 
 MANY = Fraction(4)
@@ -78,9 +76,9 @@ def test_noise_is_that_of_the_sensitivity_of_each_kind_of_neighbours():
     owned = JointHistogram.of(ROWS, domain(), person=np.arange(150) % 50, max_rows=3)
     swapped = replace(rows, neighbours=Neighbours.CHANGE_ONE)
     mu_squared = Fraction(1, 10)
-    assert gaussian_for(rows, 5, mu_squared).variance == 10
-    assert gaussian_for(swapped, 5, mu_squared).variance == 20
-    assert gaussian_for(owned, 5, mu_squared).variance == 10 * owned.person_weight**2
+    assert rows.noise(5, mu_squared).variance == 10
+    assert swapped.noise(5, mu_squared).variance == 20
+    assert owned.noise(5, mu_squared).variance == 10 * owned.person_weight**2
     assert score_noise(rows, 7, mu_squared).variance == 70
     assert score_noise(swapped, 7, mu_squared).variance == 280
     assert score_noise(owned, 7, mu_squared).guarantee.mu ** 2 == pytest.approx(0.1)

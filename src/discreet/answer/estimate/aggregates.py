@@ -6,7 +6,6 @@ whose spread is the error bar.
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import assert_never
 
 import numpy as np
 import pyarrow as pa
@@ -54,27 +53,13 @@ def compute(
     aggregate: Aggregate, statistics: Mapping[Statistic, Floats], scope: Mapping[str, Type]
 ) -> Floats:
     """One aggregate, not confined to its range; for a standard deviation, the variance."""
-    if (
-        aggregate.measure is AggregateFunction.SUM
-        and (plain := plain_total(aggregate, scope)) in statistics
-    ):
-        return statistics[plain]
     needs = statistics_of(aggregate, scope)
+    if aggregate.measure is AggregateFunction.SUM:
+        needs = (plain,) if (plain := plain_total(aggregate, scope)) in statistics else needs
     first = statistics[needs[0]]
+    if len(needs) == 1:  # a count, a quantile, a sum of values as they are
+        return first
     match aggregate.measure:
-        case (
-            AggregateFunction.COUNT
-            | AggregateFunction.COUNT_PEOPLE
-            | AggregateFunction.COUNT_DISTINCT
-            | AggregateFunction.SUM_DISTINCT
-            | AggregateFunction.QUANTILE
-            | AggregateFunction.MIN
-            | AggregateFunction.MAX
-            | AggregateFunction.MODE
-        ):
-            return first
-        case AggregateFunction.SUM:
-            return _sum(needs[1], statistics, first)
         case AggregateFunction.MEAN:
             grid = grid_of(needs[1])
             return grid.centre + statistics[needs[1]] / np.maximum(first, 1.0)
@@ -87,8 +72,7 @@ def compute(
         case AggregateFunction.CORRELATION:
             cross, deviations = correlated(aggregate, statistics, scope)
             return np.clip(cross / np.maximum(deviations, 1e-154), -1.0, 1.0)
-        case _:
-            assert_never(aggregate.measure)
+    return _sum(needs[1], statistics, first)
 
 
 def correlated(

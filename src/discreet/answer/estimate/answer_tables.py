@@ -29,7 +29,7 @@ from discreet.answer.estimate.error_bars import (
     simulate,
     wider_by,
 )
-from discreet.answer.estimate.noisy_statistics import NoisyStatistics, cut_off
+from discreet.answer.estimate.noisy_statistics import NoisyStatistics
 from discreet.answer.estimate.released_sql import (
     DRAWS,
     answer_name,
@@ -40,25 +40,20 @@ from discreet.answer.estimate.released_sql import (
 from discreet.answer.estimate.tabulate import off_by, tabulate
 from discreet.engines.default import DefaultEngine, compute
 from discreet.engines.engine import ARROW
-from discreet.plan.expressions import COMPARISONS, Call, Expression, Function, IsIn
+from discreet.plan import released_tables as released
+from discreet.plan.expressions import (
+    COMPARISONS,
+    Call,
+    Expression,
+    Function,
+    IsIn,
+    mentions,
+    parts_of,
+)
 from discreet.plan.kinds import Type
 from discreet.plan.query import Aggregate, AggregateFunction, Query, questions_in
 from discreet.plan.relations import columns_of
-from discreet.plan.released_tables import (
-    AnswerTable,
-    ComputedTable,
-    FilteredTable,
-    JoinedTables,
-    PublicRows,
-    RegroupedTable,
-    ReleasedTable,
-    SortedTable,
-    StackedTables,
-    WindowedTable,
-    sources_of,
-)
 from discreet.plan.statistics import People, Rows, Statistic, statistics_of
-from discreet.plan.typing import mentions, parts_of
 
 Parts: TypeAlias = Sequence[Sequence[NoisyStatistics]]
 """The grouping sets of each question."""
@@ -89,7 +84,7 @@ class AnswerTables:
 
     def half_widths(self, shown: int) -> tuple[dict[str, Floats], dict[str, str]]:
         """Half-widths of the numbers of each shown row, and how each was found; times in words."""
-        sources = sources_of(self._then, questions_in(self.query))
+        sources = released.sources_of(self._then, questions_in(self.query))
         columns = self._then.columns
         numbers = [name for name, of in columns.items() if of.kind.is_number or of.kind.is_time]
         ranked = {
@@ -112,7 +107,7 @@ class AnswerTables:
         return widths, how | dict.fromkeys(wanted, "by simulation") | told
 
     @property
-    def _then(self) -> ReleasedTable:
+    def _then(self) -> released.ReleasedTable:
         assert self.query.then is not None  # noqa: S101 - narrowing: see `present`
         return self.query.then
 
@@ -167,7 +162,9 @@ class AnswerTables:
     def _times(self, shown: int) -> float:
         """How many times wider noise is reckoned where some rows of all are picked by it."""
         table = self._then
-        while isinstance(table, ComputedTable | FilteredTable | SortedTable):
+        while isinstance(
+            table, released.ComputedTable | released.FilteredTable | released.SortedTable
+        ):
             table = table.source
         rows = (
             compute(self._tables(), f"SELECT count(*) AS n FROM ({render_table(table)})")
@@ -208,20 +205,20 @@ class AnswerTables:
         return moved, known[1:]
 
 
-def _rows(table: ReleasedTable, groups: Sequence[int], public: Mapping[str, int]) -> int:
+def _rows(table: released.ReleasedTable, groups: Sequence[int], public: Mapping[str, int]) -> int:
     """About how many rows the largest step of a table has: all pairs where nothing is equal."""
     below = [_rows(one, groups, public) for one in table.inputs]
     match table:
-        case PublicRows(of):
+        case released.PublicRows(of):
             return public[of.name]
-        case AnswerTable(place):
+        case released.AnswerTable(place):
             return groups[place]
-        case JoinedTables() if not table.equates:
+        case released.JoinedTables() if not table.equates:
             return math.prod(below)
     return max(below)
 
 
-def compute_table(table: ReleasedTable, released: Mapping[str, pa.Table]) -> pa.Table:
+def compute_table(table: released.ReleasedTable, released: Mapping[str, pa.Table]) -> pa.Table:
     """A table from released ones: `_draw` (0), `_at`, and their columns under `own_name`s."""
     names = ", ".join(DefaultEngine.dialect.identifier(own_name(name)) for name in table.columns)
     found = compute(released, f"SELECT {names} FROM ({render_table(table)}) ORDER BY _at")
@@ -245,7 +242,7 @@ def _placed(table: pa.Table, groups: int, first: int, draw: int, draws: int) -> 
 
 def _opposites(part: NoisyStatistics, pairs: int, times: float) -> NoisyStatistics:
     """Statistics as they might have come out: noise, and then the same noise the other way."""
-    drawn = simulate(part.statistics, part.measurements, pairs, part.showing, cut_off(part))
+    drawn = simulate(part, pairs)
     both = {}
     for of, values in drawn.items():
         middle = part.statistics[of]
@@ -404,13 +401,13 @@ def _siblings(part: NoisyStatistics) -> NDArray[np.int64]:
     return np.array([rows.setdefault(row, len(rows)) for row in told], dtype=np.int64)
 
 
-def _summed_bent(table: ReleasedTable, questions: Sequence[Query]) -> dict[str, int]:
+def _summed_bent(table: released.ReleasedTable, questions: Sequence[Query]) -> dict[str, int]:
     """Columns that are not straight in noisy numbers: 1 row by row, 2 once rows are put together.
 
     Under "" is what decides which rows there are.
     """
     below = [_summed_bent(one, questions) for one in table.inputs]
-    sources = [sources_of(one, questions) for one in table.inputs]
+    sources = [released.sources_of(one, questions) for one in table.inputs]
     noisy = {name for one in sources for name, of in one.items() if of}
     known = {name: level for one in below for name, level in one.items()}
     rows = max((one[""] for one in below), default=0)
@@ -426,25 +423,24 @@ def _summed_bent(table: ReleasedTable, questions: Sequence[Query]) -> dict[str, 
         return 2 if folds and of_noise else level(*reads)
 
     match table:
-        case ComputedTable(_, outputs):
+        case released.ComputedTable(_, outputs):
             return {"": rows} | {one.name: level(one.expression) for one in outputs}
-        case WindowedTable(_, windows):
+        case released.WindowedTable(_, windows):
             return known | {"": rows} | {one.name: put(one.function, one.reads) for one in windows}
-        case RegroupedTable(_, keys, aggregates):
+        case released.RegroupedTable(_, keys, aggregates):
             rows = max(rows, *(level(one.expression) for one in keys), 0)
             found = {one.name: level(one.expression) for one in keys}
             for one in aggregates:
-                reads = (*one.arguments, *([] if one.where is None else [one.where]))
-                found[one.name] = 2 if max(rows, put(one.measure, reads)) else 0
+                found[one.name] = 2 if max(rows, put(one.measure, one.reads)) else 0
             return {"": rows} | found
-        case StackedTables(above, other):
+        case released.StackedTables(above, other):
             pairs = zip(above.columns, other.columns, strict=True)
             return {"": rows} | {a: max(below[0][a], below[1][b]) for a, b in pairs}
-        case FilteredTable() | JoinedTables():
+        case released.FilteredTable() | released.JoinedTables():
             return known | {"": max(rows, level(*table.reads))}
-        case SortedTable():
+        case released.SortedTable():
             return known
-        case AnswerTable(place):
+        case released.AnswerTable(place):
             bent = {one.name for one in questions[place].aggregates if one.measure in _QUOTIENTS}
             return {name: int(name in bent) for name in ("", *table.columns)}
     return dict.fromkeys(("", *table.columns), 0)

@@ -2,12 +2,17 @@
 
 Counts have one noise, whose law gives the half-width exactly. What is computed from several noisy
 numbers is computed again from many simulated ones: noise of the same laws on top of the released.
+Before anything is asked, a made-up group goes through the same estimators, with noise laid out
+evenly over its law instead of drawn: the same question always gets the same figures.
 """
 
+import hashlib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache
 from statistics import NormalDist
-from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,22 +26,25 @@ from discreet.answer.estimate.aggregates import (
     estimate,
     quotient_width,
 )
-from discreet.answer.plan.expected_error import laid_out, simulated_noise
+from discreet.answer.estimate.noisy_statistics import CONFIDENCE, NoisyStatistics
 from discreet.answer.plan.measure import StatisticNoise
-from discreet.answer.plan.thresholded_count import ThresholdedCount
+from discreet.answer.plan.quantile_draws import rank_error
+from discreet.noise.bits import Keystream
 from discreet.plan.bounding import NoiseKind
 from discreet.plan.expressions import Expression
 from discreet.plan.kinds import Type
 from discreet.plan.public_facts import picking
 from discreet.plan.query import Aggregate, AggregateFunction, Query
+from discreet.plan.relations import columns_of
 from discreet.plan.statistics import (
+    Ranks,
     Statistic,
+    Total,
     behind,
     plain_total,
     statistics_of,
 )
 
-CONFIDENCE = 0.95
 _DRAWS = 1000
 _CELLS = 4_000_000
 _FEWEST = 200
@@ -46,9 +54,6 @@ POINTS = 1024
 
 SLICE = 1 << 10
 """Groups whose error bars are computed at once, where there are many."""
-
-NOTHING: Mapping[Statistic, Floats] = MappingProxyType({})
-"""Shares cut off by stated limits: none, since intervals do not cover them."""
 
 EXACT = {one for one in AggregateFunction if one.is_whole}
 RANKED = {AggregateFunction.QUANTILE, AggregateFunction.MIN, AggregateFunction.MAX}
@@ -66,98 +71,73 @@ def draws_for(groups: int) -> int:
 
 
 def simulate(
-    statistics: Mapping[Statistic, Floats],
-    measurements: Mapping[Statistic, StatisticNoise],
-    draws: int,
-    showing: ThresholdedCount | None = None,
-    lost: Mapping[Statistic, Floats] = NOTHING,
+    part: NoisyStatistics, draws: int, wanted: Iterable[Statistic] | None = None
 ) -> dict[Statistic, Floats]:
-    """Statistics as they might have come out, a row a draw.
+    """Statistics as they might have come out, a row a draw; all of them unless some are wanted.
 
-    Noise is wider where being shown tells of it, and by what limits cut off (`lost`).
+    Noise is wider where being shown tells of it, and by what limits cut off.
     It is no secret and no randomness: the same statistics are simulated in the same way.
     """
     found: dict[Statistic, Floats] = {}
     shared: dict[object, list[Floats]] = {}
-    for i, (statistic, values) in enumerate(statistics.items()):
-        one = measurements[statistic]
+    of_these = part.statistics if wanted is None else [s for s in wanted if s in part.statistics]
+    for i, statistic in enumerate(of_these):
+        one, values = part.measurements[statistic], part.statistics[statistic]
         strategy, shape = one.measurement.strategy, (draws, values.size)
         if strategy not in shared:
             places = range(len(strategy.combinations))
-            seeds = [(len(statistics) * place + i, values) for place in places]
+            seeds = [(len(of_these) * place + i, values) for place in places]
             shared[strategy] = [simulated_noise(one.noise_kind, 1.0, shape, seed) for seed in seeds]
-        noise = one.combine(shared[strategy])
-        found[statistic] = values + noise * _wider(statistic, values, one, showing, lost)
+        found[statistic] = values + one.combine(shared[strategy]) * _wider(statistic, part)
     return found
 
 
-def lay_out(
-    statistics: Mapping[Statistic, Floats],
-    measurements: Mapping[Statistic, StatisticNoise],
-    showing: ThresholdedCount | None = None,
-    lost: Mapping[Statistic, Floats] = NOTHING,
-) -> dict[Statistic, Floats]:
+def lay_out(part: NoisyStatistics) -> dict[Statistic, Floats]:
     """Like `simulate`, with the same noise for all groups: evenly spaced quantiles, a row each."""
-    noises = {statistic: measurements[statistic] for statistic in statistics}
+    noises = laid_out({of: part.measurements[of] for of in part.statistics}, POINTS)
     return {
-        statistic: statistics[statistic]
-        + noise[1:, None]
-        * _wider(statistic, statistics[statistic], noises[statistic], showing, lost)
-        for statistic, noise in laid_out(noises, POINTS).items()
+        of: values + noises[of][1:, None] * _wider(of, part)
+        for of, values in part.statistics.items()
     }
 
 
-def _wider(
-    statistic: Statistic,
-    values: Floats,
-    measurement: StatisticNoise,
-    showing: ThresholdedCount | None,
-    lost: Mapping[Statistic, Floats],
-) -> Floats | float:
+def _wider(statistic: Statistic, part: NoisyStatistics) -> Floats | float:
     """How many times wider than noise alone the interval of each group is."""
-    shown = showing is not None and showing.count.statistic == statistic
-    if not shown and statistic not in lost:
+    showing, lost = part.shows_by(statistic), part.cut_off.get(statistic)
+    if showing is None and lost is None:
         return 1.0
+    measurement, values = part.measurements[statistic], part.statistics[statistic]
     # Exact noise may be 0 nearly always, so that it is off by 0; nothing is so many times wider.
     plain = max(measurement.error(CONFIDENCE), measurement.scale)
-    widths = plain + lost.get(statistic, np.zeros(values.size))
-    if shown and showing is not None:
+    widths = plain + (np.zeros(values.size) if lost is None else lost)
+    if showing is not None:
         widths += showing.half_widths(values, plain) - plain
     return np.asarray(widths / plain)
 
 
 def half_width(
-    aggregate: Aggregate,
-    statistics: Mapping[Statistic, Floats],
-    simulated: Mapping[Statistic, Floats],
-    measurements: Mapping[Statistic, StatisticNoise],
-    scope: Mapping[str, Type],
-    showing: ThresholdedCount | None = None,
-    lost: Mapping[Statistic, Floats] = NOTHING,
+    aggregate: Aggregate, part: NoisyStatistics, simulated: Mapping[Statistic, Floats]
 ) -> tuple[Floats, str]:
     """The half-width of each group's interval, and how it was found; of no quantile."""
-    if (
-        aggregate.measure is AggregateFunction.SUM
-        and (alone := plain_total(aggregate, scope)) in statistics
-    ):
-        size = statistics[alone].size
-        return measurements[alone].error(CONFIDENCE) + lost.get(alone, np.zeros(size)), "exact"
-    first = statistics_of(aggregate, scope)[0]
-    size = statistics[first].size
+    scope, statistics, lost = columns_of(part.query.relation), part.statistics, part.cut_off
+    none: Floats = np.zeros(part.groups)
+    alone = plain_total(aggregate, scope) if aggregate.measure is AggregateFunction.SUM else None
+    if alone is not None and alone in statistics:
+        return part.measurements[alone].error(CONFIDENCE) + lost.get(alone, none), "exact"
+    first, *others = statistics_of(aggregate, scope)
+    showing = part.shows_by(first)
     if aggregate.measure.is_whole:
-        plain: Floats = np.full(size, measurements[first].error(CONFIDENCE))
-        if showing is not None and showing.count.statistic == first and size:
+        plain = none + part.measurements[first].error(CONFIDENCE)
+        if showing is not None and part.groups:
             plain = showing.half_widths(statistics[first], float(plain[0]))
         # Counts are shown as whole numbers, which moves them by half of one at most.
-        return plain + 0.5 + lost.get(first, 0.0), "exact"
-    shared = showing is not None and showing.count.statistic == first
-    if aggregate.measure is AggregateFunction.SUM and not shared:  # the same in every group
+        return plain + 0.5 + lost.get(first, none), "exact"
+    if aggregate.measure is AggregateFunction.SUM and showing is None:  # the same in every group
         # Laid out around nothing: drawn noise would make equal answers wander.
-        none = {of: np.zeros(1) for of in statistics_of(aggregate, scope)}
-        one = spread(estimate(aggregate, lay_out(none, measurements), scope), np.zeros(1))
-        taken = [lost.get(of, np.zeros(size)) for of in (first, statistics_of(aggregate, scope)[1])]
-        away = abs(centre_of(aggregate, scope))
-        return np.resize(one, size) + taken[1] + away * taken[0], "by simulation"
+        empty = replace(part, statistics={of: np.zeros(1) for of in (first, *others)}, clipped={})
+        one = spread(estimate(aggregate, lay_out(empty), scope), np.zeros(1))
+        away = abs(centre_of(aggregate, scope)) * lost.get(first, none)
+        return np.resize(one, part.groups) + lost.get(others[0], none) + away, "by simulation"
     computed = compute(aggregate, statistics, scope)
     if aggregate.measure is AggregateFunction.CORRELATION:
         pairs = (correlated(aggregate, one, scope) for one in (statistics, simulated))
@@ -213,3 +193,109 @@ def wider_by(shown: int, rows: int, noise_kinds: Sequence[NoiseKind], *, picked:
 def is_picked(query: Query, shown: Expression) -> bool:
     """Whether a number shares noise with what decides which rows are shown."""
     return bool(set(behind(query, picking(query))).intersection(behind(query, [shown])))
+
+
+# --- before anything is asked ---------------------------------------------------------------------
+
+GROUP = 1000
+"""Rows of the made-up group, where the size of a group matters."""
+
+_POINTS = 2048
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedError:
+    """The half-width that noise alone gives a column, 95 times in 100.
+
+    `unit` is "" for the column's own unit and "ranks" for quantiles, whose error is in places of a
+    group's sorted values. `rows` is the size of the group it holds for; None where it does not
+    matter.
+    """
+
+    half_width: float
+    unit: str = ""
+    rows: int | None = None
+
+
+def expect(
+    aggregate: Aggregate,
+    plan: Mapping[Statistic, StatisticNoise],
+    scope: Mapping[str, Type],
+    needs: tuple[Statistic, ...],
+    *,
+    sharing: Fraction | int = 1,
+) -> ExpectedError:
+    """Expected error of one aggregate that needs these statistics.
+
+    `sharing` quantiles share its measurement.
+    """
+    if isinstance(needs[0], Ranks):
+        return ExpectedError(
+            rank_error(plan[needs[0]], aggregate, sharing, 1 - CONFIDENCE), "ranks"
+        )
+    if aggregate.measure.is_whole:
+        return ExpectedError(plan[needs[0]].quantile(CONFIDENCE))
+    noise = laid_out({s: plan[s] for s in needs})
+    noisy = {s: (0.0 if isinstance(s, Total) else GROUP) + noise[s] for s in needs}
+    found = estimate(aggregate, noisy, scope)
+    width = float(np.quantile(np.abs(found[1:] - found[0]), CONFIDENCE))
+    depends = aggregate.measure is not AggregateFunction.SUM
+    return ExpectedError(width, rows=GROUP if depends else None)
+
+
+def laid_out(
+    noises: Mapping[Statistic, StatisticNoise], points: int = _POINTS
+) -> dict[Statistic, Floats]:
+    """The noise of each statistic: first none at all, then evenly over the law, at so many points.
+
+    Statistics of one strategy share what they have in common.
+    """
+    strategies = dict.fromkeys(one.measurement.strategy for one in noises.values())
+    ends = np.cumsum([0, *(len(one.combinations) for one in strategies)])
+    firsts = dict(zip(strategies, ends, strict=False))
+    even, found = spread_evenly(int(ends[-1]), points), {}
+    for statistic, one in noises.items():
+        first = firsts[one.measurement.strategy]
+        found[statistic] = one.combine(list(even[one.noise_kind][first : first + len(one.signs)]))
+    return found
+
+
+def simulated_noise(
+    noise_kind: NoiseKind, scale: float, shape: tuple[int, ...], seed: tuple[int, Floats]
+) -> Floats:
+    """Noise of a law, from a stream that a number and what was released fix: it hides nothing."""
+    place, released = seed
+    text = f"{place} {noise_kind.value} {float(scale).hex()} ".encode() + released.tobytes()
+    size = math.prod(shape)
+    words = Keystream(hashlib.sha256(text).digest()).words(2 * size)
+    first, second = ((words + 0.5) / 2.0**64).reshape(2, size)
+    if noise_kind is NoiseKind.LAPLACE:
+        noise = np.log(first) * np.where(second < 0.5, scale, -scale)
+    else:
+        noise = scale * np.sqrt(-2 * np.log(first)) * np.cos(2 * math.pi * second)
+    return np.asarray(noise.reshape(shape), dtype=np.float64)
+
+
+@lru_cache(maxsize=16)
+def spread_evenly(dimensions: int, points: int = _POINTS) -> dict[NoiseKind, Floats]:
+    """Noise of scale 1, a row for each dimension: first none at all, then evenly over the law.
+
+    The points are multiples of a generalised golden ratio: x is the root above 1 of
+    x^(dimensions + 1) = x + 1, and the i-th coordinate moves on by x^-i, modulo 1.
+    """
+    root = 2.0
+    for _ in range(64):
+        root = (1 + root) ** (1 / (dimensions + 1))
+    steps = root ** -np.arange(1.0, dimensions + 1)
+    even = (0.5 + steps[:, None] * np.arange(1, points + 1)) % 1.0
+    none = np.zeros((dimensions, 1))
+    return {noise_kind: np.hstack([none, _shaped(even, noise_kind)]) for noise_kind in NoiseKind}
+
+
+def _shaped(even: Floats, noise_kind: NoiseKind) -> Floats:
+    if noise_kind is NoiseKind.LAPLACE:
+        away = even - 0.5
+        return -np.sign(away) * np.log1p(-2 * np.abs(away) * (1 - 2.0**-40))
+    inverse = NormalDist().inv_cdf
+    quantiles = np.array([inverse((i + 0.5) / _POINTS) for i in range(_POINTS)])
+    return np.asarray(quantiles[(even * _POINTS).astype(np.int64)])

@@ -19,29 +19,28 @@ from numpy.typing import NDArray
 from discreet.answer.estimate.aggregates import Floats, arrange, estimate, evaluate, outputs_of
 from discreet.answer.estimate.consistency import Spread, consistent_values
 from discreet.answer.estimate.error_bars import (
-    CONFIDENCE,
     RANKED,
     half_width,
+    simulated_noise,
     spread,
     wider_by,
 )
-from discreet.answer.estimate.measured_sets import (
+from discreet.answer.estimate.noisy_statistics import (
+    CONFIDENCE,
     MeasuredSet,
     NoisyQuantile,
     NoisyStatistic,
+    NoisyStatistics,
     noisy_in,
 )
-from discreet.answer.estimate.noisy_statistics import NoisyStatistics
 from discreet.answer.estimate.tabulate import Simulation, tabulate
-from discreet.answer.plan.expected_error import simulated_noise
 from discreet.answer.plan.planning import single_sets
-from discreet.answer.present.number_text import counted
 from discreet.plan.bounding import ContributionBounds, NoiseKind, is_stated, limits_of
 from discreet.plan.public_facts import picks
 from discreet.plan.query import Aggregate, AggregateFunction, Query, released_columns
 from discreet.plan.relations import JoinPerson, MatchPerson, columns_of, join_caps, nodes_of
+from discreet.plan.schema import counted
 from discreet.plan.statistics import Ranks, Statistic, needed, statistics_of
-from discreet.rationals import Real
 
 if TYPE_CHECKING:
     from discreet.answer.plan.measure import StatisticNoise
@@ -193,11 +192,9 @@ class Average:
         variances = np.array([one.variance for one in self.noises])
         return np.asarray(self.shrunk * np.sqrt((weights**2 * variances[:, None]).sum(axis=0)))
 
-    def error(self, confidence: Real = CONFIDENCE) -> Floats:
+    def error(self, confidence: float = CONFIDENCE) -> Floats:
         """Half-widths: what noise does, and more where being shown tells of high noise."""
-        plain = self._plain(CONFIDENCE)
-        wanted = plain if confidence == CONFIDENCE else self._plain(float(confidence))
-        return np.asarray(wanted * (1 + self.excess / plain), dtype=np.float64)
+        return self._plain(confidence) + self.excess
 
     def simulated(self, points: int) -> Floats:
         """Values as they might have come out, wider where the interval is."""
@@ -361,7 +358,6 @@ def _half_widths(
 def _plain(blend: Blend, many: NoisyStatistics, aggregate: Aggregate) -> tuple[Floats | None, str]:
     """The error bar of an aggregate that is shown as it is."""
     scope = columns_of(blend.measured.query.relation)
-    statistics = blend.measured.statistics
     if aggregate.measure in RANKED:
         one = blend.ranked[aggregate.name]
         return one.widths, (
@@ -373,8 +369,8 @@ def _plain(blend: Blend, many: NoisyStatistics, aggregate: Aggregate) -> tuple[F
         # Counts are shown as whole numbers, which moves them by half of one at most.
         return average.error() + 0.5, "by merging" if average.is_normal else _SIMULATED
     if aggregate.measure is AggregateFunction.SUM:
-        middle = estimate(aggregate, statistics, scope)
+        middle = estimate(aggregate, blend.measured.statistics, scope)
         return spread(estimate(aggregate, many.statistics, scope), middle), _SIMULATED
     errors = cast("Mapping[Statistic, StatisticNoise]", blend.averages)  # they have errors, too
-    width, _ = half_width(aggregate, statistics, many.statistics, errors, scope)
-    return width, _SIMULATED
+    part = replace(blend.measured, measurements=errors)
+    return half_width(aggregate, part, many.statistics)[0], _SIMULATED

@@ -9,24 +9,10 @@ from collections.abc import Mapping, Sequence
 from typing import assert_never
 
 from discreet.engines.default import DefaultEngine
+from discreet.plan import released_tables as released
 from discreet.plan.expressions import Expression
 from discreet.plan.kinds import Kind, Type
 from discreet.plan.query import Aggregate, AggregateFunction, SortKey
-from discreet.plan.released_tables import (
-    AnswerTable,
-    AnswerWindow,
-    AnswerWindowFunction,
-    ComputedTable,
-    FilteredTable,
-    JoinedTables,
-    PublicRows,
-    RegroupedTable,
-    ReleasedTable,
-    SortedTable,
-    StackedTables,
-    WindowedTable,
-    aggregate_type,
-)
 from discreet.sql.writer.dialect import Dialect
 
 
@@ -48,8 +34,8 @@ _ROW = "_draw, _at, _id"
 _LARGEST = "1e100"
 """Numbers beyond this have no variance here: their squares might not be finite."""
 
-_TIED = {AnswerWindowFunction.RANK, AnswerWindowFunction.DENSE_RANK}
-_TIED |= {AnswerWindowFunction.PERCENT_RANK, AnswerWindowFunction.CUME_DIST}
+_TIED = {released.AnswerWindowFunction.RANK, released.AnswerWindowFunction.DENSE_RANK}
+_TIED |= {released.AnswerWindowFunction.PERCENT_RANK, released.AnswerWindowFunction.CUME_DIST}
 
 
 def answer_name(place: int) -> str:
@@ -62,7 +48,7 @@ def public_name(table: str) -> str:
     return f"public {table}"
 
 
-def render_table(table: ReleasedTable, *, top: bool = True) -> str:
+def render_table(table: released.ReleasedTable, *, top: bool = True) -> str:
     """The SELECT of a table.
 
     What picks rows at the `top`, where nothing is computed over the rows it leaves, picks those of
@@ -70,37 +56,37 @@ def render_table(table: ReleasedTable, *, top: bool = True) -> str:
     be shown.
     """
     match table:
-        case AnswerTable(place):
+        case released.AnswerTable(place):
             return f"SELECT _draw, _at, _at AS _id, {_names(table)} FROM {answer_name(place)}"
-        case PublicRows(of):
+        case released.PublicRows(of):
             return (
                 f"SELECT d._draw, _at, _at AS _id, {_names(table)}"
                 f" FROM {DefaultEngine.dialect.identifier(public_name(of.name))}"
                 f" CROSS JOIN {DRAWS} AS d"
             )
-        case ComputedTable(source, outputs):
+        case released.ComputedTable(source, outputs):
             parts = [_named(_text(one.expression, source), one.name) for one in outputs]
             return f"SELECT {', '.join([_ROW, *parts])} FROM ({render_table(source, top=top)})"
-        case FilteredTable(source, condition):
+        case released.FilteredTable(source, condition):
             always = "_draw > 0 OR " if top else ""
             kept = f"{always}({_text(condition, source)})"
             return f"SELECT * FROM ({render_table(source, top=top)}) WHERE {kept}"
-        case SortedTable(source):
+        case released.SortedTable(source):
             return _sorted(table, render_table(source, top=top), top=top)
-        case WindowedTable(source, windows):
+        case released.WindowedTable(source, windows):
             parts = [_named(_window(one, source), one.name) for one in windows]
             return f"SELECT *, {', '.join(parts)} FROM ({render_table(source, top=False)})"
-        case RegroupedTable():
+        case released.RegroupedTable():
             return _regrouped(table)
-        case JoinedTables():
+        case released.JoinedTables():
             return _joined(table)
-        case StackedTables(above, below):
+        case released.StackedTables(above, below):
             return _stacked(table, above, below)
         case _:
             assert_never(table)
 
 
-def _text(expression: Expression, source: ReleasedTable) -> str:
+def _text(expression: Expression, source: released.ReleasedTable) -> str:
     return _DIALECT.render(expression, source.columns)
 
 
@@ -108,18 +94,18 @@ def _named(text: str, name: str) -> str:
     return f"{text} AS {_DIALECT.identifier(name)}"
 
 
-def _names(table: ReleasedTable) -> str:
+def _names(table: released.ReleasedTable) -> str:
     return ", ".join(map(_DIALECT.identifier, table.columns))
 
 
-def _order(keys: Sequence[SortKey], source: ReleasedTable) -> list[str]:
+def _order(keys: Sequence[SortKey], source: released.ReleasedTable) -> list[str]:
     return [
         f"{_text(one.expression, source)} {'DESC' if one.descending else 'ASC'} NULLS LAST"
         for one in keys
     ]
 
 
-def _sorted(table: SortedTable, below: str, *, top: bool) -> str:
+def _sorted(table: released.SortedTable, below: str, *, top: bool) -> str:
     order = ", ".join([*_order(table.order, table.source), "_at"])
     placed = f"row_number() OVER (PARTITION BY _draw ORDER BY {order}) AS _at"
     select = f"SELECT * REPLACE ({placed}) FROM ({below})"
@@ -133,7 +119,7 @@ def _sorted(table: SortedTable, below: str, *, top: bool) -> str:
 # --- windows and groups ---------------------------------------------------------------------------
 
 
-def _window(window: AnswerWindow, source: ReleasedTable) -> str:
+def _window(window: released.AnswerWindow, source: released.ReleasedTable) -> str:
     """One window function; rows that tie are in the order in which they stand."""
     function, order = window.function, _order(window.order, source)
     is_aggregate = isinstance(function, AggregateFunction)
@@ -159,7 +145,7 @@ def _end(rows: int | None, unbounded: str) -> str:
     return "CURRENT ROW" if not rows else f"{abs(rows)} {'PRECEDING' if rows < 0 else 'FOLLOWING'}"
 
 
-def _regrouped(table: RegroupedTable) -> str:
+def _regrouped(table: released.RegroupedTable) -> str:
     """Groups of each draw; without keys a draw that has no rows has a group, too."""
     source = table.source
     below = render_table(source, top=False)
@@ -180,9 +166,11 @@ def _regrouped(table: RegroupedTable) -> str:
     )
 
 
-def _finite(aggregate: Aggregate, source: ReleasedTable, over: str, present: str = "") -> str:
+def _finite(
+    aggregate: Aggregate, source: released.ReleasedTable, over: str, present: str = ""
+) -> str:
     """An aggregate of rows in a fixed order, as a value of its kind: NULL where it has none."""
-    kind = aggregate_type(aggregate, source.columns).kind
+    kind = released.aggregate_type(aggregate, source.columns).kind
     text = f"{_aggregate(aggregate, source, ordered=not over)}{_where(aggregate, source, present)}"
     text = f"{text} {over}" if over else text
     if kind is Kind.REAL:
@@ -191,14 +179,14 @@ def _finite(aggregate: Aggregate, source: ReleasedTable, over: str, present: str
     return f"TRY_CAST({text} AS {_DIALECT.types[kind]})" if kind is Kind.INTEGER else text
 
 
-def _where(aggregate: Aggregate, source: ReleasedTable, present: str) -> str:
+def _where(aggregate: Aggregate, source: released.ReleasedTable, present: str) -> str:
     conditions = [present] if present else []
     if aggregate.where is not None:
         conditions.append(f"({_text(aggregate.where, source)})")
     return f" FILTER (WHERE {' AND '.join(conditions)})" if conditions else ""
 
 
-def _aggregate(aggregate: Aggregate, source: ReleasedTable, *, ordered: bool) -> str:
+def _aggregate(aggregate: Aggregate, source: released.ReleasedTable, *, ordered: bool) -> str:
     measure = aggregate.measure
     texts = [_text(one, source) for one in aggregate.arguments]
     first = texts[0] if texts else "*"
@@ -239,7 +227,7 @@ def _held(text: str) -> str:
 # --- several tables -------------------------------------------------------------------------------
 
 
-def _joined(table: JoinedTables) -> str:
+def _joined(table: released.JoinedTables) -> str:
     """Rows of one draw side by side."""
     left, right = (render_table(one, top=False) for one in (table.left, table.right))
     on = "" if table.on is None else f" AND ({_DIALECT.render(table.on, table.columns)})"
@@ -255,7 +243,9 @@ def _joined(table: JoinedTables) -> str:
     )
 
 
-def _stacked(table: StackedTables, above: ReleasedTable, below: ReleasedTable) -> str:
+def _stacked(
+    table: released.StackedTables, above: released.ReleasedTable, below: released.ReleasedTable
+) -> str:
     sides = [
         f"SELECT _draw, {half} AS _half, _at, 2 * _id + {half} AS _id, {_as(one, table.columns)}"
         f" FROM ({render_table(one, top=False)})"
@@ -265,7 +255,7 @@ def _stacked(table: StackedTables, above: ReleasedTable, below: ReleasedTable) -
     return f"SELECT _draw, {placed}, _id, {_names(table)} FROM ({' UNION ALL '.join(sides)})"
 
 
-def _as(table: ReleasedTable, wanted: Mapping[str, Type]) -> str:
+def _as(table: released.ReleasedTable, wanted: Mapping[str, Type]) -> str:
     """The columns of one side, under the names and in the kinds of both."""
     pairs = zip(table.columns.items(), wanted.items(), strict=True)
     return ", ".join(

@@ -17,7 +17,6 @@ from discreet.answer.estimate.aggregates import (
     quotient_width,
 )
 from discreet.answer.estimate.error_bars import (
-    CONFIDENCE,
     EXACT,
     IN_ROWS,
     POINTS,
@@ -30,23 +29,22 @@ from discreet.answer.estimate.error_bars import (
     lay_out,
     simulate,
 )
-from discreet.answer.estimate.noisy_statistics import NoisyStatistics, cut_off, lost_share
-from discreet.answer.present.number_text import counted
+from discreet.answer.estimate.noisy_statistics import CONFIDENCE, NoisyStatistics
 from discreet.engines.engine import ARROW
-from discreet.plan.expressions import Call, Column, Expression, Function, Literal
+from discreet.plan.expressions import Call, Column, Expression, Function, Literal, mentions
 from discreet.plan.kinds import Kind
 from discreet.plan.query import (
     Aggregate,
     AggregateFunction,
     Query,
-    grouping_name,
     groupings,
     released_columns,
     released_kind,
 )
 from discreet.plan.relations import Named, columns_of
+from discreet.plan.schema import counted
 from discreet.plan.statistics import Rows, Statistic, behind
-from discreet.plan.typing import infer, mentions
+from discreet.plan.typing import infer
 
 _STEPS = 201
 """Points of an interval at which a function of one aggregate is computed."""
@@ -64,21 +62,15 @@ def tabulate(query: Query, part: NoisyStatistics, draws: int = 1) -> pa.Table:
             columns[key.name] = pa.concat_arrays([part.keys[places[key.name]]] * draws)
         else:
             columns[key.name] = pa.nulls(part.groups * draws, ARROW[of.kind])
-    if groupings(query):
-        for key in query.keys:
-            left_out = np.full(part.groups * draws, key.name not in places, dtype=np.int64)
-            columns[grouping_name(key.name)] = pa.array(left_out)
-    for aggregate in query.aggregates:
-        columns[aggregate.name] = _values(aggregate, part, draws)
+    for key, name in zip(query.keys, groupings(query), strict=False):
+        left_out = np.full(part.groups * draws, key.name not in places, dtype=np.int64)
+        columns[name] = pa.array(left_out)
+    for one in query.aggregates:
+        found = part.quantiles.get(one.name)
+        if found is None:
+            found = estimate(one, part.statistics, columns_of(part.query.relation))
+        columns[one.name] = _column(one, np.broadcast_to(found, (draws, part.groups)).ravel())
     return pa.table(columns)
-
-
-def _values(aggregate: Aggregate, part: NoisyStatistics, draws: int) -> pa.Array:
-    if aggregate.name in part.quantiles:
-        found = part.quantiles[aggregate.name]
-    else:
-        found = estimate(aggregate, part.statistics, columns_of(part.query.relation))
-    return _column(aggregate, np.broadcast_to(found, (draws, part.groups)).ravel())
 
 
 def _column(aggregate: Aggregate, values: Floats) -> pa.Array:
@@ -160,10 +152,8 @@ class Simulation:
             for first in range(0, part.groups, SLICE):
                 some = part.sliced(first, SLICE)
                 drawn = some if self._varies(part) else some.sliced(0, 1)
-                laid = lay_out(drawn.statistics, some.measurements, some.showing, cut_off(drawn))
-                one = Simulation(
-                    self.query, [some], [replace(some, statistics=laid)], POINTS, self.times
-                )
+                many = [replace(some, statistics=lay_out(drawn))]
+                one = Simulation(self.query, [some], many, POINTS, self.times)
                 widths, how = one.half_widths(central.slice(row, some.groups))
                 row += some.groups
                 for name, width in widths.items():
@@ -185,7 +175,7 @@ class Simulation:
         """The error bar of an aggregate that is shown as it is."""
         if aggregate.measure in RANKED:
             off = max(part.rank_error(aggregate, 1 - CONFIDENCE) for part in self.parts)
-            lost = max(lost_share(part) for part in self.parts)
+            lost = max(part.lost_share for part in self.parts)
             cut = f"{100 * lost:.2g} % of all rows for what limits cut off"
             most = counted(math.ceil(off), "row")
             more = f", and by {cut}" if lost else ""
@@ -195,16 +185,8 @@ class Simulation:
             width = np.concatenate([part.widths[aggregate.name] for part in self.parts])
             return width, f"bought for a share of its price; {how}"
         found = [
-            half_width(
-                aggregate,
-                part.statistics,
-                self.many[i].statistics,
-                part.measurements,
-                columns_of(part.query.relation),
-                part.showing,
-                cut_off(part),
-            )
-            for i, part in enumerate(self.parts)
+            half_width(aggregate, part, many.statistics)
+            for part, many in zip(self.parts, self.many, strict=True)
         ]
         return np.concatenate([width for width, _ in found]), found[0][1]
 
@@ -347,10 +329,8 @@ def _drawn(query: Query, part: NoisyStatistics, draws: int) -> dict[Statistic, F
     plain = {a.name for a in query.aggregates if a.measure in same}
     shown = (output.expression for output in outputs_of(query))
     bent = [one for one in shown if not (isinstance(one, Column) and one.name in plain)]
-    needed = behind(query, bent) if bent else ()
-    used = {of: part.statistics[of] for of in needed if of in part.statistics}
     as_they_are = {of: values[None] for of, values in part.statistics.items()}
-    return as_they_are | simulate(used, part.measurements, draws, part.showing, cut_off(part))
+    return as_they_are | simulate(part, draws, behind(query, bent) if bent else ())
 
 
 def _floats(table: pa.Table, name: str) -> Floats:

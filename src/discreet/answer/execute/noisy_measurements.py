@@ -86,7 +86,7 @@ def _stream(drawn: NoisyMeasurements) -> bytes:
     for i, ends in enumerate(drawn.brackets.values()):
         columns |= {f"l{i}": pa.array(ends[0]), f"h{i}": pa.array(ends[1])}
     contributions = drawn.contributions
-    about = {
+    about: dict[str, Any] = {
         "keys": list(drawn.keys),
         "groups": drawn.groups,
         "numbers": len(drawn.numbers),
@@ -95,10 +95,10 @@ def _stream(drawn: NoisyMeasurements) -> bytes:
         "spent": [[one.what, one.noise, one.guarantee.to_dict()] for one in drawn.spent],
         "clipped": {what: astuple(one) for what, one in drawn.clipped.items()},
         **({"brackets": list(drawn.brackets)} if drawn.brackets else {}),
-        **(
-            {"public": {n: _text(rows) for n, rows in drawn.public.items()}} if drawn.public else {}
-        ),
     }
+    if drawn.public:
+        tables = {name: arrow_bytes(rows) for name, rows in drawn.public.items()}
+        about["public"] = {name: base64.b64encode(one).decode() for name, one in tables.items()}
     return streamed(columns, about)
 
 
@@ -123,14 +123,6 @@ def _read(stream: memoryview) -> NoisyMeasurements:
             for name, text in about.get("public", {}).items()
         },
     )
-
-
-def _text(rows: pa.Table) -> str:
-    """A table in letters and digits."""
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, rows.schema) as stream:
-        stream.write_table(rows)
-    return base64.b64encode(sink.getvalue()).decode()
 
 
 def _integers(totals: NDArray[Any]) -> pa.Array:
@@ -175,11 +167,8 @@ def _zero(kind: pa.DataType) -> pa.Scalar:
         return pa.scalar("", kind)
     if pa.types.is_boolean(kind):
         return pa.scalar(False)  # noqa: FBT003 - the value itself
-    return pa.scalar(0, pa.int64()).cast(_whole(kind)).cast(kind)
-
-
-def _whole(kind: pa.DataType) -> pa.DataType:
-    return pa.int32() if pa.types.is_date32(kind) else pa.int64()
+    whole = pa.int32() if pa.types.is_date32(kind) else pa.int64()
+    return pa.scalar(0, whole).cast(kind)
 
 
 def known(width: pa.Array) -> pa.Array:
@@ -190,7 +179,11 @@ def known(width: pa.Array) -> pa.Array:
 def streamed(columns: Mapping[str, Any], about: Mapping[str, Any]) -> bytes:
     """Columns as an Arrow stream, with facts about them in its metadata."""
     metadata = {b"about": json.dumps(about).encode()}
-    table = pa.table(dict(columns)).replace_schema_metadata(metadata)
+    return arrow_bytes(pa.table(dict(columns)).replace_schema_metadata(metadata))
+
+
+def arrow_bytes(table: pa.Table) -> bytes:
+    """A table as an Arrow stream."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)

@@ -1,6 +1,7 @@
 """The least price for an accuracy that somebody asks for, from public facts alone."""
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -254,14 +255,10 @@ def _epsilon(place: int) -> Fraction:
 
 def _first(good: Callable[[int], bool]) -> int:
     """The first good place, by halving: what it returns has been tried and is good."""
-    low, high = -1, _PRICES - 1
-    if not good(high):
-        raise InputError(
-            "no price gives that accuracy",
-            why=f"even epsilon {float(_epsilon(high)):g} does not",
-            fix="ask for less, for fewer columns, or state tighter limits and bounds",
-        )
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if good(middle) else (middle, high)
-    return high
+    if good(_PRICES - 1):
+        return bisect_left(range(_PRICES - 1), True, key=good)  # noqa: FBT003 - the first that is
+    raise InputError(
+        "no price gives that accuracy",
+        why=f"even epsilon {float(_epsilon(_PRICES - 1)):g} does not",
+        fix="ask for less, for fewer columns, or state tighter limits and bounds",
+    )

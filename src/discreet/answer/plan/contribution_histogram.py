@@ -32,87 +32,65 @@ BLIND = 16
 
 
 @dataclass(frozen=True, slots=True)
-class RowNorm:
-    """A person's rows over all groups: their sum (l1) for Laplace, l2 for Gaussian noise."""
+class Norm:
+    """How much of a question one person has: `what` is their rows over all groups, or their groups.
 
+    Rows are measured by their sum (l1) for Laplace, and by l2 for Gaussian noise. Where groups are
+    `found`, people are left some of theirs and no more.
+    """
+
+    what: str
     noise_kind: NoiseKind
     groups: int
+    found: bool = False
 
     @property
     def name(self) -> str:
         """Column name in the engine."""
+        if self.what == GROUPS:
+            return "l0"
         return "l1" if self.noise_kind is NoiseKind.LAPLACE else "l2"
 
     @property
+    def top(self) -> int | None:
+        """The highest norm that a person can have, where it is public."""
+        return self.groups if self.what == GROUPS and not self.found else None
+
+    @property
     def steps(self) -> tuple[int, ...]:
-        """Limits to choose from."""
-        return LADDER
+        """Limits to choose from: no higher than a norm can be."""
+        if self.top is None:
+            return LADDER
+        return (*(step for step in LADDER if step < self.top), self.top)
 
     @property
     def bounds(self) -> tuple[int, ...]:
         """The limits as the engine compares them: it holds l2 squared."""
-        return LADDER if self.noise_kind is NoiseKind.LAPLACE else _SQUARES
+        return _SQUARES if self.name == "l2" else self.steps
 
     def noise(self, limits: Floats) -> Floats:
         """How noise grows with the limit."""
-        return limits
+        gaussian = self.noise_kind is NoiseKind.GAUSSIAN
+        return np.sqrt(limits) if gaussian and self.what == GROUPS else limits
 
     def counted(self, norms: Floats) -> Floats:
-        """The rows of people with these norms.
+        """The rows, or groups, of people with these norms.
 
         Why: with an l2 norm x, a person with rows in k groups has at most x sqrt(k) of them, in at
         most x^2 groups. The most is taken: a little more noise is better than an unseen bias.
         """
-        if self.noise_kind is NoiseKind.LAPLACE:
+        if self.name != "l2":
             return norms
         return np.asarray(norms * np.minimum(norms, math.sqrt(self.groups)))
 
     def lost(self, norms: Floats, limit: float) -> Floats:
-        """The rows that the weight limit/norm takes from people with these norms."""
-        return np.asarray(self.counted(norms) * (1 - np.minimum(limit / norms, 1.0)))
+        """The rows, or groups, that weights of limit/norm take from people with these norms.
 
-
-@dataclass(frozen=True, slots=True)
-class GroupNorm:
-    """How many groups a person is in; where groups are `found`, they are left some and no more."""
-
-    noise_kind: NoiseKind
-    groups: int
-    found: bool
-
-    @property
-    def name(self) -> str:
-        """Column name in the engine."""
-        return "l0"
-
-    @property
-    def steps(self) -> tuple[int, ...]:
-        """Limits to choose from: no higher than the number of groups where that is public."""
-        if self.found:
-            return LADDER
-        return (*(step for step in LADDER if step < self.groups), self.groups)
-
-    @property
-    def bounds(self) -> tuple[int, ...]:
-        """The limits as the engine compares them."""
-        return self.steps
-
-    def noise(self, limits: Floats) -> Floats:
-        """How noise grows with the limit."""
-        return limits if self.noise_kind is NoiseKind.LAPLACE else np.sqrt(limits)
-
-    def counted(self, norms: Floats) -> Floats:
-        """The groups of people with these norms."""
-        return norms
-
-    def lost(self, norms: Floats, limit: float) -> Floats:
-        """How many groups less these people count in: weights are limit/norm, or its root."""
+        Under Gaussian noise the square of a weight in groups is that, unless groups are found.
+        """
         share = np.minimum(limit / norms, 1.0)
-        kept = share if self.found or self.noise_kind is NoiseKind.LAPLACE else np.sqrt(share)
-        return np.asarray(norms * (1 - kept))
-
-
-Norm = RowNorm | GroupNorm
+        kept = share if self.found else self.noise(share)
+        return np.asarray(self.counted(norms) * (1 - kept))
 
 
 @dataclass(frozen=True, slots=True)
@@ -353,7 +331,7 @@ def choose(spread: ContributionHistogram, norm: Norm, noise: float, groups: int)
     return candidates[-1]
 
 
-def clipped(spread: ContributionHistogram, norm: Norm, limit: int) -> ClippedShare | None:
+def clipped_share(spread: ContributionHistogram, norm: Norm, limit: int) -> ClippedShare | None:
     """The share that a limit clips; None where the histogram shows nothing.
 
     Guarantee:

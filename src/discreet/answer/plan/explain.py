@@ -7,11 +7,12 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from discreet.answer.estimate.consistency import Noises, shrunk_noises
-from discreet.answer.estimate.measured_sets import MeasuredSet as Answered
+from discreet.answer.estimate.error_bars import ExpectedError, expect
+from discreet.answer.execute.individual import PARTICIPANTS
 from discreet.answer.plan.contribution_histogram import ROWS
-from discreet.answer.plan.expected_error import ExpectedError, expect
 from discreet.answer.plan.measure import Measurement, StatisticNoise
 from discreet.answer.plan.price import Price
 from discreet.answer.plan.quantile_draws import BRACKETS, sharing
@@ -19,22 +20,19 @@ from discreet.answer.plan.set_plan import SetPlan, amount_for
 from discreet.answer.plan.sql_statements import example_statements, examples
 from discreet.answer.plan.thresholded_count import ThresholdedCount
 from discreet.answer.present.explanation_text import explanation_page, render_explanation
-from discreet.answer.present.number_text import cost, counted
+from discreet.answer.present.number_text import cost
 from discreet.answer.present.release import Release
-from discreet.plan.bounding import (
-    ContributionBounds,
-    NoiseKind,
-    is_stated,
-    limits_of,
-)
+from discreet.plan.bounding import ContributionBounds, NoiseKind, is_stated, limits_of
 from discreet.plan.public_facts import PublicFacts, facts_of, missing_rows
-from discreet.plan.query import Query
 from discreet.plan.relations import columns_of
-from discreet.plan.schema import Limits, Person
+from discreet.plan.schema import Limits, Person, counted
 from discreet.plan.sensitivity import Strategy
 from discreet.plan.statistics import Ranks, Rows, Statistic, statistics_in
 from discreet.privacy import Neighbours
 from discreet.sql.writer.dialect import Dialect
+
+if TYPE_CHECKING:
+    from discreet.answer.measurement_plan import MeasurementPlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,20 +132,19 @@ class Explanation:
         return explanation_page(self)
 
 
-def explain(
-    query: Query,
-    price: Price,
-    neighbours: Neighbours,
-    sets: Sequence[SetPlan],
-    dialect: Dialect,
-) -> Explanation:
+def explain(plan: "MeasurementPlan", dialect: Dialect) -> Explanation:
     """Explain the plan of a question; the dialect writes its SQL."""
+    query, sets, people = plan.query, plan.sets, plan.participants
     bounds = [(one.query, one.contributions) for one in sets]
     noises = [{} if b is None else one.noises(b) for one, (_, b) in zip(sets, bounds, strict=True)]
     shrunk = noises if query.then or len(sets) == 1 else shrunk_noises(bounds, noises)
-    each = price.over(len(sets))
-    parts = tuple(_part(*one, dialect, each) for one in zip(sets, shrunk, strict=True))
-    return Explanation(price, neighbours, facts_of(query), parts)
+    texts = [example_statements(one, dialect, participants=people) for one in sets]
+    each = plan.price.over(len(sets))
+    parts = tuple(_part(*one, dialect, each) for one in zip(sets, shrunk, texts, strict=True))
+    facts = facts_of(query)
+    if people:
+        facts = replace(facts, remarks=(*facts.remarks, PARTICIPANTS))
+    return Explanation(plan.price, plan.neighbours, facts, parts)
 
 
 def recall(explanation: Explanation, earlier: Sequence[Release]) -> Explanation:
@@ -156,22 +153,18 @@ def recall(explanation: Explanation, earlier: Sequence[Release]) -> Explanation:
     The newest comes first. Only limits that are chosen again are like those of an earlier answer.
     """
     told = [one.parts for one in earlier if len(one.parts) == len(explanation.parts)]
-    parts = (
-        _recalled(part, [parts[i] for parts in told]) if part.choice else part
-        for i, part in enumerate(explanation.parts)
-    )
+    parts = list(explanation.parts)
+    for i, part in enumerate(explanation.parts):
+        known = next((one[i] for one in told if one[i].beyond is not None), None)
+        if part.choice and known is not None:
+            error = known.clipped[ROWS].error if ROWS in known.clipped else None
+            parts[i] = replace(part, clipped=known.beyond, clipped_error=error)
     return replace(explanation, parts=tuple(parts))
 
 
-def _recalled(part: ExplainedSet, earlier: Sequence[Answered]) -> ExplainedSet:
-    for one in earlier:
-        if one.beyond is not None:
-            error = one.clipped[ROWS].error if ROWS in one.clipped else None
-            return replace(part, clipped=one.beyond, clipped_error=error)
-    return part
-
-
-def _part(plan: SetPlan, shrunk: Noises, dialect: Dialect, price: Price) -> ExplainedSet:
+def _part(
+    plan: SetPlan, shrunk: Noises, sql: tuple[str, ...], dialect: Dialect, price: Price
+) -> ExplainedSet:
     query, limits = plan.query, limits_of(plan.query)
     all_contributions = examples(plan)
     return ExplainedSet(
@@ -181,7 +174,7 @@ def _part(plan: SetPlan, shrunk: Noises, dialect: Dialect, price: Price) -> Expl
         None if query.is_by_row or plan.histograms else _findable(plan, limits),
         plan.choice,
         _options(plan, all_contributions, shrunk),
-        example_statements(plan, dialect),
+        sql,
         _clipped(plan),
         tuple(_offers(plan, dialect, price)),
         learnt=plan.histograms,
@@ -218,13 +211,10 @@ def _offers(plan: SetPlan, dialect: Dialect, price: Price) -> Iterator[str]:
         limits = limits_of(plan.query)
         most = (limits.max_groups or 1) * (limits.max_rows or 1)
         column, table = map(dialect.identifier, (tables[0].unit.column, tables[0].name))
-        each = " ".join(
-            ["SELECT", column, "FROM", table, "GROUP BY", column, f"HAVING COUNT(*) > {most}"]
-        )
-        question = f"COUNT(*) AS n FROM ({each}) AS p"
-        yield (
-            f"how many people have more than {counted(most, 'row')} in all is told by"
-            f" SELECT {question}, {_offer(price, plan.noise_kind)}"
+        yield (  # quoted names, in a text for people
+            f"how many people have more than {counted(most, 'row')} in all is told by"  # noqa: S608
+            f" SELECT COUNT(*) AS n FROM (SELECT {column} FROM {table} GROUP BY {column}"
+            f" HAVING COUNT(*) > {most}) AS p, {_offer(price, plan.noise_kind)}"
         )
 
 
@@ -236,14 +226,9 @@ def _offer(price: Price, noise_kind: NoiseKind) -> str:
     )
     if not paid:
         return "the more is paid, the better"
-    rows = Rows(None)
-    alone, contributions, about = (
-        Strategy.of((rows,)),
-        ContributionBounds(noise_kind, 1, 1),
-        Neighbours.ADD_REMOVE,
-    )
-    count = Measurement(alone, contributions, paid, about, whole=True)
-    width = math.ceil(count.view(rows).error())
+    alone, one = Strategy.of((Rows(None),)), ContributionBounds(noise_kind, 1, 1)
+    count = Measurement(alone, one, paid, Neighbours.ADD_REMOVE, whole=True)
+    width = math.ceil(count.view(Rows(None)).error())
     return f"for epsilon {cost(epsilon)} to within {width:,}"
 
 

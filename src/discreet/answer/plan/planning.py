@@ -6,15 +6,16 @@ be chosen: a share of epsilon under Laplace, of mu^2 under Gaussian noise.
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 from operator import itemgetter
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from discreet.answer.estimate.aggregates import outputs_of
-from discreet.answer.plan.contribution_histogram import BLIND, GROUPS, LADDER, ROWS, GroupNorm, Norm
+from discreet.answer.plan.contribution_histogram import BLIND, GROUPS, LADDER, ROWS, Norm
 from discreet.answer.plan.price import Influence, Price, best_shares, influences
 from discreet.answer.plan.set_plan import (
     LEAST_KEYS,
@@ -27,15 +28,9 @@ from discreet.answer.plan.set_plan import (
 from discreet.answer.plan.thresholded_count import shared_count
 from discreet.errors import DiscreetError, InputError
 from discreet.mechanisms.unknown_keys import read_delta
-from discreet.plan.bounding import (
-    ContributionBounds,
-    NoiseKind,
-    is_stated,
-    limits_of,
-)
-from discreet.plan.expressions import Column
+from discreet.plan.bounding import ContributionBounds, NoiseKind, is_stated, limits_of
+from discreet.plan.expressions import Column, remember
 from discreet.plan.query import Query, questions_in
-from discreet.plan.remembered import remember
 from discreet.plan.schema import Limits
 from discreet.plan.sensitivity import Strategy, apart, together
 from discreet.plan.statistics import People, Statistic, needed, statistics_in
@@ -87,6 +82,10 @@ class _Split(NamedTuple):
     """The share of epsilon that is left."""
 
 
+_Ways: TypeAlias = Mapping[NoiseKind, list[tuple[SetPlan, float]]]
+"""The plan of each set under a law, and the error to expect of it."""
+
+
 def plan_sets(
     query: Query,
     price: Price,
@@ -104,12 +103,17 @@ def plan_sets(
     sets = single_sets(query)
     shown = shown_quantiles(query)
     splits = [_split(one, price.over(len(sets)), shown, neighbours) for one in sets]
-    amounts = _possible(splits, noise_kinds, measure)
-    ways = {kind: _plans(splits, kind, amount) for kind, amount in amounts.items()}
-    best = min(
-        (*ways.values(), *_mixed(splits, ways, amounts, measure)),
-        key=lambda plans: sum(error for _, error in plans),
-    )
+    epsilon = sum((one.epsilon for one in splits), Fraction(0))
+    delta = sum((one.delta for one in splits), Fraction(0))
+    amounts = _possible(epsilon, delta, noise_kinds, measure)
+    ways = {
+        kind: [_plan(one, amount * one.epsilon / epsilon, kind) for one in splits]
+        for kind, amount in amounts.items()
+    }
+    tried = list(ways.values())
+    if len(ways) > 1 and measure not in (None, EPSILON):  # an account can pay for both
+        tried.append(_mixed(splits, amounts[NoiseKind.GAUSSIAN] / epsilon, ways))
+    best = min(tried, key=lambda plans: sum(error for _, error in plans))
     for one, _ in best:
         if one.histograms:
             widest(one)  # refused now, where hardly any limit could be chosen
@@ -238,11 +242,12 @@ def _check_findable(price: Price, shared: Statistic | None) -> None:
 
 
 def _possible(
-    splits: Sequence[_Split], noise_kinds: Iterable[NoiseKind], measure: Measure | None
+    epsilon: Fraction,
+    delta: Fraction,
+    noise_kinds: Iterable[NoiseKind],
+    measure: Measure | None,
 ) -> dict[NoiseKind, Fraction]:
     """The laws that the price can pay for, and what all statistics of all sets cost together."""
-    epsilon = sum((one.epsilon for one in splits), Fraction(0))
-    delta = sum((one.delta for one in splits), Fraction(0))
     kinds = tuple(noise_kinds)
     if NoiseKind.GAUSSIAN in kinds and measure not in (None, EPSILON):
         square = amount_for(epsilon, delta, NoiseKind.GAUSSIAN)
@@ -268,34 +273,18 @@ def _possible(
 # --- the statistics -----------------------------------------------------------------------------
 
 
-def _plans(
-    splits: Sequence[_Split], noise_kind: NoiseKind, amount: Fraction
-) -> list[tuple[SetPlan, float]]:
-    """The plan of each set, and the error to expect of it."""
-    epsilon = sum((one.epsilon for one in splits), Fraction(0))
-    return [_plan(one, amount * one.epsilon / epsilon, noise_kind) for one in splits]
-
-
-def _mixed(
-    splits: Sequence[_Split],
-    ways: Mapping[NoiseKind, list[tuple[SetPlan, float]]],
-    amounts: Mapping[NoiseKind, Fraction],
-    measure: Measure | None,
-) -> Iterator[list[tuple[SetPlan, float]]]:
-    """Each set with the noise that errs less in it, where an account can pay for both.
+def _mixed(splits: Sequence[_Split], each: Fraction, ways: _Ways) -> list[tuple[SetPlan, float]]:
+    """Each set with the noise that errs less in it; `each` mu^2 for an epsilon.
 
     Why: mu^2 adds up, and Laplace noise of a set has an epsilon whose curve is below that of the
     set's share of mu^2. So all sets together are below the curve of the whole, whatever their laws.
     """
-    if len(ways) > 1 and measure not in (None, EPSILON):
-        whole = sum((one.epsilon for one in splits), Fraction(0))
-        square = amounts[NoiseKind.GAUSSIAN] / whole
-        bought = [buys(MU_SQUARED, square * one.epsilon).epsilon for one in splits]
-        parts = zip(splits, bought, ways[NoiseKind.GAUSSIAN], strict=True)
-        yield [
-            min(gaussian, _plan(one, epsilon, NoiseKind.LAPLACE), key=itemgetter(1))
-            for one, epsilon, gaussian in parts
-        ]
+    bought = [buys(MU_SQUARED, each * one.epsilon).epsilon for one in splits]
+    parts = zip(splits, bought, ways[NoiseKind.GAUSSIAN], strict=True)
+    return [
+        min(gaussian, _plan(one, epsilon, NoiseKind.LAPLACE), key=itemgetter(1))
+        for one, epsilon, gaussian in parts
+    ]
 
 
 def _plan(split: _Split, amount: Fraction, noise_kind: NoiseKind) -> tuple[SetPlan, float]:
@@ -368,7 +357,7 @@ def _expected(plan: SetPlan, on: tuple[Influence, ...]) -> float:
 
 def unit_scale(plan: SetPlan, norm: Norm) -> float:
     """The scale of the noise for a limit of 1, of the statistic that is measured best."""
-    people = isinstance(norm, GroupNorm)
+    people = norm.what == GROUPS
     costs = [
         float(cost)
         for strategy, cost in plan.costs.items()
@@ -414,16 +403,15 @@ def check_feasible(plan: SetPlan, contributions: ContributionBounds) -> None:
 def widest(plan: SetPlan) -> int:
     """The highest limit that may be chosen for one person; refused where hardly any may."""
     steps = [step for step in LADDER if step >= BLIND]
+
+    def beyond(step: int) -> bool:
+        return not is_feasible(plan, ContributionBounds(plan.noise_kind, step, step))
+
     check_feasible(plan, ContributionBounds(plan.noise_kind, 1, 1))
-    if is_feasible(plan, ContributionBounds(plan.noise_kind, steps[-1], steps[-1])):
+    if not beyond(steps[-1]):
         return steps[-1]
     check_feasible(plan, ContributionBounds(plan.noise_kind, steps[0], steps[0]))
-    low, high = 0, len(steps) - 1
-    while high - low > 1:
-        middle = (low + high) // 2
-        fine = is_feasible(plan, ContributionBounds(plan.noise_kind, steps[middle], steps[middle]))
-        low, high = (middle, high) if fine else (low, middle)
-    return steps[low]
+    return steps[bisect_left(steps, True, key=beyond) - 1]  # noqa: FBT003 - the first that is
 
 
 def is_feasible(plan: SetPlan, contributions: ContributionBounds) -> bool:

@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import assert_never
 
 from discreet.errors import InputError
 from discreet.plan.bounding import NoiseKind
@@ -121,7 +120,8 @@ def best_shares(influences: Sequence[Influence], noise_kind: NoiseKind) -> dict[
     their logarithms closer by a factor of p/(1 + 2p) or less each time.
     """
     power = 1.0 if noise_kind is NoiseKind.LAPLACE else 0.5
-    places = {strategy: i for i, strategy in enumerate(_measured(influences))}
+    measured = dict.fromkeys(strategy for one in influences for strategy in one.on)
+    places = {strategy: i for i, strategy in enumerate(measured)}
     if len(places) == 1:
         return dict.fromkeys(places, 1.0)
     # By place: to look a strategy up by itself is slow, and there are many rounds.
@@ -143,11 +143,6 @@ def best_shares(influences: Sequence[Influence], noise_kind: NoiseKind) -> dict[
     return dict(zip(places, shares, strict=True))
 
 
-def _measured(influences: Sequence[Influence]) -> dict[Strategy, None]:
-    """Each strategy once, in order."""
-    return dict.fromkeys(strategy for one in influences for strategy in one.on)
-
-
 # --- one aggregate ------------------------------------------------------------------------------
 
 
@@ -164,39 +159,21 @@ def _on(
 def _slopes(
     aggregate: Aggregate, needs: tuple[Statistic, ...], noise_kind: NoiseKind, sharing: int
 ) -> tuple[float, ...]:
-    match aggregate.measure:
-        case (
-            AggregateFunction.COUNT
-            | AggregateFunction.COUNT_PEOPLE
-            | AggregateFunction.COUNT_DISTINCT
-            | AggregateFunction.SUM_DISTINCT
-        ):
-            return (1.0,)
-        case AggregateFunction.SUM:
-            centre, half = _bounds(needs[-1])
-            size = _size(centre, half)
-            if len(needs) == 1:
-                return (_over(abs(centre) + half, size),)
-            return _over(abs(centre), size), _over(half, size)
-        case AggregateFunction.MEAN:
-            slope = _to_spread(needs[1])
+    if isinstance(needs[0], Ranks):
+        return (_rank_noise(aggregate, noise_kind, sharing) * 2 * _to_spread(needs[0]),)
+    if aggregate.measure in _MOMENTS:
+        return _MOMENTS[aggregate.measure]
+    match aggregate.measure, needs:
+        case AggregateFunction.SUM, (total,):
+            centre, half = _bounds(total)
+            return (_over(abs(centre) + half, _size(centre, half)),)
+        case AggregateFunction.SUM, (_, total):
+            centre, half = _bounds(total)
+            return _over(abs(centre), _size(centre, half)), _over(half, _size(centre, half))
+        case AggregateFunction.MEAN, (_, total):
+            slope = _to_spread(total)
             return slope / 2, slope
-        case (
-            AggregateFunction.VARIANCE
-            | AggregateFunction.STDDEV
-            | AggregateFunction.COVARIANCE
-            | AggregateFunction.CORRELATION
-        ):
-            return _MOMENTS[aggregate.measure]
-        case (
-            AggregateFunction.QUANTILE
-            | AggregateFunction.MIN
-            | AggregateFunction.MAX
-            | AggregateFunction.MODE
-        ):
-            return (_rank_noise(aggregate, noise_kind, sharing) * 2 * _to_spread(needs[0]),)
-        case _:
-            assert_never(aggregate.measure)
+    return (1.0,)  # a number of rows, people or values
 
 
 def _rank_noise(aggregate: Aggregate, noise_kind: NoiseKind, sharing: int) -> float:

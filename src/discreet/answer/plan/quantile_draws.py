@@ -11,9 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import noise
+from discreet.answer.plan.measure import StatisticNoise, quantile_scale
 from discreet.mechanisms.median import CellCounts as RankCounts
 from discreet.mechanisms.quantile import draw_cells
 from discreet.plan.bounding import FULL
+from discreet.plan.query import Aggregate, level_of
+from discreet.plan.statistics import Ranks
 
 BRACKETS = Fraction(3, 10)
 """The share of a quantile's price that buys its interval."""
@@ -177,6 +180,20 @@ def quantile_draws(
 def sharing(quantiles: int, *, bracketed: bool) -> Fraction:
     """One over the share of one of several quantiles of the same values."""
     return quantiles / (1 - BRACKETS) if bracketed else Fraction(quantiles)
+
+
+def rank_error(
+    of: StatisticNoise, aggregate: Aggregate, sharing: Fraction | int, failure: float
+) -> float:
+    """How many rows lie between a released quantile and the true one at most, but for failures.
+
+    Cells that miss by t ranks have weight exp(-t/scale): all of them together rarely win. In values
+    there is no such bound: with half of the rows at either end of the range, a few rows decide
+    whether the median is at one end or the other, and the released one is anywhere between.
+    """
+    cells = of.statistic.cells if isinstance(of.statistic, Ranks) else 1
+    scale = quantile_scale(of.measurement, level_of(aggregate), sharing)
+    return float(scale) * math.log(cells / failure) / FULL
 
 
 def _apart(level: Fraction, by: float) -> tuple[Fraction, Fraction]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, TypeAlias
 
-from discreet.answer.plan.contribution_histogram import GROUPS, ROWS, GroupNorm, Norm, RowNorm
+from discreet.answer.plan.contribution_histogram import GROUPS, Norm
 from discreet.answer.plan.measure import Measurement, StatisticNoise, gaussian, laplace
 from discreet.answer.plan.price import Price
 from discreet.answer.plan.thresholded_count import ThresholdedCount, shared_count
@@ -160,12 +160,10 @@ class SetPlan:
     def norms(self) -> dict[str, Norm]:
         """The norms of people that histograms are made of."""
         count, found = self.query.group_count, not self.query.has_known_keys
-        all_: dict[str, Norm]
-        all_ = {
-            ROWS: RowNorm(self.noise_kind, count),
-            GROUPS: GroupNorm(self.noise_kind, count, found),
+        return {
+            name: Norm(name, self.noise_kind, count, found and name == GROUPS)
+            for name in self.histograms
         }
-        return {name: all_[name] for name in self.histograms}
 
     # --- what it costs ----------------------------------------------------------------------------
 

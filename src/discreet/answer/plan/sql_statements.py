@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from discreet.answer.plan.set_plan import SetPlan
 from discreet.plan.bounding import ContributionBounds, NoiseKind, within_groups
+from discreet.plan.expressions import SIZE, remember
 from discreet.plan.query import Query
-from discreet.plan.remembered import SIZE, remember
 from discreet.plan.statistics import Distinct, Ranks, needed
 from discreet.sql.writer.compile import SECRET, CompiledQuery, Kept
 from discreet.sql.writer.dialect import Dialect

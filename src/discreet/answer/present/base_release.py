@@ -49,7 +49,12 @@ class BaseRelease(ABC):
 
     @abstractmethod
     def to_bytes(self) -> bytes:
-        """The stored form, which its kind of order reads back."""
+        """The stored form."""
+
+    @staticmethod
+    @abstractmethod
+    def from_bytes(stored: bytes, /) -> "BaseRelease":
+        """The release that `to_bytes` wrote; InputError for other bytes."""
 
     @abstractmethod
     def json_facts(self) -> dict[str, Any]:

@@ -2,17 +2,17 @@
 
 import textwrap
 from collections.abc import Sequence
-from itertools import chain
 from typing import TYPE_CHECKING
 
 from discreet import html_view
+from discreet.answer.estimate.error_bars import GROUP, ExpectedError
 from discreet.answer.plan.contribution_histogram import share_text
-from discreet.answer.plan.expected_error import GROUP, ExpectedError
-from discreet.answer.present.number_text import columns, cost, counted, half, pad, plain
+from discreet.answer.present.number_text import columns, cost, half, pad, plain
 from discreet.plan.bounding import NoiseKind
+from discreet.plan.schema import counted
 
 if TYPE_CHECKING:
-    from discreet.answer.plan.explain import ExplainedSet, Explanation, Option
+    from discreet.answer.plan.explain import ExplainedSet, Explanation
 
 _SIGN = "\N{PLUS-MINUS SIGN}"
 _WIDE = 11
@@ -44,14 +44,10 @@ def explanation_page(explanation: "Explanation") -> str:
     price, parts = explanation.price, []
     paid = f"epsilon {cost(price.epsilon)}, delta {cost(price.delta)}"
     for part in explanation.parts:
-        heads = [_head(one) if len(part.options) > 1 else "noise" for one in part.options]
-        rows = [
-            (plain(name), *(_expected(option.expected[name]) for option in part.options))
-            for name in part.options[0].expected
-        ]
+        heads, *rows = _expectations(part, "noise")
         by = f"by {', '.join(plain(key) for key in part.keys)}" if part.keys else "of all rows"
         groups = "groups have to be found" if part.groups is None else counted(part.groups, "group")
-        parts += [html_view.note(f"{by}: {groups}"), html_view.table(["column", *heads], rows)]
+        parts += [html_view.note(f"{by}: {groups}"), html_view.table(heads, rows)]
     said = [f"price: {paid}", *([f"takes {explanation.share}"] if explanation.share else [])]
     return html_view.framed(
         html_view.note(*said, *explanation.facts.remarks),
@@ -68,7 +64,7 @@ def _part(part: "ExplainedSet", unit: str) -> list[str]:
     return [
         *_groups(part),
         *_limits(part, unit),
-        *_noise(part),
+        _item("noise", part.options[0].contributions.noise_kind.value),
         *_notes(part.hints),
         "",
         *_measured(part),
@@ -149,10 +145,6 @@ def _share(part: "ExplainedSet") -> str:
     return share_text(share, part.clipped_error)
 
 
-def _noise(part: "ExplainedSet") -> list[str]:
-    return [_item("noise", part.options[0].contributions.noise_kind.value)]
-
-
 def _measured(part: "ExplainedSet") -> list[str]:
     """The measurements, for the limits that hold or for a limit of 1."""
     rows = [["measured", "for", "share", "noise", "one person moves it by", "scale"]]
@@ -172,23 +164,27 @@ def _measured(part: "ExplainedSet") -> list[str]:
 
 def _columns(part: "ExplainedSet") -> list[str]:
     """The effect of noise on each column, for each option."""
-    options = part.options
-    heads = [_head(option) if len(options) > 1 else "noise, 95 times in 100" for option in options]
-    rows = [["column", *heads]] + [
-        [plain(name), *(_expected(option.expected[name]) for option in options)]
-        for name in options[0].expected
-    ]
     notes = []
-    shown = list(chain.from_iterable(option.expected.values() for option in options))
-    if len(options) > 1:
+    if len(part.options) > 1:
         notes.append("    the columns are examples of limits: rows, and groups, of one person")
-    if any(one.rows for one in shown):
+    if any(one.rows for option in part.options for one in option.expected.values()):
         notes.append(f"    * in a group of {GROUP:,} rows; smaller groups are less certain")
-    return _table(rows) + notes
+    return _table(_expectations(part, "noise, 95 times in 100")) + notes
 
 
-def _head(option: "Option") -> str:
-    return f"{option.contributions.noise_kind.value}, {option.contributions.rows}"
+def _expectations(part: "ExplainedSet", alone: str) -> list[list[str]]:
+    """A head, and a row for each column; a head that stands `alone` needs no limits."""
+    options, heads = part.options, [alone]
+    if len(options) > 1:
+        bounds = [one.contributions for one in options]
+        heads = [f"{one.noise_kind.value}, {one.rows}" for one in bounds]
+    return [
+        ["column", *heads],
+        *(
+            [plain(n), *(_expected(one.expected[n]) for one in options)]
+            for n in options[0].expected
+        ),
+    ]
 
 
 def _expected(expected: ExpectedError) -> str:
@@ -206,11 +202,8 @@ def _table(rows: list[list[str]]) -> list[str]:
 def _sql(explanation: "Explanation") -> list[str]:
     chosen = any(len(part.options) > 1 for part in explanation.parts)
     title = "SQL that will run" + (", shown for a limit of 10" if chosen else "")
-    return [
-        f"{title} (in full in .sql)",
-        *(f"  {i}. {_short(text)}" for i, text in enumerate(explanation.sql, 1)),
-    ]
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _LONG else f"{text[:_LONG]} \N{HORIZONTAL ELLIPSIS}"
+    short = (
+        text if len(text) <= _LONG else f"{text[:_LONG]} \N{HORIZONTAL ELLIPSIS}"
+        for text in explanation.sql
+    )
+    return [f"{title} (in full in .sql)", *(f"  {i}. {text}" for i, text in enumerate(short, 1))]

@@ -61,16 +61,6 @@ def cost(value: Fraction) -> str:
     return f"{float(value):.4g}"
 
 
-def counted(count: int, what: str) -> str:
-    """A number of things.
-
-    Example:
-        >>> counted(1, "row"), counted(2000, "row")
-        ('1 row', '2,000 rows')
-    """
-    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
-
-
 def plain(value: Any) -> str:
     r"""A key on one line: what cannot be printed is spelled out, what is long is cut.
 

@@ -205,15 +205,13 @@ def statement(release: "Release") -> str:
     """The privacy statement, in paragraphs: protection, clamping, and what the intervals cover."""
     if release.price.is_free:
         return "These numbers are computed from public tables alone: exact, about nobody, and free."
-    parts = (
-        _protected(release),
-        [_odds(release)],
-        _clamped(release),
-        _intervals(release),
-        [_LIMITS],
-    )
+    odds = read(release.guarantee, delta=release.price.delta or None)
+    intervals = ["The numbers carry noise; no interval of it is stated here."]
+    if release.half_widths:
+        intervals = [_CHOSEN if allows(release) else _NOISE, _WIDER]
+    said = [_protected(release), [f"In odds: {odds}"], _clamped(release), intervals, [_LIMITS]]
     wrap = partial(textwrap.fill, width=100, break_long_words=False, break_on_hyphens=False)
-    return "\n\n".join(wrap(" ".join(part)) for part in parts if part)
+    return "\n\n".join(wrap(" ".join(part)) for part in said if part)
 
 
 def _protected(release: "Release") -> list[str]:
@@ -234,11 +232,6 @@ def _protected(release: "Release") -> list[str]:
     return lines
 
 
-def _odds(release: "Release") -> str:
-    delta = release.price.delta or None
-    return f"In odds: {read(release.guarantee, delta=delta)}"
-
-
 def _clamped(release: "Release") -> list[str]:
     lines = []
     if release.facts is not None and release.facts.clamped:
@@ -249,16 +242,7 @@ def _clamped(release: "Release") -> list[str]:
         )
     remarks = () if release.facts is None else release.facts.remarks
     notes = dict.fromkeys(note for note in release.notes if note not in remarks)
-    lines += [f"{note[:1].upper()}{note[1:]}{_less(note)}." for note in notes]
+    for one in notes:
+        less = "; whoever has more counts for less" if " weighs at most " in one else ""
+        lines.append(f"{one[:1].upper()}{one[1:]}{less}.")
     return lines + [f"{remark}." for remark in remarks]  # some begin with the name of a column
-
-
-def _less(note: str) -> str:
-    """What happens to people over the limits, beside the note that states them."""
-    return "; whoever has more counts for less" if " weighs at most " in note else ""
-
-
-def _intervals(release: "Release") -> list[str]:
-    if not release.half_widths:
-        return ["The numbers carry noise; no interval of it is stated here."]
-    return [_CHOSEN if allows(release) else _NOISE, _WIDER]

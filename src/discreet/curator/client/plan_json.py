@@ -64,7 +64,6 @@ def read_plan(text: str, schema: Schema) -> Query:
         facts = json.loads(text)
         _check_text(facts, 0)
         found = canonical.read(text, schema)
-        _check(found, Query)
         _check_form(found, facts)
         schema.check_same_people(table.name for table in found.tables)
     except DiscreetError:
@@ -75,6 +74,8 @@ def read_plan(text: str, schema: Schema) -> Query:
 
 
 def _check_form(asked: Query, facts: Any) -> None:
+    if not _fits(asked, Query):
+        raise _refused("a part of it is not of the right kind")
     if any(one.sets != (tuple(range(len(one.keys))),) for one in questions_in(asked)):
         raise _refused("it has grouping sets, which only SQL can ask for")
     if canonical.write(asked) != json.dumps(facts, sort_keys=True, separators=(",", ":")):
@@ -105,13 +106,8 @@ def _check_text(value: Any, depth: int) -> None:
                 _check_text(part, depth + 1)
 
 
-def _check(value: Any, hint: Any) -> None:
-    """Refuse a value that is not of its declared type, all the way down."""
-    if not _fits(value, hint):
-        raise _refused("a part of it is not of the right kind")
-
-
 def _fits(value: Any, hint: Any) -> bool:
+    """Whether a value is of its declared type, all the way down."""
     origin, inside = typing.get_origin(hint), typing.get_args(hint)
     if origin in {typing.Union, types.UnionType}:
         return any(_fits(value, one) for one in inside)

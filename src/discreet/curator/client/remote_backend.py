@@ -1,23 +1,25 @@
-"""Questions and orders that a server answers: the same requests, as JSON over a connection."""
+"""Questions that a server answers, its ledger as an auditor reads it, and its replies, read."""
 
+import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import quote
+from typing import TYPE_CHECKING, Any, Final, TextIO, TypeVar
+from urllib.parse import quote, urlencode
 
 from discreet.answer.present.base_release import BaseRelease
 from discreet.answer.present.release import Release, as_table
 from discreet.curator.client import declarations, wire
-from discreet.curator.client.remote_ledger import foreign, read_reply
-from discreet.curator.kept_workbooks import AskedQuestion
-from discreet.curator.ledger.orders import named
+from discreet.curator.ledger.accounts import Account
+from discreet.curator.ledger.orders import Entry, Head, named
+from discreet.curator.ledger.verify import Report
 from discreet.curator.orders.online_epochs import OnlineReply
 from discreet.curator.orders.order_kinds import kind_named
 from discreet.curator.orders.profile_release import ProfileRelease
 from discreet.curator.question_interface import OrderRequest, QuestionBackend, Quote
-from discreet.errors import InputError, ServiceError
+from discreet.curator.workbook import AskedQuestion
+from discreet.errors import DiscreetError, InputError, ServiceError
 from discreet.plan import canonical
 from discreet.plan.query import Query
 from discreet.plan.schema import Schema
@@ -25,12 +27,18 @@ from discreet.workload.counting_query import plain_where
 from discreet.workload.online import OnlineState
 
 if TYPE_CHECKING:
+    from httpx import Response
+
     from discreet.curator.client.connection import ServerConnection
 
+T = TypeVar("T")
+
+BUDGETS: Final = "/v1/budgets?odds=false"
 PATIENCE: Final = 600.0
 """Seconds to wait for an answer that is charged."""
 
 _PAUSE: Final = 0.25
+_PAGE: Final = 1000
 _REMEASURE: Final = "/v1/remeasure"
 
 
@@ -118,14 +126,12 @@ class RemoteBackend(QuestionBackend):
         what, terms = asked.asked, asked.terms
         if terms is None:
             spec = what if isinstance(what, Mapping) else {}
-            return {"kind": kind_named(asked.kind).name, "spec": wire.plain_json(spec)}
+            return {"kind": kind_named(asked.kind).kind, "spec": wire.plain_json(spec)}
         if isinstance(what, Query):
             return {"plan": canonical.write(what), **wire.write_terms(terms)}
         if not isinstance(what, str):
             raise InputError(
-                f"a question of type {type(what).__name__}",
-                why="SQL is text",
-                fix="pass a string",
+                f"a question of type {type(what).__name__}", why="SQL is text", fix="pass a string"
             )
         return {"sql": what, **wire.write_terms(terms)}
 
@@ -150,7 +156,7 @@ class RemoteBackend(QuestionBackend):
                 reply = self.link.post(path, body, headers, safe=True)  # to be merged
         share = reply.headers.get(wire.SHARE)
         try:
-            release = kind_named(asked.kind).release(reply.content)
+            release = kind_named(asked.kind).release_type.from_bytes(reply.content)
             if isinstance(release, Release | ProfileRelease) and share is not None:
                 return replace(release, share=float(share))
         except (InputError, ValueError):
@@ -162,3 +168,77 @@ def _header(request: str) -> str:
     """A request name as a header: what a header cannot hold is escaped."""
     plain = request.isascii() and request.isprintable() and request.strip() == request
     return request if plain and not request.startswith("%") else f"%{quote(request, safe='')}"
+
+
+class RemoteLedger:
+    """A server's ledger, as far as it can be read."""
+
+    def __init__(self, link: "ServerConnection") -> None:
+        self._link = link
+
+    def entries(self, *, after: int = 0, limit: int = _PAGE) -> tuple[Entry, ...]:
+        """Entries in order, those that follow number `after`."""
+        found: list[Entry] = []
+        while len(found) < limit:
+            size = min(_PAGE, limit - len(found))
+            start = found[-1].sequence if found else after
+            path = f"/v1/ledger?{urlencode({'after': start, 'limit': size})}"
+            page = read_reply(
+                self._link.get(path), lambda told: [*map(wire.read_entry, told["entries"])]
+            )
+            found += page
+            if len(page) < size:
+                break
+        return tuple(found)
+
+    def accounts(self) -> tuple[Account, ...]:
+        """All accounts."""
+        return read_accounts(self._link.get(BUDGETS))
+
+    def verify(self) -> Report:
+        """Let the server read everything and compare."""
+        return read_reply(self._link.post("/v1/ledger/verify", {}, safe=True), wire.read_report)
+
+    def export(self, file: TextIO) -> Head:
+        """Write every entry as a line of JSON with its hash."""
+        head = Head()
+        with self._link.stream("/v1/ledger/export") as lines:
+            for line in lines:
+                text = line.decode()
+                file.write(text)
+                head = _head(text)
+        return head
+
+
+def read_reply(reply: "Response", read: Callable[[Any], T]) -> T:
+    """The content of a reply; ServiceError if it is malformed."""
+    try:
+        return read(reply.json())
+    except ServiceError:
+        raise
+    except (DiscreetError, LookupError, TypeError, ValueError, ArithmeticError, AttributeError):
+        raise foreign() from None
+
+
+def read_accounts(reply: "Response") -> tuple[Account, ...]:
+    """All accounts of a reply."""
+    return read_reply(
+        reply, lambda facts: tuple(wire.read_account(one) for one in facts["accounts"])
+    )
+
+
+def _head(line: str) -> Head:
+    try:
+        facts = json.loads(line)
+        return Head(facts["entry"]["sequence"], facts["hash"])
+    except (LookupError, TypeError, ValueError):
+        raise foreign() from None
+
+
+def foreign() -> ServiceError:
+    """The reply is not one of ours."""
+    return ServiceError(
+        "the server's reply cannot be read",
+        why="it is not what a server of this version sends",
+        fix="use a client and a server of the same version",
+    )

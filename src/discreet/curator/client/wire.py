@@ -17,24 +17,18 @@ from typing import Any, Final, TypeVar
 import pyarrow as pa
 
 from discreet import errors
+from discreet.answer.estimate.error_bars import ExpectedError
+from discreet.answer.plan import explain
 from discreet.answer.plan.accuracy import Accuracy
-from discreet.answer.plan.expected_error import ExpectedError
-from discreet.answer.plan.explain import (
-    ExplainedMeasurement,
-    ExplainedSet,
-    Explanation,
-    Finding,
-    Option,
-)
 from discreet.answer.plan.price import Price
 from discreet.answer.present.base_release import BaseRelease
 from discreet.answer.present.release import Release
 from discreet.curator.arguments import expect
-from discreet.curator.kept_workbooks import AskedQuestion
 from discreet.curator.ledger.accounts import Account
 from discreet.curator.ledger.orders import Entry, Head
 from discreet.curator.ledger.verify import Problem, Report
 from discreet.curator.orders.planned_orders import OrderExplanation, Terms
+from discreet.curator.workbook import AskedQuestion
 from discreet.errors import DiscreetError, InputError, ServiceError
 from discreet.plan.bounding import ContributionBounds, NoiseKind
 from discreet.plan.public_facts import PublicFacts
@@ -256,7 +250,7 @@ def write_account(account: Account) -> dict[str, Any]:
     """An account: amounts to read, and under `exact` the units that they stand for."""
     cap, left, spent = account.limit, account.left, account.total
     return {
-        "holder": asdict(account.holder),
+        "holder": account.holder.facts,
         "measure": account.measure.name,
         "neighbours": account.neighbours.value,
         "cap": None if cap is None else float(cap.amount),
@@ -308,30 +302,23 @@ def read_report(facts: Mapping[str, Any]) -> Report:
 _NODES: Final[dict[str, type]] = {
     one.__name__: one
     for one in (
-        Explanation,
-        Price,
-        PublicFacts,
-        ExplainedSet,
-        Finding,
-        Limits,
-        Option,
-        ContributionBounds,
-        ExplainedMeasurement,
-        ExpectedError,
+        *(explain.Explanation, explain.ExplainedSet, explain.ExplainedMeasurement),
+        *(explain.Finding, explain.Option, ExpectedError, Price),
+        *(ContributionBounds, Limits, PublicFacts),
     )
 }
 _ENUMS: Final[dict[str, type[Enum]]] = {"NoiseKind": NoiseKind, "Neighbours": Neighbours}
 
 
-def write_explanation(told: Explanation) -> dict[str, Any]:
+def write_explanation(told: explain.Explanation) -> dict[str, Any]:
     """An explanation as JSON."""
     return dict(_write(told))
 
 
-def read_explanation(facts: object) -> Explanation:
+def read_explanation(facts: object) -> explain.Explanation:
     """The explanation that `write_explanation` wrote; some error where it is another."""
     found = _read(facts)
-    if not isinstance(found, Explanation):
+    if not isinstance(found, explain.Explanation):
         raise TypeError
     return found
 

@@ -10,35 +10,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from discreet.curator.arguments import unknown
+from discreet.curator.arguments import AppendArguments, unknown
 from discreet.curator.data import intake, registry
-from discreet.curator.data.intake import (
-    ColumnDeclarations,
-    check_keys,
-    check_new,
-    check_part,
-    content_digest,
-    exact_column,
-    incoming_part,
-    trimmed_keys,
-    trims,
-    with_part,
-)
-from discreet.curator.data.load_report import Stated
 from discreet.curator.data.registry import Part, Registration, Registry
 from discreet.curator.data.table_checks import bound_rows, check_alone, with_checked
 from discreet.curator.data.table_store import LABEL, TableStore
 from discreet.curator.ledger.orders import named
 from discreet.curator.ledger.witness import sync_file
 from discreet.engines.default import as_arrow, save
-from discreet.engines.reading import Reading
 from discreet.errors import EngineError, InputError
-from discreet.plan.schema import (
-    KeyPath,
-    PublicTable,
-    Table,
-    Unit,
-)
+from discreet.plan.schema import KeyPath, PublicTable, Table
 
 if TYPE_CHECKING:
     from discreet.engines.remote_engine import RemoteEngine
@@ -48,27 +29,6 @@ _MEMORY = "memory"
 
 class DataStore(TableStore):
     """All tables of a curator, in a folder or in memory, and how they are added and grow."""
-
-    def look(
-        self,
-        name: str,
-        source: Any,
-        said: ColumnDeclarations,
-        source_table: str | None,
-        unit: Unit | None = None,
-    ) -> intake.Incoming:
-        """Look at a source, and refuse what leaves a question open."""
-        if named(name, "table") in (".", ".."):
-            raise InputError(
-                f"a table called {name}",
-                why="in addresses and paths that is another place",
-                fix="give it a name with a letter in it",
-            )
-        stated = Stated(said.columns, said.read_kinds(), said.confirm)
-        column = getattr(unit, "column", None)
-        exact = exact_column(self.tables, unit)
-        about = source, stated, said.reading, source_table
-        return intake.take(*about, name=name, unit=column, exact=exact)
 
     def add(
         self,
@@ -94,16 +54,13 @@ class DataStore(TableStore):
         frames = {table.name: (incoming.rows,)} if one.source == _MEMORY else {}
         try:
             before = self.tables
-            engine = self._opened(
-                with_checked(before, one).placed_at(one.address), one.address, frames
-            )
+            beside = with_checked(before, one).placed_at(one.address)
+            engine = self._opened(beside, one.address, frames)
             self._check_path(one)
             engine.check_readable(table)
             if one.address and not one.fingerprint:
                 remote = cast("RemoteEngine", engine)
-                stamp = remote.stamp(
-                    table.name
-                )  # before: what changes meanwhile is looked at again
+                stamp = remote.stamp(table.name)  # first: later changes are looked at again
                 one = replace(one, fingerprint=remote.digest(table.name), stamp=stamp)
             rows = bound_rows(engine.row_count(table.name), max_table_rows, table.name)
             with self._lock, nullcontext() if self._folder is None else self._folder.held():
@@ -122,9 +79,9 @@ class DataStore(TableStore):
     def _check_path(self, one: Registration) -> None:
         """Refuse a key path whose keys are trimmed in some parts of its table and not in others."""
         unit, known = getattr(one.table, "unit", None), self.tables.tables
-        if isinstance(unit, KeyPath) and trims(self.tables, known.get(unit.table), unit.key):
+        if isinstance(unit, KeyPath) and intake.trims(self.tables, known.get(unit.table), unit.key):
             target = known[unit.table]
-            check_keys(target, [unit.key], self._sources(target)[1:])
+            intake.check_keys(target, [unit.key], self._sources(target)[1:])
 
     # --- parts ----------------------------------------------------------------------------------
 
@@ -133,16 +90,12 @@ class DataStore(TableStore):
         name: str,
         source: Any,
         settle: Callable[[Registration, Part], int],
-        *,
-        again: bool = False,
-        max_table_rows: int | None = None,
-        reading: Reading | None = None,
+        said: AppendArguments,
     ) -> int:
         """Add rows to a private table, as a part that never changes; the version it begins.
 
         `settle` is called once nothing is left to refuse, and gives the number of the entry that
-        proves the part. What is read and checked are the new rows alone. `again` takes rows that
-        were appended before.
+        proves the part. What is read and checked are the new rows alone.
         """
         table, before = self._private(name), self.tables
         one = before.tables[name]
@@ -152,22 +105,22 @@ class DataStore(TableStore):
                 why="parts are files or frames that never change",
                 fix="add the new rows on the server, and the table under a new name",
             )
-        incoming = incoming_part(before, one, source, reading)
+        incoming = intake.incoming_part(before, one, source, said.get("reading"))
         part, rows = self._place_part(one, incoming)
         held = self._held(one) if part.source == _MEMORY else ()
         frames = {name: (*held, rows)} if held else {}
         try:
-            count = check_part(table, self._sources(one)[0], rows)
+            count = intake.check_part(table, self._sources(one)[0], rows)
             if incoming.reading.blanks != "trim":
-                check_keys(one, trimmed_keys(before, name), [rows])
-            if count and not again:
-                check_new(one, part, held[:1])
+                intake.check_keys(one, intake.trimmed_keys(before, name), [rows])
+            if count and not said.get("again"):
+                intake.check_new(one, part, held[:1])
             total = count + self.open([name]).row_count(name)
-            bound = max(one.row_bound, registry.table_rows(total))
-            if max_table_rows is not None:
-                bound = bound_rows(total, max_table_rows, name)
+            bound = bound_rows(total, said.get("max_table_rows"), name)
+            if said.get("max_table_rows") is None:
+                bound = max(one.row_bound, bound)
             part = replace(part, max_table_rows=bound, version=before.data_version(one.dataset) + 1)
-            engine = self._opened(with_part(before, name, part).placed_at(""), "", frames)
+            engine = self._opened(intake.with_part(before, name, part).placed_at(""), "", frames)
             with self._lock, nullcontext() if self._folder is None else self._folder.held():
                 fresh = self.tables
                 one = fresh.tables[name]
@@ -176,7 +129,7 @@ class DataStore(TableStore):
                 if self._folder is not None:  # first: what a crash leaves is found again
                     self._folder.save(fresh.with_changed(replace(one, pending=part)))
                 part = replace(part, entry=settle(one, part))
-                self._keep(with_part(fresh, name, part), frames)
+                self._keep(intake.with_part(fresh, name, part), frames)
                 if fresh is before:
                     self._engines[""] = engine
         except BaseException:
@@ -197,7 +150,7 @@ class DataStore(TableStore):
                 if one.pending is not None:
                     part = replace(one.pending, entry=find(one, one.pending))
                     undone = tables.with_changed(replace(one, pending=None))
-                    tables = with_part(tables, name, part) if part.entry else undone
+                    tables = intake.with_part(tables, name, part) if part.entry else undone
             self._keep(tables, {})
 
     def _private(self, name: str) -> Table:
@@ -212,7 +165,7 @@ class DataStore(TableStore):
         salt, path = secrets.token_hex(16), incoming.reference
         if self._folder is None:
             rows = as_arrow(incoming.rows if path is None else path, list(one.table.columns))
-            return Part(_MEMORY, content_digest(rows), salt=salt), rows
+            return Part(_MEMORY, intake.content_digest(rows), salt=salt), rows
         if path is None or str(path) in {part.source for part in one.files}:
             name = Path(file_name(one.table.name)).stem
             copy = (self._folder.data / f"{name}-{salt}.parquet").resolve()
@@ -233,11 +186,10 @@ class DataStore(TableStore):
 
     def _drop(self, part: Part) -> None:
         """Remove a copy that no table was made of; unless the ledger may have it."""
-        tables = Registry({}) if self._folder is None else self._folder.tables()
-        kept = {one.pending.source for one in tables.tables.values() if one.pending}
-        kept |= {file.source for one in tables.tables.values() for file in one.files}
         path = Path(part.source)
-        if part.source not in kept and part.salt in path.stem:
+        if self._folder is None or part.salt not in path.stem:
+            return
+        if path.name not in self._folder.tables().file_names():
             path.unlink(missing_ok=True)
 
     def _keep(self, tables: Registry, frames: Mapping[str, Any]) -> None:

@@ -11,8 +11,8 @@ import json
 import os
 import secrets
 import time
-from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Collection
+from contextlib import AbstractContextManager, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from urllib.parse import unquote
@@ -21,7 +21,7 @@ from discreet.curator.data import registry
 from discreet.curator.data.registry import Registration, Registry
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.remote_witness import RemoteWitness, WitnessAddress, is_address
-from discreet.curator.ledger.witness import Witness, sync_folder
+from discreet.curator.ledger.witness import Witness, sync, sync_folder
 from discreet.errors import InputError, LedgerError
 from discreet.privacy import Neighbours
 
@@ -120,7 +120,7 @@ class Folder:
             with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as new:
                 new.write(secrets.token_hex(32))
                 new.flush()
-                os.fsync(new.fileno())
+                sync(new.fileno())
             with suppress(FileExistsError):
                 os.link(fresh, file)
             fresh.unlink()
@@ -160,8 +160,7 @@ class Folder:
 
     def is_littered(self) -> bool:
         """Whether there are files among the data that no table names."""
-        named = _file_names(self.tables())
-        data = self.path / _DATA
+        named, data = self.tables().file_names(), self.path / _DATA
         return data.is_dir() and any(path.name not in named for path in data.iterdir())
 
     def sweep(self, added: Collection[str], *, unused: float = _UNUSED) -> None:
@@ -171,7 +170,7 @@ class Folder:
         whose content the ledger says was added: its table may be put back.
         """
         with suppress(OSError), self.held():
-            named = _file_names(self.tables())
+            named = self.tables().file_names()
             for path in (self.path / _DATA).iterdir():
                 if path.stat().st_mtime >= time.time() - unused or path.name in named:
                     continue
@@ -192,12 +191,10 @@ class Folder:
         moved = Path(source).parent.name == _DATA and not Path(source).exists() and here.exists()
         return str(here) if moved else source
 
-    @contextmanager
-    def held(self) -> Iterator[None]:
+    def held(self) -> AbstractContextManager[int]:
         """Keep other processes from changing tables meanwhile."""
         # A file that remembers nothing serves as a lock that works on every system.
-        with Witness(self.path / "tables.lock").held():
-            yield
+        return Witness(self.path / "tables.lock").held()
 
 
 def _located(tables: Registry, where: Callable[[str], str]) -> Registry:
@@ -216,12 +213,6 @@ def _located(tables: Registry, where: Callable[[str], str]) -> Registry:
 def _unstamped(one: Registration) -> Registration:
     """A table's declaration without the times of its files."""
     return replace(one, stamp="", parts=tuple(replace(part, stamp="") for part in one.parts))
-
-
-def _file_names(tables: Registry) -> set[str]:
-    """The names of all files that tables are made of."""
-    files = [part for one in tables.tables.values() for part in (*one.files, one.pending)]
-    return {Path(part.source).name for part in files if part is not None}
 
 
 def is_curator(path: Path) -> bool:

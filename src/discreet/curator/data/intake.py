@@ -15,9 +15,11 @@ from typing import Any
 import pyarrow as pa
 
 from discreet.curator.arguments import unknown
-from discreet.curator.data.load_report import LoadReport, Stated, confirmed, look, settled
+from discreet.curator.budget import Budget
+from discreet.curator.data.load_report import LoadReport, Stated, check_columns, confirmed, look
 from discreet.curator.data.registry import Part, Registration, Registry
 from discreet.curator.data.sources import Source, open_source, refusing
+from discreet.curator.ledger.orders import named
 from discreet.engines import default as engine_default
 from discreet.engines.default import (
     DefaultEngine,
@@ -28,7 +30,7 @@ from discreet.engines.default import (
     stored_kind,
 )
 from discreet.engines.reading import NEWER, Reading
-from discreet.engines.remote_tables import RemoteTable, engine_at, find_remote
+from discreet.engines.remote_engine import RemoteTable, engine_at, find_remote
 from discreet.errors import InputError
 from discreet.plan.kinds import Kind, Type
 from discreet.plan.schema import (
@@ -37,41 +39,13 @@ from discreet.plan.schema import (
     EachRow,
     KeyPath,
     Keys,
+    Limits,
+    PublicTable,
     Schema,
     Table,
     Unit,
     column_type,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class ColumnDeclarations:
-    """The owner's declarations about the columns of a table."""
-
-    columns: Mapping[str, Bounds | Keys] = field(default_factory=dict)
-    kinds: Mapping[str, Kind | str] = field(default_factory=dict)
-    required: frozenset[str] = frozenset()
-    reading: Reading = field(default_factory=Reading)
-    confirm: tuple[str, ...] = ()
-
-    def types(self, incoming: "Incoming") -> dict[str, Type]:
-        """The types of all columns; InputError if something is said of none of them."""
-        for name in (*self.columns, *self.kinds, *self.required):
-            if name not in incoming.kinds:
-                raise unknown("column", name, incoming.kinds)
-        known = {**self.columns, **incoming.columns}
-        return {
-            name: column_type(name, kind, known.get(name), nullable=name not in self.required)
-            for name, kind in incoming.kinds.items()
-        }
-
-    def read_kinds(self) -> dict[str, Kind]:
-        """The kinds that are spelled out."""
-        known = {kind.value for kind in Kind}
-        for name, kind in self.kinds.items():
-            if not isinstance(kind, Kind) and kind not in known:
-                raise unknown(f"kind for {name} called", str(kind), known)
-        return {name: Kind(kind) for name, kind in self.kinds.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,11 +63,72 @@ class Incoming:
     columns: Mapping[str, Bounds | Keys] = field(default_factory=dict)
     reading: Reading = field(default_factory=Reading)
 
+    def types(self, said: Stated) -> dict[str, Type]:
+        """The types of all columns; InputError if something is said of none of them."""
+        check_columns(self.kinds, (*said.columns, *said.kinds, *said.required))
+        known = {**said.columns, **self.columns}
+        return {
+            name: column_type(name, kind, known.get(name), nullable=name not in said.required)
+            for name, kind in self.kinds.items()
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class NewTable:
+    """A table to be added, in the words of its owner; a public one has a `key` and no `unit`."""
+
+    name: str
+    columns: Stated
+    unit: Unit | None = None
+    budget: Budget | None = None
+    dataset: str | None = None
+    limits: Limits | None = None
+    source_table: str | None = None
+    max_table_rows: int | None = None
+    version_label: str | None = None
+    key: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if named(self.name, "table") in (".", ".."):
+            raise InputError(
+                f"a table called {self.name}",
+                why="in addresses and paths that is another place",
+                fix="give it a name with a letter in it",
+            )
+        if self.unit is not None and (self.budget is None) is (self.dataset is None):
+            has = "neither a budget nor a dataset" if self.budget is None else "both"
+            raise InputError(
+                f"{self.name} has {has}",
+                why="a table either starts a dataset with a budget of its own or shares another's",
+                fix="pass budget=Budget(epsilon=..., delta=...) or dataset='name'",
+            )
+
+    def take(self, source: Any, tables: Registry) -> Incoming:
+        """Take its rows in, beside the `tables` that are there."""
+        unit, exact = getattr(self.unit, "column", None), exact_column(tables, self.unit)
+        about = (source, self.columns, self.source_table)
+        return take(*about, name=self.name, unit=unit, exact=exact)
+
+    def table(self, incoming: Incoming) -> Table | PublicTable:
+        """The table, with the types that its columns have."""
+        types = incoming.types(self.columns)
+        if self.unit is None:
+            return PublicTable(self.name, types, self.key)
+        return Table(self.name, types, self.unit, self.limits or Limits())
+
+
+def read_kinds(said: Mapping[str, Kind | str] | None) -> dict[str, Kind]:
+    """Kinds of columns, by their names too."""
+    known = [kind.value for kind in Kind]
+    for name, kind in (said or {}).items():
+        if not isinstance(kind, Kind) and kind not in known:
+            raise unknown(f"kind for {name} called", str(kind), known)
+    return {name: Kind(kind) for name, kind in (said or {}).items()}
+
 
 def take(
     source: Any,
     stated: Stated,
-    reading: Reading,
     source_table: str | None = None,
     *,
     name: str = "",
@@ -108,7 +143,7 @@ def take(
     if (remote := find_remote(source, source_table or name)) is not None:
         found = engine_at(remote.address, remote.session).describe(remote.table)
         return Incoming(found.kinds | dict(stated.kinds), remote=remote, columns=stated.columns)
-    opened = open_source(source, reading, source_table, name, exact)
+    opened = open_source(source, stated.reading, source_table, name, exact)
     texts = [name for name, kind in stated.kinds.items() if kind is not Kind.TEXT]
     plain = opened.typed and not any(opened.stored.get(name) == "VARCHAR" for name in texts)
     sure = not opened.questions and not any(map(may_not_fit, opened.stored.values()))
@@ -116,10 +151,15 @@ def take(
         return _as_it_is(opened, stated)
     report = look(opened, stated, unit, propose=False)
     report.check()
-    kinds, columns = settled(report, stated)
+    columns = {
+        one.name: one.known
+        for one in report.columns
+        if one.known is not None
+        and (one.known_from == "owner" or stated.confirms(one.name, kind=False))
+    }
     if plain:
         return _as_it_is(opened, Stated(columns, stated.kinds))
-    return _turned(opened, report, kinds, columns)
+    return _turned(opened, report, columns)
 
 
 def _as_it_is(source: Source, stated: Stated) -> Incoming:
@@ -129,10 +169,9 @@ def _as_it_is(source: Source, stated: Stated) -> Incoming:
     return Incoming(kinds, source.reference, rows, None, stated.columns, source.reading)
 
 
-def _turned(
-    source: Source, report: LoadReport, kinds: dict[str, Kind], columns: dict[str, Bounds | Keys]
-) -> Incoming:
+def _turned(source: Source, report: LoadReport, columns: dict[str, Bounds | Keys]) -> Incoming:
     """Texts as values of their kinds."""
+    kinds = report.kinds
     wanted = {name: StoredColumn(source.stored[name], Type(kind)) for name, kind in kinds.items()}
     with refusing(source.name):
         rows = convert(source.open(), wanted, report.reading)
@@ -167,9 +206,10 @@ def describe(
           age          integer  0 .. 50*  1
         * taken from the data: keep it only if it is public knowledge.
     """
-    said = Stated(columns or {}, {n: Kind(k) for n, k in (kinds or {}).items()}, confirmed(confirm))
+    read = Reading.from_dict(reading)
+    said = Stated(columns or {}, read_kinds(kinds), confirmed(confirm), reading=read)
     name = Path(source).name.partition(".")[0] if isinstance(source, str | Path) else ""
-    opened = open_source(source, Reading.from_dict(reading), source_table, name, unit)
+    opened = open_source(source, read, source_table, name, unit)
     return look(opened, said, unit)
 
 
@@ -180,19 +220,21 @@ def with_part(tables: Registry, name: str, part: Part) -> Registry:
 
 
 def incoming_part(
-    tables: Registry, one: Registration, source: Any, said: Reading | None
+    tables: Registry, one: Registration, source: Any, said: Reading | Mapping[str, Any] | None
 ) -> Incoming:
     """Look at rows for a table, as values of the kinds that its columns have.
 
     Tables of earlier versions kept all blanks, and took the newer words for NULL as texts.
     """
     table, older = one.table, "blanks" not in one.reading
-    reading = Reading.from_dict(one.reading) if said is None else said
-    blanks = reading.blanks or one.reading.get("blanks", "keep")
-    kinds = {name: of.kind for name, of in table.columns.items()}
-    stated = Stated(kinds=kinds, themselves=NEWER if older else ())
+    reading = Reading.from_dict(one.reading if said is None else said)
+    stated = Stated(
+        kinds={name: of.kind for name, of in table.columns.items()},
+        reading=replace(reading, blanks=reading.blanks or one.reading.get("blanks", "keep")),
+        themselves=NEWER if older else (),
+    )
     exact = exact_column(tables, getattr(table, "unit", None))
-    return take(source, stated, replace(reading, blanks=blanks), name=table.name, exact=exact)
+    return take(source, stated, name=table.name, exact=exact)
 
 
 def trims(tables: Registry, one: Registration | None, column: str) -> bool:

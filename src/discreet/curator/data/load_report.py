@@ -10,10 +10,10 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
+from discreet.answer.present.number_text import printable
 from discreet.curator.arguments import unknown
-from discreet.curator.data.proposals import propose_known
 from discreet.curator.data.registry import write_key
-from discreet.curator.data.sniffing import OwnerQuestion, guess_columns
+from discreet.curator.data.sniffing import OwnerQuestion, guess_columns, propose_known
 from discreet.curator.data.sources import LOOKED_AT, Source, refusing
 from discreet.engines.default import ColumnCounts, StoredColumn, frequent, measure, stored_kind
 from discreet.engines.reading import Reading
@@ -28,6 +28,9 @@ PUBLIC: Final = ("\0public",)
 """What is confirmed of a table that belongs to nobody: everything that it holds."""
 
 _SHOWN: Final = 4
+_COUNTS: Final = (
+    *("values", "unreadable", "examples", "outside", "outside_examples", "low", "high", "distinct"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,23 +52,9 @@ class ColumnReport:
             known = {"keys": [write_key(key) for key in self.known.values]}
         elif self.known is not None:
             known = {"bounds": [_plain(self.known.low), _plain(self.known.high)]}
-        counts = self.counts
-        return {
-            "name": self.name,
-            "kind": self.kind.value,
-            "kind_from": self.kind_from,
-            "known": known,
-            "known_from": self.known_from,
-            "values": counts.values,
-            "nulls": self.nulls,
-            "unreadable": counts.unreadable,
-            "examples": list(counts.examples),
-            "outside": counts.outside,
-            "outside_examples": list(counts.outside_examples),
-            "low": counts.low,
-            "high": counts.high,
-            "distinct": counts.distinct,
-        }
+        told: dict[str, Any] = {"name": self.name, "kind": self.kind.value}
+        told |= {"kind_from": self.kind_from, "known": known, "known_from": self.known_from}
+        return {**told, "nulls": self.nulls, **_facts(self.counts, _COUNTS)}
 
     @property
     def known_words(self) -> str:
@@ -74,9 +63,9 @@ class ColumnReport:
             listed = ", ".join(map(str, self.known.values[:_SHOWN]))
             more = len(self.known.values) - _SHOWN
             return listed + (f" and {more} more" if more > 0 else "")
-        return (
-            "" if self.known is None else f"{_plain(self.known.low)} .. {_plain(self.known.high)}"
-        )
+        if self.known is not None:
+            return f"{_plain(self.known.low)} .. {_plain(self.known.high)}"
+        return ""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -112,17 +101,12 @@ class LoadReport:
 
     def to_dict(self) -> dict[str, Any]:
         """The same as plain JSON."""
+        told = ("rows", "people", "skipped", "typed", "tables", "unconfirmed", "ready")
         return {
-            "rows": self.rows,
-            "people": self.people,
-            "skipped": self.skipped,
-            "typed": self.typed,
-            "tables": list(self.tables),
+            **_facts(self, told),
             "reading": self.reading.to_dict(),
             "columns": [one.to_dict() for one in self.columns],
             "questions": [one.to_dict() for one in self.questions],
-            "unconfirmed": list(self.unconfirmed),
-            "ready": self.ready,
         }
 
     def check(self) -> None:
@@ -154,10 +138,10 @@ class LoadReport:
             marks = ["*" if origin == "data" else "" for origin in (one.kind_from, one.known_from)]
             lost = f"{one.counts.unreadable:,}" + _quoted(one.counts.examples)
             out = f"{one.counts.outside:,}" + _quoted(one.counts.outside_examples)
-            name = _printable(one.name) + (" (person)" if one.name == self.unit else "")
+            name = printable(one.name) + (" (person)" if one.name == self.unit else "")
             kind, known = one.kind.value + marks[0], one.known_words + marks[1]
             lost, out = (text if text != "0" else "" for text in (lost, out))
-            rows.append((name, kind, _printable(known), f"{one.nulls:,}", lost, out))
+            rows.append((name, kind, printable(known), f"{one.nulls:,}", lost, out))
         widths = [max(len(row[i]) for row in rows) for i in range(6)]
         lines = ["  " + "  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
         return "\n".join([head, *self._read_as(), *lines, *self._still()])
@@ -171,7 +155,7 @@ class LoadReport:
         columns = self.columns
         lines = []
         if self.left_out:
-            names = ", ".join(map(_printable, self.left_out))
+            names = ", ".join(map(printable, self.left_out))
             lines.append(f"left out, since no question can be about such values: {names}")
         if any("data" in (one.kind_from, one.known_from) for one in columns):
             lines.append("* taken from the data: keep it only if it is public knowledge.")
@@ -182,12 +166,15 @@ class LoadReport:
 class Stated:
     """The owner's declarations about a source and what they confirm as public knowledge.
 
-    `themselves` are words for no value that are not asked about.
+    `required` columns are never NULL; `reading` is how texts are read; `themselves` are words for
+    no value that are not asked about.
     """
 
     columns: Mapping[str, Bounds | Keys] = field(default_factory=dict)
     kinds: Mapping[str, Kind] = field(default_factory=dict)
     confirm: Collection[str] = ()
+    required: Collection[str] = ()
+    reading: Reading = field(default_factory=Reading)
     themselves: Collection[str] = ()
 
     def confirms(self, column: str, *, kind: bool) -> bool:
@@ -221,7 +208,7 @@ def _look(source: Source, stated: Stated, unit: str | None, *, propose: bool) ->
     known: dict[str, Bounds | Keys] = {}
     if propose or set(stated.confirm) - {_KINDS}:
         said, public_rows = {*stated.columns, unit}, rows if stated.confirm == PUBLIC else None
-        known = propose_known(source, wanted, counts, reading, said, public_rows)
+        known = propose_known(source.open, wanted, counts, reading, said, public_rows)
     if not source.typed and reading.nulls is None:
         questions += _absent(counts, stated.themselves)
     if reading.is_strict:
@@ -248,11 +235,9 @@ def _look(source: Source, stated: Stated, unit: str | None, *, propose: bool) ->
     )
     unsaid = (n for n in kinds if origins[n] == "data" and not stated.confirms(n, kind=True))
     open_reading = _without_doubts(reading, questions)
-    return LoadReport(
-        source.name, rows, people, source.skipped[0], source.typed, open_reading, columns,
-        tuple(questions), tuple(unsaid), tuple(source.tables), unit,
-        source.left_out,
-    )  # fmt: skip
+    about = (source.name, rows, people, source.skipped[0], source.typed, open_reading, columns)
+    left = (tuple(questions), tuple(unsaid), tuple(source.tables), unit, source.left_out)
+    return LoadReport(*about, *left)
 
 
 def _corrected(
@@ -314,23 +299,6 @@ def proposed_kinds(source: Source, stated: Stated, unit: str | None = None) -> d
     return _kinds(source, stated, unit)[0]
 
 
-def settled(report: LoadReport, stated: Stated) -> tuple[dict[str, Kind], dict[str, Bounds | Keys]]:
-    """The kinds and what is known of columns, once the owner has confirmed what they confirm."""
-    kinds = {
-        one.name: one.kind
-        if one.kind_from != "data" or stated.confirms(one.name, kind=True)
-        else Kind.TEXT
-        for one in report.columns
-    }
-    known = {
-        one.name: one.known
-        for one in report.columns
-        if one.known is not None
-        and (one.known_from == "owner" or stated.confirms(one.name, kind=False))
-    }
-    return kinds, known
-
-
 def kind_stated(spec: Bounds | Keys | None) -> Kind:
     """The kind that what is said about a column implies; text where nothing is.
 
@@ -346,9 +314,7 @@ def kind_stated(spec: Bounds | Keys | None) -> Kind:
         case Bounds():
             return Kind.REAL
         case Keys(values=values):
-            found = {
-                PYTHON_KINDS.get(type(value), Kind.TEXT) for value in values if value is not None
-            }
+            found = {PYTHON_KINDS.get(type(one), Kind.TEXT) for one in values if one is not None}
             return found.pop() if len(found) == 1 else Kind.TEXT
     return Kind.TEXT
 
@@ -421,6 +387,11 @@ def _unreadable(
     return asked
 
 
+def _facts(one: object, names: Collection[str]) -> dict[str, Any]:
+    found = {name: getattr(one, name) for name in names}
+    return {name: list(f) if isinstance(f, tuple) else f for name, f in found.items()}
+
+
 def _plain(end: Any) -> Any:
     if isinstance(end, dt.date):
         return end.isoformat()
@@ -456,7 +427,3 @@ def _option(answer: Mapping[str, Any]) -> str:
 def _quoted(examples: tuple[str, ...]) -> str:
     shown = ", ".join(repr(one[:30]) for one in examples)
     return f" ({shown})" if shown else ""
-
-
-def _printable(text: str) -> str:
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)

@@ -11,27 +11,18 @@ import datetime as dt
 import functools
 import hashlib
 import json
-import os
 from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from discreet.curator.confusables import confusable
-from discreet.curator.ledger.witness import sync_folder
+from discreet.curator.ledger.witness import sync, sync_folder
 from discreet.curator.progress import open_watched
 from discreet.errors import InputError, LedgerError
 from discreet.plan import canonical
 from discreet.plan.kinds import Kind, Range, Type
-from discreet.plan.schema import (
-    EachRow,
-    KeyPath,
-    Limits,
-    Person,
-    PersonPeriod,
-    PublicTable,
-    Schema,
-    Table,
-)
+from discreet.plan.schema import KeyPath, Limits, PublicTable, Schema, Table, Unit
 
 _FORMAT = 1
 
@@ -66,12 +57,7 @@ class Part:
                 return self
             if fingerprint(path) == self.fingerprint:
                 return dataclasses.replace(self, stamp=now)
-        raise InputError(
-            f"the data behind {table} has changed or is gone",
-            why="parts of a table never change; rows that come later are appended",
-            fix="put the file back, append what is new, or ask the owner to add the data under a "
-            "new name",
-        )
+        raise changed(table)
 
 
 def salted(salt: str, fingerprint: str) -> str:
@@ -193,10 +179,18 @@ class Registry:
         """A table that was looked at again, or has another part."""
         return Registry({**self.tables, registration.table.name: registration})
 
-    def datasets(self) -> list[str]:
-        """The names of all datasets."""
-        found = [one.dataset for one in self.tables.values() if one.dataset]
-        return list(dict.fromkeys(found))
+    def datasets(self) -> dict[str, list[str]]:
+        """The tables of each dataset."""
+        found: dict[str, list[str]] = {}
+        for name, one in self.tables.items():
+            if one.dataset:
+                found.setdefault(one.dataset, []).append(name)
+        return found
+
+    def file_names(self) -> set[str]:
+        """The names of all files that tables are made of."""
+        files = [part for one in self.tables.values() for part in (*one.files, one.pending)]
+        return {Path(part.source).name for part in files if part is not None}
 
     def data_version(self, dataset: str | None) -> int:
         """The newest version of a dataset: 1, and one more for each part of its tables."""
@@ -221,9 +215,13 @@ class Registry:
 
     def sound(self, kept: Collection[str]) -> "Registry":
         """The tables whose files are what was added; those in `kept` have none."""
-        return self._only(
-            lambda one: bool(one.address) or one.table.name in kept or is_unchanged(one)
-        )
+
+        def is_sound(one: Registration) -> bool:
+            with suppress(InputError):
+                return bool(one.address or one.table.name in kept or check_unchanged(one))
+            return False
+
+        return self._only(is_sound)
 
     def placed_at(self, address: str) -> "Registry":
         """The tables on one server, or all files and frames."""
@@ -244,20 +242,11 @@ class Registry:
 
     def used(self, names: Iterable[str]) -> list[Registration]:
         """The tables that a question reads: those it names and those its key paths lead through."""
-        found = {one for name in names for one in self._reached.get(name) or self._reach(name)}
+        found = set(names)
+        for table in [self.tables[name].table for name in found]:
+            if isinstance(table, Table) and isinstance(table.unit, KeyPath):
+                found.update(hop.table for hop in self.schema.path(table)[0])
         return [self.tables[name] for name in sorted(found)]
-
-    @functools.cached_property
-    def _reached(self) -> dict[str, tuple[str, ...]]:
-        """What `_reach` has found."""
-        return {}
-
-    def _reach(self, name: str) -> tuple[str, ...]:
-        """A table and those that its key path leads through."""
-        table = self.tables[name].table
-        hops = self.schema.path(table)[0] if isinstance(table, Table) else ()
-        self._reached[name] = name, *(hop.table for hop in hops)
-        return self._reached[name]
 
 
 def table_rows(rows: int) -> int:
@@ -267,13 +256,7 @@ def table_rows(rows: int) -> int:
         >>> table_rows(0), table_rows(10_000), table_rows(10_001)
         (10000, 10000, 100000)
     """
-    bound = _FEWEST_ROWS
-    while bound < rows:
-        bound *= 10
-    return bound
-
-
-_FEWEST_ROWS = 10_000
+    return max(10_000, int(10 ** len(str(rows - 1))))
 
 
 def version(used: Iterable[Registration]) -> str:
@@ -316,8 +299,9 @@ def changed(table: str) -> InputError:
     """The error for data that is not what was added."""
     return InputError(
         f"the data behind {table} has changed or is gone",
-        why="a new version of the data is new data, with a budget of its own to be decided",
-        fix="put it back, or ask the owner to add the new data under a new name",
+        why="what was added never changes: a budget was decided for it",
+        fix="put it back; or ask the owner to append rows that are new, or to add the data under "
+        "a new name",
     )
 
 
@@ -336,15 +320,6 @@ def damaged(table: str) -> LedgerError:
         why="a file of it is gone, or its content has changed, on purpose or by its disk",
         fix="put the file back from an intact copy; answers since then rest on other data",
     )
-
-
-def is_unchanged(registration: Registration) -> bool:
-    """Whether data is what was added."""
-    try:
-        check_unchanged(registration)
-    except InputError:
-        return False
-    return True
 
 
 # --- storage ------------------------------------------------------------------------------------
@@ -385,7 +360,7 @@ def write_durably(path: Path, content: bytes) -> None:
     with fresh.open("wb") as file:
         file.write(content)
         file.flush()
-        os.fsync(file.fileno())
+        sync(file.fileno())
     fresh.replace(path)
     sync_folder(path.parent)
 
@@ -438,7 +413,7 @@ def read_table(facts: Mapping[str, Any]) -> Table | PublicTable:
     if "key" in facts:
         return PublicTable(facts["name"], columns, tuple(facts["key"]))
     unit = dict(facts["unit"])
-    kinds = {"Person": Person, "PersonPeriod": PersonPeriod, "Path": KeyPath, "EachRow": EachRow}
+    kinds = {canonical.tag(kind): kind for kind in get_args(Unit)}
     made = kinds[unit.pop("kind")](**unit)
     return Table(facts["name"], columns, made, Limits(**facts["limits"]))
 

@@ -1,4 +1,4 @@
-"""Guess encoding, separators, kinds and date formats of text; doubts become questions.
+"""Guess encoding, separators, kinds, formats and bounds of data; doubts become questions.
 
 It looks at values, so it runs on the owner's side alone, and nothing it finds is told to analysts
 unless the owner confirms it.
@@ -6,21 +6,26 @@ unless the owner confirms it.
 
 import codecs
 import datetime as dt
+import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any, Final
 
+from discreet.engines.default import ColumnCounts, StoredColumn, frequent
 from discreet.engines.reading import ABSENT, FALSE, TRUE, Reading, words
 from discreet.plan.kinds import Kind
+from discreet.plan.schema import Bounds, Keys
 
 _SHARE: Final = 0.9
 """The share of values that have to look like a kind; what does not is reported as unreadable."""
 
 _DIGITS: Final = 18
 _TIMES: Final = {"": "", " %H:%M": r" \d{1,2}:\d{2}", " %H:%M:%S": r" \d{1,2}:\d{2}:\d{2}"}
+_DATED: Final = re.compile(r"\d+([./-])\d+\1\d+.*")
 _DAY: Final = r"\d{1,2}"
 _MONTH: Final = r"[A-Za-z]{3,9}"
 _TIME: Final = re.compile(r"\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2}:\d{2}(\.\d{1,6})?")
@@ -51,9 +56,11 @@ class OwnerQuestion:
 
 @dataclass(slots=True)
 class Guess:
-    """Guessed columns of a file and how their texts are read."""
+    """Guessed columns of a file and how their texts are read: numbers by `marks`, dates."""
 
     reading: Reading
+    marks: tuple[str, str] = (".", ",")
+    dates: dict[str, str] = field(default_factory=dict)
     kinds: dict[str, Kind] = field(default_factory=dict)
     questions: list[OwnerQuestion] = field(default_factory=list)
 
@@ -68,17 +75,16 @@ def encoding_of(parts: Iterable[bytes]) -> str:
         >>> encoding_of([b"caf\xc3\xa9"]), encoding_of([b"caf\xe9"]), encoding_of([b"a\0b\0"])
         ('utf-8', 'cp1252', 'utf-16-le')
     """
-    decoder, first, windows = codecs.getincrementaldecoder("utf-8")(), True, True
-    is_utf8 = True
-    for part in chain(parts, (b"",)):
-        if first:
-            first = False
-            if part.startswith(codecs.BOM_UTF8):
-                return "utf-8-sig"
-            if part.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-                return "utf-16"
-            if (zeros := part[:1000].count(0)) and zeros * 4 >= len(part[:1000]):
-                return "utf-16-le" if part[1::2][:500].count(0) >= zeros / 2 else "utf-16-be"
+    rest = iter(parts)
+    first = next(rest, b"")
+    if first.startswith(codecs.BOM_UTF8):
+        return "utf-8-sig"
+    if first.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16"
+    if (zeros := first[:1000].count(0)) and zeros * 4 >= len(first[:1000]):
+        return "utf-16-le" if first[1::2][:500].count(0) >= zeros / 2 else "utf-16-be"
+    decoder, is_utf8, windows = codecs.getincrementaldecoder("utf-8")(), True, True
+    for part in chain((first,), rest, (b"",)):
         if is_utf8:
             try:
                 decoder.decode(part, final=not part)
@@ -92,9 +98,7 @@ def encoding_of(parts: Iterable[bytes]) -> str:
 
 
 def guess_columns(
-    columns: Mapping[str, Mapping[str, int]],
-    said: Reading,
-    kinds: Mapping[str, Kind],
+    columns: Mapping[str, Mapping[str, int]], said: Reading, kinds: Mapping[str, Kind]
 ) -> Guess:
     """Guess what texts are, from how often each occurs; `kinds` are those the owner has stated."""
     found, absent = Guess(said), ("", *ABSENT, *(said.nulls or ()))
@@ -102,14 +106,12 @@ def guess_columns(
         name: {text.strip(): n for text, n in texts.items() if text.strip() not in absent}
         for name, texts in columns.items()
     }
-    marks = _guess_marks({name: _shapes(texts) for name, texts in given.items()}, found, kinds)
-    dates: dict[str, str] = {}
+    shapes = {name: _shapes(texts) for name, texts in given.items()}
+    decimal, thousands = found.marks = _guess_marks(shapes, found, kinds)
     for name, texts in given.items():
-        _guess_column(name, texts, found, marks, dates, kinds.get(name))
-    decimal, thousands = marks
-    found.reading = replace(
-        said, decimal=decimal, thousands=thousands or None, dates={**dates, **said.dates}
-    )
+        _guess_column(name, texts, found, kinds.get(name))
+    dates = {**found.dates, **said.dates}
+    found.reading = replace(said, decimal=decimal, thousands=thousands or None, dates=dates)
     return found
 
 
@@ -129,12 +131,7 @@ def _share(texts: Mapping[str, int], fits: Any) -> float:
 
 
 def _guess_column(
-    name: str,
-    texts: Mapping[str, int],
-    found: Guess,
-    marks: tuple[str, str],
-    dates: dict[str, str],
-    stated: Kind | None,
+    name: str, texts: Mapping[str, int], found: Guess, stated: Kind | None = None
 ) -> None:
     """The kind of one column, stated or guessed, and the format of its dates."""
     kind = Kind.TEXT
@@ -147,10 +144,10 @@ def _guess_column(
         if kind is Kind.TEXT and _is_truth(texts, found.reading):
             kind = Kind.BOOLEAN
         shapes = _shapes(texts)
-        if kind is Kind.TEXT and _share(shapes, _number(*marks).fullmatch) >= _SHARE:
-            kind = _number_kind(shapes, marks)
+        if kind is Kind.TEXT and _share(shapes, _number(*found.marks).fullmatch) >= _SHARE:
+            kind = _number_kind(shapes, found.marks)
         elif kind is Kind.TEXT and stated in (None, Kind.DATE, Kind.TIMESTAMP):
-            kind = _guess_date(name, texts, found, dates) or kind
+            kind = _guess_date(name, texts, found) or kind
         if kind is Kind.TEXT and stated is None:
             found.questions += _doubtful_text(name, texts)
     found.kinds[name] = stated or kind
@@ -240,7 +237,7 @@ def _guess_marks(
     marked = {
         name: {text: n for text, n in texts.items() if re.search(r"\d.*\d", text)}
         for name, texts in given.items()
-        if kinds.get(name, Kind.REAL).is_number and not _looks_dated(texts)
+        if kinds.get(name, Kind.REAL).is_number and _share(texts, _DATED.fullmatch) < _SHARE
     }
     taken = {
         name: [one for one in styles if _share(texts, _number(*one).fullmatch) >= _SHARE]
@@ -262,10 +259,6 @@ def _guess_marks(
     if doubt is not None:
         found.questions.append(doubt)
     return best
-
-
-def _looks_dated(texts: Mapping[str, int]) -> bool:
-    return _share(texts, re.compile(r"\d+([./-])\d+\1\d+.*").fullmatch) >= _SHARE
 
 
 def _doubt(
@@ -314,44 +307,38 @@ _FORMATS: Final[dict[str, re.Pattern[str]]] = _formats()
 _SHORT: Final = re.compile(rf"{_DAY}([/.-]){_DAY}\1\d{{2}}")
 
 
-def _parses(text: str, pattern: str) -> bool:
-    try:
-        dt.datetime.strptime(text, pattern)  # noqa: DTZ007 - files have no zones
-    except ValueError:
+def _parsed(texts: Mapping[str, int], pattern: str) -> float:
+    """The share of texts that are dates of this format."""
+
+    def parses(text: str) -> bool:
+        with suppress(ValueError):
+            return bool(dt.datetime.strptime(text, pattern))  # noqa: DTZ007 - files have no zones
         return False
-    return True
+
+    return _share(texts, parses)
 
 
-def _guess_date(
-    name: str, texts: Mapping[str, int], found: Guess, dates: dict[str, str]
-) -> Kind | None:
+def _guess_date(name: str, texts: Mapping[str, int], found: Guess) -> Kind | None:
     said = found.reading
     if _share(texts, _SHORT.fullmatch) >= _SHARE:
         text = f"The years of {name} have two digits: say its format, as %d/%m/%y."
         found.questions.append(OwnerQuestion("dates", text, name))
         return Kind.DATE
     fit = [p for p, regex in _FORMATS.items() if _share(texts, regex.fullmatch) >= _SHARE]
-    fit = [p for p in fit if _share(texts, lambda text, p=p: _parses(text, p)) >= _SHARE]
+    fit = [p for p in fit if _parsed(texts, p) >= _SHARE]
     if not fit:
         return None
     orders = [p for p in fit if p.startswith("%d" if said.day_first else "%m")]
     both = [p for p in fit if p[:2] in ("%d", "%m") and "%b" not in p.lower()]
     if len(both) > 1:
-        if said.day_first is None and _whole(texts, both[0]) == _whole(texts, both[1]):
+        if said.day_first is None and _parsed(texts, both[0]) == _parsed(texts, both[1]):
             text = f"Is 03/04 in {name} the third of April, or March the fourth?"
-            answers = (
-                ("day first", {"day_first": True}),
-                ("month first", {"day_first": False}),
-            )
+            answers = (("day first", {"day_first": True}), ("month first", {"day_first": False}))
             found.questions.append(OwnerQuestion("dates", text, name, answers))
-        best = max(both, key=lambda p: _whole(texts, p))
+        best = max(both, key=lambda p: _parsed(texts, p))
         fit = [best] if said.day_first is None else [p for p in both if p in orders]
-    dates[name] = fit[0]
+    found.dates[name] = fit[0]
     return Kind.TIMESTAMP if "%H" in fit[0] else Kind.DATE
-
-
-def _whole(texts: Mapping[str, int], pattern: str) -> float:
-    return _share(texts, lambda text: _parses(text, pattern))
 
 
 # --- headers --------------------------------------------------------------------------------------
@@ -360,9 +347,79 @@ def _whole(texts: Mapping[str, int], pattern: str) -> float:
 def is_record(first: list[str], columns: Mapping[str, Mapping[str, int]]) -> bool:
     """Whether a first line reads like a record: it holds values, or what its columns hold too."""
     for text, texts in zip(first, columns.values(), strict=True):
-        alone = {text.strip(): 1}
         guess = Guess(Reading(day_first=True))
-        _guess_column("", alone, guess, (".", ","), {}, None)
+        _guess_column("", {text.strip(): 1}, guess)
         if guess.kinds[""] is not Kind.TEXT or text in texts:
             return True
     return False
+
+
+# --- proposals ------------------------------------------------------------------------------------
+
+_MOST_KEYS: Final = 30
+_FEWEST_ROWS: Final = 10
+"""Values that fewer rows have are not proposed as keys: they would point at somebody."""
+_MOST_PUBLIC_KEYS: Final = 1024
+
+
+def propose_known(
+    rows: Callable[[], Any],
+    columns: Mapping[str, StoredColumn],
+    counts: Mapping[str, ColumnCounts],
+    reading: Reading,
+    said: Collection[str | None],
+    public_rows: int | None,
+) -> dict[str, Bounds | Keys]:
+    """Bounds of numbers and dates, rounded outwards, and keys of texts with few values.
+
+    All values of a table that has `public_rows` may be keys, NULL too: they point at nobody.
+    """
+    private = public_rows is None
+    most, fewest = (_MOST_KEYS, _FEWEST_ROWS) if private else (_MOST_PUBLIC_KEYS, 1)
+    open_ = {name: one for name, one in columns.items() if name not in said}
+    few = {
+        name: one
+        for name, one in open_.items()
+        if one.type.kind is Kind.TEXT and 0 < counts[name].distinct <= most
+    }
+    known: dict[str, Bounds | Keys] = {}
+    for name, values in frequent(rows(), few, reading).items() if few else ():
+        often = sorted(value for value, n in values.items() if n >= fewest)
+        missing = not private and counts[name].values != public_rows
+        if often:
+            known[name] = Keys([*often, None] if missing else often)
+    for name, one in open_.items():
+        bounds = _bounds(counts[name].low, counts[name].high, one.type.kind)
+        if bounds is not None:
+            known[name] = bounds
+    return known
+
+
+def _bounds(low: str | None, high: str | None, kind: Kind) -> Bounds | None:
+    """Wide round bounds: what is told is little more than the size of numbers.
+
+    Example:
+        >>> _bounds("17", "90", Kind.INTEGER), _bounds("-3.5", "12.25", Kind.REAL)
+        (Bounds(low=0, high=100), Bounds(low=-5, high=20))
+        >>> _bounds("2024-01-13", "2024-11-02", Kind.DATE).high
+        datetime.date(2024, 12, 31)
+    """
+    if low is None or high is None or kind in (Kind.TEXT, Kind.BOOLEAN):
+        return None
+    if kind.is_time:
+        first, last = int(low[:4]), int(high[:4])
+        if kind is Kind.DATE:
+            return Bounds(dt.date(first, 1, 1), dt.date(last, 12, 31))
+        return Bounds(dt.datetime(first, 1, 1), dt.datetime(last, 12, 31, 23, 59, 59))  # noqa: DTZ001
+    ends = float(low), float(high)
+    down, up = -_rounded(-min(ends[0], 0)), _rounded(max(ends[1], 0))
+    return Bounds(down, up) if down < up else Bounds(0, 1)
+
+
+def _rounded(size: float) -> int | float:
+    """The next of 1, 2, 5, 10, 20, 50, ...; 0 stays."""
+    if size <= 0:
+        return 0
+    power = 10.0 ** math.floor(math.log10(size))
+    found = next((step * power for step in (1, 2, 5) if step * power >= size), 10 * power)
+    return int(found) if found >= 1 else found

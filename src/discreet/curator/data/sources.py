@@ -273,21 +273,24 @@ def _with_header(
 ) -> Source:
     """A file of texts whose first line may name its columns; a doubt is asked about."""
     skipped, said = [0], replace(said, blanks=said.blanks or "trim")
+    if not first:
+        raise InputError(
+            f"{name} is empty",
+            why="it has neither columns nor rows",
+            fix="pass a file whose first line names its columns",
+        )
     if said.blanks == "trim":
         first = [one.strip() for one in first]
 
     def source(names: Sequence[str], *, header: bool) -> Source:
-        reading = replace(said, header=header)
-        listed = list(names)
-        stored = dict.fromkeys(listed, "VARCHAR")
-        opened = Source(name, stored, lambda: rows(listed, reading, skipped), typed=False)
-        opened.reading, opened.skipped = reading, skipped
-        return opened
+        reading, stored = replace(said, header=header), dict.fromkeys(names, "VARCHAR")
+        read = partial(rows, list(names), reading, skipped)
+        return Source(name, stored, read, typed=False, reading=reading, skipped=skipped)
 
     numbered = [f"column{i + 1}" for i in range(len(first))]
     header, doubt = said.header, False
     if header is None:
-        looks = bool(first) and is_record(first, source(numbered, header=True).sample())
+        looks = is_record(first, source(numbered, header=True).sample())
         header, doubt = not looks, looks if said.names is None else not looks
     if first[1:] and not first[-1] and not source(numbered, header=True).sample()[numbered[-1]]:
         first = [*first[:-1], numbered[-1]]  # lines end with a separator
@@ -297,12 +300,6 @@ def _with_header(
     if said.names is None and (not header or doubt):
         names = first if doubt and _are_names(first) else numbered
         header = names is first
-    if not first:
-        raise InputError(
-            f"{name} is empty",
-            why="it has neither columns nor rows",
-            fix="pass a file whose first line names its columns",
-        )
     if not _are_names(names) or len(names) != len(first):
         bare = [f"column {at} has none" for at, one in enumerate(names, start=1) if not one]
         twice = [f"{one} stands twice" for one, n in Counter(names).items() if one and n > 1]

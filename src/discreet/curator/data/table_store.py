@@ -15,14 +15,10 @@ from discreet.curator.data.registry import Registration, Registry
 from discreet.curator.fork_safety import FORKS
 from discreet.engines.default import DefaultEngine
 from discreet.engines.engine import Engine, Parts
-from discreet.engines.remote_engine import RemoteEngine
-from discreet.engines.remote_tables import engine_at
+from discreet.engines.remote_engine import RemoteEngine, engine_at
 from discreet.errors import EngineError, InputError, LedgerError, QueryRefused
 from discreet.plan.query import Query
-from discreet.plan.schema import (
-    Schema,
-    Table,
-)
+from discreet.plan.schema import Schema, Table
 from discreet.plan.work import Work, bound_work
 from discreet.sql.writer.dialect import Dialect
 
@@ -42,7 +38,7 @@ class TableStore:
         self._folder = folder
         self._frames: dict[str, tuple[Any, ...]] = {}
         self._sessions: dict[str, Any] = {}
-        self._key: str | None = None
+        self._key = secrets.token_hex(32)
         self._tables = Registry({}) if folder is None else folder.tables()
         self.renew()
         FORKS.renew_in_child(self)
@@ -66,22 +62,13 @@ class TableStore:
         return self._tables
 
     @property
-    def schema(self) -> Schema:
-        """The schema that questions are read against."""
-        return self.tables.schema
-
-    @property
     def place(self) -> Path | None:
         """The folder of the curator; None in memory."""
         return None if self._folder is None else self._folder.path
 
     def person_key(self) -> str:
-        """The secret under which accounts of people stand, made when it is first needed."""
-        if self._folder is not None:
-            return self._folder.person_key()
-        with self._lock:
-            self._key = self._key or secrets.token_hex(32)
-            return self._key
+        """The secret under which accounts of people stand."""
+        return self._key if self._folder is None else self._folder.person_key()
 
     def check(
         self, names: Iterable[str], version: int | None = None, *, files: bool = True

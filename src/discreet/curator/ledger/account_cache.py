@@ -9,7 +9,7 @@ the next charge.
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -23,7 +23,7 @@ from discreet.curator.ledger.accounts import (
     write_units,
 )
 from discreet.curator.ledger.migrations import Statement
-from discreet.curator.ledger.orders import MEASURES, Entry, Head, Order, digest
+from discreet.curator.ledger.orders import MEASURES, Asker, Entry, Head, Order, digest
 from discreet.curator.ledger.store import damaged
 from discreet.errors import InputError
 
@@ -226,9 +226,6 @@ LEFT JOIN entries a ON a.sequence = c.released WHERE """
 
 _KINDS = ("dataset", "link", "group", "workbook", "analyst")
 
-Asker = tuple[str, str, str | None]
-"""A dataset, an analyst within it, and the workbook that is asked from."""
-
 
 class StoredCharge(NamedTuple):
     """A charge that was made before, what was measured for it, its answer, and their entries.
@@ -263,15 +260,14 @@ class AccountCache:
         self.requests: dict[str, StoredCharge] = {}
         self._accounts: dict[str, Account] = {}
         self._joined: dict[str, list[str]] = {}
-        self._before: dict[str, Account] = {}
-        self._new: list[str] = []
+        self._before: dict[str, Account | None] = {}
 
     def read(self, orders: Sequence[Order]) -> None:
         """Look up what was charged before and the accounts that may be debited."""
         if orders:
             for row in self._transaction.read(*_ask_charges(orders)):
                 self.keep(StoredCharge(*row))
-            self.read_accounts(_askers(orders))
+            self.read_accounts({order.asker for order in orders})
 
     def keep(self, charge: StoredCharge) -> None:
         """Remember a charge."""
@@ -313,75 +309,64 @@ class AccountCache:
 
     def put(self, before: Account, after: Account) -> None:
         """Replace an account."""
-        if before.holder.key not in self._accounts:
-            self._new.append(before.holder.key)
-        self._before.setdefault(before.holder.key, before)
+        self._before.setdefault(before.holder.key, before if self.knows(before) else None)
         self._accounts[after.holder.key] = after
 
     def write_back(self) -> None:
         """Write the accounts that were replaced, over what was read."""
-        old = [before for key, before in self._before.items() if key not in self._new]
-        for key in self._new:
+        for key in [key for key, before in self._before.items() if before is None]:
             self._transaction.insert(f"accounts ({COLUMNS})", self._accounts[key].row())
+        old = [before for before in self._before.values() if before is not None]
         if old:
             sql = f"""UPDATE accounts SET spent = column2, spent_delta = column3, entry = column6
             FROM (VALUES {", ".join(["(?, ?, ?, ?, ?, CAST(? AS BIGINT))"] * len(old))}) AS new
             WHERE key = column1 AND spent = column4 AND spent_delta = column5"""  # noqa: S608
-            values = [value for before in old for value in self._change(before)]
+            values: list[str | int] = []
+            for before in old:
+                after = self._accounts[before.holder.key]
+                totals = [write_units(part) for part in (*after.spent, *before.spent)]
+                values += [before.holder.key, *totals, after.entry]
             self._transaction.update(sql, values, rows=len(old))
 
-    def _change(self, before: Account) -> list[str | int]:
-        after = self._accounts[before.holder.key]
-        totals = [write_units(part) for part in (*after.spent, *before.spent)]
-        return [before.holder.key, *totals, after.entry]
-
     def read_accounts(self, askers: Iterable[Asker]) -> None:
-        """Read the accounts of datasets, of analysts within them, and of their workbooks."""
+        """Read the accounts of datasets, of analysts within them, and of their workbooks.
+
+        What the chain does not say is refused, also of those who are in none of the tables.
+        """
         who = list(askers)
         for member, *row in self._transaction.read(*_ask_accounts(who)):
             account = Account.read(row)
             self._accounts[account.holder.key] = account
             if member is not None:
                 self._joined.setdefault(member, []).append(account.holder.key)
-        if self._transaction.tree is not None:
-            self._check(self._transaction.tree, _keys(who))
-
-    def _check(self, tree: AccountTree, keys: Sequence[str]) -> None:
-        """Refuse what the chain does not say, also of those who are in none of the tables."""
-        for key in keys:
-            tree.check(key, self._accounts.get(key), self._joined.get(key, ()))
-        for joined in {one for key in keys for one in self._joined.get(key, ())}:
-            tree.check(joined, self._accounts[joined])
+        tree, keys = self._transaction.tree, _keys(who)
+        if tree is not None:
+            for key in keys:
+                tree.check(key, self._accounts.get(key), self._joined.get(key, ()))
+            for joined in {one for key in keys for one in self._joined.get(key, ())}:
+                tree.check(joined, self._accounts[joined])
 
 
 def needed(orders: Sequence[Order]) -> list[Statement]:
     """The keys that `AccountCache.read` will ask for."""
-    return [_ask_charges(orders), _ask_accounts(_askers(orders))] if orders else []
-
-
-def asker_of(order: Order) -> Asker:
-    """Who asks an order, of which dataset, from which workbook."""
-    return order.dataset, order.analyst, order.workbook
-
-
-def _askers(orders: Sequence[Order]) -> set[Asker]:
-    return set(map(asker_of, orders))
+    askers = {order.asker for order in orders}
+    return [_ask_charges(orders), _ask_accounts(askers)] if orders else []
 
 
 def _ask_charges(orders: Sequence[Order]) -> Statement:
     questions = [one for order in orders for one in (order.question, *order.also)]
     requests = [order.request for order in orders if order.request is not None]
-    sql = f"{FOUND} c.question IN ({_marks(questions)})"
+    sql = f"{FOUND} c.question IN ({marks(questions)})"
     if requests:
-        sql += f" OR c.request IN ({_marks(requests)})"
+        sql += f" OR c.request IN ({marks(requests)})"
     return sql, (*questions, *requests)
 
 
 def _ask_accounts(askers: Iterable[Asker]) -> Statement:
     keys = _keys(askers)
-    sql = f"""SELECT NULL, {COLUMNS} FROM accounts WHERE key IN ({_marks(keys)})
+    sql = f"""SELECT NULL, {COLUMNS} FROM accounts WHERE key IN ({marks(keys)})
     UNION ALL SELECT member, {COLUMNS} FROM members JOIN accounts ON key = account
-    WHERE member IN ({_marks(keys)})"""  # noqa: S608 - constants
+    WHERE member IN ({marks(keys)})"""  # noqa: S608 - constants
     return sql, (*keys, *keys)
 
 
@@ -397,5 +382,6 @@ def _holders(asker: Asker) -> list[Holder]:
     return [dataset(within), analyst(name, within=within), *books]
 
 
-def _marks(values: Sequence[Any]) -> str:
-    return ", ".join("?" * len(values))
+def marks(values: Collection[Any]) -> str:
+    """Placeholders for values, and what no value equals where there are none."""
+    return ", ".join("?" * len(values)) or "NULL"

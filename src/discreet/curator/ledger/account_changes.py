@@ -6,8 +6,9 @@ from typing import Any, Final
 
 from discreet.curator.confusables import skeletons
 from discreet.curator.ledger.account_cache import ATTESTED, BY_ENTRY, after, read_attested
-from discreet.curator.ledger.accounts import COLUMNS, Account, Holder, cap_units
+from discreet.curator.ledger.accounts import COLUMNS, Account, Holder, cap_units, read_holder
 from discreet.curator.ledger.accounts import dataset as dataset_holder
+from discreet.curator.ledger.orders import named
 from discreet.curator.ledger.transaction import Transaction
 from discreet.errors import BudgetError, InputError
 from discreet.privacy.budgets.charges import Charge
@@ -28,7 +29,7 @@ OPENED: Final = "workbook opened"
 def find(transaction: Transaction, holder: Holder) -> Account | None:
     """The account of a holder."""
     sql = f"SELECT {ATTESTED} FROM accounts {BY_ENTRY} WHERE key = ?"  # noqa: S608 - constants
-    rows = transaction.read(sql, (holder.key,))
+    rows = transaction.read(sql, (read_holder(holder).key,))
     found = read_attested(rows[0]) if rows else None
     if transaction.tree is not None:
         transaction.tree.check(holder.key, found)
@@ -49,15 +50,24 @@ def existing(transaction: Transaction, holder: Holder) -> Account:
 
 def open_account(
     transaction: Transaction,
-    account: Account,
-    members: Sequence[Holder],
+    holder: Holder,
+    cap: Charge | None,
     *,
     by: str,
-    reason: str,
+    members: Sequence[Holder] = (),
+    reason: str = "",
+    per_person: bool = False,
 ) -> Account:
-    """Open an account that starts with what its members have spent so far."""
-    holder, known = account.holder, find(transaction, account.holder)
+    """Open an account under a cap; `per_person` says that each person has it for themselves.
+
+    A link or a group starts with what its members have spent. `cap` None, for groups and links,
+    counts and never refuses. An analyst who has asked without an account keeps what is spent.
+    """
+    named(by, "by")
+    known = find(transaction, holder)
     check_members(holder, members)
+    under = Account.per_person if per_person else Account.under
+    account = _uncapped(transaction, holder, members) if cap is None else under(holder, cap)
     if known is not None and (known.cap is not None or holder.kind != "analyst"):
         raise _taken(holder)
     if holder.within is not None:
@@ -74,20 +84,21 @@ def open_account(
     facts = _facts(opened, members, reason)
     opened = _put(transaction, opened, KINDS[holder.kind], by, facts, new=known is None)
     for member in members:
-        _admit(transaction, holder, member)
+        transaction.insert("members (member, account)", (member.key, holder.key))
     return opened
 
 
 def open_workbook(
-    transaction: Transaction, accounts: Sequence[Account], *, by: str, note: Mapping[str, Any]
+    transaction: Transaction, caps: Mapping[Holder, Charge], *, by: str, note: Mapping[str, Any]
 ) -> None:
-    """Open all accounts of a workbook after the entry that says so; what is refused is first."""
-    holders = [account.holder for account in accounts]
-    for holder in holders:
+    """Open all accounts of a workbook and note its shares, or nothing; {} notes nothing."""
+    named(by, "by")
+    accounts = [Account.under(holder, cap) for holder, cap in caps.items()]
+    for holder in caps:
         existing(transaction, dataset_holder(str(holder.within)))
         if find(transaction, holder) is not None:
             raise _taken(holder)
-    check_unlike(transaction, holders)
+    check_unlike(transaction, list(caps))
     if note:
         transaction.append(OPENED, by, note)
     for account in accounts:
@@ -149,9 +160,8 @@ def _as_read(holder: Holder) -> list[tuple[str, str | None, int, str]]:
     return [(holder.kind, holder.within, way, name) for way, name in read]
 
 
-def uncapped(transaction: Transaction, holder: Holder, members: Sequence[Holder]) -> Account:
+def _uncapped(transaction: Transaction, holder: Holder, members: Sequence[Holder]) -> Account:
     """An account that counts, as its dataset or its first member does, and never refuses."""
-    check_members(holder, members)
     like = dataset_holder(holder.within) if holder.within else next(iter(members), holder)
     if holder.kind in ("group", "link") and like != holder:
         model = existing(transaction, like)
@@ -167,7 +177,9 @@ def uncapped(transaction: Transaction, holder: Holder, members: Sequence[Holder]
 def set_cap(
     transaction: Transaction, holder: Holder, cap: Charge, *, by: str, reason: str
 ) -> Account:
-    """Give an account another cap, not below what is spent."""
+    """Raise or lower a cap, not below what is spent; an entry says who did and why."""
+    named(by, "by")
+    named(reason, "reason")
     account = existing(transaction, holder)
     if account.is_per_person:
         raise InputError(
@@ -185,9 +197,10 @@ def set_cap(
 
 
 def admit(
-    transaction: Transaction, holder: Holder, member: Holder, *, by: str, reason: str
+    transaction: Transaction, holder: Holder, member: Holder, *, by: str, reason: str = ""
 ) -> Account:
-    """Let a member in, with what it has spent so far."""
+    """Let an analyst into a group or a dataset into a link, with what is already spent."""
+    named(by, "by")
     check_members(holder, [member])
     account = existing(transaction, holder)
     spender = find(transaction, member)
@@ -200,12 +213,14 @@ def admit(
     grown = carry(account, [] if spender is None else [spender])
     facts = {"account": holder.key, "member": member.key, "reason": reason}
     grown = _put(transaction, grown, "admitted", by, facts)
-    _admit(transaction, holder, member)
+    transaction.insert("members (member, account)", (member.key, holder.key))
     return grown
 
 
 def check_members(holder: Holder, members: Sequence[Holder]) -> None:
     """Groups have analysts of their dataset, links have datasets, others have nobody."""
+    for one in (holder, *members):
+        read_holder(one)
     match holder.kind:
         case "group":
             right = all(m.kind == "analyst" and m.within == holder.within for m in members)
@@ -267,10 +282,6 @@ def _put(
         sql = f"UPDATE accounts SET ({columns}) = ({marks}) WHERE key = ?"  # noqa: S608 - constants
         transaction.update(sql, (*values, key))
     return account
-
-
-def _admit(transaction: Transaction, holder: Holder, member: Holder) -> None:
-    transaction.insert("members (member, account)", (member.key, holder.key))
 
 
 def _facts(account: Account, members: Sequence[Holder], reason: str) -> dict[str, object]:

@@ -48,6 +48,8 @@ class Holder:
     kind: Kind
     name: str
     within: str | None = None
+    key: str = field(init=False, repr=False, compare=False)
+    """The text that stands for this holder in the ledger."""
 
     def __post_init__(self) -> None:
         named(self.name, self.kind)
@@ -60,30 +62,22 @@ class Holder:
             )
         if nested:
             named(self.within, "dataset")
+        object.__setattr__(self, "key", canonical([self.kind, self.name, self.within]))
 
     @property
-    def key(self) -> str:
-        """The text that stands for this holder in the ledger."""
-        return _write_key(self)
+    def facts(self) -> dict[str, str | None]:
+        """It as JSON."""
+        return {"kind": self.kind, "name": self.name, "within": self.within}
 
     @staticmethod
+    @lru_cache(maxsize=4096)
     def read(key: str) -> "Holder":
         """Read a key."""
-        return _read_key(key)
+        return Holder(*json.loads(key))
 
     def __str__(self) -> str:
         inside = "" if self.within is None else f" within {self.within}"
         return f"{self.kind} {self.name}{inside}"
-
-
-@lru_cache(maxsize=4096)
-def _write_key(holder: Holder) -> str:
-    return canonical([holder.kind, holder.name, holder.within])
-
-
-@lru_cache(maxsize=4096)
-def _read_key(key: str) -> Holder:
-    return Holder(*json.loads(key))
 
 
 def dataset(name: str) -> Holder:
@@ -282,8 +276,8 @@ class Account:
     def read(row: Sequence[Any]) -> "Account":
         """Read the values of COLUMNS."""
         key, measure, neighbours, cap, cap_delta, spent, spent_delta, stated, entry = row
-        caps = None if cap is None else (read_units(cap), read_units(cap_delta))
-        total = read_units(spent), read_units(spent_delta)
+        caps = None if cap is None else (int(cap), int(cap_delta))
+        total = int(spent), int(spent_delta)
         typed = None if stated is None else read_stated(stated)
         about = MEASURES[measure], Neighbours(neighbours)
         return Account(Holder.read(key), *about, caps, total, typed, entry)
@@ -353,7 +347,7 @@ def write_units(units: int) -> str:
     """A number of units as text of fixed width.
 
     Example:
-        >>> write_units(9) < write_units(10), read_units(write_units(42))
+        >>> write_units(9) < write_units(10), int(write_units(42))
         (True, 42)
     """
     if 0 <= units <= MOST:
@@ -363,11 +357,6 @@ def write_units(units: int) -> str:
         why=f"a ledger holds amounts from 0 to {MOST // UNITS:.3g}",
         fix="use a budget that protects somebody",
     )
-
-
-def read_units(text: str) -> int:
-    """The number that `write_units` wrote."""
-    return int(text)
 
 
 def cost_units(charge: Charge) -> tuple[int, int]:

@@ -10,11 +10,20 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Final
 
-from discreet.curator.ledger.account_cache import FOUND, AccountCache, StoredCharge, after, asker_of
+from discreet.curator.ledger.account_cache import FOUND, AccountCache, StoredCharge, after, marks
 from discreet.curator.ledger.accounts import Account, analyst, cost_units
-from discreet.curator.ledger.charge_index import ChargedOrder
 from discreet.curator.ledger.migrations import Execute, Statement
-from discreet.curator.ledger.orders import Entry, Order, Receipt, State, canonical, digest
+from discreet.curator.ledger.orders import (
+    ChargedOrder,
+    Entry,
+    Order,
+    Receipt,
+    State,
+    canonical,
+    debits_of,
+    digest,
+    named,
+)
 from discreet.curator.ledger.store import damaged
 from discreet.curator.ledger.transaction import Transaction
 from discreet.errors import AccessError, EngineError, InputError, LedgerError
@@ -36,29 +45,32 @@ class Turn:
     lapsed: int
     ahead: int
 
+    def stands(self, worker: str, claimed: int) -> bool:
+        """Whether the claim of a worker stands."""
+        return self.lapsed < claimed <= self.ahead and not is_gone(worker)
 
-def charge(transaction: Transaction, cache: AccountCache, order: Order, turn: Turn) -> Receipt:
+
+def charge(transaction: Transaction, order: Order, turn: Turn) -> Receipt:
     """Charge an order, unless its question was charged before.
 
     Guarantee:
         Every account that the order touches is debited, or none is. The second to ask the same
         question debits only accounts of analysts that have not paid for the answer.
     """
-    found = _look_up(cache, order)
+    found = _look_up(transaction.cache, order)
     if found is not None:
-        outcome = None if found.outcome is None else Entry.read(found.outcome)
-        if outcome is None or outcome.kind != "failed":  # nobody pays for an error
-            _share(transaction, cache, order, found)
+        if not _filed(found.body, found.outcome).failed:  # nobody pays for an error
+            _share(transaction, order, found)
         return _receive(transaction, found, turn)
     check_failures(transaction, order.analyst, order.dataset)
-    touched = cache.touched(asker_of(order))
-    entry, debits = _debit(transaction, cache, order, touched, "charged", order.to_dict())
+    touched = transaction.cache.touched(order.asker)
+    entry = _debit(transaction, order, touched, "charged", order.to_dict())
     made = (entry.sequence, order.request, order.question, turn.worker, turn.now)
     columns = "sequence, request, question, worker, claimed, analyst, dataset"
     transaction.insert(f"charges ({columns})", (*made, order.analyst, order.dataset))
-    cache.keep(StoredCharge(*made, None, None, None, None, digest(entry.text), entry.text))
-    taken = {key: (int(units), int(delta)) for key, (units, delta) in debits.items()}
-    filed = ChargedOrder(entry.sequence, entry.time, order, taken, None)
+    stored = StoredCharge(*made, None, None, None, None, transaction.head.hash, entry.text)
+    transaction.cache.keep(stored)
+    filed = ChargedOrder(entry.sequence, entry.time, order, debits_of(entry), None)
     return Receipt(entry.sequence, order, State.CHARGED, filed=filed)
 
 
@@ -99,7 +111,7 @@ def _give_up(
     return replace(receipt, state=State.FAILED)
 
 
-def cancel(transaction: Transaction, receipt: Receipt, *, by: str, for_all: bool) -> Receipt:
+def cancel(transaction: Transaction, receipt: Receipt, *, by: str, for_all: bool = True) -> Receipt:
     """Give up a charge for ever on somebody's word, unless it is measured; it is no failure.
 
     Unless it is `for_all`, a charge that others have asked for since goes on, and stays pending.
@@ -107,6 +119,7 @@ def cancel(transaction: Transaction, receipt: Receipt, *, by: str, for_all: bool
     Why: measurements are stored at a moment that was fixed before data was read, so whether a
     charge can still be cancelled tells nothing about data.
     """
+    named(by, "by")
     found = _charged(transaction, receipt)
     if found.outcome is None and found.measuring is None:
         if not for_all and _shares(transaction, receipt.sequence):
@@ -175,9 +188,9 @@ def _genuine(stored: Any, entry: Entry, what: str) -> bytes:
 def claim_pending(transaction: Transaction, turn: Turn, limit: int) -> tuple[Receipt, ...]:
     """Take over charges whose answer nobody is computing any more."""
     workers = transaction.read("SELECT DISTINCT worker FROM charges WHERE released IS NULL")
-    dead = [worker for (worker,) in workers if is_gone(worker)] or [""]
+    dead = [worker for (worker,) in workers if is_gone(worker)]
     gone = f"""c.released IS NULL AND (c.claimed <= ? OR c.claimed > ?
-    OR c.worker IN ({", ".join("?" * len(dead))}))"""
+    OR c.worker IN ({marks(dead)}))"""
     values = (turn.lapsed, turn.ahead, *dead, limit)
     rows = transaction.read(f"{FOUND} {gone} ORDER BY c.sequence LIMIT ?", values)
     return tuple(_receive(transaction, StoredCharge(*row), turn) for row in rows)
@@ -185,12 +198,11 @@ def claim_pending(transaction: Transaction, turn: Turn, limit: int) -> tuple[Rec
 
 def _debit(
     transaction: Transaction,
-    cache: AccountCache,
     order: Order,
     accounts: Iterable[Account],
     kind: str,
     facts: Mapping[str, Any],
-) -> tuple[Entry, dict[str, tuple[str, str]]]:
+) -> Entry:
     """Take the price from all accounts, with the entry that says so; all of them pay or none."""
     before = list(accounts)
     costs = [cost_units(order.price(one.measure, one.neighbours)) for one in before]
@@ -203,8 +215,8 @@ def _debit(
         kind, order.analyst, {**facts, "debits": debits, "after": after(paid)}
     )
     for old, new in zip(before, paid, strict=True):
-        cache.put(old, replace(new, entry=entry.sequence))
-    return entry, debits
+        transaction.cache.put(old, replace(new, entry=entry.sequence))
+    return entry
 
 
 def find_told(execute: Execute, order: Order) -> tuple[Entry, Receipt] | None:
@@ -213,7 +225,7 @@ def find_told(execute: Execute, order: Order) -> tuple[Entry, Receipt] | None:
     What `charge` would say without changing anything; None wherever it might change something.
     """
     names = (order.question, *order.also)
-    rows = execute(f"{FOUND} c.question IN ({', '.join('?' * len(names))})", names)
+    rows = execute(f"{FOUND} c.question IN ({marks(names)})", names)
     each = (StoredCharge(*row) for row in rows)
     found = next((one for one in each if _answers(one, order)), None)
     if found is None or found.outcome is None or order.request not in (None, found.request):
@@ -252,9 +264,7 @@ def _answers(found: StoredCharge, order: Order) -> bool:
     return canonical(measured) == canonical(list(order.measurements))
 
 
-def _share(
-    transaction: Transaction, cache: AccountCache, order: Order, found: StoredCharge
-) -> None:
+def _share(transaction: Transaction, order: Order, found: StoredCharge) -> None:
     """Debit the analyst's own accounts for an answer that others have paid for.
 
     Why: the dataset's people lose nothing when a number is told twice, but the cap of an analyst
@@ -266,13 +276,13 @@ def _share(
     paid = set(entry.facts["debits"]) | _shares(transaction, entry.sequence)
     owing = [
         one
-        for one in cache.touched(asker_of(order))
+        for one in transaction.cache.touched(order.asker)
         if one.holder.kind in ("analyst", "group", "workbook") and one.holder.key not in paid
     ]
     if any(one.holder.kind != "workbook" for one in owing):
         facts = {"charge": entry.sequence, "request": order.request}
-        _, debits = _debit(transaction, cache, order, owing, "shared", facts)
-        for key in debits:
+        shared = _debit(transaction, order, owing, "shared", facts)
+        for key in shared.facts["debits"]:
             transaction.insert("shares (charge, account)", (entry.sequence, key))
 
 
@@ -283,8 +293,7 @@ def _shares(transaction: Transaction, sequence: int) -> set[str]:
 
 def _receive(transaction: Transaction, found: StoredCharge, turn: Turn) -> Receipt:
     """The receipt of a charge that was made before; a lapsed claim passes to this worker."""
-    claimed = turn.lapsed < found.claimed <= turn.ahead and not is_gone(found.worker)
-    if found.outcome is not None or claimed:
+    if found.outcome is not None or turn.stands(found.worker, found.claimed):
         return _stands(found, State.PENDING)
     sql = "UPDATE charges SET worker = ?, claimed = ? WHERE sequence = ?"
     transaction.update(sql, (turn.worker, turn.now, found.sequence))
@@ -309,10 +318,8 @@ def _stands(found: StoredCharge, unfinished: State) -> Receipt:
     return Receipt(found.sequence, order, unfinished, measured=measured)
 
 
-@lru_cache(128)
-def _filed(body: str, outcome: str | None) -> ChargedOrder:
-    """A charge by the texts of its entries; whoever asks the same again need not read them anew."""
-    return ChargedOrder.of(Entry.read(body), None if outcome is None else Entry.read(outcome))
+_filed: Final = lru_cache(128)(ChargedOrder.of)
+"""Whoever asks the same again need not read the texts of its entries anew."""
 
 
 # --- failures -------------------------------------------------------------------------------------
@@ -348,6 +355,9 @@ def readmit(transaction: Transaction, analyst: str, dataset: str, *, by: str, re
     Charges go on whose later steps failed when this analyst asked. Those that failed when others
     asked do not: it would lift the others' limit.
     """
+    stated = {"analyst": analyst, "dataset": dataset, "by": by, "reason": reason}
+    for name, value in stated.items():
+        named(value, name)
     sql = f"SELECT sequence FROM charges WHERE {_COUNTED} ORDER BY sequence"  # noqa: S608 - a constant
     charges = [one for (one,) in transaction.read(sql, (analyst, dataset))]
     facts = {"analyst": analyst, "dataset": dataset, "failures": len(charges), "reason": reason}

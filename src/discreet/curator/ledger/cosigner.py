@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 
 MOST_LEDGERS: Final = 10_000
+"""Strangers may bring ledgers, but must not fill the disk."""
 
 
 class Cosigner:
@@ -58,7 +59,7 @@ class Cosigner:
         found = self._read().get(ledger)
         _check_secret(found, secret)
         head = None if found is None else _head(found)
-        return head, self._key.sign(_newest_text(ledger, head, nonce)).hex()
+        return head, self._key.sign(newest_text(ledger, head, nonce)).hex()
 
     def forget(self, ledger: str) -> bool:
         """Begin anew with a ledger that its owner has lost; whether it was known."""
@@ -76,8 +77,13 @@ class Cosigner:
         with self._lock.held():
             heads = self._read()
             _check_secret(heads.get(head.ledger), secret)
-            _check_room(heads, head.ledger)
             known = self.newest(head.ledger)
+            if known is None and len(heads) >= MOST_LEDGERS:
+                raise AccessError(
+                    f"a ledger beyond the {MOST_LEDGERS:,} that a witness remembers",
+                    why="all of them are written down again with each head",
+                    fix="have it forget some that are not used any more, or run another witness",
+                )
             if known is not None and not continues(known, head, proof):
                 raise LedgerError(
                     f"a head of {head.size} entries does not continue the one of {known.size}",
@@ -86,7 +92,7 @@ class Cosigner:
                 )
             heads[head.ledger] = {**asdict(head), "secret": digest(secret)}
             write_whole(self._heads, heads)
-        return self._key.sign(_text(head)).hex()
+        return self._key.sign(head_text(head)).hex()
 
     def _read(self) -> dict[str, dict[str, Any]]:
         try:
@@ -110,12 +116,8 @@ def continues(old: TreeHead, new: TreeHead, proof: Sequence[str]) -> bool:
     return old.ledger == new.ledger and merkle.continues(before, after, steps)
 
 
-def is_signed(head: TreeHead, signature: str, public_key: str) -> bool:
-    """Whether a witness with this key has signed a head."""
-    return _is_signed(_text(head), signature, public_key)
-
-
-def _is_signed(text: bytes, signature: str, public_key: str) -> bool:
+def is_signed(text: bytes, signature: str, public_key: str) -> bool:
+    """Whether a witness with this key has signed a `head_text` or a `newest_text`."""
     from cryptography.exceptions import InvalidSignature  # noqa: PLC0415 - for witnesses alone
     from cryptography.hazmat.primitives.asymmetric.ed25519 import (  # noqa: PLC0415 - likewise
         Ed25519PublicKey,
@@ -127,13 +129,6 @@ def _is_signed(text: bytes, signature: str, public_key: str) -> bool:
     except (InvalidSignature, ValueError):
         return False
     return True
-
-
-def is_newest(
-    ledger: str, head: TreeHead | None, nonce: str, signature: str, public_key: str
-) -> bool:
-    """Whether a witness has said, after it was sent a nonce, that this is the newest head."""
-    return _is_signed(_newest_text(ledger, head, nonce), signature, public_key)
 
 
 def _head(stored: Mapping[str, Any]) -> TreeHead:
@@ -151,22 +146,14 @@ def _check_secret(stored: Mapping[str, Any] | None, secret: str) -> None:
         )
 
 
-def _check_room(heads: Mapping[str, Any], ledger: str) -> None:
-    """Strangers may bring ledgers, but must not fill the disk."""
-    if ledger not in heads and len(heads) >= MOST_LEDGERS:
-        raise AccessError(
-            f"a ledger beyond the {MOST_LEDGERS:,} that a witness remembers",
-            why="all of them are written down again with each head",
-            fix="have it forget some that are not used any more, or run another witness",
-        )
-
-
-def _newest_text(ledger: str, head: TreeHead | None, nonce: str) -> bytes:
+def newest_text(ledger: str, head: TreeHead | None, nonce: str) -> bytes:
+    """The text by which a witness that was sent a nonce says that this is the newest head."""
     said = None if head is None else asdict(head)
     return b"discreet newest head\n" + canonical([ledger, nonce, said]).encode()
 
 
-def _text(head: TreeHead) -> bytes:
+def head_text(head: TreeHead) -> bytes:
+    """The text of a head that continues all that were signed before."""
     return b"discreet tree head\n" + canonical(asdict(head)).encode()
 
 

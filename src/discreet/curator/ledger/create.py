@@ -4,11 +4,10 @@ import glob
 import os
 import secrets
 import sqlite3
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from itertools import accumulate, groupby
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 from discreet.curator.fork_safety import FORKS
 from discreet.curator.ledger.account_cache import COMMITTED, after, read_tables
@@ -77,16 +76,6 @@ def _attest(transaction: Transaction) -> None:
             transaction.update(sql, (entry.sequence, one.holder.key))
 
 
-def check_version(written: int) -> None:
-    """Refuse a ledger that a later package wrote."""
-    if written > version():
-        raise LedgerError(
-            f"the ledger is of version {written}",
-            why=f"this package reads up to version {version()} and will not guess",
-            fix="use the package that wrote it, or a later one",
-        )
-
-
 def make_file(path: Path, witness: Witness) -> None:
     """Make a ledger at `path`, unless another process just did.
 
@@ -98,9 +87,12 @@ def make_file(path: Path, witness: Witness) -> None:
             return
         check_not_lost(path.name, witness.read())
         _sweep(path)
-        with _temporary(path) as building:
+        building = path.with_name(f"{path.name}.{secrets.token_hex(8)}.new")
+        try:
             witness.renew(file, _build(building))
             _give_name(building, path)
+        finally:
+            _sweep(path)
         sync_folder(path.parent)
 
 
@@ -124,15 +116,6 @@ def check_not_lost(name: str, seen: Sighting | None) -> None:
         )
 
 
-@contextmanager
-def _temporary(path: Path) -> Iterator[Path]:
-    building = path.with_name(f"{path.name}.{secrets.token_hex(8)}.new")
-    try:
-        yield building
-    finally:
-        _sweep(path)
-
-
 def _sweep(path: Path) -> None:
     """Remove what is being built here, and what somebody who was killed left of it."""
     for left in path.parent.glob(f"{glob.escape(path.name)}.*.new*"):
@@ -151,15 +134,19 @@ def _build(path: Path) -> Sighting:
     return sighting
 
 
-Place = str | os.PathLike[str]
+Place: TypeAlias = str | os.PathLike[str]
 
 MIGRATION: Final = 3600.0
 """Seconds that bringing an old ledger up to date may take."""
 
 
-def find_place(place: Place, witness: Place | None) -> tuple[LedgerStore, Witness | None]:
+def find_place(
+    place: Place | LedgerStore, witness: Place | None
+) -> tuple[LedgerStore, Witness | None]:
     """The store at an address and the witness that goes with it; nothing is opened yet."""
     seer = None if witness is None else Witness(Path(witness))
+    if not isinstance(place, str | os.PathLike):
+        return place, seer
     if str(place).startswith(("postgresql://", "postgres://")):
         return PostgresStore(str(place)), seer
     path = Path(place)
@@ -170,7 +157,12 @@ def make_whole(store: LedgerStore, witness: Witness | None) -> None:
     """Make the ledger if there is none, bring an old one up to date, and refuse a doubtful one."""
     _make(store, witness)
     [(written,)] = store.snapshot(lambda execute: execute("SELECT version FROM ledger"))
-    check_version(written)
+    if written > version():
+        raise LedgerError(
+            f"the ledger is of version {written}",
+            why=f"this package reads up to version {version()} and will not guess",
+            fix="use the package that wrote it, or a later one",
+        )
     seen = None if witness is None else witness.read()
     if witness is not None and seen is None:
         raise LedgerError(
@@ -185,10 +177,7 @@ def make_whole(store: LedgerStore, witness: Witness | None) -> None:
 
 
 def _bring_up_to_date(store: LedgerStore) -> None:
-    def work(execute: Execute) -> None:
-        bring_up_to_date(execute, store.dialect)
-
-    store.transact(work, patience=MIGRATION)
+    store.transact(lambda run: bring_up_to_date(run, store.dialect), patience=MIGRATION)
 
 
 def believe(store: LedgerStore, witness: Witness | None) -> None:

@@ -14,16 +14,17 @@ import os
 import secrets
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import Any, Final, Self, TypeVar
+from functools import wraps
+from inspect import signature
+from typing import Any, Concatenate, Final, ParamSpec, Self, TypeVar
 
 from discreet.curator.ledger import account_changes, charging, create, stepping
-from discreet.curator.ledger.accounts import Account, Holder, read_holder
 from discreet.curator.ledger.charging import Turn, name_worker
 from discreet.curator.ledger.create import believe, find_place, make_whole
 from discreet.curator.ledger.orders import Entry, Order, Receipt, State, named
-from discreet.curator.ledger.readable_ledger import ReadableLedger
+from discreet.curator.ledger.readable_ledger import ReadableLedger, reads
 from discreet.curator.ledger.remote_witness import (
     NAMED,
     RETIRED,
@@ -37,9 +38,9 @@ from discreet.curator.ledger.transaction import Committer, Transaction
 from discreet.curator.ledger.verify import Report, verify
 from discreet.curator.ledger.witness import Witness
 from discreet.errors import DiscreetError, InputError, LedgerError
-from discreet.privacy.budgets.charges import Charge
 
 T = TypeVar("T")
+P = ParamSpec("P")
 
 OWN: Final = frozenset(account_changes.KINDS.values()) | {
     *("founded", "migrated", "adopted", "counted"),
@@ -56,6 +57,51 @@ _RENEWAL: Final = 0.1
 
 _ANSWERED: Final = 4096
 """Answered questions that are looked for where nobody has to wait."""
+
+
+def _alone(
+    work: Callable[Concatenate[Transaction, P], T],
+) -> Callable[Concatenate["Ledger", P], T]:
+    """The method of a ledger that does some work in a transaction of its own."""
+    bind = signature(work).bind  # before the transaction, as in `reads`
+
+    @wraps(work)
+    def method(self: "Ledger", /, *args: P.args, **more: P.kwargs) -> T:
+        bind(self, *args, **more)
+        return self._committer.submit_alone(lambda page: work(page, *args, **more))
+
+    return method
+
+
+def _in_turn(
+    work: Callable[Concatenate[Transaction, Turn, P], T],
+) -> Callable[Concatenate["Ledger", P], T]:
+    """The method of a ledger that does some work alone, in this worker's name and at this time."""
+    bind = signature(work).bind
+
+    @wraps(work)
+    def method(self: "Ledger", /, *args: P.args, **more: P.kwargs) -> T:
+        turn = self._turn()
+        bind(self, turn, *args, **more)
+        return self._committer.submit_alone(lambda page: work(page, turn, *args, **more))
+
+    return method
+
+
+def _of_receipt(
+    work: Callable[Concatenate[Transaction, Receipt, P], T],
+) -> Callable[Concatenate["Ledger", Receipt, P], T]:
+    """The method of a ledger that does some work on a charge, together with others."""
+    bind = signature(work).bind
+
+    @wraps(work)
+    def method(self: "Ledger", receipt: Receipt, /, *args: P.args, **more: P.kwargs) -> T:
+        bind(self, receipt, *args, **more)
+        return self._committer.submit(
+            lambda page: work(page, receipt, *args, **more), ahead=[charging.charge_of(receipt)]
+        )
+
+    return method
 
 
 class Ledger(ReadableLedger):
@@ -102,13 +148,15 @@ class Ledger(ReadableLedger):
 
     @staticmethod
     def open(
-        place: str | os.PathLike[str],
+        place: str | os.PathLike[str] | LedgerStore,
         *,
         witness: str | os.PathLike[str] | None = None,
         elsewhere: RemoteWitness | None = None,
         patience: float = 30.0,
     ) -> "Ledger":
-        """Open the ledger in a file, or at a postgresql:// address; make it if there is none.
+        """Open the ledger in a file, at a postgresql:// address or in a store; make it if needed.
+
+        One that is not whole is refused.
 
         `witness` is a file that remembers the newest head, against restored old copies. It is
         beside a ledger in a file unless you say otherwise; a ledger in Postgres has one only if you
@@ -116,22 +164,11 @@ class Ledger(ReadableLedger):
         `patience` seconds an unfinished answer may be computed by another worker.
         """
         store, seer = find_place(place, witness)
-        return Ledger.whole(store, seer, patience=patience, elsewhere=elsewhere)
-
-    @staticmethod
-    def whole(
-        store: LedgerStore,
-        witness: Witness | None,
-        *,
-        patience: float = 30.0,
-        elsewhere: RemoteWitness | None = None,
-    ) -> "Ledger":
-        """The ledger in a store, made if there is none; one that is not whole is refused."""
         try:
-            make_whole(store, witness)
+            make_whole(store, seer)
             if elsewhere is not None:
                 elsewhere.advance(store, store.snapshot(lambda run: Transaction(run).head))
-            ledger = Ledger(store, witness, patience=patience, elsewhere=elsewhere)
+            ledger = Ledger(store, seer, patience=patience, elsewhere=elsewhere)
             ledger._meet(elsewhere)
         except BaseException:
             store.close()
@@ -141,7 +178,7 @@ class Ledger(ReadableLedger):
     def _meet(self, elsewhere: RemoteWitness | None) -> None:
         """Keep on record which witness elsewhere the ledger has; open it with no other and none."""
         key = None if elsewhere is None else elsewhere.address.key
-        known = self._read(find_named)
+        known = self._witness_named()
         if known is not None and known["witness"] != key:
             raise unlike_named(known)
         if elsewhere is not None and known is None:
@@ -150,10 +187,12 @@ class Ledger(ReadableLedger):
                 lambda page: find_named(page) or page.append(NAMED, "ledger", facts)
             )
 
+    _witness_named = reads(find_named)
+
     def retire_witness(self, *, by: str, reason: str) -> None:
         """Go on without the witness elsewhere, on record, from the next time that it is opened."""
         named(by, "by")
-        known = self._read(find_named)
+        known = self._witness_named()
         if known is not None:
             facts = {"witness": known["witness"], "reason": named(reason, "reason")}
             self._append(RETIRED, by, facts)
@@ -186,58 +225,19 @@ class Ledger(ReadableLedger):
         ledger._append("adopted", by, {"reason": reason})
         return ledger
 
-    def open_account(
-        self,
-        holder: Holder,
-        cap: Charge | None,
-        *,
-        by: str,
-        members: Iterable[Holder] = (),
-        reason: str = "",
-        per_person: bool = False,
-    ) -> Account:
-        """Open an account under a cap; `per_person` says that each person has it for themselves.
+    open_account = _alone(account_changes.open_account)
+    open_workbook = _alone(account_changes.open_workbook)
+    set_cap = _alone(account_changes.set_cap)
+    admit = _alone(account_changes.admit)
+    readmit = _alone(charging.readmit)
 
-        A link or a group starts with what its members have spent. `cap` None, for groups and links,
-        counts and never refuses. An analyst who has asked without an account keeps what is spent.
-        """
-        named(by, "by")
-        inside = tuple(read_holder(member) for member in members)
-        under = Account.per_person if per_person else Account.under
-        capped = None if cap is None else under(read_holder(holder), cap)
+    keep = _of_receipt(charging.keep)
+    fail = _of_receipt(charging.fail)
+    cancel = _of_receipt(charging.cancel)
 
-        def work(page: Transaction) -> Account:
-            account = capped or account_changes.uncapped(page, read_holder(holder), inside)
-            return account_changes.open_account(page, account, inside, by=by, reason=reason)
-
-        return self._committer.submit_alone(work)
-
-    def open_workbook(
-        self, caps: Mapping[Holder, Charge], *, by: str, note: Mapping[str, Any]
-    ) -> None:
-        """Open all accounts of a workbook and note its shares, or nothing; {} notes nothing."""
-        opened = [Account.under(read_holder(holder), cap) for holder, cap in caps.items()]
-        named(by, "by")
-        self._committer.submit_alone(
-            lambda page: account_changes.open_workbook(page, opened, by=by, note=note)
-        )
-
-    def set_cap(self, holder: Holder, cap: Charge, *, by: str, reason: str) -> Account:
-        """Raise or lower a cap, not below what is spent; an entry says who did and why."""
-        named(by, "by")
-        named(reason, "reason")
-        Account.under(read_holder(holder), cap)
-        return self._committer.submit_alone(
-            lambda page: account_changes.set_cap(page, holder, cap, by=by, reason=reason)
-        )
-
-    def admit(self, holder: Holder, member: Holder, *, by: str, reason: str = "") -> Account:
-        """Let an analyst into a group or a dataset into a link, with what is already spent."""
-        named(by, "by")
-        read_holder(holder), read_holder(member)
-        return self._committer.submit_alone(
-            lambda page: account_changes.admit(page, holder, member, by=by, reason=reason)
-        )
+    step = _in_turn(stepping.step)
+    fail_step = _in_turn(stepping.fail)
+    let_go = _in_turn(stepping.let_go)
 
     def charge(self, order: Order) -> Receipt:
         """Charge an order durably, or find its answer; see `State` for whose turn it is.
@@ -249,7 +249,7 @@ class Ledger(ReadableLedger):
         if told is not None:
             return told
         receipt = self._committer.submit(
-            lambda page, cache: charging.charge(page, cache, order, self._turn()),
+            lambda page: charging.charge(page, order, self._turn()),
             order,
             ahead=[charging.failures_of(order.analyst, order.dataset)],
         )
@@ -269,62 +269,25 @@ class Ledger(ReadableLedger):
             with suppress(KeyError):
                 del self._answered[next(iter(self._answered))]
 
-    def keep(self, receipt: Receipt, measured: bytes) -> Receipt:
-        """Store noisy measurements, before anything is computed from them.
-
-        The receipt that comes back has the measurements that count, which may be another's, or
-        says what came of the charge meanwhile.
-        """
-        return self._committer.submit(
-            lambda page, _: charging.keep(page, receipt, measured),
-            ahead=[charging.charge_of(receipt)],
-        )
-
-    def fail(self, receipt: Receipt) -> Receipt:
-        """Say that measuring failed, which is final; unless another has measured meanwhile."""
-        return self._committer.submit(
-            lambda page, _: charging.fail(page, receipt), ahead=[charging.charge_of(receipt)]
-        )
-
-    def cancel(self, receipt: Receipt, *, by: str, for_all: bool = True) -> Receipt:
-        """Give up a charge that is not measured yet; the receipt says what became of it.
-
-        Unless it is `for_all`, it goes on where others have asked for it since.
-        """
-        named(by, "by")
-        return self._committer.submit(
-            lambda page, _: charging.cancel(page, receipt, by=by, for_all=for_all),
-            ahead=[charging.charge_of(receipt)],
-        )
-
-    def readmit(self, analyst: str, dataset: str, *, by: str, reason: str) -> int:
-        """Let an analyst ask again whose questions failed too often; how many had failed."""
-        for value, name in ((analyst, "analyst"), (dataset, "dataset"), (by, "by")):
-            named(value, name)
-        named(reason, "reason")
-        return self._committer.submit_alone(
-            lambda page: charging.readmit(page, analyst, dataset, by=by, reason=reason)
-        )
+    _complete = _of_receipt(charging.complete)
 
     def complete(self, receipt: Receipt, release: bytes) -> bytes:
         """Store the answer of a charge and return the one that counts, which may be another's."""
-        stored = self._committer.submit(
-            lambda page, _: charging.complete(page, receipt, release),
-            ahead=[charging.charge_of(receipt)],
-        )
+        stored = self._complete(receipt, release)
         self._remember(receipt.order)
         return stored
 
     def hold(self, charge: int) -> bool:
         """Take, or keep, the turn to go on with a released charge; False while another has it."""
-        turn = self._turn()
-        if self._read(lambda page: stepping.is_held(page, charge, turn)):
-            return True
-        return self._committer.submit_alone(lambda page: stepping.hold(page, charge, turn))
+        return self._is_held(self._turn(), charge) or self._hold(charge)
 
     def may_hold(self, charge: int) -> bool:
         """Whether `hold` would give the turn now; reads only."""
-        return self._read(lambda page: stepping.is_free(page, charge, self._turn()))
+        return self._is_free(self._turn(), charge)
+
+    _hold = _in_turn(stepping.hold)
+    _is_held = reads(stepping.is_held)
+    _is_free = reads(stepping.is_free)
 
     @contextmanager
     def keep_turn(self, charge: int) -> Iterator[None]:
@@ -343,26 +306,6 @@ class Ledger(ReadableLedger):
         finally:
             over.set()
             renewing.join()
-
-    def let_go(self, charge: int) -> None:
-        """Give up the turn to go on with a charge."""
-        turn = self._turn()
-        self._committer.submit_alone(lambda page: stepping.let_go(page, charge, turn))
-
-    def step(self, charge: int, number: int, stored: bytes, *, by: str) -> None:
-        """Store the next step of a charge durably, before anybody is told of it.
-
-        LedgerError where another worker has the turn: then nothing may be told.
-        """
-        turn = self._turn()
-        self._committer.submit_alone(
-            lambda page: stepping.step(page, charge, number, stored, by, turn)
-        )
-
-    def fail_step(self, charge: int, *, by: str) -> None:
-        """End the steps of a charge: the next one failed. LedgerError as for `step`."""
-        turn = self._turn()
-        self._committer.submit_alone(lambda page: stepping.fail(page, charge, by, turn))
 
     def wait(self, order: Order, *, timeout: float) -> Receipt:
         """Ask until the answer is there or its computation is this caller's turn."""
@@ -425,7 +368,7 @@ class Ledger(ReadableLedger):
         self.close()
 
     def _append(self, kind: str, by: str, facts: Mapping[str, Any]) -> Entry:
-        return self._committer.submit(lambda page, _: page.append(kind, by, facts))
+        return self._committer.submit(lambda page: page.append(kind, by, facts))
 
     def _turn(self, patience: float | None = None) -> Turn:
         wait = self._patience if patience is None else patience

@@ -87,45 +87,46 @@ _TABLES: Final = (
     ){strict}""",
 )
 
-_GUARDS: Final[dict[Dialect, tuple[str, ...]]] = {
-    "sqlite": tuple(
-        f"""CREATE TRIGGER {table}_{change.lower()} BEFORE {change} ON {table}
-        BEGIN SELECT RAISE(ABORT, '{table} are kept'); END"""
-        for table in ("entries", "releases")
-        for change in ("UPDATE", "DELETE")
-    ),
+_KEEP: Final[dict[Dialect, tuple[str, ...]]] = {
+    "sqlite": (),
     "postgres": (
         """CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS
         $$ BEGIN RAISE EXCEPTION 'entries and releases are kept'; END $$""",
-        *(
-            f"""CREATE TRIGGER {table}_kept BEFORE UPDATE OR DELETE OR TRUNCATE ON {table}
-            FOR EACH STATEMENT EXECUTE FUNCTION keep()"""
-            for table in ("entries", "releases")
-        ),
     ),
 }
 
 
+def _kept(table: str, dialect: Dialect) -> tuple[str, ...]:
+    """The triggers that refuse to change or remove rows of a table."""
+    if dialect == "sqlite":
+        return tuple(
+            f"""CREATE TRIGGER {table}_{change.lower()} BEFORE {change} ON {table}
+        BEGIN SELECT RAISE(ABORT, '{table} are kept'); END"""
+            for change in ("UPDATE", "DELETE")
+        )
+    return (
+        f"""CREATE TRIGGER {table}_kept BEFORE UPDATE OR DELETE OR TRUNCATE ON {table}
+            FOR EACH STATEMENT EXECUTE FUNCTION keep()""",
+    )
+
+
 def _first(dialect: Dialect) -> tuple[str, ...]:
-    words = _WORDS[dialect]
-    return (*(table.format(**words) for table in _TABLES), *_GUARDS[dialect])
+    tables = (table.format(**_WORDS[dialect]) for table in _TABLES)
+    guards = (*_kept("entries", dialect), *_kept("releases", dialect))
+    return (*tables, *_KEEP[dialect], *guards)
 
 
-_FACTS: Final[dict[Dialect, dict[str, str]]] = {
-    "sqlite": {
-        "analyst": "json_extract(body, '$.by')",
-        "dataset": "json_extract(body, '$.facts.dataset')",
-    },
-    "postgres": {
-        "analyst": "body::json #>> '{by}'",
-        "dataset": "body::json #>> '{facts,dataset}'",
-    },
-}
+def _said(dialect: Dialect, *path: str) -> str:
+    """A value in the text of an entry."""
+    if dialect == "sqlite":
+        return f"json_extract(body, '$.{'.'.join(path)}')"
+    return f"body::json #>> '{{{','.join(path)}}}'"
 
 
 def _second(dialect: Dialect) -> tuple[str, ...]:
     """Store analyst and question beside each charge, with an index."""
-    kind, facts = _WORDS[dialect]["text"], _FACTS[dialect]
+    kind = _WORDS[dialect]["text"]
+    facts = {"analyst": _said(dialect, "by"), "dataset": _said(dialect, "facts", "dataset")}
     own = "FROM entries WHERE entries.sequence = charges.sequence"
     filled = ", ".join(f"{name} = (SELECT {fact} {own})" for name, fact in facts.items())
     return (
@@ -179,14 +180,11 @@ def _fourth(dialect: Dialect) -> tuple[str, ...]:
         kind {text} NOT NULL,
         subject {text} NOT NULL
     ){strict}"""
-    path = {"sqlite": "json_extract(body, '$.{}')", "postgres": "body::json #>> '{{{}}}'"}[dialect]
-    dot = {"sqlite": ".", "postgres": ","}[dialect]
-    said = path.format("kind")
     return (
         table.format(**words),
         *(
-            f"""INSERT INTO subjects SELECT sequence, '{kind}', {path.format(f"facts{dot}{fact}")}
-            FROM entries WHERE {said} = '{kind}'"""  # noqa: S608 - constants
+            f"""INSERT INTO subjects SELECT sequence, '{kind}', {_said(dialect, "facts", fact)}
+            FROM entries WHERE {_said(dialect, "kind")} = '{kind}'"""  # noqa: S608 - constants
             for kind, fact in NOTED.items()
         ),
         "CREATE INDEX noted ON subjects (kind, subject, sequence)",
@@ -227,18 +225,7 @@ def _fifth(dialect: Dialect) -> tuple[str, ...]:
         bytes {bytes} NOT NULL,
         PRIMARY KEY (charge, number)
     ){strict}"""
-    if dialect == "sqlite":
-        guards = [
-            f"""CREATE TRIGGER steps_{change.lower()} BEFORE {change} ON steps
-            BEGIN SELECT RAISE(ABORT, 'steps are kept'); END"""
-            for change in ("UPDATE", "DELETE")
-        ]
-    else:
-        guards = [
-            """CREATE TRIGGER steps_kept BEFORE UPDATE OR DELETE OR TRUNCATE ON steps
-            FOR EACH STATEMENT EXECUTE FUNCTION keep()"""
-        ]
-    return (*_COMMITS[dialect], table.format(**_WORDS[dialect]), *guards)
+    return (*_COMMITS[dialect], table.format(**_WORDS[dialect]), *_kept("steps", dialect))
 
 
 _READMITS: Final[dict[Dialect, tuple[str, ...]]] = {
@@ -275,9 +262,8 @@ def _sixth(dialect: Dialect) -> tuple[str, ...]:
     )
 
 
-STEPS: tuple[Callable[[Dialect], Sequence[str]], ...] = (
-    *(_first, _second, _third, _fourth, _fifth, _sixth),
-)
+STEPS: tuple[Callable[[Dialect], Sequence[str]], ...]
+STEPS = (_first, _second, _third, _fourth, _fifth, _sixth)
 """Step number n leads from version n to version n + 1."""
 
 

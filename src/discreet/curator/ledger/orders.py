@@ -10,15 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, TypeAlias
 
 from discreet.errors import InputError
 from discreet.privacy.budgets.charges import EPSILON, MU_SQUARED, RHO, Charge, Measure
 from discreet.privacy.guarantees.neighbours import Neighbours
-
-if TYPE_CHECKING:
-    from discreet.curator.ledger.charge_index import ChargedOrder
-
 
 MEASURES: Final[dict[str, Measure]] = {one.name: one for one in (EPSILON, RHO, MU_SQUARED)}
 
@@ -108,16 +104,7 @@ class Entry:
     @property
     def text(self) -> str:
         """The canonical text, which is what is stored and hashed."""
-        return canonical(
-            {
-                "sequence": self.sequence,
-                "previous": self.previous,
-                "time": self.time,
-                "kind": self.kind,
-                "by": self.by,
-                "facts": self.facts,
-            }
-        )
+        return canonical({name: getattr(self, name) for name in self.__slots__})
 
     @property
     def head(self) -> Head:
@@ -132,16 +119,12 @@ class Entry:
 
     @staticmethod
     def read(text: str) -> "Entry":
-        """Read what `text` wrote; ValueError, KeyError or TypeError if it is something else."""
-        stored = json.loads(text)
-        return Entry(
-            stored["sequence"],
-            stored["previous"],
-            stored["time"],
-            stored["kind"],
-            stored["by"],
-            stored["facts"],
-        )
+        """Read what `text` wrote; ValueError or TypeError if it is something else."""
+        return Entry(**json.loads(text))
+
+
+Asker: TypeAlias = tuple[str, str, str | None]
+"""A dataset, an analyst within it, and the workbook that is asked from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,6 +189,11 @@ class Order:
         asked = digest(canonical([self.dataset, self.version, self.plan, costs, *kind]))
         object.__setattr__(self, "question", asked)
 
+    @property
+    def asker(self) -> Asker:
+        """Who asks it, of which dataset, from which workbook."""
+        return self.dataset, self.analyst, self.workbook
+
     def price(self, measure: Measure, neighbours: Neighbours) -> Charge:
         """The cost in one measure; InputError if the order does not say."""
         for price in self.prices:
@@ -219,15 +207,10 @@ class Order:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON; `from_dict` reads it back."""
-        asked = {} if self.asked is None else {"asked": self.asked}
-        kind = {} if self.kind == "query" else {"kind": self.kind}
-        number = {} if self.data_version == 1 else {"data_version": self.data_version}
-        decided = {} if self.decisions is None else {"decisions": dict(self.decisions)}
+        usual = {"asked": None, "kind": "query", "decisions": None, "data_version": 1}
+        said = {name: getattr(self, name) for name in usual}
         return {
-            **asked,
-            **kind,
-            **decided,
-            **number,
+            **{name: value for name, value in said.items() if value != usual[name]},
             "dataset": self.dataset,
             "version": self.version,
             "request": self.request,
@@ -280,6 +263,42 @@ class State(Enum):
     FAILED = "failed"
 
 
+NEWEST: Final = 2**62
+"""Comes after every entry."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChargedOrder:
+    """One charge: its order by whoever asked first, when, what it took, and when it was answered.
+
+    `debits` has whole units of amount and delta for the key of each account. Times are UTC, as the
+    entries have them; `answered` is None while there is no answer. `failed` says that there will
+    be none; `size` is the bytes of the answer.
+    """
+
+    sequence: int
+    time: str
+    order: Order
+    debits: Mapping[str, tuple[int, int]]
+    answered: str | None
+    failed: bool = False
+    size: int = 0
+
+    @staticmethod
+    def of(body: str, outcome: str | None) -> "ChargedOrder":
+        """From the entries of a charge and of its answer or failure, None while there is none."""
+        entry, end = Entry.read(body), None if outcome is None else Entry.read(outcome)
+        filed = entry.sequence, entry.time, Order.from_dict(entry.by, entry.facts), debits_of(entry)
+        if end is None or end.kind == "failed":
+            return ChargedOrder(*filed, None, failed=end is not None)
+        return ChargedOrder(*filed, end.time, size=int(end.facts["size"]))
+
+
+def debits_of(charged: Entry) -> dict[str, tuple[int, int]]:
+    """Whole units of amount and delta that a charge took from the key of each account."""
+    return {key: (int(u), int(d)) for key, (u, d) in charged.facts["debits"].items()}
+
+
 @dataclass(frozen=True, slots=True)
 class Receipt:
     """A durable charge.
@@ -294,4 +313,4 @@ class Receipt:
     state: State
     release: bytes | None = field(default=None, repr=False)
     measured: bytes | None = field(default=None, repr=False)
-    filed: "ChargedOrder | None" = field(default=None, repr=False, compare=False)
+    filed: ChargedOrder | None = field(default=None, repr=False, compare=False)

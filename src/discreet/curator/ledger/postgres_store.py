@@ -10,12 +10,15 @@ another writes, passes it on and waits for the disk.
 """
 
 import os
+import socket
 import threading
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final, LiteralString, TypeAlias, TypeVar
 
+from discreet.curator.fork_safety import FORKS
 from discreet.curator.ledger.migrations import Change, Dialect, Execute, Statement
-from discreet.curator.ledger.socket_watchdog import CUTOFF
 from discreet.curator.ledger.store import PATIENCE, Refused, held, overtaken, reading, too_busy
 from discreet.curator.ledger.witness import Sighting
 from discreet.errors import LedgerError
@@ -50,7 +53,7 @@ IDLE: Final = 8
 WRITER: Final = f"{PLANS}; SET idle_in_transaction_session_timeout TO '{IDLE}s'"
 
 CONNECT: Final = 10
-"""Seconds to wait for a connection."""
+"""Seconds to wait for a connection, unless the address itself says less."""
 
 STEP: Final = 1.0
 """Seconds to wait for the server to undo a transaction; it undoes it too when the client leaves."""
@@ -58,6 +61,64 @@ STEP: Final = 1.0
 TRIES: Final = 20
 TURN: Final = 0x64735F31
 """Whose turn it is to make the tables."""
+
+
+LOOK: Final = 0.2
+"""Seconds between two looks at what waits for the server."""
+
+
+class Cutoff:
+    """Ends conversations with a server that does not answer.
+
+    Why: a driver waits for a reply as long as the connection stands, and it stands while the server
+    is frozen or its network swallows everything. One thread looks at the conversations of the
+    process and shuts down the socket of each that lasts too long; its driver then says that it was
+    lost. The thread ends when there are none.
+    """
+
+    def __init__(self) -> None:
+        self.renew()
+        FORKS.renew_in_child(self)
+
+    def renew(self) -> None:
+        """Begin anew in a forked child, where the thread is not."""
+        self._lock = threading.Lock()
+        self._ends: dict[object, tuple[Link, float]] = {}
+        self._watching = False
+
+    @contextmanager
+    def after(self, seconds: float, connection: "Link") -> Iterator[None]:
+        """Cut a connection unless what is done with it ends in time."""
+        key = object()
+        with self._lock:
+            self._ends[key] = connection, time.monotonic() + seconds
+            if not self._watching:
+                self._watching = True
+                threading.Thread(target=self._watch, name="discreet-cutoff", daemon=True).start()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._ends.pop(key, None)
+
+    def _watch(self) -> None:
+        watching = True
+        while watching:
+            time.sleep(LOOK)
+            with self._lock:
+                now = time.monotonic()
+                for key in [key for key, (_, end) in self._ends.items() if now > end]:
+                    _shut(self._ends.pop(key)[0])
+                watching = self._watching = bool(self._ends)
+
+
+def _shut(connection: "Link") -> None:
+    # It may be closed by now.
+    with suppress(Exception), socket.socket(fileno=os.dup(connection.fileno())) as wire:
+        wire.shutdown(socket.SHUT_RDWR)
+
+
+CUTOFF: Final = Cutoff()
 
 
 class PostgresStore:
@@ -106,11 +167,16 @@ class PostgresStore:
             self._renew()
         with held(self._lock, patience) as left:
             for _ in range(TRIES):
+                wait = left()
+                begin = (BEGIN[0], _limit(wait), *BEGIN[1:])
                 try:
-                    return self._try(work, left())
+                    return self._within(self._opened(), begin, work, COMMIT, wait)
                 except _Conflict:
                     if not left():
                         break
+                except LedgerError:
+                    self.close()
+                    raise
         raise too_busy("transactions were in conflict with others all the time")
 
     def snapshot(self, work: Callable[[Execute], T]) -> T:
@@ -128,14 +194,6 @@ class PostgresStore:
             self._connection.close()
         self._connection = None
 
-    def _try(self, work: Callable[[Execute], T], patience: float) -> T:
-        begin = (BEGIN[0], _limit(patience), *BEGIN[1:])
-        try:
-            return self._within(self._opened(), begin, work, COMMIT, patience)
-        except LedgerError:
-            self.close()
-            raise
-
     def _opened(self) -> "Link":
         if self._connection is None or self._connection.closed:
             self._connection, self._prepared = self._connected(WRITER), {}
@@ -144,8 +202,9 @@ class PostgresStore:
     def _connected(self, settings: LiteralString = "") -> "Link":
         psycopg = _psycopg()
         try:
+            stated = psycopg.conninfo.conninfo_to_dict(self._url).get("connect_timeout")
             connection: Link = psycopg.connect(
-                self._url, autocommit=True, connect_timeout=self._connect_timeout()
+                self._url, autocommit=True, connect_timeout=min(CONNECT, int(stated or CONNECT))
             )
             with CUTOFF.after(CONNECT, connection):
                 connection.execute("SET search_path TO discreet")
@@ -166,11 +225,6 @@ class PostgresStore:
             )
         return connection
 
-    def _connect_timeout(self) -> int:
-        """The address's own connect timeout, if it is shorter than ours."""
-        stated = _psycopg().conninfo.conninfo_to_dict(self._url).get("connect_timeout")
-        return min(CONNECT, int(stated or CONNECT))
-
     def _within(
         self,
         connection: "Link",
@@ -185,7 +239,7 @@ class PostgresStore:
         try:
             with reading():
                 answer = work(session)
-            session.send([(sql, ()) for sql in commit])
+            session.ask_all([(sql, ()) for sql in commit])
         except (psycopg.errors.SerializationFailure, psycopg.errors.DeadlockDetected) as wrong:
             raise _Conflict from wrong
         except psycopg.IntegrityError as wrong:
@@ -221,21 +275,17 @@ class PostgresSession:
     def __call__(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Run one statement and give its rows."""
         if self._waiting:
-            return self.send([(sql, values)])[0]
+            return self.ask_all([(sql, values)])[0]
         asked: Any = sql.replace("?", "%s") if values else sql
         with CUTOFF.after(self._patience, self._connection):
             cursor = self._connection.execute(asked, values or None)
         return cursor.fetchall() if cursor.description else []
 
-    def ask_all(self, statements: Sequence[Statement]) -> list[list[tuple[Any, ...]]]:
-        """Run several in one round trip and give the rows of each."""
-        return self.send(statements)
-
     def change(self, changes: Sequence[Change]) -> None:
         """Run several, each of which has to change so many rows, with the next that is asked."""
         self._waiting += [(_checked(sql, rows), values) for sql, values, rows in changes]
 
-    def send(self, statements: Sequence[Statement]) -> list[list[tuple[Any, ...]]]:
+    def ask_all(self, statements: Sequence[Statement]) -> list[list[tuple[Any, ...]]]:
         """Send what waits and these in one message; the rows of these."""
         sent, self._waiting = [*self._waiting, *statements], []
         # Values are quoted by libpq here, because a message with parameters holds one statement.
@@ -257,14 +307,17 @@ class PostgresSession:
                 return
             if sql not in self._prepared and 0 < len(values) <= VALUES:
                 name = f"ledger_{len(self._prepared)}"
-                asked: Any = f"PREPARE {name} AS {_numbered(sql)}"
+                first, *rest = sql.split("?")
+                numbered = first + "".join(f"${n}{part}" for n, part in enumerate(rest, start=1))
+                asked: Any = f"PREPARE {name} AS {numbered}"
                 self._connection.execute(asked)
                 self._prepared[sql] = name
 
     def _called(self, sql: str, values: Sequence[Any]) -> str:
         name = None if self._prepared is None else self._prepared.get(sql)
         if name is None or not values:
-            return _marked(sql, values)
+            plain = sql.replace("%", "%%")
+            return plain.replace("?", "%s") if values else plain
         return f"EXECUTE {name} ({', '.join(['%s'] * len(values))})"
 
 
@@ -279,16 +332,6 @@ def _checked(sql: str, rows: int) -> str:
         return sql
     return f"""WITH changed AS ({sql} RETURNING 1)
     SELECT 1 / (count(*) = {rows})::integer FROM changed"""  # noqa: S608 - our own statement
-
-
-def _numbered(sql: str) -> str:
-    first, *rest = sql.split("?")
-    return first + "".join(f"${n}{part}" for n, part in enumerate(rest, start=1))
-
-
-def _marked(sql: str, values: Sequence[Any]) -> str:
-    plain = sql.replace("%", "%%")
-    return plain.replace("?", "%s") if values else plain
 
 
 class _Conflict(Exception):  # noqa: N818 - an event, not a fault

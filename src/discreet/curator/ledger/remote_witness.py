@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final, TypeGuard
 
 from discreet.curator.fork_safety import FORKS
-from discreet.curator.ledger.cosigner import is_newest, is_signed
+from discreet.curator.ledger.cosigner import head_text, is_signed, newest_text
 from discreet.curator.ledger.merkle import MerkleTree, TreeHead
 from discreet.curator.ledger.migrations import Execute
 from discreet.curator.ledger.orders import Entry, Head
@@ -51,8 +51,33 @@ class WitnessAddress:
                 "is for this machine alone",
                 fix="pass https://host:port as `discreet witness` shows it, or the path of a file",
             )
-        _, told = _ask(url, "GET", "/key", "", None, _LONGEST)
+        _, told = WitnessAddress(url, "", "").ask("GET", "/key")
         return WitnessAddress(url, str(told.get("key")), secrets.token_hex(16))
+
+    def ask(
+        self, method: str, path: str, body: Any = None, patience: float = _LONGEST
+    ) -> tuple[int, Any]:
+        """Send a request; the status and the JSON of the reply."""
+        parts, wait = urllib.parse.urlsplit(self.url), min(_LONGEST, patience)
+        place, port = parts.hostname or "", parts.port
+        link: http.client.HTTPConnection = (
+            http.client.HTTPSConnection(
+                place, port, timeout=wait, context=ssl.create_default_context()
+            )
+            if parts.scheme == "https"
+            else http.client.HTTPConnection(place, port, timeout=wait)
+        )
+        try:
+            headers = {SECRET: self.secret, "Content-Type": "application/json"}
+            text = None if body is None else json.dumps(body)
+            link.request(method, parts.path.rstrip("/") + path, text, headers)
+            reply = link.getresponse()
+            told = json.loads(reply.read(_BYTES))
+            return reply.status, told if isinstance(told, dict) else {}
+        except (OSError, http.client.HTTPException, ValueError) as wrong:
+            raise _unreachable(self.url, str(wrong) or type(wrong).__name__) from wrong
+        finally:
+            link.close()
 
 
 class RemoteWitness:
@@ -96,7 +121,8 @@ class RemoteWitness:
                     self._signed = self._continued(store, self._newest(patience))
                 if self.has_signed(head):
                     return
-                self._check_has(head)
+                if not self._tree.has(head.sequence - 1, bytes.fromhex(head.hash)):
+                    raise _put_back(self._ledger, len(self._tree), head.sequence)
                 self._cosign(patience)
         raise _unreachable(self.address.url, "other processes keep it busy")
 
@@ -105,18 +131,13 @@ class RemoteWitness:
         known = len(self._tree)
 
         def work(execute: Execute) -> tuple[str, int, list[bytes]]:
-            [(ledger, size)] = execute("SELECT id, sequence FROM ledger")
-            return str(ledger), size, leaves_after(execute, max(known - 1, 0))
+            page = Transaction(execute)
+            return page.ledger, page.head.sequence, leaves_after(page, max(known - 1, 0))
 
         self._ledger, size, leaves = store.snapshot(work)
         if known and not (leaves and self._tree.has(known - 1, leaves[0])):
             raise _put_back(self._ledger, known, size)
         self._tree.extend(leaves[1:] if known else leaves)
-
-    def _check_has(self, head: Head) -> None:
-        """Refuse an entry that is not among those that are known and continue what was signed."""
-        if not self._tree.has(head.sequence - 1, bytes.fromhex(head.hash)):
-            raise _put_back(self._ledger, len(self._tree), head.sequence)
 
     def _continued(self, store: LedgerStore, signed: TreeHead | None) -> TreeHead | None:
         """The signed head, if the ledger extends it."""
@@ -132,11 +153,10 @@ class RemoteWitness:
         """The newest head that the witness signed."""
         nonce = secrets.token_hex(16)
         path = f"/ledgers/{self._ledger}?nonce={nonce}"
-        status, told = self._ask("GET", path, None, patience)
+        status, told = self.address.ask("GET", path, None, patience)
         head = None if told.get("head") is None else TreeHead(**told["head"])
-        if status == http.client.OK and is_newest(
-            self._ledger, head, nonce, str(told.get("signature")), self.address.key
-        ):
+        text, signature = newest_text(self._ledger, head, nonce), str(told.get("signature"))
+        if status == http.client.OK and is_signed(text, signature, self.address.key):
             return head
         raise self._refusal(status)
 
@@ -146,20 +166,15 @@ class RemoteWitness:
         old = head.size if self._signed is None else self._signed.size
         proof = [one.hex() for one in self._tree.prove_consistency(old, head.size)]
         body = {"head": asdict(head), "proof": proof}
-        status, told = self._ask("POST", f"/ledgers/{self._ledger}", body, patience)
+        status, told = self.address.ask("POST", f"/ledgers/{self._ledger}", body, patience)
         if status == http.client.CONFLICT:
             self._signed = None
         elif status == http.client.OK and is_signed(
-            head, str(told.get("signature")), self.address.key
+            head_text(head), str(told.get("signature")), self.address.key
         ):
             self._signed = head
         else:
             raise self._refusal(status)
-
-    def _ask(self, method: str, path: str, body: Any, patience: float) -> tuple[int, Any]:
-        address = self.address
-        wait = min(_LONGEST, patience)
-        return _ask(address.url, method, path, address.secret, body, wait)
 
     def _refusal(self, status: int) -> LedgerError:
         what = f"the witness at {self.address.url} cannot be believed"
@@ -200,36 +215,10 @@ def unlike_named(named: Mapping[str, Any]) -> LedgerError:
     )
 
 
-def leaves_after(execute: Execute, sequence: int) -> list[bytes]:
+def leaves_after(page: Transaction, sequence: int) -> list[bytes]:
     """The hashes of the entries after a number, in order."""
-    rows = execute("SELECT hash FROM entries WHERE sequence > ? ORDER BY sequence", (sequence,))
+    rows = page.read("SELECT hash FROM entries WHERE sequence > ? ORDER BY sequence", (sequence,))
     return [bytes.fromhex(one) for (one,) in rows]
-
-
-def _ask(
-    url: str, method: str, path: str, secret: str, body: Any, patience: float
-) -> tuple[int, Any]:
-    """Send a request; the status and the JSON of the reply."""
-    parts = urllib.parse.urlsplit(url)
-    place, port = parts.hostname or "", parts.port
-    link: http.client.HTTPConnection = (
-        http.client.HTTPSConnection(
-            place, port, timeout=patience, context=ssl.create_default_context()
-        )
-        if parts.scheme == "https"
-        else http.client.HTTPConnection(place, port, timeout=patience)
-    )
-    try:
-        headers = {SECRET: secret, "Content-Type": "application/json"}
-        text = None if body is None else json.dumps(body)
-        link.request(method, parts.path.rstrip("/") + path, text, headers)
-        reply = link.getresponse()
-        told = json.loads(reply.read(_BYTES))
-        return reply.status, told if isinstance(told, dict) else {}
-    except (OSError, http.client.HTTPException, ValueError) as wrong:
-        raise _unreachable(url, str(wrong) or type(wrong).__name__) from wrong
-    finally:
-        link.close()
 
 
 def _unreachable(url: str, why: str) -> LedgerError:

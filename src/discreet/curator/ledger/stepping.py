@@ -6,7 +6,7 @@ of its bytes, and is durable before anybody is told of it.
 
 from typing import Final
 
-from discreet.curator.ledger.charging import Turn, is_gone
+from discreet.curator.ledger.charging import Turn
 from discreet.curator.ledger.orders import Entry, digest
 from discreet.curator.ledger.store import damaged
 from discreet.curator.ledger.transaction import Transaction
@@ -16,36 +16,38 @@ NOBODY: Final = ""
 """Who asks for steps that are computed before anybody asks, as those that an append completes."""
 
 
-def hold(transaction: Transaction, charge: int, turn: Turn) -> bool:
+def hold(transaction: Transaction, turn: Turn, charge: int) -> bool:
     """Take, or keep, the turn to go on with a charge.
 
     False while another worker has it, and where a step failed, until an owner has looked.
     """
-    free = is_free(transaction, charge, turn)
+    free = is_free(transaction, turn, charge)
     if free:
         sql = "UPDATE charges SET worker = ?, claimed = ? WHERE sequence = ?"
         transaction.update(sql, (turn.worker, turn.now, charge))
     return free
 
 
-def is_free(transaction: Transaction, charge: int, turn: Turn) -> bool:
+def is_free(transaction: Transaction, turn: Turn, charge: int) -> bool:
     """Whether `hold` would give the turn; reads only."""
     worker, claimed, failed = _claim(transaction, charge)
-    stands = turn.lapsed < claimed <= turn.ahead and not is_gone(worker)
-    return not failed and (worker == turn.worker or not stands)
+    return not failed and (worker == turn.worker or not turn.stands(worker, claimed))
 
 
-def let_go(transaction: Transaction, charge: int, turn: Turn) -> None:
+def let_go(transaction: Transaction, turn: Turn, charge: int) -> None:
     """Give up the turn, so that the next to ask has it at once."""
     if _claim(transaction, charge)[0] == turn.worker:
         transaction.update("UPDATE charges SET claimed = 0 WHERE sequence = ?", (charge,))
 
 
 def step(
-    transaction: Transaction, charge: int, number: int, stored: bytes, by: str, turn: Turn
+    transaction: Transaction, turn: Turn, charge: int, number: int, stored: bytes, *, by: str
 ) -> None:
-    """Store one step, the next one, of a charge whose turn this worker has."""
-    known = _going_on(transaction, charge, turn)
+    """Store the next step of a charge durably, before anybody is told of it.
+
+    LedgerError where another worker has the turn: then nothing may be told.
+    """
+    known = _going_on(transaction, turn, charge)
     if number != known + 1:
         raise _not_ours(charge)
     facts = {"charge": charge, "number": number, "digest": digest(stored), "size": len(stored)}
@@ -54,15 +56,15 @@ def step(
     transaction.insert("steps (charge, number, entry, bytes)", values)
 
 
-def fail(transaction: Transaction, charge: int, by: str, turn: Turn) -> None:
-    """End the steps of a charge whose turn this worker has; counted against whoever asked for it.
+def fail(transaction: Transaction, turn: Turn, charge: int, *, by: str) -> None:
+    """End the steps of a charge: the next one failed. LedgerError as for `step`.
 
-    It counts against the analyst of the charge if nobody asked.
+    It counts against whoever asked for it, or the analyst of the charge if nobody did.
 
     Why: whether a step fails may depend on data. What was told stays;
     nothing is read for the charge again before an owner has looked and readmitted them.
     """
-    number = _going_on(transaction, charge, turn) + 1
+    number = _going_on(transaction, turn, charge) + 1
     transaction.append("failed", by, {"charge": charge, "step": number})
     sql = "UPDATE charges SET failed = 1, failed_by = ? WHERE sequence = ?"
     transaction.update(sql, (by or None, charge))
@@ -84,7 +86,7 @@ def has_ended(transaction: Transaction, charge: int) -> bool:
     return _claim(transaction, charge)[2]
 
 
-def _going_on(transaction: Transaction, charge: int, turn: Turn) -> int:
+def _going_on(transaction: Transaction, turn: Turn, charge: int) -> int:
     """How many steps there are of a charge whose turn this worker has."""
     worker, _, failed = _claim(transaction, charge)
     if worker != turn.worker or failed:
@@ -114,7 +116,7 @@ def read_steps(transaction: Transaction, charge: int, *, after: int = 0) -> tupl
     return tuple(found)
 
 
-def is_held(transaction: Transaction, charge: int, turn: Turn) -> bool:
+def is_held(transaction: Transaction, turn: Turn, charge: int) -> bool:
     """Whether this worker has the turn, with most of its time left; reads only."""
     worker, claimed, failed = _claim(transaction, charge)
     half = (turn.now - turn.lapsed) // 2

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from sqlite3 import Connection
 from typing import Any, Final, Protocol, TypeVar
 
 from discreet.curator.fork_safety import FORKS
@@ -112,20 +113,6 @@ _READERS: Final = 16
 """Connections that are kept for the next to read: opening one takes longer than most reading."""
 
 
-class Connection(Protocol):
-    """The part of a SQLite connection that the ledger uses."""
-
-    @property
-    def in_transaction(self) -> bool:
-        """Whether BEGIN was said and neither COMMIT nor ROLLBACK."""
-
-    def execute(self, sql: str, values: Sequence[Any] = (), /) -> Any:
-        """Run a statement; the answer has `fetchall` and `rowcount`."""
-
-    def close(self) -> None:
-        """Let go of the file."""
-
-
 def connect(path: Path, *, options: str = "mode=rw") -> Connection:
     """Open a file that is there; it is never created by being opened."""
     address = f"{path.absolute().as_uri()}?{options}"
@@ -177,7 +164,10 @@ class SQLiteStore:
             except BaseException:
                 connection.close()
                 raise
-            self._put_down(kept, connection)
+            if len(self._readers) < _READERS:
+                self._readers.append((kept, connection))
+            else:
+                connection.close()
             return found
 
     def _reader(self, kept: tuple[int, int]) -> Connection:
@@ -189,12 +179,6 @@ class SQLiteStore:
                 return self._ready()
             if of == kept:
                 return connection
-            connection.close()
-
-    def _put_down(self, kept: tuple[int, int], connection: Connection) -> None:
-        if len(self._readers) < _READERS:
-            self._readers.append((kept, connection))
-        else:
             connection.close()
 
     def close(self) -> None:
@@ -231,7 +215,8 @@ class SQLiteStore:
                     connection.close()
                     raise
         except sqlite3.Error as wrong:
-            raise self._refusal(wrong) from wrong
+            foreign = self.path.is_dir() or _code(wrong) == sqlite3.SQLITE_NOTADB
+            raise (_not_ours(self.path) if foreign else failure(wrong)) from wrong
         return connection
 
     def _recognise(self, connection: Connection) -> None:
@@ -243,10 +228,6 @@ class SQLiteStore:
         [(mark,)] = connection.execute("PRAGMA application_id").fetchall()
         if mark != APPLICATION:
             raise _not_ours(self.path)
-
-    def _refusal(self, wrong: sqlite3.Error) -> LedgerError:
-        foreign = self.path.is_dir() or _code(wrong) == sqlite3.SQLITE_NOTADB
-        return _not_ours(self.path) if foreign else failure(wrong)
 
 
 class MemoryStore:
@@ -346,19 +327,14 @@ def identity(path: Path) -> tuple[int, int]:
     """Device and inode of the file with this name."""
     try:
         found = path.stat()
-    except OSError as wrong:
-        raise missing(path, wrong) from wrong
+    except OSError as wrong:  # it is not there, or not ours to read
+        raise LedgerError(
+            f"{path.name} cannot be opened",
+            why=type(wrong).__name__,
+            fix="see that its disk is there and can be read; if the file is lost, put back its "
+            "newest copy together with the -wal file that belongs to it",
+        ) from wrong
     return found.st_dev, found.st_ino
-
-
-def missing(path: Path, wrong: OSError) -> LedgerError:
-    """The error for a file that is not there or not ours to read."""
-    return LedgerError(
-        f"{path.name} cannot be opened",
-        why=type(wrong).__name__,
-        fix="see that its disk is there and can be read; if the file is lost, put back its newest "
-        "copy together with the -wal file that belongs to it",
-    )
 
 
 def _code(wrong: sqlite3.Error) -> int:

@@ -9,6 +9,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from discreet.curator.fork_safety import FORKS
@@ -54,6 +55,7 @@ class Transaction:
         self.accounts: FollowedAccounts | None = None
         """What the process knows of all accounts; transactions that change some have it."""
         self._tree: AccountTree | None = None
+        self.cache = AccountCache(self)
 
     @property
     def sighting(self) -> Sighting:
@@ -97,7 +99,12 @@ class Transaction:
             facts = {**facts, ROOT: self._tree.take(self.head.sequence + 1, facts)}
         entry = Entry.after(self.head, kind, by, facts)
         text = entry.text
-        _check_size(text)
+        if (size := len(text.encode())) > MOST_BYTES:
+            raise InputError(
+                f"an entry of {size:,} bytes",
+                why=f"the ledger keeps every entry for ever, each of {MOST_BYTES:,} bytes at most",
+                fix="ask a shorter question, or name fewer at a time",
+            )
         self.head = Head(entry.sequence, digest(text))
         values = (entry.sequence, self.head.hash, text)
         self.insert("entries (sequence, hash, body)", values)
@@ -107,7 +114,8 @@ class Transaction:
         return entry
 
     def finish(self) -> None:
-        """Keep the moved head."""
+        """Write the totals that changed, and keep the moved head."""
+        self.cache.write_back()
         if self.head.sequence > self._start:
             values = (self.head.sequence, self.head.hash)
             self.update("UPDATE ledger SET sequence = ?, hash = ?", values)
@@ -154,16 +162,6 @@ def entry_seen(seen: Sighting) -> Statement:
     return "SELECT hash FROM entries WHERE sequence = ?", (seen.head.sequence,)
 
 
-def _check_size(text: str) -> None:
-    size = len(text.encode())
-    if size > MOST_BYTES:
-        raise InputError(
-            f"an entry of {size:,} bytes",
-            why=f"the ledger keeps every entry for ever, and each has {MOST_BYTES:,} bytes at most",
-            fix="ask a shorter question, or name fewer at a time",
-        )
-
-
 def _insert_all(table: str, rows: Sequence[Sequence[Any]]) -> Change:
     """One statement for many rows: in a batch, most of the time goes by the statement."""
     marks = f"({', '.join('?' * len(rows[0]))})"
@@ -183,32 +181,25 @@ STALL: Final = 1.0
 """Seconds after which somebody who waits looks whether the lead was lost."""
 
 
+@dataclass(eq=False)
 class _Job(Generic[T]):
     """One operation, the order it is about, if any, what it reads, and what came of it."""
 
-    def __init__(
-        self,
-        work: Callable[[Transaction, AccountCache], T],
-        order: Order | None,
-        *,
-        alone: bool,
-        ahead: Sequence[Statement] = (),
-    ) -> None:
-        self._work = work
-        self.ahead = ahead
-        self._answer: T
-        self._error: BaseException | None = None
-        self.order = order
-        self.alone = alone
-        self.done = False
-        self.called = threading.Event()
-        self.until = time.monotonic() + PATIENCE
+    work: Callable[[Transaction], T]
+    order: Order | None = None
+    alone: bool = False
+    ahead: Sequence[Statement] = ()
+    done: bool = False
+    called: threading.Event = field(default_factory=threading.Event)
+    until: float = field(default_factory=lambda: time.monotonic() + PATIENCE)
+    _answer: T = field(init=False)
+    _error: BaseException | None = None
 
-    def attempt(self, transaction: Transaction, cache: AccountCache) -> None:
+    def attempt(self, transaction: Transaction) -> None:
         """Run in a shared transaction; a refusal must not leave half of the work behind."""
         before, self._error = transaction.writes, None
         try:
-            self._answer = self._work(transaction, cache)
+            self._answer = self.work(transaction)
         except DiscreetError as refusal:
             if transaction.writes > before:
                 raise Refused from refusal
@@ -255,22 +246,22 @@ class Committer:
 
     def submit(
         self,
-        work: Callable[[Transaction, AccountCache], T],
+        work: Callable[[Transaction], T],
         order: Order | None = None,
         *,
         ahead: Sequence[Statement] = (),
     ) -> T:
         """Run one operation together with others; returns when it is durable.
 
-        The cache has what `order` needs. Other operations that share the transaction read no
+        Its cache has what `order` needs. Other operations that share the transaction read no
         accounts: what reads or changes them without an order has to `submit_alone`. What it is
         known to read is fetched `ahead`, with what the others read.
         """
-        return self._submit(_Job(work, order, alone=False, ahead=ahead))
+        return self._submit(_Job(work, order, ahead=ahead))
 
     def submit_alone(self, work: Callable[[Transaction], T]) -> T:
         """Run one operation in a transaction of its own."""
-        return self._submit(_Job(lambda transaction, _: work(transaction), None, alone=True))
+        return self._submit(_Job(work, alone=True))
 
     def has_signed(self, entry: Entry) -> bool:
         """Whether a witness elsewhere, if there is one, has signed an entry."""
@@ -285,7 +276,9 @@ class Committer:
         try:
             self._enter(job)
             while not job.done:
-                if self._leads(job):
+                with self._arrival:
+                    leads = self._leader is job and job in self._queue
+                if leads:
                     self._lead()
                 else:
                     self._wait(job)
@@ -300,10 +293,6 @@ class Committer:
             if self._leader is None or self._leader.done:
                 self._leader = job
             self._arrival.notify_all()
-
-    def _leads(self, job: _Job[Any]) -> bool:
-        with self._arrival:
-            return self._leader is job and job in self._queue
 
     def _wait(self, job: _Job[Any]) -> None:
         """Wait to be told, or to be given the lead; one that was lost is taken.
@@ -400,12 +389,10 @@ class Committer:
             transaction.accounts = self._accounts
             if following:
                 _ = transaction.tree
-            cache = AccountCache(transaction)
-            cache.read(orders)
+            transaction.cache.read(orders)
             # Orders first: the cache has charges as they were, and others read what orders wrote.
             for job in sorted(jobs, key=lambda one: one.order is None):
-                job.attempt(transaction, cache)
-            cache.write_back()
+                job.attempt(transaction)
             transaction.finish()
             return transaction.sighting, transaction.writes
 

@@ -95,13 +95,20 @@ class Replay:
             case "opened" | "granted" | "grouped" | "linked" | "set aside":
                 self._open(entry.kind, facts)
             case "raised" | "lowered":
-                self._cap(facts)
+                account, cap = self.accounts[facts["account"]], Charge.from_dict(facts["cap"])
+                capped = replace(account, cap=cap_units(cap), stated=cap.stated)
+                self.accounts[facts["account"]] = carry(capped, [])
             case "admitted":
-                self._admit(facts["account"], facts["member"])
+                key, member = facts["account"], facts["member"]
+                spent = [self.accounts[member]] if member in self.accounts else []
+                self.accounts[key] = carry(self.accounts[key], spent)
+                self.members.add((member, key))
             case "charged":
                 self._charge(entry)
             case "shared":
-                self._share(entry)
+                within = Holder.read(next(iter(facts["debits"]))).within or ""
+                self._debit(facts["debits"], None, dataset_holder(within).key)
+                self.shares.update((facts["charge"], key) for key in facts["debits"])
             case "measured":
                 self._measure(facts["charge"])
             case "released":
@@ -129,16 +136,6 @@ class Replay:
         before = [self.accounts.get(key) for key in [facts["account"], *members]]
         self.accounts[facts["account"]] = carry(account, [one for one in before if one])
         self.members.update((member, facts["account"]) for member in members)
-
-    def _cap(self, facts: Mapping[str, Any]) -> None:
-        account, cap = self.accounts[facts["account"]], Charge.from_dict(facts["cap"])
-        capped = replace(account, cap=cap_units(cap), stated=cap.stated)
-        self.accounts[facts["account"]] = carry(capped, [])
-
-    def _admit(self, key: str, member: str) -> None:
-        spender = self.accounts.get(member)
-        self.accounts[key] = carry(self.accounts[key], [spender] if spender else [])
-        self.members.add((member, key))
 
     def _charge(self, entry: Entry) -> None:
         facts = entry.facts
@@ -193,11 +190,6 @@ class Replay:
         for charge in failed:
             del self.failures[charge]
         self.forgiven.update(failed)
-
-    def _share(self, entry: Entry) -> None:
-        debits = entry.facts["debits"]
-        self._debit(debits, None, dataset_holder(Holder.read(next(iter(debits))).within or "").key)
-        self.shares.update((entry.facts["charge"], key) for key in debits)
 
     def _debit(
         self, debits: Mapping[str, Any], prices: Mapping[Any, tuple[int, int]] | None, own: str
@@ -276,8 +268,9 @@ def verify(execute: Execute, dialect: Dialect, seen: Sighting | None) -> Report:
             count += 1
             head = _follow(head, row, replay, seen)
         _check_tables(execute, replay, head, seen)
-        if dialect == "sqlite":
-            _check_pages(execute)
+        # A damaged index would hide a charge from those who look for it.
+        if dialect == "sqlite" and execute("PRAGMA integrity_check(1)") != [("ok",)]:
+            raise _Wrong(0, "the file is damaged where no entry shows it")  # noqa: TRY301
     except _Wrong as wrong:
         return Report(count, head, len(replay.open), wrong.problem)
     return Report(count, head, len(replay.open))
@@ -304,7 +297,10 @@ def _follow(head: Head, row: tuple[Any, ...], replay: Replay, seen: Sighting | N
         raise _Wrong(head.sequence + 1, "it is missing")
     if digest(body) != hash_:
         raise _Wrong(sequence, "its text was changed")
-    entry = _read(sequence, body)
+    try:
+        entry = Entry.read(body)
+    except (LookupError, TypeError, ValueError) as wrong:
+        raise _Wrong(sequence, "it cannot be read") from wrong
     if (entry.sequence, entry.previous) != (sequence, head.hash):
         raise _Wrong(sequence, "it does not follow the entry before it")
     if seen is not None and seen.head.sequence == sequence and seen.head.hash != hash_:
@@ -317,50 +313,31 @@ def _follow(head: Head, row: tuple[Any, ...], replay: Replay, seen: Sighting | N
     return Head(sequence, hash_)
 
 
-def _read(sequence: int, body: str) -> Entry:
-    try:
-        return Entry.read(body)
-    except (LookupError, TypeError, ValueError) as wrong:
-        raise _Wrong(sequence, "it cannot be read") from wrong
-
-
 def _check_beside(entry: Entry, row: tuple[Any, ...]) -> None:
     """Compare what the other tables say about one entry with the entry."""
-    sequence, _, _, request, question, analyst, dataset, released, charge, release = row[:10]
-    charged = entry.kind == "charged"
-    if charged is not (question is not None):
+    sequence, _, _, request, question, analyst, dataset, answered, *beside = row
+    ends, release, measures, outcome, measured = beside
+    facts, kind = entry.facts, entry.kind
+    agrees = (
+        (kind == "charged") is (question is not None)
+        and (question is None or (facts["request"], facts["question"]) == (request, question))
+        and (analyst is None or (entry.by, facts["dataset"]) == (analyst, dataset))
+        and (kind == "released" or (kind == "failed" and "step" not in facts)) is (ends is not None)
+        and (kind == "measured") is (measures is not None)
+        and all(one in (None, facts.get("charge")) for one in (ends, measures))
+    )
+    if not agrees:
         raise _Wrong(sequence, "the table of charges disagrees with it")
-    facts = entry.facts
-    if charged and (facts["request"], facts["question"]) != (request, question):
-        raise _Wrong(sequence, "the table of charges disagrees with it")
-    if analyst is not None and (analyst, dataset) != (entry.by, facts["dataset"]):
-        raise _Wrong(sequence, "the table of charges disagrees with it")
-    if charged and released is not None and released <= sequence:
+    if answered is not None and answered <= sequence:
         raise _Wrong(sequence, "its answer is older than its charge")
-    outcome = entry.kind == "released" or (entry.kind == "failed" and "step" not in facts)
-    if outcome is not (charge is not None):
-        raise _Wrong(sequence, "the table of charges disagrees with it")
-    if charge is not None and facts["charge"] != charge:
-        raise _Wrong(sequence, "the table of charges disagrees with it")
-    if entry.kind == "released" and not _is_genuine(release, facts):
+    if kind == "released" and not _is_genuine(release, facts):
         raise _Wrong(sequence, "the stored release is not the one it speaks of")
-    if entry.kind == "failed" and release is not None:
+    if kind == "failed" and release is not None:
         raise _Wrong(sequence, "there is a release of a question that failed")
-    _check_measured(entry, *row[10:])
-
-
-def _check_measured(entry: Entry, charge: int | None, outcome: int | None, stored: Any) -> None:
-    """Measurements are kept until there is an answer."""
-    if (entry.kind == "measured") is not (charge is not None):
-        raise _Wrong(entry.sequence, "the table of charges disagrees with it")
-    if charge is None:
-        return
-    if entry.facts["charge"] != charge:
-        raise _Wrong(entry.sequence, "the table of charges disagrees with it")
-    if stored is None if outcome is None else stored is not None:
-        raise _Wrong(entry.sequence, "the stored measurement is lost, or was not removed")
-    if stored is not None and not _is_genuine(stored, entry.facts):
-        raise _Wrong(entry.sequence, "the stored measurement is not the one it speaks of")
+    if kind == "measured" and (measured is None) is (outcome is None):
+        raise _Wrong(sequence, "the stored measurement is lost, or was not removed")
+    if measured is not None and not _is_genuine(measured, facts):
+        raise _Wrong(sequence, "the stored measurement is not the one it speaks of")
 
 
 def _is_genuine(stored: Any, facts: Mapping[str, Any]) -> bool:
@@ -401,13 +378,6 @@ def _check_open(execute: Execute, replay: Replay) -> None:
     told = f"SELECT sequence, failed, CASE failed WHEN 1 THEN {who} END"
     if set(execute(f"{told} FROM charges WHERE failed <> 0")) != counted | forgiven:
         raise _Wrong(0, "the failures that are counted are not those of the entries")
-
-
-def _check_pages(execute: Execute) -> None:
-    """A damaged index would hide a charge from those who look for it."""
-    [(found,)] = execute("PRAGMA integrity_check(1)")
-    if found != "ok":
-        raise _Wrong(0, "the file is damaged where no entry shows it")
 
 
 def _check_accounts(execute: Execute, replay: Replay) -> None:

@@ -11,7 +11,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -125,23 +125,16 @@ class Witness:
     @contextmanager
     def held(self, patience: float = PATIENCE) -> Iterator[int]:
         """The open file, locked against other processes and threads."""
-        with FORKS.use(), self._locked(patience) as file:  # a child would hold the lock on
-            yield file
-
-    @contextmanager
-    def _locked(self, patience: float) -> Iterator[int]:
-        try:
-            file = os.open(self.path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o644)
-        except OSError as wrong:
-            raise _unusable(self.path, wrong) from wrong
-        try:
-            if not _lock(file, patience):
-                raise too_busy(f"another process has held {self.path.name} all the time")
-            yield file
-        except OSError as wrong:
-            raise _unusable(self.path, wrong) from wrong
-        finally:
-            os.close(file)
+        with FORKS.use(), ExitStack() as closing:  # a child would hold the lock on
+            try:
+                mode = os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0)
+                file = os.open(self.path, mode, 0o644)
+                closing.callback(os.close, file)
+                if not _lock(file, patience):
+                    raise too_busy(f"another process has held {self.path.name} all the time")
+                yield file
+            except OSError as wrong:
+                raise _unusable(self.path, wrong) from wrong
 
 
 def _write(file: int, sighting: Sighting, *, over: Sighting | None) -> None:
@@ -189,11 +182,8 @@ def _read_block(block: bytes) -> Sighting | None:
 
 def sync_file(path: Path) -> None:
     """Make a file that somebody else wrote durable, and its name."""
-    file = os.open(path, os.O_RDWR | getattr(os, "O_BINARY", 0))
-    try:
-        sync(file)
-    finally:
-        os.close(file)
+    with path.open("r+b") as file:
+        sync(file.fileno())
     sync_folder(path.parent)
 
 

@@ -18,7 +18,7 @@ from discreet.plan.expressions import Call, Expression, Function, Literal
 from discreet.plan.kinds import Kind, Type
 from discreet.plan.query import Aggregate, AggregateFunction, Query
 from discreet.plan.relations import FilterRows, Named, Relation, Scan
-from discreet.plan.schema import EachRow, Limits, Schema, Table
+from discreet.plan.schema import EachRow, Limits, Table, counted
 from discreet.plan.statistics import Rows
 from discreet.privacy import Neighbours
 from discreet.rationals import whole
@@ -26,19 +26,6 @@ from discreet.sql.writer.compile import SECRET, CompiledQuery, Kept
 from discreet.sql.writer.dialect import Dialect
 from discreet.workload.domain import BINS, Attribute, Domain
 from discreet.workload.histogram import JointHistogram, digit_groups, from_digits
-
-
-def read_table(name: Any, schema: Schema, what: str) -> Table:
-    """The private table of a name."""
-    found = schema.tables.get(name) if isinstance(name, str) else None
-    if isinstance(found, Table):
-        return found
-    private = [one for one, of in schema.tables.items() if isinstance(of, Table)]
-    raise InputError(
-        f"{what} of a table that there is not",
-        why=f"private tables are {', '.join(private) or 'none'}",
-        fix="name one of them",
-    )
 
 
 def columns_of(table: Table) -> list[str]:
@@ -59,6 +46,12 @@ def read_columns(table: Table, names: Iterable[Any], bins: Any) -> Iterator[tupl
             )
         count = bins.get(name, BINS) if isinstance(bins, Mapping) else bins or BINS
         yield name, table.columns[name], count
+
+
+def read_domain(table: Table, names: Iterable[Any], bins: Any) -> Domain:
+    """The cells of columns that have keys or bounds."""
+    columns = read_columns(table, names, bins)
+    return Domain(tuple(Attribute.of(name, of, bins=count) for name, of, count in columns))
 
 
 def read_max_rows(said: Mapping[str, Any], table: Table) -> int:
@@ -88,17 +81,28 @@ def bound_words(most: int | None) -> str:
     """What one person weighs at most, in words; None where each row is protected by itself."""
     if most is None:
         return BY_ROW
-    rows = f"{most:,} row{'s' if most > 1 else ''}"
-    return f"one person weighs at most {rows}; whoever has more counts for less"
+    return f"one person weighs at most {counted(most, 'row')}; whoever has more counts for less"
 
 
-def placed_rows(table: Table, attributes: Iterable[Attribute]) -> Relation:
-    """The rows of a table whose values have cells."""
+def count_by(
+    table: Table, columns: Iterable[Attribute], keys: Iterable[Expression], max_rows: int
+) -> Query:
+    """Counts, by keys, of the rows whose values have cells; a person weighs `max_rows` at most."""
     relation: Relation = Scan(table)
-    for one in attributes:
+    for one in columns:
         if (placed := one.is_placed()) is not None:
             relation = FilterRows(relation, placed)
-    return relation
+    named = tuple(Named(f"k{i}", one) for i, one in enumerate(keys))
+    rows = Aggregate("n", AggregateFunction.COUNT)
+    return Query(relation, named, (rows,), limits=Limits(1, max_rows))
+
+
+def weighed_rows(compiled: CompiledQuery, max_rows: int) -> list[Kept]:
+    """The kept selects that bound the weights of each person's rows; none where rows are people."""
+    if compiled.query.is_by_row:
+        return []
+    weights = compiled.weights(max_rows, 1, square=False)
+    return [compiled.pairs, compiled.norms, *weights]
 
 
 @dataclass(frozen=True)
@@ -145,13 +149,8 @@ class HistogramQuery:
     @cached_property
     def query(self) -> Query:
         """The cells of each row as few whole numbers, and how many rows have them."""
-        keys = [
-            Named(f"k{i}", self._digits(first, end))
-            for i, (first, end) in enumerate(digit_groups(self.domain.shape()))
-        ]
-        rows = Aggregate("n", AggregateFunction.COUNT)
-        relation = placed_rows(self.table, self.domain)
-        return Query(relation, tuple(keys), (rows,), limits=Limits(1, self.max_rows))
+        keys = [self._digits(*ends) for ends in digit_groups(self.domain.shape())]
+        return count_by(self.table, self.domain, keys, self.max_rows)
 
     def _digits(self, first: int, end: int) -> Expression:
         """Cells of some columns as the digits of one number."""
@@ -165,10 +164,7 @@ class HistogramQuery:
     def statements(self, dialect: Dialect, salt: str = SECRET) -> tuple[list[Kept], str]:
         """The kept selects, and the SELECT that is streamed."""
         compiled = CompiledQuery(self.query, (Rows(None),), dialect, salt)
-        if self.by_row:
-            return [], compiled.totals
-        weights = compiled.weights(self.max_rows, 1, square=False)
-        return [compiled.pairs, compiled.norms, *weights], compiled.totals
+        return weighed_rows(compiled, self.max_rows), compiled.totals
 
     def read(self, session: Session, dialect: Dialect) -> JointHistogram:
         """The exact histogram: private."""

@@ -21,11 +21,9 @@ from discreet.curator.orders.online_orders import OnlineOrder, OnlineRelease
 from discreet.engines.timing import Deadline
 from discreet.errors import InputError, LedgerError
 from discreet.workload.counting_query import CountingQuery
-from discreet.workload.hypothesis import OnlineAnswer, interval_of, pack, unpack
-from discreet.workload.marginals import Clique, NoisyMarginal
-from discreet.workload.online import Journal, OnlineSession, OnlineState, check_size
-from discreet.workload.online_plan import OnlinePlan
-from discreet.workload.pair_tables import pairs_fitted
+from discreet.workload.histogram import Clique, NoisyMarginal
+from discreet.workload.hypothesis import OnlineAnswer, interval_of, pack, pairs_fitted, unpack
+from discreet.workload.online import OnlinePlan, OnlineSession, OnlineState, check_size
 
 _RUN, _UPDATE = b"r", b"u"
 
@@ -67,25 +65,19 @@ class OnlineReply:
         return OnlineReply(**{**told, "answers": answers})
 
 
-class LedgerJournal(Journal):
+@dataclass(slots=True)
+class LedgerJournal:
     """Stores the steps of an epoch in the ledger, in order; LedgerError ends the session."""
 
-    def __init__(self, ledger: Ledger, charge: int, steps: int, by: str) -> None:
-        self._ledger = ledger
-        self._charge = charge
-        self._by = by
-        self.steps = steps
+    ledger: Ledger
+    charge: int
+    steps: int
+    by: str
 
-    def begin_run(self) -> None:
-        """Store that a run begins."""
-        self._store(_RUN)
-
-    def keep_update(self, measured: NoisyMarginal) -> None:
-        """Store what was measured."""
-        self._store(_UPDATE + pack([measured]))
-
-    def _store(self, stored: bytes) -> None:
-        self._ledger.step(self._charge, self.steps + 1, stored, by=self._by)
+    def __call__(self, measured: NoisyMarginal | None) -> None:
+        """Store a run that begins, or what was measured."""
+        stored = _RUN if measured is None else _UPDATE + pack([measured])
+        self.ledger.step(self.charge, self.steps + 1, stored, by=self.by)
         self.steps += 1
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from discreet.answer.plan.price import Price
 from discreet.answer.plan.set_plan import Charged
@@ -17,17 +17,16 @@ from discreet.curator.ledger.orders import Order
 from discreet.curator.orders.histogram_orders import (
     HistogramQuery,
     gaussian_price,
-    read_columns,
+    read_domain,
     read_max_rows,
-    read_table,
 )
 from discreet.curator.orders.planned_orders import (
     OrderExplanation,
-    OrderKind,
     PlannedOrder,
     QuoteContext,
     UnpricedOrder,
     read_price,
+    read_table,
 )
 from discreet.curator.orders.query_orders import read_asked
 from discreet.engines.engine import Engine
@@ -40,110 +39,14 @@ from discreet.privacy import EPSILON, MU_SQUARED, RHO, Guarantee, Neighbours, Pu
 from discreet.privacy.budgets.charges import Charge, Measure, price
 from discreet.rationals import whole
 from discreet.sql.writer.dialect import Dialect
-from discreet.workload.domain import Attribute, Domain
 from discreet.workload.histogram import JointHistogram
-from discreet.workload.online import OnlineState, open_state
-from discreet.workload.online_plan import OnlinePlan
+from discreet.workload.online import OnlinePlan, OnlineState, open_state
 
 _FIELDS: Final = (
     *("table", "columns", "bins", "max_rows", "epsilon", "delta", "accuracy"),
     *("updates", "restarts", "queries", "epoch"),
 )
 _FIX: Final = 'pass {"table": "visits", "columns": ["age", "sex"], "epsilon": "1"}'
-
-
-@dataclass(frozen=True)
-class OnlineOrder(PlannedOrder):
-    """An epoch with its price: what it measures first, and what its steps may ever give away.
-
-    Guarantee:
-        The price pays for everything that is told until the epoch ends: the first marginals, all
-        runs of sparse vector, those after crashes among them, and all updates.
-    """
-
-    table: Table
-    max_rows: int
-    epoch: int
-    plan: OnlinePlan
-    kind = "online"
-
-    @property
-    def guarantees(self) -> tuple[Charged, ...]:
-        """The guarantees of all parts of the epoch."""
-        return self.plan.guarantees
-
-    def charge(self, measure: Measure) -> Charge:
-        """The sum of the prices of all parts, as they may come in any order.
-
-        An account that counts epsilons pays the (epsilon, delta) that the sum implies.
-        """
-        about = self.plan.neighbours
-        if measure == EPSILON:
-            plan = self.plan
-            return Charge(plan.epsilon, plan.delta, measure=measure, neighbours=about)
-        costs = [price(one, measure) for one in self.guarantees]
-        amount = sum((one.amount for one in costs), Fraction(0))
-        delta = sum((one.delta for one in costs), Fraction(0))
-        return Charge(amount, delta, measure=measure, neighbours=about)
-
-    @property
-    def neighbours(self) -> Neighbours:  # type: ignore[override]
-        """Neighbour relation of the guarantees."""
-        return self.plan.neighbours
-
-    @property
-    def text(self) -> str:
-        """The order as the ledger stores it."""
-        said = {"table": self.table.name, "max_rows": self.max_rows, "epoch": self.epoch}
-        return json.dumps({**said, "plan": self.plan.to_dict()}, sort_keys=True)
-
-    def decisions(self) -> Mapping[str, Any]:
-        """How hard queries are found."""
-        return {"version": 1, "gate_epsilon": str(self.plan.gate_epsilon)}
-
-    def explain(self, dialect: Dialect) -> OrderExplanation:
-        """Cost, and the error from which on a query is measured."""
-        plan, weight = self.plan, self.plan.person_weight / self.plan.row_weight
-        sigma = weight / float(plan.update_mu_squared) ** 0.5
-        if plan.neighbours is not Neighbours.ADD_REMOVE:
-            sigma *= 2**0.5
-        facts = {
-            "columns": list(plan.domain.names),
-            "threshold_rows": float(plan.threshold),
-            "updates": plan.updates,
-            "restarts": plan.restarts,
-            "update_sigma": round(sigma, 1),
-        }
-        text = (
-            f"online queries about {self.table.name}: {len(plan.domain)} columns\n"
-            f"any number of counting queries; answers that are about {float(plan.threshold):,.0f} "
-            f"rows off or more are measured, {plan.updates} times, each count with noise of about "
-            f"{sigma:,.0f} rows"
-        )
-        return OrderExplanation(Price(plan.epsilon, plan.delta), plan.neighbours, text, facts)
-
-    @cached_property
-    def histogram(self) -> HistogramQuery:
-        """How rows are read."""
-        plan = self.plan
-        return HistogramQuery(self.table, plan.domain, self.max_rows, plan.neighbours)
-
-    def work(self, bound: Callable[[Query], Work]) -> Work:
-        """Upper bound on the work of reading all rows."""
-        return bound(self.histogram.query)
-
-    def read_rows(self, engine: Engine, until: Deadline | None = None) -> JointHistogram:
-        """The exact histogram: private."""
-        with engine.snapshot(until) as session:
-            return self.histogram.read(session, engine.dialect)
-
-    def measure(self, engine: Engine, until: Deadline | None) -> bytes:
-        """The noisy marginals of all columns and, `with_pairs`, of all pairs of them."""
-        return open_state(self.plan, self.read_rows(engine, until)).to_bytes()
-
-    def present(self, measured: bytes) -> "OnlineRelease":
-        """The hypothesis before any query."""
-        return OnlineRelease(OnlineState.from_bytes(measured))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -190,6 +93,11 @@ class OnlineRelease(BaseRelease):
         """The stored form."""
         return self.state.to_bytes()
 
+    @staticmethod
+    def from_bytes(stored: bytes) -> "OnlineRelease":
+        """The beginning of an epoch."""
+        return OnlineRelease(OnlineState.from_bytes(stored))
+
     def json_facts(self) -> dict[str, Any]:
         """The public state as plain JSON."""
         plan = self.state.plan
@@ -209,65 +117,141 @@ class OnlineRelease(BaseRelease):
         )
 
 
-class OnlineKind(OrderKind):
-    """Epochs of online queries: `table`, `columns`, `epsilon`, and perhaps more.
+@dataclass(frozen=True)
+class OnlineOrder(PlannedOrder):
+    """An epoch with its price: what it measures first, and what its steps may ever give away.
 
-    `accuracy` is the error in rows from which on a query is measured; `epoch` tells epochs with
-    the same words apart.
+    Guarantee:
+        The price pays for everything that is told until the epoch ends: the first marginals, all
+        runs of sparse vector, those after crashes among them, and all updates.
     """
 
-    name = "online"
+    table: Table
+    max_rows: int
+    epoch: int
+    plan: OnlinePlan
+    kind = "online"
+    states_epsilon = True
+    release_type = OnlineRelease
 
-    def parse(self, spec: Mapping[str, Any], schema: Schema) -> UnpricedOrder[OnlineOrder]:
+    @classmethod
+    def parse(cls, spec: Mapping[str, Any], schema: Schema) -> UnpricedOrder["OnlineOrder"]:
         """Read table, columns and price."""
         needed = ("table", "columns", "epsilon")
         said = read_fields(spec, "an online session", needed=needed, allowed=_FIELDS)
         with readable("an online session", _FIX):
-            table = read_table(said["table"], schema, "an online session")
-            names = several(said["columns"], "columns")
-            columns = read_columns(table, names, said.get("bins"))
+            table = read_table(said["table"], schema)
+            domain = read_domain(table, several(said["columns"], "columns"), said.get("bins"))
             options = {one: said[one] for one in ("updates", "restarts", "queries") if one in said}
             if said.get("accuracy") is not None:
                 options["accuracy"] = read_number(said["accuracy"], "accuracy")
-            domain = Domain(tuple(Attribute.of(name, of, bins=n) for name, of, n in columns))
             max_rows = read_max_rows(said, table)
             epoch, asked = whole(said.get("epoch", 1), "epoch", at_least=1), read_asked(said)
             rows = HistogramQuery(table, domain, max_rows)
 
         def plan(at: QuoteContext) -> OnlineOrder:
-            divided = _divided(rows, gaussian_price(asked, at, "an online session"), at, options)
-            return OnlineOrder(table, max_rows, epoch, divided)
+            paid, measure = gaussian_price(asked, at, "an online session"), at.touched[0].measure
+            divided = OnlinePlan.of(
+                domain,
+                epsilon=paid.epsilon,
+                delta=paid.delta,
+                measure=measure if measure in (RHO, MU_SQUARED) else RHO,
+                row_weight=FULL,
+                person_weight=rows.person_weight,
+                neighbours=at.neighbours,
+                **options,
+            )
+            return cls(table, max_rows, epoch, divided)
 
         return UnpricedOrder(frozenset({table.name}), lambda bound: bound(rows.query), plan)
 
-    def read(self, order: Order, schema: Schema) -> OnlineOrder:
+    @classmethod
+    def read(cls, order: Order, schema: Schema) -> Self:
         """The plan that was stored."""
         stored = json.loads(order.plan)
-        table = read_table(stored["table"], schema, "an online session")
+        table = read_table(stored["table"], schema)
         plan = OnlinePlan.from_dict(stored["plan"])
-        return OnlineOrder(table, stored["max_rows"], stored["epoch"], plan)
+        return cls(table, stored["max_rows"], stored["epoch"], plan)
 
-    def price(self, order: Order) -> Price:
+    @staticmethod
+    def price_of(order: Order) -> Price:
         """The price of the whole epoch."""
         return read_price(json.loads(order.plan)["plan"])
 
-    def release(self, stored: bytes) -> OnlineRelease:
-        """The beginning of an epoch."""
-        return OnlineRelease(OnlineState.from_bytes(stored))
+    @property
+    def guarantees(self) -> tuple[Charged, ...]:
+        """The guarantees of all parts of the epoch."""
+        return self.plan.guarantees
 
+    def charge(self, measure: Measure) -> Charge:
+        """The sum of the prices of all parts, as they may come in any order.
 
-def _divided(
-    rows: HistogramQuery, paid: Price, at: QuoteContext, options: Mapping[str, Any]
-) -> OnlinePlan:
-    """How a price is divided."""
-    measure = at.touched[0].measure
-    return OnlinePlan.of(
-        rows.domain,
-        epsilon=paid.epsilon,
-        delta=paid.delta,
-        measure=measure if measure in (RHO, MU_SQUARED) else RHO,
-        row_weight=FULL,
-        person_weight=rows.person_weight,
-        neighbours=at.neighbours,
-        **options,
-    )
+        An account that counts epsilons pays the (epsilon, delta) that the sum implies.
+        """
+        if measure == EPSILON:
+            return super().charge(measure)
+        costs = [price(one, measure) for one in self.guarantees]
+        amount = sum((one.amount for one in costs), Fraction(0))
+        delta = sum((one.delta for one in costs), Fraction(0))
+        return Charge(amount, delta, measure=measure, neighbours=self.neighbours)
+
+    @property
+    def price(self) -> Price:  # type: ignore[override]
+        """The price of the whole epoch."""
+        return Price(self.plan.epsilon, self.plan.delta)
+
+    @property
+    def neighbours(self) -> Neighbours:  # type: ignore[override]
+        """Neighbour relation of the guarantees."""
+        return self.plan.neighbours
+
+    @property
+    def text(self) -> str:
+        """The order as the ledger stores it."""
+        said = {"table": self.table.name, "max_rows": self.max_rows, "epoch": self.epoch}
+        return json.dumps({**said, "plan": self.plan.to_dict()}, sort_keys=True)
+
+    def decisions(self) -> Mapping[str, Any]:
+        """How hard queries are found."""
+        return {"version": 1, "gate_epsilon": str(self.plan.gate_epsilon)}
+
+    def explain(self, dialect: Dialect) -> OrderExplanation:
+        """Cost, and the error from which on a query is measured."""
+        plan, sigma = self.plan, self.histogram.empty.sigma(self.plan.update_mu_squared)
+        facts = {
+            "columns": list(plan.domain.names),
+            "threshold_rows": float(plan.threshold),
+            "updates": plan.updates,
+            "restarts": plan.restarts,
+            "update_sigma": round(sigma, 1),
+        }
+        text = (
+            f"online queries about {self.table.name}: {len(plan.domain)} columns\n"
+            f"any number of counting queries; answers that are about {float(plan.threshold):,.0f} "
+            f"rows off or more are measured, {plan.updates} times, each count with noise of about "
+            f"{sigma:,.0f} rows"
+        )
+        return OrderExplanation(self.price, plan.neighbours, text, facts)
+
+    @cached_property
+    def histogram(self) -> HistogramQuery:
+        """How rows are read."""
+        plan = self.plan
+        return HistogramQuery(self.table, plan.domain, self.max_rows, plan.neighbours)
+
+    def work(self, bound: Callable[[Query], Work]) -> Work:
+        """Upper bound on the work of reading all rows."""
+        return bound(self.histogram.query)
+
+    def read_rows(self, engine: Engine, until: Deadline | None = None) -> JointHistogram:
+        """The exact histogram: private."""
+        with engine.snapshot(until) as session:
+            return self.histogram.read(session, engine.dialect)
+
+    def measure(self, engine: Engine, until: Deadline | None) -> bytes:
+        """The noisy marginals of all columns and, `with_pairs`, of all pairs of them."""
+        return open_state(self.plan, self.read_rows(engine, until)).to_bytes()
+
+    def present(self, measured: bytes) -> OnlineRelease:
+        """The hypothesis before any query."""
+        return OnlineRelease.from_bytes(measured)

@@ -1,36 +1,35 @@
 """The kinds of orders that there are.
 
-A new kind is an `OrderKind` and a line in `KINDS`. The ledger, recovery, the server's jobs and the
-client know orders, and not what kinds there are.
+A new kind is a class of `PlannedOrder` and its name in `KINDS`. The ledger, recovery, the server's
+jobs and the client know orders, and not what kinds there are.
 """
 
 from typing import Final
 
 from discreet.curator.ledger.orders import Order
-from discreet.curator.orders.census.census_orders import CensusKind
-from discreet.curator.orders.fits.fit_orders import FitKind
-from discreet.curator.orders.fits.training_orders import TrainingKind
-from discreet.curator.orders.online_orders import OnlineKind
-from discreet.curator.orders.participation_orders import ParticipationKind
-from discreet.curator.orders.planned_orders import OrderKind
-from discreet.curator.orders.profile_orders import ProfileKind
-from discreet.curator.orders.query_orders import QueryKind
-from discreet.curator.orders.streams.stream_orders import StreamKind
-from discreet.curator.orders.synthesis_orders import SynthesisKind
-from discreet.curator.orders.workload_orders import WorkloadKind
+from discreet.curator.orders.census.census_orders import CensusOrder
+from discreet.curator.orders.fits.fit_orders import FitOrder
+from discreet.curator.orders.fits.training_orders import TrainingOrder
+from discreet.curator.orders.online_orders import OnlineOrder
+from discreet.curator.orders.planned_orders import PlannedOrder
+from discreet.curator.orders.profile_orders import ProfileOrder
+from discreet.curator.orders.query_orders import ParticipationOrder, QueryOrder
+from discreet.curator.orders.streams.stream_orders import StreamOrder
+from discreet.curator.orders.synthesis_orders import SynthesisOrder
+from discreet.curator.orders.workload_orders import WorkloadOrder
 from discreet.errors import InputError, LedgerError
 
-KINDS: Final[dict[str, OrderKind]] = {
-    one.name: one
+KINDS: Final[dict[str, type[PlannedOrder]]] = {
+    one.kind: one
     for one in (
-        *(QueryKind(), SynthesisKind(), OnlineKind(), FitKind(), StreamKind()),
-        *(ParticipationKind(), CensusKind(), TrainingKind(), ProfileKind(), WorkloadKind()),
+        *(QueryOrder, SynthesisOrder, OnlineOrder, FitOrder, StreamOrder),
+        *(ParticipationOrder, CensusOrder, TrainingOrder, ProfileOrder, WorkloadOrder),
     )
 }
 """Every kind of order that can be charged, by the name that the ledger stores."""
 
 
-def kind_named(name: str) -> OrderKind:
+def kind_named(name: str) -> type[PlannedOrder]:
     """The kind that somebody asks for; InputError if there is none of that name."""
     if isinstance(name, str) and name in KINDS:
         return KINDS[name]
@@ -41,7 +40,7 @@ def kind_named(name: str) -> OrderKind:
     )
 
 
-def kind_of(order: Order) -> OrderKind:
+def kind_of(order: Order) -> type[PlannedOrder]:
     """The kind of an order; LedgerError if this version does not know it."""
     if order.kind in KINDS:
         return KINDS[order.kind]

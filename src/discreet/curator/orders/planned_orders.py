@@ -2,7 +2,7 @@
 
     spec (JSON) ──parse──> UnpricedOrder ──plan──> PlannedOrder ──measure, present──> release
 
-A kind is one `OrderKind` and a line in `discreet.curator.orders.order_kinds.KINDS`.
+A kind is one class of `PlannedOrder` and its name in `discreet.curator.orders.order_kinds.KINDS`.
 """
 
 import json
@@ -11,14 +11,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache, partial
-from typing import Any, Final, Generic, Self, TypeVar
+from typing import Any, ClassVar, Final, Generic, Self, TypeVar
 
 from discreet.answer.execute.individual import Admission
 from discreet.answer.plan.accuracy import Accuracy
 from discreet.answer.plan.price import Price
 from discreet.answer.present.base_release import BaseRelease
 from discreet.answer.present.number_text import percent
-from discreet.curator.arguments import expect
+from discreet.curator.arguments import expect, unknown
 from discreet.curator.ledger.accounts import Account, budget_share, workbook_name
 from discreet.curator.ledger.orders import Order
 from discreet.engines.default import DefaultEngine
@@ -27,8 +27,8 @@ from discreet.engines.timing import Deadline
 from discreet.errors import InputError, InvariantBroken
 from discreet.plan import canonical
 from discreet.plan.bounding import NoiseKind
+from discreet.plan.expressions import remember
 from discreet.plan.query import Query
-from discreet.plan.remembered import remember
 from discreet.plan.schema import Schema, Table
 from discreet.plan.work import Work
 from discreet.privacy import Guarantee, Neighbours
@@ -75,22 +75,44 @@ class OrderExplanation:
 
 
 class PlannedOrder(ABC):
-    """A priced order, planned from public facts alone.
+    """A priced order, planned from public facts alone; its class is the kind.
 
     Guarantee:
         `guarantees` bound what `measure` gives away. `present` is a function of its argument: no
         data and no randomness goes in.
     """
 
-    kind: str
+    kind: ClassVar[str]
+    release_type: ClassVar[type[BaseRelease]]
+    price: Price
     neighbours: Neighbours
     """Neighbour relation of the guarantees."""
     table: Table
     """The one table that it reads; kinds that read more override `tables`."""
     has_epsilon: bool = True
     """Whether `charge` has a price in epsilon; InputError may still say that it has none."""
+    states_epsilon: ClassVar[bool] = False
+    """Whether an account that counts epsilons pays the (epsilon, delta) of the price."""
     participants: bool = False
     """Whether people pay from budgets of their own, and `measure_admitted` measures it."""
+
+    @classmethod
+    @abstractmethod
+    def parse(cls, spec: Mapping[str, Any], schema: Schema) -> "UnpricedOrder[PlannedOrder]":
+        """Read the JSON of a stranger: InputError for everything that is not said here.
+
+        `schema` has the tables that may be asked about, and no other.
+        """
+
+    @classmethod
+    @abstractmethod
+    def read(cls, order: Order, schema: Schema) -> "PlannedOrder":
+        """The plan of a charged order, against the tables as they are described."""
+
+    @staticmethod
+    def price_of(order: Order) -> Price:
+        """The (epsilon, delta) that a charged order was placed for."""
+        return read_price(json.loads(order.plan))
 
     @property
     @abstractmethod
@@ -99,6 +121,9 @@ class PlannedOrder(ABC):
 
     def charge(self, measure: Measure) -> Charge:
         """The cost in a measure: the parts composed, unless a kind knows better."""
+        if measure == EPSILON and self.states_epsilon:
+            paid = self.price
+            return Charge(paid.epsilon, paid.delta, measure=measure, neighbours=self.neighbours)
         return price_sum(compose(list(self.guarantees)), measure)
 
     @property
@@ -167,8 +192,6 @@ class UnpricedOrder(Generic[P_co]):
     """The workbook of its analyst that pays too, if any."""
     by_person: bool = False
     """Whether its cost is known for each person, who may then have a budget of their own."""
-    check_remote: Callable[[], None] = lambda: None
-    """QueryRefused where this kind cannot read a table on a server."""
 
 
 class DraftedOrder(PlannedOrder):
@@ -178,9 +201,6 @@ class DraftedOrder(PlannedOrder):
     def priced(self, asked: Asked, at: QuoteContext) -> Self:
         """The order at a price; InputError or QueryRefused where it cannot be measured so."""
 
-    def check_remote(self) -> None:
-        """QueryRefused where this kind cannot read a table on a server."""
-
     def draft(
         self,
         price: Asked = (Fraction(1), None),
@@ -188,9 +208,15 @@ class DraftedOrder(PlannedOrder):
         as_of: int | None = None,
     ) -> UnpricedOrder[Self]:
         """The order with the price that is asked for; fits and training runs state theirs."""
-        plan = partial(self.priced, price)
-        remote = self.check_remote
-        return UnpricedOrder(self.tables, self.work, plan, asked, as_of, check_remote=remote)
+        return UnpricedOrder(self.tables, self.work, partial(self.priced, price), asked, as_of)
+
+
+def read_table(name: Any, schema: Schema) -> Table:
+    """The private table of a name."""
+    private = {one: of for one, of in schema.tables.items() if isinstance(of, Table)}
+    if isinstance(name, str) and name in private:
+        return private[name]
+    raise unknown("private table", str(name)[:50], private)
 
 
 def price_facts(price: Price, neighbours: Neighbours) -> dict[str, str]:
@@ -202,31 +228,6 @@ def price_facts(price: Price, neighbours: Neighbours) -> dict[str, str]:
 def read_price(stored: Mapping[str, Any]) -> Price:
     """The price that `price_facts` wrote."""
     return Price(Fraction(stored["epsilon"]), Fraction(stored["delta"]))
-
-
-class OrderKind(ABC):
-    """One kind of orders: how each is read, from those who place it and from the ledger."""
-
-    name: str
-
-    @abstractmethod
-    def parse(self, spec: Mapping[str, Any], schema: Schema) -> UnpricedOrder[PlannedOrder]:
-        """Read the JSON of a stranger: InputError for everything that is not said here.
-
-        `schema` has the tables that may be asked about, and no other.
-        """
-
-    @abstractmethod
-    def read(self, order: Order, schema: Schema) -> PlannedOrder:
-        """The plan of a charged order, against the tables as they are described."""
-
-    def price(self, order: Order) -> Price:
-        """The (epsilon, delta) that a charged order was placed for."""
-        return read_price(json.loads(order.plan))
-
-    @abstractmethod
-    def release(self, stored: bytes, /) -> BaseRelease:
-        """Read a stored release of this kind; InputError for other bytes."""
 
 
 @dataclass(frozen=True, slots=True)

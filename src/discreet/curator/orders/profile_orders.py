@@ -8,7 +8,7 @@ whose values have to be found in one of its own.
 
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -18,33 +18,24 @@ import numpy as np
 
 from discreet.answer.plan.contribution_histogram import (
     LADDER,
+    ROWS,
     ContributionHistogram,
-    RowNorm,
+    Norm,
     choose,
 )
 from discreet.answer.plan.price import Price
 from discreet.answer.plan.set_plan import Charged
-from discreet.curator.arguments import read_fields, readable, unknown
+from discreet.curator.arguments import read_fields, readable
 from discreet.curator.ledger.orders import Order
+from discreet.curator.orders.histogram_orders import columns_of
 from discreet.curator.orders.planned_orders import (
     Asked,
     DraftedOrder,
     OrderExplanation,
-    OrderKind,
     QuoteContext,
     UnpricedOrder,
     price_facts,
-)
-from discreet.curator.orders.profile_reading import (
-    BinnedCounts,
-    ListedCounts,
-    blocks,
-    count_block,
-    count_people,
-    count_texts,
-    is_found,
-    is_listed,
-    profiled,
+    read_table,
 )
 from discreet.curator.orders.profile_release import ProfileRelease
 from discreet.curator.orders.query_orders import noise_kinds_for, price_at, read_asked
@@ -53,25 +44,25 @@ from discreet.engines.timing import Deadline
 from discreet.errors import InputError
 from discreet.mechanisms.gaussian import largest_mu
 from discreet.plan.bounding import FULL, NoiseKind
+from discreet.plan.kinds import Kind, Type
 from discreet.plan.query import Query
 from discreet.plan.schema import EachRow, Schema, Table
 from discreet.plan.work import Work
 from discreet.privacy import GDP, Approximate, Neighbours, Pure
 from discreet.sql.writer.compile_profile import CompiledProfile, profile_query
 from discreet.sql.writer.dialect import Dialect
-from discreet.workload.column_profiles import NoisyCount, describe
+from discreet.workload.column_profiles import describe
 from discreet.workload.profile import (
     BINNED,
     FOUND,
     LISTED,
-    NoisyColumn,
+    BinnedCounts,
+    Integers,
+    ListedCounts,
     NoisyProfile,
     ProfileNoise,
-    measure_binned,
     measure_found,
-    measure_listed,
 )
-from discreet.workload.value_cells import Integers
 
 _FIELDS: Final = ("table", "epsilon", "delta")
 _CELLS: Final = 8
@@ -79,6 +70,70 @@ _CELLS: Final = 8
 
 _COUNTS: Final = Fraction(1, 3), 2
 """Counts of rows that reading one column takes as long as, at most: of numbers, and of texts."""
+
+_BLOCK = 32
+"""Columns that are read together, so that memory does not grow with their number."""
+
+
+def is_found(of: Type) -> bool:
+    """Whether the values of a column have to be found."""
+    return of.kind is Kind.TEXT and of.keys is None
+
+
+def blocks(table: Table) -> Iterator[list[str]]:
+    """The columns that are read together: those whose values are not to be found."""
+    names = [name for name, of in profiled(table).items() if not is_found(of)]
+    for first in range(0, len(names) or 1, _BLOCK):
+        yield names[first : first + _BLOCK]
+
+
+def count_people(session: Session, compiled: CompiledProfile) -> Integers:
+    """How many people first fit each step of the ladder; one more for those beyond: private."""
+    session.keep(*compiled.pairs)
+    found = np.zeros(len(LADDER) + 1, dtype=np.int64)
+    for batch in session.stream(compiled.spread(LADDER), found.size):
+        found[batch.column(0).to_numpy()] = batch.column(1).to_numpy()
+    return found
+
+
+def count_block(
+    session: Session, compiled: CompiledProfile, names: Sequence[str]
+) -> tuple[int, list[BinnedCounts | ListedCounts]]:
+    """The weight of all rows, and the exact counts of some columns: private."""
+    types = [compiled.table.columns[name] for name in names]
+    found = [BinnedCounts.of(of.kind) if of.keys is None else ListedCounts.of(of) for of in types]
+    rows = 0
+    for batch in session.stream(compiled.block(names)):
+        weights = batch.column(0).to_numpy().astype(np.int64)
+        rows += int(weights.sum())
+        for place, one in enumerate(found, start=1):
+            one.add(batch.column(place), weights)
+    return rows, found
+
+
+def count_texts(
+    session: Session, compiled: CompiledProfile, name: str, least: int
+) -> tuple[list[str], Integers, list[int], int]:
+    """Texts of a `least` weight and their weights, those of long ones and NULL; how many."""
+    kept, heavy, distinct = compiled.texts(name, least)
+    session.keep(*kept)
+    values, weights, rest = [], [], [0, 0]
+    for batch in session.stream(heavy):
+        for value, is_long, weight in zip(
+            *(batch.column(i).to_pylist() for i in range(3)), strict=True
+        ):
+            if value is None:
+                rest[0 if is_long else 1] += weight
+            else:
+                values.append(value)
+                weights.append(weight)
+    (number,) = (int(batch.column(0)[0].as_py()) for batch in session.stream(distinct, 1))
+    return values, np.array(weights, dtype=np.int64), rest, number
+
+
+def profiled(table: Table) -> dict[str, Type]:
+    """The columns of a profile: all but the one that names the person or leads to them."""
+    return {name: table.columns[name] for name in columns_of(table)}
 
 
 @dataclass(frozen=True)
@@ -97,6 +152,26 @@ class ProfileOrder(DraftedOrder):
     mu_squared: Fraction
     pure: bool = False
     kind = "profile"
+    release_type = ProfileRelease
+
+    @classmethod
+    def parse(cls, spec: Mapping[str, Any], schema: Schema) -> UnpricedOrder[Self]:
+        """Read table and price."""
+        said = read_fields(spec, "a profile", needed=("table", "epsilon"), allowed=_FIELDS)
+        with readable("a profile", 'pass {"table": "visits", "epsilon": "1", "delta": "1e-6"}'):
+            table = _table(said["table"], schema)
+            order = cls(table, Price(1), Neighbours.ADD_REMOVE, Fraction(1))
+            return order.draft(read_asked(said))
+
+    @classmethod
+    def read(cls, order: Order, schema: Schema) -> Self:
+        """The plan that was stored."""
+        stored, decided = json.loads(order.plan), order.decisions or {}
+        table = _table(stored["table"], schema)
+        about = Neighbours(stored["neighbours"])
+        pure = "epsilon" in decided
+        spent = Fraction(0) if pure else Fraction(decided["mu_squared"])
+        return cls(table, cls.price_of(order), about, spent, pure)
 
     def priced(self, asked: Asked, at: QuoteContext) -> Self:
         """The order for the largest mu^2 of a price; half its delta is for keys to be found.
@@ -129,7 +204,7 @@ class ProfileOrder(DraftedOrder):
     def parts(self) -> int:
         """All measurements."""
         types = profiled(self.table).values()
-        each = (FOUND if is_found(of) else LISTED if is_listed(of) else BINNED for of in types)
+        each = (FOUND if is_found(of) else BINNED if of.keys is None else LISTED for of in types)
         return sum(each) + (1 if isinstance(self.table.unit, EachRow) else 3)
 
     @property
@@ -226,7 +301,7 @@ class ProfileOrder(DraftedOrder):
             if not place:
                 rows = int(noise.release(np.array([weight]))[0])
             for name, one in zip(names, counts, strict=True):
-                columns[name] = _noisy(noise, one)
+                columns[name] = one.noisy(noise)
         for name in self.found:
             each = self.key_delta / len(self.found)
             texts = count_texts(session, compiled, name, noise.least)
@@ -243,63 +318,24 @@ class ProfileOrder(DraftedOrder):
         """The rows that one person weighs at most, by what is released of people."""
         noisy, sigma = np.array(people, dtype=np.float64), self.noise(1, 1).sigma
         spread = ContributionHistogram(noisy, sigma, LADDER)
-        norm = RowNorm(NoiseKind.LAPLACE, _CELLS)
+        norm = Norm(ROWS, NoiseKind.LAPLACE, _CELLS)
         return choose(spread, norm, self.noise(1).sigma / FULL, _CELLS)
 
     def present(self, measured: bytes) -> ProfileRelease:
         """The release: a function of what is stored."""
         made = NoisyProfile.from_dict(json.loads(measured))
         noise = self.noise(made.limit)
-        sigma, tail = noise.sigma, noise.tail
         columns = tuple(
-            describe(name, of, made.columns[name], sigma, FULL, tail)
+            describe(name, of, made.columns[name], noise)
             for name, of in profiled(self.table).items()
         )
-        rows = NoisyCount(max(0.0, made.rows / FULL), 1.96 * sigma / FULL)
-        people = None
-        if made.people:
-            people = NoisyCount(max(0.0, float(made.people[0])), 1.96 * self.noise(1, 1).sigma)
-        return ProfileRelease(
-            *(self.table.name, self.price, self.guarantees, rows, people, made.limit, columns)
-        )
-
-
-def _noisy(noise: ProfileNoise, one: BinnedCounts | ListedCounts) -> NoisyColumn:
-    if isinstance(one, BinnedCounts):
-        return measure_binned(noise, one.cells, one.exact, one.nulls, one.buckets)
-    return measure_listed(noise, one.exact)
-
-
-class ProfileKind(OrderKind):
-    """Profiles: `table`, `epsilon`, and perhaps `delta`."""
-
-    name = "profile"
-
-    def parse(self, spec: Mapping[str, Any], schema: Schema) -> UnpricedOrder[ProfileOrder]:
-        """Read table and price."""
-        said = read_fields(spec, "a profile", needed=("table", "epsilon"), allowed=_FIELDS)
-        with readable("a profile", 'pass {"table": "visits", "epsilon": "1", "delta": "1e-6"}'):
-            table = _table(said["table"], schema)
-            order = ProfileOrder(table, Price(1), Neighbours.ADD_REMOVE, Fraction(1))
-            return order.draft(read_asked(said))
-
-    def read(self, order: Order, schema: Schema) -> ProfileOrder:
-        """The plan that was stored."""
-        stored, decided = json.loads(order.plan), order.decisions or {}
-        table = _table(stored["table"], schema)
-        about = Neighbours(stored["neighbours"])
-        pure = "epsilon" in decided
-        spent = Fraction(0) if pure else Fraction(decided["mu_squared"])
-        return ProfileOrder(table, self.price(order), about, spent, pure)
-
-    release = staticmethod(ProfileRelease.from_bytes)
+        people = self.noise(1, 1).told(made.people[0]) if made.people else None
+        counts = noise.told(made.rows), people, made.limit
+        return ProfileRelease(self.table.name, self.price, self.guarantees, *counts, columns)
 
 
 def _table(name: Any, schema: Schema) -> Table:
-    found = schema.tables.get(name) if isinstance(name, str) else None
-    if not isinstance(found, Table):
-        private = [one for one, of in schema.tables.items() if isinstance(of, Table)]
-        raise unknown("private table", str(name)[:50], private)
+    found = read_table(name, schema)
     if profiled(found):
         return found
     raise InputError(

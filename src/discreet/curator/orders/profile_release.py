@@ -6,18 +6,19 @@ import textwrap
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from fractions import Fraction
-from html import escape
+from itertools import islice
 from typing import Any, ClassVar, Final
 
 import pyarrow as pa
 
+from discreet import html_view
 from discreet.answer.plan.price import Price
 from discreet.answer.plan.set_plan import Charged
 from discreet.answer.present.base_release import BaseRelease, Cost, reading_stored
 from discreet.answer.present.number_text import cost, number, pad, percent, plain
-from discreet.curator.ledger.charge_index import NEWEST, ChargedOrder
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.orders.histogram_orders import bound_words
+from discreet.curator.remeasure import charges_of
 from discreet.errors import InputError, QueryRefused
 from discreet.plan.expressions import Column
 from discreet.plan.public_facts import clamp, reads
@@ -25,7 +26,8 @@ from discreet.plan.query import Query
 from discreet.plan.relations import Named, Project, Relation, Scan, inputs_of
 from discreet.plan.schema import Bounds, Keys, Schema, Table
 from discreet.privacy import GDP, Approximate, Guarantee, Neighbours, Pure, compose
-from discreet.workload.column_profiles import ColumnProfile, NoisyCount
+from discreet.workload.column_profiles import ColumnProfile
+from discreet.workload.profile import NoisyCount
 
 _HEADS = ("column", "kind", "NULL", "different", "range", "5 % / median / 95 %", "most frequent")
 _SHOWN = 3
@@ -124,31 +126,20 @@ class ProfileRelease(BaseRelease):
         )
         return textwrap.fill(text, 100, break_long_words=False)
 
-    def _cells(self) -> list[tuple[str, ...]]:
-        return [_HEADS, *(_line(one) for one in self.columns)]
-
     def _title(self) -> str:
         people = "" if self.people is None else f", {self.people} people"
         return f"{self.table}: {self.rows} rows{people}, {len(self.columns)} columns"
 
     def __repr__(self) -> str:
-        cells = self._cells()
+        cells = [_HEADS, *map(_line, self.columns)]
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
         lines = ["  ".join(map(pad, row, widths)).rstrip() for row in cells]
         rule = "  ".join("\N{BOX DRAWINGS LIGHT HORIZONTAL}" * width for width in widths)
         return "\n".join([self._title(), lines[0], rule, *lines[1:], "", *self.notes()])
 
     def _repr_html_(self) -> str:
-        head, *rows = (
-            "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in row)
-            for tag, row in zip(["th"] + ["td"] * len(self.columns), self._cells(), strict=True)
-        )
-        body = "".join(f"<tr>{row}</tr>" for row in rows)
-        notes = "<br>".join(map(escape, self.notes()))
-        return (
-            f'<div class="discreet-profile"><p><b>{escape(self._title())}</b></p><table><thead>'
-            f"<tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{notes}</p></div>"
-        )
+        lines = html_view.table(_HEADS, map(_line, self.columns))
+        return html_view.framed(html_view.note(self._title()), lines, html_view.note(*self.notes()))
 
     def to_arrow(self) -> pa.Table:
         """One row a column, as numbers."""
@@ -253,9 +244,8 @@ def _plain(value: Any) -> Any:
     return value.isoformat() if hasattr(value, "isoformat") else value
 
 
-_PAGE: Final = 500
-_MOST: Final = 20
-"""Pages of charges in which a profile is looked for."""
+_MOST: Final = 10_000
+"""Charges among which a profile is looked for."""
 
 
 def read_bounded(
@@ -305,16 +295,7 @@ def _views(known: list[tuple[ProfileRelease, Table]], only: set[str] | None) -> 
 
 def _newest(ledger: Ledger, datasets: list[str], analyst: str) -> Iterator[ProfileRelease]:
     """Profiles that an analyst was told, oldest first, so that later ones replace them."""
-    found = [one.sequence for one in _charges(ledger, datasets, analyst)]
+    lately = islice(charges_of(ledger, datasets, analyst), _MOST)
+    found = [one.sequence for one in lately if one.order.kind == "profile"]
     stored = (ledger.release(sequence) for sequence in reversed(found))
     return (ProfileRelease.from_bytes(one) for one in stored if one is not None)
-
-
-def _charges(ledger: Ledger, datasets: list[str], analyst: str) -> Iterator[ChargedOrder]:
-    before = NEWEST
-    for _ in range(_MOST):
-        page = ledger.asked(datasets, analyst=analyst, before=before, limit=_PAGE)
-        yield from (one for one in page if one.order.kind == "profile")
-        if len(page) < _PAGE:
-            return
-        before = page[-1].sequence

@@ -1,5 +1,6 @@
-"""Questions, in SQL or Python: the first kind of order."""
+"""Questions, in SQL or Python, and counts of who still takes part: the first kinds of order."""
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -22,27 +23,30 @@ from discreet.curator.ledger.orders import Order
 from discreet.curator.orders.planned_orders import (
     Asked,
     OrderExplanation,
-    OrderKind,
     PlannedOrder,
     QuoteContext,
     StoredOrder,
     Terms,
     UnpricedOrder,
     names_of,
+    read_table,
 )
 from discreet.engines.engine import Engine
 from discreet.engines.timing import Deadline
 from discreet.errors import InputError
 from discreet.plan import canonical
 from discreet.plan.bounding import NoiseKind
+from discreet.plan.builder import From
+from discreet.plan.expression_builder import count_people
+from discreet.plan.expressions import SIZE, mentions, remember
 from discreet.plan.query import Query, weighted, without_intervals
-from discreet.plan.remembered import SIZE, remember
+from discreet.plan.relations import Scan
 from discreet.plan.schema import Schema
-from discreet.plan.typing import mentions
 from discreet.plan.work import Work
 from discreet.privacy import Neighbours
 from discreet.privacy.budgets.charges import EPSILON, UNITS, Charge, Measure
-from discreet.rationals import Real, positive
+from discreet.privacy.guarantees.guarantee import fill
+from discreet.rationals import Real, positive, whole
 from discreet.sql.reader.read import read, split_version
 from discreet.sql.writer.dialect import Dialect
 
@@ -64,17 +68,48 @@ class QueryOrder(PlannedOrder):
 
     plan: MeasurementPlan
     kind = "query"
+    release_type = Release
     tables: frozenset[str] = field(init=False, repr=False, compare=False)
     """The names of all tables that it reads, public ones too."""
     text: str = field(init=False, repr=False, compare=False)
     """The order as the ledger stores and finds it."""
+    neighbours: Neighbours = field(init=False, repr=False, compare=False)
+    participants: bool = field(init=False, repr=False, compare=False)
+    has_epsilon: bool = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        plan, noise_kind = self.plan, self.plan.sets[0].noise_kind
+        plan, noise_kinds = self.plan, [one.noise_kind for one in self.plan.sets]
         query = canonical.write(plan.query)
-        stored = StoredOrder(query, plan.price, noise_kind, plan.neighbours)
-        object.__setattr__(self, "tables", stored.tables)
-        object.__setattr__(self, "text", str(stored))
+        stored = StoredOrder(query, plan.price, noise_kinds[0], plan.neighbours)
+        fill(self, tables=stored.tables, text=str(stored), neighbours=plan.neighbours)
+        is_laplace = all(one is NoiseKind.LAPLACE for one in noise_kinds)
+        fill(self, participants=plan.participants, has_epsilon=is_laplace)
+
+    @classmethod
+    def parse(cls, spec: Mapping[str, Any], schema: Schema) -> UnpricedOrder["QueryOrder"]:
+        """A question in SQL, or one of the fluent interface as the client writes it."""
+        facts = read_fields(spec, "a query", allowed=_FIELDS)
+        sql, plan = facts.get("sql"), facts.get("plan")
+        if (sql is None) is (plan is None) or not isinstance(sql or plan, str):
+            raise InputError(
+                "a query without one text",
+                why="either sql or plan says what is asked",
+                fix='pass {"sql": "SELECT ...", "epsilon": "0.1"}',
+            )
+        terms = _read_terms(facts)
+        if sql is not None:
+            plain, version = split_version(sql)
+            return unpriced_query(read(plain, schema), terms.on_version(version), sql)
+        return unpriced_query(read_plan(str(plan), schema), terms)
+
+    @classmethod
+    def read(cls, order: Order, schema: Schema) -> "QueryOrder":
+        """The plan that was stored; of an order by an older version, the one of this version."""
+        asked = StoredOrder.parse(order.plan)
+        query, about = asked.question(schema), asked.neighbours
+        if order.decisions is not None:
+            return cls(MeasurementPlan.from_dict(order.decisions, query, asked.price, about))
+        return cls(MeasurementPlan.of(query, asked.price, about, (asked.noise_kind,)))
 
     @property
     def guarantees(self) -> tuple[Charged, ...]:
@@ -84,16 +119,6 @@ class QueryOrder(PlannedOrder):
     def charge(self, measure: Measure) -> Charge:
         """The cost of the whole question in a measure."""
         return self.plan.charge(measure)
-
-    @property
-    def has_epsilon(self) -> bool:  # type: ignore[override]
-        """Whether all noise is Laplace."""
-        return all(one.noise_kind is NoiseKind.LAPLACE for one in self.plan.sets)
-
-    @property
-    def neighbours(self) -> Neighbours:  # type: ignore[override]
-        """Neighbour relation of the guarantees."""
-        return self.plan.neighbours
 
     def decisions(self) -> Mapping[str, Any]:
         """How it will be measured."""
@@ -112,11 +137,6 @@ class QueryOrder(PlannedOrder):
     def work(self, bound: Callable[[Query], Work]) -> Work:
         """Upper bound on the work of answering."""
         return bound(self.plan.query)
-
-    @property
-    def participants(self) -> bool:  # type: ignore[override]
-        """Whether people pay from budgets of their own."""
-        return self.plan.participants
 
     def measure(self, engine: Engine, until: Deadline | None) -> bytes:
         """Noisy measurements of all grouping sets."""
@@ -148,38 +168,6 @@ def unpriced_query(
         *(asked, terms.as_of, terms.workbook),
         by_person=True,
     )
-
-
-class QueryKind(OrderKind):
-    """Questions: `sql` or `plan`, with `epsilon` or `accuracy`, and perhaps `delta`, `weights`."""
-
-    name = "query"
-
-    def parse(self, spec: Mapping[str, Any], schema: Schema) -> UnpricedOrder[QueryOrder]:
-        """A question in SQL, or one of the fluent interface as the client writes it."""
-        facts = read_fields(spec, "a query", allowed=_FIELDS)
-        sql, plan = facts.get("sql"), facts.get("plan")
-        if (sql is None) is (plan is None) or not isinstance(sql or plan, str):
-            raise InputError(
-                "a query without one text",
-                why="either sql or plan says what is asked",
-                fix='pass {"sql": "SELECT ...", "epsilon": "0.1"}',
-            )
-        terms = _read_terms(facts)
-        if sql is not None:
-            plain, version = split_version(sql)
-            return unpriced_query(read(plain, schema), terms.on_version(version), sql)
-        return unpriced_query(read_plan(str(plan), schema), terms)
-
-    def read(self, order: Order, schema: Schema) -> QueryOrder:
-        """The plan that was stored; of an order by an older version, the one of this version."""
-        asked = StoredOrder.parse(order.plan)
-        query, about = asked.question(schema), asked.neighbours
-        if order.decisions is not None:
-            return QueryOrder(MeasurementPlan.from_dict(order.decisions, query, asked.price, about))
-        return QueryOrder(MeasurementPlan.of(query, asked.price, about, (asked.noise_kind,)))
-
-    release = staticmethod(Release.from_bytes)
 
 
 def _read_terms(facts: Mapping[str, Any]) -> Terms:
@@ -335,3 +323,77 @@ def _uses(query: Query) -> dict[str, list[str]]:
     uses = {out.name: mentions(out.expression) for out in outputs_of(query)}
     used = {name: [one for one in names if one in seen] for name, seen in uses.items()}
     return {name: found for name, found in used.items() if found}
+
+
+# --- who still takes part -------------------------------------------------------------------------
+
+_COLUMN: Final = "participants"
+
+
+@dataclass(frozen=True, slots=True)
+class Participation:
+    """How many people took part in a count of them, beside how many did in the first one.
+
+    `share` is told by two noisy counts; `low` and `high` allow for the noise of both, each 95 times
+    in 100. It says nothing of who they are, nor of people who had run out before the first count.
+    """
+
+    now: Release
+    first: Release
+
+    @property
+    def share(self) -> float:
+        """The share of the first participants that is left."""
+        return max(0.0, _count(self.now)[0] / max(1.0, _count(self.first)[0]))
+
+    @property
+    def low(self) -> float:
+        """The least that noise allows for."""
+        (now, off), (first, wide) = _count(self.now), _count(self.first)
+        return max(0.0, (now - off) / max(1.0, first + wide))
+
+    @property
+    def high(self) -> float:
+        """The most that noise allows for."""
+        (now, off), (first, wide) = _count(self.now), _count(self.first)
+        return max(0.0, (now + off) / max(1.0, first - wide))
+
+    def __str__(self) -> str:
+        return f"{self.share:.0%} of the first participants ({self.low:.0%} to {self.high:.0%})"
+
+
+def _count(release: Release) -> tuple[float, float]:
+    off = release.half_widths[_COLUMN][0].as_py()
+    return float(release.table.column(_COLUMN)[0].as_py()), float("inf") if off is None else off
+
+
+@dataclass(frozen=True, slots=True)
+class ParticipationOrder(QueryOrder):
+    """A count of people; `again` tells it from earlier ones, of which more may have taken part."""
+
+    again: int
+    kind = "participation"
+
+    @classmethod
+    def parse(cls, spec: Mapping[str, Any], schema: Schema) -> UnpricedOrder[QueryOrder]:
+        """A count of everybody in a table who can pay for it."""
+        needed = ("table", "epsilon")
+        allowed = (*needed, "delta", "again")
+        facts = read_fields(spec, "participation", needed=needed, allowed=allowed)
+        table = read_table(facts["table"], schema)
+        terms = Terms(*read_asked(facts))
+        again = whole(facts.get("again", 0), "again", at_least=0)
+        question = From(Scan(table)).agg(**{_COLUMN: count_people()}).query()
+        count = unpriced_query(question, terms, f"participants of {table.name}")
+        return replace(count, plan=lambda at: cls(count.plan(at).plan, again))
+
+    @classmethod
+    def read(cls, order: Order, schema: Schema) -> "ParticipationOrder":
+        """The plan that was stored."""
+        again = whole(json.loads(order.plan)["again"], "again", at_least=0)
+        return cls(QueryOrder.read(order, schema).plan, again)
+
+    def __post_init__(self) -> None:
+        QueryOrder.__post_init__(self)  # slots make another class of this one: no super()
+        counted = {**json.loads(self.text), "again": self.again}
+        fill(self, text=json.dumps(counted, sort_keys=True))

@@ -2,14 +2,23 @@
 
 import json
 import math
+import textwrap
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Final, Self
+from math import isnan
+from typing import TYPE_CHECKING, Any, Final, Self
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from discreet.answer.plan.price import Price
 from discreet.answer.plan.set_plan import Charged
+from discreet.answer.present.base_release import BaseRelease, Cost, reading_stored
+from discreet.answer.present.chart import altair
+from discreet.answer.present.number_text import cost
+from discreet.answer.present.release_json import plain
 from discreet.curator.arguments import read_fields, readable, several
 from discreet.curator.ledger.orders import Order
 from discreet.curator.orders.histogram_orders import (
@@ -18,19 +27,17 @@ from discreet.curator.orders.histogram_orders import (
     gaussian_price,
     read_columns,
     read_max_rows,
-    read_table,
 )
 from discreet.curator.orders.planned_orders import (
     Asked,
     DraftedOrder,
     OrderExplanation,
-    OrderKind,
     QuoteContext,
     UnpricedOrder,
     price_facts,
+    read_table,
 )
 from discreet.curator.orders.query_orders import read_asked
-from discreet.curator.orders.synthesis_release import SynthesisRelease
 from discreet.engines.engine import Engine, Session
 from discreet.engines.timing import Deadline
 from discreet.errors import InputError, InvariantBroken
@@ -38,16 +45,26 @@ from discreet.mechanisms.gaussian import largest_mu
 from discreet.plan.query import Query
 from discreet.plan.schema import EachRow, Schema, Table
 from discreet.plan.work import Work
-from discreet.privacy import GDP, Neighbours
+from discreet.privacy import GDP, Guarantee, Neighbours
+from discreet.privacy.guarantees.interpretation import read
 from discreet.rationals import whole
 from discreet.sql.writer.dialect import Dialect
 from discreet.workload.binning import logarithmic_grid, private_bins
 from discreet.workload.domain import BINS, Attribute, Domain
-from discreet.workload.marginals import measure_marginal
-from discreet.workload.sampling import fresh_key
-from discreet.workload.structural_zeros import structural_zeros
-from discreet.workload.synthesis import Synthesis
-from discreet.workload.synthesizer import MAX_CELLS, MAX_MEMORY, SynthesisPlan, synthesize
+from discreet.workload.histogram import measure_marginal
+from discreet.workload.synthesis import Condition, Synthesis, fresh_key
+from discreet.workload.synthesizer import (
+    MAX_CELLS,
+    MAX_MEMORY,
+    SynthesisPlan,
+    structural_zeros,
+    synthesize,
+)
+
+if TYPE_CHECKING:
+    import altair as alt
+    import pandas as pd
+
 
 _FIELDS: Final = (
     *("table", "columns", "bins", "max_rows", "impossible", "workload"),
@@ -58,6 +75,143 @@ _BINNING = Fraction(5, 100)
 
 _SECONDS_A_CELL = 3e-5
 """Of a model's cells: all rounds of fitting it, on a slow machine."""
+
+_BARS = 40
+"""Pairs that are drawn."""
+
+_CHANGE = {
+    Neighbours.ADD_REMOVE: "adding or removing that one",
+    Neighbours.CHANGE_ONE: "replacing that one by any other",
+}
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class SynthesisRelease(BaseRelease):
+    """A synthetic table; reading it again, or drawing more rows, costs nothing.
+
+    `synthesis` has the model, its report and its intervals. `unit` says who is protected.
+    """
+
+    synthesis: Synthesis
+    price: Price
+    unit: str
+    notes: tuple[str, ...] = ()
+
+    @property
+    def guarantee(self) -> Guarantee:  # type: ignore[override]
+        """Gaussian differential privacy of everything that was measured."""
+        return self.synthesis.guarantee
+
+    @property
+    def costs(self) -> tuple[Cost, ...]:  # type: ignore[override]
+        """One guarantee for all marginals and scores."""
+        return (Cost("marginals and scores of a synthesis", "Gaussian", self.guarantee),)
+
+    @cached_property
+    def table(self) -> pa.Table:
+        """Synthetic rows, as many as the estimated number; always the same ones."""
+        return self.synthesis.table()
+
+    def rows(
+        self, count: int | None = None, *, given: Mapping[str, Condition] | None = None
+    ) -> pa.Table:
+        """Any number of synthetic rows, held to conditions where some are given."""
+        return self.synthesis.table(count, given=given)
+
+    def to_arrow(self) -> pa.Table:
+        """The synthetic rows."""
+        return self.table
+
+    def to_pandas(self) -> "pd.DataFrame":
+        """The synthetic rows, for pandas."""
+        return self.table.to_pandas()
+
+    def report(self) -> pa.Table:
+        """Measured marginals, and the model's error on each pair of columns."""
+        return self.synthesis.report()
+
+    def chart(self) -> "alt.TopLevelMixin":
+        """The estimated error of the worst pairs of columns, with its 95 % interval."""
+        vega, report = altair(), self.report()
+        checked = report.filter(pc.is_valid(report["error"])).sort_by([("error", "descending")])
+        data = vega.Data(values=checked.slice(0, _BARS).to_pylist())
+        place = vega.Y("columns:N", sort=None, title=None)
+        x = vega.X("error:Q", title="total variation distance to the data")
+        measured = vega.Color("measured:N", title="measured")
+        bars = vega.Chart(data).mark_bar().encode(x=x, y=place, color=measured)
+        ends = vega.Chart(data).mark_rule().encode(x="error_low:Q", x2="error_high:Q", y=place)
+        title = "Error of the model, with its 95 % interval"
+        chart: alt.TopLevelMixin = (bars + ends).properties(title=title)
+        return chart
+
+    # --- in words -------------------------------------------------------------------------------
+
+    def statement(self) -> str:
+        """The privacy statement, with what the rows do not say."""
+        change, price = _CHANGE[self.guarantee.neighbours], self.price
+        parts = [
+            "These rows are synthetic: they were drawn from a model of marginals that were",
+            f"measured with differential privacy. What is protected is {self.unit}: {change}",
+            "changes the probability of anything that can be seen here only within the stated",
+            f"limits. The price was epsilon = {cost(price.epsilon)} and",
+            f"delta = {cost(price.delta)}.",
+            f"In odds: {read(self.guarantee, delta=price.delta)}",
+            *(f"{note[:1].upper()}{note[1:]}." for note in self.notes),
+            f"On pairs of columns the model differs from the data by {self._error()} on average;",
+            "combinations of more columns differ more, and what was not measured may be lost.",
+            "No row is anybody's.",
+        ]
+        return textwrap.fill(" ".join(parts), 100, break_long_words=False)
+
+    def _error(self) -> str:
+        found, low, high = self.synthesis.mean_error_interval()
+        if isnan(found):
+            return "a distance that was not measured"
+        return f"a total variation distance of {found:.3f} ({low:.3f} to {high:.3f})"
+
+    def __repr__(self) -> str:
+        measured = len(self.synthesis.result.measured)
+        return (
+            f"synthetic table: about {self.synthesis.rows:,} rows, "
+            f"{len(self.synthesis.domain)} columns, {measured} marginals measured\n"
+            f"mean error over pairs of columns: {self._error()}\n{self.table.slice(0, 5)}"
+        )
+
+    def json_facts(self) -> dict[str, Any]:
+        """The report and a few rows as plain JSON."""
+        few, error = self.table.slice(0, 5).to_pylist(), self.synthesis.mean_error()
+        return {
+            "rows": self.synthesis.rows,
+            "columns": list(self.synthesis.domain.names),
+            "mean_error": None if isnan(error) else round(error, 4),
+            "report": [
+                {name: round(v, 4) if isinstance(v, float) else v for name, v in one.items()}
+                for one in self.report().to_pylist()
+            ],
+            "first_rows": [{n: plain(v) for n, v in row.items()} for row in few],
+        }
+
+    # --- storage --------------------------------------------------------------------------------
+
+    def to_bytes(self) -> bytes:
+        """The stored form."""
+        about = {
+            "synthesis": 1,
+            "price": [str(self.price.epsilon), str(self.price.delta)],
+            "unit": self.unit,
+            "notes": list(self.notes),
+        }
+        return json.dumps(about, sort_keys=True).encode() + b"\n" + self.synthesis.to_bytes()
+
+    @staticmethod
+    def from_bytes(stored: bytes) -> "SynthesisRelease":
+        """The release that `to_bytes` wrote."""
+        head, _, rest = stored.partition(b"\n")
+        with reading_stored("a synthesis"):
+            about = json.loads(head)
+            price = Price(*(Fraction(part) for part in about["price"]))
+            unit, notes = str(about["unit"]), tuple(about["notes"])
+        return SynthesisRelease(Synthesis.from_bytes(rest), price, unit, notes)
 
 
 @dataclass(frozen=True)
@@ -84,6 +238,49 @@ class SynthesisOrder(DraftedOrder):
     neighbours: Neighbours
     mu_squared: Fraction
     kind = "synthesis"
+    release_type = SynthesisRelease
+
+    @classmethod
+    def parse(cls, spec: Mapping[str, Any], schema: Schema) -> UnpricedOrder[Self]:
+        """Read table, columns, cells, constraints and price."""
+        said = read_fields(spec, "a synthesis", needed=("table", "epsilon"), allowed=_FIELDS)
+        with readable("a synthesis", 'pass {"table": "visits", "epsilon": "1", "delta": "1e-6"}'):
+            table = read_table(said["table"], schema)
+            domain, grids = _read_domain(table, said)
+            impossible = tuple(
+                read_fields(one, "impossible") for one in said.get("impossible") or ()
+            )
+            _check_public(impossible, grids)
+            order = cls(
+                table,
+                domain,
+                grids,
+                read_max_rows(said, table),
+                impossible,
+                tuple(_marginal(one, domain) for one in said.get("workload") or ()),
+                whole(said.get("max_cells") or MAX_CELLS, "max_cells", at_least=1),
+                whole(said.get("max_memory") or MAX_MEMORY, "max_memory", at_least=1),
+                *(Price(1), Neighbours.ADD_REMOVE, Fraction(1)),
+            )
+            return order.draft(read_asked(said))
+
+    @classmethod
+    def read(cls, order: Order, schema: Schema) -> Self:
+        """The plan that was stored."""
+        stored, decided = json.loads(order.plan), order.decisions or {}
+        return cls(
+            read_table(stored["table"], schema),
+            Domain.from_dict(stored["domain"]),
+            tuple(Attribute.from_dict(one) for one in stored["grids"]),
+            stored["max_rows"],
+            tuple(stored["impossible"]),
+            tuple(tuple(one) for one in stored["workload"]),
+            stored["max_cells"],
+            stored["max_memory"],
+            cls.price_of(order),
+            Neighbours(stored["neighbours"]),
+            Fraction(decided["mu_squared"]),
+        )
 
     def priced(self, asked: Asked, at: QuoteContext) -> Self:
         """The order for the largest mu^2 of a price, rounded down; refused without a delta."""
@@ -141,9 +338,7 @@ class SynthesisOrder(DraftedOrder):
         """Cost, memory, and the expected error of marginals."""
         query = self._histogram(self.domain)
         per_round = self.plan.mu_squared * Fraction(7, 10) / max(self.plan.rounds, 1)
-        weight = query.person_weight / 1024
-        sigma = weight * (2 if self.neighbours is Neighbours.CHANGE_ONE else 1) ** 0.5
-        sigma /= float(per_round) ** 0.5
+        sigma = query.empty.sigma(per_round)
         facts = {
             "rounds": self.plan.rounds,
             "columns": list(self.domain.names),
@@ -156,14 +351,9 @@ class SynthesisOrder(DraftedOrder):
         text = (
             f"synthesis of {self.table.name}: {len(self.domain)} columns, at most "
             f"{self.plan.rounds} pairs of them measured, each count with noise of about "
-            f"{sigma:,.0f} rows\nmemory: at most {self.plan.memory / 1e6:,.0f} MB\n"
-            + "\n".join(self.notes())
+            f"{sigma:,.0f} rows\nmemory: at most {self.plan.memory / 1e6:,.0f} MB\n" + query.note
         )
         return OrderExplanation(self.price, self.neighbours, text, facts)
-
-    def notes(self) -> tuple[str, ...]:
-        """The contribution bounds in words."""
-        return (self._histogram(self.domain).note,)
 
     def work(self, bound: Callable[[Query], Work]) -> Work:
         """Upper bound on the work of reading rows and fitting."""
@@ -210,55 +400,7 @@ class SynthesisOrder(DraftedOrder):
         self._check_spent(made)
         by_row = isinstance(self.table.unit, EachRow)
         unit = "one row" if by_row else "one person, with all their rows"
-        return SynthesisRelease(made, self.price, unit, self.notes())
-
-
-class SynthesisKind(OrderKind):
-    """Synthetic tables: `table`, `epsilon`, and perhaps `delta`, `columns`, `bins` and others."""
-
-    name = "synthesis"
-
-    def parse(self, spec: Mapping[str, Any], schema: Schema) -> UnpricedOrder[SynthesisOrder]:
-        """Read table, columns, cells, constraints and price."""
-        said = read_fields(spec, "a synthesis", needed=("table", "epsilon"), allowed=_FIELDS)
-        with readable("a synthesis", 'pass {"table": "visits", "epsilon": "1", "delta": "1e-6"}'):
-            table = read_table(said["table"], schema, "a synthesis")
-            domain, grids = _read_domain(table, said)
-            impossible = tuple(
-                read_fields(one, "impossible") for one in said.get("impossible") or ()
-            )
-            _check_public(impossible, grids)
-            order = SynthesisOrder(
-                table,
-                domain,
-                grids,
-                read_max_rows(said, table),
-                impossible,
-                tuple(_marginal(one, domain) for one in said.get("workload") or ()),
-                whole(said.get("max_cells") or MAX_CELLS, "max_cells", at_least=1),
-                whole(said.get("max_memory") or MAX_MEMORY, "max_memory", at_least=1),
-                *(Price(1), Neighbours.ADD_REMOVE, Fraction(1)),
-            )
-            return order.draft(read_asked(said))
-
-    def read(self, order: Order, schema: Schema) -> SynthesisOrder:
-        """The plan that was stored."""
-        stored, decided = json.loads(order.plan), order.decisions or {}
-        return SynthesisOrder(
-            read_table(stored["table"], schema, "a synthesis"),
-            Domain.from_dict(stored["domain"]),
-            tuple(Attribute.from_dict(one) for one in stored["grids"]),
-            stored["max_rows"],
-            tuple(stored["impossible"]),
-            tuple(tuple(one) for one in stored["workload"]),
-            stored["max_cells"],
-            stored["max_memory"],
-            self.price(order),
-            Neighbours(stored["neighbours"]),
-            Fraction(decided["mu_squared"]),
-        )
-
-    release = staticmethod(SynthesisRelease.from_bytes)
+        return SynthesisRelease(made, self.price, unit, (self._histogram(self.domain).note,))
 
 
 # --- reading ------------------------------------------------------------------------------------

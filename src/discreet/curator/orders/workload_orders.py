@@ -22,18 +22,17 @@ from discreet.curator.orders.histogram_orders import (
     BY_ROW,
     HistogramQuery,
     gaussian_price,
-    read_columns,
+    read_domain,
     read_max_rows,
-    read_table,
 )
 from discreet.curator.orders.planned_orders import (
     Asked,
     DraftedOrder,
     OrderExplanation,
-    OrderKind,
     QuoteContext,
     UnpricedOrder,
     price_facts,
+    read_table,
 )
 from discreet.curator.orders.query_orders import read_asked
 from discreet.engines.engine import Engine
@@ -46,7 +45,7 @@ from discreet.plan.work import Work
 from discreet.privacy import GDP, Guarantee, Neighbours
 from discreet.sql.writer.dialect import Dialect
 from discreet.workload.counting_query import CountingQuery
-from discreet.workload.domain import Attribute, Domain
+from discreet.workload.domain import Domain
 from discreet.workload.matrix import MOST_CELLS
 from discreet.workload.planner import StrategyChoice, WorkloadStrategy, plan_workload
 
@@ -55,110 +54,6 @@ _FIX: Final = 'pass {"table": "visits", "queries": [{"age": {"low": 18, "high": 
 _SHOWN: Final = 1000
 MOST_QUERIES: Final = 10_000
 """Queries of one workload."""
-
-
-@dataclass(frozen=True)
-class WorkloadOrder(DraftedOrder):
-    """A list of counting queries with its price; the strategy is chosen by public facts.
-
-    Guarantee:
-        All that is measured has rounded Gaussian noise, of `mu_squared` together.
-    """
-
-    table: Table
-    domain: Domain
-    queries: tuple[CountingQuery, ...]
-    max_rows: int
-    price: Price
-    neighbours: Neighbours
-    strategy_name: str = ""
-    kind = "workload"
-
-    def priced(self, asked: Asked, at: QuoteContext) -> Self:
-        """The order at a price; refused where there is no delta."""
-        return replace(
-            self, price=gaussian_price(asked, at, "a workload"), neighbours=at.neighbours
-        )
-
-    @property
-    def mu_squared(self) -> Fraction:
-        """The largest of the price."""
-        return largest_mu(self.price.epsilon, self.price.delta) ** 2
-
-    @cached_property
-    def histogram(self) -> HistogramQuery:
-        """How rows are read."""
-        return HistogramQuery(self.table, self.domain, self.max_rows, self.neighbours)
-
-    @cached_property
-    def planned(self) -> tuple[WorkloadStrategy, StrategyChoice]:
-        """The strategy that errs least or, of a stored order, the one that was chosen then."""
-        empty = self.histogram.empty
-        return plan_workload(self.queries, empty, self.mu_squared, only=self.strategy_name)
-
-    @property
-    def guarantees(self) -> tuple[Guarantee, ...]:
-        """One: all of it is Gaussian."""
-        return (GDP.of_square(self.mu_squared, neighbours=self.neighbours),)
-
-    @property
-    def text(self) -> str:
-        """The order as the ledger stores it; cells of queries are stored as runs."""
-        asked = {
-            "table": self.table.name,
-            "domain": self.domain.to_dict(),
-            "queries": [_written(query, self.domain) for query in self.queries],
-            "max_rows": self.max_rows,
-            **price_facts(self.price, self.neighbours),
-        }
-        return json.dumps(asked, sort_keys=True, separators=(",", ":"))
-
-    def decisions(self) -> Mapping[str, Any]:
-        """How it will be measured."""
-        return {"version": 1, "strategy": self.planned[1].chosen}
-
-    def explain(self, dialect: Dialect) -> OrderExplanation:
-        """Cost, and the error of every strategy."""
-        strategy, choice = self.planned
-        width = 1.96 * strategy.deviations()
-        facts = {
-            "queries": len(self.queries),
-            "columns": list(self.domain.names),
-            "strategy": choice.chosen,
-            "errors": choice.errors,
-            "half_width": round(float(width.mean()), 1),
-            "max_rows_per_person": None if self.histogram.by_row else self.max_rows,
-            "sql": [*map(str, self.histogram.statements(dialect)[0])],
-        }
-        text = (
-            f"{len(self.queries):,} counting queries about {self.table.name}, each within about "
-            f"{float(width.mean()):,.0f} rows\n{choice}\n{self.histogram.note}"
-        )
-        return OrderExplanation(self.price, self.neighbours, text, facts)
-
-    def work(self, bound: Callable[[Query], Work]) -> Work:
-        """Upper bound on the work of reading rows, planning and answering."""
-        reading, cells = bound(self.histogram.query), math.prod(self.domain.shape())
-        plan = 5e-9 * min(cells, MOST_CELLS) ** 3 + 1e-7 * min(cells, 10**8)
-        return replace(reading, seconds=reading.seconds + plan + 5e-5 * len(self.queries))
-
-    def measure(self, engine: Engine, until: Deadline | None) -> bytes:
-        """Noisy answers, with the deviation of each."""
-        with engine.snapshot(until) as session:
-            histogram = self.histogram.read(session, engine.dialect)
-        strategy, choice = self.planned
-        told = strategy.answer(histogram)
-        return json.dumps(str(choice)).encode() + b"\n" + _packed(told, strategy.deviations())
-
-    def present(self, measured: bytes) -> "WorkloadRelease":
-        """The release: a function of what is stored."""
-        head, _, body = measured.partition(b"\n")
-        values, deviations = np.frombuffer(body, dtype="<f8").reshape(2, -1)
-        labels = {one.name: one.labels() for one in self.domain}
-        where = tuple(_words(query, labels) for query in self.queries)
-        guarantee = self.guarantees[0]
-        notes = (json.loads(head), self.histogram.note)
-        return WorkloadRelease(where, values, deviations, self.price, guarantee, notes)
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -254,17 +149,31 @@ class WorkloadRelease(BaseRelease):
             )
 
 
-class WorkloadKind(OrderKind):
-    """Many counting queries at once: `table`, `queries`, `epsilon`, and perhaps more."""
+@dataclass(frozen=True)
+class WorkloadOrder(DraftedOrder):
+    """A list of counting queries with its price; the strategy is chosen by public facts.
 
-    name = "workload"
+    Guarantee:
+        All that is measured has rounded Gaussian noise, of `mu_squared` together.
+    """
 
-    def parse(self, spec: Mapping[str, Any], schema: Schema) -> UnpricedOrder[WorkloadOrder]:
+    table: Table
+    domain: Domain
+    queries: tuple[CountingQuery, ...]
+    max_rows: int
+    price: Price
+    neighbours: Neighbours
+    strategy_name: str = ""
+    kind = "workload"
+    release_type = WorkloadRelease
+
+    @classmethod
+    def parse(cls, spec: Mapping[str, Any], schema: Schema) -> UnpricedOrder[Self]:
         """Read queries, table and price."""
         needed = ("table", "queries", "epsilon")
         said = read_fields(spec, "a workload", needed=needed, allowed=_FIELDS)
         with readable("a workload", _FIX):
-            table = read_table(said["table"], schema, "a workload")
+            table = read_table(said["table"], schema)
             wheres = said["queries"]
             if not isinstance(wheres, list) or not 1 <= len(wheres) <= MOST_QUERIES:
                 raise InputError(
@@ -275,29 +184,113 @@ class WorkloadKind(OrderKind):
             asked = {name for where in wheres for name in read_fields(where, "a query")}
             names = [name for name in table.columns if name in asked]
             names += sorted(map(str, asked - set(table.columns)))  # refused by their name
-            columns = read_columns(table, names, said.get("bins"))
-            domain = Domain(tuple(Attribute.of(name, of, bins=b) for name, of, b in columns))
+            domain = read_domain(table, names, said.get("bins"))
             queries = tuple(CountingQuery.of(domain, where) for where in wheres)
-            order = WorkloadOrder(
+            order = cls(
                 table, domain, queries, read_max_rows(said, table), Price(1), Neighbours.ADD_REMOVE
             )
             return order.draft(read_asked(said))
 
-    def read(self, order: Order, schema: Schema) -> WorkloadOrder:
+    @classmethod
+    def read(cls, order: Order, schema: Schema) -> Self:
         """The plan that was stored."""
         stored = json.loads(order.plan)
         domain = Domain.from_dict(stored["domain"])
-        return WorkloadOrder(
-            read_table(stored["table"], schema, "a workload"),
+        return cls(
+            read_table(stored["table"], schema),
             domain,
             tuple(_read(query, domain) for query in stored["queries"]),
             stored["max_rows"],
-            self.price(order),
+            cls.price_of(order),
             Neighbours(stored["neighbours"]),
             (order.decisions or {})["strategy"],
         )
 
-    release = staticmethod(WorkloadRelease.from_bytes)
+    def priced(self, asked: Asked, at: QuoteContext) -> Self:
+        """The order at a price; refused where there is no delta."""
+        return replace(
+            self, price=gaussian_price(asked, at, "a workload"), neighbours=at.neighbours
+        )
+
+    @property
+    def mu_squared(self) -> Fraction:
+        """The largest of the price."""
+        return largest_mu(self.price.epsilon, self.price.delta) ** 2
+
+    @cached_property
+    def histogram(self) -> HistogramQuery:
+        """How rows are read."""
+        return HistogramQuery(self.table, self.domain, self.max_rows, self.neighbours)
+
+    @cached_property
+    def planned(self) -> tuple[WorkloadStrategy, StrategyChoice]:
+        """The strategy that errs least or, of a stored order, the one that was chosen then."""
+        empty = self.histogram.empty
+        return plan_workload(self.queries, empty, self.mu_squared, only=self.strategy_name)
+
+    @property
+    def guarantees(self) -> tuple[Guarantee, ...]:
+        """One: all of it is Gaussian."""
+        return (GDP.of_square(self.mu_squared, neighbours=self.neighbours),)
+
+    @property
+    def text(self) -> str:
+        """The order as the ledger stores it; cells of queries are stored as runs."""
+        asked = {
+            "table": self.table.name,
+            "domain": self.domain.to_dict(),
+            "queries": [_written(query, self.domain) for query in self.queries],
+            "max_rows": self.max_rows,
+            **price_facts(self.price, self.neighbours),
+        }
+        return json.dumps(asked, sort_keys=True, separators=(",", ":"))
+
+    def decisions(self) -> Mapping[str, Any]:
+        """How it will be measured."""
+        return {"version": 1, "strategy": self.planned[1].chosen}
+
+    def explain(self, dialect: Dialect) -> OrderExplanation:
+        """Cost, and the error of every strategy."""
+        strategy, choice = self.planned
+        width = 1.96 * strategy.deviations
+        facts = {
+            "queries": len(self.queries),
+            "columns": list(self.domain.names),
+            "strategy": choice.chosen,
+            "errors": choice.errors,
+            "half_width": round(float(width.mean()), 1),
+            "max_rows_per_person": None if self.histogram.by_row else self.max_rows,
+            "sql": [*map(str, self.histogram.statements(dialect)[0])],
+        }
+        text = (
+            f"{len(self.queries):,} counting queries about {self.table.name}, each within about "
+            f"{float(width.mean()):,.0f} rows\n{choice}\n{self.histogram.note}"
+        )
+        return OrderExplanation(self.price, self.neighbours, text, facts)
+
+    def work(self, bound: Callable[[Query], Work]) -> Work:
+        """Upper bound on the work of reading rows, planning and answering."""
+        reading, cells = bound(self.histogram.query), math.prod(self.domain.shape())
+        plan = 5e-9 * min(cells, MOST_CELLS) ** 3 + 1e-7 * min(cells, 10**8)
+        return replace(reading, seconds=reading.seconds + plan + 5e-5 * len(self.queries))
+
+    def measure(self, engine: Engine, until: Deadline | None) -> bytes:
+        """Noisy answers, with the deviation of each."""
+        with engine.snapshot(until) as session:
+            histogram = self.histogram.read(session, engine.dialect)
+        strategy, choice = self.planned
+        told = strategy.answer(histogram)
+        return json.dumps(str(choice)).encode() + b"\n" + _packed(told, strategy.deviations)
+
+    def present(self, measured: bytes) -> WorkloadRelease:
+        """The release: a function of what is stored."""
+        head, _, body = measured.partition(b"\n")
+        values, deviations = np.frombuffer(body, dtype="<f8").reshape(2, -1)
+        labels = {one.name: one.labels() for one in self.domain}
+        where = tuple(_words(query, labels) for query in self.queries)
+        guarantee = self.guarantees[0]
+        notes = (json.loads(head), self.histogram.note)
+        return WorkloadRelease(where, values, deviations, self.price, guarantee, notes)
 
 
 def _packed(values: NDArray[np.float64], deviations: NDArray[np.float64]) -> bytes:

@@ -58,13 +58,9 @@ class BalanceTable:
         head = _head(ledger, balances.sequence)
         if head is None:
             return
-        columns = {"account": balances.hashes, "owner": balances.owners}
-        table = pa.table(
-            {
-                **{name: pa.array(one.tolist(), pa.binary(32)) for name, one in columns.items()},
-                "spent": pa.array(balances.spent),
-            }
-        )
+        texts = (balances.hashes, balances.owners)
+        hashes, owners = (pa.array(one.tolist(), pa.binary(32)) for one in texts)
+        table = pa.table({"account": hashes, "owner": owners, "spent": balances.spent})
         proof = self._proof(head, balances)
         table = table.replace_schema_metadata({_STATED: f"{head.sequence} {proof}".encode()})
         fresh = self._path.with_name(f"{self._path.name}.{os.getpid()}")

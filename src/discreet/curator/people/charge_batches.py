@@ -33,10 +33,10 @@ from discreet.curator.ledger.orders import Entry, canonical
 from discreet.curator.orders.planned_orders import StoredOrder
 from discreet.engines.engine import Session
 from discreet.plan import relations as rel
+from discreet.plan.expressions import mentions
 from discreet.plan.kinds import Kind
 from discreet.plan.query import Query, measured_in
 from discreet.plan.schema import PERSON
-from discreet.plan.typing import mentions
 from discreet.privacy.budgets.individual_balances import MOST_UNITS, price_units, share_costs
 from discreet.sql.writer.compile import WRITTEN_KEYS
 from discreet.sql.writer.dialect import Dialect, view_name

@@ -8,14 +8,11 @@ from math import isfinite
 from typing import Any, Final
 
 from discreet.curator.ledger import accounts
-from discreet.curator.ledger.charge_index import NEWEST
 from discreet.curator.ledger.ledger import Ledger
-from discreet.curator.ledger.orders import Entry, digest
+from discreet.curator.ledger.orders import NEWEST, Entry, digest
 from discreet.engines.engine import Engine
 from discreet.errors import InputError, LedgerError
 from discreet.plan.kinds import Kind
-from discreet.privacy.budgets.individual_balances import limit_units
-from discreet.rationals import Real
 from discreet.sql.writer.individual import keyed_person
 from discreet.sql.writer.stored_view import written_name
 
@@ -78,13 +75,6 @@ def limits_after(
     return [one for one in found if one.facts["dataset"] in datasets and one.sequence <= until]
 
 
-def record_default(ledger: Ledger, dataset: str, rho: Real, key: str, *, by: str) -> None:
-    """Say for ever what everybody in a dataset may lose, unless it is said."""
-    facts = {"dataset": dataset, "key": digest(key), "units": str(limit_units(rho))}
-    if not any(one.facts["dataset"] == dataset for one in ledger.noted(BUDGET)):
-        ledger.record(BUDGET, by=by, facts=facts)
-
-
 def record_limit(
     ledger: Ledger, dataset: str, hash_: str, units: int, *, by: str, final: bool = False
 ) -> None:
@@ -103,7 +93,7 @@ def read_name(text: str, kind: Kind) -> Any:
     with suppress(ValueError, LookupError):
         name = None if kind is not Kind.TEXT and "_" in text else _NAMES[kind][1](text)
         # Python reads 1_7 as 17, who is somebody else, and numbers that no column has.
-        if name is not None and (kind is not Kind.INTEGER or -(2**63) <= name < 2**63):
+        if name is not None and _can_be_stored(name):
             return name
     raise InputError(
         "the name of a person cannot be read",

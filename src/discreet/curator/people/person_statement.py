@@ -7,7 +7,6 @@ from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import Any
 
-from discreet.answer.present.number_text import counted
 from discreet.curator.arguments import unknown
 from discreet.curator.budget import Budget
 from discreet.curator.data.data_store import DataStore
@@ -15,19 +14,20 @@ from discreet.curator.data.registry import Registry
 from discreet.curator.data.table_checks import unit_kind
 from discreet.curator.ledger import accounts
 from discreet.curator.ledger.ledger import Ledger
+from discreet.curator.ledger.orders import digest
 from discreet.curator.orders.planned_orders import PlannedOrder
 from discreet.curator.orders.query_orders import QueryOrder
 from discreet.curator.people.person_accounts import PersonAccounts, PersonCharge
 from discreet.curator.people.person_limits import (
+    BUDGET,
     limits_after,
     links_of,
     read_name,
-    record_default,
     record_limit,
 )
 from discreet.curator.people.populations import Populations
 from discreet.errors import InputError, QueryRefused
-from discreet.plan.schema import EachRow, Table, Unit
+from discreet.plan.schema import EachRow, Table, Unit, counted
 from discreet.privacy import ZCDP, Neighbours
 from discreet.privacy.budgets.charges import Charge
 from discreet.privacy.budgets.individual_balances import limit_units, units_as_rho
@@ -126,8 +126,10 @@ class PeopleAdmin:
 
     def open(self, dataset: str, cap: Charge) -> None:
         """Say what each person of a dataset may lose in all, for ever."""
-        key = self.data_store.person_key()
-        record_default(self.ledger, dataset, cap.amount, key, by=self.by)
+        key, units = self.data_store.person_key(), limit_units(cap.amount)
+        facts = {"dataset": dataset, "key": digest(key), "units": str(units)}
+        if not any(one.facts["dataset"] == dataset for one in self.ledger.noted(BUDGET)):
+            self.ledger.record(BUDGET, by=self.by, facts=facts)
 
     def read(self, text: str, dataset: str | None) -> Any:
         """A name as it is written, in the kind of the column that names people."""

@@ -9,17 +9,17 @@ Reference: OpenDP, Differential Privacy Deployments Registry (fields of a tier 3
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final
 
 from discreet.curator.ledger import accounts
-from discreet.curator.reports.privacy_promise import promised, unit_words
+from discreet.curator.ledger.orders import NEWEST
+from discreet.curator.reports.privacy_promise import private_tables, promised, unit_words
 from discreet.errors import InputError
 from discreet.plan.kinds import Type
-from discreet.plan.schema import EachRow, Limits, PersonPeriod, Table
-from discreet.plan.schema_text import range_words
+from discreet.plan.schema import EachRow, Limits, PersonPeriod, Table, range_words
 from discreet.privacy import Neighbours
 from discreet.privacy.budgets.charges import EPSILON
 
@@ -36,7 +36,6 @@ _TOLD: Final = {
 }
 """Required texts that only people know."""
 
-_PAGE = 1000
 _ADJACENT = {
     Neighbours.ADD_REMOVE: "one is the other with all rows of one unit added or removed",
     Neighbours.CHANGE_ONE: "one is the other with the rows of one unit changed into others",
@@ -74,9 +73,8 @@ def deployment_record(
     It has every field that the registry requires and no unknown one.
     """
     account = curator.budget(dataset)
-    tables = [curator.schema.tables[name] for name in curator.datasets()[dataset]]
-    private = [table for table in tables if isinstance(table, Table)]
-    entries = list(all_entries(curator.ledger))
+    private = private_tables(curator, dataset)
+    entries = curator.ledger.entries(limit=NEWEST)
     charged = [one for one in entries if one.kind == "charged" and one.facts["dataset"] == dataset]
     said = purpose or Purpose(dataset)
     return {
@@ -103,14 +101,6 @@ def blanks(record: Mapping[str, Any]) -> list[str]:
     """Required texts that are empty: the registry takes them, and readers learn nothing."""
     places = [("deployment", section, name) for section, names in _TOLD.items() for name in names]
     return [".".join(one) for one in places if record[one[0]][one[1]][one[2]] in ("", [""])]
-
-
-def all_entries(ledger: "Ledger") -> "Iterator[Entry]":
-    """Every entry of a ledger, read a page at a time."""
-    after = 0
-    while page := ledger.entries(after=after, limit=_PAGE):
-        yield from page
-        after = page[-1].sequence
 
 
 def _basic(said: Purpose, entries: "Sequence[Entry]") -> dict[str, Any]:

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import yaml
 
-from discreet.curator.reports.deployment_record import all_entries, limit_words
-from discreet.curator.reports.privacy_promise import promise, promised, unit_words
+from discreet import html_view
+from discreet.curator.ledger.orders import NEWEST
+from discreet.curator.reports.deployment_record import limit_words
+from discreet.curator.reports.privacy_promise import private_tables, promise, promised, unit_words
 from discreet.errors import InputError
-from discreet.plan.schema import Table
 
 if TYPE_CHECKING:
     from discreet.curator.curator import Curator
@@ -93,7 +94,8 @@ class Dossier:
     def to_html(self) -> str:
         """The dossier as a printable page that loads nothing."""
         body = "".join(
-            f"<h2>{escape(one.title)}</h2><p>{escape(one.text)}</p>{_table(one)}"
+            f"<h2>{escape(one.title)}</h2><p>{escape(one.text)}</p>"
+            + (html_view.table(one.head, one.rows) if one.rows else "")
             for one in self.sections
         )
         title = escape(self.title)
@@ -114,17 +116,9 @@ def _bar(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cell if cell == '---' else _inline(cell) for cell in cells)} |"
 
 
-def _table(one: Section) -> str:
-    def line(cells: Sequence[str], tag: str) -> str:
-        return "<tr>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in cells) + "</tr>"
-
-    rows = "".join(line(row, "td") for row in one.rows)
-    return f"<table><thead>{line(one.head, 'th')}</thead><tbody>{rows}</tbody></table>" * bool(rows)
-
-
 def dossier(curator: "Curator", *, audit: object = None) -> Dossier:
     """Collect what a curator can show; `audit` is what `discreet audit --json` wrote."""
-    entries = list(all_entries(curator.ledger))
+    entries = curator.ledger.entries(limit=NEWEST)
     charged = [one for one in entries if one.kind == "charged"]
     report = curator.ledger.verify()
     claims = _claims(audit)
@@ -154,14 +148,9 @@ def dossier(curator: "Curator", *, audit: object = None) -> Dossier:
     return Dossier("Privacy dossier", f"{now}, discreet {version('discreet')}", sections)
 
 
-def _private(curator: "Curator", dataset: str) -> list[Table]:
-    tables = (curator.schema.tables[name] for name in curator.datasets()[dataset])
-    return [one for one in tables if isinstance(one, Table)]
-
-
 def _facts(curator: "Curator", charged: "Sequence[Entry]") -> dict[str, str]:
     known = {name: curator.budget(name) for name in curator.datasets()}
-    tables = [one for name in known for one in _private(curator, name)]
+    tables = [one for name in known for one in private_tables(curator, name)]
     none = "no dataset yet"
     units = dict.fromkeys(f"{one.name}: {unit_words(one.unit)}" for one in tables)
     limits = dict.fromkeys(f"{one.name}: {limit_words(one.limits)}" for one in tables)
@@ -181,19 +170,16 @@ def _cap(account: "Account") -> str:
 
 
 def _spent(account: "Account") -> str:
-    cap, total = account.limit, account.total
-    if cap is None:
+    if account.cap is None:
         return "counted for each person"
-    parts = [(total.amount, cap.amount), (total.delta, cap.delta)]
-    share = max((spent / most for spent, most in parts if most), default=0)
-    return f"{100 * float(share):.3g} % of the budget"
+    return f"{100 * account.share(account.total):.3g} % of the budget"
 
 
 def _held(curator: "Curator") -> Section:
     rows = tuple(
         (dataset, one.name, unit_words(one.unit), ", ".join(one.columns), limit_words(one.limits))
         for dataset in curator.datasets()
-        for one in _private(curator, dataset)
+        for one in private_tables(curator, dataset)
     )
     text = "Tables about people, whom they protect, and what one of them may add to an answer."
     head = ("Dataset", "Table", "Protected", "Columns", "Limits")

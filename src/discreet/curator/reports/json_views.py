@@ -14,7 +14,7 @@ from discreet.answer.plan.explain import ExplainedSet, Explanation
 from discreet.answer.present.release_json import plain
 from discreet.curator.client.wire import write_account
 from discreet.curator.ledger.accounts import Account
-from discreet.curator.ledger.charge_index import ChargedOrder
+from discreet.curator.ledger.orders import ChargedOrder
 from discreet.curator.orders.order_kinds import kind_of
 from discreet.curator.reports.privacy_promise import promised
 from discreet.privacy import Approximate, Filter, Guarantee, Neighbours, Pure, read
@@ -78,7 +78,7 @@ def _said(account: Account) -> dict[str, float | None]:
 
 def filed_facts(filed: ChargedOrder) -> dict[str, Any]:
     """A charge, as far as those who may know of it see it."""
-    price = kind_of(filed.order).price(filed.order)
+    price = kind_of(filed.order).price_of(filed.order)
     return {
         "id": filed.sequence,
         "time": filed.time,
@@ -124,7 +124,7 @@ def charge_facts(account: Account, cost: Charge) -> dict[str, Any]:
     cap, left = account.limit, account.left
     return {
         "account": str(account.holder),
-        "holder": asdict(account.holder),
+        "holder": account.holder.facts,
         "measure": account.measure.name,
         "cost": float(cost.amount),
         "cost_delta": float(cost.delta),

@@ -11,11 +11,12 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any, Final
 
-from discreet.answer.present.number_text import cost, counted, percent
+from discreet.answer.present.number_text import cost, percent
 from discreet.curator.ledger.accounts import Holder
 from discreet.curator.ledger.orders import Entry, Order
 from discreet.curator.orders.order_kinds import kind_of
 from discreet.errors import DiscreetError
+from discreet.plan.schema import counted
 from discreet.privacy.budgets.charges import UNITS
 
 Facts = Mapping[str, Any]
@@ -68,7 +69,7 @@ def _charged(entry: Entry) -> EntryWords:
     what, more = told
     paid = ", ".join(f"{cost(one.amount)} {one.measure.name}" for one in order.prices)
     with suppress(*_UNREAD):
-        price = kind_of(order).price(order)
+        price = kind_of(order).price_of(order)
         paid = f"epsilon {cost(price.epsilon)}"
         paid += f", delta {cost(price.delta)}" if price.delta else ""
     unit = f" {order.prices[0].measure.name}" if len(order.prices) == 1 else ""

@@ -1,9 +1,11 @@
 """The promise to the people in a dataset, in words to print."""
 
+from decimal import ROUND_CEILING, Context
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from discreet.curator.ledger.accounts import Account
 from discreet.plan.schema import EachRow, KeyPath, Person, PersonPeriod, Table, Unit
 from discreet.privacy import Filter, Neighbours
 from discreet.privacy.budgets.charges import EPSILON, Charge
@@ -11,18 +13,14 @@ from discreet.privacy.guarantees.interpretation import read
 
 if TYPE_CHECKING:
     from discreet.curator.curator import Curator
-from decimal import ROUND_CEILING, Context
-from typing import Final
 
-from discreet.curator.ledger.accounts import Account
-
-_USUAL = Fraction(1, 10**6)
+_USUAL: Final = Fraction(1, 10**6)
+_DIGITS: Final = 6
 
 
 def promise(curator: "Curator", dataset: str) -> str:
     """The privacy unit, the bound on its loss, and what that does not cover."""
-    tables = [curator.schema.tables[name] for name in curator.datasets()[dataset]]
-    units = [unit_words(one.unit) for one in tables if isinstance(one, Table)]
+    units = [unit_words(one.unit) for one in private_tables(curator, dataset)]
     account = curator.budget(dataset)
     limit = account.limit or account.each
     assert limit is not None  # noqa: S101 - datasets, or their people, always have a cap
@@ -40,6 +38,12 @@ def promise(curator: "Curator", dataset: str) -> str:
             "be learned from the answers, and are meant to be.",
         )
     )
+
+
+def private_tables(curator: "Curator", dataset: str) -> list[Table]:
+    """The tables of a dataset."""
+    tables = (curator.schema.tables[name] for name in curator.datasets()[dataset])
+    return [one for one in tables if isinstance(one, Table)]
 
 
 def unit_words(unit: Unit) -> str:
@@ -70,9 +74,6 @@ def _odds(limit: Charge) -> str:
     return read(Filter(limit).guarantee, delta=slip)
 
 
-_DIGITS: Final = 6
-
-
 def promised(account: Account) -> dict[str, float]:
     """Epsilon, delta, rho or mu^2 of a cap as its owner typed it; nothing where there is no cap.
 
@@ -91,10 +92,8 @@ def promised(account: Account) -> dict[str, float]:
         named = zip(("epsilon", "delta"), cap.stated, strict=True)
         return {name: float(amount) for name, amount in named if amount}
     if cap.measure == EPSILON or not cap.delta:
-        return {
-            cap.measure.name: float(cap.amount),
-            **({"delta": float(cap.delta)} if cap.delta else {}),
-        }
+        slip = {"delta": float(cap.delta)} if cap.delta else {}
+        return {cap.measure.name: float(cap.amount), **slip}
     return dict(_converted(cap))
 
 

@@ -61,10 +61,8 @@ def inspect(
                 why=f"{type(one).__name__}: {one}",
                 fix="compare the shapes and types of X and y with what the model takes",
             ) from None
-        listener, wrong = PersonGradients(model, units_of(model)), ""
-        for whole in (False, True):
-            if whole:
-                listener = PersonGradients(model, {"": model})
+        for units in (units_of(model), {"": model}):
+            listener = PersonGradients(model, units)
             try:
                 wrong = _learn_layout(listener, losses, probes)
                 wrong = wrong or _differs(listener, losses, probes[1])

@@ -73,15 +73,15 @@ class PersonGradients:
     """Gradients of the trainable parameters of a model, person by person.
 
     `parameters` are those of one dimension, then the others; sums have them in this order.
-    `batched` says of each call of a unit, in their order, which of its inputs have rows first; it
-    is what an inspection found. None: all tensors that are as long as the batch.
+    `batched` says of each call of a unit, in their order, which of its inputs have rows first, as
+    an inspection found.
     """
 
     def __init__(self, model: nn.Module, units: Mapping[str, nn.Module]) -> None:
         self.model, self.units = model, units
         trained = [one for one in model.named_parameters() if one[1].requires_grad]
         self.parameters = dict(sorted(trained, key=lambda one: one[1].dim() > 1))
-        self.batched: list[set[Any]] | None = None
+        self.batched: list[set[Any]] = []
         self.expanded: set[str] = set()
         self.calls: list[LayerCall] = []
         self._names = {id(p): n for n, p in self.parameters.items()}
@@ -274,8 +274,10 @@ class PersonGradients:
         def blocks(one: Tensor) -> Tensor:
             return one.detach().reshape(people, -1, *one.shape[1:])
 
-        moving = self._moving(number, call)
-        batched = {at: blocks(call.inputs[at]) for at in moving}
+        if number >= len(self.batched):
+            raise _other_calls()
+        tensors = {at: one for at, one in call.inputs.items() if torch.is_tensor(one)}
+        batched = {at: blocks(one) for at, one in tensors.items() if at in self.batched[number]}
         slopes = {at: blocks(one) for at, one in call.slopes.items()}
 
         def value(ours: Any, inputs: Any, slopes: Any) -> Tensor:
@@ -307,15 +309,6 @@ class PersonGradients:
         except (RuntimeError, NotImplementedError, ValueError) as wrong:
             raise _not_by_person(call, wrong) from None
         return {name: PersonMatrix(one) for name, one in grads.items()}
-
-    def _moving(self, number: int, call: LayerCall) -> list[Any]:
-        """The inputs whose first dimension is rows."""
-        tensors = [at for at, one in call.inputs.items() if torch.is_tensor(one)]
-        if self.batched is None:
-            return [at for at in tensors if call.inputs[at].shape[:1] == (self._rows,)]
-        if number >= len(self.batched):
-            raise _other_calls()
-        return [at for at in tensors if at in self.batched[number]]
 
 
 _RECURRENT: Final = nn.RNN, nn.LSTM, nn.GRU, nn.RNNCell, nn.LSTMCell, nn.GRUCell

@@ -59,7 +59,7 @@ class PeopleSampler:
         neighbours from a random place on; a row weighs one over the rows taken.
     Edge cases:
         Rows without a name are one person's together. No people at all give no batches. With
-        `groups` > 1 a person has one place at random among so many steps, for good, and the same
+        `places` > 1 a person has one place at random among so many steps, for good, and the same
         coin is tossed at that step alone (banded noise).
     """
 

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Final, Self, cast
 
@@ -102,11 +102,10 @@ class Trainer:
         self.plan = NoisePlan(epsilon, delta, people, batch, epochs, band)  # type: ignore[arg-type] # read there
         refuse_layers(model)
         self.model, self.loss = model, _one_a_row(loss)
-        first = next(model.parameters())
-        self.device = first.device
+        self.device = next(model.parameters()).device
         trained = [p for p in model.parameters() if p.requires_grad]
         self.grid = GradientGrid(positive(clip, "clip"), sum(p.numel() for p in trained))
-        self.optimizer = (optimizer or _adam)(trained)
+        self.optimizer = (optimizer or partial(torch.optim.Adam, lr=1e-3))(trained)
         self.schedule = None if schedule is None else schedule(self.optimizer)
         self.rows = whole(max_rows_per_unit, "max_rows_per_unit", at_least=1)
         room = _NUMBERS.get(self.device.type, 1 << 26) // self.grid.dimension
@@ -412,10 +411,6 @@ class Trainer:
                     bar.update(task, description=f"epsilon {so_far:.3f}")
 
             yield show
-
-
-def _adam(parameters: Any) -> torch.optim.Optimizer:
-    return torch.optim.Adam(parameters, lr=1e-3)
 
 
 def _one_a_row(loss: Callable[..., Tensor]) -> Callable[..., Tensor]:

@@ -1,22 +1,16 @@
 """The noise of either kind that an amount of an account buys."""
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Final, Literal
+from typing import Final
 
 from discreet.privacy.budgets.charges import EPSILON, MU_SQUARED, RHO, Measure, price
 from discreet.privacy.budgets.filters import amount_within
 from discreet.privacy.guarantees.pure import Pure
-from discreet.rationals import Real, positive
 
 __all__ = ["Affordable", "amount_within", "buys"]
-
-_LAPLACE: Final = math.log(20)
-_GAUSSIAN: Final = 1.959964
-"""95 % half-widths of noise of scale 1."""
 
 _ROUNDS: Final = 60
 
@@ -31,28 +25,12 @@ class Affordable:
 
     Example:
         >>> one = buys(RHO, Fraction(1, 200))
-        >>> float(one.mu_squared), round(float(one.epsilon), 4), one.quieter(1, 1)
-        (0.01, 0.1, 'gaussian')
+        >>> float(one.mu_squared), round(float(one.epsilon), 4)
+        (0.01, 0.1)
     """
 
     epsilon: Fraction
     mu_squared: Fraction
-
-    def laplace_scale(self, l1: Real) -> Fraction | None:
-        """The scale b of Laplace noise for this l1 sensitivity; None where none can be paid."""
-        return positive(l1, "l1") / self.epsilon if self.epsilon else None
-
-    def gaussian_variance(self, l2: Real) -> Fraction | None:
-        """The variance of Gaussian noise for this l2 sensitivity; None where none can be paid."""
-        return positive(l2, "l2") ** 2 / self.mu_squared if self.mu_squared else None
-
-    def quieter(self, l1: Real, l2: Real) -> Literal["laplace", "gaussian"]:
-        """The kind with the smaller 95 % half-width; Laplace where they are alike."""
-        scale, variance = self.laplace_scale(l1), self.gaussian_variance(l2)
-        if variance is None or scale is None:
-            return "gaussian" if scale is None and variance is not None else "laplace"
-        wider = _LAPLACE * float(scale) > _GAUSSIAN * math.sqrt(variance)
-        return "gaussian" if wider else "laplace"
 
 
 @lru_cache(maxsize=4096)

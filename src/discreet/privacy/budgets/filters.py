@@ -35,7 +35,7 @@ from discreet.privacy.guarantees.neighbours import Neighbours
 from discreet.privacy.guarantees.pure import Approximate, Pure
 from discreet.privacy.guarantees.renyi import RDP
 from discreet.privacy.guarantees.zcdp import ZCDP
-from discreet.privacy.numerics.chernoff import best_order, log_peak
+from discreet.privacy.numerics.chernoff import best_order, log_peak, near_log_peak
 from discreet.privacy.numerics.rounding import Interval
 from discreet.rationals import Real, non_negative, positive
 
@@ -237,13 +237,12 @@ def renyi_for(epsilon: Real, delta: Real) -> Measure:
     """The order, to the next half, at which (epsilon, delta) leaves most room for Gaussians."""
     e, d = positive(epsilon, "epsilon"), positive(delta, "delta")
     log_delta = Interval.of(d).log().lower
-    guess = best_order(lambda lam: -_renyi_room(float(e), log_delta, lam) / (lam + 1))
-    return renyi(1 + Fraction(max(1, round(2 * guess)), 2))
 
+    def lost(lam: float) -> float:
+        room = float(e) - (near_log_peak(lam) - log_delta) / lam
+        return -room / (lam + 1)
 
-def _renyi_room(epsilon: float, log_delta: float, lam: float) -> float:
-    peak = -(lam * math.log1p(1 / lam) + math.log1p(lam))
-    return epsilon - (peak - log_delta) / lam
+    return renyi(1 + Fraction(max(1, round(2 * best_order(lost))), 2))
 
 
 @lru_cache(maxsize=4096)

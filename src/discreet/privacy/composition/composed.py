@@ -1,10 +1,11 @@
 """Composition: what many guarantees add up to, by whichever sound method says least."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property, partial
 from math import inf
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from discreet.errors import InputError
 from discreet.privacy.composition.theorems import (
@@ -31,12 +32,7 @@ from discreet.privacy.guarantees.guarantee import (
     stored_as,
 )
 from discreet.privacy.guarantees.neighbours import Neighbours
-from discreet.privacy.numerics.chernoff import (
-    best_order,
-    chernoff_delta,
-    chernoff_epsilon,
-    near_log_peak,
-)
+from discreet.privacy.numerics.chernoff import chernoff_delta, chernoff_epsilon
 from discreet.privacy.numerics.inversion import best_tradeoff, invert
 from discreet.privacy.numerics.moments import Direction, Moments, OrderLine, unit
 from discreet.privacy.numerics.rounding import Bound, Interval, Number
@@ -75,14 +71,13 @@ def compose(guarantees: Part | Iterable[Part], *more: Part | int) -> "Composed":
 
 
 @stored_as("composed/1")
-@dataclass(frozen=True, slots=True, init=False)
+@dataclass(frozen=True, init=False)
 class Composed(Guarantee):
     """Several guarantees together; build it with `compose`."""
 
     directions: ClassVar[tuple[Direction, ...]] = (Direction.REMOVE, Direction.ADD)
 
     parts: tuple[tuple[Guarantee, int], ...]
-    _facts: dict[str, Any] = field(init=False, repr=False, compare=False)
 
     def __init__(
         self, parts: Iterable[tuple[Guarantee, int]], *, neighbours: Neighbours | None = None
@@ -97,7 +92,7 @@ class Composed(Guarantee):
                 fix="convert them with .under(neighbours) first",
             )
         chosen = next(iter(about), Neighbours.ADD_REMOVE)
-        fill(self, parts=tuple(merged.items()), neighbours=chosen, _facts={})
+        fill(self, parts=tuple(merged.items()), neighbours=chosen)
 
     def rho(self) -> Bound:
         """The sum of the parts' rho."""
@@ -152,10 +147,10 @@ class Composed(Guarantee):
         exact = self._exact_delta(epsilon)
         if exact is not None:
             return exact
-        answers = [self._renyi_delta(epsilon)] if self._loose() else []
-        if self._has_pair():
-            answers.append(self._accountant().delta(epsilon))
-        return _least(answers, tight=not self._loose())
+        answers = [self._renyi_delta(epsilon)] if self._loose else []
+        if self._has_pair:
+            answers.append(self._accountant.delta(epsilon))
+        return _least(answers, tight=not self._loose)
 
     def _epsilon(self, delta: Fraction) -> Bound:
         exact = self._exact_epsilon(delta)
@@ -163,12 +158,12 @@ class Composed(Guarantee):
             exact = self._largest()
         if exact is not None:
             return exact
-        answers = [self._renyi_epsilon(delta)] if self._loose() else []
-        if self._has_pair():
-            answers.append(self._accountant().epsilon(delta))
+        answers = [self._renyi_epsilon(delta)] if self._loose else []
+        if self._has_pair:
+            answers.append(self._accountant.epsilon(delta))
         else:
             answers.append(basic_epsilon(self.parts, delta))
-        return _least(answers, tight=not self._loose())
+        return _least(answers, tight=not self._loose)
 
     def _tradeoff(self, alpha: Fraction) -> float:
         mu = self._mu()
@@ -201,7 +196,7 @@ class Composed(Guarantee):
         for one, count in self.parts:
             own = one.epsilon(0)
             low, high = low + Interval.of(own.lower) * count, high + Interval.of(own.upper) * count
-        tight = self._has_pair() and not self._loose()
+        tight = self._has_pair and not self._loose
         return Bound(low.lower if tight else 0.0, high.upper, "basic") if high.hi < inf else None
 
     def _mu(self) -> Interval | None:
@@ -220,65 +215,58 @@ class Composed(Guarantee):
         form = self.parts[0][0].closed_form()
         return form is not None and form[0] is TWO_POINT
 
+    @cached_property
     def _has_pair(self) -> bool:
         """Whether every part has a law of the loss, so that the accountant applies."""
-        if "pair" not in self._facts:
-            self._facts["pair"] = all(
-                one.closed_form() is not None or has_law(one) for one, _ in self.parts
-            )
-        return bool(self._facts["pair"])
+        return all(one.closed_form() is not None or has_law(one) for one, _ in self.parts)
 
+    @cached_property
     def _loose(self) -> bool:
         """Whether moments at real orders can beat the composed laws: some law is no worst case."""
-        if "loose" not in self._facts:
-            bent = any(isinstance(one, BoundedRange) for one, _ in self.parts)
-            self._facts["loose"] = bent or not self._has_pair()
-        return bool(self._facts["loose"])
+        bent = any(isinstance(one, BoundedRange) for one, _ in self.parts)
+        return bent or not self._has_pair
 
+    @cached_property
     def _accountant(self) -> Contour:
-        if "contour" not in self._facts:
-            contour = Contour(THOROUGH)
-            for one, count in self.parts:
-                contour.append(one, count)
-            self._facts["contour"] = contour
-        found: Contour = self._facts["contour"]
-        return found
+        contour = Contour(THOROUGH)
+        for one, count in self.parts:
+            contour.append(one, count)
+        return contour
+
+    @cached_property
+    def _moments(self) -> dict[Number, Interval]:
+        """Moments at the real orders that were asked for."""
+        return {}
 
     def _moment(self, order: Number) -> Interval:
         if len(self.parts) > _PATIENCE:
             return Interval.between(0, inf)
-        known = self._facts.setdefault("moments", {})
-        if order not in known:
-            moment = self.log_mgf(order)
-            if self._split():
-                moment = moment.join(self.log_mgf(order, Direction.ADD))
-            if len(known) > 4096:
-                known.clear()
-            known[order] = moment
-        found: Interval = known[order]
-        return found
+        if order not in self._moments:
+            if len(self._moments) > 4096:
+                self._moments.clear()
+            self._moments[order] = self._worst(partial(self.log_mgf, order))
+        return self._moments[order]
 
-    def _split(self) -> bool:
-        return any(len(one.directions) > 1 for one, _ in self.parts)
-
-    def _lost(self) -> Interval:
-        lost = self.infinity()
-        return lost.join(self.infinity(Direction.ADD)) if self._split() else lost
+    def _worst(self, of: Callable[[Direction], Interval]) -> Interval:
+        """The larger of both directions, where they differ."""
+        split = any(len(one.directions) > 1 for one, _ in self.parts)
+        one_way = of(Direction.REMOVE)
+        return one_way.join(of(Direction.ADD)) if split else one_way
 
     def _renyi_delta(self, epsilon: Fraction) -> Bound:
-        e = float(epsilon)
-        order = best_order(lambda s: self._moment(s).upper - s * e + near_log_peak(s), _SEARCH)
-        finite = chernoff_delta(self._moment, epsilon, order)
-        return Bound(0.0, min(1.0, (finite + self._lost()).upper), "rdp")
+        finite = chernoff_delta(self._moment, self._near, epsilon, _SEARCH)
+        return Bound(0.0, min(1.0, (finite + self._worst(self.infinity)).upper), "rdp")
 
     def _renyi_epsilon(self, delta: Fraction) -> Bound:
-        left = delta - self._lost()
+        left = delta - self._worst(self.infinity)
         if left.lo <= 0:
             return Bound(0.0, inf, "rdp")
-        gain = float(left.log().lo)
-        order = best_order(lambda s: (self._moment(s).upper + near_log_peak(s) - gain) / s, _SEARCH)
-        found = chernoff_epsilon(self._moment, Interval(left.lo, left.lo), order).upper
+        least = Interval(left.lo, left.lo)
+        found = chernoff_epsilon(self._moment, self._near, least, _SEARCH).upper
         return Bound(0.0, max(0.0, found), "rdp")
+
+    def _near(self, order: float) -> float:
+        return self._moment(order).upper
 
 
 _SEARCH = tuple(2.0**j for j in range(-5, 21))

@@ -30,21 +30,6 @@ class Expansion:
         h = at - epsilon is exact: within half of epsilon no subtraction of doubles rounds.
     """
 
-    __slots__ = (
-        "_first",
-        "_fourth",
-        "_high",
-        "_low",
-        "_second",
-        "_third",
-        "_top",
-        "_value",
-        "epsilon",
-        "ghost",
-        "lam",
-        "slack",
-    )
-
     def __init__(
         self,
         at: tuple[float, float, float],

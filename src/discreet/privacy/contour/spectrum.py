@@ -21,7 +21,14 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from discreet.privacy.contour.expansion import Expansion, log_above
-from discreet.privacy.numerics.moments import PRODUCT, ComplexArray, FloatArray, Moments, OrderLine
+from discreet.privacy.numerics.moments import (
+    PRODUCT,
+    ComplexArray,
+    FloatArray,
+    Moments,
+    OrderLine,
+    grown,
+)
 from discreet.privacy.numerics.phases import DIRECT, ROUNDING, phases
 from discreet.privacy.numerics.rounding import ELEMENTARY, UNIT
 
@@ -59,18 +66,6 @@ class _Comb:
     Why: |s (s + 1)|^2 = (lam^2 + t^2)((lam + 1)^2 + t^2) has no cancellation, and neither part of
     s (s + 1) is off by more than 6 units of it, so each weight is within 16 units.
     """
-
-    __slots__ = (
-        "_flat",
-        "_imag",
-        "_ks",
-        "_powers",
-        "_real",
-        "_space",
-        "half_squares",
-        "sizes",
-        "w",
-    )
 
     def __init__(self, line: OrderLine) -> None:
         t, lam = line.heights, line.lam
@@ -142,30 +137,6 @@ class Spectrum:
     least the sum of e^(lam m W) over m < 0. `level` is about log M(lam): how much is composed.
     """
 
-    __slots__ = (
-        "_charge",
-        "_comb",
-        "_curve",
-        "_faded",
-        "_fourth",
-        "_half",
-        "_per_angle",
-        "_ready",
-        "ends",
-        "error",
-        "far",
-        "flat",
-        "level",
-        "line",
-        "live",
-        "log_error",
-        "log_scale",
-        "phantom",
-        "product",
-        "rest",
-        "weight",
-    )
-
     def __init__(self, line: OrderLine, phantom: float) -> None:
         self.line, self.phantom = line, phantom
         self._comb = _Comb(line)
@@ -198,8 +169,7 @@ class Spectrum:
         np.multiply(
             product, factor if len(factor) == len(product) else factor[: len(product)], out=product
         )
-        error = self.error + moments.error + PRODUCT
-        self.error = error * (1 + 2 * error) if error < 1 else 2.0
+        self.error = grown(self.error + moments.error + PRODUCT)
         self.log_scale += moments.log_scale
         self.log_error = (self.log_error + moments.log_error) * (1 + 4 * UNIT)
         self.log_error += abs(self.log_scale) * UNIT
@@ -337,8 +307,6 @@ def _ends(line: OrderLine) -> tuple[float, float, float]:
 
 class Gauge:
     """A check at one epsilon, prepared: a single dot product each time."""
-
-    __slots__ = ("_slack", "_spectrum", "_square", "_weight", "_weights", "epsilon", "ghost")
 
     def __init__(
         self, spectrum: Spectrum, weights: FloatArray, slack: float, epsilon: float, ghost: float

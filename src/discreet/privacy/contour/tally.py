@@ -45,7 +45,7 @@ PEAKS: FloatArray = -(ORDERS * np.log1p(1 / ORDERS) + np.log(ORDERS + 1))
 _LIST: list[float] = ORDERS.tolist()
 _PER_UNIT: list[float] = ((ORDERS + 1) * (4 * UNIT)).tolist()
 _FIXED: list[float] = ((8 + 2 * np.log(2 * ORDERS + 1)) * ELEMENTARY).tolist()
-"""The error of a log moment: `Shape.log_error` at all ORDERS."""
+"""The error of a log moment: `shapes.log_error` at all ORDERS."""
 
 
 _FEW = 4
@@ -54,8 +54,6 @@ _FEW = 4
 
 class Members:
     """All members of one shape: how often each parameter was appended."""
-
-    __slots__ = ("_fresh", "counts")
 
     def __init__(self) -> None:
         self.counts: dict[float, int] = {}
@@ -88,22 +86,6 @@ class Tally:
         `infinity` encloses the probability of an infinite loss, `largest` is at least the largest
         finite loss, and `scale(j)` at least log E[e^(ORDERS[j] Z); Z < infinity].
     """
-
-    __slots__ = (
-        "_counted",
-        "_done",
-        "_members",
-        "_others",
-        "_scaled",
-        "_square",
-        "_summed",
-        "_sums",
-        "direction",
-        "infinity",
-        "largest",
-        "length",
-        "log_finite",
-    )
 
     def __init__(self, direction: Direction) -> None:
         self.direction = direction
@@ -238,7 +220,8 @@ class Tally:
 def log_moment_above(shape: Shape, e: float, count: int, j: int) -> float:
     """An upper bound on the log moment at ORDERS[j] of `count` members of one shape."""
     order = _LIST[j]
-    each = shape.one_log_scale(e, order) * (1 + 16 * UNIT) + e * _PER_UNIT[j] + _FIXED[j]
+    each: float = shape.log_scale(e, order, 2 * order + 1, math) * (1 + 16 * UNIT)
+    each += e * _PER_UNIT[j] + _FIXED[j]
     return count * each * (1 + 4 * UNIT)
 
 
@@ -261,13 +244,13 @@ def _scales(shape: Shape, members: list[tuple[float, int]]) -> FloatArray:
     """The summed log moments at all orders, each within 600 roundings of its size."""
     if len(members) == 1:
         (e, count), *_ = members
-        one = shape.log_scale(e, ORDERS, TWICE)
+        one: FloatArray = shape.log_scale(e, ORDERS, TWICE, np)
         return one if count == 1 else one * count
     answer = np.zeros(len(ORDERS))
     table = np.array(members)
     for first in range(0, len(members), 512):
         part = table[first : first + 512]
-        answer += part[:, 1] @ shape.log_scale(part[:, :1], ORDERS, TWICE)
+        answer += part[:, 1] @ shape.log_scale(part[:, :1], ORDERS, TWICE, np)
     return answer
 
 

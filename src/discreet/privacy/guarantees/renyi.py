@@ -1,7 +1,7 @@
 """Renyi differential privacy at a list of orders."""
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -10,12 +10,7 @@ from itertools import pairwise
 from discreet.errors import InputError
 from discreet.privacy.guarantees.guarantee import GroupPrivacy, Guarantee, fill, people, stored_as
 from discreet.privacy.guarantees.neighbours import Neighbours
-from discreet.privacy.numerics.chernoff import (
-    best_order,
-    chernoff_delta,
-    chernoff_epsilon,
-    near_log_peak,
-)
+from discreet.privacy.numerics.chernoff import chernoff_delta, chernoff_epsilon
 from discreet.privacy.numerics.moments import Direction
 from discreet.privacy.numerics.rounding import Bound, Interval, Number
 from discreet.rationals import Real, non_negative, rational
@@ -84,18 +79,14 @@ class RDP(Guarantee):
         return Guarantee.rdp(self, alpha)
 
     def _delta(self, epsilon: Fraction) -> Bound:
-        e = float(epsilon)
-        order = self._best(lambda lam: self._near(lam) - lam * e + near_log_peak(lam))
-        above = chernoff_delta(self.log_mgf, epsilon, order).upper
+        above = chernoff_delta(self.log_mgf, self._near, epsilon, self._orders()).upper
         return Bound(0.0, min(above, 1.0), "rdp")
 
     def _epsilon(self, delta: Fraction) -> Bound:
         if delta == 0:
             return Bound(0.0, float("inf"), "rdp")
-        d = Interval.of(delta)
-        gain = float(d.log().hi)
-        order = self._best(lambda lam: (self._near(lam) + near_log_peak(lam) - gain) / lam)
-        above = chernoff_epsilon(self.log_mgf, d, order).upper
+        asked = Interval.of(delta)
+        above = chernoff_epsilon(self.log_mgf, self._near, asked, self._orders()).upper
         return Bound(0.0, max(0.0, above), "rdp")
 
     def _near(self, lam: float) -> float:
@@ -107,10 +98,9 @@ class RDP(Guarantee):
         left, low = (orders[at - 1], logs[at - 1]) if at else (0.0, 0.0)
         return low + (lam - left) * (logs[at] - low) / (orders[at] - left)
 
-    def _best(self, cost: Callable[[float], float]) -> float:
-        # An order that rounds past the last listed one would be refused.
-        orders = [min(float(a - 1), Interval.of(a - 1).lower) for a, _ in self.curve]
-        return best_order(cost, orders)
+    def _orders(self) -> list[float]:
+        """The listed orders less 1; one that rounds past the last of them would be refused."""
+        return [min(float(a - 1), Interval.of(a - 1).lower) for a, _ in self.curve]
 
 
 @lru_cache(maxsize=64)

@@ -11,7 +11,6 @@ import numpy as np
 
 from discreet.argument_names import also_called
 from discreet.errors import InputError
-from discreet.privacy.contour.capped_loss import Capped
 from discreet.privacy.guarantees.gaussian import GDP, DiscreteGaussianNoise, GaussianNoise
 from discreet.privacy.guarantees.guarantee import GroupPrivacy, Guarantee, fill, people, stored_as
 from discreet.privacy.guarantees.laplace import LaplaceNoise
@@ -149,7 +148,7 @@ class Subsampled(Guarantee):
         if pair is None or self.scheme is Scheme.WITHOUT_REPLACEMENT:
             return None
         found = quadrature.moments(pair, line, _way(line.lam, direction))
-        return self._bracket(line, direction) if found is None else found
+        return found or _bracket(line, 0.0, self._convex(Interval.of(line.lam), direction).upper)
 
     def capped(self, cap: float) -> Guarantee | None:
         """For Gaussian noise: small losses in bulk, and rarely one of any size."""
@@ -181,13 +180,6 @@ class Subsampled(Guarantee):
         upper = (Interval.of(base.upper).expm1() * self.rate).log1p().upper
         return Bound(max(0.0, lower), upper, f"sampled {base.method}")
 
-    def _bracket(self, line: OrderLine, direction: Direction) -> Moments:
-        """Bounds without quadrature: log M in [0, bound], and a shape in the unit disc."""
-        half = self._convex(Interval.of(line.lam), direction).upper / 2 * (1 + 4 * UNIT)
-        shape = np.zeros(line.size, dtype=np.complex128)
-        shape[0] = 1
-        return Moments(half, half, shape, 1.0 if line.size > 1 else 0.0)
-
     def _fixed_size(self, order: Interval) -> Interval:
         """The least of the bounds without replacement; order x divergence is convex, 0 at 0."""
         bounds = [self._convex(order, Direction.REMOVE)]
@@ -214,6 +206,73 @@ class Subsampled(Guarantee):
             return Interval.between(0, inside.log().meet(own.join(Interval.of(0))))
         floor = order * -Interval.of(-q).log1p()
         return Interval.between(0, (inside + lost * floor.exp()).log().meet(floor))
+
+
+_NEAR = Fraction(1, 10**9)
+"""A cap is met to within this share of itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Capped(Guarantee):
+    """A sampled mechanism whose likelihood ratio g is taken for e^cap wherever it is larger.
+
+    Guarantee:
+        It dominates `guarantee`, and has the same delta(epsilon) for every epsilon up to `cap`.
+    Why:
+        Under Q nothing moves. Under P outcomes with a loss z > cap keep e^cap Q, and the rest of
+        their mass, delta(cap) in all, has an infinite loss. For epsilon <= cap that leaves P -
+        e^epsilon Q as it was on all of them together; for larger epsilon it can only raise it. With
+        P and Q exchanged the loss -log g is raised to at least -cap.
+    """
+
+    directions = (Direction.REMOVE, Direction.ADD)
+
+    guarantee: Guarantee
+    pair: Sampled
+    rate: float
+    cap: float
+
+    def group(self, k: int) -> Guarantee:
+        """That of the mechanism."""
+        return self.guarantee.group(k)
+
+    def infinity(self, direction: Direction = Direction.REMOVE) -> Interval:
+        """Delta at the cap, when the person is removed."""
+        if direction is Direction.ADD:
+            return Interval.of(0)
+        above = self.guarantee.delta(Fraction(self.cap) * (1 - _NEAR)).upper
+        below = self.guarantee.delta(Fraction(self.cap) * (1 + _NEAR)).lower
+        return Interval.between(min(above, below), above)
+
+    def log_mgf(self, order: Number, direction: Direction = Direction.REMOVE) -> Interval:
+        """The log moment generating function at the nearest doubles, between which it is convex."""
+        ends = [
+            self.moments(OrderLine(near, 1.0, 1), direction)
+            for near in (Interval.of(order).lower, Interval.of(order).upper)
+        ]
+        low = min(end.log_scale - end.log_error for end in ends)
+        return Interval.between(low, max(end.log_scale + end.log_error for end in ends))
+
+    def moments(self, line: OrderLine, direction: Direction = Direction.REMOVE) -> Moments:
+        """By quadrature; else from the range of the loss, as E_Q g^w >= (E_Q g)^w by convexity."""
+        found = quadrature.moments(self.pair, line, _way(line.lam, direction))
+        if found is not None:
+            return found
+        lost = Interval.of(-self.infinity(direction)).log1p() * (line.lam + 1)
+        top = self.cap if direction is Direction.REMOVE else -math.log1p(-self.rate)
+        return _bracket(line, lost.lower, line.lam * top * (1 + 2.0**-30))
+
+    def _delta(self, epsilon: Fraction) -> Bound:
+        return self.guarantee.delta(min(epsilon, Fraction(self.cap) * (1 - _NEAR)))
+
+
+def _bracket(line: OrderLine, low: float, high: float) -> Moments:
+    """Log M in [low, high], and a shape in the unit disc."""
+    half = (high - low) / 2
+    shape = np.zeros(line.size, dtype=np.complex128)
+    shape[0] = 1
+    error = half * (1 + 4 * UNIT) + (abs(low) + abs(high)) * UNIT
+    return Moments(high - half, error, shape, 1.0 if line.size > 1 else 0.0)
 
 
 def _scheme(value: int) -> Scheme:

@@ -1,17 +1,13 @@
 """Zero-concentrated differential privacy, exact and approximate."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
 from discreet.privacy.guarantees.gaussian import gaussian_delta
 from discreet.privacy.guarantees.guarantee import GroupPrivacy, Guarantee, fill, people, stored_as
 from discreet.privacy.guarantees.neighbours import Neighbours
-from discreet.privacy.numerics.chernoff import (
-    best_order,
-    chernoff_delta,
-    chernoff_epsilon,
-    near_log_peak,
-)
+from discreet.privacy.numerics.chernoff import chernoff_delta, chernoff_epsilon
 from discreet.privacy.numerics.inversion import last_above
 from discreet.privacy.numerics.moments import Direction
 from discreet.privacy.numerics.rounding import Bound, Interval, Number
@@ -78,13 +74,9 @@ class ZCDP(Guarantee):
     def _delta(self, epsilon: Fraction) -> Bound:
         if self.rho0 == 0:
             return Interval.of(self.delta0).bound("zcdp")
-        rho, e = float(self.rho0), float(epsilon)
-        order = best_order(lambda lam: rho * lam * (lam + 1) - lam * e + near_log_peak(lam))
+        finite = chernoff_delta(self.log_mgf, self._near, epsilon)
         # Total variation is at most sqrt(rho/2) (Pinsker), near epsilon = 0 the better bound.
-        finite = chernoff_delta(self.log_mgf, epsilon, order).meet(
-            Interval.of(self.rho0 / 2).sqrt()
-        )
-        above = (self.delta0 + finite).upper
+        above = (self.delta0 + finite.meet(Interval.of(self.rho0 / 2).sqrt())).upper
         below = gaussian_delta(self._mu(), epsilon).join(Interval.of(self.delta0))
         return Bound(max(0.0, below.lower), max(below.upper, min(above, 1.0)), "zcdp")
 
@@ -93,16 +85,16 @@ class ZCDP(Guarantee):
             return Bound(float("inf"), float("inf"), "zcdp")
         if self.rho0 == 0:
             return Bound(0.0, 0.0, "zcdp")
-        rho, left = float(self.rho0), Interval.of(delta - self.delta0)
-        gain = float(left.log().hi)
-        order = best_order(lambda lam: rho * (lam + 1) + (near_log_peak(lam) - gain) / lam)
-        upper = max(0.0, chernoff_epsilon(self.log_mgf, left, order).upper)
-        return Bound(self._least(delta, upper), upper, "zcdp")
+        left = Interval.of(delta - self.delta0)
+        upper = max(0.0, chernoff_epsilon(self.log_mgf, self._near, left).upper)
+        mu = self._mu()  # Gaussian noise of the same rho exceeds delta up to this epsilon
+        lower = last_above(lambda e: gaussian_delta(mu, e).lower > delta, upper)
+        return Bound(lower, upper, "zcdp")
+
+    @property
+    def _near(self) -> Callable[[float], float]:
+        rho = float(self.rho0)
+        return lambda order: rho * order * (order + 1)
 
     def _mu(self) -> Interval:
         return Interval.of(2 * self.rho0).sqrt()
-
-    def _least(self, delta: Fraction, upper: float) -> float:
-        """Below which epsilon Gaussian noise of the same rho already exceeds delta."""
-        mu = self._mu()
-        return last_above(lambda e: gaussian_delta(mu, e).lower > delta, upper)

@@ -13,11 +13,14 @@ Reference: Canonne, Kamath, Steinke, The Discrete Gaussian for Differential Priv
 
 import math
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from typing import TypeAlias
 
+from discreet.privacy.numerics.inversion import golden_section
 from discreet.privacy.numerics.rounding import Interval, Number
 
 LogMgf: TypeAlias = Callable[[Number], Interval]
+Near: TypeAlias = Callable[[float], float]
 
 ORDERS = tuple(2.0**j for j in range(-9, 22))
 """Where the search for the best real order begins."""
@@ -36,32 +39,31 @@ def near_log_peak(lam: float) -> float:
     return -(lam * math.log1p(1 / lam) + math.log(lam + 1))
 
 
-def chernoff_delta(log_mgf: LogMgf, epsilon: Number, order: float) -> Interval:
-    """The mass of the finite loss beyond epsilon, as bounded at one order."""
+def chernoff_delta(
+    log_mgf: LogMgf, near: Near, epsilon: Fraction, orders: Sequence[float] = ORDERS
+) -> Interval:
+    """The mass of the finite loss beyond epsilon, as bounded at the best order.
+
+    `near` is `log_mgf` in plain floats, for the search.
+    """
+    e = float(epsilon)
+    order = best_order(lambda lam: near(lam) - lam * e + near_log_peak(lam), orders)
     return (log_mgf(order) - Interval.of(epsilon) * order + log_peak(order)).exp()
 
 
-def chernoff_epsilon(log_mgf: LogMgf, delta: Interval, order: float) -> Interval:
-    """The epsilon at which the bound of one order falls to delta."""
+def chernoff_epsilon(
+    log_mgf: LogMgf, near: Near, delta: Interval, orders: Sequence[float] = ORDERS
+) -> Interval:
+    """The epsilon at which the bound of the best order falls to delta."""
+    gain = float(delta.log().hi)
+    order = best_order(lambda lam: (near(lam) + near_log_peak(lam) - gain) / lam, orders)
     return (log_mgf(order) + log_peak(order) - delta.log()) / order
 
 
-def best_order(cost: Callable[[float], float], orders: Sequence[float] = ORDERS) -> float:
+def best_order(cost: Near, orders: Sequence[float] = ORDERS) -> float:
     """The order of least cost: over a grid first, then by golden section between its neighbours."""
     costs = [cost(order) for order in orders]
     at = min(range(len(orders)), key=costs.__getitem__)
-    low, high = orders[max(at - 1, 0)], orders[min(at + 1, len(orders) - 1)]
-    ratio = (math.sqrt(5) - 1) / 2
-    a, b = high - ratio * (high - low), low + ratio * (high - low)
-    at_a, at_b = cost(a), cost(b)
-    for _ in range(_ROUNDS):
-        if at_a <= at_b:
-            high, b, at_b = b, a, at_a
-            a = high - ratio * (high - low)
-            at_a = cost(a)
-        else:
-            low, a, at_a = a, b, at_b
-            b = low + ratio * (high - low)
-            at_b = cost(b)
-    best, least = (a, at_a) if at_a <= at_b else (b, at_b)
+    ends = orders[max(at - 1, 0)], orders[min(at + 1, len(orders) - 1)]
+    least, best = golden_section(cost, ends, _ROUNDS)
     return best if least <= costs[at] else orders[at]

@@ -132,18 +132,23 @@ def _climb(height: Callable[[float], float]) -> float:
     best, far = height(0.0), 1.0
     while far < 2**10 and height(far) >= best:
         best, far = height(far), far * 2
-    ratio = (math.sqrt(5) - 1) / 2
-    low, high = 0.0, far
+    return max(best, -golden_section(lambda e: -height(e), (0.0, far), 36)[0])
+
+
+def golden_section(
+    cost: Callable[[float], float], ends: tuple[float, float], rounds: int
+) -> tuple[float, float]:
+    """The least cost, about, of a curve that falls and then rises, and where it is."""
+    ratio, (low, high) = (math.sqrt(5) - 1) / 2, ends
     a, b = high - ratio * (high - low), low + ratio * (high - low)
-    at_a, at_b = height(a), height(b)
-    for _ in range(36):
-        best = max(best, at_a, at_b)
-        if at_a >= at_b:
+    at_a, at_b = cost(a), cost(b)
+    for _ in range(rounds):
+        if at_a <= at_b:
             high, b, at_b = b, a, at_a
             a = high - ratio * (high - low)
-            at_a = height(a)
+            at_a = cost(a)
         else:
             low, a, at_a = a, b, at_b
             b = low + ratio * (high - low)
-            at_b = height(b)
-    return best
+            at_b = cost(b)
+    return (at_a, a) if at_a <= at_b else (at_b, b)

@@ -82,14 +82,14 @@ class Moments:
         shape = np.ones_like(self.phi) if answer is None else answer
         error = count * (self.error + PRODUCT)
         scale = count * self.log_scale
-        return Moments(scale, count * self.log_error + abs(scale) * UNIT, shape, _grown(error))
+        return Moments(scale, count * self.log_error + abs(scale) * UNIT, shape, grown(error))
 
     def times(self, other: "Moments") -> "Moments":
         """The moments of the sum of two independent losses."""
         scale = self.log_scale + other.log_scale
         error = self.error + other.error + PRODUCT
         log_error = (self.log_error + other.log_error) * (1 + 4 * UNIT) + abs(scale) * UNIT
-        return Moments(scale, log_error, self.phi * other.phi, _grown(error))
+        return Moments(scale, log_error, self.phi * other.phi, grown(error))
 
 
 def unit(line: OrderLine) -> Moments:
@@ -97,7 +97,7 @@ def unit(line: OrderLine) -> Moments:
     return Moments(0.0, 0.0, np.ones(line.size, dtype=np.complex128), 0.0)
 
 
-def _grown(error: float) -> float:
+def grown(error: float) -> float:
     """Cover products of errors: |ab - a'b'| <= e + f + e f, and e f <= e + f whenever e, f <= 1."""
     return error * (1 + 2 * error) if error < 1 else 2.0
 

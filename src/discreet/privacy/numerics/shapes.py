@@ -15,6 +15,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +26,7 @@ from discreet.privacy.numerics.moments import (
     FloatArray,
     Moments,
     OrderLine,
+    grown,
     unit,
 )
 from discreet.privacy.numerics.phases import phase_error, phase_table, phases
@@ -36,23 +38,26 @@ _READ = 4 * UNIT
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shape:
-    """One family: how it bends points on the circle, its log scale, and how far errors grow.
+    """One family: how it bends points on the circle, and its log scale.
 
     `bend(z, tilt, 1/(2u), 2 lam + 1)` works in place, on points along the first axis and members
-    along the last. `log_scale(e, lam, 2 lam + 1)` broadcasts and gives log M(lam) within
-    `log_error(e, lam)`; `one_log_scale(e, lam)` is the same for one member.
+    along the last. `log_scale(e, lam, 2 lam + 1, numpy)` broadcasts and gives log M(lam) within
+    `log_error(e, lam)`; with `math`, whose functions have the same names, it is quicker for one.
     """
 
     name: str
     bend: Callable[[ComplexArray, FloatArray | float, ComplexArray, float], ComplexArray]
-    log_scale: Callable[[FloatArray | float, FloatArray | float, FloatArray | float], FloatArray]
-    growth: Callable[[FloatArray], FloatArray]
-    one_log_scale: Callable[[float, float], float]
+    log_scale: Callable[[Any, Any, Any, Any], Any]
 
-    def log_error(self, e: FloatArray, lam: float) -> FloatArray:
-        """Errors of lam e, of two logarithms (at most log(2 lam + 1)) and of their arguments."""
-        fixed = (8 + 2 * math.log(2 * lam + 1)) * ELEMENTARY
-        return np.asarray(e * ((lam + 1) * (4 * UNIT)) + fixed)
+
+def log_error(e: Any, lam: float) -> Any:
+    """Errors of lam e, of two logarithms (at most log(2 lam + 1)) and of their arguments."""
+    return e * ((lam + 1) * (4 * UNIT)) + (8 + 2 * math.log(2 * lam + 1)) * ELEMENTARY
+
+
+def _growth(shape: Shape, tilt: Any) -> Any:
+    """How far errors of points grow: a sinh is divided by the tilt."""
+    return 2 / tilt if shape is BOUNDED_RANGE else 2.0
 
 
 def single(shape: Shape, e: float, line: OrderLine) -> Moments:
@@ -60,34 +65,29 @@ def single(shape: Shape, e: float, line: OrderLine) -> Moments:
     if shape is GAUSSIAN:
         return gaussian(e * e, _READ, line)
     lam, size = line.lam, line.size
-    scale = shape.one_log_scale(e, lam)
-    log_error = e * (lam + 1) * (4 * UNIT) + (8 + 2 * math.log(2 * lam + 1)) * ELEMENTARY
+    scale, error = shape.log_scale(e, lam, 2 * lam + 1, math), log_error(e, lam)
     if size == 1:
-        return Moments(scale, log_error, unit(line).phi, 0.0)
+        return Moments(scale, error, unit(line).phi, 0.0)
     tilt = math.tanh(e * (lam + 0.5))
     phi = shape.bend(phases(line.step * e, size), tilt, _half_inverse(line), 2 * lam + 1)
-    growth = 2 / tilt if shape is BOUNDED_RANGE else 2.0
-    circle = phase_error(line.step * e, size, _READ)
-    return Moments(scale, log_error, phi, (circle + 4 * ELEMENTARY + 4 * PRODUCT) * growth)
+    circle = phase_error(line.step * e, size, _READ) + 4 * ELEMENTARY + 4 * PRODUCT
+    return Moments(scale, error, phi, circle * _growth(shape, tilt))
 
 
 def many(shape: Shape, es: FloatArray, counts: npt.NDArray[np.int64], line: OrderLine) -> Moments:
     """The product of the moments of many members, es[i] to the power counts[i]."""
     if shape is GAUSSIAN:
         return gaussian(float(np.sum(es * es * counts)), _READ + (len(es) + 2) * UNIT, line)
-    scales = shape.log_scale(es, line.lam, 2 * line.lam + 1) * counts
+    scales = shape.log_scale(es, line.lam, 2 * line.lam + 1, np) * counts
     scale = float(np.sum(scales))
-    log_error = float(counts @ shape.log_error(es, line.lam)) + float(np.sum(np.abs(scales))) * (
-        (len(es) + 2) * UNIT
-    )
+    off = float(counts @ log_error(es, line.lam))
+    off += float(np.sum(np.abs(scales))) * ((len(es) + 2) * UNIT)
+    off *= 1 + 4 * len(es) * UNIT
     if line.size == 1:
-        return Moments(scale, log_error * (1 + 4 * len(es) * UNIT), unit(line).phi, 0.0)
+        return Moments(scale, off, unit(line).phi, 0.0)
     tilts = np.tanh(es * (line.lam + 0.5))
     error = float(counts @ (_errors(shape, es, tilts, line) + PRODUCT)) * (1 + 8 * len(es) * UNIT)
-    error = error * (1 + 2 * error) if error < 1 else 2.0
-    return Moments(
-        scale, log_error * (1 + 4 * len(es) * UNIT), _product(shape, es, tilts, counts, line), error
-    )
+    return Moments(scale, off, _product(shape, es, tilts, counts, line), grown(error))
 
 
 def gaussian(square: float, relative: float, line: OrderLine) -> Moments:
@@ -110,7 +110,8 @@ def _errors(shape: Shape, es: FloatArray, tilts: FloatArray, line: OrderLine) ->
     circle = phase_error(line.step * 1.0, line.size, _READ) if reach < 2.0**20 else 2.0
     per_unit = line.step * line.size * (3 * UNIT + _READ)
     fixed = circle - per_unit if reach < 2.0**20 else 2.0
-    return np.asarray((es * per_unit + fixed + 4 * ELEMENTARY + 4 * PRODUCT) * shape.growth(tilts))
+    points = es * per_unit + fixed + 4 * ELEMENTARY + 4 * PRODUCT
+    return np.asarray(points * _growth(shape, tilts))
 
 
 def _product(
@@ -197,50 +198,23 @@ def _bend_bounded_range(
     return z
 
 
-def _scale_two_point(
-    e: FloatArray | float, lam: FloatArray | float, twice: FloatArray | float
-) -> FloatArray:
-    base = math.log1p(math.exp(-e)) if isinstance(e, float) else np.log1p(np.exp(-e))
-    return np.asarray(lam * e + (np.log1p(np.exp(twice * -e)) - base))
+def _scale_two_point(e: Any, lam: Any, twice: Any, on: Any) -> Any:
+    return lam * e + (on.log1p(on.exp(twice * -e)) - on.log1p(on.exp(-e)))
 
 
-def _scale_laplace(
-    e: FloatArray | float, lam: FloatArray | float, twice: FloatArray | float
-) -> FloatArray:
+def _scale_laplace(e: Any, lam: Any, twice: Any, on: Any) -> Any:
     # e^(lam e) ((1 + q) + (1 - q)/(2a))/2 with q = e^(-2ae), 2a = 2 lam + 1.
-    return np.asarray(lam * e + np.log1p(np.expm1(twice * -e) * (0.5 - 0.5 / twice)))
+    return lam * e + on.log1p(on.expm1(twice * -e) * (0.5 - 0.5 / twice))
 
 
-def _scale_bounded_range(
-    e: FloatArray | float, lam: FloatArray | float, twice: FloatArray | float
-) -> FloatArray:
+def _scale_bounded_range(e: Any, lam: Any, twice: Any, on: Any) -> Any:
     # sinh(ae)/(2a sinh(e/2)) = e^(lam e) (1 - e^(-2ae))/(2a (1 - e^-e)).
-    return np.asarray(lam * e + np.log(np.expm1(twice * -e) / (twice * np.expm1(-e))))
+    return lam * e + on.log(on.expm1(twice * -e) / (twice * on.expm1(-e)))
 
 
-def _one_two_point(e: float, lam: float) -> float:
-    return lam * e + (math.log1p(math.exp(-(2 * lam + 1) * e)) - math.log1p(math.exp(-e)))
-
-
-def _one_laplace(e: float, lam: float) -> float:
-    twice = 2 * lam + 1
-    return lam * e + math.log1p(math.expm1(-twice * e) * (0.5 - 0.5 / twice))
-
-
-def _one_bounded_range(e: float, lam: float) -> float:
-    twice = 2 * lam + 1
-    return lam * e + math.log(math.expm1(-twice * e) / (twice * math.expm1(-e)))
-
-
-def _one_gaussian(e: float, lam: float) -> float:
+def _scale_gaussian(e: Any, lam: Any, twice: Any, on: Any) -> Any:
+    del twice, on
     return lam * (lam + 1) * (e * e / 2)
-
-
-def _scale_gaussian(
-    e: FloatArray | float, lam: FloatArray | float, twice: FloatArray | float
-) -> FloatArray:
-    del twice
-    return np.asarray(lam * (lam + 1) * (e * e / 2))
 
 
 def _bend_gaussian(
@@ -249,17 +223,7 @@ def _bend_gaussian(
     raise AssertionError((z, tilt, inverse, twice))  # `gaussian` is its own closed form
 
 
-def _steady(tilt: FloatArray) -> FloatArray:
-    return np.full_like(tilt, 2.0)
-
-
-def _divided(tilt: FloatArray) -> FloatArray:
-    return np.asarray(2 / tilt)
-
-
-TWO_POINT = Shape("two point", _bend_two_point, _scale_two_point, _steady, _one_two_point)
-LAPLACE = Shape("laplace", _bend_laplace, _scale_laplace, _steady, _one_laplace)
-BOUNDED_RANGE = Shape(
-    "bounded range", _bend_bounded_range, _scale_bounded_range, _divided, _one_bounded_range
-)
-GAUSSIAN = Shape("gaussian", _bend_gaussian, _scale_gaussian, _steady, _one_gaussian)
+TWO_POINT = Shape("two point", _bend_two_point, _scale_two_point)
+LAPLACE = Shape("laplace", _bend_laplace, _scale_laplace)
+BOUNDED_RANGE = Shape("bounded range", _bend_bounded_range, _scale_bounded_range)
+GAUSSIAN = Shape("gaussian", _bend_gaussian, _scale_gaussian)

@@ -24,13 +24,12 @@ from discreet.plan.expressions import Column
 from discreet.plan.kinds import Type
 from discreet.plan.query import Query, released_columns
 from discreet.plan.typing import infer
+from discreet.server.app_state import LARGE, ServerCall
 from discreet.server.permissions import allowed
 from discreet.server.postgres.messages import PostgresError, ResultColumn, as_reply
 from discreet.server.postgres.session_settings import SessionSettings
 from discreet.server.postgres.statements import Rewritten
 from discreet.server.postgres.values import FLOAT8, OIDS, oid_of
-from discreet.server.questions import Asking
-from discreet.server.sending import LARGE
 
 _ASKERS: Final = allowed("owner", "analyst")
 _ROWS: Final = 4096
@@ -73,64 +72,65 @@ class WireQuestion:
     intervals: bool
     probe: bool = False
 
-    def columns(self, asking: Asking, settings: SessionSettings) -> tuple[ResultColumn, ...]:
+    def columns(self, call: ServerCall, settings: SessionSettings) -> tuple[ResultColumn, ...]:
         """Column types of the answer; nothing is charged."""
-        if (free := self._free(asking)) is not None:
+        if (free := self._free(call)) is not None:
             return columns_of(free)
-        offer = self._offered(asking, settings, any_price=True)
+        offer = self._offered(call, settings, any_price=True)
         return tuple(one.column for one in _shown(offer.planned, self.intervals))
 
-    def explain(self, asking: Asking, settings: SessionSettings) -> list[str]:
+    def explain(self, call: ServerCall, settings: SessionSettings) -> list[str]:
         """Cost and expected error; nothing is charged."""
-        if self._free(asking) is not None:
+        if self._free(call) is not None:
             return ["public tables alone: exact, and free"]
-        offer = self._offered(asking, settings)
-        with asking.planning(len(self.sql.text)):
-            told = repr(asking.session.explain(offer))
+        offer = self._offered(call, settings)
+        with call.planning(len(self.sql.text)):
+            told = repr(call.session.explain(offer))
         return told.splitlines()
 
     def ask(
-        self, asking: Asking, settings: SessionSettings, stop: threading.Event
+        self, call: ServerCall, settings: SessionSettings, stop: threading.Event
     ) -> tuple[tuple[ResultColumn, ...], pa.Table, dict[str, str]]:
         """Charge it and wait for the answer: its columns, its rows, and what it cost as a notice.
 
         Once `stop` is set nothing is charged, and what was is given up; the charge stays. What is
         about public tables alone is exact and free.
         """
-        if (free := self._free(asking)) is not None:
+        if (free := self._free(call)) is not None:
             rows = free.slice(0, 0) if self.probe else free
             return columns_of(free), _numbered(rows.columns), {}
-        offer = self._offered(asking, settings, any_price=self.probe)
+        offer = self._offered(call, settings, any_price=self.probe)
         shown = _shown(offer.planned, self.intervals)
         columns = tuple(one.column for one in shown)
         if self.probe:
             return columns, _numbered([pa.array([], one.arrow) for one in shown]), {}
         if stop.is_set():
             raise cancelled()
-        receipt = asking.session.charge(offer)
+        receipt = call.session.service.charge(offer)
         size = 0 if receipt.release is None else len(receipt.release)
-        with asking.app_state.reading(size, asking.caller.name):
-            release = _awaited(asking, receipt, stop)
-            table = _spilled(_table(shown, release))
+        with call.reading(size):
+            release = _awaited(call, receipt, stop)
+            cells = [_values(one, release).cast(one.arrow, safe=False) for one in shown]
+            table = _spilled(_numbered(cells))
         charged = receipt.state is State.CHARGED
-        return columns, table, _notice(asking, offer, release, charged=charged)
+        return columns, table, _notice(call, offer, release, charged=charged)
 
-    def _free(self, asking: Asking) -> pa.Table | None:
+    def _free(self, call: ServerCall) -> pa.Table | None:
         """The answer to what is about public tables alone."""
-        _ASKERS.check(asking.caller)
+        _ASKERS.check(call.caller)
         with self._placed():
             text = self.sql.text
-            found = asking.offered(lambda: asking.session.public(text), len(text))
+            found = call.offered(lambda: call.session.public(text), len(text))
         return None if found is None else found.table
 
     def _offered(
-        self, asking: Asking, settings: SessionSettings, *, any_price: bool = False
+        self, call: ServerCall, settings: SessionSettings, *, any_price: bool = False
     ) -> Offer[QueryOrder]:
-        _ASKERS.check(asking.caller)
+        _ASKERS.check(call.caller)
         terms = settings.terms(or_else=_ANY if any_price else None)
-        text, name = self.sql.text, asking.caller.name
+        text, name = self.sql.text, call.caller.name
         with self._placed():
-            return asking.offered(lambda: asking.session.offer(text, terms, name), len(text))
+            return call.offered(lambda: call.session.offer(text, terms, name), len(text))
 
     @contextmanager
     def _placed(self) -> Iterator[None]:
@@ -155,15 +155,15 @@ def cancelled() -> PostgresError:
     return PostgresError("57014", "the statement was cancelled", hint=hint)
 
 
-def _awaited(asking: Asking, receipt: Receipt, stop: threading.Event) -> Release:
-    session, end = asking.session, time.monotonic() + _LONGEST
-    release = session.pursue(receipt, patience=_SLICE, schedule=asking.schedule)
+def _awaited(call: ServerCall, receipt: Receipt, stop: threading.Event) -> Release:
+    session, end = call.session, time.monotonic() + _LONGEST
+    release = session.pursue(receipt, patience=_SLICE, schedule=call.schedule)
     while release is None:
         if stop.is_set() or time.monotonic() > end:
             with suppress(InputError):  # it is answered already
-                session.cancel(receipt.sequence, by=asking.caller.name, for_all=False)
+                session.cancel(receipt.sequence, by=call.caller.name, for_all=False)
             raise cancelled()
-        release = session.resume(receipt.sequence, patience=_SLICE, schedule=asking.schedule)
+        release = session.resume(receipt.sequence, patience=_SLICE, schedule=call.schedule)
     return as_table(release)
 
 
@@ -201,10 +201,6 @@ def _types(query: Query) -> Iterator[tuple[str, Type, bool]]:
         yield out.name, infer(out.expression, columns), key
 
 
-def _table(shown: tuple[AnswerColumn, ...], release: Release) -> pa.Table:
-    return _numbered([_values(one, release).cast(one.arrow, safe=False) for one in shown])
-
-
 def _values(one: AnswerColumn, release: Release) -> Any:
     values = release.table.column(one.source)
     if one.end is None:
@@ -221,14 +217,14 @@ def _numbered(columns: Sequence[Any]) -> pa.Table:
 
 
 def _notice(
-    asking: Asking, offer: Offer[QueryOrder], release: Release, *, charged: bool
+    call: ServerCall, offer: Offer[QueryOrder], release: Release, *, charged: bool
 ) -> dict[str, str]:
     """Cost, remaining budget and notes of an answer."""
     if not charged:
         said = "free: this was answered before"
     else:
         parts = [f"charged epsilon {float(release.price.epsilon):g}"]
-        now = {one.holder: one for one in asking.session.accounts()}
+        now = {one.holder: one for one in call.session.accounts()}
         for account, cost in offer.bill().items():
             if account.cap is not None:
                 current = now.get(account.holder, account)

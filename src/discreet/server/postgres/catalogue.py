@@ -9,7 +9,7 @@ engine with the data, so it is free.
 import re
 import threading
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import lru_cache
 from importlib.resources import files
 from typing import Any, Final
@@ -20,17 +20,17 @@ from sqlglot import errors, exp, parse_one
 
 from discreet.plan.kinds import Type
 from discreet.plan.schema import PublicTable, Schema
-from discreet.server.app_state import AppState
-from discreet.server.permissions import Caller
+from discreet.server.app_state import AppState, Caller
+from discreet.server.limits import Slots
 from discreet.server.postgres.messages import PostgresError
 from discreet.server.postgres.session_settings import DEFAULTS, VERSION, SessionSettings
 from discreet.server.postgres.statements import SYSTEM
 from discreet.server.postgres.values import OIDS
-from discreet.server.slots import Slots
 
 SECONDS: Final = 5.0
 """How long a query of the catalogue may take."""
 
+DATABASE: Final = "discreet"
 MOST_ROWS: Final = 50_000
 FIRST: Final = 16_384
 """The number of the first table; lower ones are Postgres's own."""
@@ -49,16 +49,17 @@ _SETTINGS: Final[dict[str, Any]] = {
 class Catalogue:
     """A database with what is public about a schema, as one caller sees it."""
 
-    def __init__(self, schema: Schema, user: str, database: str, version: str) -> None:
+    def __init__(self, schema: Schema, user: str) -> None:
         self._database = duckdb.connect(":memory:", config=_SETTINGS)
         self._database.execute(_script())
         self._fill(schema)
-        self._database.execute("INSERT INTO session VALUES (?, ?, ?)", [user, database, version])
+        about = [user, DATABASE, f"PostgreSQL {VERSION} (discreet)"]
+        self._database.execute("INSERT INTO session VALUES (?, ?, ?)", about)
         settings = [(name, value) for name, value in DEFAULTS.items() if value]
         sql = "INSERT INTO pgc.pg_settings (name, setting, source) VALUES (?, ?, 'default')"
         self._database.executemany(sql, settings)
         self._database.execute("SET lock_configuration = true")
-        self._user, self._name = user, database
+        self._user = user
 
     def _fill(self, schema: Schema) -> None:
         tables, columns = [], []
@@ -77,7 +78,7 @@ class Catalogue:
 
     def run(self, sql: str, settings: Callable[[str], str]) -> pa.Table:
         """Answer a query; PostgresError for what is not understood, or takes too long."""
-        text = _translate(sql, self._user, self._name, settings)
+        text = _translate(sql, self._user, settings)
         cursor = self._database.cursor()
         timer = threading.Timer(SECONDS, cursor.interrupt)
         timer.start()
@@ -125,7 +126,7 @@ def _misunderstood() -> PostgresError:
 # --- translation --------------------------------------------------------------------------------
 
 
-def _translate(sql: str, user: str, database: str, settings: Callable[[str], str]) -> str:
+def _translate(sql: str, user: str, settings: Callable[[str], str]) -> str:
     """A query of Postgres's catalogue in the dialect of the database that answers it."""
     try:
         tree: Any = parse_one(sql, dialect="postgres")
@@ -134,9 +135,8 @@ def _translate(sql: str, user: str, database: str, settings: Callable[[str], str
         _check(tree)
         for one in tree.selects if isinstance(tree, exp.Query) else ():
             _name(one)
-        said: Mapping[str, str] = {"user": user, "database": database}
         for node in reversed(list(tree.dfs())):  # what is inside comes first
-            changed = _changed(node, said, settings)
+            changed = _changed(node, user, settings)
             if changed is not node:
                 tree = changed if node is tree else (node.replace(changed), tree)[1]
         return str(tree.sql(dialect="duckdb"))
@@ -206,7 +206,7 @@ _CALLED: Final = {
 }  # fmt: skip
 
 
-def _changed(node: Any, said: Mapping[str, str], settings: Callable[[str], str]) -> Any:
+def _changed(node: Any, user: str, settings: Callable[[str], str]) -> Any:
     match node:
         case exp.Table():
             return _table(node)
@@ -222,11 +222,11 @@ def _changed(node: Any, said: Mapping[str, str], settings: Callable[[str], str])
         case exp.Collate():
             return node.this
         case exp.CurrentUser() | exp.SessionUser():
-            return exp.Literal.string(said["user"])
+            return exp.Literal.string(user)
         case exp.CurrentCatalog() | exp.CurrentDatabase():
-            return exp.Literal.string(said["database"])
+            return exp.Literal.string(DATABASE)
         case exp.Func():
-            return _function(node, said, settings)
+            return _function(node, settings)
         case exp.DPipe():
             return _joined(node)
         case _:
@@ -336,7 +336,7 @@ _OF_NOTHING: Final = frozenset({"format", "json_build_object", "json_agg", "row_
 """Functions that clients call of rows that are never there."""
 
 
-def _function(node: exp.Func, said: Mapping[str, str], settings: Callable[[str], str]) -> Any:
+def _function(node: exp.Func, settings: Callable[[str], str]) -> Any:
     """A function that is known and harmless; what it is about the session is told here."""
     name = (node.name if isinstance(node, exp.Anonymous) else node.key).lower()
     if name == "current_setting":
@@ -349,7 +349,7 @@ def _function(node: exp.Func, said: Mapping[str, str], settings: Callable[[str],
             raise PostgresError("0A000", "set_config sets nothing here", hint="SET name = value")
         return exp.Literal.string(asked[1].name)
     if name in {"current_database", "currentschema"}:
-        return exp.Literal.string("public" if name == "currentschema" else said["database"])
+        return exp.Literal.string("public" if name == "currentschema" else DATABASE)
     if name.endswith("_is_visible"):
         return exp.true()
     if name in _OF_NOTHING:
@@ -371,7 +371,6 @@ def _defined(pattern: str) -> frozenset[str]:
     return frozenset(re.findall(pattern, _script()))
 
 
-DATABASE: Final = "discreet"
 _MOST: Final = 16
 _AT_ONCE: Final = 2
 
@@ -392,13 +391,12 @@ class Catalogues:
             return self._of(caller).run(sql, settings.__getitem__)
 
     def _of(self, caller: Caller) -> Catalogue:
-        schema = self.app_state.curator.async_session(None, caller.datasets).curator.schema
+        schema = self.app_state.curator.async_session(None, caller.datasets).schema
         key = caller.name, caller.datasets
         with self._lock:
             known = self._known.pop(key, None)
             if known is None or known[0] != schema:
-                version = f"PostgreSQL {VERSION} (discreet)"
-                known = schema, Catalogue(schema, caller.name, DATABASE, version)
+                known = schema, Catalogue(schema, caller.name)
             self._known[key] = known
             if len(self._known) > _MOST:
                 self._known.popitem(last=False)

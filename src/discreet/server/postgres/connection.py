@@ -8,20 +8,10 @@ from typing import TYPE_CHECKING, Final, TypeVar
 import anyio.to_thread
 
 from discreet.server import tokens
-from discreet.server.permissions import Caller, caller_of
+from discreet.server.app_state import Caller
 from discreet.server.postgres import messages
 from discreet.server.postgres.execution import StatementRunner
-from discreet.server.postgres.messages import (
-    Fields,
-    Gone,
-    Malformed,
-    MessageReader,
-    PostgresError,
-    Slow,
-    as_reply,
-    int32,
-    text,
-)
+from discreet.server.postgres.messages import Fields, PostgresError, int32, text
 from discreet.server.postgres.scram import LoginRefused, ScramExchange
 from discreet.server.postgres.session import (
     BoundStatement,
@@ -57,7 +47,7 @@ class PostgresConnection:
         self._listener = listener
         self._app_state = listener.app_state
         self._settings = listener.app_state.settings
-        self._incoming = MessageReader(reader, patience=self._settings.body_timeout)
+        self._incoming = messages.MessageReader(reader, patience=self._settings.body_timeout)
         self._writer = writer
         self._out = bytearray()
         self._secure = False
@@ -87,11 +77,11 @@ class PostgresConnection:
             if caller is not None:
                 async with self._listener.joined(caller, self) as key:
                     await self._serve(caller, key)
-        except Gone:
+        except messages.Gone:
             return
-        except Malformed:
+        except messages.Malformed:
             await self._end(PostgresError("08P01", "this message breaks the protocol"))
-        except Slow:
+        except messages.Slow:
             await self._end(PostgresError("57P05", "nothing came in time"))
         except PostgresError as wrong:
             await self._end(wrong)
@@ -115,7 +105,7 @@ class PostgresConnection:
                 sent = await self._start()
                 return None if sent is None else await self._log_in(sent)
         except TimeoutError:
-            raise Slow from None
+            raise messages.Slow from None
 
     async def _start(self) -> dict[str, str] | None:
         for _ in range(3):  # perhaps encryption, perhaps another one, then the start
@@ -128,7 +118,7 @@ class PostgresConnection:
                 await self._encrypt(wanted=code == messages.TLS)
             else:
                 return self._read_start(code, fields)
-        raise Malformed
+        raise messages.Malformed
 
     async def _encrypt(self, *, wanted: bool) -> None:
         context = self._listener.tls
@@ -137,7 +127,7 @@ class PostgresConnection:
             await self._flush()
             return
         if not self._incoming.is_empty:
-            raise Malformed
+            raise messages.Malformed
         self._out += b"S"
         await self._flush()
         await self._writer.start_tls(context, ssl_handshake_timeout=self._settings.header_timeout)
@@ -152,9 +142,7 @@ class PostgresConnection:
         fields.end()
         if code != messages.PROTOCOL:
             newer = [name for name in sent if name.startswith("_pq_.")]
-            self._out += messages.write(
-                b"v", int32(messages.PROTOCOL, len(newer)), *map(text, newer)
-            )
+            self._say(b"v", int32(messages.PROTOCOL, len(newer)), *map(text, newer))
         if self._listener.tls is not None and not self._secure:
             raise PostgresError(
                 "28000", "connections are encrypted here", hint="connect with sslmode=require"
@@ -164,14 +152,12 @@ class PostgresConnection:
     async def _log_in(self, sent: dict[str, str]) -> Caller:
         name = sent.get("user", "")
         exchange = ScramExchange(name, self._listener.binding if self._secure else None)
-        self._out += messages.write(
-            b"R", int32(10), *(text(one) for one in exchange.mechanisms), b"\0"
-        )
+        self._say(b"R", int32(10), *(text(one) for one in exchange.mechanisms), b"\0")
         try:
             fields = Fields(await self._password())
             mechanism, first = fields.text(), fields.value()
             challenge = exchange.challenge(mechanism, first or b"")
-            self._out += messages.write(b"R", int32(11), challenge)
+            self._say(b"R", int32(11), challenge)
             proof = await self._password()
             known = await anyio.to_thread.run_sync(tokens.scram_keys, self._app_state.access, name)
             identity, signature = exchange.finish(proof, known)
@@ -188,8 +174,9 @@ class PostgresConnection:
             tokens.default_epsilon, self._app_state.access, found.id
         )
         self._session = ConnectionState(SessionSettings(name, sent, epsilon))
-        self._out += messages.write(b"R", int32(12), signature) + messages.write(b"R", int32(0))
-        return caller_of(found)
+        self._say(b"R", int32(12), signature)
+        self._say(b"R", int32(0))
+        return Caller.of(found)
 
     async def _password(self) -> bytes:
         await self._flush()
@@ -197,7 +184,7 @@ class PostgresConnection:
             limit=_PASSWORD_LIMIT, idle=self._settings.header_timeout
         )
         if kind != b"p":
-            raise Malformed
+            raise messages.Malformed
         return body
 
     # --- the conversation -----------------------------------------------------------------------
@@ -205,8 +192,8 @@ class PostgresConnection:
     async def _serve(self, caller: Caller, key: tuple[int, int]) -> None:
         self._runner = StatementRunner(self._listener.catalogues, caller, self._session)
         for name, value in self._session.settings.reported().items():
-            self._out += messages.write(b"S", text(name), text(value))
-        self._out += messages.write(b"K", int32(*key))
+            self._say(b"S", text(name), text(value))
+        self._say(b"K", int32(*key))
         await self._ready()
         while True:
             kind, body = await self._incoming.message(
@@ -231,7 +218,7 @@ class PostgresConnection:
         try:
             statements = split(sent)
             if not statements:
-                self._out += messages.write(b"I")
+                self._say(b"I")
             for statement in statements:
                 self._check_status(statement.words[0])
                 outcome = await self._run.run(self._bound(statement, ()))
@@ -243,10 +230,10 @@ class PostgresConnection:
     async def _extended(self, kind: bytes, fields: Fields) -> None:
         handler = _HANDLERS.get(kind)
         if handler is None:
-            raise Malformed
+            raise messages.Malformed
         try:
             await handler(self, fields)
-        except (Malformed, Gone, Slow, ConnectionError, TimeoutError):
+        except (messages.Malformed, messages.Gone, messages.Slow, ConnectionError, TimeoutError):
             raise
         except Exception as wrong:  # noqa: BLE001 - whatever it says could quote data
             self._fail(wrong)
@@ -267,7 +254,7 @@ class PostgresConnection:
             raise PostgresError("42P05", "there is a prepared statement of this name")
         self._session.check_room(kept, name)
         kept[name] = PreparedStatement(statement, tuple((oids + [0] * count)[:count]))
-        self._out += messages.write(b"1")
+        self._say(b"1")
 
     async def _bind(self, fields: Fields) -> None:
         portal, name = fields.text(), fields.text()
@@ -286,7 +273,7 @@ class PostgresConnection:
         statement = prepared.statement
         bound = None if statement is None else self._bound(statement, values)
         self._session.portals[portal] = Portal(bound, formats)
-        self._out += messages.write(b"2")
+        self._say(b"2")
 
     async def _describe(self, fields: Fields) -> None:
         kind, name = fields.raw(1), fields.text()
@@ -294,12 +281,12 @@ class PostgresConnection:
         if kind == b"S":
             prepared = _kept(self._session.statements, name, "26000", "prepared statement")
             oids = [oid or 25 for oid in prepared.oids]
-            self._out += messages.write(b"t", messages.int16(len(oids)), int32(*oids))
+            self._say(b"t", messages.int16(len(oids)), int32(*oids))
             statement = prepared.statement
             known = None if statement is None else await self._guessed(prepared, statement)
             self._describe_columns(known)
         elif kind != b"P":
-            raise Malformed
+            raise messages.Malformed
         elif name in self._session.cursors:
             self._describe_columns(self._session.cursors[name].columns)
         else:
@@ -339,7 +326,7 @@ class PostgresConnection:
         fields.end()
         portal = _kept(self._session.portals, name, "34000", "portal")
         if portal.asked is None:
-            self._out += messages.write(b"I")
+            self._say(b"I")
             return
         self._check_status(portal.asked.statement.words[0])
         if portal.outcome is None:
@@ -356,8 +343,8 @@ class PostgresConnection:
         elif kind == b"P":
             self._session.portals.pop(name, None)
         else:
-            raise Malformed
-        self._out += messages.write(b"3")
+            raise messages.Malformed
+        self._say(b"3")
 
     @property
     def _run(self) -> StatementRunner:
@@ -383,7 +370,7 @@ class PostgresConnection:
         outcome.told.clear()
         rows = outcome.rows
         if rows is None:
-            self._out += messages.write(b"C", text(outcome.tag))
+            self._say(b"C", text(outcome.tag))
             return
         forms = _spread(formats, len(rows.columns))
         if not described:
@@ -396,20 +383,23 @@ class PostgresConnection:
         if rows.is_over or count == 0:
             counted = outcome.tag in {"SELECT", "FETCH"}
             tag = f"{outcome.tag} {part.num_rows}" if counted else outcome.tag
-            self._out += messages.write(b"C", text(tag))
+            self._say(b"C", text(tag))
         else:
-            self._out += messages.write(b"s")
+            self._say(b"s")
 
     def _fail(self, wrong: Exception) -> None:
-        self._out += messages.report(b"E", "ERROR", as_reply(wrong).fields)
+        self._out += messages.report(b"E", "ERROR", messages.as_reply(wrong).fields)
         if self._session.status == "T":
             self._session.status = "E"
 
     async def _ready(self) -> None:
         if self._session.status == "I":
             self._session.portals.clear()
-        self._out += messages.write(b"Z", self._session.status.encode())
+        self._say(b"Z", self._session.status.encode())
         await self._flush()
+
+    def _say(self, kind: bytes, *parts: bytes) -> None:
+        self._out += messages.write(kind, *parts)
 
     async def _flush(self) -> None:
         self._writer.write(bytes(self._out))

@@ -10,8 +10,8 @@ from typing import Any, Final, TypeVar
 import anyio.to_thread
 
 from discreet.server import tokens
+from discreet.server.app_state import Caller, ServerCall
 from discreet.server.logs import place, write_line
-from discreet.server.permissions import Caller
 from discreet.server.postgres.answering import WireQuestion, cancelled, columns_of
 from discreet.server.postgres.catalogue import DATABASE, Catalogues
 from discreet.server.postgres.messages import PostgresError, ResultColumn, as_reply, report
@@ -30,7 +30,6 @@ from discreet.server.postgres.statements import (
     rewrite,
     unqualified,
 )
-from discreet.server.questions import Asking
 from discreet.server.ticks import outlive, wait
 
 T = TypeVar("T")
@@ -69,7 +68,7 @@ class StatementRunner:
         if kind == "catalogue":
             return (await self._catalogued(asked)).columns
         return await self._served(
-            "describe", lambda: self._question(asked).columns(self._asking(), settings)
+            "describe", lambda: self._question(asked).columns(self._call(), settings)
         )
 
     # --- running --------------------------------------------------------------------------------
@@ -99,24 +98,24 @@ class StatementRunner:
                 return StatementResult("SELECT", await self._catalogued(asked))
             case "explain":
                 question = self._question(replace(asked, statement=_explained(statement)))
-                asking = self._asking()
-                lines = await self._served("explain", lambda: question.explain(asking, settings))
+                call = self._call()
+                lines = await self._served("explain", lambda: question.explain(call, settings))
                 return StatementResult("EXPLAIN", text_rows(_PLAN, lines))
             case _:
                 return await self._asked(asked)
 
     async def _asked(self, asked: BoundStatement) -> StatementResult:
         """Ask, and tell the answer or the refusal on a tick, whatever it was computed from."""
-        quantum, asking = self._app_state.settings.quantum, self._asking()
+        quantum, call = self._app_state.settings.quantum, self._call()
         stop = self._stop = threading.Event()
         settings = self._session.settings
         try:
             question = self._question(asked)
             columns, table, notice = await self._served(
-                "question", lambda: question.ask(asking, settings, stop)
+                "question", lambda: question.ask(call, settings, stop)
             )
         finally:
-            await asyncio.sleep(wait(time.monotonic() - asking.arrived, quantum))
+            await asyncio.sleep(wait(time.monotonic() - call.arrived, quantum))
         quiet = settings.quiet or not notice
         told = [] if quiet else [report(b"N", "NOTICE", notice)]
         return StatementResult("SELECT", ResultRows(columns, table), told)
@@ -137,7 +136,7 @@ class StatementRunner:
         return "question" if is_question(statement, self._tables()) else "catalogue"
 
     def _tables(self) -> list[str]:
-        return list(self._asking().session.curator.schema.tables)
+        return list(self._call().session.schema.tables)
 
     def _question(self, asked: BoundStatement) -> WireQuestion:
         statement = asked.statement
@@ -145,8 +144,8 @@ class StatementRunner:
         text = rewrite(statement, changes | literals(statement, asked.values))
         return WireQuestion(text, asked.intervals, probe)
 
-    def _asking(self) -> Asking:
-        return Asking(self._app_state, self._caller, time.monotonic())
+    def _call(self) -> ServerCall:
+        return ServerCall(self._app_state, self._caller, time.monotonic())
 
     # --- limits ---------------------------------------------------------------------------------
 

@@ -1,26 +1,24 @@
 """The listener for Postgres clients: beside HTTP, in the same process and event loop."""
 
 import asyncio
-import json
 import secrets
 import socket
 import ssl
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from discreet.server.app_state import AppState
+from discreet.server.app_state import AppState, Caller
 from discreet.server.error_replies import HttpError
-from discreet.server.permissions import Caller
+from discreet.server.limits import address
 from discreet.server.postgres.catalogue import Catalogues
 from discreet.server.postgres.connection import PostgresConnection
 from discreet.server.postgres.messages import PostgresError
 from discreet.server.postgres.scram import end_point
 from discreet.server.protocol import Waiting
-from discreet.server.rate_limits import address
 
 MOST_OF_NAME: Final = 64
 """Connections of one name, with however many tokens."""
@@ -41,15 +39,6 @@ class PostgresAddress:
     certificate: str | None = None
     key: str | None = None
     shared: bool = False
-
-    def write(self) -> str:
-        """The address as JSON, for other processes."""
-        return json.dumps(asdict(self))
-
-    @staticmethod
-    def read(said: str) -> "PostgresAddress":
-        """Read what `write` wrote."""
-        return PostgresAddress(**json.loads(said))
 
 
 class PostgresListener:

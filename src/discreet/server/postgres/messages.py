@@ -6,14 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from discreet.errors import (
-    AccessError,
-    BudgetError,
-    DiscreetError,
-    InputError,
-    InvariantBroken,
-    QueryRefused,
-)
+from discreet import errors
 from discreet.server.error_replies import HttpError
 
 PROTOCOL: Final = 3 << 16
@@ -181,12 +174,12 @@ def report(kind: bytes, severity: str, fields: dict[str, str]) -> bytes:
     return write(kind, *(k.encode() + text(v) for k, v in said.items() if v), b"\0")
 
 
-_STATES: Final[dict[type[DiscreetError], str]] = {
-    InputError: "22023",
-    BudgetError: "53400",
-    AccessError: "42501",
-    QueryRefused: "0A000",
-    InvariantBroken: "XX000",
+_STATES: Final[dict[type[errors.DiscreetError], str]] = {
+    errors.InputError: "22023",
+    errors.BudgetError: "53400",
+    errors.AccessError: "42501",
+    errors.QueryRefused: "0A000",
+    errors.InvariantBroken: "XX000",
 }
 _CODES: Final = {
     "unknown_table": "42P01",
@@ -225,10 +218,10 @@ def as_reply(error: Exception) -> PostgresError:
         case HttpError():
             state = "53300" if error.status == 429 else _STATES.get(type(error.error), "58000")
             return _told(error.error, state)
-        case QueryRefused():
+        case errors.QueryRefused():
             place = None if error.start is None else error.start + 1
             return _told(error, _CODES.get(error.code, "0A000"), place)
-        case DiscreetError():
+        case errors.DiscreetError():
             return _told(error, _STATES.get(type(error), "58000"))
         case _:
             return PostgresError(
@@ -238,5 +231,5 @@ def as_reply(error: Exception) -> PostgresError:
             )
 
 
-def _told(error: DiscreetError, state: str, position: int | None = None) -> PostgresError:
+def _told(error: errors.DiscreetError, state: str, position: int | None = None) -> PostgresError:
     return PostgresError(state, f"{error.what}: {error.why}", hint=error.fix, position=position)

@@ -189,10 +189,9 @@ class Rewritten:
 
     def position(self, place: int) -> int:
         """The place in what was sent, counted from 1, of a place in the text, from 0."""
-        piece = max(0, bisect_right(self._outs, place) - 1)
-        length = (*self._outs, len(self.text))[piece + 1] - self._outs[piece] if self._outs else 0
-        inside = min(place - self._outs[piece], max(0, length - 1)) if self._outs else place
-        return (self._ins[piece] if self._ins else 0) + inside + 1
+        piece = bisect_right(self._outs, place) - 1
+        length = (*self._outs, len(self.text))[piece + 1] - self._outs[piece]
+        return self._ins[piece] + min(place - self._outs[piece], max(0, length - 1)) + 1
 
 
 def rewrite(statement: Statement, changes: dict[int, str]) -> Rewritten:

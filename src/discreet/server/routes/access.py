@@ -7,20 +7,10 @@ from typing import Literal
 from fastapi import APIRouter, Depends, Request, Response
 from pydantic import BaseModel, Field
 
-from discreet.server import sessions, tokens
-from discreet.server.app_state import app_state_of
+from discreet.server import permissions, sessions, tokens
+from discreet.server.app_state import Caller, app_state_of
 from discreet.server.error_replies import missing
-from discreet.server.permissions import (
-    COOKIE,
-    SECURE_COOKIE,
-    Member,
-    Owner,
-    anyone,
-    caller_of,
-    needs_tls,
-    session_cookie,
-    unknown,
-)
+from discreet.server.permissions import Member, Owner, anyone
 from discreet.server.table_models import Name, Number, StrictBody
 from discreet.server.tokens import LONGEST, Role, Token
 
@@ -86,75 +76,61 @@ def log_in(login: Login, request: Request, response: Response) -> Me:
     app_state = app_state_of(request)
     token = tokens.find(app_state.access, login.token)
     if token is None:
-        raise unknown()
-    if before := session_cookie(request.headers):
+        raise permissions.unknown()
+    if before := permissions.session_cookie(request.headers):
         sessions.end(app_state.access, before)
     cookie = sessions.begin(app_state.access, token, app_state.settings)
-    secure = needs_tls(request.headers)
-    response.set_cookie(
-        SECURE_COOKIE if secure else COOKIE,
-        cookie,
-        max_age=round(app_state.settings.session_life),
-        path="/",
-        secure=secure,
-        httponly=True,
-        samesite="strict",
-    )
-    return me(caller_of(token, cookie))
+    life, how = round(app_state.settings.session_life), permissions.cookie_terms(request.headers)
+    response.set_cookie(value=cookie, max_age=life, **how)
+    return _me(Caller.of(token, cookie))
 
 
 @router.delete("/session", status_code=204)
-def log_out(request: Request, caller: Member) -> Response:
+def log_out(request: Request, call: Member) -> Response:
     """End the session of the cookie that came with this request."""
-    sessions.end(app_state_of(request).access, caller.cookie)
-    gone, secure = Response(status_code=204), needs_tls(request.headers)
-    name = SECURE_COOKIE if secure else COOKIE
-    gone.delete_cookie(name, path="/", secure=secure, httponly=True, samesite="strict")
+    sessions.end(call.app_state.access, call.caller.cookie)
+    gone = Response(status_code=204)
+    gone.delete_cookie(**permissions.cookie_terms(request.headers))
     return gone
 
 
 @router.get("/me")
-def me(caller: Member) -> Me:
+def me(call: Member) -> Me:
     """Tell callers who they are here."""
+    return _me(call.caller)
+
+
+def _me(caller: Caller) -> Me:
     return Me(
         name=caller.name,
         role=caller.role,
         datasets=None if caller.datasets is None else sorted(caller.datasets),
         expires=datetime.fromtimestamp(caller.expires, UTC),
-        csrf=sessions.csrf(caller.cookie) if caller.session else None,
+        csrf=sessions.csrf(caller.cookie) if caller.cookie else None,
     )
 
 
 @router.get("/tokens")
-def list_tokens(request: Request, caller: Owner) -> Tokens:
+def list_tokens(call: Owner) -> Tokens:
     """List every token that was ever made; secrets are not kept."""
-    del caller
-    return Tokens(tokens=[_known(one) for one in tokens.all_tokens(app_state_of(request).access)])
+    return Tokens(tokens=[_known(one) for one in tokens.all_tokens(call.app_state.access)])
 
 
 @router.post("/tokens", status_code=201)
-def make_token(wanted: TokenBody, request: Request, caller: Owner) -> Made:
+def make_token(wanted: TokenBody, call: Owner) -> Made:
     """Make a token; its secret is in this reply and nowhere else."""
-    app_state = app_state_of(request)
-    made = tokens.issue(
-        app_state.access,
-        wanted.name,
-        wanted.role,
-        datasets=wanted.datasets,
-        days=wanted.days,
-        epsilon=wanted.epsilon,
-    )
-    app_state.curator.ledger.record("token made", by=caller.name, facts=made.token.said)
+    store, ledger = call.app_state.access, call.curator.ledger
+    made = tokens.make(store, ledger, by=call.caller.name, **wanted.model_dump())
     return Made(**_known(made.token).model_dump(), token=made.text)
 
 
 @router.delete("/tokens/{token_id}", status_code=204)
-def revoke_token(token_id: str, request: Request, caller: Owner) -> Response:
+def revoke_token(token_id: str, call: Owner) -> Response:
     """Revoke a token and end its sessions, at once and for ever."""
-    app_state = app_state_of(request)
-    if tokens.by_id(app_state.access, token_id) is None:
+    store = call.app_state.access
+    if tokens.by_id(store, token_id) is None:
         raise missing("token with this id")
-    tokens.end(app_state.access, app_state.curator.ledger, token_id, by=caller.name)
+    tokens.end(store, call.curator.ledger, token_id, by=call.caller.name)
     return Response(status_code=204)
 
 

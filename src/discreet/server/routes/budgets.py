@@ -2,32 +2,21 @@
 
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 
-from discreet.curator.async_session import AsyncSession
 from discreet.curator.client import wire
-from discreet.curator.ledger.accounts import Account
-from discreet.curator.ledger.charge_index import ChargedOrder
+from discreet.curator.ledger.accounts import Account, Holder
 from discreet.curator.reports import json_views
 from discreet.privacy.budgets.charges import UNITS
-from discreet.server.app_state import app_state_of
+from discreet.server.app_state import ServerCall
 from discreet.server.error_replies import missing
-from discreet.server.permissions import Caller, Member, Owner
-from discreet.server.questions import asking_of, async_session_of
+from discreet.server.permissions import Member, Owner
 from discreet.server.routes.public import Name as PathName
-from discreet.server.table_models import BudgetBody, Name, StrictBody
+from discreet.server.table_models import BudgetBody, MayHaveBudget, Name, StrictBody
 
 router = APIRouter(tags=["budgets"])
-
-
-class HolderReply(BaseModel):
-    """The owner of an account."""
-
-    kind: Literal["dataset", "analyst", "group", "link", "workbook"]
-    name: str
-    within: str | None
 
 
 class Odds(BaseModel):
@@ -44,7 +33,7 @@ class AccountReply(BaseModel):
     Owners and auditors are told the `members` of groups and links.
     """
 
-    holder: HolderReply
+    holder: Holder
     measure: Literal["epsilon", "rho", "mu-squared"]
     neighbours: str
     cap: float | None
@@ -84,59 +73,50 @@ class HistoryReply(Accounts):
 
 @router.get("/budgets", response_model=Accounts)
 def budgets(
-    request: Request,
-    caller: Member,
+    call: Member,
     odds: Annotated[bool, Query(description="Work out what they mean for one person.")] = True,  # noqa: FBT002 - a choice of the client's
 ) -> JSONResponse:
     """Show all budgets: an analyst sees those of datasets and their own."""
     write = json_views.account_facts if odds else wire.write_account
-    with asking_of(request, caller).planning(0):
-        found = async_session_of(request, caller).accounts()
-        return JSONResponse({"accounts": [write(one) for one in found]})
+    with call.planning():
+        return JSONResponse({"accounts": [write(one) for one in call.session.accounts()]})
 
 
 @router.get("/budgets/{dataset:path}", response_model=HistoryReply)
-def budget(dataset: str, request: Request, caller: Member) -> JSONResponse:
+def budget(dataset: str, call: Member) -> JSONResponse:
     """Show the budgets of one dataset, and what each question took from it."""
-    session = async_session_of(request, caller)
-    if dataset not in session.curator.datasets():
+    if dataset not in call.session.tables.datasets():
         raise missing(f"dataset {dataset}")
-    with asking_of(request, caller).planning(0):
-        return JSONResponse(_spent(session, dataset, request, caller))
+    with call.planning():
+        return JSONResponse(
+            {"accounts": _inside(call, dataset), "history": _history(call, dataset)}
+        )
 
 
-def _spent(session: AsyncSession, dataset: str, request: Request, caller: Caller) -> dict[str, Any]:
-    """The accounts of a dataset and its newest charges."""
-    account, filed = session.history(dataset)
-    ledger = app_state_of(request).curator.ledger
+def _inside(call: ServerCall, dataset: str) -> list[dict[str, Any]]:
+    """The accounts of a dataset, of those within it and of links that it is in."""
+    ledger, accounts = call.app_state.curator.ledger, call.session.accounts()
     members = {
         one.holder: sorted(member.name for member in ledger.members(one.holder))
-        for one in session.accounts()
-        if caller.role != "analyst" and one.holder.kind in ("group", "link")
+        for one in accounts
+        if call.caller.role != "analyst" and one.holder.kind in ("group", "link")
     }
-    inside = [
-        one
-        for one in session.accounts()
+    return [
+        {**json_views.account_facts(one), "members": members.get(one.holder)}
+        for one in accounts
         if one.holder.within == dataset
         or (one.holder.kind == "dataset" and one.holder.name == dataset)
         or (one.holder.kind == "link" and dataset in members.get(one.holder, ()))
     ]
-    return {
-        "accounts": [
-            {**json_views.account_facts(one), "members": members.get(one.holder)} for one in inside
-        ],
-        "history": _history(account, filed, caller),
-    }
 
 
-def _history(
-    account: Account, filed: tuple[ChargedOrder, ...], caller: Caller
-) -> list[dict[str, Any]]:
-    """Newest last; totals are worked out backwards from what is spent now."""
+def _history(call: ServerCall, dataset: str) -> list[dict[str, Any]]:
+    """The newest charges, newest last; totals are worked out backwards from what is spent now."""
+    account, filed = call.session.ledger.history(dataset, limit=1000)
     after, told = account.spent[0], []
     for one in filed:
         cost = one.debits[account.holder.key][0]
-        theirs = caller.role != "analyst" or one.order.analyst == caller.name
+        theirs = call.caller.role != "analyst" or one.order.analyst == call.caller.name
         told.append(
             {
                 "id": one.sequence,
@@ -163,21 +143,19 @@ class GrantBody(StrictBody):
     budget: BudgetBody
 
 
-class GroupBody(StrictBody):
+class GroupBody(MayHaveBudget):
     """Analysts who are held to a cap together, or, without one, counted together."""
 
     name: Name
     dataset: Name
     analysts: list[Name] = Field(min_length=1, max_length=1000)
-    budget: BudgetBody | None = None
 
 
-class LinkBody(StrictBody):
+class LinkBody(MayHaveBudget):
     """Datasets that hold the same people, capped or counted together."""
 
     name: Name
     datasets: list[Name] = Field(min_length=1, max_length=1000)
-    budget: BudgetBody | None = None
 
 
 class RaiseLinkBody(BudgetBody):
@@ -203,42 +181,35 @@ class Opened(BaseModel):
 
 
 @owner_router.post("/grants", status_code=201)
-def grant(said: GrantBody, request: Request, caller: Owner) -> Opened:
+def grant(said: GrantBody, call: Owner) -> Opened:
     """Give an analyst a cap of their own within a dataset."""
-    curator = app_state_of(request).curator.as_owner(caller.name)
-    account = curator.grant(said.analyst, said.dataset, said.budget.read())
-    return Opened(**wire.write_account(account))
+    return _opened(call.curator.grant(said.analyst, said.dataset, said.budget.read()))
 
 
 @owner_router.post("/groups", status_code=201)
-def group(said: GroupBody, request: Request, caller: Owner) -> Opened:
+def group(said: GroupBody, call: Owner) -> Opened:
     """Hold several analysts to a cap together."""
-    curator = app_state_of(request).curator.as_owner(caller.name)
-    budget = None if said.budget is None else said.budget.read()
-    account = curator.group(said.name, said.dataset, said.analysts, budget)
-    return Opened(**wire.write_account(account))
+    return _opened(call.curator.group(said.name, said.dataset, said.analysts, said.read_budget()))
 
 
 @owner_router.post("/links", status_code=201)
-def link(said: LinkBody, request: Request, caller: Owner) -> Opened:
+def link(said: LinkBody, call: Owner) -> Opened:
     """Say that datasets hold the same people."""
-    curator = app_state_of(request).curator.as_owner(caller.name)
-    budget = None if said.budget is None else said.budget.read()
-    return Opened(**wire.write_account(curator.link(said.name, said.datasets, budget)))
+    return _opened(call.curator.link(said.name, said.datasets, said.read_budget()))
 
 
 @owner_router.post("/budgets/{dataset:path}/raise")
-def raise_budget(dataset: PathName, said: RaiseBody, request: Request, caller: Owner) -> Opened:
+def raise_budget(dataset: PathName, said: RaiseBody, call: Owner) -> Opened:
     """Change a budget for ever; the ledger keeps who did it and why."""
-    curator = app_state_of(request).curator.as_owner(caller.name)
-    whose = {"analyst": said.analyst, "group": said.group}
-    account = curator.raise_budget(dataset, said.read(), reason=said.reason, **whose)
-    return Opened(**wire.write_account(account))
+    about = said.model_dump(include={"reason", "analyst", "group"})
+    return _opened(call.curator.raise_budget(dataset, said.read(), **about))
 
 
 @owner_router.post("/links/{name:path}/raise")
-def raise_link(name: PathName, said: RaiseLinkBody, request: Request, caller: Owner) -> Opened:
+def raise_link(name: PathName, said: RaiseLinkBody, call: Owner) -> Opened:
     """Change for ever what one person may lose over linked datasets; the ledger keeps why."""
-    curator = app_state_of(request).curator.as_owner(caller.name)
-    account = curator.raise_link(name, said.read(), reason=said.reason)
+    return _opened(call.curator.raise_link(name, said.read(), reason=said.reason))
+
+
+def _opened(account: Account) -> Opened:
     return Opened(**wire.write_account(account))

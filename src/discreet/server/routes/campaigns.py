@@ -13,10 +13,11 @@ from pydantic import BaseModel, Field, StrictInt
 from discreet.errors import InputError
 from discreet.local.campaigns import Campaign, ReportLog
 from discreet.local.protocol import LocalProtocol
-from discreet.server.app_state import app_state_of
+from discreet.server.app_state import AppState, app_state_of
 from discreet.server.error_replies import missing
 from discreet.server.permissions import Member, Owner, anyone
 from discreet.server.table_models import Name, StrictBody
+from discreet.server.uploads import BYTES
 
 router = APIRouter(tags=["local"])
 
@@ -100,9 +101,8 @@ def campaigns(request: Request) -> CampaignsReply:
 
 
 @router.post("/campaigns", status_code=201)
-def begin(said: CampaignBody, request: Request, caller: Owner) -> CampaignReply:
+def begin(said: CampaignBody, call: Owner) -> CampaignReply:
     """Begin to collect reports; parameters never change afterwards."""
-    del caller
     try:
         ends = datetime.fromisoformat(said.ends)
         protocol = LocalProtocol.from_dict(said.protocol)
@@ -116,60 +116,47 @@ def begin(said: CampaignBody, request: Request, caller: Owner) -> CampaignReply:
         ) from None
     ends = ends if ends.tzinfo else ends.replace(tzinfo=UTC)
     made = Campaign(said.name, protocol, ends, said.most_reports, tuple(said.values))
-    app_state_of(request).campaigns.begin(made)
+    call.app_state.campaigns.begin(made)
     return CampaignReply(**made.to_dict())
 
 
 @router.get("/campaigns/{campaign}", dependencies=[Depends(anyone)])
 def describe(campaign: CampaignName, request: Request) -> CampaignReply:
     """Describe one campaign to a device."""
-    return _told(_found(request, campaign))
+    return _told(_found(app_state_of(request), campaign))
 
 
-@router.post(
-    "/reports/{campaign}",
-    dependencies=[Depends(anyone)],
-    openapi_extra={
-        "requestBody": {
-            "required": True,
-            "content": {"application/octet-stream": {"schema": {"type": "string"}}},
-        }
-    },
-)
+@router.post("/reports/{campaign}", dependencies=[Depends(anyone)], openapi_extra=BYTES)
 async def collect(campaign: CampaignName, request: Request) -> ReportsReply:
     """Take frames of reports from anybody; they are on disk before the reply."""
-    log, frames = _found(request, campaign), await request.body()
-    store = app_state_of(request).campaigns
+    app_state = app_state_of(request)
+    log, frames = _found(app_state, campaign), await request.body()
     done = await anyio.to_thread.run_sync(
-        store.collect, log, frames, limiter=request.app.state.collecting
+        app_state.campaigns.collect, log, frames, limiter=request.app.state.collecting
     )
     return ReportsReply(accepted=done.n, rejected=done.rejected)
 
 
 @router.get("/campaigns/{campaign}/estimate")
-def estimate(campaign: CampaignName, request: Request, caller: Member) -> EstimateReply:
+def estimate(campaign: CampaignName, call: Member) -> EstimateReply:
     """Estimate from the reports so far, with intervals; free, for reports are private already."""
-    del caller
-    done, table = _found(request, campaign).read()
+    done, table = _found(call.app_state, campaign).read()
     top = table.sort_by([("estimate", "descending")]).slice(0, _SHOWN)
     rows = [EstimateRow(**row) for row in top.to_pylist()]
     return EstimateReply(n=done.n, rejected=done.rejected, values=len(table), rows=rows)
 
 
 @router.post("/campaigns/{campaign}/table", status_code=201)
-def keep(
-    campaign: CampaignName, said: CampaignTableBody, request: Request, caller: Owner
-) -> CampaignTableBody:
+def keep(campaign: CampaignName, said: CampaignTableBody, call: Owner) -> CampaignTableBody:
     """Keep the estimates as a public table, which can be asked and joined for free."""
-    app_state = app_state_of(request)
-    _, table = _found(request, campaign).read()
-    with app_state.computing:
-        app_state.curator.as_owner(caller.name).add_public(said.table, table, key=["value"])
+    _, table = _found(call.app_state, campaign).read()
+    with call.app_state.computing:
+        call.curator.add_public(said.table, table, key=["value"])
     return said
 
 
-def _found(request: Request, name: str) -> ReportLog:
-    log = app_state_of(request).campaigns.find(name)
+def _found(app_state: AppState, name: str) -> ReportLog:
+    log = app_state.campaigns.find(name)
     if log is None:
         raise missing("campaign of this name")
     return log

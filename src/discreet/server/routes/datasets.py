@@ -1,36 +1,30 @@
-"""The owner's tables, tried on made-up rows and added once; and what is done for one person."""
+"""The owner's tables: tried on made-up rows, added once, grown; and what is done for one person."""
 
+import datetime as dt
 from dataclasses import replace
 from pathlib import Path
 from threading import Lock
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
 from discreet.answer.present.release_json import plain
 from discreet.curator import demo_clinic
 from discreet.curator.client.wire import read_number
 from discreet.curator.curator import Curator
-from discreet.curator.data.intake import ColumnDeclarations, Incoming, take
+from discreet.curator.data.intake import Incoming, take
 from discreet.curator.data.load_report import PUBLIC
 from discreet.curator.reports.privacy_promise import promise
 from discreet.errors import InputError
 from discreet.plan.dummy import dummy
 from discreet.plan.kinds import Kind
-from discreet.plan.schema import Limits, Person, PublicTable, Schema, Table
-from discreet.server.app_state import app_state_of
+from discreet.plan.schema import Schema
+from discreet.server.app_state import ServerCall
 from discreet.server.error_replies import missing
-from discreet.server.permissions import Caller, Owner
+from discreet.server.permissions import Asker, Owner
 from discreet.server.routes.public import DummyRowsReply, in_rows
-from discreet.server.table_models import (
-    Name,
-    PublicTableBody,
-    StrictBody,
-    TableBody,
-    UploadedTable,
-    kinds_of,
-)
+from discreet.server.table_models import Name, PublicTableBody, ReadingBody, StrictBody, TableBody
 
 router = APIRouter(tags=["owner"])
 
@@ -74,53 +68,62 @@ class Preview(BaseModel):
 
 
 @router.post("/datasets", status_code=201)
-def add(said: TableBody, request: Request, caller: Owner) -> Added:
+def add(said: TableBody, call: Owner) -> Added:
     """Protect a table: a new dataset with a budget, or one more table within a dataset."""
-    app_state = app_state_of(request)
-    curator, again = app_state.curator.as_owner(caller.name), app_state.uploads.used(said.upload)
-    with app_state.computing, app_state.uploads.kept(said.upload) as path:
+    return _add(said, call, said.dataset or said.name)
+
+
+@router.post("/public-tables", status_code=201)
+def add_public(said: PublicTableBody, call: Owner) -> Added:
+    """Add a table that belongs to nobody."""
+    return _add(said, call, None)
+
+
+def _add(said: TableBody | PublicTableBody, call: ServerCall, dataset: str | None) -> Added:
+    curator, uploads = call.curator, call.app_state.uploads
+    again = uploads.used(said.upload)
+    with call.app_state.computing, uploads.kept(said.upload) as path:
+        kinds = said.kinds_in(path)
+        about = {**said.facts(kinds), "source_table": said.source_table}
         try:
-            curator.add(said.name, path, **said.facts(kinds_of(path, said)), **_read_as(said))
+            if isinstance(said, PublicTableBody):
+                curator.add_public(said.name, path, reading=said.reading.read(), **about)
+            else:
+                about["confirm"] = said.confirm
+                curator.add(said.name, path, reading=said.reading.read(), **about)
         except InputError:
-            if again is None or not _was_added(curator, said, path):
+            if again is None or not _was_added(curator, said, kinds, path):
                 raise
-    return Added(name=said.name, dataset=said.dataset or said.name)
+    return Added(name=said.name, dataset=dataset)
 
 
-def _read_as(said: UploadedTable) -> dict[str, Any]:
-    """How a file is read, and what its owner confirms of it."""
-    confirm = {"confirm": said.confirm} if isinstance(said, TableBody) else {}
-    return {"reading": said.read_reading(), "source_table": said.source_table, **confirm}
-
-
-def _taken(said: UploadedTable, kinds: dict[str, Kind], path: Path) -> Incoming:
-    """The file as it is taken in."""
+def _was_added(
+    curator: Curator, said: TableBody | PublicTableBody, kinds: dict[str, Kind], path: Path
+) -> bool:
+    """Whether the table is there in just these words: then the first reply was lost."""
     unit, stated = said.unit_column(), said.stated(kinds)
     if isinstance(said, PublicTableBody):
         stated = replace(stated, confirm=PUBLIC)
-    return take(path, stated, said.read_reading(), said.source_table, name=said.name, unit=unit)
-
-
-def _was_added(curator: Curator, said: TableBody, path: Path) -> bool:
-    """Whether the table is there in just these words: then the first reply was lost."""
+    found = take(path, stated, said.source_table, name=said.name, unit=unit)
+    if curator.schema.tables.get(said.name) != said.table(kinds, found):
+        return False
+    if isinstance(said, PublicTableBody):
+        return True
     if said.name not in curator.datasets().get(said.dataset or said.name, ()):
         return False
-    kinds = kinds_of(path, said)
-    same = curator.schema.tables[said.name] == _table(said, kinds, _taken(said, kinds, path))
-    if said.budget is None or not same:
-        return same
-    known, budget = curator.budget(said.name), said.budget.read()
+    if (budget := said.read_budget()) is None:
+        return True
+    known = curator.budget(said.name)
     cap = budget.cap(curator.neighbours, *([known.limit] if known.limit else []))
     return known.is_under(cap, per_person=budget.is_per_person)
 
 
 @router.post("/demo", status_code=201)
-def add_demo(said: DemoBody, request: Request, caller: Owner) -> Added:
+def add_demo(said: DemoBody, call: Owner) -> Added:
     """Add a clinic of made-up patients to try questions on, unless it is there."""
     del said
-    app_state = app_state_of(request)
-    curator = app_state.curator.as_owner(caller.name)
-    with app_state.computing, _demo:
+    curator = call.curator
+    with call.app_state.computing, _demo:
         if demo_clinic.NAME not in curator.datasets():
             demo_clinic.add_clinic(curator, demo_clinic.make_patients(), demo_clinic.NAME)
     return Added(name=demo_clinic.NAME, dataset=demo_clinic.NAME)
@@ -140,63 +143,29 @@ class Retired(BaseModel):
 
 
 @router.post("/datasets/{dataset:path}/retire")
-def retire(dataset: str, said: RetireBody, request: Request, caller: Owner) -> Retired:
+def retire(dataset: str, said: RetireBody, call: Owner) -> Retired:
     """End a dataset for ever: its account and its answers stay, its name is never used again."""
-    curator = app_state_of(request).curator.as_owner(caller.name)
-    if dataset not in curator.datasets():
+    if dataset not in call.curator.datasets():
         raise missing("dataset of this name")
-    curator.retire(dataset, reason=said.reason)
+    call.curator.retire(dataset, reason=said.reason)
     return Retired(dataset=dataset)
 
 
-@router.post("/public-tables", status_code=201)
-def add_public(said: PublicTableBody, request: Request, caller: Owner) -> Added:
-    """Add a table that belongs to nobody."""
-    app_state = app_state_of(request)
-    curator, again = app_state.curator.as_owner(caller.name), app_state.uploads.used(said.upload)
-    with app_state.computing, app_state.uploads.kept(said.upload) as path:
-        kinds = kinds_of(path, said)
-        columns, spelled = said.read_columns(kinds), dict(said.kinds)
-        try:
-            about = {"columns": columns, "kinds": spelled, **_read_as(said)}
-            curator.add_public(said.name, path, key=said.key, **about)
-        except InputError:
-            if again is None:
-                raise
-            known = ColumnDeclarations(columns, spelled, frozenset(said.key))
-            types = known.types(_taken(said, kinds, path))
-            made = PublicTable(said.name, types, tuple(said.key))
-            if curator.schema.tables.get(said.name) != made:
-                raise
-    return Added(name=said.name, dataset=None)
-
-
 @router.post("/preview")
-def preview(said: TableBody, request: Request, caller: Owner) -> Preview:
+def preview(said: TableBody, call: Owner) -> Preview:
     """Try a description on made-up rows before any data is added."""
-    del caller
-    app_state = app_state_of(request)
-    path = app_state.uploads.find(said.upload)
-    with app_state.computing:
-        kinds = kinds_of(path, said)
-        made = app_state.curator.dummy()
-        with made:  # a curator over made-up rows that has the table too
-            table = _table(said, kinds, Incoming(kinds))
-            rows = dummy(Schema({**made.schema.tables, said.name: table}))[said.name]
+    path = call.app_state.uploads.find(said.upload)
+    with call.app_state.computing:
+        kinds = said.kinds_in(path)
+        with call.curator.dummy() as made:  # a curator over made-up rows that has the table too
+            tables = {**made.schema.tables, said.name: said.table(kinds, Incoming(kinds))}
+            rows = dummy(Schema(tables))[said.name]
             made.add(said.name, rows, **said.facts(kinds))
             return Preview(
                 rows=in_rows(rows.slice(0, _SHOWN)),
                 question=_tried(made, said),
                 statement=promise(made, said.dataset or said.name),
             )
-
-
-def _table(said: TableBody, kinds: dict[str, Kind], incoming: Incoming) -> Table:
-    """The table that is described."""
-    columns = ColumnDeclarations(said.read_columns(kinds), said.kinds, frozenset(said.required))
-    unit = said.read_unit()
-    whose = Person(unit) if isinstance(unit, str) else unit
-    return Table(said.name, columns.types(incoming), whose, said.limits.read() or Limits())
 
 
 def _tried(made: Curator, said: TableBody) -> Tried:
@@ -207,8 +176,8 @@ def _tried(made: Curator, said: TableBody) -> Tried:
     sql = f"SELECT COUNT(*) AS n FROM {name}"  # noqa: S608 - read by our own reader, and quoted
     if by is not None:
         sql = f"SELECT {by}, COUNT(*) AS n FROM {name} GROUP BY {by}"  # noqa: S608 - likewise
-    budget = None if said.budget is None else said.budget.read().epsilon
-    epsilon = 1 if budget is None else budget / _TENTH
+    budget = said.read_budget()
+    epsilon = 1 if budget is None or budget.epsilon is None else budget.epsilon / _TENTH
     release = made.sql(sql, epsilon=epsilon)
     explained = made.explain(sql, epsilon=epsilon)
     widths = {
@@ -223,6 +192,73 @@ def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
+# --- rows that are appended, and versions --------------------------------------------------------
+
+
+class PartBody(StrictBody):
+    """Rows for a table: an upload, and the day through which the table is complete with them."""
+
+    table: Name
+    upload: Name
+    through: Annotated[dt.date, Field(strict=False)] | None = None
+    again: bool = False
+    reading: ReadingBody | None = None
+
+
+class VersionReply(BaseModel):
+    """A version of a dataset."""
+
+    version: int
+
+
+class PartReply(BaseModel):
+    """Rows that were appended: the version they began, and the day through which they are whole."""
+
+    table: str
+    version: int
+    time: str
+    through: str | None
+
+
+class PartsReply(VersionReply):
+    """The newest version of a dataset, and the parts that it grew by, in order."""
+
+    parts: list[PartReply]
+
+
+parts_router = APIRouter(tags=["parts"])
+
+
+@parts_router.post("/parts", status_code=201)
+def append(said: PartBody, call: Owner) -> VersionReply:
+    """Append rows to a private table; they begin a version of its dataset."""
+    reading = None if said.reading is None else said.reading.read()
+    how = said.model_dump(include={"through", "again"})
+    with call.app_state.computing, call.app_state.uploads.kept(said.upload) as path:
+        return VersionReply(version=call.curator.append(said.table, path, reading=reading, **how))
+
+
+@parts_router.get("/parts/{dataset}")
+def version(dataset: str, call: Asker) -> PartsReply:
+    """The newest version of a dataset, and its parts."""
+    seen, ledger = call.session.tables, call.app_state.curator.ledger
+    if dataset not in seen.datasets():
+        raise missing("dataset of this name")
+    found = [one for table in seen.datasets()[dataset] for one in ledger.appended(table)]
+    parts = [
+        PartReply(
+            table=one.facts["table"],
+            version=one.facts["version"],
+            time=one.time,
+            through=one.facts.get("through"),
+        )
+        for one in found
+    ]
+    return PartsReply(
+        version=seen.data_version(dataset), parts=sorted(parts, key=lambda one: one.version)
+    )
+
+
 # --- one person with a budget of their own; names travel in bodies alone -------------------------
 
 
@@ -231,11 +267,6 @@ class PersonBody(StrictBody):
 
     name: Annotated[str, Field(min_length=1, max_length=1000)]
     dataset: Name
-
-    def find(self, request: Request, caller: Caller) -> tuple[Curator, Any]:
-        """The curator in the hands of who calls, and the name in its kind."""
-        curator = app_state_of(request).curator.as_owner(caller.name)
-        return curator, curator.person_named(self.name, self.dataset)
 
 
 class LimitBody(PersonBody):
@@ -258,26 +289,25 @@ class StatementReply(BaseModel):
 
 
 @router.post("/people/statement")
-def statement(said: PersonBody, request: Request, caller: Owner) -> StatementReply:
+def statement(said: PersonBody, call: Owner) -> StatementReply:
     """The statement of one person: what was computed with them, and what it can have told."""
-    app_state = app_state_of(request)
-    with app_state.work.taken(patience=app_state.settings.patience):
-        curator, who = said.find(request, caller)
-        told = curator.statement_for(who, dataset=said.dataset)
+    with call.app_state.computing:
+        who = call.curator.person_named(said.name, said.dataset)
+        told = call.curator.statement_for(who, dataset=said.dataset)
     return StatementReply(text=str(told), facts=told.to_dict())
 
 
 @router.post("/people/limit")
-def limit(said: LimitBody, request: Request, caller: Owner) -> PersonReply:
+def limit(said: LimitBody, call: Owner) -> PersonReply:
     """Let one person lose less than the others, from the next question on."""
-    curator, who = said.find(request, caller)
-    curator.limit_person(who, epsilon=read_number(said.epsilon, "epsilon"), dataset=said.dataset)
+    who, epsilon = call.curator.person_named(said.name, said.dataset), said.epsilon
+    call.curator.limit_person(who, epsilon=read_number(epsilon, "epsilon"), dataset=said.dataset)
     return PersonReply()
 
 
 @router.post("/people/remove")
-def remove(said: PersonBody, request: Request, caller: Owner) -> PersonReply:
+def remove(said: PersonBody, call: Owner) -> PersonReply:
     """Close the account of one person for ever: their rows are in no later answer."""
-    curator, who = said.find(request, caller)
-    curator.remove_person(who, dataset=said.dataset)
+    who = call.curator.person_named(said.name, said.dataset)
+    call.curator.remove_person(who, dataset=said.dataset)
     return PersonReply()

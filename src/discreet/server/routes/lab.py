@@ -14,8 +14,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from discreet.curator.reports.dossier import Dossier
 from discreet.errors import ServiceError
-from discreet.lab import Against
-from discreet.lab.bench import EPSILONS, POPULATIONS, WATCHED, Bench, among
+from discreet.lab import PLAYS, Against
+from discreet.lab.bench import EPSILONS, POPULATIONS, Bench
 from discreet.lab.classroom import BEFORE, Coins, Lesson, Poll, ProtocolName
 from discreet.lab.classroom import MOST as LARGEST
 from discreet.lab.classroom import SIZES as POLL_SIZES
@@ -23,6 +23,7 @@ from discreet.lab.clinic import sample_dossier
 from discreet.lab.curves import EPSILONS as STOPS
 from discreet.lab.curves import NOISES, Curves, Noise, curves
 from discreet.lab.quantum import SIZES, Sweep, sweep
+from discreet.lab.setting import among
 from discreet.lab.society import EPSILONS as TOWN_STOPS
 from discreet.lab.society import TownRelease, publish
 from discreet.lab.stories import CHAPTERS, DEPLOYMENTS, STORIES, Chapter, Deployment
@@ -58,10 +59,8 @@ def noise(
     ],
 ) -> Curves:
     """Draw the noise of a count, and what it leaves every attacker."""
-    exact = rational(epsilon, "epsilon")
-    among("epsilon", exact, STOPS)
     with _drawing:
-        return _drawn(noise, exact)
+        return _drawn(noise, rational(epsilon, "epsilon"))
 
 
 # --- a poll of devices ---------------------------------------------------------------------------
@@ -197,7 +196,7 @@ def attacks() -> Attacks:
         chapters=list(CHAPTERS.values()),
         attacks=[
             Attack(**asdict(STORIES[name]), name=name, available=one.available)
-            for name, one in WATCHED.items()
+            for name, one in PLAYS.items()
         ],
         epsilons=list(map(float, EPSILONS)),
         populations=POPULATIONS,
@@ -209,13 +208,11 @@ def attack(
     request: Request, name: Annotated[str, Path(max_length=40)], asked: AttackBody
 ) -> AttackReply:
     """Run an attack against raw, rounded or private answers about made-up people."""
-    if name not in WATCHED:
+    if name not in PLAYS:
         raise missing("attack of that name")
     try:
         outcome, learnt = _bench.run(
-            name,
-            **asked.model_dump(),
-            within=app_state_of(request).work.taken(patience=1.0),
+            name, **asked.model_dump(), within=app_state_of(request).work.taken(patience=1.0)
         )
     except ServiceError as busy:
         raise HttpError(503, busy, {"Retry-After": "1"}) from busy

@@ -3,16 +3,15 @@
 from typing import Annotated, Any, Literal
 
 import pyarrow as pa
-from fastapi import APIRouter, Path, Query, Request, Response
+from fastapi import APIRouter, Path, Query, Response
 from pydantic import BaseModel
 
 from discreet.curator.client import declarations
 from discreet.curator.reports.privacy_promise import promise
 from discreet.plan.dummy import dummy
-from discreet.server.app_state import AppState, app_state_of
+from discreet.server.app_state import ServerCall
 from discreet.server.error_replies import missing
-from discreet.server.permissions import Caller, Member
-from discreet.server.questions import asking_of
+from discreet.server.permissions import Member
 
 router = APIRouter(tags=["data"])
 
@@ -51,30 +50,28 @@ class DummyRowsReply(BaseModel):
 
 
 @router.get("/schema")
-def schema(request: Request, caller: Member) -> SchemaReply:
+def schema(call: Member) -> SchemaReply:
     """Describe every table for programs."""
-    with asking_of(request, caller).planning(0):
-        return SchemaReply(**_described(app_state_of(request), caller))
+    with call.planning():
+        return SchemaReply(**_described(call))
 
 
 @router.get("/datasets")
-def datasets(request: Request, caller: Member) -> Datasets:
+def datasets(call: Member) -> Datasets:
     """Describe every dataset for people."""
-    app_state = app_state_of(request)
-    with asking_of(request, caller).planning(0):
-        said = _described(app_state, caller)
-        return Datasets(datasets=[_dataset(app_state, said, name) for name in said["datasets"]])
+    with call.planning():
+        said = _described(call)
+        return Datasets(datasets=[_dataset(call, said, name) for name in said["datasets"]])
 
 
 @router.get("/datasets/{name:path}")
-def dataset(name: Name, request: Request, caller: Member) -> Dataset:
+def dataset(name: Name, call: Member) -> Dataset:
     """Describe one dataset for people."""
-    app_state = app_state_of(request)
-    with asking_of(request, caller).planning(0):
-        said = _described(app_state, caller)
+    with call.planning():
+        said = _described(call)
         if name not in said["datasets"]:
             raise missing("dataset of this name")
-        return _dataset(app_state, said, name)
+        return _dataset(call, said, name)
 
 
 @router.get(
@@ -82,50 +79,38 @@ def dataset(name: Name, request: Request, caller: Member) -> Dataset:
     response_model=DummyRowsReply,
     responses={200: {"content": {ARROW: {"schema": {"type": "string", "format": "binary"}}}}},
 )
-def made_up(
-    table: Name,
-    request: Request,
-    caller: Member,
-    rows: Annotated[int, Query(ge=0, le=10_000)] = 100,
-) -> Any:
+def made_up(table: Name, call: Member, rows: Annotated[int, Query(ge=0, le=10_000)] = 100) -> Any:
     """Make up rows from the description of a table alone, to try questions on."""
-    app_state = app_state_of(request)
-    with asking_of(request, caller).planning(rows):
-        if table not in _described(app_state, caller)["tables"]:
+    with call.planning(rows):
+        if table not in _described(call)["tables"]:
             raise missing("table of this name")
-        made = dummy(app_state.curator.schema, rows, only=[table])[table]
-        return _written(made, request)
-
-
-def _written(made: pa.Table, request: Request) -> Response | DummyRowsReply:
-    """Made-up rows in the form that was asked for."""
-    if ARROW in request.headers.get("accept", ""):
+        made = dummy(call.app_state.curator.schema, rows, only=[table])[table]
+        if ARROW not in call.accept:
+            return in_rows(made)
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, made.schema) as writer:
             writer.write_table(made)
         return Response(sink.getvalue().to_pybytes(), media_type=ARROW)
-    return in_rows(made)
 
 
 def in_rows(table: pa.Table) -> DummyRowsReply:
     """A table as JSON has it; dates are texts."""
+    plain = (str, bool, int, float, type(None))
     columns = [
-        [one if one is None or isinstance(one, plain) else one.isoformat() for one in column]
-        for column in (table.column(name).to_pylist() for name in table.column_names)
+        [one if isinstance(one, plain) else one.isoformat() for one in column.to_pylist()]
+        for column in table.columns
     ]
     return DummyRowsReply(
-        columns=table.column_names, rows=[list(row) for row in zip(*columns, strict=True)]
+        columns=table.column_names, rows=list(map(list, zip(*columns, strict=True)))
     )
 
 
-plain = (str, bool, int, float)
-
-
-def _described(app_state: AppState, caller: Caller) -> dict[str, Any]:
-    view = app_state.curator.as_analyst(caller.name, datasets=caller.datasets)
+def _described(call: ServerCall) -> dict[str, Any]:
+    caller = call.caller
+    view = call.app_state.curator.as_analyst(caller.name, datasets=caller.datasets)
     return declarations.write_schema(view)
 
 
-def _dataset(app_state: AppState, said: dict[str, Any], name: str) -> Dataset:
+def _dataset(call: ServerCall, said: dict[str, Any], name: str) -> Dataset:
     tables = {one: said["tables"][one] for one in said["datasets"][name]}
-    return Dataset(name=name, tables=tables, statement=promise(app_state.curator, name))
+    return Dataset(name=name, tables=tables, statement=promise(call.app_state.curator, name))

@@ -1,38 +1,33 @@
 """Stored answers: free to read again, in any form."""
 
-from collections.abc import Callable
 from contextlib import nullcontext
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from typing import IO, Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from fastapi import APIRouter, Header, Query, Request
+from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, Field
 
 from discreet.answer.present.release import Release, as_table, inert
-from discreet.curator.ledger.charge_index import NEWEST, ChargedOrder
 from discreet.curator.ledger.charging import final_failure
+from discreet.curator.ledger.orders import NEWEST, ChargedOrder
 from discreet.curator.orders.planned_orders import StoredOrder
-from discreet.curator.orders.synthesis_release import SynthesisRelease
+from discreet.curator.orders.synthesis_orders import SynthesisRelease
 from discreet.curator.reports.json_views import filed_facts
 from discreet.errors import InputError
-from discreet.server.app_state import app_state_of
-from discreet.server.error_replies import missing
+from discreet.server.answer_replies import pending, send_file, tell
 from discreet.server.permissions import Asker
-from discreet.server.question_models import TELLS
-from discreet.server.questions import asking_of, async_session_of, pending, tell
-from discreet.server.routes.questions import Charge
-from discreet.server.sending import send_file
+from discreet.server.routes.questions import TELLS, Charge
 
 router = APIRouter(tags=["releases"])
-
-Rows = Release | SynthesisRelease
 
 Format = Literal["json", "arrow", "csv", "parquet", "chart", "statement", "python"]
 
 _PARQUET = "application/vnd.apache.parquet"
 _CHART = "application/vnd.vegalite.v6+json"
+_NAMED = 'attachment; filename="release-{}.{}"'
 _FORMATS: dict[str, Format] = {
     Release.media_type: "arrow",
     "text/csv": "csv",
@@ -74,16 +69,15 @@ class Listed(BaseModel):
 
 @router.get("/releases", response_model=list[Listed])
 def listed(
-    request: Request,
-    caller: Asker,
+    call: Asker,
     before: Annotated[int, Query(gt=0, le=NEWEST, description="Older than this one.")] = NEWEST,
     limit: Annotated[int, Query(gt=0, le=200)] = 50,
     kind: Annotated[list[str] | None, Query(max_length=20, description=_OF_KIND)] = None,
 ) -> JSONResponse:
     """List what was asked, newest first: one's own, or for owners everybody's."""
-    session = async_session_of(request, caller)
+    session, caller = call.session, call.caller
     own = {} if caller.role == "owner" else {"analyst": caller.name}  # nobody else's name
-    with asking_of(request, caller).planning(0):
+    with call.planning():
         found = list(session.newest(before=before, limit=_SOUGHT if kind else limit))
         chosen = [one for one in found if not kind or one.order.kind in kind][:limit]
         return JSONResponse(
@@ -99,64 +93,45 @@ def listed(
 def again(
     charge: Charge,
     request: Request,
-    caller: Asker,
+    call: Asker,
     form: Annotated[Format | None, Query(alias="format")] = None,
     merged: Annotated[bool, Query(description=_MERGED)] = False,  # noqa: FBT002 - a choice of the client's
-    accept: Annotated[str | None, Header(include_in_schema=False)] = None,
 ) -> Response:
     """Read an answer again: as JSON, Arrow, CSV, Parquet, a chart, a statement, or Python."""
-    session = async_session_of(request, caller)
-    filed = session.find(charge)
-    if filed is None:
-        raise missing(f"release {charge}")
+    session, filed = call.session, call.charged(charge, "release")
     if filed.failed:
         raise final_failure()
-    kinds = (kind for media, kind in _FORMATS.items() if media in (accept or ""))
+    kinds = (kind for media, kind in _FORMATS.items() if media in call.accept)
     chosen = form or next(kinds, "json")
     if chosen == "python":
         return Response(_snippet(filed, str(request.base_url)), media_type="text/x-python")
-    asking = asking_of(request, caller)
-    computing = asking.planning(filed.size) if merged or chosen == "chart" else nullcontext()
-    with computing, app_state_of(request).reading(filed.size, caller.name):
+    computing = call.planning(filed.size) if merged or chosen == "chart" else nullcontext()
+    with computing, call.reading(filed.size):
         release = session.release(charge)
         if release is None:
             return pending(charge)
         if merged:
-            release = session.merged(filed.order, as_table(release), caller.name)
+            release = session.merged(filed.order, as_table(release), call.caller.name)
         if chosen == "statement":
             return Response(release.statement(), media_type="text/plain")
-        if chosen in _WRITERS:
+        if chosen in {"chart", "csv", "parquet"}:
             rows = release if isinstance(release, SynthesisRelease) else as_table(release)
-            return _WRITERS[chosen](rows, filed)
-        accepted = as_table(release).media_type if chosen == "arrow" else None
-        return tell(release, filed, caller, accepted, charged=False, share=session.share(filed))
+            return _written(chosen, rows, charge)
+        accepted = as_table(release).media_type if chosen == "arrow" else ""
+        return tell(replace(call, accept=accepted), release, filed, share=session.share(filed))
 
 
-def _csv(release: Rows, filed: ChargedOrder) -> Response:
+def _written(form: Format, rows: Release | SynthesisRelease, charge: int) -> Response:
+    """A chart, or a file to keep."""
+    if form == "chart":
+        return JSONResponse(rows.chart().to_dict(), media_type=_CHART)
     import pyarrow.csv  # noqa: PLC0415 - for those who download one
+    import pyarrow.parquet  # noqa: PLC0415 - likewise
 
-    table = inert(release.to_arrow())
-    return _file(partial(pyarrow.csv.write_csv, table), "text/csv", filed, "csv")
-
-
-def _parquet(release: Rows, filed: ChargedOrder) -> Response:
-    import pyarrow.parquet as pq  # noqa: PLC0415 - for those who download one
-
-    return _file(partial(pq.write_table, release.to_arrow()), _PARQUET, filed, "parquet")
-
-
-_WRITERS: dict[str, Callable[[Rows, ChargedOrder], Response]] = {
-    "csv": _csv,
-    "parquet": _parquet,
-    "chart": lambda rows, _: JSONResponse(rows.chart().to_dict(), media_type=_CHART),
-}
-
-
-def _file(
-    write: Callable[[IO[bytes]], object], media: str, filed: ChargedOrder, ending: str
-) -> Response:
-    name = f"release-{filed.sequence}.{ending}"
-    return send_file(write, media, {"Content-Disposition": f'attachment; filename="{name}"'})
+    table, headers = rows.to_arrow(), {"Content-Disposition": _NAMED.format(charge, form)}
+    if form == "csv":
+        return send_file(partial(pyarrow.csv.write_csv, inert(table)), "text/csv", headers)
+    return send_file(partial(pyarrow.parquet.write_table, table), _PARQUET, headers)
 
 
 def _snippet(filed: ChargedOrder, address: str) -> str:
@@ -171,22 +146,16 @@ def _snippet(filed: ChargedOrder, address: str) -> str:
     epsilon, delta = _typed(asked.price.epsilon), _typed(asked.price.delta)
     weights = ", ".join(f"{name!r}: {_typed(one)}" for name, one in asked.weights.items())
     price = f"epsilon={epsilon}, delta={delta}" + (f", weights={{{weights}}}" if weights else "")
-    lines: list[Any] = ["import os"]
-    if "Fraction" in price:
-        lines.append("from fractions import Fraction")
-    lines += ["", "import discreet as dp"]
-    if filed.order.asked is None:
-        lines.append("from discreet.plan import canonical")
-    opened = f'dp.Curator({address.rstrip("/")!r}, token=os.environ["DISCREET_TOKEN"])'
-    lines += ["", f"curator = {opened}"]
+    exact = ["from fractions import Fraction"] if "Fraction" in price else []
     if filed.order.asked is not None:
-        lines += [f"answer = curator.sql({filed.order.asked!r}, {price})"]
+        canonical, ask = [], [f"answer = curator.sql({filed.order.asked!r}, {price})"]
     else:
-        lines += [
-            f"query = canonical.read({asked.query!r}, curator.schema)",
-            f"answer = curator.ask(query, {price})",
-        ]
-    return "\n".join([*lines, "print(answer)", ""])
+        canonical = ["from discreet.plan import canonical"]
+        ask = [f"query = canonical.read({asked.query!r}, curator.schema)"]
+        ask += [f"answer = curator.ask(query, {price})"]
+    opened = f'dp.Curator({address.rstrip("/")!r}, token=os.environ["DISCREET_TOKEN"])'
+    imports = ["import os", *exact, "", "import discreet as dp", *canonical, ""]
+    return "\n".join([*imports, f"curator = {opened}", *ask, "print(answer)", ""])
 
 
 def _typed(exact: Fraction) -> str:

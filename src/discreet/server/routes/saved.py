@@ -8,16 +8,15 @@ import json
 from datetime import UTC, datetime
 from typing import Annotated, Final
 
-from fastapi import APIRouter, Path, Request, Response
+from fastapi import APIRouter, Path, Response
 from pydantic import Field
 
-from discreet.curator.ledger.charge_index import NEWEST
+from discreet.curator.ledger.orders import NEWEST
 from discreet.errors import InputError
 from discreet.server.access import AccessStore
-from discreet.server.app_state import app_state_of
+from discreet.server.app_state import Caller
 from discreet.server.error_replies import missing
-from discreet.server.permissions import Asker, Caller
-from discreet.server.questions import async_session_of
+from discreet.server.permissions import Asker
 from discreet.server.table_models import StrictBody
 
 router = APIRouter(tags=["saved questions"])
@@ -52,25 +51,23 @@ MOST: Final = 100
 
 
 @router.get("/saved")
-def listed(request: Request, caller: Asker) -> list[SavedReply]:
+def listed(call: Asker) -> list[SavedReply]:
     """List the questions that the caller saved, oldest first."""
-    return kept(app_state_of(request).access, caller)
+    return kept(call.app_state.access, call.caller)
 
 
 @router.post("/saved")
-def save(body: SavedBody, request: Request, caller: Asker) -> SavedReply:
+def save(body: SavedBody, call: Asker) -> SavedReply:
     """Keep a question under a title; one of the same title is replaced."""
-    if body.release and async_session_of(request, caller).find(body.release) is None:
-        raise missing(f"release {body.release}")
-    return keep(app_state_of(request).access, caller, body)
+    if body.release:
+        call.charged(body.release, "release")
+    return keep(call.app_state.access, call.caller, body)
 
 
 @router.delete("/saved/{saved}", status_code=204, response_class=Response)
-def delete(
-    saved: Annotated[int, Path(gt=0, lt=NEWEST)], request: Request, caller: Asker
-) -> Response:
+def delete(saved: Annotated[int, Path(gt=0, lt=NEWEST)], call: Asker) -> Response:
     """Forget a saved question; its answer stays."""
-    if not forget(app_state_of(request).access, caller, saved):
+    if not forget(call.app_state.access, call.caller, saved):
         raise missing("saved question of this number")
     return Response(status_code=204)
 

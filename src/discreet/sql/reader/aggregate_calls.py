@@ -4,13 +4,12 @@ The same reader serves answers, summaries of one person's rows, and groups of re
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import TypeAlias
 
 from sqlglot import exp
 
-from discreet.plan.expressions import Call, Cast, Column, Expression, Function, Literal
+from discreet.plan.expressions import Call, Cast, Column, Expression, Function, Literal, call
 from discreet.plan.kinds import Kind, Type
 from discreet.plan.query import AggregateFunction, level_name
 from discreet.plan.summaries import RowOrder, Summary
@@ -18,7 +17,7 @@ from discreet.sql.reader.expressions import ExpressionReader
 from discreet.sql.reader.literals import read_level
 from discreet.sql.reader.refusals import Refusal
 from discreet.sql.reader.syntax import PERSON, Node, Syntax, Visible, fresh
-from discreet.sql.reader.windows import boolean, row_orders
+from discreet.sql.reader.windows import row_orders
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,85 +51,99 @@ _STEMS: dict[AggregateFunction | Summary, str] = {
 }
 
 
+@dataclass(slots=True, kw_only=True)
 class CallReader:
     """Reads aggregates over rows: private ones, those of one person, or released ones."""
 
-    def __init__(
-        self,
-        reader: ExpressionReader,
-        columns: Sequence[Visible],
-        *,
-        per_person: bool,
-        released: bool,
-    ) -> None:
-        self._reader = reader
-        self._owners = {c.column: c for c in columns if PERSON in c.identities}
-        self._per_person = per_person
-        self._released = released
-        self.types: dict[str, Type] = dict(reader.types)
-        self.turns: dict[tuple[Expression, tuple[RowOrder, ...]], str] = {}
-        """Of released rows: which of them count, in which order, and the column of their place."""
+    reader: ExpressionReader
+    columns: Sequence[Visible]
+    per_person: bool
+    released: bool
+    types: dict[str, Type] = field(init=False)
+    turns: dict[tuple[Expression, tuple[RowOrder, ...]], str] = field(default_factory=dict)
+    """Of released rows: which of them count, in which order, and the column of their place."""
+
+    def __post_init__(self) -> None:
+        self.types = dict(self.reader.types)
 
     @property
-    def _syntax(self) -> Syntax:
-        return self._reader.syntax
+    def syntax(self) -> Syntax:
+        """The statement."""
+        return self.reader.syntax
 
     def _read(self, node: Node, where: Expression | None) -> list[AggregateCall]:
         kind = type(node)  # exactly: APPROX_QUANTILE is a kind of QUANTILE to the parser
         if kind in _SHAPES:
             return _SHAPES[kind](self, node, where)
-        if kind in _PAIRS:
-            measure, sample = _PAIRS[kind]
-            pair = (self._argument(node), self._argument(node, "expression"))
-            return [AggregateCall(measure, pair, where, sample=sample)]
-        if kind in _SINGLES:
-            measure, sample = _SINGLES[kind]
-            value = self._argument(node)
-            if measure in _SUMMED and self._reader.check(value, node).kind is Kind.BOOLEAN:
-                value = Cast(value, Kind.INTEGER)  # true counts 1, as in DuckDB
-            return [AggregateCall(measure, (value,), where, sample=sample)]
-        if (self._per_person or self._released) and kind in PERSON_ONLY:
-            summary, argument, where, by = PERSON_ONLY[kind](self._reader, node, where)
-            if self._released:
-                return [self._of_released(summary, argument, where, by)]
-            return [AggregateCall(summary, (argument,), where, by=by)]
-        raise self._reader.unknown(node)
+        if kind in _MEASURES:
+            measure, sample = _MEASURES[kind]
+            parts = ("this", "expression") if measure in _OF_PAIRS else ("this",)
+            values = tuple(self._argument(node, part) for part in parts)
+            if measure in _SUMMED and self.reader.check(values[0], node).kind is Kind.BOOLEAN:
+                values = (Cast(values[0], Kind.INTEGER),)  # true counts 1, as in DuckDB
+            return [AggregateCall(measure, values, where, sample=sample)]
+        if not (self.per_person or self.released):
+            raise self.reader.unknown(node)
+        asked = self._of_own(node, where)
+        return [self._of_released(asked) if self.released else asked]
 
-    def _of_released(
-        self,
-        summary: Summary,
-        argument: Expression,
-        where: Expression | None,
-        by: tuple[RowOrder, ...],
-    ) -> AggregateCall:
+    def _of_own(self, node: Node, where: Expression | None) -> AggregateCall:
+        """An aggregate that one row may decide: of one person's rows, or of released ones."""
+        match node:
+            case exp.AnyValue():  # the least, which is any of them
+                return AggregateCall(Summary.MIN, (self._argument(node),), where)
+            case exp.LogicalOr() | exp.LogicalAnd():  # the greatest, the least of true and false
+                argument = self._argument(node)
+                self.reader.expect_condition(argument, node, "the argument")
+                summary = Summary.MAX if isinstance(node, exp.LogicalOr) else Summary.MIN
+                return AggregateCall(summary, (argument,), where)
+            case exp.ArgMin() | exp.ArgMax():  # x where y is; rows without either are none
+                value, by = self._argument(node), self._argument(node, "expression")
+                there = (~value.is_null(), ~by.is_null(), *(() if where is None else (where,)))
+                order = (RowOrder(by, isinstance(node, exp.ArgMax)),)
+                return AggregateCall(Summary.FIRST, (value,), Call(Function.AND, there), by=order)
+            case exp.First() | exp.Last():
+                return self._first(node, where)
+        raise self.reader.unknown(node)
+
+    def _first(self, node: Node, where: Expression | None) -> AggregateCall:
+        """FIRST(x ORDER BY y); LAST is the first in the opposite order."""
+        inner = self.syntax.part(node, "this")
+        if not isinstance(inner, exp.Order):
+            raise self.syntax.refuse(node, _UNORDERED)
+        value = self._argument(inner)
+        by = row_orders(self.syntax, inner, self.reader.checked)
+        if isinstance(node, exp.Last):
+            by = tuple(RowOrder(o.expression, not o.descending, not o.nulls_first) for o in by)
+        return AggregateCall(Summary.FIRST, (value,), where, by=by)
+
+    def _of_released(self, asked: AggregateCall) -> AggregateCall:
         """The least, the greatest, or that of the row whose place is the first."""
-        if summary is not Summary.FIRST:
-            extreme = AggregateFunction.MIN if summary is Summary.MIN else AggregateFunction.MAX
-            return AggregateCall(extreme, (argument,), where)
-        counts = where or Literal(value=True, kind=Kind.BOOLEAN)
-        if (counts, by) not in self.turns:
+        if asked.measure is not Summary.FIRST:
+            return replace(asked, measure=AggregateFunction(asked.measure.value))
+        counts = asked.where or Literal(value=True, kind=Kind.BOOLEAN)
+        if (counts, asked.by) not in self.turns:
             name = fresh("turn", {one.lower() for one in self.types})
-            self.turns[counts, by], self.types[name] = name, Type(Kind.INTEGER)
-        turn = Column(self.turns[counts, by])
-        first = Call(Function.EQUAL, (turn, Literal(1, Kind.INTEGER)))
-        return AggregateCall(AggregateFunction.MAX, (argument,), both(where, first))
+            self.turns[counts, asked.by], self.types[name] = name, Type(Kind.INTEGER)
+        first = Column(self.turns[counts, asked.by]).equals(1)
+        return AggregateCall(AggregateFunction.MAX, asked.arguments, both(asked.where, first))
 
     def filtered(self, node: Node, where: Expression | None) -> list[AggregateCall]:
         """FILTER (WHERE ...)."""
         if where is not None:
-            raise self._syntax.refuse(node, Refusal("clause", "FILTER stands twice"))
-        condition = self._syntax.part(self._syntax.part(node, "expression"), "this")
-        return self._read(self._syntax.part(node, "this"), self._reader.checked(condition))
+            raise self.syntax.refuse(node, Refusal("clause", "FILTER stands twice"))
+        condition = self.syntax.part(node, "expression", "this")
+        return self._read(self.syntax.part(node, "this"), self.reader.checked(condition))
 
     def _argument(self, node: Node, part: str = "this") -> Expression:
-        inner = self._syntax.part(node, part)
+        inner = self.syntax.part(node, part)
         if inner is None:
-            raise self._syntax.refuse(node, NO_ARGUMENT)
-        return self._reader.checked(inner)
+            raise self.syntax.refuse(node, NO_ARGUMENT)
+        return self.reader.checked(inner)
 
     def count(self, node: Node, where: Expression | None) -> list[AggregateCall]:
         """COUNT of rows, of values, or of different values."""
-        syntax = self._syntax
+        syntax = self.syntax
         syntax.part(node, "big_int")  # which integer an engine counts in
         inner = syntax.part(node, "this")
         if inner is None or isinstance(inner, exp.Star):
@@ -151,21 +164,21 @@ class CallReader:
         return [self._quantile(self._argument(node), Fraction(1, 2), where)]
 
     def _count_distinct(self, node: Node, where: Expression | None) -> AggregateCall:
-        listed = self._syntax.parts(node, "expressions")
+        listed = self.syntax.parts(node, "expressions")
         row = len(listed) == 1 and isinstance(listed[0], exp.Tuple)
         if row or len(listed) > 1:
-            nodes = self._syntax.parts(listed[0], "expressions") if row else listed
-            values = [self._reader.checked(one) for one in nodes]
+            nodes = self.syntax.parts(listed[0], "expressions") if row else listed
+            values = [self.reader.checked(one) for one in nodes]
             return self._count_rows(node, values, where, row=row)
         if not listed:
-            raise self._syntax.refuse(node, NO_ARGUMENT)
-        argument = self._reader.checked(listed[0])
-        owner = self._owners.get(argument.name) if isinstance(argument, Column) else None
-        if owner is None or self._per_person:
+            raise self.syntax.refuse(node, NO_ARGUMENT)
+        argument = self.reader.checked(listed[0])
+        owners = (c for c in self.columns if PERSON in c.identities)
+        owner = next((c for c in owners if argument == Column(c.column)), None)
+        if owner is None or self.per_person:
             return AggregateCall(AggregateFunction.COUNT_DISTINCT, (argument,), where)
         if owner.absent:
-            missing = self._reader.call(node, Function.IS_NULL, argument)
-            where = both(where, self._reader.call(node, Function.NOT, missing))
+            where = both(where, ~argument.is_null())
         return AggregateCall(AggregateFunction.COUNT_PEOPLE, (), where)
 
     def _count_rows(
@@ -178,15 +191,14 @@ class CallReader:
         """
         parts = []
         for value in values:
-            kind = self._reader.check(value, node).kind
+            kind = self.reader.check(value, node).kind
             if kind is Kind.REAL:
-                raise self._syntax.refuse(node, _DISTINCT_REAL)
+                raise self.syntax.refuse(node, _DISTINCT_REAL)
             text = value if kind is Kind.TEXT else Cast(value, Kind.TEXT)
-            length = Cast(Call(Function.LENGTH, (text,)), Kind.TEXT)
-            colon = Literal(":", Kind.TEXT)
-            told = Call(Function.CONCAT, (length, colon, text))
-            parts.append(Call(Function.COALESCE, (told, colon)) if row else told)
-        whole = self._syntax.remember(Call(Function.CONCAT, tuple(parts)), node)
+            length = Cast(call(Function.LENGTH, text), Kind.TEXT)
+            told = call(Function.CONCAT, length, ":", text)
+            parts.append(call(Function.COALESCE, told, ":") if row else told)
+        whole = self.syntax.remember(Call(Function.CONCAT, tuple(parts)), node)
         return AggregateCall(AggregateFunction.COUNT_DISTINCT, (whole,), where)
 
     def _quantile(self, of: Expression, level: Fraction, where: Expression | None) -> AggregateCall:
@@ -196,37 +208,37 @@ class CallReader:
         """QUANTILE_CONT(x, level or list of levels)."""
         self._check_between(node)
         part = "quantile" if isinstance(node, exp.Quantile) else "expression"
-        levels = self._syntax.part(node, part)
+        levels = self.syntax.part(node, part)
         if levels is None:
-            raise self._syntax.refuse(node, _NO_LEVEL)
+            raise self.syntax.refuse(node, _NO_LEVEL)
         of = self._argument(node)
         return [self._quantile(of, level, where) for level in self._levels(levels)]
 
     def _check_between(self, node: Node) -> None:
         """Noise hides whether a quantile is one of the values; where there is none, it does not."""
-        if isinstance(node, exp.PercentileDisc) and (self._per_person or self._released):
-            raise self._syntax.refuse(node, _DISCRETE)
+        if isinstance(node, exp.PercentileDisc) and (self.per_person or self.released):
+            raise self.syntax.refuse(node, _DISCRETE)
 
     def _levels(self, node: Node) -> list[Fraction]:
         if not isinstance(node, exp.Array):
-            return [read_level(self._syntax, node)]
-        levels = [read_level(self._syntax, one) for one in self._syntax.parts(node, "expressions")]
+            return [read_level(self.syntax, node)]
+        levels = [read_level(self.syntax, one) for one in self.syntax.parts(node, "expressions")]
         if levels and len(set(levels)) == len(levels):
             return levels
-        raise self._syntax.refuse(node, _LEVELS)
+        raise self.syntax.refuse(node, _LEVELS)
 
     def ordered(self, node: Node, where: Expression | None) -> list[AggregateCall]:
         """PERCENTILE_CONT(level) WITHIN GROUP (ORDER BY x)."""
-        syntax = self._syntax
+        syntax = self.syntax
         inner = syntax.part(node, "this")
         order = syntax.parts(syntax.part(node, "expression"), "expressions")
         if not isinstance(inner, exp.PercentileCont | exp.PercentileDisc):
-            raise self._reader.unknown(inner)
+            raise self.reader.unknown(inner)
         self._check_between(inner)
         if inner.args.get("expression") is not None or len(order) != 1:
             raise syntax.refuse(node, _NO_LEVEL)
         syntax.part(order[0], "nulls_first")  # NULL is passed over
-        of = self._reader.checked(syntax.part(order[0], "this"))
+        of = self.reader.checked(syntax.part(order[0], "this"))
         falling = bool(syntax.part(order[0], "desc"))
         levels = self._levels(syntax.part(inner, "this"))
         return [self._quantile(of, 1 - level if falling else level, where) for level in levels]
@@ -234,7 +246,7 @@ class CallReader:
 
 def both(first: Expression | None, second: Expression) -> Expression:
     """A further condition."""
-    return second if first is None else Call(Function.AND, (first, second))
+    return second if first is None else first & second
 
 
 _SHAPES: dict[type[Node], Callable[[CallReader, Node, Expression | None], list[AggregateCall]]] = {
@@ -248,7 +260,7 @@ _SHAPES: dict[type[Node], Callable[[CallReader, Node, Expression | None], list[A
     exp.PercentileCont: CallReader.quantiles,
     exp.PercentileDisc: CallReader.quantiles,
 }
-_SINGLES: dict[type[Node], tuple[AggregateFunction, bool]] = {
+_MEASURES: dict[type[Node], tuple[AggregateFunction, bool]] = {
     exp.Sum: (AggregateFunction.SUM, True),
     exp.Avg: (AggregateFunction.MEAN, True),
     exp.ApproxDistinct: (AggregateFunction.COUNT_DISTINCT, True),
@@ -259,12 +271,13 @@ _SINGLES: dict[type[Node], tuple[AggregateFunction, bool]] = {
     exp.StddevPop: (AggregateFunction.STDDEV, False),
     exp.Min: (AggregateFunction.MIN, True),
     exp.Max: (AggregateFunction.MAX, True),
-}
-_PAIRS: dict[type[Node], tuple[AggregateFunction, bool]] = {
     exp.CovarSamp: (AggregateFunction.COVARIANCE, True),
     exp.CovarPop: (AggregateFunction.COVARIANCE, False),
     exp.Corr: (AggregateFunction.CORRELATION, True),
 }
+"""What is measured, and whether of a sample."""
+
+_OF_PAIRS = {AggregateFunction.COVARIANCE, AggregateFunction.CORRELATION}
 _SUMMED = {AggregateFunction.SUM, AggregateFunction.MEAN}
 _SUMMED |= {AggregateFunction.VARIANCE, AggregateFunction.STDDEV}
 _LEVELS = Refusal(
@@ -291,62 +304,6 @@ _DISTINCT_REAL = Refusal(
 )
 
 
-Asked: TypeAlias = tuple[Summary, Expression, Expression | None, tuple[RowOrder, ...]]
-Rule: TypeAlias = Callable[[ExpressionReader, Node, Expression | None], Asked]
-
-
-def _logical(summary: Summary) -> Rule:
-    """BOOL_OR is the greatest of true and false, BOOL_AND the least."""
-
-    def rule(reader: ExpressionReader, node: Node, where: Expression | None) -> Asked:
-        argument = reader.checked(reader.syntax.part(node, "this"))
-        return summary, boolean(reader, argument, node), where, ()
-
-    return rule
-
-
-def _any(reader: ExpressionReader, node: Node, where: Expression | None) -> Asked:
-    """ANY_VALUE: the least, which is any of them."""
-    return Summary.MIN, reader.checked(reader.syntax.part(node, "this")), where, ()
-
-
-def _at(descending: bool) -> Rule:  # noqa: FBT001 - a fact of the function
-    """ARG_MIN(x, y), ARG_MAX(x, y): x where y is least, greatest; rows without either are none."""
-
-    def rule(reader: ExpressionReader, node: Node, where: Expression | None) -> Asked:
-        value = reader.checked(reader.syntax.part(node, "this"))
-        by = reader.checked(reader.syntax.part(node, "expression"))
-        there = [
-            reader.call(node, Function.NOT, reader.call(node, Function.IS_NULL, one))
-            for one in (value, by)
-        ]
-        present = Call(Function.AND, (*there, *(() if where is None else (where,))))
-        return Summary.FIRST, value, present, (RowOrder(by, descending),)
-
-    return rule
-
-
-def _first(reader: ExpressionReader, node: Node, where: Expression | None) -> Asked:
-    """FIRST(x ORDER BY y); LAST is the first in the opposite order."""
-    inner = reader.syntax.part(node, "this")
-    if not isinstance(inner, exp.Order):
-        raise reader.syntax.refuse(node, _UNORDERED)
-    value = reader.checked(reader.syntax.part(inner, "this"))
-    by = row_orders(reader.syntax, inner, reader.checked)
-    if isinstance(node, exp.Last):
-        by = tuple(RowOrder(o.expression, not o.descending, not o.nulls_first) for o in by)
-    return Summary.FIRST, value, where, by
-
-
-PERSON_ONLY: dict[type[Node], Rule] = {
-    exp.LogicalOr: _logical(Summary.MAX),
-    exp.LogicalAnd: _logical(Summary.MIN),
-    exp.AnyValue: _any,
-    exp.ArgMin: _at(descending=False),
-    exp.ArgMax: _at(descending=True),
-    exp.First: _first,
-    exp.Last: _first,
-}
 _UNORDERED = Refusal(
     "argument",
     "the first or last of rows without an order",

@@ -4,14 +4,21 @@ Grouped by the person it gives rows, one a person, for the question around it; e
 """
 
 from dataclasses import replace
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from discreet.errors import InputError
 from discreet.plan.answer_program import Program
-from discreet.plan.expressions import Call, Column, Expression, Function, Literal
+from discreet.plan.expressions import (
+    Column,
+    Expression,
+    Function,
+    Literal,
+    call,
+    chain,
+    parts_of,
+)
 from discreet.plan.kinds import Kind, Type
 from discreet.plan.query import (
     GROUPING,
@@ -20,17 +27,16 @@ from discreet.plan.query import (
     SortKey,
     grouping_name,
     of_possible_groups,
-    percent,
     released_columns,
 )
-from discreet.plan.relations import FilterRows, Named, PerPerson, columns_of
+from discreet.plan.relations import FilterRows, Named, PerPerson, Relation, columns_of
 from discreet.plan.released_tables import (
     AnswerTable,
     ComputedTable,
 )
 from discreet.plan.row_counts import row_counts
-from discreet.plan.typing import infer, parts_of
-from discreet.sql.reader.aggregates import Aggregates, NeedsOneRowEach
+from discreet.plan.typing import infer
+from discreet.sql.reader.aggregates import Aggregates, AskedValue, NeedsOneRowEach
 from discreet.sql.reader.composed_aggregates import (
     MOST_COLUMNS,
     Entropy,
@@ -40,26 +46,24 @@ from discreet.sql.reader.composed_aggregates import (
 from discreet.sql.reader.expressions import ExpressionReader, Resolve, has_aggregate
 from discreet.sql.reader.group_by import Groups
 from discreet.sql.reader.refusals import Refusal
-from discreet.sql.reader.released_tables import Beyond, Shown, answer_of, regrouped
+from discreet.sql.reader.released_tables import Beyond, Shown, regrouped
 from discreet.sql.reader.select_list import (
     Answer,
     Item,
     Lift,
-    check_released,
+    answer_named,
     name_items,
     or_earlier,
-    orders,
-    position,
+    or_selected,
     read_limits,
+    read_order,
 )
 from discreet.sql.reader.syntax import (
     NamedRelation,
     Node,
     Visible,
-    bare_word,
+    copied,
     fresh,
-    lookup,
-    order_parts,
 )
 
 if TYPE_CHECKING:
@@ -77,17 +81,17 @@ class AggregatedSelect:
         self.groups = groups if per_person or released else self._possible(groups)
         self.per_person = per_person
         self.aggregates = Aggregates(
-            select.reader,
-            select.columns,
-            lambda: {} if released else row_counts(select.relation),
+            reader=select.reader,
+            columns=select.columns,
             per_person=per_person,
             released=released,
+            counts=lambda: {} if released else row_counts(select.relation),
             spread=None if select.spread is None else select.spread.values,
+            finer=None if released else self._finer,
         )
         self.beyond = Beyond(self.syntax, self.aggregates.types, select.subquery)
         self.reader = self._reader(select.meaning)
         self.items: list[tuple[str, Expression, Node]] = []
-        self.aggregates.finer = None if released else self._finer
         self.keys = list(self.groups.keys)
         self.groupings: dict[Expression, Expression] = {}
         self.valued: dict[object, list[tuple[str, Expression]]] = {}
@@ -137,11 +141,7 @@ class AggregatedSelect:
         condition = None if having is None else lift.lift(having[0], having[1])
         if self.per_person:
             return self._people(names, outputs, condition)
-        order = tuple(
-            one
-            for expression, node, descending, first in ordered
-            for one in orders(lift.lift(expression, node), descending=descending, nulls_first=first)
-        )
+        order = lift.order(ordered)
         if self.outer.program is None and not self._asks_beyond and qualify is None:
             query = self._query(names, outputs, condition, having and having[1])
             return self._finished(query, order)
@@ -149,7 +149,7 @@ class AggregatedSelect:
         kept = None if qualify is None else lift.lift(*qualify)
         limits = read_limits(self.syntax, self.select)
         shown = Shown(selected, condition, kept, order, limits)
-        return self._over(shown, names, lift)
+        return self.syntax.build(self.select, self._over, shown, names, lift)
 
     # --- reading ---------------------------------------------------------------------------------
 
@@ -161,28 +161,12 @@ class AggregatedSelect:
         named: list[tuple[str | None, Expression]] = []
         reader = or_earlier(self.reader, self.outer.columns, named)
         for item in self.outer.items:
-            valued = self.aggregates.of_values(item.node) if item.is_aggregate else None
-            if valued is not None and valued[0][0]:
-                stem = item.alias or "histogram"
-                items += [Item(item.node, f"{stem}_{ending}") for ending, _ in valued]
-                stems += [None] * len(valued)
-                values += [value for _, value in valued]
-                continue
-            composed = self.aggregates.composed(item.node) if item.is_aggregate else None
-            if composed or not item.is_aggregate or isinstance(item.node, exp.Grouping):
-                items.append(item)
-                stems.append(None)
-                values.append(composed or item.read(reader))
-                named.append((item.alias, values[-1]))
-                continue
-            found = self.aggregates.ask_all(item.node)
-            several = len(found) > 1
-            for asked, value in found:
-                alias = item.alias
-                if several and alias is not None:
-                    alias = f"{alias}_{percent(asked.level or Fraction(0))}"
-                items.append(Item(item.node, alias))
-                stems.append(self.aggregates.default_name(asked))
+            own = item.is_aggregate and not isinstance(item.node, exp.Grouping)
+            asked = self.aggregates.ask_all(item.node) if own else [AskedValue(item.read(reader))]
+            for value, stem, ending in asked:
+                alias = f"{item.alias}_{ending}" if item.alias and ending else item.alias
+                items.append(replace(item, alias=alias))
+                stems.append(stem)
                 values.append(value)
                 named.append((alias, value))
         names = name_items(self.syntax, items, stems)
@@ -191,31 +175,22 @@ class AggregatedSelect:
 
     def _read_condition(self, clause: str) -> tuple[Expression, Node] | None:
         """HAVING or QUALIFY."""
-        found = self.syntax.part(self.select, clause)
-        if found is None:
-            return None
-        node = self.syntax.part(found, "this")
-        return self._post_reader().checked(node), node
+        node = self.syntax.part(self.select, clause, "this")
+        return None if node is None else (self._post_reader().checked(node), node)
 
-    def _read_order(self) -> list[tuple[Expression, Node, bool, bool]]:
-        parts = order_parts(self.syntax, self.select)
-        if parts and self.per_person:
+    def _read_order(self) -> tuple[SortKey, ...]:
+        if self.per_person and self.select.args.get("order"):
             raise self.syntax.refuse(self.select.args["order"], ORDER)
-        return [(self._ordered(node), node, descending, first) for node, descending, first in parts]
-
-    def _ordered(self, node: Node) -> Expression:
-        at = position(self.syntax, node, len(self.items))
-        if at is not None:
-            return self.items[at][1]
-        word = bare_word(self.syntax, node)
-        if word is not None:
-            for name, expression, _ in self.items:
-                if word.names(name):
-                    return expression
-        return self._post_reader().checked(node)
+        return read_order(self.syntax, self.select, self._outputs, self._post_reader().checked)
 
     def _post_reader(self) -> ExpressionReader:
-        return self._reader(self._meaning_after)
+        """A reader of HAVING, QUALIFY and ORDER BY, which may name selected values."""
+        columns, outputs = self.outer.columns, self._outputs
+        return self._reader(or_selected(self.outer.meaning, self.syntax, columns, outputs))
+
+    @property
+    def _outputs(self) -> list[tuple[str | None, Expression]]:
+        return [(name, expression) for name, expression, _ in self.items]
 
     def _reader(self, meaning: Resolve) -> ExpressionReader:
         return ExpressionReader(
@@ -269,7 +244,7 @@ class AggregatedSelect:
             columns, endings = [self.beyond.column("value", Type(result))], [""]
             program = (groups.entropy if kind is Entropy else groups.mode)(columns[0].name)
         same = [_same(key.expression, Column(key.name)) for key in keys]
-        on = Call(Function.AND, tuple(same)) if len(same) > 1 else same[0] if same else None
+        on = chain(Function.AND, same) if same else None
         self.beyond.answers.append((columns[0].name, program, on))
         self.valued[known] = list(zip(endings, columns, strict=True))
         return self.valued[known]
@@ -295,8 +270,7 @@ class AggregatedSelect:
             raise self.outer.reader.unknown(node)
         found = self._left_out(listed[0])
         for one in listed[1:]:
-            twice = self.reader.call(node, Function.MULTIPLY, found, Literal(2, Kind.INTEGER))
-            found = self.reader.call(node, Function.ADD, twice, self._left_out(one))
+            found = found * 2 + self._left_out(one)
         return found
 
     def _left_out(self, node: Node) -> Expression:
@@ -311,17 +285,6 @@ class AggregatedSelect:
         self.groupings[column] = key
         return self.syntax.remember(column, node)
 
-    def _meaning_after(self, node: exp.Column) -> Expression:
-        """A name in HAVING or ORDER BY: a column of FROM or a value of the SELECT list."""
-        word = bare_word(self.syntax, node)
-        named = [e for name, e, _ in self.items if word is not None and word.names(name)]
-        found, _, _ = lookup(self.syntax, node, self.outer.columns)
-        if not named or (len(found) == 1 and Column(found[0].column) == named[0]):
-            return self.outer.meaning(node)
-        if found:
-            raise self.syntax.refuse(node, AMBIGUOUS)
-        return named[0]
-
     # --- building --------------------------------------------------------------------------------
 
     def _names(self) -> dict[Expression, str]:
@@ -329,16 +292,15 @@ class AggregatedSelect:
         beyond = self.beyond.names if self._asks_beyond else []
         chosen: dict[Expression, str] = {Column(name): name for name in beyond}
         taken = {name.lower() for name in beyond}
-        keys = set(self.keys)
+        keys, asked_of = set(self.keys), self.aggregates.asked
         for name, expression, _ in self.items:
-            own = expression in keys or self.aggregates.asked(expression) is not None
+            own = expression in keys or expression in asked_of
             if own and expression not in chosen:
                 chosen[expression] = fresh(name, taken)
         for at, key in enumerate(self.keys, start=1):
             if key not in chosen:
                 chosen[key] = fresh(self._key_name(key, at), taken)
-
-        for placeholder, asked in self.aggregates.columns():
+        for placeholder, asked in asked_of.items():
             if placeholder not in chosen:
                 chosen[placeholder] = fresh(self.aggregates.default_name(asked), taken)
         for column, key in self.groupings.items():
@@ -346,10 +308,8 @@ class AggregatedSelect:
         return chosen
 
     def _key_name(self, key: Expression, at: int) -> str:
-        for column in self.outer.columns:
-            if key == Column(column.column):
-                return column.name
-        return f"key_{at}"
+        found = self._visible(key)
+        return f"key_{at}" if found is None else found.name
 
     def _named_keys(self, names: dict[Expression, str]) -> tuple[Named, ...]:
         return tuple(Named(names[key], key) for key in self.keys)
@@ -366,29 +326,19 @@ class AggregatedSelect:
         for part in ("limit", "offset"):
             if self.select.args.get(part) is not None:
                 raise self.syntax.refuse(self.select.args[part], LIMIT)
-        build, select = self.outer.build, self.select
+        build, select = self.syntax.build, self.select
         summaries = self.aggregates.summaries(names)
         keys = self._named_keys(names)
-        relation = build(select, PerPerson, self.outer.relation, keys, summaries)
+        relation: Relation = build(select, PerPerson, self.outer.relation, keys, summaries)
         if having is not None:
             relation = build(select.args["having"], FilterRows, relation, having)
         columns = [(name, expression) for name, expression, _ in outputs]
         relation = self.outer.project(relation, columns, select)
-        owners = {names[k]: self._owner(k) for k in self.keys}
-        return NamedRelation(
-            relation, tuple(self._person_column(name, e, owners) for name, e in columns)
-        )
+        owned = {names[key]: found for key in self.keys if (found := self._visible(key))}
+        return NamedRelation(relation, tuple(copied(*one, owned) for one in columns))
 
-    def _owner(self, key: Expression) -> Visible | None:
+    def _visible(self, key: Expression) -> Visible | None:
         return next((c for c in self.outer.columns if key == Column(c.column)), None)
-
-    def _person_column(
-        self, name: str, expression: Expression, owners: dict[str, Visible | None]
-    ) -> Visible:
-        owner = owners.get(expression.name) if isinstance(expression, Column) else None
-        if owner is None:
-            return Visible(name, name, "")
-        return Visible(name, name, "", owner.identities, owner.absent)
 
     def _query(
         self,
@@ -399,17 +349,14 @@ class AggregatedSelect:
     ) -> Query:
         aggregates = self.aggregates.releases(names)
         values = tuple(Named(name, expression) for name, expression, _ in outputs)
-        try:
-            bare = of_possible_groups(
-                Query(self.outer.relation, self._named_keys(names), aggregates, self.groups.sets)
-            )
-        except InputError as error:
-            raise self.syntax.blame(self.select, error) from None
+        fields = self.outer.relation, self._named_keys(names), aggregates, self.groups.sets
+        bare = self.syntax.build(self.select, lambda: of_possible_groups(Query(*fields)))
         reader = ExpressionReader(self.syntax, released_columns(bare), self.outer.meaning)
         for _, expression, node in outputs:
             reader.check(expression, node)
         if having is not None and having_node is not None:
-            check_released(reader, having, having_node)
+            reader.check(having, having_node)
+            reader.expect_condition(having, having_node, "a condition")
         return replace(bare, outputs=values, having=having)
 
     def _over(self, shown: Shown, names: dict[Expression, str], lift: Lift) -> Answer:
@@ -419,28 +366,18 @@ class AggregatedSelect:
                 window,
                 arguments=tuple(lift.lift(one, None) for one in window.arguments),
                 partition=tuple(lift.lift(one, None) for one in window.partition),
-                order=tuple(
-                    replace(key, expression=lift.lift(key.expression, None)) for key in window.order
-                ),
+                order=lift.order(window.order),
             ): name
             for window, name in self.beyond.windows.items()
         }
         keys, aggregates = self._named_keys(names), self.aggregates.releases(names)
         below = self.outer.program
-        try:
-            if below is None:
-                program = self._measured(keys, aggregates)
-            else:
-                program = replace(
-                    below,
-                    table=regrouped(
-                        below.table, keys, aggregates, self.groups.sets, self.aggregates.turns
-                    ),
-                )
-            program = self.beyond.joined(program, self.select, lift.lift)
-            return answer_of(shown.over(program, windows))
-        except InputError as error:
-            raise self.syntax.blame(self.select, error) from None
+        if below is None:
+            program = self._measured(keys, aggregates)
+        else:
+            fields = keys, aggregates, self.groups.sets, self.aggregates.turns
+            program = replace(below, table=regrouped(below.table, *fields))
+        return shown.over(self.beyond.joined(program, self.select, lift.lift), windows)
 
     def _measured(self, keys: tuple[Named, ...], aggregates: tuple[Aggregate, ...]) -> Program:
         """The groups that are measured; those of finer ones where nothing else is asked."""
@@ -459,12 +396,12 @@ class AggregatedSelect:
     def _finished(self, query: Query, order: tuple[SortKey, ...]) -> Answer:
         """Add ORDER BY, LIMIT and OFFSET."""
         limit, offset = read_limits(self.syntax, self.select)
-        try:
-            if order or limit is not None or offset:
-                query = replace(query, order=order, limit=limit, offset=offset)
-        except InputError as error:
-            raise self.syntax.blame(self.select.args["order"], error) from None
-        return Answer(query, "", tuple(output.name for output in query.outputs))
+        if order or limit is not None or offset:
+            query = self.syntax.build(
+                self.select.args.get("order"),
+                lambda: replace(query, order=order, limit=limit, offset=offset),
+            )
+        return answer_named(query, (output.name for output in query.outputs))
 
 
 def _is_function_of(expression: Expression, keys: set[Expression]) -> bool:
@@ -477,8 +414,7 @@ def _is_function_of(expression: Expression, keys: set[Expression]) -> bool:
 
 def _same(here: Expression, there: Expression) -> Expression:
     """Equal, or both NULL."""
-    both = Call(Function.AND, tuple(Call(Function.IS_NULL, (one,)) for one in (here, there)))
-    return Call(Function.COALESCE, (Call(Function.EQUAL, (here, there)), both))
+    return call(Function.COALESCE, here.equals(there), here.is_null() & there.is_null())
 
 
 LIMIT = Refusal(
@@ -523,10 +459,4 @@ _UNGROUPED = Refusal(
     "a condition on other rows of a person is neither grouped nor aggregated",
     "it holds or not for each row, and the answer has one row for each group",
     "put it in WHERE, in GROUP BY, or count where it holds: COUNT(*) FILTER (WHERE ...)",
-)
-AMBIGUOUS = Refusal(
-    "ambiguous_column",
-    "the name is both a column and a selected value",
-    "engines disagree on which one it means here",
-    "give the selected value another name with AS",
 )

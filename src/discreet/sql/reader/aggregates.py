@@ -1,20 +1,20 @@
 """Aggregates: what is asked of each group, each different one once.
 
-While a question is read an aggregate is a column with a name that no one can type; `Lift` in
-`read_post` gives it its own. The same reader serves answers (`Aggregate`) and summaries of one
+While a question is read an aggregate is a column with a name that no one can type; `Lift` gives it
+its own. The same reader serves answers (`Aggregate`) and summaries of one
 person's rows (`PersonAggregate`).
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from sqlglot import exp
 
 from discreet.errors import InputError
-from discreet.plan.expressions import Call, Case, Column, Expression, Function, Literal
+from discreet.plan.expressions import Case, Column, Expression, Function, Literal, call
 from discreet.plan.kinds import Kind, Range, Type
 from discreet.plan.query import (
     MOST_AGGREGATES,
@@ -22,6 +22,7 @@ from discreet.plan.query import (
     AggregateFunction,
     check,
     check_count,
+    percent,
     released_kind,
     summary_of,
 )
@@ -39,9 +40,8 @@ from discreet.sql.reader.composed_aggregates import (
     StandardError,
     ValueHistogram,
 )
-from discreet.sql.reader.expressions import ExpressionReader
 from discreet.sql.reader.refusals import NODES, Refusal
-from discreet.sql.reader.syntax import Node, Visible, ordered_parts
+from discreet.sql.reader.syntax import Node, order_parts
 
 Finer: TypeAlias = Callable[
     [Node, type[Node], Expression, Expression | None], list[tuple[str, Expression]]
@@ -52,70 +52,68 @@ SpreadValues: TypeAlias = Mapping[str, tuple[str | None, str]]
 """Contribution of each row to a count or sum of its owner's rows; see `SpreadRows`."""
 
 
+class AskedValue(NamedTuple):
+    """A column of an aggregate, its name without AS, and what its name ends in with AS."""
+
+    value: Expression
+    default_name: str | None = None
+    ending: str = ""
+
+
 class NeedsOneRowEach(Exception):  # noqa: N818 - caught by the reader, and told to nobody
     """Raised where an aggregate of people cannot be computed from their rows."""
 
 
+@dataclass(slots=True, kw_only=True)
 class Aggregates(CallReader):
     """The aggregates of one SELECT, in the order in which they are first asked."""
 
-    def __init__(
-        self,
-        reader: ExpressionReader,
-        columns: Sequence[Visible],
-        counts: Callable[[], Mapping[str, Range | None]],
-        *,
-        per_person: bool,
-        released: bool = False,
-        spread: "SpreadValues | None" = None,
-    ) -> None:
-        super().__init__(reader, columns, per_person=per_person, released=released)
-        self._spread = spread
-        self._known_counts = counts
-        self._names = {c.column: c.name for c in columns}
-        self._asked: dict[AggregateCall, Node] = {}
-        self._columns: dict[AggregateCall, Column] = {}
-        self.finer: Finer | None = None
-
-    @property
-    def _counts(self) -> Mapping[str, Range | None]:
-        """Counts and sums of one person's rows; a subquery that is read adds its own."""
-        return self._known_counts()
+    counts: Callable[[], Mapping[str, Range | None]]
+    """Counts and sums of one person's rows; a subquery that is read adds its own."""
+    spread: SpreadValues | None
+    finer: Finer | None
+    _asked: dict[AggregateCall, tuple[Column, Node]] = field(default_factory=dict)
 
     def ask(self, node: Node) -> Expression:
         """The column of one aggregate, or what it is computed from."""
-        composed = self.composed(node)
-        if composed is not None:
-            return composed
         found = self.ask_all(node)
         if len(found) == 1:
-            return found[0][1]
-        raise self._syntax.refuse(node, _LIST)
+            return found[0].value
+        raise self.syntax.refuse(node, _LIST)
 
-    def ask_all(self, node: Node) -> list[tuple[AggregateCall, Expression]]:
-        """The columns of an aggregate: several for a list of levels."""
-        return [(asked, self._column(asked, node)) for asked in self._read(node, None)]
+    def ask_all(self, node: Node) -> list[AskedValue]:
+        """The columns of an aggregate: several for a list of levels, and for a histogram."""
+        valued = self._of_values(node)
+        if valued is not None:
+            return [
+                AskedValue(one, f"histogram_{end}" if end else None, end) for end, one in valued
+            ]
+        composed = self._composed(node)
+        if composed is not None:
+            return [AskedValue(composed)]
+        asked = self._read(node, None)
+        endings = [percent(one.level or Fraction(0)) if len(asked) > 1 else "" for one in asked]
+        return [
+            AskedValue(self._column(one, node), self.default_name(one), ending)
+            for one, ending in zip(asked, endings, strict=True)
+        ]
 
-    def composed(self, node: Node) -> Expression | None:
+    def _composed(self, node: Node) -> Expression | None:
         """An aggregate as a function of others; None for one that stands for itself."""
         inner = node.this if isinstance(node, exp.Filter) else node
         kind = type(inner)
-        if self._spread is not None:
-            return self._by_rows(node, self._spread)
+        if self.spread is not None:
+            return self._by_rows(node, self.spread)
         if isinstance(inner.this, exp.Distinct) and kind in {exp.Sum, exp.Avg}:
             return self._distinct(node, inner)
-        if (valued := self.of_values(node)) is not None:
-            if len(valued) > 1:
-                raise self._syntax.refuse(node, _LIST)
-            return valued[0][1]
-        if self._per_person:
+        if self.per_person:
             return None
         if kind in _COMPOSED:
             return _COMPOSED[kind](self._made(node), self._argument(inner))
         if kind in REGRESSIONS:
             pair = [self._argument(inner, part) for part in ("this", "expression")]
             return self._made(node).regression(kind, pair[0], pair[1])
-        if kind not in _TIMES or self._released:
+        if kind not in _TIMES or self.released:
             return None
         return self._time(node, inner) if self._is_time(inner) else self._ranked_count(node)
 
@@ -124,9 +122,9 @@ class Aggregates(CallReader):
         made = self._made(node)
         asked, *more = self._read(inner, made.where)
         if more:
-            raise self._syntax.refuse(node, _LIST)
-        if infer(asked.arguments[0], self._reader.types).range is None:
-            raise self._syntax.refuse(node, _UNBOUNDED_TIME)
+            raise self.syntax.refuse(node, _LIST)
+        if infer(asked.arguments[0], self.reader.types).range is None:
+            raise self.syntax.refuse(node, _UNBOUNDED_TIME)
         assert isinstance(asked.measure, AggregateFunction)  # noqa: S101 - narrowing: of groups
         return made.time(asked.measure, asked.arguments[0], asked.level)
 
@@ -134,9 +132,8 @@ class Aggregates(CallReader):
         """The parts of an aggregate, with the condition of FILTER."""
         where = None
         if isinstance(node, exp.Filter):
-            self._syntax.part(node, "this")
-            condition = self._syntax.part(self._syntax.part(node, "expression"), "this")
-            where = self._reader.checked(condition)
+            self.syntax.part(node, "this")
+            where = self.reader.checked(self.syntax.part(node, "expression", "this"))
 
         def ask(
             measure: AggregateFunction, values: tuple[Expression, ...], *rest: Any, **how: Any
@@ -145,32 +142,32 @@ class Aggregates(CallReader):
             plain = measure in {AggregateFunction.COUNT, AggregateFunction.MEAN}
             return self._column(replace(asked, sample=True) if plain else asked, node)
 
-        return ComposedAggregates(ask, self._reader.types, where)
+        return ComposedAggregates(ask, self.reader.types, where)
 
     def _distinct(self, node: Node, inner: Node) -> Expression:
         """SUM(DISTINCT x), AVG(DISTINCT x)."""
-        listed = self._syntax.parts(self._syntax.part(inner, "this"), "expressions")
-        if self._per_person or len(listed) != 1:
-            raise self._syntax.refuse(node, NODES["Distinct"])
-        return self._made(node).distinct(type(inner), self._reader.checked(listed[0]))
+        listed = self.syntax.parts(self.syntax.part(inner, "this"), "expressions")
+        if self.per_person or len(listed) != 1:
+            raise self.syntax.refuse(node, NODES["Distinct"])
+        return self._made(node).distinct(type(inner), self.reader.checked(listed[0]))
 
-    def of_values(self, node: Node) -> list[tuple[str, Expression]] | None:
+    def _of_values(self, node: Node) -> list[tuple[str, Expression]] | None:
         """MODE, ENTROPY, HISTOGRAM: of how often each value is there; None for others.
 
         A histogram has a column for each value, with what its name ends in.
         """
         inner = node.this if isinstance(node, exp.Filter) else node
-        if not (type(inner) in _VALUED or isinstance(inner.this, exp.Mode)) or self._released:
+        if not (type(inner) in _VALUED or isinstance(inner.this, exp.Mode)) or self.released:
             return None
-        if self._spread is not None:
+        if self.spread is not None:
             raise NeedsOneRowEach
-        if self._per_person or self.finer is None:
-            raise self._reader.unknown(inner)
+        if self.per_person or self.finer is None:
+            raise self.reader.unknown(inner)
         if isinstance(inner, exp.WithinGroup):  # MODE() WITHIN GROUP (ORDER BY x)
-            order = self._syntax.part(inner, "expression")
-            self._syntax.part(inner, "this")
-            ((of, _, _), *_) = ordered_parts(self._syntax, order)
-            value = self._reader.checked(of)
+            order = self.syntax.part(inner, "expression")
+            self.syntax.part(inner, "this")
+            ((of, _, _), *_) = order_parts(self.syntax, order)
+            value = self.reader.checked(of)
         else:
             value = self._argument(inner)
         made, kind = self._made(node), type(inner)
@@ -202,11 +199,10 @@ class Aggregates(CallReader):
         if asked.measure is AggregateFunction.SUM:
             return total
         counted = self._column(people if value is None else replace(people, where=where), node)
-        of = self._reader.types[argument.name].range
+        of = self.reader.types[argument.name].range
         if of is not None and of.low >= 0:
-            total = Call(Function.GREATEST, (total, Literal(0, Kind.INTEGER)))
-        one = Literal(1, Kind.INTEGER)
-        return Call(Function.DIVIDE, (total, Call(Function.GREATEST, (counted, one))))
+            total = call(Function.GREATEST, total, 0)
+        return total / call(Function.GREATEST, counted, 1)
 
     def _ranked_count(self, node: Node) -> Expression | None:
         """A quantile of a count or sum of a person's rows without bounds, by its logarithm.
@@ -214,22 +210,20 @@ class Aggregates(CallReader):
         Quantiles of a rising function are that function of quantiles, and how far a person moves
         them does not depend on values. 2,048 cells from 1 to 2^40 are within 1.4 % of each value.
         """
-        if not self._counts:
+        if not self.counts():
             return None
         asked, *more = self._read(node, None)
         column = None if asked.measure is AggregateFunction.MEAN else asked.arguments[0]
-        bare = isinstance(column, Column) and self._counts.get(column.name, _SOME) is None
-        of = self._reader.types[column.name] if isinstance(column, Column) and bare else None
+        bare = isinstance(column, Column) and self.counts().get(column.name, _SOME) is None
+        of = self.reader.types[column.name] if isinstance(column, Column) and bare else None
         if more or of is None or of.range is None or of.range.low < 0:
             return None
-        one = Literal(1, Kind.INTEGER)
-        most = Literal(1 << 40, Kind.INTEGER)
-        held = Call(Function.ADD, (Call(Function.LEAST, (asked.arguments[0], most)), one))
-        missing = Call(Function.IS_NULL, (asked.arguments[0],))
-        value = Case(((missing, Literal(None, Kind.REAL)),), Call(Function.LN, (held,)))
+        (value,) = asked.arguments
+        held = call(Function.LN, call(Function.LEAST, value, 1 << 40) + 1)
+        value = Case(((value.is_null(), Literal(None, Kind.REAL)),), held)
         found = self._column(replace(asked, arguments=(value,)), node)
-        back = Call(Function.SUBTRACT, (Call(Function.EXP, (found,)), Literal(1.0, Kind.REAL)))
-        return Call(Function.ROUND, (back,)) if of.kind is Kind.INTEGER else back
+        back = call(Function.EXP, found) - 1.0
+        return call(Function.ROUND, back) if of.kind is Kind.INTEGER else back
 
     def _is_time(self, node: Node) -> bool:
         """Whether an aggregate is asked of dates or timestamps."""
@@ -238,63 +232,54 @@ class Aggregates(CallReader):
             inner = node.expression.expressions[0].this
         if inner is None or isinstance(inner, exp.Distinct):
             return False
-        return self._reader.check(self._reader.read(inner), inner).kind.is_time
-
-    def asked(self, expression: Expression) -> AggregateCall | None:
-        """The aggregate whose column an expression is."""
-        return next((a for a, c in self._columns.items() if c == expression), None)
+        return self.reader.check(self.reader.read(inner), inner).kind.is_time
 
     def default_name(self, asked: AggregateCall) -> str:
         """A name for an aggregate where the question gives none."""
-        return asked.name(self._names)
+        return asked.name({c.column: c.name for c in self.columns})
 
-    def columns(self) -> list[tuple[Column, AggregateCall]]:
+    @property
+    def asked(self) -> dict[Expression, AggregateCall]:
         """The columns that stand for aggregates, and the aggregates."""
-        return [(column, asked) for asked, column in self._columns.items()]
+        return {column: asked for asked, (column, _) in self._asked.items()}
 
     def releases(self, names: Mapping[Expression, str]) -> tuple[Aggregate, ...]:
         """All of them as aggregates of an answer, under these names."""
-        return tuple(self._release(asked, names[column]) for column, asked in self.columns())
+        return tuple(self._release(asked, names[column]) for column, asked in self.asked.items())
 
     def summaries(self, names: Mapping[Expression, str]) -> tuple[PersonAggregate, ...]:
         """All of them as summaries of one person's rows, under these names."""
         return tuple(
-            self._summary(asked, names[column], self._asked[asked])
-            for column, asked in self.columns()
+            self._summary(asked, names[column], node)
+            for asked, (column, node) in self._asked.items()
         )
 
     def _column(self, asked: AggregateCall, node: Node) -> Expression:
-        if self._per_person and asked.measure is AggregateFunction.STDDEV:
+        if self.per_person and asked.measure is AggregateFunction.STDDEV:
             squared = self._column(replace(asked, measure=AggregateFunction.VARIANCE), node)
-            return self._reader.call(node, Function.SQRT, squared)
+            return call(Function.SQRT, squared)
         if asked not in self._asked:
             column = Column(f"\0{len(self._asked)}")
-            self._asked[asked], self._columns[asked] = node, column
-            if not (self._released or self._per_person):
-                self._check_few(node)
+            self._asked[asked] = column, node
+            if not (self.released or self.per_person):  # too many, before all of them are read
+                many = len(self._asked), MOST_AGGREGATES, "aggregates"
+                self.syntax.build(node, check_count, *many)
             self.types[column.name] = self._type(asked, node)
-        return self._columns[asked]
-
-    def _check_few(self, node: Node) -> None:
-        """Refuse too many aggregates before all of them are read."""
-        try:
-            check_count(len(self._asked), MOST_AGGREGATES, "aggregates")
-        except InputError as error:
-            raise self._syntax.blame(node, error) from None
+        return self._asked[asked][0]
 
     def _type(self, asked: AggregateCall, node: Node) -> Type:
         try:
-            if self._per_person:
-                return summary_type(self._summary(asked, "_", node), self._reader.types)
+            if self.per_person:
+                return summary_type(self._summary(asked, "_", node), self.reader.types)
             release = self._release(asked, "_")
-            if self._released:
+            if self.released:
                 return aggregate_type(release, self.types)
-            check(release, self._reader.types)
+            check(release, self.reader.types)
         except InputError as error:
-            known = [self._counts.get(counted_column(one) or "", _SOME) for one in asked.arguments]
-            if not self._per_person and None in known:
-                raise self._syntax.refuse(node, self._uncounted(node, error)) from None
-            raise self._syntax.blame(node, error) from None
+            known = [self.counts().get(counted_column(one) or "", _SOME) for one in asked.arguments]
+            if not self.per_person and None in known:
+                raise self.syntax.refuse(node, self._uncounted(node, error)) from None
+            raise self.syntax.blame(node, error) from None
         return Type(released_kind(release))
 
     def _release(self, asked: AggregateCall, name: str) -> Aggregate:
@@ -304,19 +289,19 @@ class Aggregates(CallReader):
         )
         if asked.measure.is_count:  # it needs no bounds
             return bare
-        return hold_counts(bare, self._counts, self._reader.types)
+        return hold_counts(bare, self.counts(), self.reader.types)
 
     def _uncounted(self, node: Node, error: InputError) -> Refusal:
         """A count or sum of one person's rows without limits, and the same question with one."""
         measured = node.this if isinstance(node, exp.Filter) else node
-        columns, read = measured.find_all(exp.Column, exp.Subquery), self._reader.checked
-        column = next(c for c in columns if counted_column(read(c)) in self._counts)
+        columns, read = measured.find_all(exp.Column, exp.Subquery), self.reader.checked
+        column = next(c for c in columns if counted_column(read(c)) in self.counts())
         value = read(column)
-        of = self._reader.types[counted_column(value) or ""]
-        select, text = measured.find_ancestor(exp.Select) or measured, self._syntax.text
+        of = self.reader.types[counted_column(value) or ""]
+        select, text = measured.find_ancestor(exp.Select) or measured, self.syntax.text
         alike = (c for one in select.expressions for c in one.find_all(type(column)) if c == column)
         count = not isinstance(value, Column) or not of.nullable  # COALESCE(n, 0), or never NULL
-        for start, end in sorted({self._syntax.place(one) for one in alike}, reverse=True):
+        for start, end in sorted({self.syntax.place(one) for one in alike}, reverse=True):
             at = text.rfind("(", 0, start) if isinstance(column, exp.Subquery) else start
             last = text.find(")", end) + 1 if at < start else end
             most = f"LEAST({text[at:last]}, {50 if count else 1000})"
@@ -334,7 +319,7 @@ class Aggregates(CallReader):
     def _summary(self, asked: AggregateCall, name: str, node: Node) -> PersonAggregate:
         summary = summary_of(asked.measure, sample=asked.sample)
         if summary is None:
-            raise self._syntax.refuse(node, _PER_PERSON)
+            raise self.syntax.refuse(node, _PER_PERSON)
         argument = asked.arguments[0] if asked.arguments else None
         level = None if asked.level == Fraction(1, 2) else asked.level
         return PersonAggregate(name, summary, argument, asked.where, asked.by, level)

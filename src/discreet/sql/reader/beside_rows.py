@@ -33,13 +33,13 @@ _ROWS, _BESIDE = "\0rows", "\0beside"
 def keep_public_rows(tables: "RelationReader", node: Node) -> exp.Select | None:
     """A SELECT that keeps all rows of a public table beside private ones; None where it is none."""
     joins, first = node.args.get("joins") or [], node.args.get("from_")
-    side = str(joins[0].args.get("side") or "").upper() if len(joins) == 1 else ""
+    side = joins[0].text("side").upper() if len(joins) == 1 else ""
     picks = side and joins[0].args.get("kind") in {"SEMI", "ANTI"}
     if first is None or side not in {"LEFT", "RIGHT"} or picks or node.args.get("distinct"):
         return None
     kept, met = (first.this, joins[0].this)[:: 1 if side == "LEFT" else -1]
     # Names alone: a subquery would be read here and again in its place, twice as often per level.
-    if not (isinstance(kept, exp.Table) and isinstance(met, exp.Table) and tables.is_public(kept)):
+    if not all(isinstance(one, exp.Table) and not one.args.get("pivots") for one in (kept, met)):
         return None
     public, private = tables.source(kept, 1), tables.source(met, 2)
     if not isinstance(private, NamedRelation) or not isinstance(public, Public):
@@ -66,7 +66,7 @@ def keep_public_rows(tables: "RelationReader", node: Node) -> exp.Select | None:
     rows = exp.Select(from_=exp.From(this=kept.copy()), **_copied(node, "where"))
     rows.set("distinct", exp.Distinct())
     rows.set("expressions", beside.named_keys(beside.keys))
-    return beside.select(rows, inner, by, beside.asked, value)
+    return beside.select(rows, inner, by, value)
 
 
 def count_beside(syntax: Syntax, node: Node) -> exp.Select | None:
@@ -100,7 +100,7 @@ def count_beside(syntax: Syntax, node: Node) -> exp.Select | None:
         return exp.Div(this=found, expression=_column(_ROWS, "rows"))
 
     counts: list[Node] = [count.expressions[0].unalias()]
-    found = beside.select(rows, inner, beside.keys, beside.asked, value, counts)
+    found = beside.select(rows, inner, beside.keys, value, counts)
     outer = node.args["from_"].this.alias_or_name if not node.args.get("joins") else ""
     keys = [*inner.expressions[: len(beside.keys)], inner.args.get("group")]
     keys.append(inner.args.get("where"))
@@ -157,18 +157,19 @@ class _Beside:
         rows: exp.Select,
         inner: exp.Select,
         by: Sequence[Node],
-        asked: Sequence[Node],
         value: Callable[[Node, Node], Node],
         measured: Sequence[Node] | None = None,
     ) -> exp.Select:
         """The SELECT over `rows` and, beside them, `inner` grouped by some of the keys."""
-        calls = list(measured or asked)
+        calls = list(measured or self.asked)
         names = [_named(c.copy(), f"value {i}") for i, c in enumerate(calls)]
         inner.set("expressions", [*self.named_keys(by), *names])
         if by:
             inner.set("group", exp.Group(expressions=[key.copy() for key in by]))
-        at = {id(c): i if measured is None else 0 for i, c in enumerate(asked)}
-        found = {id(c): value(c, _column(_BESIDE, f"value {at[id(c)]}")) for c in asked}
+        found = {
+            id(call): value(call, _column(_BESIDE, f"value {0 if measured else at}"))
+            for at, call in enumerate(self.asked)
+        }
         same = [
             exp.NullSafeEQ(
                 this=_column(_ROWS, self._name(key)), expression=_column(_BESIDE, self._name(key))

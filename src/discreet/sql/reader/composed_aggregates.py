@@ -18,13 +18,12 @@ import datetime as dt
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
 from typing import TypeAlias
 
 from sqlglot import exp
 
 from discreet.plan.answer_program import Program
-from discreet.plan.expressions import Call, Case, Cast, Column, Expression, Function, Literal
+from discreet.plan.expressions import Case, Cast, Column, Expression, Function, Literal, call
 from discreet.plan.kinds import Kind, Type, Value
 from discreet.plan.query import (
     MOST_MODES,
@@ -59,26 +58,6 @@ _MOST_LISTED = 256
 
 AskOne: TypeAlias = Callable[..., Expression]
 """The column of one aggregate: a function, its arguments, and how it is asked."""
-
-
-def _call(function: Function, *arguments: Expression | float) -> Expression:
-    literals = (
-        Literal(one, Kind.INTEGER if isinstance(one, int) else Kind.REAL)
-        if isinstance(one, int | float)
-        else one
-        for one in arguments
-    )
-    return Call(function, tuple(literals))
-
-
-def _fold(function: Function, first: Expression | float, *rest: Expression | float) -> Expression:
-    found = first
-    for one in rest:
-        found = _call(function, found, one)
-    return found if not isinstance(found, int | float) else Literal(found, Kind.REAL)
-
-
-_product, _less = partial(_fold, Function.MULTIPLY), partial(_fold, Function.SUBTRACT)
 
 
 class GeometricMean(exp.Expression, exp.AggFunc):
@@ -139,72 +118,63 @@ class ComposedAggregates:
         variance, covariance = AggregateFunction.VARIANCE, AggregateFunction.COVARIANCE
         if kind is exp.RegrR2:
             correlation = self.ask(AggregateFunction.CORRELATION, (y, x), self.where)
-            return _product(correlation, correlation)
+            return correlation * correlation
         if kind is exp.RegrCount:
             return of(count)
         if kind in {exp.RegrAvgx, exp.RegrAvgy}:
             return of(mean, x if kind is exp.RegrAvgx else y)
         if kind is exp.RegrSxy:
-            return _product(of(count), of(covariance, y, x))
+            return of(count) * of(covariance, y, x)
         if kind in {exp.RegrSxx, exp.RegrSyy}:
-            return _product(of(count), of(variance, x if kind is exp.RegrSxx else y))
-        slope = _call(Function.DIVIDE, of(covariance, y, x), of(variance, x))
-        if kind is exp.RegrSlope:
-            return slope
-        return _less(of(mean, y), _product(slope, of(mean, x)))
+            return of(count) * of(variance, x if kind is exp.RegrSxx else y)
+        slope = of(covariance, y, x) / of(variance, x)
+        return slope if kind is exp.RegrSlope else of(mean, y) - slope * of(mean, x)
 
     # --- moments ----------------------------------------------------------------------------------
 
     def skewness(self, x: Expression) -> Expression:
         """The skewness of a sample: NULL of fewer than three values, or where all are equal."""
         n, m2, m3 = self._moments(x, 3)
-        spread = _product(m2, _call(Function.SQRT, m2))
-        factor = _call(Function.SQRT, _product(n, _less(n, 1)))
-        whole = _call(Function.DIVIDE, _product(factor, m3), _product(_less(n, 2), spread))
-        return _from(n, 3, whole)
+        spread, factor = m2 * call(Function.SQRT, m2), call(Function.SQRT, n * (n - 1))
+        return _from(n, 3, (factor * m3) / ((n - 2) * spread))
 
     def kurtosis(self, x: Expression, *, sample: bool = True) -> Expression:
         """The excess kurtosis, of a sample or of the population."""
         n, m2, m4 = self._moments(x, 4)
-        plain = _call(Function.DIVIDE, m4, _product(m2, m2))
+        plain = m4 / (m2 * m2)
         if not sample:
-            return _less(plain, 3)
-        inner = _less(_product(_call(Function.ADD, n, 1), plain), _product(3, _less(n, 1)))
-        below = _product(_less(n, 2), _less(n, 3))
-        return _from(n, 4, _call(Function.DIVIDE, _product(_less(n, 1), inner), below))
+            return plain - 3
+        inner = (n + 1) * plain - 3 * (n - 1)
+        return _from(n, 4, ((n - 1) * inner) / ((n - 2) * (n - 3)))
 
     def _moments(self, x: Expression, last: int) -> tuple[Expression, Expression, Expression]:
         """How many values, their second central moment, and their third or fourth."""
         bounds = infer(x, self.types).range
         middle = 0.0 if bounds is None else (bounds.low + bounds.high) / 2
-        z = _call(Function.SUBTRACT, x, middle)
+        z = x - middle
         n = self.ask(AggregateFunction.COUNT, (x,), self.where)
         mean = AggregateFunction.MEAN
-        m1 = _less(self.ask(mean, (x,), self.where), middle)
+        m1 = self.ask(mean, (x,), self.where) - middle
         m2 = self.ask(AggregateFunction.VARIANCE, (x,), self.where, sample=False)
-        third = self.ask(mean, (_product(z, z, z),), self.where)
-        square = _product(m1, m1)
+        third = self.ask(mean, (z * z * z,), self.where)
+        square = m1 * m1
         if last == 3:
-            return n, m2, _less(third, _product(3, m1, m2), _product(square, m1))
-        raw = self.ask(mean, (_product(z, z, z, z),), self.where)
+            return n, m2, third - 3 * m1 * m2 - square * m1
+        raw = self.ask(mean, (z * z * z * z,), self.where)
         # The fourth moment about the mean, where the second about the middle is m2 + m1^2.
-        twice = _product(6, square, _call(Function.ADD, m2, square))
-        m4 = _less(
-            _call(Function.ADD, _less(raw, _product(4, m1, third)), twice),
-            _product(3, square, square),
-        )
-        return n, m2, m4
+        return n, m2, raw - 4 * m1 * third + 6 * square * (m2 + square) - 3 * square * square
 
     def geometric_mean(self, x: Expression) -> Expression:
         """EXP(AVG(LN(x))): of values above 0."""
-        logarithm = _call(Function.LN, x)
-        return _call(Function.EXP, self.ask(AggregateFunction.MEAN, (logarithm,), self.where))
+        return call(
+            Function.EXP, self.ask(AggregateFunction.MEAN, (call(Function.LN, x),), self.where)
+        )
 
     def standard_error(self, x: Expression) -> Expression:
         """The deviation of the population over the root of its size, as in DuckDB."""
         deviation = self.ask(AggregateFunction.STDDEV, (x,), self.where, sample=False)
         count = self.ask(AggregateFunction.COUNT, (x,), self.where)
-        return _call(Function.DIVIDE, deviation, _call(Function.SQRT, count))
+        return deviation / call(Function.SQRT, count)
 
     # --- values -----------------------------------------------------------------------------------
 
@@ -214,12 +184,10 @@ class ComposedAggregates:
         if kind is exp.Sum:
             return total
         count = self.ask(AggregateFunction.COUNT_DISTINCT, (x,), self.where)
-        mean = _call(Function.DIVIDE, total, _call(Function.GREATEST, count, 1))
-        of = infer(x, self.types).range
+        mean, of = total / call(Function.GREATEST, count, 1), infer(x, self.types).range
         if of is None:
             return mean
-        above = _call(Function.GREATEST, mean, float(of.low))
-        return _call(Function.LEAST, above, float(of.high))
+        return call(Function.LEAST, call(Function.GREATEST, mean, float(of.low)), float(of.high))
 
     def mode(self, x: Expression) -> Expression | None:
         """The most frequent of declared values, by their places; None where they are not, or many.
@@ -232,23 +200,19 @@ class ComposedAggregates:
                 return self._place(x)
             if of.kind is Kind.DATE:
                 epoch = _EPOCH[Kind.DATE]
-                place = self._place(_call(Function.SUBTRACT, x, epoch))
-                return _call(Function.ADD, epoch, place)
+                return epoch + self._place(x - epoch)
         values = [one for one in of.keys or () if one is not None]
         if not 0 < len(values) <= _MOST_LISTED:
             return None
         listed = [(Literal(one, of.kind), at) for at, one in enumerate(values)]
-        none = Literal(None, Kind.INTEGER)
-        numbered = [
-            (_call(Function.EQUAL, x, one), Literal(at, Kind.INTEGER)) for one, at in listed
-        ]
-        place = self._place(Case(tuple(numbered), none))
-        back = [(_call(Function.EQUAL, place, at), one) for one, at in listed]
-        return Case(tuple(back), Literal(None, of.kind))
+        numbered = tuple((x.equals(one), Literal(at, Kind.INTEGER)) for one, at in listed)
+        place = self._place(Case(numbered, Literal(None, Kind.INTEGER)))
+        back = tuple((place.equals(at), one) for one, at in listed)
+        return Case(back, Literal(None, of.kind))
 
     def _place(self, number: Expression) -> Expression:
         found = self.ask(AggregateFunction.MODE, (number,), self.where)
-        return Cast(_call(Function.ROUND, found), Kind.INTEGER)
+        return Cast(call(Function.ROUND, found), Kind.INTEGER)
 
     # --- dates ------------------------------------------------------------------------------------
 
@@ -260,24 +224,20 @@ class ComposedAggregates:
         Quantiles of dates are dates; means are timestamps, as in DuckDB.
         """
         kind = infer(of, self.types).kind
-        number = (
-            _call(Function.SUBTRACT, of, _EPOCH[kind])
-            if kind is Kind.DATE
-            else seconds_since_1970(of, kind)
-        )
+        days = kind is Kind.DATE
+        number = of - _EPOCH[kind] if days else seconds_since_1970(of, kind)
         found = self.ask(measure, (number,), self.where, level=level)
-        if measure is AggregateFunction.MEAN and kind is Kind.DATE:
-            found = _product(found, _DAY)
-        whole = Cast(_call(Function.ROUND, found), Kind.INTEGER)
-        if kind is Kind.DATE and measure is not AggregateFunction.MEAN:
-            return _call(Function.ADD, _EPOCH[kind], whole)
-        return _call(Function.ADD_SECONDS, _EPOCH[Kind.TIMESTAMP], whole)
+        if measure is AggregateFunction.MEAN and days:
+            found = found * _DAY
+        whole = Cast(call(Function.ROUND, found), Kind.INTEGER)
+        if days and measure is not AggregateFunction.MEAN:
+            return _EPOCH[kind] + whole
+        return call(Function.ADD_SECONDS, _EPOCH[Kind.TIMESTAMP], whole)
 
 
 def _from(n: Expression, fewest: int, value: Expression) -> Expression:
     """A value where there are enough rows for it."""
-    enough = _call(Function.GREATER_EQUAL, n, fewest)
-    return Case(((enough, value),), Literal(None, Kind.REAL))
+    return Case(((n >= fewest, value),), Literal(None, Kind.REAL))
 
 
 REGRESSIONS = {
@@ -317,33 +277,25 @@ class FinerGroups:
         Counts that are no further above 0 than the least is below it are taken for noise: else
         many values that nobody has would weigh more than those that are there.
         """
-        count, least = Column(_COUNT), Literal(0, Kind.INTEGER)
-        partition = tuple(Column(key.name) for key in self.keys)
-        below = AnswerWindow(_LEAST, AggregateFunction.MIN, (count,), partition)
-        floor = _call(Function.GREATEST, _call(Function.NEGATE, Column(_LEAST)), least)
-        there = _call(Function.GREATER, count, floor)
-        bits = _call(Function.MULTIPLY, count, _call(Function.LOG2, count))
+        count = Column(_COUNT)
+        below = AnswerWindow(_LEAST, AggregateFunction.MIN, (count,), self._partition)
+        there = count > call(Function.GREATEST, call(Function.NEGATE, Column(_LEAST)), 0)
         parts = (
             Aggregate(_ALL, AggregateFunction.SUM, (count,), there),
-            Aggregate(_BITS, AggregateFunction.SUM, (bits,), there),
+            Aggregate(_BITS, AggregateFunction.SUM, (count * call(Function.LOG2, count),), there),
         )
         table = self._grouped(WindowedTable(self._counts, (below,)), parts)
-        whole, bits = Column(_ALL), Column(_BITS)
-        less = _call(Function.DIVIDE, bits, whole)
-        value = _call(Function.SUBTRACT, _call(Function.LOG2, whole), less)
-        some = _call(Function.GREATER, whole, least)
-        return self._shown(table, {name: Case(((some, value),), Literal(0.0, Kind.REAL))})
+        whole = Column(_ALL)
+        value = call(Function.LOG2, whole) - Column(_BITS) / whole
+        return self._shown(table, {name: Case(((whole > 0, value),), Literal(0.0, Kind.REAL))})
 
     def mode(self, name: str) -> Program:
         """The value of the largest count; NULL where no count is above 0."""
         count = Column(_COUNT)
-        partition = tuple(Column(key.name) for key in self.keys)
         order = (SortKey(count, descending=True), SortKey(Column(self.label)))
-        first = AnswerWindow(_TURN, AnswerWindowFunction.ROW_NUMBER, (), partition, order)
-        turn = _call(Function.EQUAL, Column(_TURN), Literal(1, Kind.INTEGER))
-        some = _call(Function.GREATER, count, Literal(0, Kind.INTEGER))
+        first = AnswerWindow(_TURN, AnswerWindowFunction.ROW_NUMBER, (), self._partition, order)
         counts = WindowedTable(self._counts, (first,))
-        chosen = _call(Function.AND, turn, some)
+        chosen = Column(_TURN).equals(1) & (count > 0)
         asked = Aggregate(name, AggregateFunction.MAX, (Column(self.label),), chosen)
         return self._shown(self._grouped(counts, (asked,)), {name: Column(name)})
 
@@ -354,7 +306,7 @@ class FinerGroups:
                 name,
                 AggregateFunction.SUM,
                 (Column(_COUNT),),
-                _call(Function.EQUAL, Column(self.label), Literal(value, kind)),
+                Column(self.label).equals(Literal(value, kind)),
             )
             for name, value in zip(names, values, strict=True)
         ]
@@ -367,6 +319,14 @@ class FinerGroups:
         return self._query.key_types[-1].keys
 
     @property
+    def _shown_keys(self) -> tuple[Named, ...]:
+        return tuple(Named(key.name, Column(key.name)) for key in self.keys)
+
+    @property
+    def _partition(self) -> tuple[Expression, ...]:
+        return tuple(key.expression for key in self._shown_keys)
+
+    @property
     def _query(self) -> Query:
         count = Aggregate(_COUNT, AggregateFunction.COUNT, (self.of,), self.where)
         keys = (*self.keys, Named(self.label, self.of))
@@ -377,10 +337,8 @@ class FinerGroups:
         return AnswerTable.of(0, self._query)
 
     def _grouped(self, counts: ReleasedTable, asked: tuple[Aggregate, ...]) -> ReleasedTable:
-        keys = tuple(Named(key.name, Column(key.name)) for key in self.keys)
-        return RegroupedTable(counts, keys, asked)
+        return RegroupedTable(counts, self._shown_keys, asked)
 
     def _shown(self, table: ReleasedTable, values: dict[str, Expression]) -> Program:
-        keys = [Named(key.name, Column(key.name)) for key in self.keys]
-        outputs = (*keys, *(Named(name, value) for name, value in values.items()))
+        outputs = (*self._shown_keys, *(Named(name, value) for name, value in values.items()))
         return Program((self._query,), ComputedTable(table, outputs))

@@ -6,28 +6,28 @@ Each is total where its parts are, and costs what they cost; none is new to an e
 import re
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from discreet.errors import InputError
 from discreet.plan.expressions import (
-    Call,
     Case,
     Cast,
     Expression,
     Function,
     Like,
     Literal,
-    Truncate,
-    Unit,
+    call,
+    chain,
 )
 from discreet.plan.kinds import Kind
 from discreet.plan.patterns import read_pattern
 from discreet.sql.reader.literals import read_whole
 from discreet.sql.reader.refusals import Refusal
 from discreet.sql.reader.syntax import Node
-from discreet.sql.reader.times import Rule, epoch
+from discreet.sql.reader.times import Rule, epoch, last_day
 
 if TYPE_CHECKING:
     from discreet.sql.reader.expressions import ExpressionReader
@@ -36,40 +36,25 @@ _MONTHS = "January February March April May June July August September October N
 _DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday"
 
 
-def _number(value: int) -> Literal:
-    return Literal(value, Kind.INTEGER)
-
-
-def _text(value: str) -> Literal:
-    return Literal(value, Kind.TEXT)
-
-
 # --- dates as text --------------------------------------------------------------------------------
 
 
 def _name(of: Expression, function: Function, names: str, length: int | None) -> Expression:
     """The name of a month or a weekday."""
-    part = Call(function, (of,))
+    part = call(function, of)
     branches = (
-        (Call(Function.EQUAL, (part, _number(at))), _text(one[:length]))
+        (part.equals(at), Literal(one[:length], Kind.TEXT))
         for at, one in enumerate(names.split(), start=1)
     )
     return Case(tuple(branches), Literal(None, Kind.TEXT))
 
 
-def _named(function: Function, names: str) -> Rule:
-    def rule(reader: "ExpressionReader", node: Node) -> Expression:
-        return _name(reader.read(reader.syntax.part(node, "this")), function, names, None)
-
-    return rule
-
-
 def _padded(of: Expression, function: Function, digits: int) -> Expression:
     """A part of a date in so many digits; 0 for as many as it has."""
-    text: Expression = Cast(Call(function, (of,)), Kind.TEXT)
+    text: Expression = Cast(call(function, of), Kind.TEXT)
     if digits > 1:
-        text = Call(Function.CONCAT, (_text("0" * (digits - 1)), text))
-    return Call(Function.RIGHT, (text, _number(digits))) if digits else text
+        text = call(Function.CONCAT, "0" * (digits - 1), text)
+    return call(Function.RIGHT, text, digits) if digits else text
 
 
 _STRFTIME: Mapping[str, tuple[Function, int]] = {
@@ -108,80 +93,66 @@ _NAMES = {
 _SHORTHANDS = {"%F": "%Y-%m-%d", "%T": "%H:%M:%S", "%x": "%Y-%m-%d", "%X": "%H:%M:%S"}
 
 
-def _formatted(parts: Mapping[str, tuple[Function, int]], plain: str) -> Rule:
+def _formatted(
+    parts: Mapping[str, tuple[Function, int]], plain: str, reader: "ExpressionReader", node: Node
+) -> Expression:
     """A date as a text: the parts that a format names, and what stands between them."""
-    known = sorted([*parts, *(_NAMES if "%Y" in parts else ())], key=len, reverse=True)
-    pattern = re.compile("|".join([*map(re.escape, known), plain]))
-
-    def rule(reader: "ExpressionReader", node: Node) -> Expression:
-        syntax = reader.syntax
-        given = [syntax.part(node, "this"), syntax.part(node, "format")]
-        if isinstance(given[0], exp.Literal):  # STRFTIME('%Y', day), as in SQLite
-            given.reverse()
-        of, form = reader.read(given[0]), reader.text(given[1], "the format of a date")
-        for short, long in _SHORTHANDS.items() if "%Y" in parts else ():
-            form = form.replace(short, long)
-        pieces = pattern.findall(form)
-        if not form or "".join(pieces) != form:
-            raise syntax.refuse(node, _FORMAT)
-        texts = [_piece(piece, of, parts) for piece in pieces]
-        return texts[0] if len(texts) == 1 else Call(Function.CONCAT, tuple(texts))
-
-    return rule
-
-
-def _piece(piece: str, of: Expression, parts: Mapping[str, tuple[Function, int]]) -> Expression:
-    if piece in parts:
-        return _padded(of, *parts[piece])
-    if piece in _NAMES:
-        return _name(of, *_NAMES[piece])
-    return _text(piece)
-
-
-def read_last_day(reader: "ExpressionReader", node: Node) -> Expression:
-    """The last day of the month of a date."""
-    day = Cast(reader.read(reader.syntax.part(node, "this")), Kind.DATE)
-    after = Call(Function.ADD_MONTHS, (Truncate(day, Unit.MONTH), _number(1)))
-    return Call(Function.SUBTRACT, (after, _number(1)))
+    names = _NAMES if parts is _STRFTIME else {}
+    known = sorted([*parts, *names], key=len, reverse=True)
+    given = [reader.syntax.part(node, "this"), reader.syntax.part(node, "format")]
+    if isinstance(given[0], exp.Literal):  # STRFTIME('%Y', day), as in SQLite
+        given.reverse()
+    of, form = reader.read(given[0]), reader.text(given[1], "the format of a date")
+    for short, long in _SHORTHANDS.items() if names else ():
+        form = form.replace(short, long)
+    pieces = re.findall("|".join([*map(re.escape, known), plain]), form)
+    if not form or "".join(pieces) != form:
+        raise reader.syntax.refuse(node, _FORMAT)
+    texts = [
+        _padded(of, *parts[one])
+        if one in parts
+        else _name(of, *names[one])
+        if one in names
+        else Literal(one, Kind.TEXT)
+        for one in pieces
+    ]
+    return chain(Function.CONCAT, texts)
 
 
 # --- numbers --------------------------------------------------------------------------------------
 
 
-def read_truncation(reader: "ExpressionReader", node: Node) -> Expression:
+def _truncation(reader: "ExpressionReader", node: Node) -> Expression:
     """TRUNC(x) and TRUNC(x, 2): digits cut off, towards 0."""
-    value = reader.read(reader.syntax.part(node, "this"))
-    places = reader.syntax.part(node, "decimals")
+    value, places = reader.part(node, "this"), reader.syntax.part(node, "decimals")
     digits = 0 if places is None else read_whole(reader.syntax, places, "the digits of TRUNC")
     if digits > 15:
         raise reader.syntax.refuse(node, DIGITS)
-    scaled = value if not digits else Call(Function.MULTIPLY, (value, _number(10**digits)))
-    below = Call(Function.LESS, (scaled, _number(0)))
-    sides = Call(Function.CEIL, (scaled,)), Call(Function.FLOOR, (scaled,))
-    cut = Case(((below, sides[0]),), sides[1])
-    return Call(Function.DIVIDE, (cut, _number(10**digits))) if digits else cut
+    scaled = value if not digits else value * 10**digits
+    cut = Case(((scaled < 0, call(Function.CEIL, scaled)),), call(Function.FLOOR, scaled))
+    return cut / 10**digits if digits else cut
 
 
 # --- text -----------------------------------------------------------------------------------------
 
 
-def read_split(reader: "ExpressionReader", node: Node) -> Expression:
+def _split(reader: "ExpressionReader", node: Node) -> Expression:
     """SPLIT_PART(text, '-', 2): empty where there are fewer parts."""
-    syntax = reader.syntax
-    text = reader.read(syntax.part(node, "this"))
+    text, syntax = reader.part(node, "this"), reader.syntax
     mark = reader.text(syntax.part(node, "delimiter"), "what SPLIT_PART splits at")
     place = read_whole(syntax, syntax.part(node, "part_index"), "the part", at_least=1)
-    return Call(Function.SPLIT_PART, (text, _text(mark), _number(place)))
+    return call(Function.SPLIT_PART, text, mark, place)
 
 
-def read_extraction(reader: "ExpressionReader", node: Node) -> Expression:
+def _extraction(reader: "ExpressionReader", node: Node) -> Expression:
     """REGEXP_EXTRACT(text, pattern, group): empty where nothing matches."""
     syntax = reader.syntax
     syntax.expect(node, "null_if_pos_overflow", True)  # noqa: FBT003 - the parser's flag
-    text = reader.read(syntax.part(node, "this"))
+    text = reader.part(node, "this")
     pattern = reader.text(syntax.part(node, "expression"), "a regular expression")
-    group = read_whole(syntax, syntax.part(node, "group"), "the group")
-    return Call(Function.EXTRACT, (text, _text(pattern), _number(group)))
+    return call(
+        Function.EXTRACT, text, pattern, read_whole(syntax, syntax.part(node, "group"), "the group")
+    )
 
 
 _PLAIN = r"(?:[^\\^$.|?*+()\[\]{}]|\\[^A-Za-z0-9])+"
@@ -189,36 +160,30 @@ _PATTERN = re.compile(rf"(\^?)(?:\((?:\?:)?({_PLAIN}(?:\|{_PLAIN})*)\)|({_PLAIN}
 _ALTERNATIVES = re.compile(rf"{_PLAIN}(?:\|{_PLAIN})+", re.DOTALL)
 
 
-def _matches(*, whole: bool) -> Rule:
+def _matches(reader: "ExpressionReader", node: Node, *, whole: bool) -> Expression:
     """REGEXP_MATCHES of texts, alternatives and anchors: as LIKE, whose time is bounded."""
-
-    def rule(reader: "ExpressionReader", node: Node) -> Expression:
-        syntax = reader.syntax
-        operand = reader.read(syntax.part(node, "this"))
-        pattern = reader.text(syntax.part(node, "expression"), "a regular expression")
-        found = _PATTERN.fullmatch(pattern)
-        start, end = whole, whole
-        if found is not None:
-            start, end = start or bool(found[1]), end or bool(found[4])
-            texts = re.findall(_PLAIN, found[2] or found[3])
-        elif _ALTERNATIVES.fullmatch(pattern):
-            texts = re.findall(_PLAIN, pattern)
-        else:
-            last = "" if re.search(r"(?<!\\)\$$", pattern) else "$"
-            anchored = f"^{pattern.removeprefix('^')}{last}" if whole else pattern
-            return _found(reader, node, operand, anchored)
-        tests = [Like(operand, _like(one, start=start, end=end), "!") for one in texts]
-        return tests[0] if len(tests) == 1 else Call(Function.OR, tuple(tests))
-
-    return rule
+    operand = reader.part(node, "this")
+    pattern = reader.text(reader.syntax.part(node, "expression"), "a regular expression")
+    found = _PATTERN.fullmatch(pattern)
+    start, end = whole, whole
+    if found is not None:
+        start, end = start or bool(found[1]), end or bool(found[4])
+        texts = re.findall(_PLAIN, found[2] or found[3])
+    elif _ALTERNATIVES.fullmatch(pattern):
+        texts = re.findall(_PLAIN, pattern)
+    else:
+        last = "" if re.search(r"(?<!\\)\$$", pattern) else "$"
+        anchored = f"^{pattern.removeprefix('^')}{last}" if whole else pattern
+        return _found(reader, node, operand, anchored)
+    tests = [Like(operand, _like(one, start=start, end=end), "!") for one in texts]
+    return chain(Function.OR, tests)
 
 
 def _found(reader: "ExpressionReader", node: Node, operand: Expression, pattern: str) -> Expression:
     """Whether a text has a match that cannot be empty: what is extracted is not."""
     with suppress(InputError):
         if not read_pattern(pattern, 0).may_be_empty:
-            found = reader.call(node, Function.EXTRACT, operand, _text(pattern), _number(0))
-            return Call(Function.NOT_EQUAL, (found, _text("")))
+            return call(Function.NOT_EQUAL, call(Function.EXTRACT, operand, pattern, 0), "")
     raise reader.syntax.refuse(node, _REGULAR)
 
 
@@ -230,14 +195,10 @@ def _like(text: str, *, start: bool, end: bool) -> str:
 # --- clocks ---------------------------------------------------------------------------------------
 
 
-def _clock(kind: Kind) -> Rule:
+def _clock(kind: Kind, reader: "ExpressionReader", _: Node) -> Expression:
     """The public time at which the question is asked, which becomes a part of it."""
-
-    def rule(reader: "ExpressionReader", _: Node) -> Expression:
-        now = reader.syntax.now
-        return Literal(now.date() if kind is Kind.DATE else now, kind)
-
-    return rule
+    now = reader.syntax.now
+    return Literal(now.date() if kind is Kind.DATE else now, kind)
 
 
 _FORMAT = Refusal(
@@ -261,17 +222,17 @@ _REGULAR = Refusal(
 )
 _NOW = (exp.CurrentTimestamp, exp.CurrentDatetime, exp.Localtimestamp)
 COMPOSED: dict[type[Node], Rule] = {
-    exp.TimeToStr: _formatted(_STRFTIME, r"[^%]"),
-    exp.ToChar: _formatted(_TO_CHAR, r"[^A-Za-z]"),
-    exp.Dayname: _named(Function.WEEKDAY, _DAYS),
-    exp.Monthname: _named(Function.MONTH, _MONTHS),
+    exp.TimeToStr: partial(_formatted, _STRFTIME, r"[^%]"),
+    exp.ToChar: partial(_formatted, _TO_CHAR, r"[^A-Za-z]"),
+    exp.Dayname: lambda reader, node: _name(reader.part(node, "this"), *_NAMES["%A"]),
+    exp.Monthname: lambda reader, node: _name(reader.part(node, "this"), *_NAMES["%B"]),
     exp.TimeToUnix: lambda reader, node: epoch(reader, reader.syntax.part(node, "this")),
-    exp.LastDay: read_last_day,
-    exp.Trunc: read_truncation,
-    exp.SplitPart: read_split,
-    exp.RegexpExtract: read_extraction,
-    exp.RegexpLike: _matches(whole=False),
-    exp.RegexpFullMatch: _matches(whole=True),
-    exp.CurrentDate: _clock(Kind.DATE),
-    **dict.fromkeys(_NOW, _clock(Kind.TIMESTAMP)),
+    exp.LastDay: lambda reader, node: last_day(reader.part(node, "this")),
+    exp.Trunc: _truncation,
+    exp.SplitPart: _split,
+    exp.RegexpExtract: _extraction,
+    exp.RegexpLike: partial(_matches, whole=False),
+    exp.RegexpFullMatch: partial(_matches, whole=True),
+    exp.CurrentDate: partial(_clock, Kind.DATE),
+    **dict.fromkeys(_NOW, partial(_clock, Kind.TIMESTAMP)),
 }

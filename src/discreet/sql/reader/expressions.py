@@ -1,31 +1,64 @@
 """Row expressions: a syntax tree of allow-listed nodes to the plan's closed set.
 
-Each kind of node has one rule in `RULES` (here, and `read_comparisons`) or `FUNCTIONS`
-(`read_functions`); a node without a rule is refused. What a name or an aggregate means is given by
-whoever reads: the columns of FROM in WHERE, also aliases in HAVING and ORDER BY, released columns
-in post-processing.
+Each kind of node has one rule: logic and comparisons in `RULES`, others in `FUNCTIONS`; a node
+without a rule is refused. What a name or an aggregate means is given by whoever reads: the columns
+of FROM in WHERE, also aliases in HAVING and ORDER BY, released columns in post-processing.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeAlias
 
 from sqlglot import exp
 
 from discreet.errors import InputError, QueryRefused
-from discreet.plan.expressions import Call, Case, Expression, Function, Literal
+from discreet.plan.expressions import (
+    MIRRORED,
+    Call,
+    Case,
+    Cast,
+    Column,
+    Expression,
+    Function,
+    IsIn,
+    Like,
+    Literal,
+    call,
+    chain,
+    parts_of,
+)
 from discreet.plan.kinds import Kind, Type
-from discreet.plan.typing import infer, parts_of, unlisted
-from discreet.sql.reader.comparisons import COMPARISONS, NULL_COMPARED, comparable
+from discreet.plan.summaries import expect
+from discreet.plan.typing import infer, unlisted
+from discreet.sql.reader import times
 from discreet.sql.reader.functions import FUNCTIONS, KNOWN_FUNCTIONS
 from discreet.sql.reader.literals import read_literal, read_moment
 from discreet.sql.reader.refusals import FUNCTIONS as INSTEAD
 from discreet.sql.reader.refusals import NODES, WHY, Refusal
-from discreet.sql.reader.syntax import Node, Syntax, conjuncts, is_null, nearest
+from discreet.sql.reader.syntax import (
+    Node,
+    Syntax,
+    Visible,
+    conjuncts,
+    is_null,
+    nearest,
+    resolve,
+)
 
 Resolve: TypeAlias = Callable[[exp.Column], Expression]
+"""What a name means."""
 Ask: TypeAlias = Callable[[Node], Expression]
+
+
+def column_among(columns: Sequence[Visible], syntax: Syntax) -> Resolve:
+    """Names as those of one of these columns."""
+    return lambda node: Column(resolve(syntax, node, columns).column)
+
+
 AGGREGATES = (exp.AggFunc, exp.Filter, exp.WithinGroup)
+_LOOKED_UP = (exp.Window, exp.Exists, exp.Subquery)
+"""What asks about other rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +89,7 @@ class ExpressionReader:
             return self.syntax.remember(self.beyond(self, node), node)
         if isinstance(node, AGGREGATES):
             return self._aggregate(node)
-        if self.look is not None and looks_up(node):
+        if self.look is not None and (listed or isinstance(node, _LOOKED_UP)):
             return self.syntax.remember(self.look(node), node)
         if isinstance(node, exp.IgnoreNulls) and isinstance(node.this, exp.AnyValue):
             return self.read(self.syntax.part(node, "this"))  # how the parser reads ANY_VALUE
@@ -64,6 +97,10 @@ class ExpressionReader:
         if rule is None:
             raise self.unknown(node)
         return self.syntax.remember(rule(self, node), node)
+
+    def part(self, node: Node, name: str) -> Expression:
+        """The expression that a part of a node means."""
+        return self.read(self.syntax.part(node, name))
 
     def checked(self, node: Node) -> Expression:
         """The expression that a node means, with its kinds in order."""
@@ -77,21 +114,25 @@ class ExpressionReader:
         try:
             found = infer(expression, self.types)
         except InputError as error:
-            deepest, reason = self._fault(expression, error)
-            raise self.syntax.blame(self.syntax.origin(deepest) or node, reason) from None
+            raise self.syntax.blame(*self._fault(expression, error, node)) from None
         declared = self.types
         if self.computed:
             declared = {n: of for n, of in self.types.items() if n not in self.computed}
         if (wrong := unlisted(expression, declared)) is not None:
             part, said = wrong
-            what = Refusal("unlisted_key", said.what, said.why, said.fix)
-            raise self.syntax.refuse(self.syntax.origin(part) or node, what)
+            where = self.syntax.origin(part) or node
+            raise self.syntax.refuse(where, Refusal.of(said, "unlisted_key"))
         return found
 
-    def call(self, node: Node, function: Function, *arguments: Expression | int) -> Expression:
-        """A call that came from a node; whole numbers stand for themselves."""
-        parts = (Literal(one, Kind.INTEGER) if isinstance(one, int) else one for one in arguments)
-        return self.syntax.remember(Call(function, tuple(parts)), node)
+    def expect_condition(self, expression: Expression, node: Node, role: str) -> None:
+        """Refuse what is no condition."""
+        self.syntax.build(node, expect, expression, self.types, Kind.BOOLEAN, role)
+
+    def condition(self, node: Node) -> Expression:
+        """The condition that a node means."""
+        found = self.checked(node)
+        self.expect_condition(found, node, "a condition")
+        return found
 
     def alike(self, nodes: Sequence[Node]) -> list[Expression]:
         """Expressions of one kind: NULL and texts that stand for dates take it from the others."""
@@ -139,14 +180,17 @@ class ExpressionReader:
         kinds = [self.check(e, self.syntax.origin(e) or node).kind for e in others]
         return Kind.REAL if Kind.REAL in kinds else kinds[0]
 
-    def _fault(self, expression: Expression, error: InputError) -> tuple[Expression, InputError]:
-        """The smallest part that is wrong by itself."""
+    def _fault(
+        self, expression: Expression, error: InputError, node: Node
+    ) -> tuple[Node, InputError]:
+        """The place of the smallest part that is wrong by itself, and why it is."""
+        node = self.syntax.origin(expression) or node
         for part in parts_of(expression):
             try:
                 infer(part, self.types)
             except InputError as inner:
-                return self._fault(part, inner)
-        return expression, error
+                return self._fault(part, inner, node)
+        return node, error
 
     def _aggregate(self, node: Node) -> Expression:
         if self.ask is not None:
@@ -202,13 +246,6 @@ def is_windowed(node: Node) -> bool:
     return isinstance(above, exp.Window) and node is above.this
 
 
-def looks_up(node: Node) -> bool:
-    """Whether a node asks about other rows: a subquery, or a window."""
-    if isinstance(node, exp.In):
-        return node.args.get("query") is not None
-    return isinstance(node, exp.Window | exp.Exists | exp.Subquery)
-
-
 def function_name(syntax: Syntax, node: Node) -> str:
     """The function's name as typed, in capitals."""
     if isinstance(node, exp.Anonymous):
@@ -223,7 +260,7 @@ def _is_text(expression: Expression) -> bool:
     return isinstance(expression, Literal) and expression.kind is Kind.TEXT
 
 
-# --- rules ----------------------------------------------------------------------------------------
+# --- logic ----------------------------------------------------------------------------------------
 
 
 def _negate(reader: ExpressionReader, node: Node) -> Expression:
@@ -233,12 +270,8 @@ def _negate(reader: ExpressionReader, node: Node) -> Expression:
     return Call(Function.NEGATE, (reader.read(inner),))
 
 
-def _logic(function: Function) -> Rule:
-    def rule(reader: ExpressionReader, node: Node) -> Expression:
-        operands = conjuncts(reader.syntax, node, type(node))
-        return Call(function, tuple(reader.read(operand) for operand in operands))
-
-    return rule
+def _logic(function: Function, reader: ExpressionReader, node: Node) -> Expression:
+    return Call(function, tuple(map(reader.read, conjuncts(reader.syntax, node, type(node)))))
 
 
 def _case(reader: ExpressionReader, node: Node) -> Expression:
@@ -255,16 +288,163 @@ def _when(reader: ExpressionReader, operand: Node | None, branch: Node) -> Expre
     if operand is None:
         return reader.read(condition)
     if is_null(condition):
-        raise reader.syntax.refuse(condition, NULL_COMPARED)
-    return reader.call(branch, Function.EQUAL, *comparable(reader, [operand, condition]))
+        raise reader.syntax.refuse(condition, _NULL_COMPARED)
+    return reader.syntax.remember(
+        call(Function.EQUAL, *_comparable(reader, [operand, condition])), branch
+    )
 
 
 def _if(reader: ExpressionReader, node: Node) -> Expression:
-    syntax = reader.syntax
-    condition = reader.read(syntax.part(node, "this"))
+    syntax, condition = reader.syntax, reader.part(node, "this")
     return reader.choice([condition], [syntax.part(node, "true")], syntax.part(node, "false"))
 
 
+# --- comparisons ----------------------------------------------------------------------------------
+
+
+def _compare(function: Function, reader: ExpressionReader, node: Node) -> Expression:
+    sides = [reader.syntax.part(node, "this"), reader.syntax.part(node, "expression")]
+    if any(map(is_null, sides)):
+        raise reader.syntax.refuse(node, _NULL_COMPARED)
+    match [times.is_interval(side) for side in sides]:
+        case [False, True]:
+            return times.read_longer(reader, function, *sides)
+        case [True, False]:
+            return times.read_longer(reader, MIRRORED[function], *sides[::-1])
+    return call(function, *(times.read_clocks(reader, sides) or _comparable(reader, sides)))
+
+
+_NO = Literal(value=False, kind=Kind.BOOLEAN)
+_BITS = {Literal(0, Kind.INTEGER), Literal(1, Kind.INTEGER)}
+
+
+def _comparable(reader: ExpressionReader, nodes: Sequence[Node]) -> list[Expression]:
+    """Values of one kind; TRUE is 1 beside a bit, as in DuckDB."""
+
+    def as_bit(value: Expression, node: Node) -> Expression:
+        boolean = reader.check(value, node).kind is Kind.BOOLEAN
+        return reader.syntax.remember(Cast(value, Kind.INTEGER), node) if boolean else value
+
+    values = reader.alike(nodes)
+    return list(map(as_bit, values, nodes)) if _BITS.intersection(values) else values
+
+
+def _same(reader: ExpressionReader, node: Node) -> Expression:
+    """IS NOT DISTINCT FROM: equal, or both NULL."""
+    sides = [reader.syntax.part(node, "this"), reader.syntax.part(node, "expression")]
+    values = [reader.read(side) for side in sides if not is_null(side)]
+    if len(values) < 2:
+        return (values[0] if values else reader.read(sides[0])).is_null()
+    x, y = _comparable(reader, sides)
+    known = isinstance(x, Literal) or isinstance(y, Literal)
+    return call(Function.COALESCE, x.equals(y), _NO if known else x.is_null() & y.is_null())
+
+
+def _is(reader: ExpressionReader, node: Node) -> Expression:
+    operand = reader.part(node, "this")
+    what = reader.syntax.part(node, "expression")
+    if isinstance(what, exp.Null):
+        return operand.is_null()
+    if not isinstance(what, exp.Boolean):
+        raise reader.syntax.refuse(node, _IS)
+    asked = operand if reader.syntax.part(what, "this") else ~operand
+    return call(Function.COALESCE, asked, _NO)
+
+
+def _between(reader: ExpressionReader, node: Node) -> Expression:
+    parts = [reader.syntax.part(node, name) for name in ("this", "low", "high")]
+    if any(map(is_null, parts)):
+        raise reader.syntax.refuse(node, _NULL_COMPARED)
+    ends = Function.GREATER_EQUAL, Function.LESS_EQUAL
+    if times.is_interval(parts[1]):
+        longer = partial(times.read_longer, reader)
+        sides = (longer(one, parts[0], end) for one, end in zip(ends, parts[1:], strict=True))
+        return call(Function.AND, *sides)
+    value, low, high = times.read_clocks(reader, parts) or _comparable(reader, parts)
+    return call(ends[0], value, low) & call(ends[1], value, high)
+
+
+def _in(reader: ExpressionReader, node: Node) -> Expression:
+    """A list of constants, or the same as a chain of equalities."""
+    syntax = reader.syntax
+    if node.args.get("query") is not None or node.args.get("field") is not None:
+        raise syntax.refuse(node, NODES["Subquery"])
+    listed = syntax.parts(node, "expressions")
+    if isinstance(node.this, exp.Tuple):
+        return _in_rows(reader, node, listed)
+    if not listed or any(map(is_null, listed)):
+        raise syntax.refuse(node, _IN_NULL)
+    operand, *values = _comparable(reader, [syntax.part(node, "this"), *listed])
+    constants = tuple(dict.fromkeys(v for v in values if isinstance(v, Literal)))
+    if all(isinstance(value, Literal) for value in values):
+        return IsIn(operand, constants)
+    return call(Function.OR, *(operand.equals(value) for value in values))
+
+
+def _in_rows(reader: ExpressionReader, node: Node, listed: list[Node]) -> Expression:
+    """(a, b) IN ((1, 'x'), (2, 'y')): one of them is equal in every part."""
+    syntax = reader.syntax
+    operands = syntax.parts(syntax.part(node, "this"), "expressions")
+    found = []
+    for row in listed:
+        values = syntax.parts(row, "expressions") if isinstance(row, exp.Tuple) else []
+        if len(values) != len(operands) or any(map(is_null, values)):
+            raise syntax.refuse(row, _IN_WIDTH)
+        parts = (_comparable(reader, pair) for pair in zip(operands, values, strict=True))
+        equal = call(Function.AND, *(call(Function.EQUAL, *part) for part in parts))
+        found.append(syntax.remember(equal, row))
+    return chain(Function.OR, found)
+
+
+def _like(reader: ExpressionReader, node: Node, escape: str | None = None) -> Expression:
+    """LIKE; ILIKE folds A-Z on both sides, as LOWER does."""
+    syntax = reader.syntax
+    operand = reader.part(node, "this")
+    pattern_node = syntax.part(node, "expression")
+    pattern = reader.text(pattern_node, "the pattern of LIKE")
+    if isinstance(node, exp.ILike):
+        if not pattern.isascii() or (escape is not None and escape.isalpha()):
+            raise syntax.refuse(pattern_node, _ILIKE)
+        operand, pattern = call(Function.LOWER, operand), pattern.lower()
+    match = Like(operand, pattern, escape)
+    return ~match if syntax.part(node, "negate") else match
+
+
+def _escape(reader: ExpressionReader, node: Node) -> Expression:
+    like = reader.syntax.part(node, "this")
+    if not isinstance(like, exp.Like | exp.ILike):
+        raise reader.syntax.refuse(node, Refusal("clause", "ESCAPE stands without LIKE"))
+    escape = reader.text(reader.syntax.part(node, "expression"), "the escape of LIKE")
+    return reader.syntax.remember(_like(reader, like, escape), like)
+
+
+_NULL_COMPARED = Refusal(
+    "null",
+    "a value is compared with NULL",
+    "the comparison is NULL for every row, so it holds for none",
+    "write IS NULL or IS NOT NULL",
+)
+_IN_NULL = Refusal(
+    "null",
+    "the list of IN is empty or holds NULL",
+    "nothing equals NULL, and NOT IN would hold for no row",
+    "list the values, and test for NULL with IS NULL",
+)
+_IN_WIDTH = Refusal(
+    "argument",
+    "IN compares rows of different length, or with NULL",
+    "each value is compared with the one at its place, and nothing equals NULL",
+    "write (a, b) IN ((1, 'x'), (2, 'y'))",
+)
+_IS = Refusal(
+    "clause", "IS is followed by something else", fix="write IS NULL, IS TRUE or IS FALSE"
+)
+_ILIKE = Refusal(
+    "pattern",
+    "ILIKE with letters beyond A-Z",
+    "engines fold other letters differently",
+    "use LIKE for this pattern",
+)
 _MISSING = Refusal("syntax", "a value is missing", "an operator stands alone", "write its operand")
 _AGGREGATE_NAMES = """
 COUNT SUM AVG VARIANCE VAR_SAMP VAR_POP STDDEV STDDEV_SAMP STDDEV_POP COVAR_SAMP COVAR_POP CORR
@@ -273,17 +453,28 @@ MEDIAN PERCENTILE_CONT QUANTILE QUANTILE_CONT MIN MAX COUNT_IF FILTER WITHINGROU
 KNOWN_AGGREGATES = frozenset(_AGGREGATE_NAMES.split())
 
 RULES: dict[type[Node], Rule] = {
-    exp.Paren: lambda reader, node: reader.read(reader.syntax.part(node, "this")),
+    exp.Paren: lambda reader, node: reader.part(node, "this"),
     exp.Column: lambda reader, node: reader.resolve(node),  # type: ignore[arg-type]
     exp.Literal: lambda reader, node: read_literal(reader.syntax, node),
     exp.Boolean: lambda reader, node: Literal(bool(reader.syntax.part(node, "this")), Kind.BOOLEAN),
     exp.Neg: _negate,
-    exp.And: _logic(Function.AND),
-    exp.Or: _logic(Function.OR),
-    exp.Not: lambda reader, node: Call(
-        Function.NOT, (reader.read(reader.syntax.part(node, "this")),)
-    ),
-    **COMPARISONS,
+    exp.And: partial(_logic, Function.AND),
+    exp.Or: partial(_logic, Function.OR),
+    exp.Not: lambda reader, node: ~reader.part(node, "this"),
+    exp.EQ: partial(_compare, Function.EQUAL),
+    exp.NEQ: partial(_compare, Function.NOT_EQUAL),
+    exp.LT: partial(_compare, Function.LESS),
+    exp.LTE: partial(_compare, Function.LESS_EQUAL),
+    exp.GT: partial(_compare, Function.GREATER),
+    exp.GTE: partial(_compare, Function.GREATER_EQUAL),
+    exp.NullSafeEQ: _same,
+    exp.NullSafeNEQ: lambda reader, node: ~_same(reader, node),
+    exp.Is: _is,
+    exp.Between: _between,
+    exp.In: _in,
+    exp.Like: _like,
+    exp.ILike: _like,
+    exp.Escape: _escape,
     exp.Case: _case,
     exp.If: _if,
 }

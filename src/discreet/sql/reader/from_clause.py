@@ -7,7 +7,7 @@ from typing import TypeAlias, TypeVar
 
 from sqlglot import exp
 
-from discreet.errors import InputError, QueryRefused
+from discreet.errors import QueryRefused
 from discreet.plan.answer_program import Program
 from discreet.plan.relations import Relation, Scan
 from discreet.plan.released_tables import PublicRows
@@ -15,10 +15,11 @@ from discreet.plan.row_counts import spread as spread_rows
 from discreet.plan.schema import PublicTable, Schema
 from discreet.sql.reader.aggregates import NeedsOneRowEach
 from discreet.sql.reader.beside_rows import count_beside, keep_public_rows
-from discreet.sql.reader.joins import Public, is_loose, join
+from discreet.sql.reader.joins import Public, RowSource, is_loose, join
 from discreet.sql.reader.lookups import names_one
 from discreet.sql.reader.refusals import CLAUSES, NODES, ROW_OUTPUT, SET_OPERATION, Refusal
 from discreet.sql.reader.released_select import (
+    Released,
     ReleasedSelect,
     join_answers,
     pivot_statement,
@@ -28,11 +29,7 @@ from discreet.sql.reader.released_select import (
 )
 from discreet.sql.reader.released_tables import NO_FROM, program_of
 from discreet.sql.reader.select import SelectReader
-from discreet.sql.reader.select_list import (
-    Answer,
-    is_simple,
-    read_over,
-)
+from discreet.sql.reader.select_list import Answer, SelectOver, is_simple
 from discreet.sql.reader.set_operations import combine
 from discreet.sql.reader.syntax import (
     PERSON,
@@ -42,17 +39,14 @@ from discreet.sql.reader.syntax import (
     Visible,
     Word,
     check_name,
-    conjuncts,
     nearest,
     scan_columns,
+    where_parts,
 )
 
-Released: TypeAlias = tuple[Program | None, list[Visible]]
-"""Released rows and their columns; None where there is no FROM."""
-
-Source = TypeVar(
-    "Source", NamedRelation, Public, Answer, NamedRelation | Answer, NamedRelation | Public | Answer
-)
+Rows: TypeAlias = NamedRelation | Answer
+Found: TypeAlias = NamedRelation | Public | Answer
+S = TypeVar("S", Rows, Found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +55,7 @@ class RelationReader:
 
     syntax: Syntax
     schema: Schema
-    named: tuple[tuple[str, NamedRelation | Answer], ...] = ()
+    named: tuple[tuple[str, Rows], ...] = ()
     views: Mapping[str, Relation] = field(default_factory=dict)
     """What is read in place of a private table, with the same columns."""
 
@@ -72,7 +66,7 @@ class RelationReader:
             return found
         raise self.syntax.refuse(node, _UNION_OUTPUT)
 
-    def read(self, node: Node, *, whole: bool = False) -> NamedRelation | Answer:
+    def read(self, node: Node, *, whole: bool = False) -> Rows:
         """A SELECT, a UNION ALL, or either in parentheses."""
         inner = self._with(node)
         match node:
@@ -88,24 +82,25 @@ class RelationReader:
                 raise self.syntax.refuse_clause(node, "joins")
         raise self.syntax.refuse(node, NODES.get(type(node).__name__, ROW_OUTPUT))
 
-    def select(self, node: Node, *, whole: bool) -> NamedRelation | Answer:
+    def select(self, node: Node, *, whole: bool) -> Rows:
         """One SELECT."""
         instead = keep_public_rows(self, node) if node.args.get("joins") else None
         if instead is not None:
             return self.instead(node, instead, whole=whole)
         source, where = self._from(node)
         if isinstance(source, Answer) and is_simple(node, source):
-            return read_over(self.syntax, node, source)
+            return SelectOver(self.syntax, node, source).read()
         if isinstance(source, Answer):
             source = side_by_side(self._impersonal(source, node), 1, set())
         assert not isinstance(source, Public)  # noqa: S101 - narrowing: released rows by now
         if isinstance(source, NamedRelation):
             return self._select_rows(node, source, where, whole=whole)
-        return ReleasedSelect(self.syntax, node, *source, self.subquery).read()
+        program, columns = source or (None, [])
+        return ReleasedSelect(self.syntax, node, program, columns, self.subquery).read()
 
     def _select_rows(
         self, node: Node, rows: NamedRelation, where: list[Node] | None, *, whole: bool
-    ) -> NamedRelation | Answer:
+    ) -> Rows:
         """A SELECT over private rows; over people by their rows where a count has no bounds."""
         try:
             return SelectReader(self, node, rows, where, whole=whole).read()
@@ -127,13 +122,13 @@ class RelationReader:
             except (NeedsOneRowEach, QueryRefused):
                 raise refused from None
 
-    def instead(self, node: Node, other: exp.Select, *, whole: bool) -> NamedRelation | Answer:
+    def instead(self, node: Node, other: exp.Select, *, whole: bool) -> Rows:
         """A statement by the SELECT that stands for it and holds every part of it."""
         found = self.select(other, whole=whole)
         self.syntax.read_as([node], other)
         return found
 
-    def subquery(self, node: Node) -> NamedRelation | Answer:
+    def subquery(self, node: Node) -> Rows:
         """A subquery inside an expression."""
         found = self.read(node)
         return self._impersonal(found, node) if isinstance(found, Answer) else found
@@ -144,7 +139,7 @@ class RelationReader:
             raise self.syntax.refuse(node, _PERSONAL)
         return answer
 
-    def combined(self, node: Node) -> NamedRelation | Answer:
+    def combined(self, node: Node) -> Rows:
         """UNION, INTERSECT or EXCEPT of rows, UNION of answers: columns by position."""
         distinct = self.syntax.part(node, "distinct")
         left, right = (self.read(self.syntax.part(node, part)) for part in ("this", "expression"))
@@ -159,10 +154,9 @@ class RelationReader:
             raise self.syntax.refuse(node, _UNEQUAL)
         if distinct is False and not isinstance(node, exp.Union):
             raise self.syntax.refuse(node, _ALL)
+        kind = type(node) if distinct is not False else None
         try:
-            return combine(left, right, type(node) if distinct is not False else None)
-        except InputError as error:
-            raise self.syntax.blame(node, error) from None
+            return self.syntax.build(node, combine, left, right, kind)
         except LookupError:
             raise self.syntax.refuse(node, SET_OPERATION) from None
 
@@ -173,7 +167,7 @@ class RelationReader:
             raise self.syntax.refuse(node, otherwise)
         return found
 
-    def sources(self, select: Node) -> tuple[NamedRelation | Public, list[Node] | None]:
+    def sources(self, select: Node) -> tuple[RowSource, list[Node] | None]:
         """The FROM of a subquery inside a condition, and what it has left of WHERE."""
         inner = self._with(select)
         found, where = inner._from(select, released=False)  # noqa: SLF001 - another one of us
@@ -203,25 +197,26 @@ class RelationReader:
 
     def _from(
         self, node: Node, *, released: bool = True
-    ) -> tuple[NamedRelation | Public | Answer | Released, list[Node] | None]:
+    ) -> tuple[Found | Released | None, list[Node] | None]:
         """The rows of FROM, and what is left of WHERE where conditions of it have joined tables.
 
-        Public tables and answers without private rows beside them are `released` rows.
+        Public tables and answers without private rows beside them are `released` rows. None where
+        there is no FROM, and values are those of subqueries.
         """
         clause = self.syntax.part(node, "from_")
         if clause is None and any(one.find(exp.Query) for one in node.expressions):
-            return (None, []), None
+            return None, None
         if clause is None:
             raise self.syntax.refuse(node, NO_FROM)
         first = self.source(self.syntax.part(clause, "this"), 1)
         joins = self.syntax.parts(node, "joins")
-        names, rest = [first.source], list[NamedRelation | Public | Answer]()
+        names, rest = [first.columns[0].source], list[Found]()
         for number, one in enumerate(joins, start=2):
             rest.append(self.source(self.syntax.part(one, "this"), number))
-            names.append(self._new_name(names, rest[-1].source, one))
+            names.append(self._new_name(names, rest[-1].columns[0].source, one))
         if not any(isinstance(one, NamedRelation) for one in (first, *rest)) and released:
             return self._released(node, first, list(zip(rest, joins, strict=True))), None
-        waiting = list[tuple[NamedRelation | Public, Node]]()
+        waiting = list[tuple[RowSource, Node]]()
         for right, one in zip(rest, joins, strict=True):
             if isinstance(first, Answer) or isinstance(right, Answer):
                 raise self.syntax.refuse(one, _joined_answer(first, right))
@@ -230,16 +225,12 @@ class RelationReader:
         return self._rows(node, first, waiting, names)
 
     def _rows(
-        self,
-        node: Node,
-        source: NamedRelation | Public,
-        waiting: list[tuple[NamedRelation | Public, Node]],
-        names: list[str],
-    ) -> tuple[NamedRelation | Public, list[Node] | None]:
+        self, node: Node, source: RowSource, waiting: list[tuple[RowSource, Node]], names: list[str]
+    ) -> tuple[RowSource, list[Node] | None]:
         """Private rows, joined with each other and with public tables."""
         joins = [one for _, one in waiting]
-        where = self._conjuncts(node) if any(map(is_loose, joins)) else None
-        if where is not None and any(self._keeps_right(one) for one in joins):
+        where = where_parts(self.syntax, node) if any(map(is_loose, joins)) else None
+        if where is not None and any(one.text("side") in {"RIGHT", "FULL"} for one in joins):
             raise self.syntax.refuse(node, _COMMA_OUTER)
         while waiting:
             right, one = waiting.pop(self._next(source, waiting, where))
@@ -253,10 +244,7 @@ class RelationReader:
         return replace(source, columns=tuple(ordered)), where
 
     def _released(
-        self,
-        node: Node,
-        first: NamedRelation | Public | Answer,
-        rest: list[tuple[NamedRelation | Public | Answer, Node]],
+        self, node: Node, first: Found, rest: list[tuple[Found, Node]]
     ) -> Answer | Released:
         """Answers and public tables in FROM; one answer alone stays what it is."""
         if isinstance(first, Answer) and not rest:
@@ -268,19 +256,16 @@ class RelationReader:
             found = join_answers(self.syntax, found, beside, one)
         return found
 
-    def _as_answer(self, found: NamedRelation | Public | Answer, node: Node) -> Answer:
+    def _as_answer(self, found: Found, node: Node) -> Answer:
         """Released rows; a public table is its rows, about nobody and for nothing."""
         if isinstance(found, Answer):
             return self._impersonal(found, node)
         assert isinstance(found, Public)  # noqa: S101 - narrowing: see `_from`
         program = Program((), PublicRows(found.table))
-        return Answer(program, found.source, tuple(c.name for c in found.columns))
+        return Answer(program, found.columns)
 
     def _next(
-        self,
-        source: NamedRelation | Public,
-        waiting: list[tuple[NamedRelation | Public, Node]],
-        where: list[Node] | None,
+        self, source: RowSource, waiting: list[tuple[RowSource, Node]], where: list[Node] | None
     ) -> int:
         """The first table that can be joined now; those of inner joins may come in any order."""
         for at, (right, one) in enumerate(waiting):
@@ -288,13 +273,11 @@ class RelationReader:
             loose = is_loose(one)
             if not both_public and (not loose or self._joining(source, right, where or [])):
                 return at
-            if one.args.get("side") or str(one.args.get("kind") or "") in {"SEMI", "ANTI"}:
+            if one.text("side") or one.text("kind") in {"SEMI", "ANTI"}:
                 return 0
         return 0
 
-    def _joining(
-        self, left: NamedRelation | Public, right: NamedRelation | Public, where: list[Node]
-    ) -> list[Node]:
+    def _joining(self, left: RowSource, right: RowSource, where: list[Node]) -> list[Node]:
         """The conditions that name columns of both tables, and of no other."""
         found = []
         for condition in where:
@@ -306,15 +289,6 @@ class RelationReader:
             if any(one and not other for one, other in sides) and any(o for _, o in sides):
                 found.append(condition)
         return found
-
-    def _conjuncts(self, node: Node) -> list[Node]:
-        where = self.syntax.part(node, "where")
-        if where is None:
-            return []
-        return list(conjuncts(self.syntax, self.syntax.part(where, "this"), exp.And))
-
-    def _keeps_right(self, node: Node) -> bool:
-        return str(node.args.get("side") or "").upper() in {"RIGHT", "FULL"}
 
     def _new_name(self, names: list[str], name: str, node: Node) -> str:
         """A name that no source before has."""
@@ -328,10 +302,10 @@ class RelationReader:
         )
         raise self.syntax.refuse(node, what)
 
-    def source(self, node: Node, number: int) -> NamedRelation | Public | Answer:
+    def source(self, node: Node, number: int) -> Found:
         """A table, a name from WITH, or a subquery, under its alias; PIVOT comes after that."""
         alias, renamed = self._alias(node)
-        found: NamedRelation | Public | Answer
+        found: Found
         match node:
             case exp.Table():
                 found = self._table(self._table_word(node), alias)
@@ -342,21 +316,14 @@ class RelationReader:
         found = _renamed(self.syntax, found, renamed)
         return self._pivoted(node, found, number) if node.args.get("pivots") else found
 
-    def is_public(self, node: Node) -> bool:
-        """Whether a table in FROM is a public one."""
-        tables = [name for name, one in self.schema.tables.items() if isinstance(one, PublicTable)]
-        word = node.name.lower()
-        given = {name.lower() for name, _ in self.named}
-        return word in {name.lower() for name in tables} and word not in given
-
-    def _pivoted(self, node: Node, found: Source, number: int) -> NamedRelation | Answer:
+    def _pivoted(self, node: Node, found: Found, number: int) -> Rows:
         """PIVOT of a source of rows: a grouped SELECT from it, under the alias after it."""
         pivots = self.syntax.parts(node, "pivots")
         if len(pivots) > 1 or isinstance(found, Public):
             raise self.syntax.refuse_clause(node, "pivots")
         if isinstance(found, Answer):
             self._impersonal(found, node)
-        names = found.names if isinstance(found, Answer) else [c.name for c in found.columns]
+        names = [c.name for c in found.columns]
         select, used = pivoted_select(self.syntax, pivots[0], _PIVOTED, names)
         inner = replace(self, named=(*self.named, (_PIVOTED, found)))
         answer = inner.read(select)
@@ -384,7 +351,7 @@ class RelationReader:
             raise self.syntax.refuse(node, NODES["Values"])
         return self.syntax.word(name)
 
-    def _table(self, word: Word, alias: Word | None) -> NamedRelation | Public | Answer:
+    def _table(self, word: Word, alias: Word | None) -> Found:
         for name, known in reversed(self.named):
             if word.names(name):
                 return _known_as(known, alias.text if alias else name)
@@ -422,22 +389,19 @@ class RelationReader:
         reading = self
         own: list[str] = []
         for part in self.syntax.parts(clause, "expressions"):
-            name, found = reading._name(part)
-            if name.lower() in own:
+            alias, renamed = self._alias(part)
+            if alias is None:
+                raise self.syntax.refuse(part, Refusal("syntax", "WITH without a name"))
+            found = _known_as(reading.read(self.syntax.part(part, "this")), alias.text)
+            if alias.text.lower() in own:
                 raise self.syntax.refuse(part, _WITH_TWICE)
-            own.append(name.lower())
-            reading = replace(reading, named=(*reading.named, (name, found)))
+            own.append(alias.text.lower())
+            named = alias.text, _renamed(self.syntax, found, renamed)
+            reading = replace(reading, named=(*reading.named, named))
         return reading
 
-    def _name(self, node: Node) -> tuple[str, NamedRelation | Answer]:
-        alias, renamed = self._alias(node)
-        if alias is None:
-            raise self.syntax.refuse(node, Refusal("syntax", "WITH without a name"))
-        found = _known_as(self.read(self.syntax.part(node, "this")), alias.text)
-        return alias.text, _renamed(self.syntax, found, renamed)
 
-
-def _joined_answer(*sides: NamedRelation | Public | Answer) -> Refusal:
+def _joined_answer(*sides: Found) -> Refusal:
     """Why private rows do not stand beside an answer."""
     public = all(isinstance(one.query, Program) for one in sides if isinstance(one, Answer))
     return _PUBLIC_COMPUTED if public else _ANSWER_JOINED
@@ -451,21 +415,20 @@ def public_part(tree: Node, schema: Schema) -> Schema | None:
     return Schema(public) if used and used <= {name.lower() for name in public} else None
 
 
-def _known_as(found: NamedRelation | Answer, name: str) -> NamedRelation | Answer:
-    return replace(found, source=name) if isinstance(found, Answer) else found.known_as(name)
+def _known_as(found: Rows, name: str) -> Rows:
+    """The same under the name of one source."""
+    columns = tuple(replace(c, source=name, hidden=False) for c in found.columns)
+    return replace(found, columns=columns)
 
 
-def _renamed(syntax: Syntax, found: Source, words: list[Word]) -> Source:
+def _renamed(syntax: Syntax, found: S, words: list[Word]) -> S:
     """The first columns under new names: FROM visits AS v(who, age)."""
-    old = found.names if isinstance(found, Answer) else tuple(c.name for c in found.columns)
-    if len(words) > len(old):
+    if len(words) > len(found.columns):
         raise syntax.refuse(words[-1].node, _TOO_MANY_NAMES)
-    new = tuple(check_name(syntax, word.text, word.node) for word in words)
-    names = new + old[len(new) :]
-    if isinstance(found, Answer):
-        return replace(found, names=names)
-    columns = zip(found.columns, names, strict=True)
-    return replace(found, columns=tuple(replace(c, name=name) for c, name in columns))
+    columns: list[Visible] = list(found.columns)
+    for at, word in enumerate(words):
+        columns[at] = replace(columns[at], name=check_name(syntax, word.text, word.node))
+    return replace(found, columns=tuple(columns))
 
 
 _PIVOTED = "\0pivoted"

@@ -4,6 +4,7 @@ A part of a call that no rule asks for (the second argument of FLOOR, say) is le
 statement is refused for it.
 """
 
+import operator
 from collections.abc import Callable
 from functools import partial, reduce
 from typing import TYPE_CHECKING
@@ -11,7 +12,16 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from discreet.plan.calendar import PARTS
-from discreet.plan.expressions import Call, Case, Cast, Column, Expression, Function, Literal
+from discreet.plan.expressions import (
+    Call,
+    Case,
+    Cast,
+    Column,
+    Expression,
+    Function,
+    Literal,
+    call,
+)
 from discreet.plan.kinds import Kind
 from discreet.sql.reader import times
 from discreet.sql.reader.composed_functions import COMPOSED, DIGITS
@@ -22,48 +32,40 @@ from discreet.sql.reader.syntax import Node, bare_word, conjuncts
 if TYPE_CHECKING:
     from discreet.sql.reader.expressions import ExpressionReader
 
+_ONE, _TWO = ("this",), ("this", "expression")
+_BUCKET = ("this", "min_value", "max_value", "num_buckets")
 _REST = (1 << 31) - 1
 """More code points than a text has: what SUBSTRING without a length takes."""
 
 
-def _plain(function: Function, *parts: str) -> times.Rule:
-    def rule(reader: "ExpressionReader", node: Node) -> Expression:
-        arguments = [reader.syntax.part(node, part) for part in parts]
-        return Call(function, tuple(reader.read(argument) for argument in arguments))
-
-    return rule
+def _plain(
+    function: Function, parts: tuple[str, ...], reader: "ExpressionReader", node: Node
+) -> Expression:
+    return call(function, *(reader.part(node, part) for part in parts))
 
 
-def _alike(function: Function, *, flag: str | None = None) -> times.Rule:
+def _alike(function: Function, reader: "ExpressionReader", node: Node) -> Expression:
     """A function of values of one kind: the first, and a list of further ones."""
-
-    def rule(reader: "ExpressionReader", node: Node) -> Expression:
-        if flag is not None:
-            reader.syntax.expect(node, flag, True)  # noqa: FBT003 - the parser's flag
-        nodes = [reader.syntax.part(node, "this"), *reader.syntax.parts(node, "expressions")]
-        return Call(function, tuple(reader.alike(nodes)))
-
-    return rule
+    if function is not Function.COALESCE:
+        reader.syntax.expect(node, "ignore_nulls", True)  # noqa: FBT003 - the parser's flag
+    nodes = [reader.syntax.part(node, "this"), *reader.syntax.parts(node, "expressions")]
+    return call(function, *reader.alike(nodes))
 
 
 # --- arithmetic -----------------------------------------------------------------------------------
 
 
-def _sum(function: Function) -> times.Rule:
+def _sum(function: Function, reader: "ExpressionReader", node: Node) -> Expression:
     """Plus and minus, where one side may be an interval; in DATE_ADD(d, INTERVAL 1 DAY) one is."""
-
-    def rule(reader: "ExpressionReader", node: Node) -> Expression:
-        sides = [reader.syntax.part(node, "this"), reader.syntax.part(node, "expression")]
-        match [isinstance(side, exp.Interval) for side in sides]:
-            case [False, False] if not isinstance(node, exp.DateAdd):
-                return Call(function, tuple(reader.read(side) for side in sides))
-            case [False, True]:
-                return times.read_later(reader, function, *sides)
-            case [True, False] if function is Function.ADD:
-                return times.read_later(reader, function, *sides[::-1])
-        raise reader.syntax.refuse(node, times.INTERVAL)
-
-    return rule
+    sides = [reader.syntax.part(node, "this"), reader.syntax.part(node, "expression")]
+    match [isinstance(side, exp.Interval) for side in sides]:
+        case [False, False] if not isinstance(node, exp.DateAdd):
+            return call(function, *map(reader.read, sides))
+        case [False, True]:
+            return times.read_later(reader, function, *sides)
+        case [True, False] if function is Function.ADD:
+            return times.read_later(reader, function, *sides[::-1])
+    raise reader.syntax.refuse(node, times.INTERVAL)
 
 
 def _alone(reader: "ExpressionReader", node: Node) -> Expression:
@@ -75,7 +77,7 @@ def _divide(reader: "ExpressionReader", node: Node) -> Expression:
     for flag in ("typed", "safe"):
         if reader.syntax.part(node, flag):
             raise reader.syntax.refuse_clause(node, flag)
-    return _plain(Function.DIVIDE, "this", "expression")(reader, node)
+    return reader.part(node, "this") / reader.part(node, "expression")
 
 
 def _logarithm(reader: "ExpressionReader", node: Node) -> Expression:
@@ -83,28 +85,29 @@ def _logarithm(reader: "ExpressionReader", node: Node) -> Expression:
     syntax = reader.syntax
     first, second = syntax.part(node, "this"), syntax.part(node, "expression")
     if second is None:
-        return Call(Function.LOG10, (reader.read(first),))
-    base = reader.read(first)
-    known = base.value if isinstance(base, Literal) else None
-    if not isinstance(known, int) or known not in _LOGARITHMS:
+        return call(Function.LOG10, reader.read(first))
+    function = _LOGARITHMS.get(reader.read(first))
+    if function is None:
         raise syntax.refuse(first, _BASE)
-    return Call(_LOGARITHMS[known], (reader.read(second),))
+    return call(function, reader.read(second))
 
 
-_LOGARITHMS = {10: Function.LOG10, 2: Function.LOG2}
+_LOGARITHMS: dict[Expression, Function] = {
+    Literal(10, Kind.INTEGER): Function.LOG10,
+    Literal(2, Kind.INTEGER): Function.LOG2,
+}
 
 
 def _power(reader: "ExpressionReader", node: Node) -> Expression:
     """Small whole powers are products, from the left; the power 0.5 is the root."""
-    value = reader.read(reader.syntax.part(node, "this"))
+    value = reader.part(node, "this")
     power_node = reader.syntax.part(node, "expression")
-    power = reader.read(power_node)
-    match power:
+    match reader.read(power_node):
         case Literal(int(count), _) if 1 <= count <= _LARGEST_POWER:
-            product = reduce(partial(reader.call, node, Function.MULTIPLY), [value] * count)
+            product = reduce(operator.mul, [value] * count)
             return Cast(product, Kind.REAL)  # as a power is on every engine
         case Literal(0.5, _):
-            return Call(Function.SQRT, (value,))
+            return call(Function.SQRT, value)
     raise reader.syntax.refuse(power_node, _POWER)
 
 
@@ -113,23 +116,22 @@ _LARGEST_POWER = 4
 
 def _round(reader: "ExpressionReader", node: Node) -> Expression:
     """ROUND(x, 2) is ROUND(x * 100) / 100, and ROUND(x, -2) is ROUND(x / 100) * 100."""
-    value = reader.read(reader.syntax.part(node, "this"))
-    digits_node = reader.syntax.part(node, "decimals")
+    value, digits_node = reader.part(node, "this"), reader.syntax.part(node, "decimals")
     if digits_node is None:
-        return Call(Function.ROUND, (value,))
+        return call(Function.ROUND, value)
     negative = isinstance(digits_node, exp.Neg)
     inner = reader.syntax.part(digits_node, "this") if negative else digits_node
     digits = read_whole(reader.syntax, inner, "the number of digits of ROUND")
     if digits > 15:
         raise reader.syntax.refuse(digits_node, DIGITS)
-    return _rounded(reader, node, value, -digits if negative else digits)
+    return _rounded(value, -digits if negative else digits)
 
 
-def _rounded(reader: "ExpressionReader", node: Node, value: Expression, digits: int) -> Expression:
-    scale, up, down = 10 ** abs(digits), Function.MULTIPLY, Function.DIVIDE
-    first, last = (down, up) if digits < 0 else (up, down)
-    scaled = reader.call(node, Function.ROUND, reader.call(node, first, value, scale))
-    return reader.call(node, last, scaled, scale)
+def _rounded(value: Expression, digits: int) -> Expression:
+    scale: int = 10 ** abs(digits)
+    if digits < 0:
+        return call(Function.ROUND, value / scale) * scale
+    return call(Function.ROUND, value * scale) / scale
 
 
 # --- text -----------------------------------------------------------------------------------------
@@ -140,7 +142,7 @@ def _pipe(reader: "ExpressionReader", node: Node) -> Expression:
     for part in node.find_all(exp.DPipe):
         reader.syntax.part(part, "safe")  # whether the engine casts: `_as_text` does
     parts = conjuncts(reader.syntax, node, exp.DPipe)
-    return Call(Function.CONCAT, tuple(_as_text(reader, part) for part in parts))
+    return call(Function.CONCAT, *(_as_text(reader, part) for part in parts))
 
 
 def _as_text(reader: "ExpressionReader", node: Node) -> Expression:
@@ -160,40 +162,35 @@ def _concat(reader: "ExpressionReader", node: Node) -> Expression:
     """CONCAT passes over NULL, unlike ||."""
     for flag in ("safe", "coalesce"):
         reader.syntax.expect(node, flag, True)  # noqa: FBT003 - the parser's flag
-    empty = Literal("", Kind.TEXT)
     parts = [_as_text(reader, part) for part in reader.syntax.parts(node, "expressions")]
     filled = (
-        part if isinstance(part, Literal) else reader.call(node, Function.COALESCE, part, empty)
-        for part in parts
+        one if isinstance(one, Literal) else call(Function.COALESCE, one, "") for one in parts
     )
-    return Call(Function.CONCAT, tuple(filled))
+    return call(Function.CONCAT, *filled)
 
 
 def _substring(reader: "ExpressionReader", node: Node) -> Expression:
     syntax = reader.syntax
-    text = reader.read(syntax.part(node, "this"))
+    text = reader.part(node, "this")
     first = read_whole(syntax, syntax.part(node, "start"), "the start of SUBSTRING", at_least=1)
-    length = syntax.part(node, "length")
-    if length is None:
-        return _slice(text, first, _REST - first)
-    return _slice(text, first, read_whole(syntax, length, "the length of SUBSTRING"))
+    length, rest = syntax.part(node, "length"), _REST - first
+    count = rest if length is None else read_whole(syntax, length, "the length of SUBSTRING")
+    return call(Function.SUBSTRING, text, first, count)
 
 
 def _end(reader: "ExpressionReader", node: Node) -> Expression:
     """LEFT(text, 3) and RIGHT(text, 3)."""
-    name = type(node).__name__.upper()
-    text, count = (reader.syntax.part(node, part) for part in ("this", "expression"))
-    read, length = reader.read(text), read_whole(reader.syntax, count, f"the length of {name}")
+    text, count = reader.part(node, "this"), reader.syntax.part(node, "expression")
+    length = read_whole(reader.syntax, count, f"the length of {type(node).__name__.upper()}")
     if isinstance(node, exp.Left):
-        return _slice(read, 1, length)
-    return Call(Function.RIGHT, (read, Literal(length, Kind.INTEGER)))
+        return call(Function.SUBSTRING, text, 1, length)
+    return call(Function.RIGHT, text, length)
 
 
 def _trim(reader: "ExpressionReader", node: Node) -> Expression:
     """TRIM, LTRIM and RTRIM of spaces; other characters are left unread, and refused."""
     side = str(reader.syntax.part(node, "position") or "").upper()
-    text = reader.read(reader.syntax.part(node, "this"))
-    return Call(_SIDES.get(side, Function.TRIM), (text,))
+    return call(_SIDES.get(side, Function.TRIM), reader.part(node, "this"))
 
 
 _SIDES = {"LEADING": Function.LTRIM, "TRAILING": Function.RTRIM}
@@ -201,16 +198,15 @@ _SIDES = {"LEADING": Function.LTRIM, "TRAILING": Function.RTRIM}
 
 def _replace(reader: "ExpressionReader", node: Node) -> Expression:
     syntax = reader.syntax
-    text = reader.read(syntax.part(node, "this"))
+    text = reader.part(node, "this")
     what = reader.text(syntax.part(node, "expression"), "what REPLACE looks for")
     by_node = syntax.part(node, "replacement")
     by = "" if by_node is None else reader.text(by_node, "what REPLACE puts there")
-    return Call(Function.REPLACE, (text, Literal(what, Kind.TEXT), Literal(by, Kind.TEXT)))
+    return call(Function.REPLACE, text, what, by)
 
 
 def _contains(reader: "ExpressionReader", node: Node) -> Expression:
-    place = _plain(Function.POSITION, "this", "expression")(reader, node)
-    return reader.call(node, Function.GREATER, reader.syntax.remember(place, node), 0)
+    return _plain(Function.POSITION, _TWO, reader, node) > 0
 
 
 def _length(reader: "ExpressionReader", node: Node) -> Expression:
@@ -219,21 +215,14 @@ def _length(reader: "ExpressionReader", node: Node) -> Expression:
     if not isinstance(inner, exp.Split):
         if isinstance(node, exp.ArraySize):
             raise reader.unknown(node)
-        return _plain(Function.LENGTH, "this")(reader, node)
+        return call(Function.LENGTH, reader.part(node, "this"))
     reader.syntax.part(node, "this")
-    text = reader.read(reader.syntax.part(inner, "this"))
+    text = reader.part(inner, "this")
     mark = reader.text(reader.syntax.part(inner, "expression"), "what STRING_SPLIT splits at")
-    call = partial(reader.call, node)
-    shorter = call(Function.REPLACE, text, Literal(mark, Kind.TEXT), Literal("", Kind.TEXT))
-    lengths = (call(Function.LENGTH, one) for one in (text, shorter))
-    parts = call(Function.DIVIDE, call(Function.SUBTRACT, *lengths), len(mark))
-    count = call(Function.GREATEST, Cast(call(Function.ADD, parts, 1), Kind.INTEGER), 1)
-    return Case(((call(Function.IS_NULL, text), Literal(None, Kind.INTEGER)),), count)
-
-
-def _slice(text: Expression, first: int, count: int) -> Expression:
-    limits = (Literal(first, Kind.INTEGER), Literal(count, Kind.INTEGER))
-    return Call(Function.SUBSTRING, (text, *limits))
+    shorter = call(Function.REPLACE, text, mark, "")
+    marks = (call(Function.LENGTH, text) - call(Function.LENGTH, shorter)) / len(mark)
+    count = call(Function.GREATEST, Cast(marks + 1, Kind.INTEGER), 1)
+    return Case(((text.is_null(), Literal(None, Kind.INTEGER)),), count)
 
 
 # --- casts ----------------------------------------------------------------------------------------
@@ -263,7 +252,7 @@ def _cast(reader: "ExpressionReader", node: Node) -> Expression:
     if kind is None or to.args.get("expressions"):
         clock = to.this in {exp.DType.TIME, exp.DType.TIMETZ}
         raise reader.syntax.refuse(reader.syntax.part(node, "this"), _CLOCK if clock else _TYPE)
-    return _as_kind(reader, reader.syntax.part(node, "this"), kind)
+    return _as_kind(reader, node, kind)
 
 
 def _as_decimal(reader: "ExpressionReader", node: Node, to: Node) -> Expression:
@@ -272,11 +261,11 @@ def _as_decimal(reader: "ExpressionReader", node: Node, to: Node) -> Expression:
     most, *rest = [read_whole(syntax, one, "the digits of DECIMAL") for one in sizes]
     if most == 0 or len(rest) > 1 or sum(rest) > min(most, 15):
         raise syntax.refuse(node, DIGITS)
-    value = _as_kind(reader, syntax.part(node, "this"), Kind.REAL)
-    return _rounded(reader, node, syntax.remember(value, node), sum(rest))
+    return _rounded(_as_kind(reader, node, Kind.REAL), sum(rest))
 
 
-def _as_kind(reader: "ExpressionReader", operand: Node, kind: Kind) -> Expression:
+def _as_kind(reader: "ExpressionReader", node: Node, kind: Kind) -> Expression:
+    operand = reader.syntax.part(node, "this")
     if isinstance(operand, exp.Null):
         return Literal(None, kind)
     value = reader.read(operand)
@@ -368,25 +357,25 @@ _PARTS = (
 )
 FUNCTIONS: dict[type[Node], times.Rule] = {
     **COMPOSED,
-    **{one: _plain(Function[one.__name__.upper()], "this") for one in _UNARY},
-    **{one: _plain(function, "this", "expression") for one, function in _BINARY.items()},
-    **{one: times.named_part(one.__name__.upper()) for one in _PARTS},
-    exp.DayOfWeekIso: times.named_part("ISODOW"),
-    exp.Add: _sum(Function.ADD),
-    exp.Sub: _sum(Function.SUBTRACT),
+    **{one: partial(_plain, Function[one.__name__.upper()], _ONE) for one in _UNARY},
+    **{one: partial(_plain, function, _TWO) for one, function in _BINARY.items()},
+    **{one: partial(times.read_named_part, one.__name__.upper()) for one in _PARTS},
+    exp.DayOfWeekIso: partial(times.read_named_part, "ISODOW"),
+    exp.Add: partial(_sum, Function.ADD),
+    exp.Sub: partial(_sum, Function.SUBTRACT),
     exp.Div: _divide,
     exp.Interval: _alone,
     exp.Pow: _power,
     exp.Log: _logarithm,
     exp.Round: _round,
-    exp.Least: _alike(Function.LEAST, flag="ignore_nulls"),
-    exp.Greatest: _alike(Function.GREATEST, flag="ignore_nulls"),
-    exp.Coalesce: _alike(Function.COALESCE),
+    exp.Least: partial(_alike, Function.LEAST),
+    exp.Greatest: partial(_alike, Function.GREATEST),
+    exp.Coalesce: partial(_alike, Function.COALESCE),
     exp.Trim: _trim,
     exp.Replace: _replace,
     exp.Left: _end,
     exp.Right: _end,
-    exp.StrPosition: _plain(Function.POSITION, "this", "substr"),
+    exp.StrPosition: partial(_plain, Function.POSITION, ("this", "substr")),
     exp.Contains: _contains,
     exp.Length: _length,
     exp.ArraySize: _length,
@@ -395,15 +384,15 @@ FUNCTIONS: dict[type[Node], times.Rule] = {
     exp.Substring: _substring,
     exp.Cast: _cast,
     exp.TryCast: _cast,
-    exp.Date: lambda reader, node: _as_kind(reader, reader.syntax.part(node, "this"), Kind.DATE),
+    exp.Date: partial(_as_kind, kind=Kind.DATE),
     exp.Extract: times.read_extract,
     exp.DateDiff: times.read_difference,
-    exp.DateAdd: _sum(Function.ADD),
+    exp.DateAdd: partial(_sum, Function.ADD),
     exp.DateBin: times.read_bin,
     exp.DateFromParts: times.read_made_date,
     exp.TimestampTrunc: times.read_truncated,
     exp.DateTrunc: times.read_truncated,
-    exp.WidthBucket: _plain(Function.BUCKET, "this", "min_value", "max_value", "num_buckets"),
+    exp.WidthBucket: partial(_plain, Function.BUCKET, _BUCKET),
     exp.Anonymous: _by_name,
 }
 _NAMES = """

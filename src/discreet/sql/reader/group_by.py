@@ -5,18 +5,17 @@ Postgres; a bare whole number is a position in the SELECT list.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations, product
 
 from sqlglot import exp
 
-from discreet.plan.expressions import Column, Expression
-from discreet.plan.typing import parts_of
+from discreet.plan.expressions import Column, Expression, parts_of
 from discreet.sql.reader.expressions import ExpressionReader
 from discreet.sql.reader.literals import read_whole
 from discreet.sql.reader.refusals import Refusal
-from discreet.sql.reader.select_list import Item
-from discreet.sql.reader.syntax import Node, Syntax, Visible, bare_word, lookup
+from discreet.sql.reader.select_list import POSITION, Item
+from discreet.sql.reader.syntax import Node, Syntax, Visible, bare, bare_word, lookup
 
 MOST_SETS = 256
 """Grouping sets of one question."""
@@ -30,22 +29,16 @@ class Groups:
     sets: tuple[tuple[int, ...], ...] = ((),)
 
 
+@dataclass(frozen=True, slots=True)
 class GroupReader:
     """Reads the GROUP BY of one SELECT."""
 
-    def __init__(
-        self,
-        reader: ExpressionReader,
-        columns: Sequence[Visible],
-        items: Sequence[Item],
-        read_item: Callable[[Item], Expression],
-    ) -> None:
-        self._reader = reader
-        self._columns = columns
-        self._items = items
-        self._read_item = read_item
-        self._groups = Groups()
-        self._positions: dict[Expression, int] = {}
+    reader: ExpressionReader
+    columns: Sequence[Visible]
+    items: Sequence[Item]
+    read_item: Callable[[Item], Expression]
+    _groups: Groups = field(default_factory=Groups)
+    _positions: dict[Expression, int] = field(default_factory=dict)
 
     def read(self, group: Node) -> Groups:
         """Keys and sets of a GROUP BY clause."""
@@ -56,7 +49,7 @@ class GroupReader:
         if not elements and not everything:
             raise self._syntax.refuse(group, _EMPTY)
         if everything:
-            return self.of_items([item for item in self._items if not item.aggregates])
+            return self.of_items([item for item in self.items if not item.aggregates])
         sets = self._product([self._element(element) for element in elements], group)
         return self._finish(sets, group)
 
@@ -64,7 +57,7 @@ class GroupReader:
         """The keys that are these items, constants aside."""
         chosen: list[int] = []
         for item in items:
-            expression = self._read_item(item)
+            expression = self.read_item(item)
             if _columns_in(expression):
                 chosen.append(self._position(expression, item.node))
         self._groups.sets = (tuple(dict.fromkeys(chosen)),)
@@ -77,7 +70,7 @@ class GroupReader:
 
     @property
     def _syntax(self) -> Syntax:
-        return self._reader.syntax
+        return self.reader.syntax
 
     def _finish(self, sets: list[tuple[int, ...]], group: Node) -> Groups:
         tidy = tuple(tuple(sorted(set(chosen))) for chosen in sets)
@@ -118,8 +111,7 @@ class GroupReader:
         return [_joined(chosen) for chosen in product(*lists)]
 
     def _key(self, node: Node) -> int:
-        while isinstance(node, exp.Paren):
-            node = self._syntax.part(node, "this")
+        node = bare(self._syntax, node)
         expression = self._expression(node)
         if not _columns_in(expression):
             raise self._syntax.refuse(node, _CONSTANT)
@@ -128,15 +120,15 @@ class GroupReader:
     def _expression(self, node: Node) -> Expression:
         if isinstance(node, exp.Literal):
             at = read_whole(self._syntax, node, "a position in GROUP BY", at_least=1)
-            if at > len(self._items):
+            if at > len(self.items):
                 raise self._syntax.refuse(node, _POSITION)
-            return self._read_item(self._items[at - 1])
+            return self.read_item(self.items[at - 1])
         word = bare_word(self._syntax, node)
-        if word is not None and not lookup(self._syntax, node, self._columns)[0]:  # type: ignore[arg-type]
-            for item in self._items:
+        if word is not None and not lookup(self._syntax, node, self.columns)[0]:  # type: ignore[arg-type]
+            for item in self.items:
                 if item.alias is not None and word.names(item.alias):
-                    return self._read_item(item)
-        return self._reader.checked(node)
+                    return self.read_item(item)
+        return self.reader.checked(node)
 
 
 _LISTS = (exp.Rollup, exp.Cube, exp.GroupingSets, exp.Tuple)
@@ -173,9 +165,4 @@ _MANY = Refusal(
 _CONSTANT = Refusal(
     "grouping", "GROUP BY a constant", "it makes one group", "name a column, or leave it out"
 )
-_POSITION = Refusal(
-    "grouping",
-    "a position behind the end of the SELECT list",
-    "positions count the selected values from 1",
-    "use a smaller number or a name",
-)
+_POSITION = replace(POSITION, code="grouping")

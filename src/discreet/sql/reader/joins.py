@@ -9,16 +9,26 @@ row meets one.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from sqlglot import exp
 
-from discreet.errors import InputError
 from discreet.plan import relations as rel
-from discreet.plan.expressions import Call, Case, Column, Expression, Function, Literal
+from discreet.plan.expressions import (
+    Call,
+    Case,
+    Column,
+    Expression,
+    Function,
+    Literal,
+    call,
+    chain,
+    parts_of,
+)
 from discreet.plan.kinds import Kind, Type
 from discreet.plan.schema import PublicTable
-from discreet.plan.typing import infer, parts_of
-from discreet.sql.reader.expressions import ExpressionReader
+from discreet.plan.typing import infer
+from discreet.sql.reader.expressions import ExpressionReader, column_among
 from discreet.sql.reader.refusals import Refusal
 from discreet.sql.reader.select_list import Lift
 from discreet.sql.reader.syntax import (
@@ -27,6 +37,7 @@ from discreet.sql.reader.syntax import (
     Node,
     Syntax,
     Visible,
+    bare,
     conjuncts,
     fresh,
     resolve,
@@ -40,10 +51,8 @@ class Public:
     table: PublicTable
     columns: tuple[Visible, ...]
 
-    @property
-    def source(self) -> str:
-        """The name of the source."""
-        return self.columns[0].source
+
+RowSource: TypeAlias = NamedRelation | Public
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +64,7 @@ class Condition:
 
 
 def join(
-    syntax: Syntax,
-    left: NamedRelation | Public,
-    right: NamedRelation | Public,
-    node: Node,
-    where: Sequence[Node] = (),
+    syntax: Syntax, left: RowSource, right: RowSource, node: Node, where: Sequence[Node] = ()
 ) -> NamedRelation:
     """The rows of a join, with the columns of both sides in the order of the text.
 
@@ -85,7 +90,7 @@ def join(
     return _in_order(joined, left)
 
 
-def _in_order(joined: NamedRelation, left: NamedRelation | Public) -> NamedRelation:
+def _in_order(joined: NamedRelation, left: RowSource) -> NamedRelation:
     """The columns of the left side of the text first."""
     first = {column.source for column in left.columns}
     ordered = sorted(joined.columns, key=lambda column: column.source not in first)
@@ -115,7 +120,7 @@ def _kind(syntax: Syntax, node: Node, *, loose: bool) -> str:
 def is_loose(node: Node) -> bool:
     """Whether tables stand side by side, and WHERE says which rows meet."""
     bare = not any(node.args.get(part) for part in ("on", "using", "method", "side"))
-    return bare and str(node.args.get("kind") or "").upper() in {"", "CROSS"}
+    return bare and node.text("kind").upper() in {"", "CROSS"}
 
 
 _NATURAL = Refusal(
@@ -133,7 +138,7 @@ class RowJoin:
         self,
         syntax: Syntax,
         left: NamedRelation,
-        right: NamedRelation | Public,
+        right: RowSource,
         node: Node,
         keep: rel.Keep = rel.Keep.MATCHED,
         where: Sequence[Node] = (),
@@ -145,7 +150,7 @@ class RowJoin:
         self.right = _apart(right, set(rel.columns_of(left.relation)))
         self.own = frozenset(rel.columns_of(left.relation))
         self.types: dict[str, Type] = {**rel.columns_of(left.relation), **_types(self.right)}
-        self.hidden: set[str] = set()
+        self.using: list[tuple[Visible, Visible]] = []
         self.conditions = list(self._conditions(where)) if isinstance(node, exp.Join) else []
 
     def private(self) -> NamedRelation:
@@ -171,7 +176,7 @@ class RowJoin:
         alone = self._build(
             rel.MatchPerson, right.relation, self.left.relation, back, name, condition
         )
-        alone = self._build(rel.FilterRows, alone, Call(Function.NOT, (Column(name),)))
+        alone = self._build(rel.FilterRows, alone, ~Column(name))
         nulls = [
             rel.Named(c, Literal(None, of.kind))
             for c, of in rel.columns_of(self.left.relation).items()
@@ -186,7 +191,7 @@ class RowJoin:
         relation, merged = joined.relation, list[Visible]()
         for left, right in self.using:
             name = fresh(left.name, {one.lower() for one in rel.columns_of(relation)})
-            either = Call(Function.COALESCE, (Column(left.column), Column(right.column)))
+            either = call(Function.COALESCE, Column(left.column), Column(right.column))
             old = tuple(rel.Named(c, Column(c)) for c in rel.columns_of(relation))
             relation = self._build(rel.Project, relation, (*old, rel.Named(name, either)))
             both = left.identities & right.identities
@@ -200,30 +205,28 @@ class RowJoin:
         """The rows on the left that meet some on the right, or none."""
         name = fresh("met", {one.lower() for one in self.types})
         relation, condition = self.matched(name)
-        condition = condition if some else Call(Function.NOT, (condition,))
-        return NamedRelation(self._build(rel.FilterRows, relation, condition), self.left.columns)
+        met = self._build(rel.FilterRows, relation, condition if some else ~condition)
+        return NamedRelation(met, self.left.columns)
 
     def matched(self, name: str) -> tuple[rel.Relation, Expression]:
         """The rows on the left with a new column, and the condition that they meet some."""
         pairs, rest = self._pairs()
-        sides = {id(one): self._side(one.expression) for one in rest}
-        theirs = [one for one in rest if sides[id(one)] == "right"]
-        both = [one for one in rest if sides[id(one)] == "both"]
-        right = self.right
-        if isinstance(right, Public):
-            relation = self._matched_public(name, right, pairs, theirs, both)
+        theirs = [one for one in rest if self._side(one.expression) == "right"]
+        both = [one for one in rest if self._side(one.expression) == "both"]
+        if isinstance(self.right, Public):
+            relation = self._matched_public(name, self.right, pairs, theirs, both)
         else:
-            if not any(self._same_person(a, b) for a, b in pairs):
-                raise self.syntax.refuse(self.node, self._no_person())
-            on = tuple(pair for pair in pairs if not self._implied(*pair))
+            right, on, _ = self._same_people()
             there = self._filtered(right.relation, theirs)
             fields = (self.left.relation, there, on, name, _all(both))
             relation = self._build(rel.MatchPerson, *fields)
         no = Literal(value=False, kind=Kind.BOOLEAN)
         mine = [one.expression for one in rest if one not in theirs and one not in both]
-        parts: list[Expression] = [Column(name)]
-        parts += (Call(Function.COALESCE, (one, no)) for one in mine)
-        return relation, parts[0] if len(parts) == 1 else Call(Function.AND, tuple(parts))
+        parts: list[Expression] = [
+            Column(name),
+            *(call(Function.COALESCE, one, no) for one in mine),
+        ]
+        return relation, chain(Function.AND, parts)
 
     def _matched_public(
         self,
@@ -291,16 +294,11 @@ class RowJoin:
     # --- conditions ------------------------------------------------------------------------------
 
     def _conditions(self, where: Sequence[Node]) -> Iterator[Condition]:
-        self.using: list[tuple[Visible, Visible]] = []
         for identifier in self._shared() or self.syntax.parts(self.node, "using"):
             yield self._using(identifier)
         on = self.syntax.part(self.node, "on")
         parts = [] if on is None else list(conjuncts(self.syntax, bare(self.syntax, on), exp.And))
-        columns = (*self.left.columns, *self.right.columns)
-
-        def meaning(node: exp.Column) -> Expression:
-            return Column(resolve(self.syntax, node, columns).column)
-
+        meaning = column_among((*self.left.columns, *self.right.columns), self.syntax)
         reader = ExpressionReader(self.syntax, self.types, meaning, clause="ON")
         for node in (*parts, *where):
             yield Condition(reader.checked(bare(self.syntax, node)), node)
@@ -321,11 +319,9 @@ class RowJoin:
         name = exp.Column(this=identifier.copy())
         self.syntax.word(identifier)
         visible = [resolve(self.syntax, name, s.columns) for s in (self.left, self.right)]
-        sides = [one.column for one in visible]
         self.using.append((visible[0], visible[1]))
-        self.hidden.add(sides[1])
-        equal = Call(Function.EQUAL, (Column(sides[0]), Column(sides[1])))
-        reader = ExpressionReader(self.syntax, self.types, _no_names)
+        equal = Column(visible[0].column).equals(Column(visible[1].column))
+        reader = ExpressionReader(self.syntax, self.types, column_among((), self.syntax))
         reader.check(self.syntax.remember(equal, identifier), identifier)
         return Condition(equal, identifier)
 
@@ -397,18 +393,15 @@ class RowJoin:
 
     def _above(self, joined: rel.Relation, conditions: Sequence[Condition]) -> NamedRelation:
         joined = self._filtered(joined, conditions)
-        outer = self.keep is rel.Keep.ALL
+        outer, hidden = self.keep is rel.Keep.ALL, {right.column for _, right in self.using}
         there = tuple(
-            replace(c, absent=c.absent or outer, hidden=c.hidden or c.column in self.hidden)
+            replace(c, absent=c.absent or outer, hidden=c.hidden or c.column in hidden)
             for c in self.right.columns
         )
         return NamedRelation(joined, (*self.left.columns, *there))
 
     def _build(self, kind: Callable[..., rel.Relation], *fields: object) -> rel.Relation:
-        try:
-            return kind(*fields)
-        except InputError as error:
-            raise self.syntax.blame(self.node, error) from None
+        return self.syntax.build(self.node, kind, *fields)
 
     def _no_person(self) -> Refusal:
         names = [
@@ -424,7 +417,7 @@ class RowJoin:
         )
 
 
-def _apart(right: NamedRelation | Public, taken: set[str]) -> NamedRelation | Public:
+def _apart(right: RowSource, taken: set[str]) -> RowSource:
     """The right side with plan names that the left side does not use."""
     lower = {name.lower() for name in taken}
     renamed = {}
@@ -441,7 +434,7 @@ def _apart(right: NamedRelation | Public, taken: set[str]) -> NamedRelation | Pu
     return NamedRelation(rel.Project(right.relation, named), columns)
 
 
-def _types(side: NamedRelation | Public) -> dict[str, Type]:
+def _types(side: RowSource) -> dict[str, Type]:
     if isinstance(side, NamedRelation):
         return dict(rel.columns_of(side.relation))
     stored = side.table.columns.values()
@@ -456,8 +449,8 @@ def _columns(expression: Expression) -> Iterator[str]:
 
 
 def _all(conditions: Sequence[Condition]) -> Expression | None:
-    parts = tuple(one.expression for one in conditions)
-    return (parts[0] if len(parts) == 1 else Call(Function.AND, parts)) if parts else None
+    parts = [one.expression for one in conditions]
+    return chain(Function.AND, parts) if parts else None
 
 
 def holds(node: Node) -> bool:
@@ -474,25 +467,12 @@ def holds(node: Node) -> bool:
 def public_condition(syntax: Syntax, public: Public, where: Sequence[Node]) -> Expression | None:
     """The conditions on a public table, over its stored columns."""
 
-    def meaning(node: exp.Column) -> Expression:
-        return Column(resolve(syntax, node, public.columns).column)
-
     def nested(node: Node) -> Expression:
         raise syntax.refuse(node, _PUBLIC_MATCH)
 
+    meaning = column_among(public.columns, syntax)
     reader = ExpressionReader(syntax, public.table.columns, meaning, look=nested)
     return _all([Condition(reader.checked(bare(syntax, node)), node) for node in where])
-
-
-def bare(syntax: Syntax, node: Node) -> Node:
-    """A node without the parentheses around it."""
-    while isinstance(node, exp.Paren):
-        node = syntax.part(node, "this")
-    return node
-
-
-def _no_names(node: exp.Column) -> Expression:
-    raise TypeError(node)
 
 
 _KEEP = {"INNER": rel.Keep.MATCHED, "LEFT": rel.Keep.ALL}

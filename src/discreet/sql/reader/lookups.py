@@ -17,23 +17,12 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from discreet.errors import InputError
-from discreet.plan.expressions import Call, Case, Column, Expression, Function, Literal
+from discreet.plan import relations as rel
+from discreet.plan.expressions import Case, Column, Expression, Function, Literal, chain
 from discreet.plan.kinds import Kind, Type
-from discreet.plan.relations import (
-    JoinPerson,
-    Keep,
-    MatchPerson,
-    MatchPublic,
-    Named,
-    Project,
-    Relation,
-    columns_of,
-    computed_columns,
-)
 from discreet.plan.row_counts import or_zero
 from discreet.sql.reader.expressions import ExpressionReader, has_aggregate
-from discreet.sql.reader.joins import Condition, Public, RowJoin, bare, holds, public_condition
+from discreet.sql.reader.joins import Condition, Public, RowJoin, holds, public_condition
 from discreet.sql.reader.refusals import NODES, Refusal
 from discreet.sql.reader.syntax import (
     PERSON,
@@ -42,12 +31,13 @@ from discreet.sql.reader.syntax import (
     Node,
     Syntax,
     Visible,
-    conjuncts,
+    bare,
     fresh,
     lookup,
     resolve,
+    where_parts,
 )
-from discreet.sql.reader.windows import RANKED, read_window
+from discreet.sql.reader.windows import RANKED, RowWindow
 
 if TYPE_CHECKING:
     from discreet.sql.reader.from_clause import RelationReader
@@ -61,8 +51,8 @@ class Lookups:
         self.syntax: Syntax = tables.syntax
         self.columns = rows.columns
         self.relation = rows.relation
-        self.types: dict[str, Type] = dict(columns_of(rows.relation))
-        self._computed = computed_columns(rows.relation)
+        self.types: dict[str, Type] = dict(rel.columns_of(rows.relation))
+        self._computed = rel.computed_columns(rows.relation)
         self._select = select
         self._found: dict[int, tuple[Node, Expression]] = {}
 
@@ -86,19 +76,16 @@ class Lookups:
             self.syntax, self.types, names, clause=clause, look=look, computed=self._computed
         )
 
-    def build(self, node: Node, kind: Callable[..., Relation], *fields: object) -> None:
+    def build(self, node: Node, kind: Callable[..., rel.Relation], *fields: object) -> None:
         """The rows below another relation from now on."""
-        try:
-            self.relation = kind(self.relation, *fields)
-        except InputError as error:
-            raise self.syntax.blame(node, error) from None
-        self.types.update(columns_of(self.relation))
+        self.relation = self.syntax.build(node, kind, self.relation, *fields)
+        self.types.update(rel.columns_of(self.relation))
 
     def ask(self, node: Node) -> Expression:
         """A window or a subquery."""
         if not isinstance(node, exp.Window):
             return self.find(node)
-        return self._once(node, lambda: read_window(self, node))
+        return self._once(node, lambda: RowWindow(self, node).read())
 
     def find(self, node: Node) -> Expression:
         """A subquery inside an expression, or a window that is known already."""
@@ -146,13 +133,13 @@ class Lookups:
                 raise self.syntax.refuse(select.args[part], _EXISTS_SHAPE)
         source, rest = self.tables.sources(select)
         self._check_items(select, source.columns)
-        where = rest if rest is not None else self._where(select)
+        where = rest if rest is not None else where_parts(self.syntax, select)
         join = RowJoin(self.syntax, NamedRelation(self.relation, self.columns), source, node)
         join.conditions = self._conditions(join, where, select)
-        theirs = () if isinstance(join.right, Public) else columns_of(join.right.relation)
+        theirs = () if isinstance(join.right, Public) else rel.columns_of(join.right.relation)
         name = self.fresh("exists", list(join.types), list(theirs))
         self.relation, condition = join.matched(name)
-        self.types[name] = columns_of(self.relation)[name]
+        self.types[name] = rel.columns_of(self.relation)[name]
         return condition
 
     def _conditions(self, join: RowJoin, where: Sequence[Node], select: Node) -> list[Condition]:
@@ -169,12 +156,6 @@ class Lookups:
         if isinstance(join.right, NamedRelation):
             join.right = NamedRelation(inner.relation, join.right.columns)
         return found
-
-    def _where(self, select: Node) -> list[Node]:
-        where = self.syntax.part(select, "where")
-        if where is None:
-            return []
-        return list(conjuncts(self.syntax, self.syntax.part(where, "this"), exp.And))
 
     def _check_items(self, select: Node, columns: Sequence[Visible]) -> None:
         """Check the items of EXISTS, which mean nothing: constants, * and known columns."""
@@ -206,23 +187,27 @@ class Lookups:
             raise self.syntax.refuse(node, _IN_PEOPLE)
         name = self.fresh("in")
         taken = {one.lower() for one in (*self.types, name)}
-        other = [Column(fresh(f"{name} {one.name}", taken)) for one in found.columns]
-        on = tuple(
-            pair
-            for pair, there in zip(zip(values, other, strict=True), found.columns, strict=True)
-            if not self._is_same(pair[0], there, PERSON)
-        )
-        sides = zip(values, found.columns, strict=True)
-        if not any(self._is_same(value, there) for value, there in sides):
+        names = [fresh(f"{name} {one.name}", taken) for one in found.columns]
+        if not any(map(self._is_same, values, found.columns)):
             raise self.syntax.refuse(node, _IN_PEOPLE)
-        named = zip(other, found.columns, strict=True)
-        right = Project(found.relation, tuple(Named(o.name, Column(c.column)) for o, c in named))
-        self.build(node, MatchPerson, right, on, name)
-        nullable = any(columns_of(right)[b.name].nullable for _, b in on)
+        right, on = self.beside(found, values, names)
+        self.build(node, rel.MatchPerson, right, on, name)
+        nullable = any(rel.columns_of(right)[b.name].nullable for _, b in on)
         nullable = nullable or any(self.types_of(a).nullable for a, _ in on)
         if row and nullable and not holds(node):
             raise self.syntax.refuse(node, _IN_UNKNOWN)
         return Column(name)
+
+    def beside(
+        self, found: NamedRelation, values: Sequence[Expression], names: Sequence[str]
+    ) -> tuple[rel.Project, tuple[tuple[Expression, Column], ...]]:
+        """Rows of a subquery under new names; what is equal there to values, beside the person."""
+        new = [Column(name) for name in names]
+        pairs = zip(names, found.columns, strict=True)
+        named = tuple(rel.Named(name, Column(one.column)) for name, one in pairs)
+        sides = zip(values, new, found.columns, strict=False)
+        on = tuple((a, b) for a, b, there in sides if not self._is_same(a, there, PERSON))
+        return rel.Project(found.relation, named), on
 
     def _is_same(self, value: Expression, there: Visible, who: Identity | None = None) -> bool:
         """Whether a value here and a column there name the same person, or thing of a person."""
@@ -244,7 +229,7 @@ class Lookups:
     ) -> Expression:
         """NULL where it is neither known to be in the list nor known not to be, as in SQL."""
         values = [self.reader("IN").checked(one) for one in operands]
-        condition = public_condition(self.syntax, public, self._where(select))
+        condition = public_condition(self.syntax, public, where_parts(self.syntax, select))
         items = self.syntax.parts(select, "expressions")
         named = [one for one in items if isinstance(one, exp.Column)]
         if len(named) != len(items) or len(items) != len(values):
@@ -252,7 +237,7 @@ class Lookups:
         columns = [resolve(self.syntax, one, public.columns).column for one in named]
         name = self.fresh("in")
         pairs = tuple(zip(values, columns, strict=True))
-        self.build(node, MatchPublic, public.table, pairs, name, condition)
+        self.build(node, rel.MatchPublic, public.table, pairs, name, condition)
         mark: Expression = Column(name)
         if holds(node):
             return mark
@@ -262,19 +247,19 @@ class Lookups:
         unknown: list[Expression] = []
         if self.types_of(value).nullable:
             some = self.fresh("any")
-            self.build(node, MatchPublic, public.table, (), some, condition)
-            unknown.append(Call(Function.AND, (Call(Function.IS_NULL, (value,)), Column(some))))
+            self.build(node, rel.MatchPublic, public.table, (), some, condition)
+            unknown.append(value.is_null() & Column(some))
         if public.table.columns[column].nullable:
-            missing = Call(Function.IS_NULL, (Column(column),))
-            both = missing if condition is None else Call(Function.AND, (condition, missing))
+            missing = Column(column).is_null()
+            both = missing if condition is None else condition & missing
             null = self.fresh("null")
-            self.build(node, MatchPublic, public.table, (), null, both)
+            self.build(node, rel.MatchPublic, public.table, (), null, both)
             unknown.append(Column(null))
         if not unknown:
             return mark
-        either = unknown[0] if len(unknown) == 1 else Call(Function.OR, tuple(unknown))
-        truth, nothing = Literal(value=True, kind=Kind.BOOLEAN), Literal(None, Kind.BOOLEAN)
-        return Case(((mark, truth), (either, nothing)), Literal(value=False, kind=Kind.BOOLEAN))
+        either = chain(Function.OR, unknown)
+        yes, no, nothing = (Literal(one, Kind.BOOLEAN) for one in (True, False, None))
+        return Case(((mark, yes), (either, nothing)), no)
 
     def types_of(self, expression: Expression) -> Type:
         """The type of an expression over the rows."""
@@ -346,7 +331,7 @@ def correlated_value(rows: "Lookups", node: Node) -> Expression:
     inner = select.copy()
     source, _ = rows.tables.sources(inner)
     pairs, rest = _split(rows, inner, source.columns)
-    value, count = inner.expressions[0].unalias(), len(pairs)
+    value = inner.expressions[0].unalias()
     selected = [exp.alias_(here.copy(), f"key {at}") for at, (here, _) in enumerate(pairs)]
     inner.set("expressions", [*selected, exp.alias_(value, "value")])
     inner.set("group", exp.Group(expressions=[here for here, _ in pairs]))
@@ -355,44 +340,25 @@ def correlated_value(rows: "Lookups", node: Node) -> Expression:
     reader = rows.reader("a subquery")
     outer = [reader.checked(there) for _, there in pairs]
     rows.syntax.read_as([select], inner)
-    visible = {Column(one.column): one for one in rows.columns}
-    sides = zip(outer, found.columns, strict=False)  # the value is last, and equal to nothing
-    whose = [
-        _identify(visible.get(one) if isinstance(one, Column) else None, there)
-        for one, there in sides
-    ]
-    if True not in whose:
-        raise rows.syntax.refuse(node, _PERSON)
     taken = {one.lower() for one in rows.types}
     names = [fresh(one.name, taken) for one in found.columns]
-    named = (Named(new, Column(one.column)) for new, one in zip(names, found.columns, strict=True))
-    right = Project(found.relation, tuple(named))
-    on = tuple((outer[at], Column(names[at])) for at in range(count) if whose[at] is None)
-    rows.build(node, JoinPerson, right, on, Keep.ALL)
-    result: Expression = Column(names[-1])
+    right, on = rows.beside(found, outer, names)  # the value is last, and equal to nothing
+    if len(on) == len(outer):
+        raise rows.syntax.refuse(node, _PERSON)
+    rows.build(node, rel.JoinPerson, right, on, rel.Keep.ALL)
     if isinstance(value, _COUNTS):
         return or_zero(names[-1])
     if any(isinstance(part, _COUNTS) for part in value.walk()):
         raise rows.syntax.refuse(node, _COUNTED)
-    return result
-
-
-def _identify(here: Visible | None, there: Visible) -> bool | None:
-    """True for the person on both sides, None for what has to be compared."""
-    same = here is not None and here.owns and there.owns
-    return True if same and here and PERSON in here.identities & there.identities else None
+    return Column(names[-1])
 
 
 def _split(
     rows: "Lookups", select: Node, columns: "Sequence[Visible]"
 ) -> tuple[list[tuple[Node, Node]], list[Node]]:
     """The equalities of a subquery with the outer row, and its other conditions."""
-    where = select.args.get("where")
     pairs, rest = list[tuple[Node, Node]](), list[Node]()
-    conditions = [] if where is None else [where.this]
-    if conditions and isinstance(conditions[0], exp.And):
-        conditions = list(conditions[0].flatten())
-    for one in conditions:
+    for one in where_parts(rows.syntax, select):
         sides = (one.this, one.expression) if isinstance(one, exp.EQ) else (one, one)
         own = [_is_own(rows, side, columns) for side in sides]
         if all(own):

@@ -18,7 +18,7 @@ from sqlglot.parsers.duckdb import DuckDBParser
 
 from discreet.sql.reader.composed_aggregates import SPELLINGS
 from discreet.sql.reader.refusals import NODES, STATEMENTS, Refusal
-from discreet.sql.reader.syntax import Node, Place, Syntax, refused
+from discreet.sql.reader.syntax import Node, Place, Syntax
 
 LONGEST = 100_000
 """Characters; longer texts are refused unread."""
@@ -49,7 +49,7 @@ _PREFIXES = {TokenType.NOT, TokenType.DASH, TokenType.PLUS, TokenType.TILDE, Tok
 def parse(text: str, now: dt.datetime | None = None) -> tuple[Syntax, list[Token]]:
     """The one statement of a text, and its tokens."""
     if len(text) > LONGEST:
-        raise refused((0, LONGEST), _TOO_LONG)
+        raise _TOO_LONG.at(0, LONGEST)
     tokens = _tokens(text)
     _check_tokens(text, tokens)
     tree = _check_depth(text, _spelled(_statement(text, tokens)))
@@ -79,22 +79,14 @@ def check_words(syntax: Syntax, tokens: list[Token]) -> None:
         told = last or (token.token_type is TokenType.STRING and token.text in formats)
         if token.start not in kept and not told and not _is_structure(tokens, at):
             unknown = Refusal("clause", f"{token.text!r} is not understood at this place")
-            raise refused(_span(token), _TILDE if token.text == "~" else unknown)
+            raise (_TILDE if token.text == "~" else unknown).at(*_span(token))
 
 
 def _tokens(text: str) -> list[Token]:
     try:
         return DuckDB().tokenize(text)
     except TokenError:
-        raise refused(
-            _open_quote(text),
-            Refusal(
-                "syntax",
-                "a quote, comment or number is not finished",
-                "the text cannot be cut into words",
-                "close what begins here",
-            ),
-        ) from None
+        raise _UNFINISHED.at(*_open_quote(text)) from None
 
 
 def without_comments(text: str) -> str:
@@ -110,23 +102,23 @@ def without_comments(text: str) -> str:
 def _check_tokens(text: str, tokens: list[Token]) -> None:
     if not tokens:
         what = Refusal("syntax", "the question is empty", "there is nothing to answer", _EXAMPLE)
-        raise refused((0, len(text)), what)
+        raise what.at(0, len(text))
     if len(tokens) > MOST_TOKENS:
-        raise refused(_span(tokens[MOST_TOKENS]), _TOO_LONG)
+        raise _TOO_LONG.at(*_span(tokens[MOST_TOKENS]))
     first = tokens[0]
     if first.token_type not in _STARTS:
-        raise refused(_span(first), STATEMENTS.get(first.text.upper(), STATEMENTS[""]))
+        raise STATEMENTS.get(first.text.upper(), STATEMENTS[""]).at(*_span(first))
     _check_nesting(tokens)
     for token in tokens:
         if token.token_type in {TokenType.PLACEHOLDER, TokenType.PARAMETER} and token.text != "@":
-            raise refused(_span(token), NODES["Placeholder"])
+            raise NODES["Placeholder"].at(*_span(token))
     for before, after in pairwise(tokens):
         touching = after.start == before.end + 1 and after.token_type is TokenType.VAR
         if touching and before.token_type is TokenType.NUMBER:
-            raise refused((before.start, after.end + 1), _BAD_NUMBER)
+            raise _BAD_NUMBER.at(before.start, after.end + 1)
         ends = before.token_type is TokenType.SEMICOLON
         if ends and after.token_type is not TokenType.SEMICOLON:
-            raise refused((before.start, len(text)), _SEVERAL)
+            raise _SEVERAL.at(before.start, len(text))
 
 
 def _check_nesting(tokens: list[Token]) -> None:
@@ -136,7 +128,7 @@ def _check_nesting(tokens: list[Token]) -> None:
         depth += (kind in _OPENS) - (kind in _CLOSES)
         run = run + 1 if kind in _PREFIXES else 0
         if depth > DEEPEST or run > DEEPEST:
-            raise refused(_span(token), _TOO_DEEP)
+            raise _TOO_DEEP.at(*_span(token))
 
 
 class _Parser(DuckDBParser):
@@ -150,9 +142,9 @@ def _statement(text: str, tokens: list[Token]) -> Node:
         parsed = _Parser(dialect=DuckDB()).parse(tokens, text)
     except ParseError as error:
         wrong = _TOP if re.match(r"\s*SELECT\s+TOP\s", text, re.IGNORECASE) else _MALFORMED
-        raise refused(_place(error, text, tokens), wrong) from None
+        raise wrong.at(*_place(error, text, tokens)) from None
     except RecursionError:
-        raise refused((0, len(text)), _TOO_DEEP) from None
+        raise _TOO_DEEP.at(0, len(text)) from None
     (tree,) = (t for t in parsed if t is not None and not isinstance(t, exp.Semicolon))
     return tree
 
@@ -203,6 +195,12 @@ _MALFORMED = Refusal(
     "the text is not a SQL statement",
     "it cannot be read on from this place",
     "look for a missing comma, operator, parenthesis or quote here",
+)
+_UNFINISHED = Refusal(
+    "syntax",
+    "a quote, comment or number is not finished",
+    "the text cannot be cut into words",
+    "close what begins here",
 )
 _TOP = replace(_MALFORMED, why="it has TOP", fix="write LIMIT 3 at its end, instead of TOP 3")
 _SEVERAL = Refusal(

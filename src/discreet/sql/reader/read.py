@@ -8,16 +8,17 @@ or a refusal.
 
 import datetime as dt
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import TypeVar
 
-from discreet.errors import DiscreetError, InputError, QueryRefused
+from discreet.errors import DiscreetError, InputError
 from discreet.plan.answer_program import Program
 from discreet.plan.query import Query, questions_in
 from discreet.plan.relations import Relation, nodes_of
 from discreet.plan.released_tables import ReleasedTable
 from discreet.plan.schema import Schema
 from discreet.plan.work import MOST_ROWS_EACH, bound_work, check_work
+from discreet.sql.reader.refusals import Refusal
 
 T = TypeVar("T")
 
@@ -60,14 +61,17 @@ def _guarded(text: str, reads: Callable[[], T]) -> T:
     try:
         return reads()
     except InputError as wrong:
-        refusal = _refused(wrong, "too_large", text)
+        refusal = Refusal.of(wrong, "too_large")
     except DiscreetError:
         raise
     except RecursionError:
-        refusal = _unreadable("too_deep", "the question is nested too deep", text)
+        refusal = Refusal("too_deep", "the question is nested too deep", fix=_SIMPLER)
     except Exception:  # noqa: BLE001 - a fault of the parser on odd text is a refusal, not a crash
-        refusal = _unreadable("unreadable", "the question cannot be read", text)
-    raise refusal
+        refusal = Refusal("unreadable", "the question cannot be read", fix=_SIMPLER)
+    raise refusal.at(0, len(text))
+
+
+_SIMPLER = "ask a simpler SELECT with aggregates"
 
 
 reads_clock = re.compile("now|current|localtime|today", re.IGNORECASE).search
@@ -99,7 +103,7 @@ def _read(
     try:
         schema.check_same_people([table.name for table in query.tables])
     except InputError as wrong:
-        raise _refused(wrong, "people", text) from None
+        raise Refusal.of(wrong, "people").at(0, len(text)) from None
     work = bound_work(query, MOST_ROWS_EACH)
     try:
         check_work(work)
@@ -123,24 +127,15 @@ def _read_public(text: str, schema: Schema, now: dt.datetime | None) -> Released
     return found.table
 
 
-def _refused(wrong: InputError, code: str, text: str) -> QueryRefused:
-    """A refusal by the plan of the question as a whole."""
-    return QueryRefused(wrong.what, why=wrong.why, fix=wrong.fix, code=code, start=0, end=len(text))
-
-
-def _unreadable(code: str, what: str, text: str) -> QueryRefused:
-    return QueryRefused(
-        what,
-        why="only questions that are understood to the last word are answered",
-        fix="ask a simpler SELECT with aggregates",
-        code=code,
-        start=0,
-        end=len(text),
-    )
-
-
 _WORDS = ["FOR", "VERSION", "AS", "OF"]
 _VERSION = re.compile(r"\bfor\s+version\b", re.IGNORECASE)
+_VERSIONS = Refusal(
+    "version",
+    "a version that is not the same number after every table",
+    "a question is answered on one version of a dataset, with all of its tables",
+    "write FOR VERSION AS OF 2 after each of them, before AS, or pass as_of=2",
+)
+_NUMBERED = re.compile(r"FOR VERSION AS OF ([0-9]{1,9})")
 
 
 def split_version(text: str) -> tuple[str, int | None]:
@@ -170,36 +165,11 @@ def split_version(text: str) -> tuple[str, int | None]:
         return text, None
     named = {one.alias.lower() for one in syntax.tree.find_all(exp.CTE)}
     tables = [one for one in syntax.tree.find_all(exp.Table) if one.name.lower() not in named]
-    asked = [one.args.get("version") for one in tables]
-    numbers = {one.expression.name for one in asked if one is not None and _is_plain(one)}
-    if len(spans) != len(tables) or None in asked or len(numbers) != 1:
-        raise _unlike_versions(spans)
-    [number] = numbers
-    if not number.isascii() or not number.isdigit() or not 0 < len(number) < 10:
-        raise _unlike_versions(spans)
+    stated = [one.args.get("version") for one in tables]
+    asked = {"" if one is None else one.sql(comments=False) for one in stated}
+    found = _NUMBERED.fullmatch(asked.pop()) if len(asked) == 1 else None
+    if len(spans) != len(tables) or found is None:
+        raise _VERSIONS.at(*spans[0])
     for start, end in spans:
         text = text[:start] + " " * (end - start) + text[end:]
-    return text, int(number)
-
-
-def _is_plain(version: object) -> bool:
-    from sqlglot import exp  # noqa: PLC0415 - see above
-
-    return (
-        isinstance(version, exp.Version)
-        and version.args.get("kind") == "AS OF"
-        and isinstance(version.expression, exp.Literal)
-        and not version.expression.is_string
-    )
-
-
-def _unlike_versions(spans: Iterable[tuple[int, int]]) -> QueryRefused:
-    start, end = next(iter(spans))
-    return QueryRefused(
-        "a version that is not the same number after every table",
-        why="a question is answered on one version of a dataset, with all of its tables",
-        fix="write FOR VERSION AS OF 2 after each of them, before AS, or pass as_of=2",
-        code="version",
-        start=start,
-        end=end,
-    )
+    return text, int(found[1])

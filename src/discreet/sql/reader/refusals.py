@@ -6,6 +6,8 @@ function.
 
 from dataclasses import dataclass
 
+from discreet.errors import InputError, QueryRefused
+
 _NOT_PART = "only questions that are understood to the last word are answered"
 
 
@@ -17,6 +19,16 @@ class Refusal:
     what: str
     why: str = _NOT_PART
     fix: str = "leave it out"
+
+    @staticmethod
+    def of(error: InputError, code: str) -> "Refusal":
+        """A refusal by the plan."""
+        return Refusal(code, error.what, error.why, error.fix)
+
+    def at(self, start: int, end: int) -> QueryRefused:
+        """The refusal of a part of the text."""
+        said = {"why": self.why, "fix": self.fix, "code": self.code}
+        return QueryRefused(self.what, **said, start=start, end=end)
 
 
 _ONLY_READS = "a question reads and changes nothing"
@@ -126,15 +138,9 @@ NODES = {
     **dict.fromkeys(("Window", "WindowSpec"), WINDOW),
     **dict.fromkeys(("Subquery", "Select", "Exists", "Any", "All", "Union"), _SUBQUERY),
     **dict.fromkeys(("Except", "Intersect"), SET_OPERATION),
-    **dict.fromkeys(
-        _COLLECTIONS.split(),
-        _COLLECTION,
-    ),
+    **dict.fromkeys(_COLLECTIONS.split(), _COLLECTION),
     **dict.fromkeys(("Placeholder", "Parameter", "SessionParameter"), _PLACEHOLDER),
-    **dict.fromkeys(
-        _CLOCKS.split(),
-        _NOW,
-    ),
+    **dict.fromkeys(_CLOCKS.split(), _NOW),
     **dict.fromkeys(("RegexpILike", "SimilarTo", "Glob"), _PATTERN),
     **dict.fromkeys(("Lateral",), _LATERAL),
     "Star": ROW_OUTPUT,

@@ -5,13 +5,13 @@ Answers stand in FROM side by side under names of their own, joined, and pivoted
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
 from sqlglot import exp
 
-from discreet.errors import InputError
 from discreet.plan.answer_program import Program
-from discreet.plan.expressions import Call, Column, Expression, Function
-from discreet.plan.query import Query, SortKey
+from discreet.plan.expressions import Column, Expression, Function, call, chain
+from discreet.plan.query import Query
 from discreet.plan.relations import Named
 from discreet.plan.released_tables import (
     ComputedTable,
@@ -24,21 +24,19 @@ from discreet.plan.released_tables import (
     is_single,
 )
 from discreet.sql.reader.aggregated_select import AggregatedSelect
-from discreet.sql.reader.expressions import ExpressionReader
+from discreet.sql.reader.expressions import ExpressionReader, column_among
 from discreet.sql.reader.refusals import Refusal
 from discreet.sql.reader.released_tables import Beyond, Shown, answer_of, program_of
 from discreet.sql.reader.select import SelectReader
 from discreet.sql.reader.select_list import (
     Answer,
-    check_released,
     name_items,
-    orders,
-    position,
     read_in_turn,
     read_items,
     read_limits,
+    read_order,
 )
-from discreet.sql.reader.syntax import Node, Syntax, Visible, bare_word, fresh, order_parts, resolve
+from discreet.sql.reader.syntax import Node, Syntax, Visible, bare_word, fresh
 
 
 def pivoted_select(
@@ -143,52 +141,41 @@ def stack_answers(
     syntax: Syntax, node: Node, above: Program, below: Program, *, distinct: bool
 ) -> Answer:
     """UNION of answers, with its ORDER BY and LIMIT."""
-    try:
-        program = above.above(below)
-    except InputError as error:
-        raise syntax.blame(node, error) from None
+    program = syntax.build(node, above.above, below)
     program = program.distinct() if distinct else program
-    return answer_of(replace(program, table=_sorted(syntax, node, program.table)))
 
+    def other(part: Node) -> Expression:
+        raise syntax.refuse(part, _UNION_ORDER)
 
-def _sorted(syntax: Syntax, node: Node, table: ReleasedTable) -> ReleasedTable:
-    """ORDER BY and LIMIT after a UNION: of its columns, by name or place."""
-    names, order = list(table.columns), list[SortKey]()
-    for part, descending, first in order_parts(syntax, node):
-        at = position(syntax, part, len(names))
-        word = bare_word(syntax, part)
-        named = [name for name in names if word is not None and word.names(name)]
-        if at is None and not named:
-            raise syntax.refuse(part, _UNION_ORDER)
-        key = Column(named[0] if at is None else names[at])
-        order += orders(key, descending=descending, nulls_first=first)
-    limits = read_limits(syntax, node)
-    return SortedTable(table, tuple(order), *limits) if order or limits != (None, 0) else table
+    columns = [(name, Column(name)) for name in program.table.columns]
+    order, limits = read_order(syntax, node, columns, other), read_limits(syntax, node)
+    if order or limits != (None, 0):
+        program = replace(program, table=SortedTable(program.table, order, *limits))
+    return answer_of(program)
 
 
 # --- FROM -----------------------------------------------------------------------------------------
 
 
-def side_by_side(answer: Answer, number: int, taken: set[str]) -> tuple[Program, list[Visible]]:
+Released: TypeAlias = tuple[Program, list[Visible]]
+"""Released rows and their columns."""
+
+
+def side_by_side(answer: Answer, number: int, taken: set[str]) -> Released:
     """An answer in FROM, its columns under names that no other answer there has."""
     program = program_of(answer)
     names = {column: fresh(column, taken) for column in program.table.columns}
     if any(old != new for old, new in names.items()):
         renamed = tuple(Named(new, Column(old)) for old, new in names.items())
         program = replace(program, table=ComputedTable(program.table, renamed))
-    source = answer.source or f"(subquery {number})"
+    source = answer.columns[0].source or f"(subquery {number})"
     return program, [Visible(old, new, source) for old, new in names.items()]
 
 
-def join_answers(
-    syntax: Syntax,
-    left: tuple[Program, list[Visible]],
-    right: tuple[Program, list[Visible]],
-    node: Node,
-) -> tuple[Program, list[Visible]]:
+def join_answers(syntax: Syntax, left: Released, right: Released, node: Node) -> Released:
     """JOIN of two answers: on any condition over both."""
     side, kind = (str(syntax.part(node, part) or "").upper() for part in ("side", "kind"))
-    if str(node.args.get("method") or "").upper() == "NATURAL":
+    if node.text("method").upper() == "NATURAL":
         raise syntax.refuse(node, _NATURAL)
     if kind not in {"", "INNER", "OUTER", "CROSS"} or side not in {"", "LEFT", "RIGHT", "FULL"}:
         raise syntax.refuse(node, _JOIN)
@@ -199,18 +186,13 @@ def join_answers(
     pairs: list[tuple[Visible, Visible]] = []
     condition: Expression | None = None
     if on is not None:
-        reader = ExpressionReader(
-            syntax, types, lambda one: Column(resolve(syntax, one, columns).column), clause="ON"
-        )
-        condition = reader.checked(on)
+        meaning = column_among(columns, syntax)
+        condition = ExpressionReader(syntax, types, meaning, clause="ON").checked(on)
     elif using:
         condition, columns, pairs = _using(syntax, ours, theirs, using, side)
     keep = JoinKind.FULL if side == "FULL" else JoinKind.LEFT if side else JoinKind.INNER
-    try:
-        sides = (second, first) if side == "RIGHT" else (first, second)
-        joined = sides[0].beside(sides[1], keep, condition)
-    except InputError as error:
-        raise syntax.blame(node, error) from None
+    above, below = (second, first) if side == "RIGHT" else (first, second)
+    joined = syntax.build(node, above.beside, below, keep, condition)
     if _crossings(joined.table, joined.queries) > 1:
         raise syntax.refuse(node, _CROSS)
     return _merged(joined, columns, pairs) if side == "FULL" else (joined, columns)
@@ -218,13 +200,13 @@ def join_answers(
 
 def _merged(
     joined: Program, columns: list[Visible], pairs: list[tuple[Visible, Visible]]
-) -> tuple[Program, list[Visible]]:
+) -> Released:
     """USING (x) after a FULL join: the value of either side, under the bare name."""
     kept = [Named(name, Column(name)) for name in joined.table.columns]
     taken = {one.name.lower() for one in kept}
     shown = list[Visible]()
     for left, right in pairs:
-        either = Call(Function.COALESCE, (Column(left.column), Column(right.column)))
+        either = call(Function.COALESCE, Column(left.column), Column(right.column))
         kept.append(Named(fresh(left.name, taken), either))
         shown.append(Visible(left.name, kept[-1].name, "(using)"))
     if not pairs:
@@ -260,8 +242,8 @@ def _using(
     unseen = {"RIGHT": (0,), "FULL": (0, 1)}.get(side, (1,))
     hidden = {pair[at].column for pair in pairs for at in unseen}
     columns = [replace(c, hidden=c.hidden or c.column in hidden) for c in (*ours, *theirs)]
-    equal = [Call(Function.EQUAL, (Column(a.column), Column(b.column))) for a, b in pairs]
-    return equal[0] if len(equal) == 1 else Call(Function.AND, tuple(equal)), columns, pairs
+    equal = [Column(a.column).equals(Column(b.column)) for a, b in pairs]
+    return chain(Function.AND, equal), columns, pairs
 
 
 _PIVOT = Refusal(
@@ -352,16 +334,14 @@ class ReleasedSelect(SelectReader):
         return self.rows
 
     def _filtered_program(self, program: Program) -> Program:
-        where = self.syntax.part(self.select, "where")
-        if where is None:
+        node = self.syntax.part(self.select, "where", "this")
+        if node is None:
             return program
-        node = self.syntax.part(where, "this")
         beyond = Beyond(self.syntax, dict(program.table.columns), self.subquery)
         reader = ExpressionReader(
             self.syntax, beyond.types, self.meaning, clause="WHERE", beyond=beyond.read
         )
-        condition = reader.checked(node)
-        check_released(reader, condition, node)
+        condition = reader.condition(node)
         program = beyond.joined(program, node)
         return replace(program, table=FilteredTable(program.table, condition))
 
@@ -380,28 +360,14 @@ class ReleasedSelect(SelectReader):
             return known or self.meaning(node)
 
         late = replace(reader, resolve=after)
-        clause = self.syntax.part(self.select, "qualify")
-        qualify = None
-        if clause is not None:
-            node = self.syntax.part(clause, "this")
-            qualify = late.checked(node)
-            check_released(late, qualify, node)
-        order = []
-        for node, descending, first in order_parts(self.syntax, self.select):
-            at = position(self.syntax, node, len(values))
-            key = late.checked(node) if at is None else values[at]
-            order += orders(key, descending=descending, nulls_first=first)
-        shown = Shown(
-            list(zip(names, values, strict=True)),
-            qualify=qualify,
-            order=tuple(order),
-            limits=read_limits(self.syntax, self.select),
-        )
-        try:
-            joined = beyond.joined(self.program, self.select)
-            return answer_of(shown.over(joined, beyond.windows))
-        except InputError as error:
-            raise self.syntax.blame(self.select, error) from None
+        clause = self.syntax.part(self.select, "qualify", "this")
+        qualify = None if clause is None else late.condition(clause)
+        outputs = list(zip(names, values, strict=True))
+        order = read_order(self.syntax, self.select, outputs, late.checked)
+        limits = read_limits(self.syntax, self.select)
+        shown = Shown(outputs, None, qualify, order, limits)
+        joined = self.syntax.build(self.select, beyond.joined, self.program, self.select)
+        return self.syntax.build(self.select, shown.over, joined, beyond.windows)
 
 
 _DISTINCT_ON = Refusal(

@@ -4,16 +4,15 @@ All of it is post-processing. The grouped questions at its leaves are measured a
 each different one once, however often it is named.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from typing import TypeAlias
 
 from sqlglot import exp
 
-from discreet.errors import InputError
-from discreet.plan import released_tables as released
 from discreet.plan.answer_program import Program
-from discreet.plan.expressions import Call, Case, Column, Expression, Function, Literal
+from discreet.plan.expressions import Case, Column, Expression, Function, Literal, call
 from discreet.plan.kinds import Kind, Type
 from discreet.plan.query import Aggregate, AggregateFunction, SortKey, grouping_name
 from discreet.plan.relations import Named
@@ -21,17 +20,21 @@ from discreet.plan.released_tables import (
     AnswerWindow,
     AnswerWindowFunction,
     ComputedTable,
+    FilteredTable,
+    JoinKind,
     RegroupedTable,
     ReleasedTable,
+    SortedTable,
     StackedTables,
     WindowedTable,
+    is_single,
 )
 from discreet.plan.summaries import RowOrder
 from discreet.plan.typing import infer
 from discreet.sql.reader.expressions import ExpressionReader
 from discreet.sql.reader.literals import read_whole
 from discreet.sql.reader.refusals import ROW_OUTPUT, Refusal
-from discreet.sql.reader.select_list import Answer, orders
+from discreet.sql.reader.select_list import Answer, answer_named, orders
 from discreet.sql.reader.syntax import Node, Syntax, fresh
 from discreet.sql.reader.windows import WindowSyntax
 
@@ -43,13 +46,12 @@ def program_of(answer: Answer) -> Program:
     """The table that an answer shows, under the names it has outside."""
     query = answer.query
     program = query if isinstance(query, Program) else Program.of(query)
-    return program.renamed(answer.names)
+    return program.renamed([one.name for one in answer.columns])
 
 
 def answer_of(program: Program) -> Answer:
     """A program as the answer to a whole question."""
-    query = program.query if program.queries else program
-    return Answer(query, "", tuple(program.table.columns))
+    return answer_named(program.query if program.queries else program, program.table.columns)
 
 
 @dataclass(slots=True)
@@ -62,7 +64,7 @@ class Beyond:
     syntax: Syntax
     types: dict[str, Type]
     subquery: Callable[[Node], object]
-    windows: dict[released.AnswerWindow, str] = field(default_factory=dict)
+    windows: dict[AnswerWindow, str] = field(default_factory=dict)
     answers: list[tuple[str, Program, Expression | None]] = field(default_factory=list)
 
     @property
@@ -102,29 +104,26 @@ class Beyond:
         ((old, of),) = program.table.columns.items()
         found = self.column("answer", of.may_be_null())
         keys = (Named(found.name, Column(old)),)
-        listed = replace(program, table=released.RegroupedTable(program.table, keys, ()))
-        self.answers.append((found.name, listed, Call(Function.EQUAL, (value, found))))
-        counts = [self.column("answer", Type(Kind.INTEGER)) for _ in range(2)]
+        listed = replace(program, table=RegroupedTable(program.table, keys, ()))
+        self.answers.append((found.name, listed, value.equals(found)))
+        rows, values = (self.column("answer", Type(Kind.INTEGER)) for _ in range(2))
         asked = (
-            Aggregate(counts[0].name, AggregateFunction.COUNT),
-            Aggregate(counts[1].name, AggregateFunction.COUNT, (Column(old),)),
+            Aggregate(rows.name, AggregateFunction.COUNT),
+            Aggregate(values.name, AggregateFunction.COUNT, (Column(old),)),
         )
-        counted = replace(program, table=released.RegroupedTable(program.table, (), asked))
-        self.answers += [(counts[0].name, counted, None)]
-        missing = Call(Function.IS_NULL, (value,))
-        unknown = Call(Function.OR, (missing, Call(Function.GREATER, tuple(counts))))
-        yes, no = (Literal(one, Kind.BOOLEAN) for one in (True, False))
-        empty = Call(Function.EQUAL, (counts[0], Literal(0, Kind.INTEGER)))
-        there = Call(Function.NOT, (Call(Function.IS_NULL, (found,)),))
-        return Case(((there, yes), (empty, no), (unknown, Literal(None, Kind.BOOLEAN))), no)
+        counted = replace(program, table=RegroupedTable(program.table, (), asked))
+        self.answers.append((rows.name, counted, None))
+        yes, no, unknown = (Literal(one, Kind.BOOLEAN) for one in (True, False, None))
+        known = (~found.is_null(), yes), (rows.equals(0), no)
+        return Case((*known, (value.is_null() | (rows > values), unknown)), no)
 
     def _value(self, node: Node) -> Expression:
         program = self._program(node)
-        if not released.is_single(program.table, program.queries, surely=False):
+        if not is_single(program.table, program.queries, surely=False):
             raise self.syntax.refuse(node, _ONE_ROW)
         ((old, of),) = program.table.columns.items()
         column = self.column("answer", of.may_be_null())
-        named = released.ComputedTable(program.table, (Named(column.name, Column(old)),))
+        named = ComputedTable(program.table, (Named(column.name, Column(old)),))
         self.answers.append((column.name, replace(program, table=named), None))
         return column
 
@@ -137,14 +136,12 @@ class Beyond:
         """A program with a column for each answer inside its expressions."""
         for _, answer, on in self.answers:
             if program is None:
-                if on is not None or not released.is_single(
-                    answer.table, answer.queries, surely=True
-                ):
+                if on is not None or not is_single(answer.table, answer.queries, surely=True):
                     raise self.syntax.refuse(node, _ONE_ROW)
                 program = answer
             else:
                 condition = None if on is None else lift(on, None)
-                program = program.beside(answer, released.JoinKind.LEFT, condition)
+                program = program.beside(answer, JoinKind.LEFT, condition)
         if program is None:
             raise self.syntax.refuse(node, NO_FROM)
         return program
@@ -152,35 +149,21 @@ class Beyond:
     # --- windows ----------------------------------------------------------------------------------
 
     def _window(self, reader: ExpressionReader, node: Node) -> Expression:
-        syntax, written = self.syntax, WindowSyntax.of(self.syntax, node)
+        written = WindowSyntax.of(self.syntax, node)
         function, arguments, number = self._function(reader, written)
-        order = tuple(
-            key
-            for part, descending, nulls_first in written.order()
-            for key in orders(reader.checked(part), descending=descending, nulls_first=nulls_first)
-        )
-        window = released.AnswerWindow(
-            "",
-            function,
-            arguments,
-            written.partition(reader.checked),
-            order,
-            number,
-            written.frame(),
-        )
+        parts = written.order()
+        order = tuple(key for one, *how in parts for key in orders(reader.checked(one), *how))
+        partition = written.partition(reader.checked)
+        frame = written.frame()
+        window = AnswerWindow("", function, arguments, partition, order, number, frame)
         if window not in self.windows:
-            try:
-                of = window.type(reader.types)
-            except InputError as error:
-                raise syntax.blame(node, error) from None
+            of = self.syntax.build(node, window.type, reader.types)
             self.windows[window] = self.column("window", of).name
         return Column(self.windows[window])
 
     def _function(
         self, reader: ExpressionReader, written: WindowSyntax
-    ) -> tuple[
-        released.AnswerWindowFunction | AggregateFunction, tuple[Expression, ...], int | None
-    ]:
+    ) -> tuple[AnswerWindowFunction | AggregateFunction, tuple[Expression, ...], int | None]:
         """The function, its arguments, and the tiles of NTILE or the offset of LAG."""
         node, where = written.function(reader)
         kind = type(node)
@@ -188,7 +171,7 @@ class Beyond:
             return _PLACES[kind], (), None
         if where is None and kind is exp.Ntile:
             tiles = read_whole(self.syntax, self.syntax.part(node, "this"), "NTILE", at_least=1)
-            return released.AnswerWindowFunction.NTILE, (), tiles
+            return AnswerWindowFunction.NTILE, (), tiles
         if where is None and kind in _VALUES:
             value, default, number = written.moved(reader, node)
             if isinstance(node, exp.Lag | exp.Lead):
@@ -204,20 +187,11 @@ class Beyond:
         return measure, () if argument is None else (argument,), None
 
 
-_PLACES: dict[type[Node], released.AnswerWindowFunction] = {
-    exp.RowNumber: released.AnswerWindowFunction.ROW_NUMBER,
-    exp.Rank: released.AnswerWindowFunction.RANK,
-    exp.DenseRank: released.AnswerWindowFunction.DENSE_RANK,
-    exp.PercentRank: released.AnswerWindowFunction.PERCENT_RANK,
-    exp.CumeDist: released.AnswerWindowFunction.CUME_DIST,
-}
-_VALUES: dict[type[Node], released.AnswerWindowFunction] = {
-    exp.Lag: released.AnswerWindowFunction.LAG,
-    exp.Lead: released.AnswerWindowFunction.LEAD,
-    exp.FirstValue: released.AnswerWindowFunction.FIRST_VALUE,
-    exp.LastValue: released.AnswerWindowFunction.LAST_VALUE,
-    exp.NthValue: released.AnswerWindowFunction.NTH_VALUE,
-}
+_RANKS = (exp.RowNumber, exp.Rank, exp.DenseRank, exp.PercentRank, exp.CumeDist)
+_MOVED = (exp.Lag, exp.Lead, exp.FirstValue, exp.LastValue, exp.NthValue)
+_PLACES, _VALUES = (
+    {one: AnswerWindowFunction[one.sql_name()] for one in kinds} for kinds in (_RANKS, _MOVED)
+)
 _AGGREGATES: dict[type[Node], AggregateFunction] = {
     exp.Count: AggregateFunction.COUNT,
     exp.Sum: AggregateFunction.SUM,
@@ -235,25 +209,25 @@ class Shown:
     """The steps of a SELECT over its rows, in order."""
 
     outputs: Sequence[tuple[str, Expression]]
-    having: Expression | None = None
-    qualify: Expression | None = None
-    order: tuple[SortKey, ...] = ()
-    limits: Limits = (None, 0)
+    having: Expression | None
+    qualify: Expression | None
+    order: tuple[SortKey, ...]
+    limits: Limits
 
-    def over(self, program: Program, windows: Mapping[released.AnswerWindow, str]) -> Program:
+    def over(self, program: Program, windows: Mapping[AnswerWindow, str]) -> Answer:
         """Filter, windows, QUALIFY, ORDER BY and LIMIT, and the values that are selected."""
         table = program.table
         if self.having is not None:
-            table = released.FilteredTable(table, self.having)
+            table = FilteredTable(table, self.having)
         if windows:
             named = (replace(one, name=name) for one, name in windows.items())
-            table = released.WindowedTable(table, tuple(named))
+            table = WindowedTable(table, tuple(named))
         if self.qualify is not None:
-            table = released.FilteredTable(table, self.qualify)
+            table = FilteredTable(table, self.qualify)
         if self.order or self.limits != (None, 0):
-            table = released.SortedTable(table, self.order, *self.limits)
+            table = SortedTable(table, self.order, *self.limits)
         outputs = tuple(Named(name, expression) for name, expression in self.outputs)
-        return replace(program, table=released.ComputedTable(table, outputs))
+        return answer_of(replace(program, table=ComputedTable(table, outputs)))
 
 
 NO_FROM = Refusal(
@@ -291,56 +265,35 @@ def regrouped(
     sets: Sequence[tuple[int, ...]],
     turns: Turns,
 ) -> ReleasedTable:
-    """Groups of released rows, those of one grouping set below those of another."""
-    first, *more = (_one_set(rows, keys, aggregates, sets, one, turns) for one in sets)
-    for table in more:
-        first = StackedTables(first, table)
-    return first
+    """Groups of released rows, those of one grouping set below those of another.
+
+    Of several sets each has all keys, NULL for those it leaves out, and tells which ones these are.
+    """
+
+    def grouped(chosen: tuple[int, ...]) -> ReleasedTable:
+        own = tuple(keys[at] for at in chosen)
+        table = RegroupedTable(_placed(rows, own, turns), own, aggregates)
+        if len(sets) == 1:
+            return table
+        told = [Named(one.name, Column(one.name)) for one in aggregates]
+        for at, key in reversed(list(enumerate(keys))):
+            null = Literal(None, infer(key.expression, rows.columns).kind)
+            left_out = Literal(int(at not in chosen), Kind.INTEGER)
+            shown = Named(key.name, Column(key.name) if at in chosen else null)
+            told = [shown, Named(grouping_name(key.name), left_out), *told]
+        return ComputedTable(table, tuple(told))
+
+    return reduce(StackedTables, map(grouped, sets))
 
 
-def _one_set(
-    rows: ReleasedTable,
-    keys: tuple[Named, ...],
-    aggregates: tuple[Aggregate, ...],
-    sets: Sequence[tuple[int, ...]],
-    chosen: tuple[int, ...],
-    turns: Turns,
-) -> ReleasedTable:
-    table = _grouped(rows, [keys[at] for at in chosen], aggregates, turns)
-    if len(sets) == 1:
-        return table
-    told = [*_all_keys(rows, keys, chosen), *map(_itself, aggregates)]
-    return ComputedTable(table, tuple(told))
-
-
-def _itself(column: Named | Aggregate) -> Named:
-    return Named(column.name, Column(column.name))
-
-
-def _all_keys(
-    rows: ReleasedTable, keys: tuple[Named, ...], chosen: tuple[int, ...]
-) -> Iterator[Named]:
-    """The keys of one grouping set, NULL for those it leaves out, and which ones these are."""
-    for at, key in enumerate(keys):
-        kind = infer(key.expression, rows.columns).kind
-        yield _itself(key) if at in chosen else Named(key.name, Literal(None, kind))
-        yield Named(grouping_name(key.name), Literal(int(at not in chosen), Kind.INTEGER))
-
-
-def _grouped(
-    rows: ReleasedTable,
-    keys: list[Named],
-    aggregates: tuple[Aggregate, ...],
-    turns: Turns,
-) -> ReleasedTable:
-    """One grouping set of released rows; the places that ARG_MAX asks for are within its groups."""
+def _placed(rows: ReleasedTable, keys: tuple[Named, ...], turns: Turns) -> ReleasedTable:
+    """Released rows with the places that ARG_MAX asks for, within the groups of some keys."""
     partition = tuple(key.expression for key in keys)
     places = []
     for (counts, by), name in turns.items():
-        order = [SortKey(Call(Function.NOT, (Call(Function.COALESCE, (counts, _NO)),)))]
+        order = [SortKey(~call(Function.COALESCE, counts, _NO))]
         for one in by:
-            order += orders(one.expression, descending=one.descending, nulls_first=one.nulls_first)
+            order += orders(one.expression, one.descending, one.nulls_first)
         number = AnswerWindowFunction.ROW_NUMBER
         places.append(AnswerWindow(name, number, (), partition, tuple(order)))
-    source = WindowedTable(rows, tuple(places)) if places else rows
-    return RegroupedTable(source, tuple(keys), aggregates)
+    return WindowedTable(rows, tuple(places)) if places else rows

@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, TypeGuard
 
 from sqlglot import exp
 
-from discreet.errors import InputError
 from discreet.plan.answer_program import Program
 from discreet.plan.expressions import Column, Expression
 from discreet.plan.relations import FilterRows, Named, Project, Relation, columns_of
 from discreet.plan.row_counts import SpreadRows
 from discreet.plan.schema import PersonPeriod
-from discreet.sql.reader.aggregated_select import AMBIGUOUS, LIMIT, ORDER, AggregatedSelect
+from discreet.sql.reader.aggregated_select import LIMIT, ORDER, AggregatedSelect
 from discreet.sql.reader.expressions import ExpressionReader
 from discreet.sql.reader.group_by import GroupReader, Groups
 from discreet.sql.reader.lookups import Lookups
@@ -29,11 +28,18 @@ from discreet.sql.reader.select_list import (
     Item,
     name_items,
     or_earlier,
-    position,
+    or_selected,
     read_in_turn,
     read_items,
+    selected,
 )
-from discreet.sql.reader.syntax import NamedRelation, Node, Visible, bare_word, lookup, resolve
+from discreet.sql.reader.syntax import (
+    NamedRelation,
+    Node,
+    Visible,
+    copied,
+    resolve,
+)
 from discreet.sql.reader.windows import pick_first, row_orders
 
 if TYPE_CHECKING:
@@ -96,25 +102,18 @@ class SelectReader:
         """The column of FROM that a name means."""
         return Column(resolve(self.syntax, node, self.columns).column)
 
-    def build(self, node: Node, kind: Callable[..., Relation], *fields: object) -> Relation:
-        """A relation of the plan, or a refusal at the place of a node."""
-        try:
-            return kind(*fields)
-        except InputError as error:
-            raise self.syntax.blame(node, error) from None
-
     def project(
         self, relation: Relation, columns: Sequence[tuple[str, Expression]], node: Node
     ) -> Relation:
         """Rows with these columns; nothing is added where they are the ones below."""
         if [(name, Column(name)) for name in columns_of(relation)] == list(columns):
             return relation
-        return self.build(node, Project, relation, tuple(Named(n, e) for n, e in columns))
+        return self.syntax.build(node, Project, relation, tuple(Named(*one) for one in columns))
 
     def _filter(self, rest: list[Node] | None) -> None:
         """WHERE, or what joins have left of it."""
-        where = self.syntax.part(self.select, "where")
-        whole = [] if where is None else [self.syntax.part(where, "this")]
+        where = self.syntax.part(self.select, "where", "this")
+        whole = [] if where is None else [where]
         for node in whole if rest is None else rest:
             condition = self.lookups.reader("WHERE").checked(node)
             self.lookups.build(node, FilterRows, condition)
@@ -149,12 +148,11 @@ class SelectReader:
 
     def _qualify(self, expressions: Sequence[Expression]) -> None:
         """QUALIFY: a condition on windows, and on what they are called."""
-        clause = self.syntax.part(self.select, "qualify")
-        if clause is None:
+        node = self.syntax.part(self.select, "qualify", "this")
+        if node is None:
             return
         named = [(i.alias, e) for i, e in zip(self.items, expressions, strict=True)]
         reader = or_earlier(self.lookups.reader("QUALIFY", windows=True), self.columns, named)
-        node = self.syntax.part(clause, "this")
         self.lookups.build(node, FilterRows, reader.checked(node))
 
     def _pick(self, expressions: Sequence[Expression]) -> None:
@@ -165,24 +163,11 @@ class SelectReader:
         """
         named = [(i.given_name, e) for i, e in zip(self.items, expressions, strict=True)]
 
-        def selected(node: exp.Column) -> Expression | None:
-            word = bare_word(self.syntax, node)
-            return next((e for name, e in named if word and name and word.names(name)), None)
-
-        def meaning(node: exp.Column) -> Expression:
-            own, found = selected(node), lookup(self.syntax, node, self.columns)[0]
-            if own is None or [Column(c.column) for c in found] == [own]:
-                return self.meaning(node)
-            if found:
-                raise self.syntax.refuse(node, AMBIGUOUS)
-            return own
-
         def read(node: Node) -> Expression:
-            at = position(self.syntax, node, len(expressions))
-            own = selected(node) if isinstance(node, exp.Column) else None
-            return expressions[at] if at is not None else own or reader.checked(node)
+            return selected(self.syntax, node, named) or reader.checked(node)
 
         distinct = self.select.args["distinct"]
+        meaning = or_selected(self.meaning, self.syntax, self.columns, named)
         reader = self.lookups.reader("DISTINCT ON", (), meaning)
         keys = self.syntax.parts(self.syntax.part(distinct, "on"), "expressions")
         by = row_orders(self.syntax, self.syntax.part(self.select, "order"), read)
@@ -205,15 +190,7 @@ class SelectReader:
         columns = list(zip(names, expressions, strict=True))
         relation = self.project(self.relation, columns, self.select)
         known = {column.column: column for column in reversed(self.columns)}
-        return NamedRelation(relation, tuple(_visible(*column, known) for column in columns))
-
-
-def _visible(name: str, expression: Expression, known: Mapping[str, Visible]) -> Visible:
-    """A new column; a plain copy of an old one identifies the same people."""
-    old = known.get(expression.name) if isinstance(expression, Column) else None
-    if old is None:
-        return Visible(name, name, "")
-    return Visible(name, name, "", old.identities, old.absent)
+        return NamedRelation(relation, tuple(copied(*one, known) for one in columns))
 
 
 def _is_one(expression: Expression, named: Mapping[str, Visible]) -> TypeGuard[Column]:

@@ -4,23 +4,21 @@ Expressions over released numbers cost no privacy: they read names that are rele
 over an aggregated subquery is the same, with that subquery's values in place of names.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from discreet.errors import InputError, QueryRefused
-from discreet.plan import expressions as ex
+from discreet.errors import QueryRefused
 from discreet.plan.answer_program import Program
-from discreet.plan.expressions import Column, Expression
+from discreet.plan.expressions import Case, Column, Expression, Literal, mapped
 from discreet.plan.kinds import Kind
 from discreet.plan.query import Query, SortKey, released_columns
 from discreet.plan.relations import Named
-from discreet.plan.summaries import expect
-from discreet.plan.typing import mapped
 from discreet.sql.reader.expressions import (
     AGGREGATES,
     ExpressionReader,
+    Resolve,
     function_name,
     has_aggregate,
 )
@@ -37,6 +35,8 @@ from discreet.sql.reader.syntax import (
     order_parts,
     resolve,
 )
+
+_NONE: Mapping[str, Expression] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +57,12 @@ class Item:
         """Whether it is an aggregate, as a whole."""
         return isinstance(self.node, AGGREGATES)
 
-    def read(self, reader: ExpressionReader) -> Expression:
-        """The expression, with kinds in order."""
-        if self.visible is not None:
-            return reader.syntax.remember(Column(self.visible.column), self.node)
-        return reader.checked(self.node)
+    def read(self, reader: ExpressionReader, known: Mapping[str, Expression] = _NONE) -> Expression:
+        """The expression, with kinds in order; `known` are what columns stand for."""
+        if self.visible is None:
+            return reader.checked(self.node)
+        column = self.visible.column
+        return known.get(column) or reader.syntax.remember(Column(column), self.node)
 
     @property
     def given_name(self) -> str | None:
@@ -109,14 +110,17 @@ def or_earlier(
 
 
 def read_in_turn(
-    reader: ExpressionReader, columns: Sequence[Visible], items: Sequence[Item]
+    reader: ExpressionReader,
+    columns: Sequence[Visible],
+    items: Sequence[Item],
+    known: Mapping[str, Expression] = _NONE,
 ) -> list[Expression]:
     """The values of a SELECT list; each may name earlier ones, as in DuckDB."""
     values: list[Expression] = []
     named: list[tuple[str | None, Expression]] = []
     late = or_earlier(reader, columns, named)
     for item in items:
-        values.append(item.read(late))
+        values.append(item.read(late, known))
         named.append((item.alias, values[-1]))
     return values
 
@@ -176,16 +180,20 @@ _SAME_NAME = Refusal(
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An aggregated question; `names` are what its values can be called from outside.
+    """An aggregated question, and what its values can be called from outside.
 
     What is computed from public tables alone is a program without questions. `personal` says that a
     key names people, so that each group is one person's, or nobody's.
     """
 
     query: Query | Program
-    source: str
-    names: tuple[str, ...]
+    columns: tuple[Visible, ...]
     personal: bool = False
+
+
+def answer_named(query: Query | Program, names: Iterable[str]) -> Answer:
+    """An answer with these names, of no source yet."""
+    return Answer(query, tuple(Visible(name, name, "") for name in names))
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,22 +201,26 @@ class Lift:
     """Puts released names in the place of key expressions and aggregates."""
 
     syntax: Syntax
-    names: Mapping[ex.Expression, str]
+    names: Mapping[Expression, str]
     columns: Sequence[Visible]
 
-    def lift(self, expression: ex.Expression, node: Node | None) -> ex.Expression:
+    def lift(self, expression: Expression, node: Node | None) -> Expression:
         """The expression over released columns; a column that is not grouped is refused."""
         if expression in self.names:
-            return self._kept(ex.Column(self.names[expression]), expression, node)
+            return self._kept(Column(self.names[expression]), expression, node)
         here = self.syntax.origin(expression) or node
-        if isinstance(expression, ex.Literal):
+        if isinstance(expression, Literal):
             return expression
-        if isinstance(expression, ex.Column):
+        if isinstance(expression, Column):
             raise self._ungrouped(expression.name, here)
         lifted = mapped(expression, lambda part: self.lift(part, here))
         return self._kept(lifted, expression, node)
 
-    def _kept(self, lifted: ex.Expression, old: ex.Expression, node: Node | None) -> ex.Expression:
+    def order(self, keys: Iterable[SortKey]) -> tuple[SortKey, ...]:
+        """The same of an order."""
+        return tuple(replace(key, expression=self.lift(key.expression, None)) for key in keys)
+
+    def _kept(self, lifted: Expression, old: Expression, node: Node | None) -> Expression:
         origin = self.syntax.origin(old) or node
         return lifted if origin is None else self.syntax.remember(lifted, origin)
 
@@ -223,30 +235,16 @@ class Lift:
         return self.syntax.refuse(node, what)
 
 
-def check_released(reader: ExpressionReader, expression: ex.Expression, node: Node) -> None:
-    """Refuse a condition over released columns that is none."""
-    reader.check(expression, node)
-    try:
-        expect(expression, reader.types, Kind.BOOLEAN, "a condition")
-    except InputError as error:
-        raise reader.syntax.blame(node, error) from None
-
-
 def read_limits(syntax: Syntax, select: Node) -> tuple[int | None, int]:
     """LIMIT and OFFSET."""
-    limit, offset = syntax.part(select, "limit"), syntax.part(select, "offset")
+    limit, skip = syntax.part(select, "limit"), syntax.part(select, "offset", "expression")
+    skipped = 0 if skip is None else read_whole(syntax, skip, "OFFSET")
     if isinstance(limit, exp.Fetch):
-        return _fetched(syntax, limit), _skipped(syntax, offset)
+        return _fetched(syntax, limit), skipped
     if limit is not None and limit.args.get("limit_options") is not None:
         raise syntax.refuse_clause(limit, "limit_options")
     most = None if limit is None else syntax.part(limit, "expression")
-    least = None if most is None else read_whole(syntax, most, "LIMIT", at_least=1)
-    return least, _skipped(syntax, offset)
-
-
-def _skipped(syntax: Syntax, offset: Node | None) -> int:
-    skip = None if offset is None else syntax.part(offset, "expression")
-    return 0 if skip is None else read_whole(syntax, skip, "OFFSET")
+    return None if most is None else read_whole(syntax, most, "LIMIT", at_least=1), skipped
 
 
 def _fetched(syntax: Syntax, fetch: Node) -> int:
@@ -260,24 +258,59 @@ def _fetched(syntax: Syntax, fetch: Node) -> int:
     return 1 if count is None else read_whole(syntax, count, "FETCH FIRST", at_least=1)
 
 
-def position(syntax: Syntax, node: Node, count: int) -> int | None:
-    """The position that an ordinal in ORDER BY names, from 0."""
+def selected(
+    syntax: Syntax, node: Node, outputs: Sequence[tuple[str | None, Expression]]
+) -> Expression | None:
+    """The selected value whose place or name stands in ORDER BY; None for other expressions."""
     if isinstance(node, exp.Literal | exp.Boolean | exp.Null | exp.Var):
         at = read_whole(syntax, node, "a position in ORDER BY", at_least=1)
-        if at <= count:
-            return at - 1
-        raise syntax.refuse(node, _POSITION)
-    return None
+        if at <= len(outputs):
+            return outputs[at - 1][1]
+        raise syntax.refuse(node, POSITION)
+    word = bare_word(syntax, node)
+    return next((value for name, value in outputs if word and name and word.names(name)), None)
 
 
-def orders(expression: ex.Expression, *, descending: bool, nulls_first: bool) -> list[SortKey]:
+def or_selected(
+    meaning: Resolve,
+    syntax: Syntax,
+    columns: Sequence[Visible],
+    outputs: Sequence[tuple[str | None, Expression]],
+) -> Resolve:
+    """A name after the SELECT list: a column of FROM or a selected value, if it is not both."""
+
+    def resolve_name(node: exp.Column) -> Expression:
+        own, found = selected(syntax, node, outputs), lookup(syntax, node, columns)[0]
+        if own is None or [Column(c.column) for c in found] == [own]:
+            return meaning(node)
+        if found:
+            raise syntax.refuse(node, _AMBIGUOUS)
+        return own
+
+    return resolve_name
+
+
+def orders(expression: Expression, descending: bool, nulls_first: bool) -> list[SortKey]:  # noqa: FBT001 - facts of the text
     """One part of ORDER BY: NULL is last in the plan, so that NULLS FIRST takes two."""
     order = SortKey(expression, descending)
     if not nulls_first:
         return [order]
-    last, first = ex.Literal(1, Kind.INTEGER), ex.Literal(0, Kind.INTEGER)
-    missing = ex.Call(ex.Function.IS_NULL, (expression,))
-    return [SortKey(ex.Case(((missing, first),), last)), order]
+    last, first = Literal(1, Kind.INTEGER), Literal(0, Kind.INTEGER)
+    return [SortKey(Case(((expression.is_null(), first),), last)), order]
+
+
+def read_order(
+    syntax: Syntax,
+    select: Node,
+    outputs: Sequence[tuple[str | None, Expression]],
+    read: Callable[[Node], Expression],
+) -> tuple[SortKey, ...]:
+    """ORDER BY over released rows: a place or a name of a selected value, or else an expression."""
+    return tuple(
+        key
+        for node, *how in order_parts(syntax, syntax.part(select, "order"))
+        for key in orders(selected(syntax, node, outputs) or read(node), *how)
+    )
 
 
 def is_simple(select: Node, answer: Answer) -> bool:
@@ -298,13 +331,8 @@ def is_simple(select: Node, answer: Answer) -> bool:
 _TABLE_PARTS = ("group", "distinct", "having", "qualify", "joins")
 
 
-def read_over(syntax: Syntax, select: Node, answer: Answer) -> Answer:
+class SelectOver:
     """A simple question over an aggregated subquery: more post-processing of each row."""
-    return _Over(syntax, select, answer).read()
-
-
-class _Over:
-    """One SELECT over an answer."""
 
     def __init__(self, syntax: Syntax, select: Node, answer: Answer) -> None:
         self.syntax = syntax
@@ -315,73 +343,49 @@ class _Over:
         self.values = {
             f"\0{at}": output.expression for at, output in enumerate(answer.query.outputs)
         }
-        self.columns = [
-            Visible(name, column, answer.source)
-            for name, column in zip(answer.names, self.values, strict=True)
-        ]
+        columns = zip(answer.columns, self.values, strict=True)
+        self.columns = [replace(one, column=column) for one, column in columns]
         self.types = released_columns(answer.query)
         self.reader = ExpressionReader(syntax, self.types, self._value)
 
     def read(self) -> Answer:
         """The same question, with more done to its answer."""
         items = read_items(self.syntax, self.select, self.columns)
-        outputs: list[ex.Expression] = []
-        named: list[tuple[str | None, ex.Expression]] = []
-        reader = or_earlier(self.reader, self.columns, named)
-        for item in items:
-            seen = item.visible
-            outputs.append(self.values[seen.column] if seen else reader.checked(item.node))
-            named.append((item.alias, outputs[-1]))
+        outputs = read_in_turn(self.reader, self.columns, items, self.values)
         names = name_items(self.syntax, items, [None] * len(items))
         query = replace(
             self.query,
             outputs=tuple(Named(n, e) for n, e in zip(names, outputs, strict=True)),
         )
-        query = self._limited(self._filtered(query), outputs, names)
-        return Answer(query, "", tuple(names), self.personal)
+        query = self._limited(self._filtered(query), list(zip(names, outputs, strict=True)))
+        return replace(answer_named(query, names), personal=self.personal)
 
-    def _value(self, node: exp.Column) -> ex.Expression:
+    def _value(self, node: exp.Column) -> Expression:
         return self.values[resolve(self.syntax, node, self.columns).column]
 
     def _filtered(self, query: Query) -> Query:
-        where = self.syntax.part(self.select, "where")
-        if where is None:
+        node = self.syntax.part(self.select, "where", "this")
+        if node is None:
             return query
-        node = self.syntax.part(where, "this")
-        condition = self.reader.checked(node)
-        check_released(self.reader, condition, node)
-        if query.having is not None:
-            condition = ex.Call(ex.Function.AND, (query.having, condition))
-        return replace(query, having=condition)
+        condition = self.reader.condition(node)
+        return replace(query, having=query.having & condition if query.having else condition)
 
-    def _limited(self, query: Query, outputs: Sequence[ex.Expression], names: list[str]) -> Query:
-        order = [
-            one
-            for node, descending, nulls_first in order_parts(self.syntax, self.select)
-            for one in orders(
-                self._ordered(node, outputs, names),
-                descending=descending,
-                nulls_first=nulls_first,
-            )
-        ]
+    def _limited(self, query: Query, outputs: Sequence[tuple[str, Expression]]) -> Query:
+        order = read_order(self.syntax, self.select, outputs, self.reader.checked)
         limit, offset = read_limits(self.syntax, self.select)
         if order or limit is not None or offset:
-            return replace(query, order=tuple(order) or query.order, limit=limit, offset=offset)
+            return replace(query, order=order or query.order, limit=limit, offset=offset)
         return query
-
-    def _ordered(
-        self, node: Node, outputs: Sequence[ex.Expression], names: list[str]
-    ) -> ex.Expression:
-        at = position(self.syntax, node, len(outputs))
-        if at is not None:
-            return outputs[at]
-        word = bare_word(self.syntax, node)
-        named = [e for e, n in zip(outputs, names, strict=True) if word and word.names(n)]
-        return named[0] if named else self.reader.checked(node)
 
 
 _FETCH = Refusal("clause", "FETCH by percent or WITH TIES", fix="write LIMIT and a number")
-_POSITION = Refusal(
+_AMBIGUOUS = Refusal(
+    "ambiguous_column",
+    "the name is both a column and a selected value",
+    "engines disagree on which one it means here",
+    "give the selected value another name with AS",
+)
+POSITION = Refusal(
     "argument",
     "a position behind the end of the SELECT list",
     "positions count the selected values from 1",

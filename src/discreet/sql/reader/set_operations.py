@@ -1,22 +1,11 @@
 """UNION, INTERSECT and EXCEPT of rows, which compare the rows of one person with each other."""
 
-import datetime as dt
-
 from sqlglot import exp
 
-from discreet.plan.expressions import Call, Column, Expression, Function, Literal
+from discreet.plan import relations as rel
+from discreet.plan.calendar import EPOCH
+from discreet.plan.expressions import Column, Expression, Function, Literal, call
 from discreet.plan.kinds import Kind, Value
-from discreet.plan.relations import (
-    FilterRows,
-    MatchPerson,
-    Named,
-    PerPerson,
-    Project,
-    Relation,
-    Union,
-    columns_of,
-)
-from discreet.plan.schema import EPOCH
 from discreet.sql.reader.syntax import PERSON, NamedRelation, Visible, fresh
 
 
@@ -30,35 +19,37 @@ def combine(
     """
     columns = tuple(_either(a, b) for a, b in zip(left.columns, right.columns, strict=True))
     if kind is None:
-        return NamedRelation(Union(left.relation, right.relation), columns)
+        return NamedRelation(rel.Union(left.relation, right.relation), columns)
     if not any(column.owns for column in columns):
         raise LookupError
-    both = Union(left.relation, right.relation)  # which refuses columns of different kinds
+    both = rel.Union(left.relation, right.relation)  # which refuses columns of different kinds
     if kind is exp.Union:
         return NamedRelation(_different(both), columns)
     first = _different(left.relation)
-    names = {one.lower() for one in columns_of(first)}
-    other = {name: fresh(f"other {name}", names) for name in columns_of(right.relation)}
-    there = Project(right.relation, tuple(Named(new, Column(old)) for old, new in other.items()))
-    pairs = zip(columns, columns_of(first), other.values(), strict=True)
+    names = {one.lower() for one in rel.columns_of(first)}
+    other = {name: fresh(f"other {name}", names) for name in rel.columns_of(right.relation)}
+    there = rel.Project(
+        right.relation, tuple(rel.Named(new, Column(old)) for old, new in other.items())
+    )
+    pairs = zip(columns, rel.columns_of(first), other.values(), strict=True)
     on = tuple(
         pair
         for column, here, new in pairs
         if not (column.owns and PERSON in column.identities)
-        for pair in _same(Column(here), Column(new), columns_of(both)[here].kind)
+        for pair in _same(Column(here), Column(new), rel.columns_of(both)[here].kind)
     )
     mark = fresh("met", names)
-    found: Expression = Column(mark)
-    if kind is exp.Except:
-        found = Call(Function.NOT, (found,))
-    rows = FilterRows(MatchPerson(first, there, on, mark), found)
-    kept = tuple(Named(name, Column(name)) for name in columns_of(first))
-    return NamedRelation(Project(rows, kept), columns)
+    found = ~Column(mark) if kind is exp.Except else Column(mark)
+    rows = rel.FilterRows(rel.MatchPerson(first, there, on, mark), found)
+    kept = tuple(rel.Named(name, Column(name)) for name in rel.columns_of(first))
+    return NamedRelation(rel.Project(rows, kept), columns)
 
 
-def _different(relation: Relation) -> Relation:
+def _different(relation: rel.Relation) -> rel.Relation:
     """Each row once; a column names its owner."""
-    return PerPerson(relation, tuple(Named(n, Column(n)) for n in columns_of(relation)), ())
+    return rel.PerPerson(
+        relation, tuple(rel.Named(n, Column(n)) for n in rel.columns_of(relation)), ()
+    )
 
 
 _ANY: dict[Kind, Value] = {
@@ -66,8 +57,8 @@ _ANY: dict[Kind, Value] = {
     Kind.INTEGER: 0,
     Kind.REAL: 0.0,
     Kind.TEXT: "",
-    Kind.DATE: EPOCH,
-    Kind.TIMESTAMP: dt.datetime(1970, 1, 1),  # noqa: DTZ001 - timestamps have no zone
+    Kind.DATE: EPOCH.date(),
+    Kind.TIMESTAMP: EPOCH,
 }
 
 
@@ -75,8 +66,8 @@ def _same(here: Expression, there: Expression, kind: Kind) -> list[tuple[Express
     """Equal, or both NULL: as equal as whether they are NULL, and as what stands for NULL."""
     some = Literal(_ANY[kind], kind)
     return [
-        (Call(Function.IS_NULL, (here,)), Call(Function.IS_NULL, (there,))),
-        (Call(Function.COALESCE, (here, some)), Call(Function.COALESCE, (there, some))),
+        (here.is_null(), there.is_null()),
+        (call(Function.COALESCE, here, some), call(Function.COALESCE, there, some)),
     ]
 
 

@@ -16,33 +16,28 @@ row has one owner. Joins and groups per person are read off these facts and noth
 """
 
 import datetime as dt
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from sqlglot import exp
 
 from discreet.errors import InputError, QueryRefused
-from discreet.plan.expressions import Expression
+from discreet.plan.expressions import Column, Expression
 from discreet.plan.relations import FilterRows, Relation, Scan, columns_of
 from discreet.plan.schema import KeyPath, Person, Schema, Table
 from discreet.sql.reader.refusals import CLAUSES, Refusal
 
 Node: TypeAlias = exp.Expr
 Place: TypeAlias = tuple[int, int]
+T = TypeVar("T")
 
 LARGEST = 5_000
 """Expressions of more nodes than this, once aliases are put in their places, are refused."""
 
 MOST_LOOKED_AT = 1 << 16
 """Parts of expressions that are looked at while a text is read, repeatedly or not: some 0.7 s."""
-
-
-def refused(place: Place, refusal: Refusal) -> QueryRefused:
-    """A refusal of the part of the text at a place."""
-    said = {"why": refusal.why, "fix": refusal.fix, "code": refusal.code}
-    return QueryRefused(refusal.what, **said, start=place[0], end=place[1])
 
 
 class Syntax:
@@ -69,10 +64,15 @@ class Syntax:
         self._kept: list[Node] = []
         self.spread: list[Relation] = []  # people whose rows are measured in their place
 
-    def part(self, node: Node, name: str) -> Any:
-        """One part of a node, which counts as read from now on."""
-        self._read.add((id(node), name))
-        return node.args.get(name)
+    def part(self, node: Node, *path: str) -> Any:
+        """A part of a node, or a part of that; what is passed counts as read from now on."""
+        found: Any = node
+        for name in path:
+            if found is None:
+                break
+            self._read.add((id(found), name))
+            found = found.args.get(name)
+        return found
 
     def parts(self, node: Node, name: str) -> list[Node]:
         """A part that is a list."""
@@ -119,16 +119,23 @@ class Syntax:
 
     def refuse(self, node: Node | None, refusal: Refusal) -> QueryRefused:
         """A refusal of the part of the text that a node came from."""
-        return refused(self.place(node), refusal)
+        return refusal.at(*self.place(node))
 
     def blame(self, node: Node | None, error: InputError) -> QueryRefused:
         """A refusal by the plan, at the place in the text."""
-        return self.refuse(node, Refusal("type", error.what, error.why, error.fix))
+        return self.refuse(node, Refusal.of(error, "type"))
+
+    def build(self, node: Node | None, make: Callable[..., T], *fields: object) -> T:
+        """Something of the plan, or its refusal at the place of a node."""
+        try:
+            return make(*fields)
+        except InputError as error:
+            raise self.blame(node, error) from None
 
     def blame_word(self, word: str, error: InputError) -> QueryRefused:
         """A refusal by the plan, at the first place where a word stands, else as a whole."""
         place = (self._spots.get(word) or [(0, len(self.text))])[0]
-        return refused(place, Refusal("too_slow", error.what, error.why, error.fix))
+        return Refusal.of(error, "too_slow").at(*place)
 
     def place(self, node: Node | None) -> Place:
         """The position of a node in the text; nodes without one take their parts'."""
@@ -204,15 +211,13 @@ _UNMARKED = {
 """Nodes without a mark of their own that are refused, and the word that they begin with."""
 
 
+@dataclass(frozen=True, slots=True)
 class Word:
     """A name as it was typed: unquoted it matches in any case, quoted it matches exactly."""
 
-    __slots__ = ("node", "quoted", "text")
-
-    def __init__(self, text: str, quoted: bool, node: Node) -> None:  # noqa: FBT001 - a fact of the text
-        self.text = text
-        self.quoted = quoted
-        self.node = node
+    text: str
+    quoted: bool
+    node: Node
 
     def names(self, name: str) -> bool:
         """Whether it means this name."""
@@ -237,21 +242,25 @@ def is_null(node: Node) -> bool:
     return isinstance(node, exp.Null)
 
 
-def order_parts(syntax: Syntax, node: Node) -> list[tuple[Node, bool, bool]]:
-    """The parts of the ORDER BY of a node: what, whether descending, whether NULL comes first."""
-    order = syntax.part(node, "order")
-    return [] if order is None else ordered_parts(syntax, order)
+def where_parts(syntax: Syntax, select: Node) -> list[Node]:
+    """The conditions of WHERE."""
+    where = syntax.part(select, "where", "this")
+    return [] if where is None else list(conjuncts(syntax, where, exp.And))
 
 
-def ordered_parts(syntax: Syntax, order: Node) -> list[tuple[Node, bool, bool]]:
-    """The same of an ORDER BY itself."""
+def bare(syntax: Syntax, node: Node) -> Node:
+    """A node without the parentheses around it."""
+    while isinstance(node, exp.Paren):
+        node = syntax.part(node, "this")
+    return node
+
+
+def order_parts(syntax: Syntax, order: Node | None) -> list[tuple[Node, bool, bool]]:
+    """The parts of an ORDER BY: what, whether descending, whether NULL comes first."""
+    flags = ("desc", "nulls_first")
     return [
-        (
-            syntax.part(part, "this"),
-            bool(syntax.part(part, "desc")),
-            bool(syntax.part(part, "nulls_first")),
-        )
-        for part in syntax.parts(order, "expressions")
+        (syntax.part(part, "this"), *(bool(syntax.part(part, flag)) for flag in flags))
+        for part in ([] if order is None else syntax.parts(order, "expressions"))
     ]
 
 
@@ -291,15 +300,11 @@ class NamedRelation:
     relation: Relation
     columns: tuple[Visible, ...]
 
-    @property
-    def source(self) -> str:
-        """The name of the source."""
-        return self.columns[0].source
 
-    def known_as(self, source: str) -> "NamedRelation":
-        """The same under the name of one source."""
-        named = (replace(c, source=source, hidden=False) for c in self.columns)
-        return NamedRelation(self.relation, tuple(named))
+def copied(name: str, expression: Expression, known: Mapping[str, Visible]) -> Visible:
+    """A new column; a plain copy of an old one identifies the same people."""
+    old = known.get(expression.name) if isinstance(expression, Column) else None
+    return Visible(name, name, "", *((old.identities, old.absent) if old else ()))
 
 
 def identities(schema: Schema, table: Table, column: str) -> frozenset[Identity]:

@@ -2,13 +2,11 @@
 
 import datetime as dt
 from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sqlglot import exp
 
 from discreet.plan.expressions import (
-    Call,
     Case,
     Cast,
     Expression,
@@ -16,10 +14,11 @@ from discreet.plan.expressions import (
     Literal,
     Truncate,
     Unit,
+    call,
 )
 from discreet.plan.kinds import Kind
 from discreet.sql.reader.refusals import Refusal
-from discreet.sql.reader.syntax import Node
+from discreet.sql.reader.syntax import Node, bare
 
 if TYPE_CHECKING:
     from discreet.sql.reader.expressions import ExpressionReader
@@ -42,15 +41,14 @@ def read_later(
     value = reader.read(time)
     unit = _unit(reader, interval)
     if unit in _DAYS:
-        return Call(function, (value, _amount(reader, interval, _DAYS[unit])))
+        return call(function, value, _amount(reader, interval, _DAYS[unit]))
     sign = -1 if function is Function.SUBTRACT else 1
     if unit in _MONTHS:
-        amount = _amount(reader, interval, sign * _MONTHS[unit])
-        return Call(Function.ADD_MONTHS, (value, amount))
+        return call(Function.ADD_MONTHS, value, _amount(reader, interval, sign * _MONTHS[unit]))
     amount = _amount(reader, interval, sign * _SECONDS[unit])
     if reader.check(value, time).kind is Kind.DATE:
         value = reader.syntax.remember(Cast(value, Kind.TIMESTAMP), time)
-    return Call(Function.ADD_SECONDS, (value, amount))
+    return call(Function.ADD_SECONDS, value, amount)
 
 
 def _unit(reader: "ExpressionReader", interval: Node) -> str:
@@ -68,7 +66,7 @@ def _amount(reader: "ExpressionReader", interval: Node, each: int) -> Expression
     amount = syntax.part(interval, "this")
     if not isinstance(amount, exp.Literal):
         count = reader.read(amount)
-        return count if each == 1 else reader.call(interval, Function.MULTIPLY, count, each)
+        return count if each == 1 else count * each
     text = str(syntax.part(amount, "this"))
     if not text.removeprefix("-").isdecimal() or len(text) > _LONGEST:
         raise syntax.refuse(interval, INTERVAL)
@@ -87,21 +85,19 @@ def read_difference(reader: "ExpressionReader", node: Node) -> Expression:
     if name not in _COUNTED:
         raise syntax.refuse(node, _DIFFERENCE)
     syntax.part(node, "date_part_boundary")  # a text in quotes, or the word alone
-    ends = [reader.read(syntax.part(node, part)) for part in ("this", "expression")]
+    a, b = reader.part(node, "this"), reader.part(node, "expression")
 
     def apart(part: Function | None) -> Expression:
         """The difference of a part; of days where it is none."""
-        if part is not None:
-            return reader.call(node, Function.SUBTRACT, *(reader.call(node, part, e) for e in ends))
-        days = [syntax.remember(Cast(end, Kind.DATE), node) for end in ends]
-        return reader.call(node, Function.SUBTRACT, *days)
+        if part is None:
+            return Cast(a, Kind.DATE) - Cast(b, Kind.DATE)
+        return call(part, a) - call(part, b)
 
     first, *finer = _COUNTED[name]
     found = apart(first)
     for part, each in finer:
-        whole = reader.call(node, Function.MULTIPLY, found, each)
-        found = reader.call(node, Function.ADD, whole, apart(part))
-    return reader.call(node, Function.QUOTIENT, found, 7) if name == "WEEK" else found
+        found = found * each + apart(part)
+    return found // 7 if name == "WEEK" else found
 
 
 _HOURS = (None, (Function.HOUR, 24))
@@ -133,19 +129,16 @@ def read_longer(
 
     A month is 30 days where lengths are compared, as on every engine.
     """
-    between, length = _bare(reader, between), _bare(reader, interval)
+    between, length = bare(reader.syntax, between), bare(reader.syntax, interval)
     unit = _unit(reader, length)
     days = 30 * _MONTHS[unit] if unit in _MONTHS else _DAYS.get(unit)
     if isinstance(between, exp.Anonymous) and days is not None:
-        months, rest, clock = read_age(reader, between)
-        months = reader.call(between, Function.MULTIPLY, months, 30)
-        age, whole = reader.call(between, Function.ADD, months, rest), _amount(reader, length, days)
+        months, rest, clock = _age(reader, between)
+        age, whole = months * 30 + rest, _amount(reader, length, days)
         if clock is None:
-            return Call(function, (age, whole))
+            return call(function, age, whole)
         # The part of a day has the sign of the days, so it decides where those are equal.
-        equal = Call(Function.EQUAL, (age, whole))
-        beyond = Call(function, (clock, Literal(0, Kind.INTEGER)))
-        return Case(((equal, beyond),), Call(function, (age, whole)))
+        return Case(((age.equals(whole), call(function, clock, 0)),), call(function, age, whole))
     if not isinstance(between, exp.Sub):
         raise reader.syntax.refuse(length, ALONE)
     ends = _ends(reader, between, length)
@@ -153,18 +146,11 @@ def read_longer(
         raise reader.syntax.refuse(length, _OF_DATES)
     later, earlier = ends
     amount = _amount(reader, length, _SECONDS[unit] if days is None else days * 86_400)
-    moved = reader.call(length, Function.ADD_SECONDS, earlier, amount)
+    moved = call(Function.ADD_SECONDS, earlier, amount)
     # A moment outside the calendar is further away than the two can be from each other.
-    further = Call(function, (Literal(0, Kind.INTEGER), amount))
-    unknown = Call(Function.OR, tuple(Call(Function.IS_NULL, (end,)) for end in ends))
-    missing = (unknown, Literal(None, Kind.BOOLEAN))
-    return Call(Function.COALESCE, (Call(function, (later, moved)), Case((missing,), further)))
-
-
-def _bare(reader: "ExpressionReader", node: Node) -> Node:
-    while isinstance(node, exp.Paren):
-        node = reader.syntax.part(node, "this")
-    return node
+    missing = (later.is_null() | earlier.is_null(), Literal(None, Kind.BOOLEAN))
+    further = Case((missing,), call(function, 0, amount))
+    return call(Function.COALESCE, call(function, later, moved), further)
 
 
 def _ends(reader: "ExpressionReader", node: Node, at: Node) -> tuple[Expression, ...]:
@@ -176,22 +162,19 @@ def _ends(reader: "ExpressionReader", node: Node, at: Node) -> tuple[Expression,
     ends = [reader.read(side) for side in sides]
     kinds = {reader.check(end, side).kind for end, side in zip(ends, sides, strict=True)}
     if not all(kind.is_time for kind in kinds):
-        return (reader.call(node, Function.SUBTRACT, *ends),)
+        return (ends[0] - ends[1],)
     if kinds == {Kind.DATE}:
         raise reader.syntax.refuse(at, _OF_DATES)
-    return tuple(reader.syntax.remember(Cast(end, Kind.TIMESTAMP), node) for end in ends)
+    return tuple(Cast(end, Kind.TIMESTAMP) for end in ends)
 
 
-def time_of_day(value: Expression) -> Expression:
+def _time_of_day(value: Expression) -> Expression:
     """Microseconds since midnight of a timestamp."""
-    found: Expression = Call(Function.HOUR, (value,))
-    for part, each in ((Function.MINUTE, 60), (Function.MICROSECOND, 60_000_000)):
-        found = Call(Function.MULTIPLY, (found, Literal(each, Kind.INTEGER)))
-        found = Call(Function.ADD, (found, Call(part, (value,))))
-    return found
+    minutes = call(Function.HOUR, value) * 60 + call(Function.MINUTE, value)
+    return minutes * 60_000_000 + call(Function.MICROSECOND, value)
 
 
-def read_age(
+def _age(
     reader: "ExpressionReader", node: Node
 ) -> tuple[Expression, Expression, Expression | None]:
     """AGE(a, b) as whole months, the days beyond, and of timestamps the microseconds beyond those.
@@ -210,39 +193,29 @@ def read_age(
         raise reader.syntax.refuse(node, _AGE)
     ends = ends if len(ends) == 2 else [Literal(reader.syntax.now.date(), Kind.DATE), *ends]
     clocks = Kind.TIMESTAMP in kinds
-    if clocks:
-        ends = [reader.syntax.remember(Cast(end, Kind.TIMESTAMP), node) for end in ends]
-    later, earlier = ends
-    call = partial(reader.call, node)
+    later, earlier = (Cast(end, Kind.TIMESTAMP) if clocks else end for end in ends)
 
     def between(a: Expression, b: Expression) -> list[Expression]:
-        year, month, day = (
-            call(Function.SUBTRACT, call(part, a), call(part, b))
-            for part in (Function.YEAR, Function.MONTH, Function.DAY)
-        )
+        units = Function.YEAR, Function.MONTH, Function.DAY
+        apart: list[Expression] = [call(unit, a) - call(unit, b) for unit in units]
+        year, month, day = apart
         clock: Expression = Literal(0, Kind.INTEGER)
         if clocks:
-            clock = call(
-                Function.SUBTRACT, *(reader.syntax.remember(time_of_day(e), node) for e in (a, b))
-            )
-            early = call(Function.LESS, clock, 0)
-            day = Case(((early, call(Function.SUBTRACT, day, 1)),), day)
-            clock = Case(((early, call(Function.ADD, clock, _MICROSECONDS)),), clock)
-        months = call(Function.ADD, call(Function.MULTIPLY, year, 12), month)
-        lacking = call(Function.LESS, day, 0)
-        after = call(Function.ADD_MONTHS, Truncate(Cast(b, Kind.DATE), Unit.MONTH), 1)
-        length = call(Function.DAY, call(Function.SUBTRACT, after, 1))
+            clock = _time_of_day(a) - _time_of_day(b)
+            early = clock < 0
+            day = Case(((early, day - 1),), day)
+            clock = Case(((early, clock + _MICROSECONDS),), clock)
+        months, lacking = year * 12 + month, day < 0
+        length = call(Function.DAY, last_day(b))
         return [
-            Case(((lacking, call(Function.SUBTRACT, months, 1)),), months),
-            Case(((lacking, call(Function.ADD, day, length)),), day),
+            Case(((lacking, months - 1),), months),
+            Case(((lacking, day + length),), day),
             clock,
         ]
 
-    before = call(Function.LESS, later, earlier)
-    back, ahead = between(earlier, later), between(later, earlier)
     months, days, clock = (
-        reader.syntax.remember(Case(((before, call(Function.NEGATE, b)),), a), node)
-        for b, a in zip(back, ahead, strict=True)
+        Case(((later < earlier, call(Function.NEGATE, back)),), ahead)
+        for back, ahead in zip(between(earlier, later), between(later, earlier), strict=True)
     )
     return months, days, clock if clocks else None
 
@@ -267,11 +240,10 @@ def _is_clock(node: Node) -> bool:
 
 
 def _clock_value(reader: "ExpressionReader", node: Node) -> Expression:
-    bare = _bare(reader, node)
-    inner = bare
-    if _is_clock(bare):
-        reader.syntax.part(reader.syntax.part(bare, "to"), "this")
-        inner = reader.syntax.part(bare, "this")
+    inner = whole = bare(reader.syntax, node)
+    if _is_clock(whole):
+        reader.syntax.part(whole, "to", "this")
+        inner = reader.syntax.part(whole, "this")
     value = reader.read(inner)
     if isinstance(value, Literal) and isinstance(value.value, str):
         try:
@@ -281,9 +253,9 @@ def _clock_value(reader: "ExpressionReader", node: Node) -> Expression:
         if at.tzinfo is None:
             found = ((at.hour * 60 + at.minute) * 60 + at.second) * 1_000_000 + at.microsecond
             return reader.syntax.remember(Literal(found, Kind.INTEGER), node)
-    if inner is bare or reader.check(value, inner).kind is not Kind.TIMESTAMP:
+    if inner is whole or reader.check(value, inner).kind is not Kind.TIMESTAMP:
         raise reader.syntax.refuse(node, _CLOCK)
-    return reader.syntax.remember(time_of_day(value), node)
+    return reader.syntax.remember(_time_of_day(value), node)
 
 
 def read_bin(reader: "ExpressionReader", node: Node) -> Expression:
@@ -305,22 +277,19 @@ def read_bin(reader: "ExpressionReader", node: Node) -> Expression:
         return Truncate(value, _UNITS[unit in _MONTHS][width.value, unit in _SECONDS])
     day = value if kind is Kind.DATE else Cast(value, Kind.DATE)
     first = Literal(dt.date(2000, 1, 1 if unit in _MONTHS else 3), Kind.DATE)
-    call = partial(reader.call, node)
 
     def begun(count: Expression) -> Expression:
-        parts = call(Function.FLOOR, call(Function.DIVIDE, count, width))
-        return call(Function.MULTIPLY, parts, width)
+        return call(Function.FLOOR, count / width) * width
 
     if unit in _MONTHS:
-        years = call(Function.SUBTRACT, call(Function.YEAR, day), 2000)
-        months = call(Function.ADD, call(Function.MULTIPLY, years, 12), call(Function.MONTH, day))
-        start = call(Function.ADD_MONTHS, first, begun(call(Function.SUBTRACT, months, 1)))
+        months = (call(Function.YEAR, day) - 2000) * 12 + call(Function.MONTH, day) - 1
+        start = call(Function.ADD_MONTHS, first, begun(months))
     elif unit in _DAYS:
-        start = call(Function.ADD, first, begun(call(Function.SUBTRACT, day, first)))
+        start = first + begun(day - first)
     else:
-        ends = [Cast(one, Kind.TIMESTAMP) for one in (value, first)]
-        since = (seconds_since_1970(end, Kind.TIMESTAMP) for end in ends)
-        start = call(Function.ADD_SECONDS, ends[1], begun(call(Function.SUBTRACT, *since)))
+        time, origin = Cast(value, Kind.TIMESTAMP), Cast(first, Kind.TIMESTAMP)
+        since = (seconds_since_1970(end, Kind.TIMESTAMP) for end in (time, origin))
+        start = call(Function.ADD_SECONDS, origin, begun(call(Function.SUBTRACT, *since)))
     return Cast(start, kind)
 
 
@@ -333,15 +302,12 @@ _UNITS = (
 
 def read_made_date(reader: "ExpressionReader", node: Node) -> Expression:
     """MAKE_DATE(year, month, day); NULL where there is no such day."""
-    parts = (reader.syntax.part(node, part) for part in ("year", "month", "day"))
-    (year, month, day), call = map(reader.read, parts), partial(reader.call, node)
-    years = call(Function.MULTIPLY, call(Function.SUBTRACT, year, 2000), 12)
-    months = call(Function.SUBTRACT, call(Function.ADD, years, month), 1)
+    year, month, day = (reader.part(node, part) for part in ("year", "month", "day"))
+    months = (year - 2000) * 12 + month - 1
     first = call(Function.ADD_MONTHS, Literal(dt.date(2000, 1, 1), Kind.DATE), months)
-    found = call(Function.ADD, first, call(Function.SUBTRACT, day, 1))
-    same = (call(Function.EQUAL, call(part, found), said) for part, said in
-            ((Function.MONTH, month), (Function.DAY, day)))  # fmt: skip
-    return Case(((call(Function.AND, *same), found),), Literal(None, Kind.DATE))
+    found = first + (day - 1)
+    same = call(Function.MONTH, found).equals(month) & call(Function.DAY, found).equals(day)
+    return Case(((same, found),), Literal(None, Kind.DATE))
 
 
 def _operand(
@@ -353,14 +319,14 @@ def _operand(
     """
     inner = of.unnest()
     if isinstance(inner, exp.Anonymous) and str(inner.this).upper() == "AGE":
-        months, days, _ = read_age(reader, _bare(reader, of))
-        divide = {"YEAR": Function.QUOTIENT, "MONTH": Function.MODULO}
-        if unit not in {*divide, "DAY"}:
+        months, days, _ = _age(reader, bare(reader.syntax, of))
+        parts = {"YEAR": months // 12, "MONTH": months % 12, "DAY": days}
+        if unit not in parts:
             raise reader.syntax.refuse(node, _AGE)
-        return (days if unit == "DAY" else reader.call(node, divide[unit], months, 12)), True
+        return parts[unit], True
     if not isinstance(inner, exp.Sub) or is_interval(inner.expression):
         return reader.read(of), False
-    ends = _ends(reader, _bare(reader, of), node)
+    ends = _ends(reader, bare(reader.syntax, of), node)
     return (ends[0], False) if len(ends) == 1 else (_between(reader, node, unit, *ends), True)
 
 
@@ -368,21 +334,15 @@ def _between(
     reader: "ExpressionReader", node: Node, unit: str, later: Expression, earlier: Expression
 ) -> Expression:
     """Seconds or whole days between two timestamps."""
-    call, ends = partial(reader.call, node), (later, earlier)
     if unit == "EPOCH":
-        micros = (call(Function.MICROSECOND, end) for end in ends)
-        beyond = (call(Function.MODULO, one, 1_000_000) for one in micros)
-        fraction = call(Function.DIVIDE, call(Function.SUBTRACT, *beyond), 1_000_000)
-        seconds = (seconds_since_1970(end, Kind.TIMESTAMP) for end in ends)
-        return call(Function.ADD, call(Function.SUBTRACT, *seconds), fraction)
+        beyond = [call(Function.MICROSECOND, end) % 1_000_000 for end in (later, earlier)]
+        seconds = [seconds_since_1970(end, Kind.TIMESTAMP) for end in (later, earlier)]
+        return (seconds[0] - seconds[1]) + (beyond[0] - beyond[1]) / 1_000_000
     if unit != "DAY":
         raise reader.syntax.refuse(node, _OF_DATES)
-    days = call(Function.SUBTRACT, *(Cast(end, Kind.DATE) for end in ends))
-    near, whole = call(Function.ADD, earlier, days), call(Function.GREATER_EQUAL, *ends)
-    over = call(Function.AND, whole, call(Function.GREATER, near, later))
-    under = call(Function.AND, call(Function.NOT, whole), call(Function.LESS, near, later))
-    steps = (over, call(Function.SUBTRACT, days, 1)), (under, call(Function.ADD, days, 1))
-    return Case(steps, days)
+    days = Cast(later, Kind.DATE) - Cast(earlier, Kind.DATE)
+    near, whole = earlier + days, later >= earlier
+    return Case(((whole & (near > later), days - 1), (~whole & (near < later), days + 1)), days)
 
 
 def epoch(reader: "ExpressionReader", node: Node) -> Expression:
@@ -395,12 +355,17 @@ def seconds_since_1970(value: Expression, kind: Kind) -> Expression:
     """The same of an expression of a kind."""
     first = Literal(dt.date(1970, 1, 1), Kind.DATE)
     day = value if kind is Kind.DATE else Cast(value, Kind.DATE)
-    found: Expression = Call(Function.SUBTRACT, (day, first))
+    found = day - first
     for part, each in ((Function.HOUR, 24), (Function.MINUTE, 60), (Function.SECOND, 60)):
-        found = Call(Function.MULTIPLY, (found, Literal(each, Kind.INTEGER)))
+        found = found * each
         if kind is Kind.TIMESTAMP:
-            found = Call(Function.ADD, (found, Call(part, (value,))))
+            found = found + call(part, value)
     return found
+
+
+def last_day(of: Expression) -> Expression:
+    """The last day of the month of a date."""
+    return call(Function.ADD_MONTHS, Truncate(Cast(of, Kind.DATE), Unit.MONTH), 1) - 1
 
 
 # --- parts ----------------------------------------------------------------------------------------
@@ -424,19 +389,15 @@ def read_part(reader: "ExpressionReader", node: Node, unit: str, of: Node) -> Ex
     if is_part:
         return value
     if unit in _SUNDAY_FIRST:  # Sunday is 0, Saturday is 6
-        return reader.call(node, Function.MODULO, reader.call(node, Function.WEEKDAY, value), 7)
+        return call(Function.WEEKDAY, value) % 7
     if unit in _PARTS:
-        return Call(_PARTS[unit], (value,))
+        return call(_PARTS[unit], value)
     raise reader.syntax.refuse(node, PART)
 
 
-def named_part(unit: str) -> Rule:
-    """The rule of a function that is named after a part."""
-
-    def rule(reader: "ExpressionReader", node: Node) -> Expression:
-        return read_part(reader, node, unit, reader.syntax.part(node, "this"))
-
-    return rule
+def read_named_part(unit: str, reader: "ExpressionReader", node: Node) -> Expression:
+    """A function that is named after a part."""
+    return read_part(reader, node, unit, reader.syntax.part(node, "this"))
 
 
 def read_extract(reader: "ExpressionReader", node: Node) -> Expression:
@@ -455,7 +416,7 @@ def read_truncated(reader: "ExpressionReader", node: Node) -> Expression:
     name = str(reader.syntax.part(unit, "this")).lower() if known else ""
     if name not in {one.value for one in Unit}:
         raise reader.syntax.refuse(node, _UNIT)
-    return Truncate(reader.read(reader.syntax.part(node, "this")), Unit(name))
+    return Truncate(reader.part(node, "this"), Unit(name))
 
 
 INTERVAL = Refusal(

@@ -13,15 +13,14 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from sqlglot import exp
 
-from discreet.errors import InputError
-from discreet.plan.expressions import Call, Case, Column, Expression, Function, Literal
+from discreet.plan.expressions import Case, Column, Expression, Function, Literal, call
 from discreet.plan.kinds import Kind
 from discreet.plan.relations import FilterRows, PersonWindow
-from discreet.plan.summaries import RowOrder, Summary, WindowColumn, WindowFunction, expect
+from discreet.plan.summaries import RowOrder, Summary, WindowColumn, WindowFunction
 from discreet.sql.reader.expressions import ExpressionReader
 from discreet.sql.reader.literals import read_whole
 from discreet.sql.reader.refusals import WINDOW, Refusal
-from discreet.sql.reader.syntax import PERSON, Node, Syntax, order_parts, ordered_parts
+from discreet.sql.reader.syntax import PERSON, Node, Syntax, order_parts
 
 if TYPE_CHECKING:
     from discreet.sql.reader.lookups import Lookups
@@ -64,7 +63,7 @@ class WindowSyntax:
 
     def order(self) -> list[tuple[Node, bool, bool]]:
         """The parts of ORDER BY: what, whether descending, whether NULL comes first."""
-        return order_parts(self.syntax, self._where("order"))
+        return order_parts(self.syntax, self.syntax.part(self._where("order"), "order"))
 
     def frame(self) -> Frame:
         """The first and last row that count, from this one; None where none is written.
@@ -100,7 +99,7 @@ class WindowSyntax:
         node = self.syntax.part(self.node, "this")
         if not isinstance(node, exp.Filter):
             return node, None
-        where = reader.checked(self.syntax.part(self.syntax.part(node, "expression"), "this"))
+        where = reader.checked(self.syntax.part(node, "expression", "this"))
         return self.syntax.part(node, "this"), where
 
     def argument(self, reader: ExpressionReader, node: Node) -> Expression | None:
@@ -147,15 +146,9 @@ _DISTINCT = Refusal(
 )
 
 
-_PLACED: dict[type[Node], WindowFunction] = {
-    exp.RowNumber: WindowFunction.ROW_NUMBER,
-    exp.Rank: WindowFunction.RANK,
-    exp.DenseRank: WindowFunction.DENSE_RANK,
-    exp.Lag: WindowFunction.LAG,
-    exp.Lead: WindowFunction.LEAD,
-    exp.FirstValue: WindowFunction.FIRST_VALUE,
-    exp.LastValue: WindowFunction.LAST_VALUE,
-}
+_RANKS = (exp.RowNumber, exp.Rank, exp.DenseRank)
+_MOVED = (exp.Lag, exp.Lead, exp.FirstValue, exp.LastValue)
+_PLACED = {one: WindowFunction[one.sql_name()] for one in (*_RANKS, *_MOVED)}
 _SUMMED: dict[type[Node], Summary] = {
     exp.Count: Summary.COUNT,
     exp.CountIf: Summary.COUNT,
@@ -168,11 +161,6 @@ _SUMMED: dict[type[Node], Summary] = {
 }
 
 
-def read_window(rows: "Lookups", node: Node) -> Expression:
-    """The column of a window's value, which the rows have from now on."""
-    return _Window(rows, node).read()
-
-
 def pick_first(
     rows: "Lookups", node: Node, keys: list[Expression], by: tuple[RowOrder, ...]
 ) -> None:
@@ -181,8 +169,7 @@ def pick_first(
     name = rows.fresh("turn")
     window = WindowColumn(name, WindowFunction.ROW_NUMBER, None, partition, by)
     rows.build(node, PersonWindow, (window,))
-    first = Call(Function.EQUAL, (Column(name), Literal(1, Kind.INTEGER)))
-    rows.build(node, FilterRows, first)
+    rows.build(node, FilterRows, Column(name).equals(1))
 
 
 def _parted(rows: "Lookups", node: Node, found: list[Expression]) -> tuple[Expression, ...]:
@@ -200,8 +187,8 @@ def _parted(rows: "Lookups", node: Node, found: list[Expression]) -> tuple[Expre
     return tuple(one for one in found if one not in whole)
 
 
-class _Window:
-    """One function OVER a window."""
+class RowWindow:
+    """One function OVER a window of a person's rows, which get a column for its value."""
 
     def __init__(self, rows: "Lookups", node: Node) -> None:
         self.rows = rows
@@ -252,12 +239,12 @@ class _Window:
     def _summed(self, node: Node, where: Expression | None) -> Expression:
         argument = self.written.argument(self.reader, node)
         if isinstance(node, exp.CountIf) and argument is not None:
-            where = argument if where is None else Call(Function.AND, (where, argument))
+            where = argument if where is None else where & argument
             argument = None
         if argument is None and not isinstance(node, exp.Count | exp.CountIf):
             raise self.syntax.refuse(self.node, _FUNCTION)
         if isinstance(node, exp.LogicalAnd | exp.LogicalOr) and argument is not None:
-            argument = boolean(self.reader, argument, node)
+            self.reader.expect_condition(argument, node, "the argument")
         return self._column(_SUMMED[type(node)], argument, where)
 
     # --- shares of places -------------------------------------------------------------------------
@@ -267,16 +254,13 @@ class _Window:
 
     def percent_rank(self, _: Node) -> Expression:
         """(rank - 1) / (rows - 1), and 0 of one row."""
-        below = _call(Function.SUBTRACT, self._column(WindowFunction.RANK), 1)
-        others = _call(Function.SUBTRACT, self._count(), 1)
-        share = _call(Function.DIVIDE, below, others)
-        alone = _call(Function.EQUAL, others, 0)
-        return _within(Case(((alone, Literal(0.0, Kind.REAL)),), share), 0.0, 1.0)
+        below, others = self._column(WindowFunction.RANK) - 1, self._count() - 1
+        share = Case(((others.equals(0), Literal(0.0, Kind.REAL)),), below / others)
+        return _within(share, 0.0, 1.0)
 
     def cume_dist(self, _: Node) -> Expression:
         """The share of rows up to this one and its equals."""
-        share = _call(Function.DIVIDE, self._column(Summary.COUNT), self._count())
-        return _within(share, 0.0, 1.0)
+        return _within(self._column(Summary.COUNT) / self._count(), 0.0, 1.0)
 
     def ntile(self, node: Node) -> Expression:
         """NTILE(k): tiles of equal size, the first ones larger by a row where that is not whole."""
@@ -285,35 +269,24 @@ class _Window:
         if tiles > _MOST_TILES:
             raise self.syntax.refuse(written, _TILES)
         number, count = (  # nobody has as many rows, and so all of it fits 64 bits
-            _call(Function.LEAST, one, 1 << 40)
+            call(Function.LEAST, one, 1 << 40)
             for one in (self._column(WindowFunction.ROW_NUMBER), self._count())
         )
-        place = _call(Function.SUBTRACT, number, 1)
-        size, larger = (_call(of, count, tiles) for of in (Function.QUOTIENT, Function.MODULO))
-        wide = _call(Function.ADD, size, 1)
-        edge = _call(Function.MULTIPLY, larger, wide)
-        early = _call(Function.QUOTIENT, place, wide)
-        rest = _call(Function.QUOTIENT, _call(Function.SUBTRACT, place, edge), size)
-        late = _call(Function.ADD, larger, rest)
-        found = Case(((_call(Function.LESS, place, edge), early),), late)
-        return _within(_call(Function.ADD, found, 1), 1, tiles)
+        place, size, larger = number - 1, count // tiles, count % tiles
+        edge = larger * (size + 1)
+        found = Case(((place < edge, place // (size + 1)),), larger + (place - edge) // size)
+        return _within(found + 1, 1, tiles)
 
 
 def _within(value: Expression, low: float, high: float) -> Expression:
     """A value that is never NULL and within two others, said so that its bounds are known."""
-    return _call(Function.LEAST, _call(Function.GREATEST, value, low), high)
+    return call(Function.LEAST, call(Function.GREATEST, value, low), high)
 
 
-def _call(function: Function, *arguments: Expression | float) -> Expression:
-    kinds = {int: Kind.INTEGER, float: Kind.REAL}
-    literals = (Literal(a, kinds[type(a)]) if isinstance(a, int | float) else a for a in arguments)
-    return Call(function, tuple(literals))
-
-
-_COMPOSED: dict[type[Node], Callable[[_Window, Node], Expression]] = {
-    exp.PercentRank: _Window.percent_rank,
-    exp.CumeDist: _Window.cume_dist,
-    exp.Ntile: _Window.ntile,
+_COMPOSED: dict[type[Node], Callable[[RowWindow, Node], Expression]] = {
+    exp.PercentRank: RowWindow.percent_rank,
+    exp.CumeDist: RowWindow.cume_dist,
+    exp.Ntile: RowWindow.ntile,
 }
 
 
@@ -321,16 +294,7 @@ def row_orders(
     syntax: Syntax, order: Node, read: Callable[[Node], Expression]
 ) -> tuple[RowOrder, ...]:
     """The parts of an ORDER BY over the rows of one person."""
-    return tuple(RowOrder(read(one), *how) for one, *how in ordered_parts(syntax, order))
-
-
-def boolean(reader: ExpressionReader, argument: Expression, node: Node) -> Expression:
-    """An argument that has to be a condition."""
-    try:
-        expect(argument, reader.types, Kind.BOOLEAN, "the argument")
-    except InputError as error:
-        raise reader.syntax.blame(node, error) from None
-    return argument
+    return tuple(RowOrder(read(one), *how) for one, *how in order_parts(syntax, order))
 
 
 _MOST_TILES = 1 << 16

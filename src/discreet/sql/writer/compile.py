@@ -181,13 +181,17 @@ class CompiledQuery:
         ]
 
     def _over(self, name: str, norm: str, limit: int, *, square: bool) -> Kept:
+        weight = self.weight(norm, limit, square=square)
+        select = f"SELECT {self._person}, {weight} AS w FROM {self._norms} WHERE {norm} > {limit}"
+        return Kept(name, select)
+
+    def weight(self, norm: str, limit: int, *, square: bool) -> str:
+        """The weight of a person whose norm is over a limit."""
         size = self.dialect.as_double(norm)
         size = self.dialect.real(Function.SQRT, size) if square else size
         top = largest_weight(limit, squared=square)
         share = self.dialect.real(Function.DIVIDE, self.dialect.double(top), size)
-        weight = self.dialect.cast(self.dialect.whole(Function.FLOOR, share), Kind.INTEGER)
-        select = f"SELECT {self._person}, {weight} AS w FROM {self._norms} WHERE {norm} > {limit}"
-        return Kept(name, select)
+        return self.dialect.cast(self.dialect.whole(Function.FLOOR, share), Kind.INTEGER)
 
     # --- totals ---------------------------------------------------------------------------------
 

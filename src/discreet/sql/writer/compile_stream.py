@@ -12,9 +12,8 @@ values of each key. Sums are integers, and nothing depends on the order of rows.
 from dataclasses import dataclass
 from functools import cached_property
 
-from discreet.plan.bounding import FULL, largest_weight
-from discreet.plan.expressions import Column, Function, Truncate, Unit
-from discreet.plan.kinds import Kind
+from discreet.plan.bounding import FULL
+from discreet.plan.expressions import Column, Truncate, Unit
 from discreet.plan.query import Query
 from discreet.plan.relations import columns_of
 from discreet.plan.schema import PART, PERSON
@@ -69,11 +68,8 @@ class CompiledStream:
 
     @property
     def _turns(self) -> Kept:
-        dialect, person = self.dialect, self._person
-        top = dialect.double(largest_weight(self.max_rows, squared=False))
-        share = dialect.real(Function.DIVIDE, top, dialect.as_double("l1"))
-        less = dialect.cast(dialect.whole(Function.FLOOR, share), Kind.INTEGER)
-        weight = dialect.choose([(f"l1 > {self.max_rows}", less)], str(FULL))
+        person, less = self._person, self._compiled.weight("l1", self.max_rows, square=False)
+        weight = self.dialect.choose([(f"l1 > {self.max_rows}", less)], str(FULL))
         sums = f"SELECT {person}, step, SUM(n) AS l1 FROM cells GROUP BY {person}, step"
         turn = f"ROW_NUMBER() OVER (PARTITION BY {person} ORDER BY step)"
         columns = f"{person}, step, {weight} AS weight, {turn} AS turn"

@@ -245,13 +245,16 @@ class Dialect(ABC):
     def is_finite(self, text: str) -> str:
         """Whether a double is neither NaN nor infinite; NULL for NULL."""
 
-    @abstractmethod
     def to_integer(self, text: str) -> str:
         """A double as INTEGER, halves to even; NULL where it is none."""
+        low, high = self.double(-(2.0**63)), self.double(2.0**63)
+        return self.let(
+            [text], lambda it: self.only_if(f"{it} >= {low} AND {it} < {high}", self.nearest(it))
+        )
 
+    @abstractmethod
     def nearest(self, text: str) -> str:
         """A double between -2^63 and 2^63 as INTEGER, halves to even."""
-        return self.to_integer(text)
 
     @abstractmethod
     def whole(self, function: Function, text: str) -> str:
@@ -371,6 +374,18 @@ class Dialect(ABC):
         Of the kinds that a type of the engine can be read as, the one nearest to `wanted`. Types
         that are none of ours are refused.
         """
+
+
+def form(template: str) -> Callable[..., str]:
+    """An operation that only places its operands, such as `towards_zero` in "trunc({})".
+
+    Operands and flags that the template does not place make no difference to this engine.
+    """
+
+    def write(_dialect: Dialect, *operands: object, **_flags: object) -> str:
+        return template.format(*operands)
+
+    return write
 
 
 SCHEMAS = ("stored", "data")

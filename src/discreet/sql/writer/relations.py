@@ -65,16 +65,21 @@ def _render(relation: rel.Relation, sources: Sequence[str], dialect: Dialect, sa
         case rel.PerPerson():
             return render_per_person(relation, sources[0], dialect)
         case rel.Union(left, right):
-            return _union(left, right, sources, dialect)
+            shown = (
+                [*_person(one, dialect), *map(name, rel.columns_of(one))] for one in (left, right)
+            )
+            sides = zip(shown, sources, strict=True)
+            return " UNION ALL ".join(f"SELECT {', '.join(c)} FROM {of} AS s" for c, of in sides)
         case _:
             assert_never(relation)
 
 
-def _person(relation: rel.Relation, dialect: Dialect, prefix: str = "") -> list[str]:
+def _person(relation: rel.Relation, dialect: Dialect) -> list[str]:
     """The person's column, where rows have a person."""
-    if isinstance(relation.facts.unit, EachRow):
-        return []
-    return [prefix + dialect.identifier(PERSON)]
+    return [] if isinstance(relation.facts.unit, EachRow) else [dialect.identifier(PERSON)]
+
+
+_JOINS = {rel.Keep.MATCHED: "JOIN", rel.Keep.ALL: "LEFT JOIN"}
 
 
 def _join_public(join: rel.JoinPublic, source: str, dialect: Dialect) -> str:
@@ -86,19 +91,19 @@ def _join_public(join: rel.JoinPublic, source: str, dialect: Dialect) -> str:
         for expression, key in zip(join.on, join.table.key, strict=True)
     ]
     columns = [f"r.{name(there)} AS {name(here)}" for here, there in join.columns]
-    kind = "JOIN" if join.keep is rel.Keep.MATCHED else "LEFT JOIN"
     return (
         f"SELECT {', '.join(['l.*', *columns])} FROM {source} AS l "
-        f"{kind} {view_name(join.table.name, dialect)} AS r ON {' AND '.join(conditions)}"
+        f"{_JOINS[join.keep]} {view_name(join.table.name, dialect)} AS r "
+        f"ON {' AND '.join(conditions)}"
     )
 
 
 def _join_person(join: rel.JoinPerson, sources: Sequence[str], dialect: Dialect, salt: str) -> str:
     columns = ["l.*", *(f"r.{dialect.identifier(column)}" for column in rel.columns_of(join.right))]
-    kind = "JOIN" if join.keep is rel.Keep.MATCHED else "LEFT JOIN"
     one, other = _sides(join, sources, dialect, salt)
     return (
-        f"SELECT {', '.join(columns)} FROM {one} AS l {kind} {other} AS r ON {_meet(join, dialect)}"
+        f"SELECT {', '.join(columns)} FROM {one} AS l "
+        f"{_JOINS[join.keep]} {other} AS r ON {_meet(join, dialect)}"
     )
 
 
@@ -231,16 +236,3 @@ def first_rows(
     values = [name, *(dialect.encoded(column, kind) for column, kind in kinds.items())]
     hashed = dialect.keyed_hash(salt, values)
     return dialect.first(each, [person, *kinds, *others], person, hashed, most)
-
-
-def _union(
-    left: rel.Relation, right: rel.Relation, sources: Sequence[str], dialect: Dialect
-) -> str:
-    name = dialect.identifier
-    first, second = list(rel.columns_of(left)), list(rel.columns_of(right))
-    top = [*_person(left, dialect), *map(name, first)]
-    bottom = [*_person(right, dialect), *map(name, second)]
-    return (
-        f"SELECT {', '.join(top)} FROM {sources[0]} AS s UNION ALL "
-        f"SELECT {', '.join(bottom)} FROM {sources[1]} AS s"
-    )

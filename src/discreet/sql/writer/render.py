@@ -15,14 +15,13 @@ from typing import TYPE_CHECKING, assert_never
 
 from discreet.plan import expressions as ex
 from discreet.plan.calendar import moment
+from discreet.plan.expressions import parts_of
 from discreet.plan.functions import common_kind
 from discreet.plan.kinds import Kind, Type, Value
 from discreet.plan.numeric import REACH, ResultType, reach
 from discreet.plan.texts import tokens
-from discreet.plan.typing import check_depth, deduce, parts_of
-from discreet.sql.writer import render_numbers, render_values
-from discreet.sql.writer.fragment import SqlText, ends
-from discreet.sql.writer.render_numbers import Rule
+from discreet.plan.typing import check_depth, deduce
+from discreet.sql.writer.render_calls import CALLS, SqlText, ends
 
 if TYPE_CHECKING:
     from discreet.sql.writer.dialect import Dialect
@@ -68,7 +67,8 @@ class Renderer:
             case ex.Column(name):
                 sql = self.prefix + self.dialect.identifier(name)
             case ex.Call(function, _):
-                return CALLS[function](self, expression, parts, outcome)
+                found = CALLS[function](self, expression, parts, outcome)
+                return SqlText(found, outcome.type) if isinstance(found, str) else found
             case ex.Case():
                 return self._case(parts, outcome)
             case ex.Cast(_, kind):
@@ -110,9 +110,16 @@ class Renderer:
 
     def within(self, sql: str, kind: Kind) -> str:
         """A date or timestamp, NULL outside the calendar."""
-        low, high = (self.dialect.literal(moment(end, kind), kind) for end in ends(REACH[kind]))
+        low, high = (moment(end, kind) for end in ends(REACH[kind]))
+        return self.between(sql, low, high, kind)
+
+    def between(self, sql: str, low: Value, high: Value, kind: Kind) -> str:
+        """A value, NULL where it is not between two others."""
         dialect = self.dialect
-        return dialect.let([sql], lambda it: dialect.only_if(f"{it} BETWEEN {low} AND {high}", it))
+        first, last = (dialect.literal(end, kind) for end in (low, high))
+        return dialect.let(
+            [sql], lambda it: dialect.only_if(f"{it} BETWEEN {first} AND {last}", it)
+        )
 
     def comparison(self, operator: str, x: SqlText, y: SqlText) -> str:
         """A comparison of values of kinds that can be compared."""
@@ -204,9 +211,3 @@ def _same(value: Value, kind: Kind) -> Value:
     if kind is Kind.REAL and isinstance(value, int):
         return float(value) if float(value) == value else None
     return value
-
-
-CALLS: dict[ex.Function, Rule] = {
-    **render_numbers.CALLS,
-    **render_values.CALLS,
-}

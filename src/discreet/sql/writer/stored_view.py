@@ -7,8 +7,8 @@ import math
 from collections.abc import Mapping
 
 from discreet.plan.calendar import moment
-from discreet.plan.casts import cast_type
 from discreet.plan.expressions import Unit
+from discreet.plan.functions import cast_type
 from discreet.plan.kinds import Kind, Type, Value
 from discreet.plan.schema import PERSON, EachRow, KeyPath, PersonPeriod, PublicTable, Schema, Table
 from discreet.plan.texts import longest_stored

@@ -7,9 +7,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from discreet.answer.estimate import measured_sets
-from discreet.answer.estimate.measured_sets import called, noisy_in
-from discreet.answer.estimate.noisy_statistics import NoisyStatistics
+from discreet.answer.estimate import noisy_statistics
+from discreet.answer.estimate.noisy_statistics import NoisyStatistics, called, noisy_in, part_of
 from discreet.answer.measurement_plan import answer
 from discreet.answer.plan.planning import single_sets
 from discreet.answer.plan.price import Price
@@ -69,7 +68,7 @@ def test_the_shown_numbers_follow_from_the_parts(release):
 
 
 def test_parts_of_very_many_groups_are_not_kept(monkeypatch):
-    monkeypatch.setattr(measured_sets, "MOST_GROUPS", 2)
+    monkeypatch.setattr(noisy_statistics, "MOST_GROUPS", 2)
     text = "SELECT city, COUNT(*) AS n FROM visits GROUP BY city"
 
     assert ask(text, engine_of(clinic(20))).parts == ()
@@ -91,7 +90,7 @@ def test_nothing_is_left_under_a_null():
     measured = NoisyStatistics(query, {"k0": keys}, 2, {}, {}, {}, contributions)
     assert b"SECRET" in keys.buffers()[2].to_pybytes()
 
-    buffers = measured_sets.part_of(measured).keys["k0"].buffers()
+    buffers = part_of(measured).keys["k0"].buffers()
     assert b"SECRET" not in b"".join(one.to_pybytes() for one in buffers if one is not None)
 
 

@@ -12,15 +12,15 @@ import pyarrow as pa
 import pytest
 
 from discreet.answer.estimate import merging
-from discreet.answer.estimate.measured_sets import (
+from discreet.answer.estimate.merging import Average, fits, merge_parts
+from discreet.answer.estimate.noisy_statistics import (
     MeasuredSet,
     NoisyQuantile,
     NoisyStatistic,
+    NoisyStatistics,
     called,
     part_of,
 )
-from discreet.answer.estimate.merging import Average, fits, merge_parts
-from discreet.answer.estimate.noisy_statistics import NoisyStatistics
 from discreet.answer.execute.measure_set import known_keys
 from discreet.answer.plan.measure import Measurement
 from discreet.answer.plan.planning import single_sets

@@ -7,9 +7,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from discreet.answer.estimate.measured_sets import pack, unpack
 from discreet.answer.estimate.merging import merge_parts
-from discreet.answer.estimate.noisy_statistics import cut_off, interpret
+from discreet.answer.estimate.noisy_statistics import interpret, pack_sets, unpack_sets
 from discreet.answer.estimate.tabulate import Simulation, tabulate
 from discreet.answer.execute import measure_set as production
 from discreet.answer.execute.measure_set import measure_set
@@ -45,14 +44,14 @@ def measured():
 
 def test_each_statistic_loses_its_share(measured):
     _, part = measured
-    lost = cut_off(replace(part, clipped=CLIPPED))
+    lost = replace(part, clipped=CLIPPED).cut_off
     rows = part.statistics[Rows(None)]
     (total,) = [of for of in part.statistics if isinstance(of, Total)]
 
     assert lost[Rows(None)] == pytest.approx(0.25 * rows)
     assert lost[People(None)] == pytest.approx(part.statistics[People(None)] / 9)
     assert lost[total] == pytest.approx(0.25 * rows * 50, rel=1e-4)  # values are 0 .. 100
-    assert cut_off(replace(part, clipped={})) == {}
+    assert replace(part, clipped={}).cut_off == {}
 
 
 def test_all_intervals_are_wider_by_what_is_cut_off(measured):
@@ -73,7 +72,7 @@ def test_all_intervals_are_wider_by_what_is_cut_off(measured):
 
 def test_what_is_cut_off_is_stored_and_does_not_average_out(measured):
     query, part = measured
-    stored = unpack(pack(_kept(replace(part, clipped=CLIPPED))))
+    stored = unpack_sets(pack_sets(_kept(replace(part, clipped=CLIPPED))))
 
     assert stored[0].clipped == CLIPPED
     assert stored[0].beyond == CLIPPED["rows"].share
@@ -87,13 +86,13 @@ def test_an_answer_that_was_stored_without_it_is_read(measured):
     _, part = measured
     old = tuple(replace(one, beyond=0.25, clipped={}) for one in _kept(part))
 
-    assert unpack(pack(old))[0].clipped == {}
-    assert unpack(pack(old))[0].beyond == 0.25
-    assert pack(unpack(pack(old))) == pack(old)
+    assert unpack_sets(pack_sets(old))[0].clipped == {}
+    assert unpack_sets(pack_sets(old))[0].beyond == 0.25
+    assert pack_sets(unpack_sets(pack_sets(old))) == pack_sets(old)
 
 
 def _kept(part):
-    from discreet.answer.estimate.measured_sets import kept
+    from discreet.answer.estimate.noisy_statistics import kept
 
     return kept([part])
 

@@ -7,7 +7,7 @@ import pytest
 from discreet.answer.estimate.merging import merge_parts
 from discreet.answer.measurement_plan import answer
 from discreet.answer.plan.price import Price
-from discreet.answer.present import present
+from discreet.answer.present import release
 from discreet.engines.duckdb import DuckDBEngine
 from discreet.plan.bounding import NoiseKind
 from discreet.plan.kinds import Kind
@@ -63,7 +63,7 @@ def test_intervals_of_rows_that_were_picked_hold(empty, text, name, law):
 
 
 def test_intervals_that_forget_that_rows_were_picked_would_be_caught(empty, monkeypatch):
-    monkeypatch.setattr(present, "wider_by", lambda *_, **__: 1.0)
+    monkeypatch.setattr(release, "wider_by", lambda *_, **__: 1.0)
 
     assert held([ask(TOP, empty, NoiseKind.LAPLACE) for _ in range(4)], "n") < 0.5
 

@@ -7,16 +7,17 @@ import pytest
 
 from discreet.answer.plan.contribution_histogram import (
     BLIND,
+    GROUPS,
     LADDER,
+    ROWS,
     ContributionHistogram,
-    GroupNorm,
     NoiseKind,
-    RowNorm,
+    Norm,
     choose,
-    clipped,
+    clipped_share,
 )
 
-ONE = RowNorm(NoiseKind.LAPLACE, 1)
+ONE = Norm(ROWS, NoiseKind.LAPLACE, 1)
 
 
 def histogram(norms, scale, steps=LADDER):
@@ -33,7 +34,7 @@ def test_a_limit_is_what_everybody_has(rows):
 def test_more_groups_and_more_noise_make_limits_lower():
     rows = np.repeat(np.arange(1, 101), 200)
     limits = [
-        choose(histogram(rows, 10), RowNorm(NoiseKind.LAPLACE, groups), noise, groups)
+        choose(histogram(rows, 10), Norm(ROWS, NoiseKind.LAPLACE, groups), noise, groups)
         for groups, noise in ((1, 1.0), (100, 1.0), (100, 100.0))
     ]
 
@@ -55,14 +56,14 @@ def test_where_nothing_shows_a_guess_is_taken_and_nothing_is_told():
 
     assert choose(nothing, ONE, 1.0, 1) == BLIND
     assert choose(ContributionHistogram(np.zeros(4), 10, (1, 2, 3)), ONE, 1.0, 1) == 3
-    assert clipped(nothing, ONE, BLIND) is None
+    assert clipped_share(nothing, ONE, BLIND) is None
 
 
 def test_what_is_told_to_be_lost_is_what_is_lost_or_a_little_more():
     rows = np.repeat(np.arange(1, 21), 1000)
     for limit in (5, 10, 16):
         lost = np.maximum(rows - limit, 0).sum() / rows.sum()
-        told = clipped(histogram(rows, 5), ONE, limit)
+        told = clipped_share(histogram(rows, 5), ONE, limit)
         assert lost * 0.9 < told.lost < lost * 1.2 + 0.01
         assert told.share == pytest.approx(np.mean(rows > limit), abs=told.error)
         assert told.most >= limit
@@ -73,16 +74,18 @@ def test_weights_take_from_people_what_norms_say():
     norms = np.array([1.0, 4.0, 9.0])
 
     assert ONE.lost(norms, 4).tolist() == [0, 0, 5]
-    assert RowNorm(NoiseKind.GAUSSIAN, 1).lost(norms, 4).tolist() == pytest.approx([0, 0, 5])
-    assert RowNorm(NoiseKind.GAUSSIAN, 4).lost(norms, 4).tolist() == pytest.approx([0, 0, 10])
-    assert GroupNorm(NoiseKind.LAPLACE, 9, found=False).lost(norms, 4).tolist() == [0, 0, 5]
-    assert GroupNorm(NoiseKind.GAUSSIAN, 9, found=False).lost(norms, 4) == pytest.approx([0, 0, 3])
-    assert GroupNorm(NoiseKind.GAUSSIAN, 9, found=True).lost(norms, 4).tolist() == [0, 0, 5]
-    assert GroupNorm(NoiseKind.LAPLACE, 6, found=False).steps == (1, 2, 3, 4, 5, 6)
+    assert Norm(ROWS, NoiseKind.GAUSSIAN, 1).lost(norms, 4).tolist() == pytest.approx([0, 0, 5])
+    assert Norm(ROWS, NoiseKind.GAUSSIAN, 4).lost(norms, 4).tolist() == pytest.approx([0, 0, 10])
+    assert Norm(GROUPS, NoiseKind.LAPLACE, 9, found=False).lost(norms, 4).tolist() == [0, 0, 5]
+    assert Norm(GROUPS, NoiseKind.GAUSSIAN, 9, found=False).lost(norms, 4) == pytest.approx(
+        [0, 0, 3]
+    )
+    assert Norm(GROUPS, NoiseKind.GAUSSIAN, 9, found=True).lost(norms, 4).tolist() == [0, 0, 5]
+    assert Norm(GROUPS, NoiseKind.LAPLACE, 6, found=False).steps == (1, 2, 3, 4, 5, 6)
 
 
 def test_a_share_is_written_with_its_error():
-    told = clipped(histogram(np.repeat([1, 8], [9800, 200]), 5), ONE, 4)
+    told = clipped_share(histogram(np.repeat([1, 8], [9800, 200]), 5), ONE, 4)
 
     assert str(told).startswith("2.0 % ± 1.")
     assert Fraction(str(told).split("± ")[1].split(" ")[0]) < 2

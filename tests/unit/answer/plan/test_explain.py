@@ -10,11 +10,10 @@ import numpy as np
 import pytest
 
 from clinic import CLINIC
-from discreet.answer.estimate.error_bars import half_width, simulate
-from discreet.answer.estimate.noisy_statistics import interpret
+from discreet.answer.estimate.error_bars import GROUP, expect, half_width, simulate
+from discreet.answer.estimate.noisy_statistics import NoisyStatistics, interpret
 from discreet.answer.execute.measure_set import measure_set
 from discreet.answer.measurement_plan import answer
-from discreet.answer.plan.expected_error import GROUP, expect
 from discreet.answer.plan.explain import recall
 from discreet.answer.plan.price import Price
 from discreet.answer.present.release import Release
@@ -154,11 +153,13 @@ def test_expected_half_widths_agree_with_simulated_ones(law):
     )
     query = asked(text, Limits(1, 2))
     scope = columns_of(query.relation)
-    plan = plan_set(query, Price(8, 1e-6), law).noises(ContributionBounds(law, 2, 1))
+    bounds = ContributionBounds(law, 2, 1)
+    plan = plan_set(query, Price(8, 1e-6), law).noises(bounds)
     clean = {s: np.array([0.0 if isinstance(s, Total) else float(GROUP)]) for s in plan}
-    draws = simulate(clean, plan, 20_000)
+    part = NoisyStatistics(query, {}, 1, clean, {}, plan, bounds)
+    draws = simulate(part, 20_000)
     for aggregate in query.aggregates:
-        width, _ = half_width(aggregate, clean, draws, plan, scope)
+        width, _ = half_width(aggregate, part, draws)
         found = expect(aggregate, plan, scope, statistics_of(aggregate, scope))
         assert found.half_width == pytest.approx(width[0], rel=0.05)
 

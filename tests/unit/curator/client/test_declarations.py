@@ -4,6 +4,7 @@ import datetime as dt
 import json
 from fractions import Fraction
 
+import pyarrow as pa
 import pytest
 
 import discreet as dp
@@ -103,3 +104,16 @@ def test_budgets_are_exact(budget):
 def test_what_is_no_budget_is_refused(facts):
     with pytest.raises(InputError):
         declarations.read_budget(facts)
+
+
+def test_keys_that_are_dates_are_dates_in_a_file_of_declarations_too(tmp_path):
+    days = dp.Keys([dt.date(2024, 1, 1), dt.date(2024, 2, 1)])
+    rows = pa.table({"id": [1, 2], "day": list(days.values)})
+    report = dp.describe(rows, unit="id", columns={"day": days})
+    text = declarations.write_declarations(report, "visits", "visits.parquet")
+    file = tmp_path / "visits.yaml"
+    file.write_text(text.replace("confirmed: false", "confirmed: true"))
+
+    [told] = declarations.read_declarations(file)
+
+    assert told.facts["columns"] == {"day": days}

@@ -14,7 +14,7 @@ import discreet as dp
 from clinic_curator import ABOUT, BY_CITY, COUNT, add_cities, add_visits
 from discreet import errors
 from discreet.curator.client import wire
-from discreet.curator.client.remote_ledger import read_reply
+from discreet.curator.client.remote_backend import read_reply
 from discreet.curator.orders.planned_orders import Terms
 from discreet.curator.reports import json_views
 from discreet.errors import BudgetError, DiscreetError, InputError, QueryRefused, ServiceError

@@ -13,7 +13,6 @@ from clinic_curator import COUNT, add_visits, spent
 from discreet.curator.data.intake import take
 from discreet.curator.data.load_report import Stated, kind_stated
 from discreet.curator.data.registry import fingerprint
-from discreet.engines.reading import Reading
 from discreet.errors import InputError
 from discreet.plan.kinds import Kind
 from visits import clinic
@@ -107,7 +106,7 @@ def test_a_csv_file_that_does_not_name_its_columns_is_refused(tmp_path, header):
     file = tmp_path / "visits.csv"
     file.write_text(header)
     with pytest.raises(InputError, match="name"):
-        take(file, Stated(), Reading(), name="visits")
+        take(file, Stated(), name="visits")
 
 
 @pytest.mark.parametrize("name", ["gone.csv", "gone.parquet", "gone.duckdb", "notes.txt", ""])
@@ -121,7 +120,7 @@ def test_bytes_that_are_no_text_are_refused_without_quoting_them(tmp_path):
     file = tmp_path / "visits.csv"
     file.write_bytes(HEADER.encode() + b"1,Haifa,\xff\xfe,5\n")
     with pytest.raises(InputError, match="not in UTF-8") as refused:
-        take(file, Stated(), Reading(), name="visits")
+        take(file, Stated(), name="visits")
     assert "\xff" not in str(refused.value)
 
 

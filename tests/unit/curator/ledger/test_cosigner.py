@@ -8,7 +8,7 @@ import discreet as dp
 from clinic_curator import BUDGET, add_visits
 from discreet.curator.ledger import merkle
 from discreet.curator.ledger.accounts import dataset
-from discreet.curator.ledger.cosigner import Cosigner, is_signed
+from discreet.curator.ledger.cosigner import Cosigner, head_text, is_signed
 from discreet.curator.ledger.ledger import Ledger
 from discreet.errors import LedgerError
 
@@ -32,8 +32,8 @@ def test_heads_that_continue_are_signed_and_others_are_not(tmp_path):
         for n in range(5):
             ledger.record("noted", by="owner", facts={"n": n})
             head, signature = show(ledger, witness)
-            assert is_signed(head, signature, witness.public_key)
-        assert not is_signed(head, signature, Cosigner(tmp_path / "other").public_key)
+            assert is_signed(head_text(head), signature, witness.public_key)
+        assert not is_signed(head_text(head), signature, Cosigner(tmp_path / "other").public_key)
         proof = [bytes.fromhex(one) for one in ledger.prove_inclusion(3, head.size)]
         leaf = bytes.fromhex(ledger.entries(after=2, limit=1)[0].head.hash)
         assert merkle.includes(leaf, 2, head.size, proof, bytes.fromhex(head.root))

@@ -1,6 +1,8 @@
 """The same suite on every store."""
 
+import hashlib
 import io
+import json
 import subprocess
 import sys
 import threading
@@ -12,8 +14,7 @@ import pytest
 
 from discreet.curator.ledger.accounts import analyst, dataset, group, link, workbook
 from discreet.curator.ledger.ledger import Ledger
-from discreet.curator.ledger.orders import Order, State
-from discreet.curator.ledger.readable_ledger import read_lines
+from discreet.curator.ledger.orders import Entry, Order, Receipt, State
 from discreet.errors import BudgetError, InputError, LedgerError
 from discreet.privacy import ZCDP, Filter, Neighbours, Pure
 
@@ -328,12 +329,14 @@ def test_an_export_can_be_checked_without_the_ledger(visits, ask):
     file = io.StringIO()
     assert visits.export(file) == visits.head()
     lines = file.getvalue().splitlines(keepends=True)
-    assert tuple(read_lines(lines)) == visits.entries()
-    for broken in (lines[1:], lines[:1] + lines[2:], [lines[0].replace("founded", "f0unded")]):
-        with pytest.raises(LedgerError, match="does not follow"):
-            list(read_lines(broken))
-    with pytest.raises(LedgerError, match="does not follow"):
-        list(read_lines(["no json"]))
+    before, found = "0" * 64, []
+    for line in lines:
+        said = json.loads(line)
+        text = line.removeprefix(f'{{"hash":"{said["hash"]}","entry":').removesuffix("}\n")
+        assert hashlib.sha256(text.encode()).hexdigest() == said["hash"]
+        assert said["entry"]["previous"] == before
+        before, found = said["hash"], [*found, Entry(**said["entry"])]
+    assert tuple(found) == visits.entries()
 
 
 def test_other_events_can_be_recorded_but_not_forged(visits):
@@ -505,3 +508,17 @@ os.kill(os.getpid(), signal.SIGKILL)
         assert ledger.charge(ask()).state is State.CHARGED
         assert other.charge(ask()).state is State.PENDING
         assert [one.order.plan for one in other.recover()] == ["sum()"]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda ledger: ledger.entries(aftr=5),
+        lambda ledger: ledger.set_cap(dataset("visits"), None),
+        lambda ledger: ledger.step(1, 2, b"x", 3, 4),
+        lambda ledger: ledger.cancel(Receipt(1, None, State.CHARGED), to="x"),
+    ],
+)
+def test_wrong_arguments_are_the_callers_mistake_and_no_tampering(wrong):
+    with pytest.raises(TypeError):
+        wrong(Ledger.in_memory())

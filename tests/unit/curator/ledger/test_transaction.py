@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from discreet.curator.ledger import charging
-from discreet.curator.ledger.account_cache import AccountCache, read_tree
+from discreet.curator.ledger.account_cache import read_tree
 from discreet.curator.ledger.accounts import dataset, write_units
 from discreet.curator.ledger.orders import State
 from discreet.curator.ledger.transaction import Transaction, _Job
@@ -18,7 +18,7 @@ def together(ledger, works):
     shared, outcomes, begun = ledger._committer, {}, threading.Event()
     release = threading.Event()
 
-    def slow(page, _):
+    def slow(page):
         begun.set()
         release.wait(30)
         return page.head
@@ -43,22 +43,22 @@ def together(ledger, works):
     return [outcomes[n] for n in range(len(works))]
 
 
-def note(page, _):
+def note(page):
     return page.append("noted", "somebody", {})
 
 
-def spoil(page, _):
+def spoil(page):
     page.append("noted", "somebody", {})
     raise InputError("half done", why="planted", fix="roll back")
 
 
-def break_a_rule(page, _):
+def break_a_rule(page):
     page.append("noted", "somebody", {})
     page.update("UPDATE accounts SET spent = 'no number'", ())
     page.read("SELECT 1")
 
 
-def lose_a_row(page, _):
+def lose_a_row(page):
     page.update("UPDATE accounts SET key = key WHERE key = 'nobody'", ())
 
 
@@ -93,7 +93,7 @@ def test_a_row_that_is_not_there_stops_the_transaction(visits):
 
 
 def test_an_interruption_is_told_to_all_who_shared(visits):
-    def interrupted(page, _):
+    def interrupted(page):
         page.append("noted", "somebody", {})
         raise KeyboardInterrupt
 
@@ -114,7 +114,7 @@ def test_who_is_interrupted_while_waiting_leaves_the_queue(visits):
 
     begun, release = threading.Event(), threading.Event()
 
-    def slow(page, _):
+    def slow(page):
         begun.set()
         release.wait(30)
         return page.head
@@ -122,7 +122,7 @@ def test_who_is_interrupted_while_waiting_leaves_the_queue(visits):
     first = threading.Thread(target=visits._committer.submit, args=(slow,))
     first.start()
     begun.wait(30)
-    job = _Job(note, None, alone=False)
+    job = _Job(note)
     job.called = Impatient()
     with pytest.raises(KeyboardInterrupt):
         visits._committer._submit(job)
@@ -138,11 +138,9 @@ def test_a_total_that_changed_after_it_was_read_is_not_written_over(visits, ask)
     def work(execute):
         transaction = Transaction(execute)
         transaction.tree = read_tree(transaction)
-        sheet = AccountCache(transaction)
-        sheet.read([ask()])
+        transaction.cache.read([ask()])
         execute("UPDATE accounts SET spent = ?", (write_units(1),))
-        charging.charge(transaction, sheet, ask(), charging.Turn("worker", 0, 0, 0))
-        sheet.write_back()
+        charging.charge(transaction, ask(), charging.Turn("worker", 0, 0, 0))
         transaction.finish()
 
     with pytest.raises(LedgerError, match="one after another"):
@@ -152,12 +150,8 @@ def test_a_total_that_changed_after_it_was_read_is_not_written_over(visits, ask)
 
 def test_who_asks_while_another_cancels_is_not_charged_for_an_error(visits, ask):
     receipt, asked = visits.charge(ask("count", by="ann")), ask("count", by="bob")
-    cancel = _Job(
-        lambda page, _: charging.cancel(page, receipt, by="ann", for_all=False), None, alone=False
-    )
-    charge = _Job(
-        lambda page, cache: charging.charge(page, cache, asked, visits._turn()), asked, alone=False
-    )
+    cancel = _Job(lambda page: charging.cancel(page, receipt, by="ann", for_all=False))
+    charge = _Job(lambda page: charging.charge(page, asked, visits._turn()), asked)
     visits._committer._run([cancel, charge])
     assert {cancel.result().state, charge.result().state} == {State.PENDING}
     assert visits.charge(asked).state is State.PENDING  # it goes on for whoever has paid

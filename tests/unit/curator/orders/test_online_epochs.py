@@ -204,7 +204,7 @@ def test_a_worker_that_lost_its_turn_stores_no_step_and_tells_no_update(folder):
     with dp.Curator(folder, patience=0) as other:
         assert other.online("people", **SPEC).ask_all([{"sex": "male"}]).held
         with pytest.raises(LedgerError, match="another worker"):
-            epoch.journal.begin_run()
+            epoch.journal(None)
         assert not session.ask_all([HARD]).held
     late.close()
 

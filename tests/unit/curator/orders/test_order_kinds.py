@@ -18,7 +18,7 @@ from discreet.curator.orders.order_kinds import KINDS
 from discreet.curator.reports.deployment_record import deployment_record
 from discreet.errors import BudgetError, InputError, LedgerError
 from discreet.plan import canonical
-from noisy_total import NAME, Total, TotalKind, TotalOrder
+from noisy_total import NAME, Total, TotalOrder
 from running_server import QUICK, served
 
 SPEC = {"table": "visits", "epsilon": "0.5"}
@@ -32,7 +32,7 @@ FAR = 100
 @pytest.fixture
 def totals(monkeypatch):
     """One line in the table of kinds."""
-    monkeypatch.setitem(KINDS, NAME, TotalKind())
+    monkeypatch.setitem(KINDS, NAME, TotalOrder)
 
 
 @pytest.fixture
@@ -151,9 +151,9 @@ DIES = """
 import os, sys
 import discreet as dp
 from discreet.curator.orders.order_kinds import KINDS
-from noisy_total import NAME, TotalKind, TotalOrder
+from noisy_total import NAME, TotalOrder
 
-KINDS[NAME] = TotalKind()
+KINDS[NAME] = TotalOrder
 TotalOrder.present = lambda *_: os._exit(9)
 dp.Curator(sys.argv[1]).order(NAME, {"table": "visits", "epsilon": "0.5"})
 """

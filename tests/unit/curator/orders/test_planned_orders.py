@@ -12,7 +12,6 @@ from discreet.answer.plan.accuracy import Accuracy
 from discreet.answer.plan.price import Price
 from discreet.curator.orders.planned_orders import (
     Offer,
-    OrderKind,
     PlannedOrder,
     QuoteContext,
     StoredOrder,
@@ -175,4 +174,4 @@ def test_a_plan_that_is_not_priced_for_each_person_is_measured_for_nobody_alone(
 
 def test_the_price_of_a_stored_order_is_read_from_its_text(curator):
     order = offered(curator).order()
-    assert OrderKind.price(None, order).epsilon == Fraction(3, 10)
+    assert PlannedOrder.price_of(order).epsilon == Fraction(3, 10)

@@ -288,7 +288,7 @@ def test_a_profile_survives_a_crash_under_its_charge(tmp_path, monkeypatch):
         told = curator.profile("people", epsilon=4)
         assert curator.budget("people").spent == spent
         order = curator.ledger.asked(["people"])[0].order
-        assert KINDS["profile"].price(order) == Price(4, Fraction(1, 10**7))
+        assert KINDS["profile"].price_of(order) == Price(4, Fraction(1, 10**7))
         assert KINDS["profile"].read(order, curator.schema).text == order.plan
         assert ProfileRelease.from_bytes(told.to_bytes()) == told
 

@@ -9,7 +9,7 @@ from discreet.answer.measurement_plan import MeasurementPlan
 from discreet.answer.plan.price import Price
 from discreet.curator.ledger.orders import Order
 from discreet.curator.orders.order_kinds import KINDS, kind_of
-from discreet.curator.orders.query_orders import QueryKind, QueryOrder
+from discreet.curator.orders.query_orders import QueryOrder
 from discreet.errors import InvariantBroken, LedgerError
 from discreet.plan.bounding import NoiseKind
 from discreet.plan.work import bound_work
@@ -56,7 +56,7 @@ def test_what_is_presented_is_a_function_of_what_was_stored(engine):
     release = one.present(measured)
     assert release.table.num_rows == 4
     assert one.present(measured).to_bytes() == release.to_bytes()
-    assert KINDS["query"].release(release.to_bytes()) == release
+    assert KINDS["query"].release_type.from_bytes(release.to_bytes()) == release
 
 
 def test_measurements_of_a_dearer_plan_are_not_presented(engine):
@@ -83,7 +83,7 @@ def test_an_order_is_read_back_with_the_decisions_it_was_charged_for(noise_kind)
 
 def test_an_order_of_an_older_version_is_planned_anew_with_its_noise():
     one = planned(NoiseKind.GAUSSIAN)
-    back = QueryKind().read(ordered(one, RHO), schema())
+    back = QueryOrder.read(ordered(one, RHO), schema())
     assert back == one
     assert back.plan.sets[0].noise_kind is NoiseKind.GAUSSIAN
     assert back.plan.price.epsilon == Fraction(1)

@@ -10,7 +10,7 @@ import discreet as dp
 from discreet.audit.replay import replay
 from discreet.cli import main
 from discreet.curator.orders.order_kinds import KINDS
-from discreet.curator.orders.synthesis_release import SynthesisRelease
+from discreet.curator.orders.synthesis_orders import SynthesisRelease
 from discreet.curator.reports.deployment_record import deployment_record
 from discreet.errors import BudgetError, InputError, InvariantBroken, QueryRefused
 from running_server import served
@@ -99,7 +99,7 @@ def test_neighbours_see_nothing_but_released_numbers():
 @pytest.mark.parametrize(
     ("spec", "wrong"),
     [
-        ({"table": "nobody"}, "a table that there is not"),
+        ({"table": "nobody"}, "no private table"),
         ({"columns": ["id"]}, "no column id with cells"),
         ({"columns": "city"}, "columns are a str"),
         ({"epsilon": "much"}, "not a number"),

@@ -126,7 +126,7 @@ def test_a_server_gives_the_same_answers(tmp_path):
         ({"queries": {"age": 1}}, "queries are no list"),
         ({"queries": [{"shoe": [1]}]}, "no column shoe"),
         ({"queries": [{"id": [1]}]}, "no column id"),
-        ({"table": "cats"}, "a table that there is not"),
+        ({"table": "cats"}, "no private table"),
         ({"queries": [{"sex": ["x"]}]}, "no such value"),
         ({"rounds": 1}, "rounds"),
     ],

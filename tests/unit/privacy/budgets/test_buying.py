@@ -18,30 +18,15 @@ def test_both_kinds_of_noise_cost_the_amount_and_hardly_less(measure, amount):
     laplace = price(Pure(noise.epsilon), measure).amount
     assert amount * (1 - Fraction(1, 10**6)) <= laplace <= amount
     if measure == EPSILON:
-        assert noise.gaussian_variance(1) is None
-        assert noise.quieter(1, Fraction(1, 100)) == "laplace"
+        assert noise.mu_squared == 0
         return
     gaussian = price(GDP.of_square(noise.mu_squared), measure).amount
     assert float(gaussian) == pytest.approx(float(amount), rel=1e-12)
 
 
-def test_scales_are_sensitivities_over_what_is_bought():
-    noise = buys(RHO, Fraction(1, 2))
-    assert noise.gaussian_variance(3) == 9
-    assert noise.laplace_scale(4) == 4 / noise.epsilon
-
-
-def test_the_quieter_kind_has_the_smaller_half_width():
-    few, many = buys(renyi(20), Fraction(1)), buys(renyi(20), Fraction(1, 100))
-    assert (few.quieter(1, 1), many.quieter(1, 1)) == ("laplace", "gaussian")
-    noise = buys(MU_SQUARED, Fraction(1, 18))
-    assert noise.quieter(1, 1) == "gaussian"
-    assert noise.quieter(1, 10) == "laplace"
-
-
 def test_nothing_buys_nothing():
-    assert buys(MU_SQUARED, Fraction(0)).quieter(1, 1) == "laplace"
-    assert buys(RHO, Fraction(0)).laplace_scale(1) is None
+    noise = buys(RHO, Fraction(0))
+    assert (noise.epsilon, noise.mu_squared) == (0, 0)
 
 
 @pytest.mark.parametrize("epsilon", [Fraction(1, 100), Fraction(1), Fraction(10)])

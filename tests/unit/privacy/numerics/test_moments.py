@@ -1,5 +1,6 @@
 """Every family's moments on a line keep the error bounds they state."""
 
+import math
 import random
 from fractions import Fraction
 
@@ -144,4 +145,4 @@ def test_a_gaussian_bends_no_points():
     with pytest.raises(AssertionError):
         shapes.GAUSSIAN.bend(np.ones(3, dtype=complex), 0.5, np.ones(3, dtype=complex), 3.0)
     assert DiscreteLaplaceNoise(0.3).moments(OrderLine(1.0, 1.0, 3)).error < 1e-12
-    assert shapes.GAUSSIAN.one_log_scale(0.5, 2.0) == pytest.approx(0.75)
+    assert shapes.GAUSSIAN.log_scale(0.5, 2.0, 5.0, math) == pytest.approx(0.75)

@@ -18,7 +18,7 @@ QUERIES = Path(__file__).with_name("catalogue_queries.sql").read_text("utf-8")
 def catalogue():
     with dp.Curator.in_memory() as curator:
         add_cities(add_visits(curator))
-        yield Catalogue(curator.schema, "ann", "discreet", "PostgreSQL 16.0 (discreet)")
+        yield Catalogue(curator.schema, "ann")
 
 
 def run(catalogue, sql):

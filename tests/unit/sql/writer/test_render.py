@@ -24,7 +24,7 @@ from discreet.plan.expressions import (
     Unit,
 )
 from discreet.plan.kinds import Kind, Range, Type
-from discreet.sql.writer.render import CALLS
+from discreet.sql.writer.render_calls import CALLS
 from discreet.sql.writer.stored_view import render_scan_column
 from reference.interpreter import evaluate
 

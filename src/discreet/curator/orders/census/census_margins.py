@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from discreet.curator.orders.census.census_facts import COUNT, CensusFacts
+from discreet.curator.orders.census.census_plan import COUNT, CensusFacts
 from discreet.workload.hierarchy import Estimates, Integers, settle_margins, settle_totals
 
 _Number = TypeVar("_Number", np.float64, np.int64)

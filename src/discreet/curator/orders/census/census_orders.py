@@ -22,8 +22,8 @@ from discreet.answer.present.base_release import BaseRelease, Cost, reading_stor
 from discreet.answer.present.number_text import cost
 from discreet.curator.arguments import read_fields, readable
 from discreet.curator.ledger.orders import Order
-from discreet.curator.orders.census.census_facts import CensusFacts, read_facts
 from discreet.curator.orders.census.census_margins import MarginLink, disagreements, link_tables
+from discreet.curator.orders.census.census_plan import FIELDS, CensusFacts, read_facts
 from discreet.curator.orders.census.census_reading import read_geography
 from discreet.curator.orders.histogram_orders import bound_words
 from discreet.curator.orders.planned_orders import (
@@ -31,7 +31,6 @@ from discreet.curator.orders.planned_orders import (
     Asked,
     DraftedOrder,
     OrderExplanation,
-    OrderKind,
     QuoteContext,
     UnpricedOrder,
     price_facts,
@@ -52,13 +51,86 @@ from discreet.rationals import whole
 from discreet.sql.writer.dialect import Dialect
 from discreet.workload.domain import Attribute
 
-_FIELDS: Final = (
-    *("table", "geography", "levels", "top", "tables", "bins", "max_rows", "shares"),
-    *("invariants", "epsilon", "delta", "as_of"),
-)
 _FIX: Final = 'pass {"table": "people", "tables": [["total", []]], "epsilon": "1"}'
 CHUNK: Final = 1 << 21
 """Cells of leaves that are drawn, stored and made consistent at once."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class CensusRelease(BaseRelease):
+    """The content and cost of a release; the tables themselves are files.
+
+    `sizes` is how many units each level has.
+    """
+
+    plan: str
+    sizes: tuple[int, ...]
+    price: Price
+    guarantee: Guarantee
+    notes: tuple[str, ...] = ()
+
+    @property
+    def costs(self) -> tuple[Cost, ...]:  # type: ignore[override]
+        """All counts together."""
+        noise = json.loads(self.plan)[1]["noise"]
+        return (Cost("counts of all tables at all levels", noise, self.guarantee),)
+
+    @property
+    def _said(self) -> dict[str, Any]:
+        said: dict[str, Any] = json.loads(self.plan)[0]
+        return said
+
+    @property
+    def cells(self) -> int:
+        """How many counts are released, of all tables at all levels."""
+        columns = [Attribute.from_dict(one) for one in self._said["columns"]]
+        sizes = {one.name: one.size for one in columns}
+        each = (math.prod(sizes[name] for name in by) for _, by in self._said["tables"])
+        return sum(each) * sum(self.sizes)
+
+    def statement(self) -> str:
+        """The privacy statement, with what is outside of the guarantee."""
+        said, price = self._said, self.price
+        agree = " and agree between tables" if json.loads(self.plan)[1]["version"] > 1 else ""
+        levels = ", ".join([*said["levels"][::-1], said["top"]])
+        parts = [
+            f"{len(said['tables'])} tables of {said['table']} were released by {levels}, with",
+            f"differential privacy ({self.guarantee.neighbours.value}) for epsilon =",
+            f"{cost(price.epsilon)} and delta = {cost(price.delta)}, all tables and levels",
+            "together. Every count has noise of its own, cells without anybody too. Afterwards",
+            f"counts were made whole numbers from 0 on that add up over the levels{agree}, which",
+            "reads no data; small counts are too large on average because of it.",
+            *(f"{note[:1].upper()}{note[1:]}." for note in self.notes),
+        ]
+        return textwrap.fill(" ".join(parts), 100, break_long_words=False)
+
+    def to_bytes(self) -> bytes:
+        """The stored form."""
+        price = [str(self.price.epsilon), str(self.price.delta)]
+        facts = [1, self.plan, list(self.sizes), price, self.guarantee.to_dict(), list(self.notes)]
+        return json.dumps(facts).encode()
+
+    @staticmethod
+    def from_bytes(stored: bytes) -> "CensusRelease":
+        """Read what `to_bytes` wrote."""
+        with reading_stored("a release of tables"):
+            version, plan, sizes, price, guarantee, notes = json.loads(stored)
+            bought, paid = Price(*map(Fraction, price)), Guarantee.from_dict(guarantee)
+            if version != 1:
+                raise ValueError(version)
+            return CensusRelease(plan, tuple(sizes), bought, paid, tuple(notes))
+
+    def json_facts(self) -> dict[str, Any]:
+        """The content as plain JSON."""
+        said = self._said
+        levels = dict(zip([said["top"], *said["levels"]], self.sizes, strict=True))
+        names = [name for name, _ in said["tables"]]
+        return {"table": said["table"], "tables": names, "units": levels, "cells": self.cells}
+
+    def __repr__(self) -> str:
+        facts = self.json_facts()
+        units = ", ".join(f"{count:,} {name}" for name, count in facts["units"].items())
+        return f"release of {len(facts['tables'])} tables, {self.cells:,} cells: {units}"
 
 
 @dataclass(frozen=True)
@@ -89,6 +161,33 @@ class CensusOrder(DraftedOrder):
     version: int = 2
     """Of what follows the noise: tables of releases of version 1 do not agree with each other."""
     kind = "release"
+    release_type = CensusRelease
+
+    @classmethod
+    def parse(cls, spec: Mapping[str, Any], schema: Schema) -> UnpricedOrder[Self]:
+        """Read tables, columns, levels and price."""
+        needed = ("table", "tables", "epsilon")
+        said = read_fields(spec, "a release", needed=needed, allowed=FIELDS)
+        with readable("a release", _FIX):
+            facts = read_facts(said, schema)
+            asked, version = read_asked(said), said.get("as_of")
+            version = None if version is None else whole(version, "as_of", at_least=1)
+            blank = Price(1), Neighbours.ADD_REMOVE, NoiseKind.LAPLACE, Fraction(1), CHUNK
+            return cls(facts, *blank).draft(asked, as_of=version)
+
+    @classmethod
+    def read(cls, order: Order, schema: Schema) -> Self:
+        """The plan that was stored."""
+        stored, decided = json.loads(order.plan), order.decisions or {}
+        return cls(
+            CensusFacts.from_dict(stored, schema),
+            cls.price_of(order),
+            Neighbours(stored["neighbours"]),
+            NoiseKind(decided["noise"]),
+            Fraction(decided["amount"]),
+            decided["chunk"],
+            decided["version"],
+        )
 
     def priced(self, asked: Asked, at: QuoteContext) -> Self:
         """The order at a price: Gaussian noise where all accounts take a delta, else Laplace."""
@@ -213,118 +312,9 @@ class CensusOrder(DraftedOrder):
             tree = read_geography(session, self.facts, engine.dialect)[0]
         return json.dumps(list(tree.sizes)).encode()
 
-    def present(self, measured: bytes) -> "CensusRelease":
+    def present(self, measured: bytes) -> CensusRelease:
         """The release; its numbers are drawn by `census_runs`, under this charge."""
         plan = json.dumps([json.loads(self.text), dict(self.decisions())], sort_keys=True)
         return CensusRelease(
             plan, tuple(json.loads(measured)), self.price, self.guarantees[0], self.notes()
         )
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class CensusRelease(BaseRelease):
-    """The content and cost of a release; the tables themselves are files.
-
-    `sizes` is how many units each level has.
-    """
-
-    plan: str
-    sizes: tuple[int, ...]
-    price: Price
-    guarantee: Guarantee
-    notes: tuple[str, ...] = ()
-
-    @property
-    def costs(self) -> tuple[Cost, ...]:  # type: ignore[override]
-        """All counts together."""
-        noise = json.loads(self.plan)[1]["noise"]
-        return (Cost("counts of all tables at all levels", noise, self.guarantee),)
-
-    @property
-    def _said(self) -> dict[str, Any]:
-        said: dict[str, Any] = json.loads(self.plan)[0]
-        return said
-
-    @property
-    def cells(self) -> int:
-        """How many counts are released, of all tables at all levels."""
-        columns = [Attribute.from_dict(one) for one in self._said["columns"]]
-        sizes = {one.name: one.size for one in columns}
-        each = (math.prod(sizes[name] for name in by) for _, by in self._said["tables"])
-        return sum(each) * sum(self.sizes)
-
-    def statement(self) -> str:
-        """The privacy statement, with what is outside of the guarantee."""
-        said, price = self._said, self.price
-        agree = " and agree between tables" if json.loads(self.plan)[1]["version"] > 1 else ""
-        levels = ", ".join([*said["levels"][::-1], said["top"]])
-        parts = [
-            f"{len(said['tables'])} tables of {said['table']} were released by {levels}, with",
-            f"differential privacy ({self.guarantee.neighbours.value}) for epsilon =",
-            f"{cost(price.epsilon)} and delta = {cost(price.delta)}, all tables and levels",
-            "together. Every count has noise of its own, cells without anybody too. Afterwards",
-            f"counts were made whole numbers from 0 on that add up over the levels{agree}, which",
-            "reads no data; small counts are too large on average because of it.",
-            *(f"{note[:1].upper()}{note[1:]}." for note in self.notes),
-        ]
-        return textwrap.fill(" ".join(parts), 100, break_long_words=False)
-
-    def to_bytes(self) -> bytes:
-        """The stored form."""
-        price = [str(self.price.epsilon), str(self.price.delta)]
-        facts = [1, self.plan, list(self.sizes), price, self.guarantee.to_dict(), list(self.notes)]
-        return json.dumps(facts).encode()
-
-    @staticmethod
-    def from_bytes(stored: bytes) -> "CensusRelease":
-        """Read what `to_bytes` wrote."""
-        with reading_stored("a release of tables"):
-            version, plan, sizes, price, guarantee, notes = json.loads(stored)
-            bought, paid = Price(*map(Fraction, price)), Guarantee.from_dict(guarantee)
-            if version != 1:
-                raise ValueError(version)
-            return CensusRelease(plan, tuple(sizes), bought, paid, tuple(notes))
-
-    def json_facts(self) -> dict[str, Any]:
-        """The content as plain JSON."""
-        said = self._said
-        levels = dict(zip([said["top"], *said["levels"]], self.sizes, strict=True))
-        names = [name for name, _ in said["tables"]]
-        return {"table": said["table"], "tables": names, "units": levels, "cells": self.cells}
-
-    def __repr__(self) -> str:
-        facts = self.json_facts()
-        units = ", ".join(f"{count:,} {name}" for name, count in facts["units"].items())
-        return f"release of {len(facts['tables'])} tables, {self.cells:,} cells: {units}"
-
-
-class CensusKind(OrderKind):
-    """Releases: `table`, `tables`, `epsilon`, and perhaps `geography`, `levels` and others."""
-
-    name = "release"
-
-    def parse(self, spec: Mapping[str, Any], schema: Schema) -> UnpricedOrder[CensusOrder]:
-        """Read tables, columns, levels and price."""
-        needed = ("table", "tables", "epsilon")
-        said = read_fields(spec, "a release", needed=needed, allowed=_FIELDS)
-        with readable("a release", _FIX):
-            facts = read_facts(said, schema)
-            asked, version = read_asked(said), said.get("as_of")
-            version = None if version is None else whole(version, "as_of", at_least=1)
-            blank = Price(1), Neighbours.ADD_REMOVE, NoiseKind.LAPLACE, Fraction(1), CHUNK
-            return CensusOrder(facts, *blank).draft(asked, as_of=version)
-
-    def read(self, order: Order, schema: Schema) -> CensusOrder:
-        """The plan that was stored."""
-        stored, decided = json.loads(order.plan), order.decisions or {}
-        return CensusOrder(
-            CensusFacts.from_dict(stored, schema),
-            self.price(order),
-            Neighbours(stored["neighbours"]),
-            NoiseKind(decided["noise"]),
-            Fraction(decided["amount"]),
-            decided["chunk"],
-            decided["version"],
-        )
-
-    release = staticmethod(CensusRelease.from_bytes)

@@ -14,14 +14,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from discreet.answer.execute.measure_set import dense, put_domains
-from discreet.curator.orders.histogram_orders import placed_rows
+from discreet.curator.orders.histogram_orders import count_by, weighed_rows
 from discreet.engines.engine import ARROW, Session
 from discreet.errors import InputError
 from discreet.plan.expressions import Column
 from discreet.plan.kinds import Kind
-from discreet.plan.query import Aggregate, AggregateFunction, Query
-from discreet.plan.relations import Named
-from discreet.plan.schema import EachRow, Limits, Table
+from discreet.plan.query import Query
+from discreet.plan.schema import EachRow, Table
 from discreet.plan.statistics import Rows
 from discreet.sql.writer.compile import CompiledQuery, Kept
 from discreet.sql.writer.dialect import Dialect, saturated, view_name
@@ -29,7 +28,7 @@ from discreet.workload.domain import Attribute
 from discreet.workload.hierarchy import Hierarchy, Integers
 
 if TYPE_CHECKING:
-    from discreet.curator.orders.census.census_facts import CensusFacts
+    from discreet.curator.orders.census.census_plan import CensusFacts
 
 _PLACES = 1 << 62
 
@@ -62,12 +61,9 @@ class CensusQuery:
     @cached_property
     def query(self) -> Query:
         """Rows by leaf and cells."""
-        relation = placed_rows(self.table, self.columns)
-        expressions = [one.expression() for one in self.columns]
-        keys = [*([] if self.leaf is None else [Column(self.leaf)]), *expressions]
-        named = tuple(Named(f"k{i}", one) for i, one in enumerate(keys))
-        rows = Aggregate("n", AggregateFunction.COUNT)
-        return Query(relation, named, (rows,), limits=Limits(1, self.max_rows))
+        leaf = [] if self.leaf is None else [Column(self.leaf)]
+        keys = [*leaf, *(one.expression() for one in self.columns)]
+        return count_by(self.table, self.columns, keys, self.max_rows)
 
     def statements(self, dialect: Dialect, *, parents: bool = False) -> list[Kept]:
         """The kept selects; the last are the weights by leaf and cells, `joint`.
@@ -76,10 +72,6 @@ class CensusQuery:
         where `parents` are wanted, `p`: the unit above.
         """
         compiled = CompiledQuery(self.query, (Rows(None),), dialect)
-        kept: list[Kept] = []
-        if not self.by_row:
-            weights = compiled.weights(self.max_rows, 1, square=False)
-            kept = [compiled.pairs, compiled.norms, *weights]
         cells = [f"t.k{i}" for i in range(self.leaf is not None, len(compiled.keys))]
         leaf = dialect.literal(0, Kind.INTEGER) if self.leaf is None else "l.c"
         above = ["l.p AS parent"] if parents else []
@@ -87,7 +79,7 @@ class CensusQuery:
         join = "" if self.leaf is None else " JOIN leaves AS l ON t.k0 = l.k"
         # Whoever is far over the limits weighs nothing.
         joint = f"SELECT {shown} FROM ({compiled.unordered_totals}) AS t{join} WHERE t.t0 > 0"
-        return [*kept, Kept("joint", joint)]
+        return [*weighed_rows(compiled, self.max_rows), Kept("joint", joint)]
 
     def prepare(
         self,

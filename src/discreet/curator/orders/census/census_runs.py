@@ -21,10 +21,10 @@ import pyarrow.parquet as pq
 from discreet.answer.plan.measure import Measurement
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.orders import Receipt, State, canonical, digest
-from discreet.curator.orders.census.census_facts import COUNT
 from discreet.curator.orders.census.census_margins import GroupedCells, Margin
 from discreet.curator.orders.census.census_orders import CensusOrder, CensusRelease
 from discreet.curator.orders.census.census_parts import PartStore
+from discreet.curator.orders.census.census_plan import COUNT
 from discreet.curator.orders.census.census_reading import read_geography
 from discreet.curator.orders.census.census_workers import COLUMNS, PartNoise, noisy, noisy_above
 from discreet.curator.orders.planned_orders import PlannedOrder
@@ -350,16 +350,13 @@ class CensusRun:
         units, cells = counts.shape
         shown: dict[str, Any] = {}
         if level:
-            first = self.tree.first[level][at : at + units] if level < self.tree.depth else None
-            rows = np.arange(at, at + units) if first is None else first
+            rows = pa.array(
+                self.tree.first[level][at : at + units]
+            )  # of leaves, they are themselves
+            each = pa.array(np.repeat(np.arange(units, dtype=np.int32), cells))
             for name in self.order.facts.levels[:level]:
-                values = self.leaves.column(name).take(pa.array(rows)).combine_chunks()
-                coded = values.dictionary_encode()
-                codes = coded.indices.to_numpy(zero_copy_only=False)
-                missing = values.is_null().to_numpy(zero_copy_only=False)
-                codes = np.where(missing, 0, codes).astype(np.int32)
-                index = pa.array(np.repeat(codes, cells), mask=np.repeat(missing, cells))
-                shown[name] = pa.DictionaryArray.from_arrays(index, coded.dictionary)
+                values = self.leaves.column(name).take(rows).combine_chunks()
+                shown[name] = values.dictionary_encode().take(each)
         after = cells
         for one in columns:
             after //= one.size

@@ -13,23 +13,21 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from discreet.answer.plan.price import Price
 from discreet.answer.present.base_release import BaseRelease, Cost, reading_stored
 from discreet.curator.arguments import read_fields, readable, several, unknown
 from discreet.curator.ledger.orders import Order, canonical
-from discreet.curator.orders.fits.fit_rows import PLAIN, person_rows, select_rows, values_of
+from discreet.curator.orders.fits.fit_rows import number_range, person_rows, select_rows
 from discreet.curator.orders.planned_orders import (
     Asked,
     DraftedOrder,
     OrderExplanation,
-    OrderKind,
     QuoteContext,
     UnpricedOrder,
+    read_table,
 )
-from discreet.engines.default import DefaultEngine
 from discreet.engines.engine import Engine
 from discreet.engines.timing import Deadline
 from discreet.errors import InputError
@@ -37,9 +35,8 @@ from discreet.plan.kinds import Kind, Type
 from discreet.plan.query import Query
 from discreet.plan.schema import EachRow, Schema, Table
 from discreet.plan.work import Work
-from discreet.privacy import GDP, Approximate, Neighbours
-from discreet.privacy.budgets.charges import EPSILON, Charge, Measure, price
-from discreet.sql.reader.read import read
+from discreet.privacy import GDP, Neighbours
+from discreet.sql.writer.compile_profile import profile_query
 from discreet.sql.writer.dialect import Dialect
 
 if TYPE_CHECKING:
@@ -50,12 +47,6 @@ _FEATURES: Final = 500
 _PASSES: Final = 20
 """How many times a question's work a fit is reckoned to be, for each of its features at most."""
 
-_LABELS: Final[dict[Kind, tuple[type, ...]]] = {
-    Kind.BOOLEAN: (bool,),
-    Kind.INTEGER: (int,),
-    Kind.REAL: (int, float),
-    Kind.TEXT: (str,),
-}
 _DEFAULTS: Final = {"epsilon": "1", "delta": "1/1000000"}
 
 
@@ -98,6 +89,15 @@ class FittedModel(BaseRelease):
         facts = [1, dict(self.spec), told, self.guarantee.neighbours.value]
         return json.dumps(facts, sort_keys=True).encode()
 
+    @staticmethod
+    def from_bytes(stored: bytes) -> "FittedModel":
+        """The estimator that `to_bytes` wrote."""
+        with reading_stored("a fitted model"):
+            version, spec, tape, about = json.loads(stored)
+            if version != 1:
+                raise ValueError(version)
+            return _model(spec, tape, Neighbours(about))
+
     def json_facts(self) -> dict[str, Any]:
         """Fitted attributes of each step, rounded; of another version's fit why there are none."""
         try:
@@ -118,6 +118,29 @@ class FitOrder(DraftedOrder):
     spec: Mapping[str, Any]
     neighbours: Neighbours
     kind = "fit"
+    states_epsilon = True
+    release_type = FittedModel
+
+    @classmethod
+    def parse(cls, spec: Mapping[str, Any], schema: Schema) -> UnpricedOrder[Self]:
+        """Read plain steps, and fill in what the schema knows."""
+        facts = read_fields(spec, "a fit", needed=("steps", "table", "features"), allowed=_FIELDS)
+        table = read_table(facts["table"], schema)
+        fix = 'pass {"steps": [["GaussianNB", {"epsilon": "1"}]], "table": ..., ...}'
+        with readable("a fit", fix):
+            spec = _completed(facts, table)
+            return cls(table, spec, Neighbours.ADD_REMOVE).draft()
+
+    @classmethod
+    def read(cls, order: Order, schema: Schema) -> Self:
+        """The plan of a charged fit."""
+        spec, about = json.loads(order.plan)
+        return cls(read_table(spec["table"], schema), spec, Neighbours(about))
+
+    @staticmethod
+    def price_of(order: Order) -> Price:
+        """The epsilon and delta of all steps."""
+        return _price(json.loads(order.plan)[0])
 
     def priced(self, asked: Asked, at: QuoteContext) -> Self:
         """Rehearse on no rows, so that nothing fails later for what was asked."""
@@ -130,17 +153,9 @@ class FitOrder(DraftedOrder):
         return (GDP.of_square(_plan(self.spec).mu_squared, neighbours=self.neighbours),)
 
     @property
-    def terms(self) -> Price:
+    def price(self) -> Price:  # type: ignore[override]
         """The (epsilon, delta) of all steps, added up."""
         return _price(self.spec)
-
-    def charge(self, measure: Measure) -> Charge:
-        """Mu squared, or the stated epsilon and delta where an account counts those."""
-        if measure == EPSILON:
-            paid = self.terms
-            stated = Approximate(paid.epsilon, paid.delta, neighbours=self.neighbours)
-            return price(stated, measure)
-        return price(self.guarantees[0], measure)
 
     @property
     def text(self) -> str:
@@ -154,7 +169,7 @@ class FitOrder(DraftedOrder):
     def explain(self, dialect: Dialect) -> OrderExplanation:
         """Cost of the fit."""
         names = " and ".join(name for name, _ in self.spec["steps"])
-        paid, mu = self.terms, float(self.guarantees[0].mu)
+        paid, mu = self.price, float(self.guarantees[0].mu)
         text = (
             f"{names} fitted to {self.table.name} for epsilon {float(paid.epsilon):g} at delta "
             f"{float(paid.delta):g}: Gaussian noise with mu {mu:.4g} in all"
@@ -164,7 +179,7 @@ class FitOrder(DraftedOrder):
 
     def work(self, bound: Callable[[Query], Work]) -> Work:
         """Upper bound on the work of one pass."""
-        return bound(one_pass(self.table))
+        return bound(profile_query(self.table))
 
     def seconds(self, bound: Callable[[Query], Work]) -> float:
         """How long it takes at most, by public numbers; another version's order cannot be run."""
@@ -181,38 +196,6 @@ class FitOrder(DraftedOrder):
     def present(self, measured: bytes) -> FittedModel:
         """The estimator that stored sums make."""
         return _model(self.spec, json.loads(measured), self.neighbours)
-
-
-class FitKind(OrderKind):
-    """Fits: `steps`, `table`, `features` and perhaps `target`."""
-
-    name = "fit"
-
-    def parse(self, spec: Mapping[str, Any], schema: Schema) -> UnpricedOrder[FitOrder]:
-        """Read plain steps, and fill in what the schema knows."""
-        facts = read_fields(spec, "a fit", needed=("steps", "table", "features"), allowed=_FIELDS)
-        table = table_named(facts["table"], schema)
-        fix = 'pass {"steps": [["GaussianNB", {"epsilon": "1"}]], "table": ..., ...}'
-        with readable("a fit", fix):
-            spec = _completed(facts, table)
-            return FitOrder(table, spec, Neighbours.ADD_REMOVE).draft()
-
-    def read(self, order: Order, schema: Schema) -> FitOrder:
-        """The plan of a charged fit."""
-        spec, about = json.loads(order.plan)
-        return FitOrder(table_named(spec["table"], schema), spec, Neighbours(about))
-
-    def price(self, order: Order) -> Price:
-        """The epsilon and delta of all steps."""
-        return _price(json.loads(order.plan)[0])
-
-    def release(self, stored: bytes) -> FittedModel:
-        """A fitted estimator."""
-        with reading_stored("a fitted model"):
-            version, spec, tape, about = json.loads(stored)
-            if version != 1:
-                raise ValueError(version)
-            return _model(spec, tape, Neighbours(about))
 
 
 # --- what users call ----------------------------------------------------------------------------
@@ -310,11 +293,11 @@ def _complete_target(params: dict[str, Any], kind: Any, table: Table, target: An
 
 def _check_classes(classes: Any, kind: Kind) -> None:
     """Refuse labels that no value of a column can be, before they are charged for."""
+    real = kind is Kind.REAL  # whole numbers too, as far as a double holds them
     if isinstance(classes, list) and all(
-        isinstance(one, _LABELS[kind]) and (kind is Kind.BOOLEAN or not isinstance(one, bool))
+        kind.holds(one) or (real and Kind.INTEGER.holds(one) and float(one) == one)
         for one in classes
     ):
-        pa.array(classes, type=PLAIN[kind])  # refuses integers that are too large
         return
     raise InputError(
         "classes of another kind than the target",
@@ -332,17 +315,10 @@ def _not_a_number(what: str) -> InputError:
 
 
 def feature_ends(of: Type) -> tuple[float, float]:
-    """Bounds of a column as a feature: listed values are numbered from 0."""
-    if of.kind is Kind.BOOLEAN:
-        return 0.0, 1.0
-    if (listed := values_of(of)) is not None:
-        return 0.0, float(max(len(listed) - 1, 1))
-    if (
-        of.range is not None
-        and of.kind.is_number
-        and np.isfinite([of.range.low, of.range.high]).all()
-    ):
-        return float(of.range.low), float(of.range.high)
+    """Bounds of a column as a feature; InputError where it has none that are finite."""
+    ends = number_range(of)
+    if ends is not None and np.isfinite(ends).all():
+        return ends
     raise InputError(
         "a feature without bounds",
         why="bounds that come from the data would give away whoever is farthest out",
@@ -361,14 +337,6 @@ def column_type(table: Table, name: Any) -> Type:
             f"{name} is a time", why="features are numbers or listed values", fix="leave it out"
         )
     raise unknown("column", str(name)[:50], table.columns)
-
-
-def table_named(name: Any, schema: Schema) -> Table:
-    """A private table of a schema."""
-    found = schema.tables.get(name) if isinstance(name, str) else None
-    if isinstance(found, Table):
-        return found
-    raise unknown("table", str(name)[:50], schema.tables)
 
 
 # --- small parts --------------------------------------------------------------------------------
@@ -409,9 +377,3 @@ def _attributes(one: Any) -> dict[str, Any]:
             array = np.asarray(value)
             answer[name] = (np.round(array, 6) if array.dtype.kind in "iuf" else array).tolist()
     return answer
-
-
-def one_pass(table: Table) -> Query:
-    """A question that takes as long as one pass."""
-    rows = DefaultEngine.dialect.identifier(table.name)
-    return read(f"SELECT COUNT(*) AS n FROM {rows}", Schema({table.name: table}))  # noqa: S608

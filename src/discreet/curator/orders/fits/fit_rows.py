@@ -10,21 +10,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from discreet.engines.engine import Session
+from discreet.engines.engine import ARROW, Session
 from discreet.plan.kinds import Kind, Type
 from discreet.plan.schema import PERSON, Table
 from discreet.sql.writer.dialect import Dialect, view_name
 
 if TYPE_CHECKING:
     from discreet.learn.rows import Chunk, PersonRows
-
-PLAIN: Final = {
-    Kind.BOOLEAN: pa.bool_(),
-    Kind.INTEGER: pa.int64(),
-    Kind.REAL: pa.float64(),
-    Kind.TEXT: pa.string(),
-}
-"""Listed values as they are compared, by the kind of their column."""
 
 _LISTED: Final = 64
 """Values of a list that are written into a statement; places in longer ones are found here."""
@@ -72,7 +64,7 @@ class NumberColumns:
         return [one.to_numpy(zero_copy_only=False) for one in cast]
 
     def _places(self, column: pa.Array, name: str, values: Any) -> pa.Array:
-        kind = PLAIN[self.table.columns[name].kind]
+        kind = ARROW[self.table.columns[name].kind]
         both = column.cast(kind, safe=False), pa.array(values, type=kind)
         if kind == pa.float64():  # 0 and -0 are equal, as in an engine
             both = pc.add(both[0], 0.0), pc.add(both[1], 0.0)
@@ -104,7 +96,7 @@ def person_rows(
 
     totals = None
     if columns.is_written:
-        ranges = tuple(_range(table.columns[name]) for name in spec["features"])
+        ranges = tuple(number_range(table.columns[name]) for name in spec["features"])
         totals = import_module("discreet.curator.orders.fits.fit_totals").FitTotals(
             session,
             dialect,
@@ -165,8 +157,8 @@ def _busy(table: Table, spec: Mapping[str, Any], dialect: Dialect) -> str:
     )
 
 
-def _range(of: Type) -> tuple[float, float] | None:
-    """Bounds of every value that is read as a number."""
+def number_range(of: Type) -> tuple[float, float] | None:
+    """Bounds of every value that is read as a number: listed values are numbered from 0."""
     listed = values_of(of)
     if of.kind is Kind.BOOLEAN or listed is not None:
         return 0.0, float(max(len(listed or ()) - 1, 1))

@@ -128,9 +128,8 @@ class FitTotals:
         """One row for each label and weight that there is; NULL sums of no rows count nothing."""
         shown = [f"{key} AS k{i}" for i, key in enumerate(keys)]
         shown += ["COUNT(*) AS n", *(f"{one} AS t{i}" for i, one in enumerate(sums))]
-        select = f"SELECT {', '.join(shown)} FROM {self.dialect.apart(rows)} AS r"
         groups = "" if keys == ["0", "1"] else " GROUP BY 1, 2"
-        return [one for one in self._read(select + groups) if one[2]]
+        return [one for one in self._read(self._select(shown, rows) + groups) if one[2]]
 
     # --- counts ---------------------------------------------------------------------------------
 
@@ -143,18 +142,17 @@ class FitTotals:
         length = self._real(Function.DIVIDE, square, float(GRID))
         place = self._real(Function.MULTIPLY, length, one.cells / one.most)
         cell = f"LEAST({self._floor(place)}, {one.cells - 1})"
-        text = f"SELECT {cell} AS k, w FROM {self.dialect.apart(rows)} AS r"
-        return self._counts([(text, 0)], one.width)
+        return self._counts([(self._select([f"{cell} AS k", "w"], rows), 0)], one.width)
 
     @totals.register
     def _(self, one: BinCounts) -> Totals | None:
         many = sum(one.bins.sizes) + 1
         first = f"y * {many}" if one.labels > 1 else "0"
         parts = [
-            (f"SELECT {first} + {code} AS k, w FROM {self.dialect.apart(rows)} AS r", int(start))
+            (self._select([f"{first} + {code} AS k", "w"], rows), int(start))
             for start, (code, rows) in zip(one.bins.starts, self._codes(one.bins), strict=True)
         ]
-        labels = f"SELECT {first} AS k, w FROM {self.dialect.apart(self._labelled())} AS r"
+        labels = self._select([f"{first} AS k", "w"], self._labelled())
         return self._counts([*parts, (labels, many - 1)], one.width)
 
     @totals.register
@@ -166,15 +164,13 @@ class FitTotals:
             start = at * size
             if not one.by_bin:
                 rows = self._labelled(self._named_features())
-                text = f"SELECT ({leaf}) * {one.labels} + y AS k, w"
-                parts.append((f"{text} FROM {self.dialect.apart(rows)} AS r", start))
+                place = f"({leaf}) * {one.labels} + y"
+                parts.append((self._select([f"{place} AS k", "w"], rows), start))
                 continue
             coded = self._codes(one.codes, self._named_features())
             for begin, (code, rows) in zip(one.codes.starts, coded, strict=True):
                 place = f"(({leaf}) * {inner} + {int(begin)} + {code}) * {one.labels} + y"
-                parts.append(
-                    (f"SELECT {place} AS k, w FROM {self.dialect.apart(rows)} AS r", start)
-                )
+                parts.append((self._select([f"{place} AS k", "w"], rows), start))
         return self._counts(parts, one.width)
 
     def _counts(self, parts: Iterable[tuple[str, int]], width: int) -> Totals:
@@ -182,7 +178,7 @@ class FitTotals:
         found = np.zeros(width, dtype=np.int64)
         total = saturated(self.dialect.sum("w"), self.dialect) if self.weight else "COUNT(*)"
         texts = [
-            f"SELECT {at} + k AS k, {total} AS n FROM {self.dialect.apart(rows)} AS r GROUP BY 1"
+            self._select([f"{at} + k AS k", f"{total} AS n"], rows) + " GROUP BY 1"
             for rows, at in parts
         ]
         for place, weight in self._read(" UNION ALL ".join(texts)):
@@ -216,7 +212,7 @@ class FitTotals:
         names = [f"z{i}" for i in range(len(texts))]
         rows = self._labelled if self.known else self._rows
         inner, kept = rows(self._named_features()), ["y", "w"] if self.known else ["w"]
-        return f"SELECT {', '.join([*texts, *kept])} FROM {self.dialect.apart(inner)} AS r", names
+        return self._select([*texts, *kept], inner), names
 
     def _rounded(self, place: int, start: float, factor: float, least: float, most: float) -> str:
         """A feature on its grid; what a schema holds it to may need no further look."""
@@ -240,23 +236,22 @@ class FitTotals:
         if (reach**2).sum() + scaling.constant**2 <= scaling.most**2:
             return rows, [*constant, *names]
         zeros = [f"COALESCE({z}, {self.dialect.double(0)}) AS {z}" for z in names]
-        rows = f"SELECT {', '.join([*zeros, 'w'])} FROM {self.dialect.apart(rows)} AS r"
+        rows = self._select([*zeros, "w"], rows)
         square = " + ".join(f"{z} * {z}" for z in kept)
-        rows = f"SELECT *, {square} AS s FROM {self.dialect.apart(rows)} AS r"
+        rows = self._select(["*", f"{square} AS s"], rows)
         root = self._real(Function.SQRT, "s")
         share = self._real(Function.DIVIDE, float(scaling.most), root)
-        over = (
-            f"s > {self.dialect.double(scaling.most**2)}",
-            self._real(Function.MULTIPLY, share, BELOW),
+        less, over = self._real(Function.MULTIPLY, share, BELOW), scaling.most**2
+        factor = self.dialect.choose(
+            [(f"s > {self.dialect.double(over)}", less)], self.dialect.double(1)
         )
-        factor = self.dialect.choose([over], self.dialect.double(1))
-        rows = f"SELECT *, {factor} AS f FROM {self.dialect.apart(rows)} AS r"
+        rows = self._select(["*", f"{factor} AS f"], rows)
         cut = [
             f"{self.dialect.towards_zero(self._real(Function.MULTIPLY, z, 'f'))} AS x{i}"
             for i, z in enumerate([*constant, *names])
         ]
         short = [f"x{i}" for i in range(len(cut))]
-        return f"SELECT {', '.join([*cut, 'w'])} FROM {self.dialect.apart(rows)} AS r", short
+        return self._select([*cut, "w"], rows), short
 
     def _codes(
         self, bins: FeatureBins, columns: Sequence[str] | None = None
@@ -272,10 +267,8 @@ class FitTotals:
             else:
                 low, step = even
                 guess = rounded(c, low, 1 / step, self._floor, 0, many - 1, self.dialect)
-                rows, inside = (
-                    f"SELECT *, {guess} AS g FROM {self.dialect.apart(rows)} AS r",
-                    self._mended(c, low, step, many),
-                )
+                rows = self._select(["*", f"{guess} AS g"], rows)
+                inside = self._mended(c, low, step, many)
             found.append((self.dialect.choose([(f"{c} IS NULL", str(many))], inside), rows))
         return found
 
@@ -286,10 +279,8 @@ class FitTotals:
             product = self._real(Function.MULTIPLY, self.dialect.as_double(place), step)
             return self._real(Function.ADD, product, low)
 
-        below, above = (
-            f"g > 0 AND {c} < {edge('g')}",
-            f"g < {many - 1} AND {c} >= {edge('(g + 1)')}",
-        )
+        below = f"g > 0 AND {c} < {edge('g')}"
+        above = f"g < {many - 1} AND {c} >= {edge('(g + 1)')}"
         return self.dialect.choose([(below, "g - 1"), (above, "g + 1")], "g")
 
     def _place(self, c: str, edges: Sequence[float], first: int) -> str:
@@ -297,10 +288,8 @@ class FitTotals:
         if not edges:
             return str(first)
         half = len(edges) // 2
-        low, high = (
-            self._place(c, edges[:half], first),
-            self._place(c, edges[half + 1 :], first + half + 1),
-        )
+        low = self._place(c, edges[:half], first)
+        high = self._place(c, edges[half + 1 :], first + half + 1)
         return self.dialect.choose([(f"{c} >= {self.dialect.double(edges[half])}", high)], low)
 
     def _leaf(self, tree: Tree, bins: FeatureBins, node: int) -> str:
@@ -318,6 +307,9 @@ class FitTotals:
         return self.dialect.choose([(reached, right)], left)
 
     # --- small parts ----------------------------------------------------------------------------
+
+    def _select(self, columns: Iterable[str], rows: str) -> str:
+        return f"SELECT {', '.join(columns)} FROM {self.dialect.apart(rows)} AS r"
 
     def _real(self, function: Function, *operands: str | float) -> str:
         texts = [one if isinstance(one, str) else self.dialect.double(one) for one in operands]

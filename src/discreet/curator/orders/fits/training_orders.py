@@ -21,23 +21,23 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from discreet.answer.plan.price import Price
-from discreet.answer.present.base_release import BaseRelease, Cost
+from discreet.answer.present.base_release import BaseRelease, Cost, reading_stored
 from discreet.curator.arguments import read_fields, readable, several
 from discreet.curator.client.wire import read_number
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.orders import Order, Receipt, State, canonical, digest
-from discreet.curator.orders.fits.fit_orders import column_type, feature_ends, one_pass, table_named
+from discreet.curator.orders.fits.fit_orders import column_type, feature_ends
 from discreet.curator.orders.fits.fit_rows import NumberColumns, values_of
 from discreet.curator.orders.planned_orders import (
     OWNER,
     Asked,
     DraftedOrder,
     OrderExplanation,
-    OrderKind,
     PlannedOrder,
     QuoteContext,
     UnpricedOrder,
     read_price,
+    read_table,
 )
 from discreet.engines.engine import Engine
 from discreet.engines.timing import Deadline
@@ -49,6 +49,7 @@ from discreet.plan.work import Work
 from discreet.privacy import Composed, Guarantee, Neighbours
 from discreet.privacy.budgets.charges import EPSILON, MU_SQUARED, Charge, Measure, price_sum
 from discreet.rationals import whole
+from discreet.sql.writer.compile_profile import profile_query
 from discreet.sql.writer.dialect import Dialect, view_name
 
 if TYPE_CHECKING:
@@ -60,6 +61,48 @@ _FIX: Final = "call curator.fit(Trainer(...), table, features=[...], target=...)
 _FINE: Final = 1 << 32
 _TAIL: Final = Fraction(1, 100)
 """The part of delta that an account in mu^2 pays for the far tail of sampled steps."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingRelease(BaseRelease):
+    """The cost of a training run; the model stays with whoever trains it."""
+
+    spec: Mapping[str, Any]
+    price: Price
+    guarantee: Guarantee
+    media_type: ClassVar[str] = "application/json"
+
+    @property
+    def costs(self) -> tuple[Cost, ...]:  # type: ignore[override]
+        """All steps."""
+        return (Cost("all steps", "Gaussian, sampled", self.guarantee),)
+
+    def statement(self) -> str:
+        """The privacy statement for all steps together."""
+        return (
+            f"A model is trained on {self.spec['table']} with (epsilon "
+            f"{float(self.price.epsilon):g}, delta {float(self.price.delta):g})-differential "
+            "privacy of one person with all their rows (of one row, where the table protects each "
+            "by itself), for its states after all steps together."
+        )
+
+    def to_bytes(self) -> bytes:
+        """The order."""
+        return canonical([1, dict(self.spec), self.guarantee.to_dict()]).encode()
+
+    @staticmethod
+    def from_bytes(stored: bytes) -> "TrainingRelease":
+        """The release that `to_bytes` wrote."""
+        with reading_stored("a training run"):
+            _, spec, guarantee = json.loads(stored)
+            return TrainingRelease(spec, read_price(spec), Guarantee.from_dict(guarantee))
+
+    def json_facts(self) -> dict[str, Any]:
+        """The order."""
+        return dict(self.spec)
+
+    def __repr__(self) -> str:
+        return f"a training run on {self.spec['table']}"
 
 
 @dataclass(frozen=True)
@@ -81,7 +124,41 @@ class TrainingOrder(DraftedOrder):
     spec: Mapping[str, Any]
     mu: Fraction | None = None
     kind = "training"
+    states_epsilon = True
+    release_type = TrainingRelease
     neighbours = Neighbours.ADD_REMOVE
+
+    @classmethod
+    def parse(cls, spec: Mapping[str, Any], schema: Schema) -> UnpricedOrder[Self]:
+        """Read rows and noise."""
+        needed = ("table", "features", *_PLAN, "model")
+        said = read_fields(spec, "a training run", needed=needed, allowed=_FIELDS)
+        table = read_table(said["table"], schema)
+        with readable("a training run", _FIX):
+            features, target = several(said["features"], "features"), said.get("target")
+            for name in [*features, *([] if target is None else [target])]:
+                feature_ends(column_type(table, name))
+            if not features:
+                raise InputError("a training run has no features", why="none", fix="list some")
+            amounts = {
+                name: str(read_number(said[name], name)) for name in ("epsilon", "delta", "epochs")
+            }
+            counts = {
+                name: whole(said[name], name, at_least=1) for name in ("people", "batch", "band")
+            }
+            run = whole(said.get("run", 1), "run", at_least=1)
+            model = str(said["model"])[:64]
+            rest = {"features": features, "target": target, "run": run, "model": model}
+            order = cls(table, {"table": table.name, **rest, **amounts, **counts})
+            _ = order.noise
+        return order.draft()
+
+    @classmethod
+    def read(cls, order: Order, schema: Schema) -> Self:
+        """The plan of a charged run."""
+        spec = json.loads(order.plan)
+        mu = Fraction((order.decisions or {})["mu"])
+        return cls(read_table(spec["table"], schema), spec, mu)
 
     def priced(self, asked: Asked, at: QuoteContext) -> Self:
         """Settle the noise; refused where people are changed rather than added, and to analysts."""
@@ -97,7 +174,7 @@ class TrainingOrder(DraftedOrder):
                 why="sampling hides whether somebody is there, and not who",
                 fix="use a curator about adding and removing people",
             )
-        _ = self.whole
+        _ = self.guarantees
         return self
 
     @cached_property
@@ -110,27 +187,21 @@ class TrainingOrder(DraftedOrder):
         return plan
 
     @cached_property
-    def whole(self) -> Composed:
-        """The guarantee of all steps."""
-        return self.noise.guarantee(self.noise.steps)
-
-    @property
     def guarantees(self) -> tuple[Composed]:
         """All steps together."""
-        return (self.whole,)
+        return (self.noise.guarantee(self.noise.steps),)
 
     @property
-    def price(self) -> Price:
+    def price(self) -> Price:  # type: ignore[override]
         """The price as it was typed."""
         return read_price(self.spec)
 
     def charge(self, measure: Measure) -> Charge:
         """The curve of all steps; an account that counts epsilons pays the (epsilon, delta)."""
         if measure == EPSILON:
-            paid = self.price
-            return Charge(paid.epsilon, paid.delta, measure=measure, neighbours=self.neighbours)
+            return super().charge(measure)
         tail = self.price.delta * _TAIL if measure == MU_SQUARED else Fraction(0)
-        return _price_of(self.whole, measure, tail)
+        return _price_of(self.guarantees[0], measure, tail)
 
     @property
     def text(self) -> str:
@@ -155,7 +226,7 @@ class TrainingOrder(DraftedOrder):
 
     def work(self, bound: Callable[[Query], Work]) -> Work:
         """Upper bound on the work of one pass."""
-        return bound(one_pass(self.table))
+        return bound(profile_query(self.table))
 
     def seconds(self, bound: Callable[[Query], Work]) -> float:
         """How long opening a run takes: no data is read for it."""
@@ -165,9 +236,9 @@ class TrainingOrder(DraftedOrder):
         """Empty: the charge comes before the run."""
         return b"{}"
 
-    def present(self, measured: bytes) -> "TrainingRelease":
+    def present(self, measured: bytes) -> TrainingRelease:
         """The paid training run."""
-        return TrainingRelease(self.spec, self.price, self.whole)
+        return TrainingRelease(self.spec, self.price, self.guarantees[0])
 
     def rows(
         self, engine: Engine
@@ -205,84 +276,6 @@ class TrainingOrder(DraftedOrder):
         target, none = self.spec["target"], np.zeros(0)
         x = np.zeros((0, len(self.spec["features"])), dtype=np.float32)
         return x, _labels(none, self.table.columns[target]) if target else None
-
-
-@dataclass(frozen=True, slots=True)
-class TrainingRelease(BaseRelease):
-    """The cost of a training run; the model stays with whoever trains it."""
-
-    spec: Mapping[str, Any]
-    price: Price
-    guarantee: Guarantee
-    media_type: ClassVar[str] = "application/json"
-
-    @property
-    def costs(self) -> tuple[Cost, ...]:  # type: ignore[override]
-        """All steps."""
-        return (Cost("all steps", "Gaussian, sampled", self.guarantee),)
-
-    def statement(self) -> str:
-        """The privacy statement for all steps together."""
-        return (
-            f"A model is trained on {self.spec['table']} with (epsilon "
-            f"{float(self.price.epsilon):g}, delta {float(self.price.delta):g})-differential "
-            "privacy of one person with all their rows (of one row, where the table protects each "
-            "by itself), for its states after all steps together."
-        )
-
-    def to_bytes(self) -> bytes:
-        """The order."""
-        return canonical([1, dict(self.spec), self.guarantee.to_dict()]).encode()
-
-    def json_facts(self) -> dict[str, Any]:
-        """The order."""
-        return dict(self.spec)
-
-    def __repr__(self) -> str:
-        return f"a training run on {self.spec['table']}"
-
-
-class TrainingKind(OrderKind):
-    """Training runs: `table`, `features`, `target`, and what a `NoisePlan` is made of."""
-
-    name = "training"
-
-    def parse(self, spec: Mapping[str, Any], schema: Schema) -> UnpricedOrder[TrainingOrder]:
-        """Read rows and noise."""
-        needed = ("table", "features", *_PLAN, "model")
-        said = read_fields(spec, "a training run", needed=needed, allowed=_FIELDS)
-        table = table_named(said["table"], schema)
-        with readable("a training run", _FIX):
-            features, target = several(said["features"], "features"), said.get("target")
-            for name in features:
-                feature_ends(column_type(table, name))
-            if not features:
-                raise InputError("a training run has no features", why="none", fix="list some")
-            if target is not None:
-                feature_ends(column_type(table, target))
-            amounts = {
-                name: str(read_number(said[name], name)) for name in ("epsilon", "delta", "epochs")
-            }
-            counts = {
-                name: whole(said[name], name, at_least=1) for name in ("people", "batch", "band")
-            }
-            run = whole(said.get("run", 1), "run", at_least=1)
-            model = str(said["model"])[:64]
-            rest = {"features": features, "target": target, "run": run, "model": model}
-            order = TrainingOrder(table, {"table": table.name, **rest, **amounts, **counts})
-            _ = order.noise
-        return order.draft()
-
-    def read(self, order: Order, schema: Schema) -> TrainingOrder:
-        """The plan of a charged run."""
-        spec = json.loads(order.plan)
-        mu = Fraction((order.decisions or {})["mu"])
-        return TrainingOrder(table_named(spec["table"], schema), spec, mu)
-
-    def release(self, stored: bytes) -> TrainingRelease:
-        """Read a stored release."""
-        _, spec, guarantee = json.loads(stored)
-        return TrainingRelease(spec, read_price(spec), Guarantee.from_dict(guarantee))
 
 
 def training_spec(

@@ -18,22 +18,22 @@ from discreet.answer.execute.measure_set import known_keys
 from discreet.answer.plan.price import Price
 from discreet.answer.plan.set_plan import Charged
 from discreet.answer.present.base_release import Cost
-from discreet.answer.present.number_text import counted
 from discreet.answer.present.release import Release
 from discreet.curator.arguments import expect, read_fields, readable
 from discreet.curator.ledger.orders import Order
-from discreet.curator.orders.histogram_orders import gaussian_price
+from discreet.curator.orders.histogram_orders import gaussian_price, read_max_rows
 from discreet.curator.orders.planned_orders import (
     Asked,
     DraftedOrder,
     OrderExplanation,
-    OrderKind,
     QuoteContext,
     UnpricedOrder,
+    names_of,
     price_facts,
 )
 from discreet.curator.orders.query_orders import read_asked
 from discreet.curator.orders.streams.stream_reading import COARSEST, FINEST, StreamQuery
+from discreet.engines.default import DefaultEngine
 from discreet.engines.engine import ARROW, Engine
 from discreet.engines.timing import Deadline
 from discreet.errors import InputError, QueryRefused
@@ -42,18 +42,17 @@ from discreet.mechanisms.continual import FactorizedCount
 from discreet.mechanisms.prefix_sums import BITS
 from discreet.plan import canonical
 from discreet.plan.bounding import FULL
-from discreet.plan.calendar import beginnings
+from discreet.plan.calendar import beginnings, moment
 from discreet.plan.expressions import Column, Unit
 from discreet.plan.kinds import Kind
 from discreet.plan.public_facts import facts_of
 from discreet.plan.query import Aggregate, AggregateFunction, Query
-from discreet.plan.relations import JoinPublic, Scan, columns_of, nodes_of
-from discreet.plan.schema import PERIODS, KeyPath, PersonPeriod, Schema, distinct
+from discreet.plan.relations import columns_of
+from discreet.plan.schema import PERIODS, KeyPath, PersonPeriod, Schema, counted, distinct
 from discreet.plan.statistics import Rows, Total
 from discreet.plan.typing import infer
 from discreet.plan.work import Work
-from discreet.privacy import EPSILON, Neighbours
-from discreet.privacy.budgets.charges import Charge, Measure, price
+from discreet.privacy import Neighbours
 from discreet.rationals import whole
 from discreet.sql.reader.read import read
 from discreet.sql.writer.dialect import Dialect
@@ -89,22 +88,52 @@ class StreamOrder(DraftedOrder):
     rho: Fraction | None = None
     """The price on the coarsest grid, for a finer one: so the grid does not change the price."""
     kind = "stream"
+    states_epsilon = True
+    release_type = Release
+
+    @classmethod
+    def parse(cls, spec: Mapping[str, Any], schema: Schema) -> UnpricedOrder["StreamOrder"]:
+        """Read counts, periods and price."""
+        needed = ("sql", "every", "until", "epsilon")
+        said = read_fields(spec, "a standing question", needed=needed, allowed=_FIELDS)
+        expect(said["sql"], str, "sql", fix=_FIX)
+        query = read(said["sql"], schema)
+        with readable("a standing question", _FIX):
+            return _read_stream(said, query)
+
+    @classmethod
+    def read(cls, order: Order, schema: Schema) -> Self:
+        """The plan that was stored; its grid is a decision, and was once a part of the text."""
+        stored = json.loads(order.plan)
+        decided = {**stored, **(order.decisions or {})}
+        rho = decided.get("rho")
+        return cls(
+            canonical.read(stored["query"], schema),
+            stored["column"],
+            stored["every"],
+            dt.date.fromisoformat(stored["since"]),
+            dt.date.fromisoformat(stored["until"]),
+            stored["max_periods"],
+            stored["max_rows"],
+            cls.price_of(order),
+            Neighbours(stored["neighbours"]),
+            decided.get("grid_bits", COARSEST),
+            None if rho is None else Fraction(rho),
+        )
 
     def priced(self, asked: Asked, at: QuoteContext) -> Self:
-        """The order at a price; refused where there is no delta."""
+        """The order at a price; refused where there is no delta, or nothing can be appended."""
+        if at.dialect is not DefaultEngine.dialect:
+            raise QueryRefused(
+                "a standing question about a table on a server",
+                why="periods end with rows that are appended, and a server is only read",
+                fix="add the rows as a file and append to it, or ask once",
+                code="stream",
+            )
         price = gaussian_price(asked, at, "a standing question")
         planned = replace(self, price=price, neighbours=at.neighbours).on_finest_grid()
         _ = planned.guarantees, planned.reading.table  # whatever cannot be measured is refused now
         return planned
-
-    def check_remote(self) -> None:
-        """Refuse it: nothing is appended to a table on a server."""
-        raise QueryRefused(
-            "a standing question about a table on a server",
-            why="periods end with rows that are appended, and a server is only read",
-            fix="add the rows as a file and append to it, or ask once",
-            code="stream",
-        )
 
     @cached_property
     def reading(self) -> StreamQuery:
@@ -163,18 +192,10 @@ class StreamOrder(DraftedOrder):
         same = finer.reading.statistics == self.reading.statistics
         return self if same else finer
 
-    def charge(self, measure: Measure) -> Charge:
-        """The cost of all periods; an account that counts epsilons pays the (epsilon, delta)."""
-        if measure == EPSILON:
-            epsilon, delta = self.price.epsilon, self.price.delta
-            return Charge(epsilon, delta, measure=measure, neighbours=self.neighbours)
-        return price(self.counter.guarantee, measure)
-
     @property
     def tables(self) -> frozenset[str]:
         """The names of all tables that it reads, public ones too."""
-        nodes, _ = nodes_of(self.query.relation)
-        return frozenset(one.table.name for one in nodes if isinstance(one, Scan | JoinPublic))
+        return names_of(canonical.write(self.query))
 
     @property
     def text(self) -> str:
@@ -353,46 +374,6 @@ _ADDED_UP: Final = (AggregateFunction.COUNT, AggregateFunction.SUM)
 _FIX: Final = 'pass {"sql": "SELECT ...", "every": "day", "until": "2026-12-31", "epsilon": "1"}'
 
 
-class StreamKind(OrderKind):
-    """Standing questions: `sql`, `every`, `until`, `epsilon`, and perhaps more.
-
-    `column` has the dates of rows, `since` is the first day that counts. One person counts in at
-    most `max_periods` periods, with `max_rows` rows in each.
-    """
-
-    name = "stream"
-
-    def parse(self, spec: Mapping[str, Any], schema: Schema) -> UnpricedOrder[StreamOrder]:
-        """Read counts, periods and price."""
-        needed = ("sql", "every", "until", "epsilon")
-        said = read_fields(spec, "a standing question", needed=needed, allowed=_FIELDS)
-        expect(said["sql"], str, "sql", fix=_FIX)
-        query = read(said["sql"], schema)
-        with readable("a standing question", _FIX):
-            return _read_stream(said, query)
-
-    def read(self, order: Order, schema: Schema) -> StreamOrder:
-        """The plan that was stored; its grid is a decision, and was once a part of the text."""
-        stored = json.loads(order.plan)
-        decided = {**stored, **(order.decisions or {})}
-        rho = decided.get("rho")
-        return StreamOrder(
-            canonical.read(stored["query"], schema),
-            stored["column"],
-            stored["every"],
-            dt.date.fromisoformat(stored["since"]),
-            dt.date.fromisoformat(stored["until"]),
-            stored["max_periods"],
-            stored["max_rows"],
-            self.price(order),
-            Neighbours(stored["neighbours"]),
-            decided.get("grid_bits", COARSEST),
-            None if rho is None else Fraction(rho),
-        )
-
-    release = staticmethod(Release.from_bytes)
-
-
 def _read_stream(said: Mapping[str, Any], query: Query) -> UnpricedOrder[StreamOrder]:
     _check_counts(query)
     column = _date_column(query, said.get("column"))
@@ -405,16 +386,15 @@ def _read_stream(said: Mapping[str, Any], query: Query) -> UnpricedOrder[StreamO
         )
     names = [one.name for one in query.aggregates]
     distinct([every, *(key.name for key in query.keys), *names, *(f"{n}_added" for n in names)])
-    low = columns_of(query.relation)[column].range
-    since = said.get("since") or (None if low is None else _day(low.low, date_kind(query, column)))
-    if since is None:
+    ends, since = columns_of(query.relation)[column].range, said.get("since")
+    if not since and ends is not None:
+        since = moment(ends.low, date_kind(query, column)).isoformat()[: len("2026-01-01")]
+    if not since:
         raise InputError(
             "a standing question without a beginning",
             why=f"{column} has no bounds whose lower end it could begin with",
             fix="pass since=date(2026, 1, 1)",
         )
-    stated = query.relation.facts.tables[0].limits
-    rows = said.get("max_rows", (stated.max_groups or 1) * (stated.max_rows or 1))
     asked = read_asked(said)
     order = StreamOrder(
         query,
@@ -423,7 +403,7 @@ def _read_stream(said: Mapping[str, Any], query: Query) -> UnpricedOrder[StreamO
         dt.date.fromisoformat(since),
         dt.date.fromisoformat(said["until"]),
         whole(said.get("max_periods", 1), "max_periods", at_least=1),
-        whole(rows, "max_rows", at_least=1),
+        read_max_rows(said, query.relation.facts.tables[0]),
         Price(asked[0]),
         Neighbours.ADD_REMOVE,
     )
@@ -481,8 +461,3 @@ def _date_column(query: Query, said: str | None) -> str:
         why=f"the columns that tell when rows happened are {', '.join(times) or 'none'}",
         fix="name one: column='day'",
     )
-
-
-def _day(low: float, kind: Kind) -> str:
-    days = low if kind is Kind.DATE else low // 86_400_000_000
-    return (dt.date(1970, 1, 1) + dt.timedelta(days=int(days))).isoformat()

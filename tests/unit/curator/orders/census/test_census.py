@@ -21,7 +21,7 @@ import discreet as dp
 from discreet.audit.refute import refute
 from discreet.audit.replay import replay
 from discreet.curator.ledger.ledger import Ledger
-from discreet.curator.orders.census import census_facts, census_orders, census_runs
+from discreet.curator.orders.census import census_orders, census_plan, census_runs
 from discreet.curator.orders.census.census_orders import CensusOrder, CensusRelease
 from discreet.curator.orders.census.census_plan import CensusPlan
 from discreet.curator.progress import watched
@@ -284,7 +284,7 @@ def test_totals_that_do_not_suit_are_refused_before_any_charge(curator, tmp_path
 @pytest.mark.parametrize(
     ("said", "words"),
     [
-        ({"table": "towns"}, "a table that there is not"),
+        ({"table": "towns"}, "no private table"),
         ({"geography": "people"}, "no public table"),
         ({"geography": None}, "levels without a geography"),
         ({"levels": []}, "levels without a geography"),
@@ -319,7 +319,7 @@ def test_what_cannot_be_released_is_refused_before_any_charge(curator, tmp_path,
 def test_more_counts_at_once_than_any_machine_holds_are_refused_before_any_charge(
     curator, tmp_path, monkeypatch, cells, leaves
 ):
-    monkeypatch.setattr(census_facts.CensusFacts, "cells", lambda *_: cells)
+    monkeypatch.setattr(census_plan.CensusFacts, "cells", lambda *_: cells)
     tree = Hierarchy.of([np.repeat(np.arange(len(leaves)), leaves), np.arange(sum(leaves))])
     monkeypatch.setattr(census_runs, "read_geography", lambda *_: (tree, None))
     with pytest.raises(InputError, match="too many counts"):

@@ -15,10 +15,11 @@ from sklearn.pipeline import Pipeline
 import discreet as dp
 from clinic_curator import spent
 from discreet.audit.replay import replay
-from discreet.curator.orders.fits.fit_orders import FitKind, FitOrder, FittedModel
+from discreet.curator.orders.fits.fit_orders import FitOrder, FittedModel, _check_classes
 from discreet.curator.orders.online_epochs import OnlineQueries
 from discreet.errors import BudgetError, DiscreetError, InputError, QueryRefused, ServiceError
 from discreet.learn import fit_plan
+from discreet.plan.kinds import Kind
 from running_server import served
 
 BUDGET = dp.Budget(epsilon=30, delta=1e-4)
@@ -322,7 +323,7 @@ def test_a_stored_fit_of_an_earlier_version_tells_all_but_its_model(
     [[_, params]] = json.loads(stored)[1]["steps"]
     assert params.get("form") == mark.get("form")
     now = curator.async_session(None).release(charge)
-    for one in (now, FitKind().release(stored)):
+    for one in (now, FittedModel.from_bytes(stored)):
         assert one.to_bytes() == stored
         assert (one.price, one.guarantee) == (then.price, then.guarantee)
         assert one.statement() == then.statement()
@@ -433,3 +434,10 @@ def test_statistical_queries_over_an_online_session_pay_once(curator, monkeypatc
     assert abs(sum(one.value for one in told[:3]) - 1) < 0.2
     with pytest.raises(InputError, match="its ledger counts"):
         _ = oracle.guarantee
+
+
+def test_labels_are_values_that_a_column_can_have():
+    _check_classes([0, 1.5, -(2**53)], Kind.REAL)
+    for kind, odd in [(Kind.REAL, 2**53 + 1), (Kind.REAL, True), (Kind.INTEGER, 2**63)]:
+        with pytest.raises(InputError):
+            _check_classes([0, odd], kind)

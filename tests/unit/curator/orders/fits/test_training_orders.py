@@ -150,7 +150,7 @@ def test_an_account_in_gaussian_privacy_pays_for_the_curve_of_all_steps():
     ("call", "match"),
     [
         (lambda c: c.as_analyst("ana").fit(trainer(), "visits", **WORDS), "owner's"),
-        (lambda c: c.fit(trainer(), "nowhere", **WORDS), "no table nowhere"),
+        (lambda c: c.fit(trainer(), "nowhere", **WORDS), "no private table nowhere"),
         (lambda c: c.fit(trainer(), "visits", features=["agee"], target="sick"), "no column agee"),
         (lambda c: c.fit(trainer(), "visits", features=[], target="sick"), "no features"),
         (lambda c: c.fit(trainer(), "visits", features=["age"], target="person"), "bounds"),

@@ -16,7 +16,7 @@ import pytest
 import discreet as dp
 from discreet.curator.answer_service import AnswerService
 from discreet.curator.ledger.ledger import Ledger
-from discreet.curator.orders.streams.stream_orders import StreamKind, StreamOrder
+from discreet.curator.orders.streams.stream_orders import StreamOrder
 from discreet.engines.timing import ReleaseSchedule
 from discreet.errors import DiscreetError, EngineError
 from discreet.mechanisms.prefix_sums import BITS
@@ -647,7 +647,7 @@ def test_sums_have_a_grid_whose_rounding_is_far_below_their_noise(periods, bound
         budget = dp.Budget(epsilon=10, delta=1e-5)
         curator.add("visits", rows, unit="user", budget=budget, columns={"x": dp.Bounds(0.0, 9.0)})
         offer = curator._local.offer_order("stream", {**spec, "delta": "1e-7"}, None)
-        order, stored, schema = offer.planned, offer.order(), curator._data_store.schema
+        order, stored, schema = offer.planned, offer.order(), curator._data_store.tables.schema
     [total], [unit] = order.reading.statistics, order.reading.units
     noise = math.sqrt(order.counter.variance) * 2.0**-BITS * unit  # of each noisy number
     million_rows = 10**6 * total.grid.step / 2
@@ -655,14 +655,14 @@ def test_sums_have_a_grid_whose_rounding_is_far_below_their_noise(periods, bound
     assert order.grid_bits == bits
     [note] = [one for one in order.release([]).notes if "rounds" in one]
     assert f"{million_rows:g} at most" in note
-    assert StreamKind().read(stored, schema) == order
+    assert StreamOrder.read(stored, schema) == order
     # What was stored before there was a choice has the coarsest grid; for a while the text told it.
     before = replace(stored, decisions={"version": 1})
-    coarse = StreamKind().read(before, schema)
+    coarse = StreamOrder.read(before, schema)
     assert coarse.reading.statistics[0].grid.step == total.grid.step * 2 ** (bits - 16)
     assert coarse.text == order.text
     told = replace(before, plan=json.dumps({**json.loads(order.text), "grid_bits": bits}))
-    assert StreamKind().read(told, schema) == replace(order, rho=None)
+    assert StreamOrder.read(told, schema) == replace(order, rho=None)
     assert coarse.guarantees == order.guarantees
 
 

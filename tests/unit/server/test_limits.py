@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from discreet.server.error_replies import HttpError
-from discreet.server.rate_limits import ConcurrencyLimit, TokenBuckets, address
+from discreet.server.limits import ConcurrencyLimit, TokenBuckets, address
 
 
 def test_a_bucket_gives_its_burst_and_then_its_rate():

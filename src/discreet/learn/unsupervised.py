@@ -1,21 +1,114 @@
-"""K-means: rows in noisy principal components, then Lloyd's steps with noisy counts and sums."""
+"""Estimators without labels: principal components, standardized features, and k-means.
+
+K-means puts rows in noisy principal components and takes Lloyd's steps with noisy counts and sums.
+"""
 
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from sklearn.base import ClusterMixin, TransformerMixin
+from sklearn.base import ClusterMixin, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
 
+from discreet.errors import InputError
 from discreet.learn.base import PrivateEstimator
-from discreet.learn.decomposition import components
-from discreet.learn.design import GRID, Scaling
+from discreet.learn.design import GRID, Scaling, centre, feature_moments
+from discreet.learn.linear_sums import second_moments
 from discreet.learn.noisy_sums import NoisySums, RowStatistic
-from discreet.learn.rows import Chunk, Floats, exact_product
+from discreet.learn.rows import Chunk, Floats, exact_dot, exact_product
 
-_CENTRE, _AXES = Fraction(3, 20), Fraction(7, 20)
+_CENTRE = Fraction(1, 5)
+"""The share of the budget of principal components for centres."""
+
+_CLUSTER_CENTRE, _AXES = Fraction(3, 20), Fraction(7, 20)
 _TRIES = 64
 """Random points from which far-apart starts are chosen."""
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class PCA(TransformerMixin, PrivateEstimator):  # type: ignore[misc]
+    """Principal components of features scaled by their bounds.
+
+    Guarantee:
+        See `PrivateEstimator`: two releases for centring, one of all second moments.
+    Edge cases:
+        Components are orthonormal whatever the noise; `explained_variance_` is at least 0.
+
+    Reference: Dwork, Talwar, Thakurta, Zhang, Analyze Gauss, STOC 2014.
+    """
+
+    n_components: Any = field(default=2, kw_only=False)
+    bounds: Any = None
+
+    def _prepare(self, features: int) -> None:
+        super()._prepare(features)
+        if self.n_components > features:
+            raise InputError(
+                f"n_components is {self.n_components}",
+                why=f"there are {features} features",
+                fix="ask for fewer",
+            )
+
+    def _learn(self, sums: NoisySums) -> None:
+        scaling, _, values, vectors = components(sums, *self.bounds_, _CENTRE, 1 - _CENTRE)
+        self.components_ = vectors[: self.n_components]
+        self.mean_, self.feature_scale_ = scaling.centre, scaling.scale
+        self.explained_variance_ = values[: self.n_components]
+
+    def transform(self, X: Any) -> Floats:  # noqa: N803 - sklearn's
+        """Rows in the coordinates of the components."""
+        away = self._clamped(X) - self.mean_
+        return exact_dot(away * self.feature_scale_, self.components_.T)
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.components_)
+
+    @property
+    def transformed_bounds_(self) -> list[tuple[float, float]]:
+        """Bounds of what `transform` gives: public, for the next step of a pipeline."""
+        check_is_fitted(self, "components_")
+        most = np.abs(self.components_).sum(axis=1) * 2
+        return [(-float(one), float(one)) for one in most]
+
+
+def components(
+    sums: NoisySums, low: Floats, high: Floats, centring: Fraction, share: Fraction
+) -> tuple[Scaling, float, Floats, Floats]:
+    """A scaling by bounds, the number of rows, and variances and components, largest first."""
+    scaling, count = centre(sums, low, high, centring)
+    matrix, _ = second_moments(sums, scaling, share, sums.rows)
+    values, vectors = np.linalg.eigh(matrix / count)
+    vectors = vectors * np.sign(vectors[np.abs(vectors).argmax(axis=0), range(len(vectors))])
+    return scaling, count, np.maximum(values[::-1], 0), vectors.T[::-1]
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class StandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator):  # type: ignore[misc]
+    """Features less their mean, over their deviation; both noisy.
+
+    Guarantee:
+        See `PrivateEstimator`: one release of counts, sums and sums of squares.
+    """
+
+    bounds: Any = None
+
+    def _learn(self, sums: NoisySums) -> None:
+        found = feature_moments(sums, *self.bounds_, Fraction(1))
+        self.n_samples_seen_, self.mean_, self.var_ = found
+        self.scale_ = np.sqrt(self.var_)
+
+    def transform(self, X: Any) -> Floats:  # noqa: N803 - sklearn's
+        """Scaled features, cut at their bounds; NaN becomes 0, the mean."""
+        return (self._clamped(X) - self.mean_) / self.scale_
+
+    @property
+    def transformed_bounds_(self) -> list[tuple[float, float]]:
+        """Bounds of what `transform` gives: public, for the next step of a pipeline."""
+        check_is_fitted(self, "mean_")
+        ends = ((end - self.mean_) / self.scale_ for end in self.bounds_)
+        return [(float(a), float(b)) for a, b in zip(*ends, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -69,7 +162,7 @@ class KMeans(ClusterMixin, TransformerMixin, PrivateEstimator):  # type: ignore[
 
     def _learn(self, sums: NoisySums) -> None:
         low, high = self.bounds_
-        scaling, count, values, vectors = components(sums, low, high, _CENTRE, _AXES)
+        scaling, count, values, vectors = components(sums, low, high, _CLUSTER_CENTRE, _AXES)
         kept = min(len(values), max(1, self.n_clusters - 1))
         axes = vectors[:kept]
         spread = np.sqrt(values[:kept] + 1e-6) * GRID
@@ -81,7 +174,7 @@ class KMeans(ClusterMixin, TransformerMixin, PrivateEstimator):  # type: ignore[
         self, sums: NoisySums, scaling: Scaling, count: float, spread: Floats, axes: Floats
     ) -> tuple[Floats, Floats]:
         """Centres along the axes, and how far the rows' mean is from the noisy one."""
-        k, share = self.n_clusters, (1 - _CENTRE - _AXES) / self.max_iter
+        k, share = self.n_clusters, (1 - _CLUSTER_CENTRE - _AXES) / self.max_iter
         rows, radius = scaling.apply(sums.rows), scaling.radius
         centres = starts(sums, k, spread, radius)
         counted, means = max(1, radius // 2), []

@@ -10,8 +10,8 @@ import uvicorn
 from starlette.applications import Starlette
 from starlette.routing import Route
 
+from discreet.server.answer_replies import send_file
 from discreet.server.protocol import SEND_TIMEOUT, Protocol
-from discreet.server.sending import send_file
 
 SIZE = 30_000_000
 ASK = b"GET / HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n"

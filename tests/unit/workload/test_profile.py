@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from discreet.plan.kinds import Kind
-from discreet.workload.value_cells import ValueCells, counted, refine, seen
+from discreet.workload.profile import ValueCells, refine, seen
 
 
 @pytest.mark.parametrize("kind", [Kind.INTEGER, Kind.REAL, Kind.DATE, Kind.TIMESTAMP])
@@ -42,10 +42,15 @@ def test_parts_of_what_is_seen_hold_about_equally_much():
     exact = np.zeros(cells.size, dtype=np.int64)
     exact[cells.place(np.arange(1990, 2022))] = 1000
     starts = refine(
-        cells.octave_starts, counted(exact, cells.octave_starts), 10, cells.size, 64, outer=0
+        cells.octave_starts,
+        np.add.reduceat(exact, cells.octave_starts),
+        10,
+        cells.size,
+        64,
+        outer=0,
     )
-    starts = refine(starts, counted(exact, starts), 10, cells.size, 16, outer=1)
-    parts = counted(exact, starts)
+    starts = refine(starts, np.add.reduceat(exact, starts), 10, cells.size, 16, outer=1)
+    parts = np.add.reduceat(exact, starts)
     assert parts.sum() == exact.sum()
     assert parts[1:-1].max() <= 6000
     assert seen(parts, 10, outer=1)

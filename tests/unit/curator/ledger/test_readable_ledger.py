@@ -7,11 +7,13 @@ from pathlib import Path
 import pytest
 
 import postgres_server
-from discreet.curator.ledger import charge_index, migrations
+from discreet.curator.ledger import migrations, readable_ledger
 from discreet.curator.ledger.accounts import dataset
 from discreet.curator.ledger.create import find_place, make_whole
 from discreet.curator.ledger.ledger import Ledger
+from discreet.curator.ledger.orders import NEWEST
 from discreet.curator.ledger.store import APPLICATION
+from discreet.curator.ledger.transaction import Transaction
 from discreet.privacy import Filter
 
 LIMIT = Filter.basic(epsilon=1).limit
@@ -36,7 +38,7 @@ def test_charges_are_found_by_analyst_and_dataset_newest_first(visits, ask):
 
 def test_pages_go_back_without_a_gap(visits, ask):
     made = [visits.charge(ask(f"q{n}", epsilon=0.01)).sequence for n in range(7)]
-    seen, before = [], charge_index.NEWEST
+    seen, before = [], NEWEST
     while page := visits.asked(["visits"], before=before, limit=3):
         seen += numbers(page)
         before = page[-1].sequence
@@ -142,20 +144,23 @@ def test_older_charges_are_filled_in_on_every_store(tmp_path, request, monkeypat
         assert ledger.asked(["visits"], analyst="bob") == ()
 
 
-def test_no_list_of_what_was_asked_reads_the_whole_table(tmp_path):
+def test_no_list_of_what_was_asked_reads_the_whole_table(tmp_path, ask):
     """The database's own plan: every step searches an index, none scans."""
     steps = []
+
+    class Spy(Transaction):
+        def read(self, sql, values=()):
+            steps.extend(row[3] for row in super().read(f"EXPLAIN QUERY PLAN {sql}", values))
+            return super().read(sql, values)
+
     with Ledger.open(tmp_path / "ledger.sqlite") as ledger:
 
         def explain(execute):
-            def spy(sql, values=()):
-                steps.extend(row[3] for row in execute(f"EXPLAIN QUERY PLAN {sql}", values))
-                return execute(sql, values)
-
-            charge_index.newest(spy, "alice", ["visits"], 99, 10)
-            charge_index.newest(spy, None, ["visits"], 99, 10)
-            charge_index.find(spy, 7)
-            charge_index.find_question(spy, "q")
+            page = Spy(execute)
+            readable_ledger.newest(page, ["visits"], analyst="alice", before=99, limit=10)
+            readable_ledger.newest(page, ["visits"], before=99, limit=10)
+            readable_ledger.find(page, 7)
+            readable_ledger.find_question(page, ask())
 
         ledger._store.snapshot(explain)
     own = [step for step in steps if "asked_by" in step]

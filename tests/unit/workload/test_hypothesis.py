@@ -5,8 +5,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from discreet.workload.marginals import sums_of
-from discreet.workload.pair_tables import raked, shrunk_pair
+from discreet.workload.histogram import sums_of
+from discreet.workload.hypothesis import raked, shrunk_pair
 
 
 def groups(size=24, hidden=3, rows=40_000):
