@@ -1,14 +1,11 @@
-"""Fixtures that several rooms share."""
+"""How tests are collected, and which cases Hypothesis tries."""
 
 import gc
-import hashlib
 import os
 
 import pytest
 from _pytest.doctest import DoctestModule
 from hypothesis import HealthCheck, settings
-
-from discreet.noise.bits import Keystream, replaced
 
 COMMON = settings(
     deadline=None,
@@ -17,21 +14,6 @@ COMMON = settings(
 settings.register_profile("discreet", COMMON, derandomize=True)
 settings.register_profile("fresh", COMMON, derandomize=False, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "discreet"))
-
-
-@pytest.fixture
-def fixed_bits(request):
-    """The same bits on every run, others for every test: the draws cannot flake."""
-    stream = Keystream(hashlib.sha256(request.node.nodeid.encode()).digest())
-    with replaced(lambda: stream):
-        yield stream
-
-
-@pytest.fixture(autouse=True)
-def _no_draw_flakes(request):
-    """Tests have fixed bits, but for long runs and for those about freshness."""
-    if not any(map(request.node.get_closest_marker, ("audit", "fresh"))):
-        request.getfixturevalue("fixed_bits")
 
 
 def pytest_collection_modifyitems(items):
