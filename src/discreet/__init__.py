@@ -11,7 +11,9 @@ import re
 from importlib import import_module
 from pathlib import Path
 
-_PACKAGES = frozenset({"attacks", "audit", "lab", "learn", "local", "workload"})
+_PACKAGES = frozenset(
+    {"attacks", "audit", "lab", "learn", "local", "mechanisms", "privacy", "workload"}
+)
 """Packages that are imported when first named, such as `dp.local.Rappor`."""
 
 _HOME = {
@@ -36,19 +38,25 @@ _OF_ARRAYS = frozenset(
 def __getattr__(name: str) -> object:
     if name in _PACKAGES:
         return import_module(f"discreet.{name}")
-    aliases = {} if name in _HOME else import_module("discreet.argument_names").AGGREGATES
-    own = aliases.get(name, name)
-    if own not in _HOME:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        quick = [f"discreet.{one}" for one in sorted(_PACKAGES - {"lab", "learn"})]
-        raise import_module("discreet.argument_names").MissingNameError(name, "discreet", *quick)
-    if own != name:
-        return getattr(import_module("discreet"), own)
-    found = getattr(import_module(_HOME[own]), own)
-    if own in _OF_ARRAYS:
+    if name not in _HOME:
+        return _elsewhere(name)
+    found = getattr(import_module(_HOME[name]), name)
+    if name in _OF_ARRAYS:
         found = import_module("discreet.array_aggregates").of_arrays(found)
+    if isinstance(found, type):
+        import_module("discreet.argument_names").tells_calls(found)
     globals()[name] = found
+    return found
+
+
+def _elsewhere(name: str) -> object:
+    """What else a name may mean: an aggregate as others call it, or a class of a package."""
+    names = import_module("discreet.argument_names")
+    if name in names.AGGREGATES:
+        return __getattr__(names.AGGREGATES[name])
+    found = None if name.startswith("_") else names.class_elsewhere(name)
+    if found is None:
+        raise names.MissingNameError(name, "discreet")
     return found
 
 

@@ -5,6 +5,8 @@ from discreet import audit as audit
 from discreet import lab as lab
 from discreet import learn as learn
 from discreet import local as local
+from discreet import mechanisms as mechanisms
+from discreet import privacy as privacy
 from discreet import workload as workload
 from discreet.answer.plan.accuracy import Accuracy as Accuracy
 from discreet.curator.budget import Budget as Budget
@@ -75,6 +77,7 @@ from discreet.plan.schema import (
 )
 from discreet.privacy import (
     GDP as GDP,
+    RDP as RDP,
     ZCDP as ZCDP,
     Approximate as Approximate,
     CalibrationStep as CalibrationStep,

@@ -1,12 +1,15 @@
 """Other names of things and of arguments, as papers and other libraries write them."""
 
+import ast
+import builtins
 import inspect
 import re
 from collections.abc import Callable
 from difflib import get_close_matches
-from functools import wraps
+from functools import cache, wraps
 from importlib import import_module
-from typing import Any, ParamSpec, TypeVar
+from pathlib import Path
+from typing import Any, Final, ParamSpec, TypeVar
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -18,19 +21,14 @@ _WORDS = (
 AGGREGATES = dict(pair.split("=") for pair in _WORDS.split())
 """Names that SQL, pandas and polars have for aggregates, and ours."""
 
-_ELSEWHERE = {
-    "when": "dp.case",
-    "group_privacy": "dp.Pure",
-    "RDP": "dp.ZCDP",
-    "DPSGD": "dp.calibrate",
-    "k_anonymity": "dp.attacks.Intersection",
-    "Exponential": "dp.ExponentialMechanism",
-    "BinaryMechanism": "dp.TreeCount",
-}
-"""Names that share no telling word with what is meant."""
+PACKAGES: Final = ("mechanisms", "privacy", "local", "learn", "workload", "attacks", "audit", "lab")
+"""Packages whose names users type, as `dp.local.Rappor`."""
 
 _ARGUMENTS = r"\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)"
 """Brackets with what they hold, up to three deep."""
+
+_ALIKE: Final = 0.8
+"""How like a name has to be to be taken for a misspelling (`difflib`'s ratio)."""
 
 
 def also_called(**others: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
@@ -60,7 +58,7 @@ def also_called(**others: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
             try:
                 return function(*args, **named)
             except TypeError as wrong:
-                told = _misfit(function, args, named)
+                told = misfit(function, args, named)
                 if told is None:
                     raise
                 raise TypeError(told) from wrong
@@ -71,66 +69,120 @@ def also_called(**others: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     return wrap
 
 
-def _misfit(function: Callable[..., Any], args: Any, named: Any) -> str | None:
+def tells_calls(made: type) -> None:
+    """Let a class whose arguments do not fit tell a call that does, as `also_called` does."""
+    if "__init__" in vars(made) and not hasattr(made.__init__, "others"):  # type: ignore[misc]
+        made.__init__ = also_called()(made.__init__)  # type: ignore[misc]
+
+
+def misfit(function: Callable[..., Any], args: Any, named: Any) -> str | None:
     """What is wrong with the arguments of a call, and one that is right; None where they fit."""
     try:
         inspect.signature(function, follow_wrapped=False).bind(*args, **named)
     except TypeError as wrong:
         made = type(args[0]) if function.__name__ == "__init__" else function
-        return f"{made.__name__}() {wrong}. Fix: {_fix(made.__name__, made)}"
+        return f"{made.__name__}() {wrong}. Fix: {fix_of(made.__name__, made)}"
     return None
 
 
-def _fix(name: str, named: object) -> str:
-    """The call in the first example of a docstring."""
-    path, _, own = name.rpartition(".")
-    call = rf"\b{own}{_ARGUMENTS}(?:\.\w+{_ARGUMENTS})?"
-    right = re.search(call, (inspect.getdoc(named) or "").partition("Example:")[2])
-    return f"call {path}{'.' if path else ''}{right[0]}" if right else f"see help({name})"
+def fix_of(name: str, named: object) -> str:
+    """The call in the first example of a docstring, as it runs after `import discreet as dp`."""
+    call = rf"\b{name}{_ARGUMENTS}(?:\.\w+{_ARGUMENTS})?"
+    found = re.search(call, (inspect.getdoc(named) or "").partition("Example:")[2])
+    whole = found[0] if found else ""
+    alone = re.match(name + _ARGUMENTS, whole)
+    runs = filter(None, map(_qualified, (whole, alone[0] if alone else "")))
+    right = next(runs, None) or course_calls().get(_plain(name))
+    return f"call {right}" if right else f"see help({_path(name)})"
+
+
+def _qualified(call: str) -> str | None:
+    """A call with `dp.` before public names; None if it has names that are nowhere."""
+    tree = ast.walk(ast.parse(call))
+    names = [node for node in tree if isinstance(node, ast.Name)]
+    own = {node.arg for node in ast.walk(ast.parse(call)) if isinstance(node, ast.arg)}
+    for node in sorted(names, key=lambda node: -node.col_offset):
+        if node.id not in own and not hasattr(builtins, node.id):
+            if (path := _path(node.id)) == node.id:
+                return None
+            call = call[: node.col_offset] + path + call[node.end_col_offset :]
+    return call or None
+
+
+def _path(name: str) -> str:
+    """Where users find a public name: `dp.Laplace`; the name itself if it is not public."""
+    homes = [f"dp.{home}." if home else "dp." for home in ("", *PACKAGES) if name in public(home)]
+    return f"{homes[0] if homes else ''}{name}"
+
+
+@cache
+def public(package: str) -> frozenset[str]:
+    """The public names of a package, read from its file: some are slow to import."""
+    if not package:
+        return frozenset(import_module("discreet").__all__)
+    text = (Path(__file__).parent / package / "__init__.py").read_text("utf-8")
+    listed = re.search(r"^__all__ = \[(.*?)\]", text, re.MULTILINE | re.DOTALL)
+    return frozenset(re.findall(r'"(\w+)"', listed[1] if listed else ""))
+
+
+def class_elsewhere(name: str) -> object:
+    """The public class of that name in a package, or None: `dp.LogisticRegression`.
+
+    Attacks are left out: `Exponential` and `Posterior` are words for other things too.
+    """
+    homes = [home for home in PACKAGES[:5] if name[:1].isupper() and name in public(home)]
+    return getattr(import_module(f"discreet.{homes[0]}"), name) if homes else None
 
 
 class MissingNameError(AttributeError):
-    """A name that a package has not; its text tells what is nearest, and how to call that.
+    """A name that a package has not; its text tells the call that is meant, if that is clear.
 
-    Nearest is what shares most words, rare ones above all, with its name or with what its
-    docstring and its file say. Imports try names too, so this is looked for when it is told.
+    Words of courses have calls of their own; else it is a public name in other letters or
+    misspelt. Imports try names too, so this is looked for when it is told.
     """
 
-    def __init__(self, name: str, *packages: str) -> None:
-        super().__init__(name, *packages, name=name)
+    def __init__(self, name: str, package: str) -> None:
+        super().__init__(name, package, name=name)
 
     def __str__(self) -> str:
-        asked, *packages = self.args
-        known = {
-            f"dp.{one}.{public}".replace(".discreet", ""): getattr(import_module(one), public)
-            for one in packages
-            for public in import_module(one).__all__
-        }
-        found = _ELSEWHERE.get(asked) or _nearest(asked, known)
-        fix = _fix(found, known[found]) if found in known else "see help(discreet) and dir()"
-        return f"module {packages[0]!r} has no attribute {asked!r}. Fix: {fix}"
+        asked, package = self.args
+        return f"module {package!r} has no attribute {asked!r}. Fix: {_meant(asked, package)}"
 
 
-def _nearest(name: str, known: dict[str, object]) -> str:
-    """The path of what is most like a name, or nothing."""
-    texts = {path: (path.rpartition(".")[2].lower(), _about(one)) for path, one in known.items()}
-    words = {word[:6].lower() for word in re.findall(r"[A-Z]*[a-z]{3,}|[A-Z]{3,}", name)}
-    words -= {"mechan", "privac", "privat"}
-    rare = {word: 1 / sum([1, *(word in about for _, about in texts.values())]) for word in words}
-
-    def shared(path: str) -> float:
-        own, about = texts[path]
-        first = about.partition("\n")[0]
-        found = (
-            part * (4 * (word in own) + 2 * (word in first) + (word in about))
-            for word, part in rare.items()
-        )
-        return sum(found) + (own == name.lower())
-
-    best = max(known, key=lambda path: (shared(path), ">>>" in texts[path][1]))
-    return best if shared(best) else "".join(get_close_matches(f"dp.{name}", known, 1))
+@cache
+def course_calls() -> dict[str, str]:
+    """Words of courses and the calls that do what they mean."""
+    lines = Path(__file__).with_name("course_calls.txt").read_text("utf-8").splitlines()
+    rows = (line.partition(": ") for line in lines if not line.startswith("#"))
+    return {_plain(word): call for words, _, call in rows for word in words.split()}
 
 
-def _about(named: object) -> str:
-    home = inspect.getmodule(named)
-    return f"{inspect.getdoc(named)} {home and home.__doc__}".lower()
+def _plain(name: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", name.lower())
+
+
+def _meant(asked: str, package: str) -> str:
+    """What to do instead of a name that is missing."""
+    calls, own = course_calls(), package.removeprefix("discreet").removeprefix(".")
+    known = {
+        _plain(name): (home, name)
+        for home in (*reversed(PACKAGES), "", own)
+        for name in public(home)
+    }
+    plain = _plain(asked)
+    bare = re.sub("mechanism|private|noisy|^dp", "", plain)
+    close = get_close_matches(plain, {**known, **calls}, 1, _ALIKE)
+    for word in (plain, bare, *close):
+        if word in calls:
+            return f"call {calls[word]}"
+        if word in known:
+            return _fix_at(*known[word])
+    return f"nothing here is called that or nearly so: see dir({package.replace('discreet', 'dp')})"
+
+
+def _fix_at(home: str, name: str) -> str:
+    try:
+        found = getattr(import_module(f"discreet.{home}".rstrip(".")), name)
+    except (ImportError, ValueError):  # an extra that is not installed
+        found = None
+    return fix_of(name, found)

@@ -1,14 +1,15 @@
 """Aggregates of arrays, a row a person: `dp.mean(ages, bounds=(0, 120), epsilon=1)`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from discreet.argument_names import also_called
+from discreet.argument_names import also_called, fix_of, misfit
 from discreet.curator.budget import Budget
 from discreet.curator.opening import Curator
 from discreet.errors import InputError
+from discreet.mechanisms import Laplace
 from discreet.mechanisms.grid import as_finite, listed
 from discreet.plan.schema import Bounds, EachRow
 from discreet.rationals import Real
@@ -22,6 +23,15 @@ _OF_AN_ARRAY = """
     Guarantee: epsilon-differential privacy; `bounds` are named without looking at the data.
     Neighbours: arrays with one row more or less.
     Edge cases: values beyond the bounds are clamped; what is no finite number is missing.
+    """
+
+
+_OF_ROWS = """
+
+    Also of the rows of an array, a list or a data frame, a row a person, whatever they hold:
+    `dp.count(ages[ages > 40], epsilon=1)`.
+
+    Guarantee: epsilon-differential privacy. Neighbours: one row more or less.
     """
 
 
@@ -41,16 +51,17 @@ def of_arrays(aggregate: Callable[..., Any]) -> Callable[..., Any]:
     ) -> Any:
         is_array = bool(of) and hasattr(of[0], "__len__") and not isinstance(of[0], str)
         if not is_array and epsilon is None:
-            return aggregate(*of, **how)
+            return _checked(aggregate, *of, **how)
+        if is_array and name == "count" and not how:
+            return _count(of[0], epsilon)
         values = listed(of[0]) if of else None
-        if values is None or None in (epsilon, lower, upper) or name == "count":
-            counted = "dp.Laplace(epsilon=1, sensitivity=1).release(sum(age > 40 for age in ages))"
-            right = f"dp.{name}(ages, bounds=(0, 120), epsilon=1), or dp.{name}('age') of a column"
+        if values is None or None in (epsilon, lower, upper):
             raise InputError(
-                f"{name} of an array with one axis is asked in another way",
+                f"{name} without a list of numbers, bounds and epsilon",
                 why="noise follows from epsilon and from how far one person can move the answer",
-                fix=f"call {counted if name == 'count' else right}",
+                fix=f"{fix_of(name, None)}, or dp.{name}('age') of a curator's column",
             )
+        column = _checked(aggregate, "x", *of[1:], **how)
         with Curator.in_memory() as curator:
             curator.add(
                 "array",
@@ -59,12 +70,32 @@ def of_arrays(aggregate: Callable[..., Any]) -> Callable[..., Any]:
                 budget=Budget(epsilon),
                 columns={"x": Bounds(lower, upper)},
             )
-            asked = curator.table("array").agg(aggregate("x", *of[1:], **how))
+            asked = curator.table("array").agg(column)
             found = asked.release(epsilon=epsilon).to_arrow()
         released = [found[one.name][0].as_py() for one in asked.plan.aggregates]
         return released if len(released) > 1 else released[0]
 
     call.__name__ = call.__qualname__ = name
     call.__module__ = "discreet"  # where pickle finds it
-    call.__doc__ = f"{aggregate.__doc__}{'' if name == 'count' else _OF_AN_ARRAY.format(name=name)}"
+    call.__doc__ = (
+        f"{aggregate.__doc__}{_OF_ROWS if name == 'count' else _OF_AN_ARRAY.format(name=name)}"
+    )
     return call
+
+
+def _checked(aggregate: Callable[..., Any], *of: Any, **how: Any) -> Any:
+    if told := misfit(aggregate, of, how):
+        raise TypeError(told)
+    return aggregate(*of, **how)
+
+
+def _count(rows: Any, epsilon: Real | None) -> int:
+    is_mask = str(getattr(rows, "dtype", "")).startswith("bool")
+    has_rows = hasattr(rows, "__array__") or isinstance(rows, Sequence)
+    if epsilon is None or is_mask or not has_rows:
+        raise InputError(
+            "a count of true and false" if is_mask else "a count without rows and epsilon",
+            why="rows are counted, each a person, whatever they hold",
+            fix="call dp.count(ages[ages > 40], epsilon=1)",
+        )
+    return int(Laplace(epsilon=epsilon, sensitivity=1).release(len(rows)))

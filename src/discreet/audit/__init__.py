@@ -14,7 +14,11 @@ Four ways, from the surest to the widest:
 mechanisms share.
 """
 
-from discreet.argument_names import MissingNameError
+import sys
+from types import ModuleType
+from typing import Any
+
+from discreet.argument_names import MissingNameError, course_calls
 from discreet.audit.conformance import check_mechanism
 from discreet.audit.enumerate import check_law, enumerate_loss
 from discreet.audit.evidence import Evidence, Point
@@ -47,3 +51,13 @@ __all__ = [
 
 def __getattr__(name: str) -> object:
     raise MissingNameError(name, __name__)
+
+
+class _Package(ModuleType):
+    """This package, which tells what to call where it is called itself."""
+
+    def __call__(self, *_: Any, **__: Any) -> None:
+        raise TypeError(f"audit is a package. Fix: call {course_calls()['refute']}")
+
+
+sys.modules[__name__].__class__ = _Package

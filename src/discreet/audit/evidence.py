@@ -1,7 +1,7 @@
 """The evidence of one attempt to refute a claim."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Final, TypeAlias
 
@@ -45,8 +45,14 @@ class Evidence:
     event: str
     alpha: float = 0.0
     samples: int = 0
-    curve: Curve = ()
+    curve: Curve = field(default=(), repr=False)
     reason: str = ""
+
+    def __str__(self) -> str:
+        verdict = "refuted" if self.refuted else "not refuted"
+        said, shown = f"epsilon {self.point.epsilon:.4g}", f"at least {self.bound:.4g}"
+        why = self.reason or f"{said} is said, {shown} is shown at delta {self.point.delta:.4g}"
+        return f"{self.claim}: {verdict} ({why}; {self.event})"
 
     @property
     def refuted(self) -> bool:

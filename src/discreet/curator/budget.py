@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Final, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
 
 from discreet.errors import InputError
 from discreet.privacy import EPSILON, MU_SQUARED, RHO, Filter, Measure, Neighbours
@@ -97,6 +97,16 @@ class Budget:
             f"kept in {', '.join(get_args(MeasureName))}",
             fix="leave measure out, or pass a delta such as 1e-6",
         )
+
+    if not TYPE_CHECKING:  # which knows better
+
+        def __getattr__(self, name: str) -> Any:
+            told = (
+                "curators take from it; alone: dp.Filter.basic(epsilon=1).charge(dp.Pure(0.3)).left"
+            )
+            raise AttributeError(
+                f"a Budget is a cap and has no {name}: {told}", name=name, obj=self
+            )
 
     def cap(self, neighbours: Neighbours = Neighbours.ADD_REMOVE, *like: Charge) -> Charge:
         """The cap of the account that keeps it.

@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Unpack, get_args
 
+from discreet.argument_names import also_called
 from discreet.curator.answer_service import AnswerService
 from discreet.curator.arguments import (
     AppendArguments,
@@ -62,6 +63,7 @@ class OwnerInterface:
 
     # --- tables ---------------------------------------------------------------------------------
 
+    @also_called()
     def add(
         self,
         name: str,

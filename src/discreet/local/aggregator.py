@@ -14,6 +14,7 @@ from discreet.local.reports import Frames, Unreadable, read_frames
 
 REASONS: Final = ("malformed", "wrong parameters", "replayed")
 _FORM: Final = 1
+_BYTES: Final = (bytes, bytearray, memoryview)
 
 
 class Aggregator:
@@ -40,7 +41,13 @@ class Aggregator:
 
     def add(self, reports: bytes | Iterable[bytes]) -> "Aggregator":
         """Add frames; what cannot be right is counted in `rejected` and otherwise left out."""
-        for data in [reports] if isinstance(reports, bytes | bytearray | memoryview) else reports:
+        for data in [reports] if isinstance(reports, _BYTES) else reports:
+            if not isinstance(data, _BYTES):
+                raise InputError(
+                    f"a report of type {type(data).__name__}",
+                    why="devices send bytes, which name their protocol",
+                    fix="add protocol.reporter().report(values); `randomize` has no such names",
+                )
             self.add_parts(read_frames(bytes(data), self.protocol.digest, self.protocol.width))
         return self
 

@@ -99,14 +99,16 @@ def summing_to(
 
     Nearest in least squares, each measurement weighted by the inverse of its variance; a total
     with variance 0 (a public one) stays. The gap is shared in proportion to the variances, which
-    makes each number the best linear unbiased estimate.
+    makes each number the best linear unbiased estimate. Parts and total may change places.
 
     Example:
-        >>> summing_to(12, [3, 3, 3])
+        >>> summing_to([3, 3, 3], 12)
         Consistent(parts=array([4., 4., 4.]), total=12.0)
         >>> summing_to(12, [3, 3, 3], total_variance=1).total
         11.25
     """
+    if np.ndim(total) and not np.ndim(parts):
+        total, parts = parts, total
     measured = _vector(parts, "parts")
     whole = float(_read(total, "total"))
     spread = np.ones_like(measured) if variances is None else _weights(variances, measured.shape)

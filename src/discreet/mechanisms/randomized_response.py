@@ -137,7 +137,9 @@ class RandomizedResponse(Mechanism):
         return Interval.of(most / (people * (2 * self.gamma) ** 2)).upper
 
     def error(self, confidence: Real = 0.95, n: int = 1) -> float:
-        """How far an estimated proportion of n reports is off at most, whatever the answers.
+        """How far the estimated proportion of n reports is off: `error(0.95, n=4000)`.
+
+        One report is the default, as of every mechanism; it holds whatever the answers are.
 
         Why: the law of the estimate depends on the answers, so this is a bound over all of them. A
         count of reports is a sum of coins of probability truth or lie. A coin p, centred, is

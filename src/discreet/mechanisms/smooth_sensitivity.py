@@ -230,6 +230,15 @@ class SmoothMedian(RowMechanism):
         """The median of a list of values, with noise."""
         return self.noisy.release(self._reduce(value))
 
+    def smooth(self, values: Any) -> Fraction:
+        """The smooth sensitivity of the median of these values; private, as they are.
+
+        Example:
+            >>> SmoothMedian(0, 128, epsilon=1, delta=1e-6).smooth([44] * 1001) < 1
+            True
+        """
+        return self.noisy.smooth(self._reduce(values)[1]) * self.noisy.grid.step
+
     def error(self, confidence: Real = 0.95) -> float:
         """The half-width of the noise in the worst case, for the whole range."""
         return self.noisy.error(confidence)

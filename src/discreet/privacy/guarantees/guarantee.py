@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, TypeVar, overload
 
 import numpy as np
 
@@ -89,14 +89,22 @@ class Guarantee(ABC):
             fix="ask for .epsilon(delta) or .rdp(alpha) instead",
         )
 
-    def tradeoff(self, alpha: Real) -> float:
+    @overload
+    def tradeoff(self, alpha: Real) -> float: ...
+    @overload
+    def tradeoff(self, alpha: Iterable[Real]) -> list[float]: ...
+    def tradeoff(self, alpha: Real | Iterable[Real]) -> float | list[float]:
         """The type-II error of the best attacker at type-I error `alpha`, from below.
+
+        Of a list or an array it is the list of errors.
 
         Why: (epsilon, delta) holds exactly when the error curve is above the two lines
         1 - delta - e^epsilon alpha and e^-epsilon (1 - delta - alpha); the best of them is taken.
         Reference: Dong, Roth, Su, Gaussian Differential Privacy (f and the profile are dual).
         """
-        level = non_negative(alpha, "alpha")
+        if isinstance(alpha, Iterable) and not isinstance(alpha, str):
+            return [self.tradeoff(one) for one in alpha]
+        level = non_negative(alpha, "alpha")  # type: ignore[arg-type]  # it refuses texts
         if level > 1:
             raise InputError(f"alpha is {alpha}", why="it is a probability", fix="pass alpha <= 1")
         return self._tradeoff(level)

@@ -1,11 +1,12 @@
 """Renyi differential privacy at a list of orders."""
 
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
+from typing import Final
 
 from discreet.errors import InputError
 from discreet.privacy.guarantees.guarantee import GroupPrivacy, Guarantee, fill, people, stored_as
@@ -15,11 +16,18 @@ from discreet.privacy.numerics.moments import Direction
 from discreet.privacy.numerics.rounding import Bound, Interval, Number
 from discreet.rationals import Real, non_negative, rational
 
+_ORDERS: Final = tuple(
+    Fraction(n) for n in (*(1 + Fraction(n, 4) for n in range(1, 28)), *range(8, 65), 96)
+) + tuple(Fraction(2**n) for n in range(7, 11))
+"""Orders at which a function is asked; most conversions are best at one of the lower ones."""
+
 
 @stored_as("rdp/1")
 @dataclass(frozen=True, slots=True, init=False)
 class RDP(Guarantee):
     """Bounds on the Renyi divergence at some orders, {alpha: epsilon}.
+
+    A function of alpha is asked, with a Fraction, at orders from 5/4 to 1024.
 
     Guarantee:
         The divergence of each listed order alpha > 1 is at most its epsilon, in both directions.
@@ -33,6 +41,8 @@ class RDP(Guarantee):
         >>> curve = RDP({2: 1, 4: 2, 16: 8})
         >>> curve.rdp(2).upper, curve.rdp(3).upper, curve.rdp(17).upper
         (1.0, 1.75, inf)
+        >>> RDP(lambda alpha: alpha / 2).rdp(5).upper
+        2.5
 
     Reference: Mironov, Renyi Differential Privacy (definition; group privacy).
     """
@@ -41,10 +51,12 @@ class RDP(Guarantee):
 
     def __init__(
         self,
-        curve: Mapping[Real, Real] | Iterable[tuple[Real, Real]],
+        curve: Mapping[Real, Real] | Iterable[tuple[Real, Real]] | Callable[[Fraction], Real],
         *,
         neighbours: Neighbours = Neighbours.ADD_REMOVE,
     ) -> None:
+        if callable(curve):
+            curve = [(order, curve(order)) for order in _ORDERS]
         pairs = curve.items() if isinstance(curve, Mapping) else curve
         fill(self, curve=_read(pairs), neighbours=neighbours)
 
