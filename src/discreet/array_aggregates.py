@@ -77,9 +77,8 @@ def of_arrays(aggregate: Callable[..., Any]) -> Callable[..., Any]:
 
     call.__name__ = call.__qualname__ = name
     call.__module__ = "discreet"  # where pickle finds it
-    call.__doc__ = (
-        f"{aggregate.__doc__}{_OF_ROWS if name == 'count' else _OF_AN_ARRAY.format(name=name)}"
-    )
+    more = _OF_ROWS if name == "count" else _OF_AN_ARRAY.format(name=name)
+    call.__doc__ = f"{aggregate.__doc__}{more}"
     return call
 
 

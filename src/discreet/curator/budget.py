@@ -101,12 +101,9 @@ class Budget:
     if not TYPE_CHECKING:  # which knows better
 
         def __getattr__(self, name: str) -> Any:
-            told = (
-                "curators take from it; alone: dp.Filter.basic(epsilon=1).charge(dp.Pure(0.3)).left"
-            )
-            raise AttributeError(
-                f"a Budget is a cap and has no {name}: {told}", name=name, obj=self
-            )
+            alone = "dp.Filter.basic(epsilon=1).charge(dp.Pure(0.3)).left"
+            told = f"a Budget is a cap and has no {name}: curators take from it; alone: {alone}"
+            raise AttributeError(told, name=name, obj=self)
 
     def cap(self, neighbours: Neighbours = Neighbours.ADD_REMOVE, *like: Charge) -> Charge:
         """The cap of the account that keeps it.
