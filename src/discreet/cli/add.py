@@ -337,7 +337,7 @@ def read_kinds(source: Path, name: str, said: Mapping[str, Any]) -> "dict[str, K
     """The kind of each column, to read keys by; InputError where an option names no column."""
     from discreet.curator.data.load_report import (  # noqa: PLC0415 - heavy room
         Stated,
-        check_columns,
+        check_source,
         proposed_kinds,
     )
     from discreet.curator.data.sources import open_source  # noqa: PLC0415 - heavy room
@@ -346,7 +346,7 @@ def read_kinds(source: Path, name: str, said: Mapping[str, Any]) -> "dict[str, K
     opened = open_source(source, said["reading"], said["source_table"], name)
     listed = [one[0] for option in ("kinds", "bounds", "keys") for one in said[option]]
     ways = [said["unit"], (said["key_path"] or [None])[0], *(said["period"] or ())[:2]]
-    check_columns(opened.stored, (*ways, *said["required"], *listed))
+    check_source(opened, (*ways, *said["required"], *listed))
     kinds = {column: Kind(kind) for column, kind in said["kinds"]}
     return proposed_kinds(opened, Stated(kinds=kinds))
 

@@ -177,6 +177,7 @@ _PRICE: Final[dict[str, dict[str, Any]]] = {
 }
 _READING: Final[dict[str, dict[str, Any]]] = {
     "--header/--no-header": {"default": None, "help": "Does the first line name the columns?"},
+    "--skip-lines": {"type": click.IntRange(0), "default": 0, "help": "Lines above the names."},
     "--names": {"metavar": "LIST", "help": "Names of the columns, separated by commas."},
     "--delimiter": {"help": "What parts the fields of a line: , ; | or tab."},
     "--encoding": {"help": "utf-8, cp1252, latin-1, utf-16, ..."},
@@ -215,7 +216,7 @@ def reading_options(command: F) -> F:
 
 _READING_FIELDS = (
     *("header", "delimiter", "encoding", "decimal", "thousands", "day_first", "dates", "nulls"),
-    *("true", "false", "unreadable"),
+    *("true", "false", "unreadable", "skip_lines"),
 )
 
 

@@ -196,14 +196,19 @@ def _value(it: str, name: str, one: StoredColumn, reading: Reading) -> str:
         )
         return f"CASE {' '.join(whens)} END"
     if kind.is_time and name in reading.dates:
-        pattern = reading.dates[name]
-        found = f"strftime(try_strptime({it}, {DIALECT.text(pattern)}), {DIALECT.text(_ISO[kind])})"
-        whole = f"regexp_matches({it}, '[0-9]{{4}}')" if "%Y" in pattern else "TRUE"
-        plain = f"CASE WHEN {whole} THEN {found} END"  # the engine takes 24 for the year 24
+        formats = reading.dates[name].split("|")
+        plain = f"COALESCE({', '.join(_plain_date(it, kind, one) for one in formats)})"
     else:
         plain = _plain_number(it, reading) if kind.is_number else it
     # Our own grammar has the last word: the engine's casts take many more texts.
     return render_scan_column("x", TEXT, Type(kind), DIALECT).replace('"x"', f"({plain})")
+
+
+def _plain_date(it: str, kind: Kind, pattern: str) -> str:
+    """A date of one format, as 2024-12-31; a year has four digits: the engine takes 24 for 24."""
+    found = f"strftime(try_strptime({it}, {DIALECT.text(pattern)}), {DIALECT.text(_ISO[kind])})"
+    whole = f"regexp_matches({it}, '[0-9]{{4}}')" if "%Y" in pattern else "TRUE"
+    return f"CASE WHEN {whole} THEN {found} END"
 
 
 def _plain_number(it: str, reading: Reading) -> str:

@@ -35,7 +35,8 @@ _LISTS: Final = ("names", "nulls", "true", "false")
 class Reading:
     """How a file without types is read; what is None is found out, and asked about if in doubt.
 
-    `dates` has a format (%d/%m/%Y) for each column whose dates are not written 2024-12-31;
+    `skip_lines` stand above the names of columns. `dates` has a format (%d/%m/%Y), or several
+    (%Y-%m-%d|%d/%m/%Y), for each column whose dates are not written 2024-12-31;
     `day_first` settles 03/04/2024. `nulls` are words for NULL in every column. `true` and `false`
     are words beside yes/no, true/false, t/f, y/n and 1/0. `unreadable` is "null" where values that
     cannot be read become NULL, and lines with too few or too many fields are left out. `blanks` is
@@ -61,6 +62,7 @@ class Reading:
     false: tuple[str, ...] = ()
     unreadable: str = "refuse"
     blanks: str | None = None
+    skip_lines: int = 0
 
     def __post_init__(self) -> None:
         for name in _LISTS:
@@ -78,8 +80,11 @@ class Reading:
             raise _wrong("thousands", "it is the decimal mark too")
         if any(said not in (None, True, False) for said in (self.header, self.day_first)):
             raise _wrong("header", "header and day_first are true or false")
-        formats = self.dates.values() if isinstance(self.dates, Mapping) else [None]
-        if not all(_is_text(one) and _FORMAT.fullmatch(str(one)) for one in formats):
+        if type(self.skip_lines) is not int or self.skip_lines < 0:
+            raise _wrong("skip_lines", "it is a number of lines")
+        stated = self.dates.values() if isinstance(self.dates, Mapping) else [None]
+        formats = [one for said in stated for one in (said.split("|") if _is_text(said) else [""])]
+        if not all(map(_FORMAT.fullmatch, formats)):
             raise _wrong("dates", "each format has a day, a month and a year, as %d/%m/%Y")
         object.__setattr__(self, "dates", dict(self.dates))
         self._check_encoding()

@@ -13,7 +13,7 @@ from typing import Any, Final, Literal
 from discreet.answer.present.number_text import printable
 from discreet.curator.arguments import unknown
 from discreet.curator.data.registry import write_key
-from discreet.curator.data.sniffing import OwnerQuestion, guess_columns, propose_known
+from discreet.curator.data.sniffing import OwnerQuestion, guess_columns, keep_as, propose_known
 from discreet.curator.data.sources import LOOKED_AT, Source, refusing
 from discreet.engines.default import ColumnCounts, StoredColumn, frequent, measure, stored_kind
 from discreet.engines.reading import Reading
@@ -28,6 +28,7 @@ PUBLIC: Final = ("\0public",)
 """What is confirmed of a table that belongs to nobody: everything that it holds."""
 
 _SHOWN: Final = 4
+_FEW: Final = 20
 _COUNTS: Final = (
     *("values", "unreadable", "examples", "outside", "outside_examples", "low", "high", "distinct"),
 )
@@ -112,7 +113,8 @@ class LoadReport:
     def check(self) -> None:
         """Refuse to load while anything is to be asked; the error quotes no value."""
         for question in self.questions:
-            answers = " or ".join(f"reading={dict(a)} ({_option(a)})" for _, a in question.answers)
+            said = [(f"reading={dict(one)}", _option(one)) for _, one in question.answers]
+            answers = " or ".join(f"{one} ({option})" for one, option in said)
             raise InputError(
                 f"{self.source} leaves a question open",
                 why=question.text.removesuffix("?").removesuffix("."),
@@ -159,7 +161,7 @@ class LoadReport:
             lines.append(f"left out, since no question can be about such values: {names}")
         if any("data" in (one.kind_from, one.known_from) for one in columns):
             lines.append("* taken from the data: keep it only if it is public knowledge.")
-        return [*lines, *(f"? {question.text}" for question in self.questions)]
+        return [*lines, *map(_asked, self.questions)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,16 +213,17 @@ def _look(source: Source, stated: Stated, unit: str | None, *, propose: bool) ->
         known = propose_known(source.open, wanted, counts, reading, said, public_rows)
     if not source.typed and reading.nulls is None:
         questions += _absent(counts, stated.themselves)
-    if reading.is_strict:
-        asked = {question.column for question in questions}
-        open_ = {name: one for name, one in counts.items() if name not in asked}
-        if source.skipped[0] > rows:
-            raise InputError(
-                f"most lines of {source.name} have other numbers of fields than the first",
-                why="the first line stands above the table, or fields are parted by another mark",
-                fix="delete what stands above the names of columns, or pass Reading(delimiter=...)",
-            )
-        questions += _unreadable(open_, kinds, source.skipped[0])
+    if reading.is_strict and source.skipped[0] > rows:
+        raise InputError(
+            f"most lines of {source.name} have other numbers of fields than the first",
+            why="the first line stands above the table, or fields are parted by another mark",
+            fix="pass Reading(skip_lines=1) (--skip-lines 1) for a line above the names of columns,"
+            " or Reading(delimiter=...) (--delimiter)",
+        )
+    asked = {question.column for question in questions}
+    open_ = {name: one for name, one in counts.items() if name not in asked}
+    questions += _unreadable(open_, kinds, source.skipped[0], strict=reading.is_strict)
+    questions.sort(key=lambda one: one.about == "sentinel")  # words that are said join NULL's
     columns = tuple(
         ColumnReport(
             name,
@@ -337,14 +340,8 @@ def _kinds(
             guess = guess_columns(_sampled(source, texts), reading, found)
             reading, questions = guess.reading, guess.questions
         return found, origins, reading, [*source.questions, *questions]
+    check_source(source, asked)
     guess = guess_columns(source.sample(), source.reading, said)
-    if {*asked} - {None, *source.stored} and any(one.about == "header" for one in source.questions):
-        raise InputError(
-            f"{source.name} has no such columns, if its first line names them",
-            why="that line looks like a record, and records are not shown",
-            fix="say whether it does: --header, or --no-header with --names id,age,city",
-        )
-    check_columns(source.stored, asked)
     if unit in guess.kinds and unit not in said and not stated.confirms(str(unit), kind=True):
         guess.kinds[str(unit)] = Kind.TEXT  # people are told apart by what is stored
     origins = {
@@ -352,6 +349,18 @@ def _kinds(
         for name, kind in guess.kinds.items()
     }
     return guess.kinds, origins, guess.reading, [*source.questions, *guess.questions]
+
+
+def check_source(source: Source, names: Iterable[str | None]) -> None:
+    """Refuse names of columns that a source has not, without telling a first line in doubt."""
+    asked = list(names)
+    if {*asked} - {None, *source.stored} and any(one.about == "header" for one in source.questions):
+        raise InputError(
+            f"{source.name} has no such columns, if its first line names them",
+            why="that line looks like a record, and records are not shown",
+            fix="say whether it does: --header, or --no-header with --names id,age,city",
+        )
+    check_columns(source.stored, asked)
 
 
 def check_columns(known: Collection[str], names: Iterable[str | None]) -> None:
@@ -368,20 +377,20 @@ def _sampled(source: Source, names: list[str]) -> dict[str, dict[str, int]]:
 
 
 def _unreadable(
-    counts: Mapping[str, ColumnCounts], kinds: Mapping[str, Kind], skipped: int
+    counts: Mapping[str, ColumnCounts], kinds: Mapping[str, Kind], skipped: int, *, strict: bool
 ) -> list[OwnerQuestion]:
+    """Ask about values that cannot be read; a column that would lose most of them is refused."""
     answers = (("make them NULL", {"unreadable": "null"}),)
-    asked = [
-        OwnerQuestion(
-            "unreadable",
-            f"{name} holds values that cannot be read as {kinds[name].value}. Make them NULL?",
-            name,
-            answers,
-        )
-        for name, one in counts.items()
-        if one.unreadable
-    ]
-    if skipped:
+    asked = []
+    for name, one in counts.items():
+        what = f"values that cannot be read as {kinds[name].value}"
+        if 2 * one.unreadable > max(one.values, _FEW):
+            text = f"{name} holds mostly {what}. Write plain ones in the file, or keep texts"
+            asked.append(OwnerQuestion("text", f"{text}: {keep_as(name, Kind.TEXT)}.", name))
+        elif one.unreadable and strict:
+            text = f"{name} holds {what}. Make them NULL?"
+            asked.append(OwnerQuestion("unreadable", text, name, answers))
+    if skipped and strict:
         text = "Some lines have too few or too many fields. Leave them out?"
         asked.append(OwnerQuestion("unreadable", text, None, (("leave them out", answers[0][1]),)))
     return asked
@@ -416,12 +425,20 @@ def _option(answer: Mapping[str, Any]) -> str:
     """
     found = []
     for name, said in answer.items():
-        if name in {"nulls", "true", "false"}:
+        if name == "dates":
+            found += [f"--date-format {column} '{how}'" for column, how in said.items()]
+        elif name in {"nulls", "true", "false"}:
             option = "null" if name == "nulls" else name
             found += [f"--{option} {word}" for word in said] or ["--no-null"]
         else:
             found.append(_SWITCHES.get((name, said), f"--{name} {said}"))
     return " ".join(filter(None, found))
+
+
+def _asked(question: OwnerQuestion) -> str:
+    """A question and the options that answer it."""
+    options = ", or ".join(_option(answer) for _, answer in question.answers)
+    return f"? {question.text}{f' ({options})' if options else ''}"
 
 
 def _quoted(examples: tuple[str, ...]) -> str:

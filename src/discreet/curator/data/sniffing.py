@@ -148,9 +148,43 @@ def _guess_column(
             kind = _number_kind(shapes, found.marks)
         elif kind is Kind.TEXT and stated in (None, Kind.DATE, Kind.TIMESTAMP):
             kind = _guess_date(name, texts, found) or kind
-        if kind is Kind.TEXT and stated is None:
+        if stated is None and kind is Kind.TEXT:
             found.questions += _doubtful_text(name, texts)
+        elif stated is None:
+            found.questions += _doubtful_number(name, texts, found.reading, kind)
     found.kinds[name] = stated or kind
+
+
+_NO_NUMBERS: Final = (*(sign + "9" * n for n in range(2, 7) for sign in ("-", "")), "-9", "-1")
+_TOTALS: Final = ("total", "totals", "grand total", "sum", "gesamt", "summe", "totaal", "totale")
+_FAR: Final = 4
+"""How many times as far from 0 as all others a number stands that is taken for no value."""
+
+
+def _doubtful_number(
+    name: str, texts: Mapping[str, int], said: Reading, kind: Kind
+) -> list[OwnerQuestion]:
+    """Ask whether -999 is no value, and whether a line holds sums of the others."""
+    keep = keep_as(name, kind)
+    if any(text.lower() in _TOTALS for text in texts):
+        text = f"A line with Total in {name} looks like sums of the others. Delete it from the file"
+        return [OwnerQuestion("text", f"{text}, or say what {name} holds: {keep}.", name)]
+    if not kind.is_number or len(texts) < 3:
+        return []
+    plain = {text: float(text) for text in texts if re.fullmatch(r"-?\d{1,15}(\.\d+)?", text)}
+    for word in _NO_NUMBERS:
+        others = [number for text, number in plain.items() if text != word]
+        if texts.get(word, 0) > 1 and others and _stands_apart(float(word), others):
+            text = f"Does {word} in {name} stand for NULL? Else say what {name} holds: {keep}."
+            answers = (("NULL", {"nulls": [*(said.nulls or ()), word]}),)
+            return [OwnerQuestion("sentinel", text, name, answers)]
+    return []
+
+
+def _stands_apart(number: float, others: Collection[float]) -> bool:
+    """Whether a number is far from all others, or the only one below 0 and below most of them."""
+    alone = number < -1 and min(others) >= 0
+    return alone or abs(number) > _FAR * max(map(abs, others))
 
 
 def _doubtful_text(name: str, texts: Mapping[str, int]) -> list[OwnerQuestion]:
@@ -158,14 +192,22 @@ def _doubtful_text(name: str, texts: Mapping[str, int]) -> list[OwnerQuestion]:
     seen = {text.lower() for text in texts}
     if (pair := next((p for p in _YES_NO if set(p) == seen), None)) is not None:
         said = {"true": (pair[0],), "false": (pair[1],)}
-        text = f"Are the two words in {name} yes and no? Or pass kinds={{'{name}': 'text'}}."
+        text = f"Are the two words in {name} yes and no? Else keep texts: {keep_as(name)}."
         return [OwnerQuestion("words", text, name, (("yes and no", said),))]
     if all(map(_is_number, texts)):  # codes of digits
         return []
     what = next((one for one, fits in _DOUBTFUL.items() if _share(texts, fits) >= _SHARE), None)
-    text = f"{name} looks like {what}. Write plain ones in the file, or keep texts"
-    keep = f"kinds={{'{name}': 'text'}} (--kind {name} text)"
-    return [] if what is None else [OwnerQuestion("text", f"{text}: {keep}.", name)]
+    if what is None:
+        return []
+    answers = _several_formats(name, texts) if what == _SEVERAL else ()
+    instead = "Say them" if answers else "Write plain ones in the file"
+    text = f"{name} looks like {what}. {instead}, or keep texts: {keep_as(name)}."
+    return [OwnerQuestion("dates" if answers else "text", text, name, answers)]
+
+
+def keep_as(name: str, kind: Kind = Kind.TEXT) -> str:
+    """How an owner says that a column is of a kind."""
+    return f"kinds={{'{name}': '{kind.value}'}} (--kind {name} {kind.value})"
 
 
 _YES_NO: Final = (
@@ -181,6 +223,7 @@ def _is_number(text: str) -> bool:
     return any(_number(*style).fullmatch(text) for style in _STYLES)
 
 
+_SEVERAL: Final = "dates in several formats"
 _DOUBTFUL: Final[Mapping[str, Callable[[str], bool]]] = {
     "sums of money, with a currency beside the numbers": lambda text: (
         _CURRENCY.search(text) is not None and _is_number(_CURRENCY.sub("", text))
@@ -191,7 +234,7 @@ _DOUBTFUL: Final[Mapping[str, Callable[[str], bool]]] = {
     ),
     "times with a time zone": lambda text: _ZONED.fullmatch(text) is not None,
     "objects or lists": lambda text: re.fullmatch(r"\{.*\}|\[.*\]", text, re.DOTALL) is not None,
-    "dates in several formats": lambda text: any(
+    _SEVERAL: lambda text: any(
         one.fullmatch(text) for one in (*_NATIVE.values(), *_FORMATS.values(), _ZONED)
     ),
 }
@@ -308,11 +351,12 @@ _SHORT: Final = re.compile(rf"{_DAY}([/.-]){_DAY}\1\d{{2}}")
 
 
 def _parsed(texts: Mapping[str, int], pattern: str) -> float:
-    """The share of texts that are dates of this format."""
+    """The share of texts that are dates of this format, or of one of several."""
 
     def parses(text: str) -> bool:
-        with suppress(ValueError):
-            return bool(dt.datetime.strptime(text, pattern))  # noqa: DTZ007 - files have no zones
+        for one in pattern.split("|"):
+            with suppress(ValueError):
+                return bool(dt.datetime.strptime(text, one))  # noqa: DTZ007 - files have no zones
         return False
 
     return _share(texts, parses)
@@ -321,8 +365,12 @@ def _parsed(texts: Mapping[str, int], pattern: str) -> float:
 def _guess_date(name: str, texts: Mapping[str, int], found: Guess) -> Kind | None:
     said = found.reading
     if _share(texts, _SHORT.fullmatch) >= _SHARE:
-        text = f"The years of {name} have two digits: say its format, as %d/%m/%y."
-        found.questions.append(OwnerQuestion("dates", text, name))
+        text = f"The years of {name} have two digits: say its format."
+        mark = next(found[1] for found in map(_SHORT.fullmatch, texts) if found)
+        formats = [mark.join(one) for one in (("%d", "%m", "%y"), ("%m", "%d", "%y"))]
+        fit = [one for one in formats if _parsed(texts, one) >= _SHARE] or formats
+        answers = tuple((one, {"dates": {name: one}}) for one in fit)
+        found.questions.append(OwnerQuestion("dates", text, name, answers))
         return Kind.DATE
     fit = [p for p, regex in _FORMATS.items() if _share(texts, regex.fullmatch) >= _SHARE]
     fit = [p for p in fit if _parsed(texts, p) >= _SHARE]
@@ -339,6 +387,24 @@ def _guess_date(name: str, texts: Mapping[str, int], found: Guess) -> Kind | Non
         fit = [best] if said.day_first is None else [p for p in both if p in orders]
     found.dates[name] = fit[0]
     return Kind.TIMESTAMP if "%H" in fit[0] else Kind.DATE
+
+
+def _several_formats(name: str, texts: Mapping[str, int]) -> tuple[tuple[str, Any], ...]:
+    """The formats that read all texts, with the day first or with the month first."""
+    found = {}
+    for label, other in (("day first", "%m"), ("month first", "%d.%m")):
+        left, chosen = dict(texts), list[str]()
+        usual = {one: regex for one, regex in _FORMATS.items() if not re.match(other, one)}
+        formats = {"%Y-%m-%d": _NATIVE[Kind.DATE], **usual}
+        while left:
+            best = max(formats, key=lambda one: _share(left, formats[one].fullmatch))
+            rest = {text: n for text, n in left.items() if not formats[best].fullmatch(text)}
+            if len(rest) == len(left):
+                break
+            chosen, left = [*chosen, best], rest
+        if not left and _parsed(texts, "|".join(chosen)) == 1:
+            found["|".join(chosen)] = label
+    return tuple((label, {"dates": {name: one}}) for one, label in found.items())
 
 
 # --- headers --------------------------------------------------------------------------------------

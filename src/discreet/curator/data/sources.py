@@ -235,9 +235,11 @@ def _read_arrow(path: Path) -> pa.Table:
 def _delimited(path: Path, said: Reading, exact: str | None) -> Source:
     """A CSV file: encoding, separator and header as the owner says, else as they look."""
     encoding = said.encoding or encoding_of(_parts(path))
-    head = _head(path, encoding)
+    head = "".join(io.StringIO(_head(path, encoding), newline="").readlines()[said.skip_lines :])
     delimiter = said.delimiter or _delimiter(head, path)
     lines = list(csv.reader(io.StringIO(head), delimiter=delimiter, quotechar=said.quote))
+    if said.header is None and said.names is None:
+        _check_title(path.name, lines, said)
     blank = next((at for at, line in enumerate(lines) if line), 0)  # lines above the first
     first = lines[blank] if lines else []
     reading = replace(said, encoding=encoding, delimiter=delimiter)
@@ -250,6 +252,20 @@ def _delimited(path: Path, said: Reading, exact: str | None) -> Source:
     return found
 
 
+def _check_title(name: str, lines: Sequence[Sequence[str]], said: Reading) -> None:
+    """Refuse lines above the names of columns: they look like one text above a table."""
+    filled = [sum(map(bool, line)) for line in lines[:20]]
+    above = next((at for at, fields in enumerate(filled) if fields > 1), 0)
+    if any(filled[:above]):
+        lines_above = said.skip_lines + above
+        raise InputError(
+            f"the first line of {name} looks like a title",
+            why="it holds one text, and the lines below hold several; a title names no columns",
+            fix=f"pass reading={{'skip_lines': {lines_above}}} (--skip-lines {lines_above}); if it "
+            "names the columns, --header; if it is a record, --no-header",
+        )
+
+
 def _check_quotes(path: Path, said: Reading) -> None:
     """Refuse a quote that is not closed, or that text follows: lines would become one value."""
     if not any(said.quote.encode() in part for part in _parts(path)):
@@ -257,6 +273,7 @@ def _check_quotes(path: Path, said: Reading) -> None:
     csv.field_size_limit(max(csv.field_size_limit(), _LONGEST_RECORD))
     with pa.input_stream(str(path), compression="detect") as stream:
         text = io.TextIOWrapper(stream, encoding=said.encoding, newline="")
+        deque(islice(text, said.skip_lines), maxlen=0)
         mark = said.delimiter or ","
         try:
             deque(csv.reader(text, delimiter=mark, quotechar=said.quote, strict=True), maxlen=0)
@@ -341,8 +358,8 @@ def _delimiter(head: str, path: Path) -> str:
         sample.write(head)
         sample.flush()
         found = sniff_delimiter(Path(sample.name))
-    first = head.partition("\n")[0]
-    if found in (",", ";", "\t", "|") and found in first:
+    first, second = [*(line for line in head.splitlines() if line.strip()), "", ""][:2]
+    if found in (",", ";", "\t", "|") and found in first + second:
         return found
     return max(",;\t|", key=first.count)
 
@@ -373,6 +390,7 @@ def _batches(
     read = arrow.ReadOptions(
         encoding="utf8" if codec.startswith("utf-8") else codec,
         column_names=names,
+        skip_rows=reading.skip_lines,
         skip_rows_after_names=blank + bool(reading.header),
         block_size=_LONGEST_RECORD,
     )
@@ -420,6 +438,7 @@ def _workbook(path: Path, reading: Reading, choose: Choice, exact: str | None) -
     """A sheet of an Excel file."""
     titled = reading.header is not False and reading.names is None
     names, cells = read_workbook(path, choose, titled=titled)
+    cells = cells[reading.skip_lines :]
     first = [cell or "" for cell in cells[0]] if cells else []
 
     def table(columns: list[str], now: Reading, _: list[int]) -> pa.Table:

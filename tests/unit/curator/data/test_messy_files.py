@@ -79,6 +79,12 @@ def test_the_first_record_never_becomes_names_silently(tmp_path):
     [
         (["03/04/2024", "05/06/2024"], ["dates"]),
         (["3.4.24", "13.4.24"], ["dates"]),
+        (["2024-03-13", "13/03/2024"], ["dates"]),
+        (["1", "-999", "3"], ["sentinel"]),
+        (["1", "-2", "999"], ["sentinel"]),
+        (["1", "-9", "-8"], []),
+        (["250", "999", "870"], []),
+        (["30", "40", "50", "60"] * 4 + ["Total"], ["text"]),
         (['"1,234"', '"5,678"'], ["numbers"]),
         (["NA", "Oslo"], ["nulls"]),
         (["03/04/2024", "25/06/2024"], []),
@@ -99,6 +105,9 @@ def test_a_doubt_is_asked_about(tmp_path, texts, about):
     assert asked(dp.describe(file_of(tmp_path, f"patient,x\n{rows}"), unit="patient")) == about
 
 
+_DAYS = [dt.date(2024, 4, 3), dt.date(2024, 5, 6)]
+
+
 @pytest.mark.parametrize(
     ("texts", "reading", "values"),
     [
@@ -111,6 +120,8 @@ def test_a_doubt_is_asked_about(tmp_path, texts, about):
         (["1\u00a0234.5"], {}, [1234.5]),
         (["1'234.5"], {}, [1234.5]),
         (["1 234.5"], {}, [1234.5]),
+        (["3.4.24", "2024-05-06"], {"dates": {"x": "%d.%m.%y|%Y-%m-%d"}}, _DAYS),
+        (["1", "-99", "2", "-99"], {"nulls": ["-99"]}, [1, None, 2, None]),
         (["NA", "y"], {"nulls": ["NA"]}, [None, "y"]),
         (["NA", "y"], {"nulls": []}, ["NA", "y"]),
         (["ja", "nein"], {"true": ["ja"], "false": ["nein"]}, [True, False]),
@@ -133,8 +144,29 @@ def test_an_archive_is_told_to_be_unpacked(tmp_path):
 
 def test_lines_above_the_names_are_refused(tmp_path):
     rows = "".join(f"{i},{i % 7}\n" for i in ROWS)
-    with pytest.raises(InputError, match="the first line stands above the table"):
-        dp.describe(file_of(tmp_path, f"# exported\n# by the clinic\npatient,x\n{rows}"))
+    file = file_of(tmp_path, f"# exported\n\n# by the clinic\npatient,x\n{rows}")
+    with pytest.raises(InputError, match=r"like a title.*--skip-lines 3\); if it names the col"):
+        dp.describe(file)
+    read = loaded(file, reading={"skip_lines": 3}, confirm="kinds")
+    assert read["patient"].to_pylist() == [*ROWS]
+    other = file_of(tmp_path, f"# exported\npatient;x\n{rows.replace(',', ';')}")
+    with pytest.raises(InputError, match=r"like a title.*--skip-lines 1\)"):
+        dp.describe(other)
+
+
+def test_a_column_that_would_lose_most_of_its_values_is_refused(tmp_path):
+    file = file_of(tmp_path, lines("x", [f'"${i},234.50"' for i in ROWS]))
+    assert len(ROWS) > 10
+    for reading in ({}, {"unreadable": "null"}):
+        with pytest.raises(InputError, match=r"x holds mostly values that cannot be read as real"):
+            loaded(file, kinds={"x": "real"}, reading=reading)
+
+
+def test_questions_tell_the_options_that_answer_them(tmp_path):
+    file = file_of(tmp_path, lines("x,y", [f"{i}/3/24,{i if i % 5 else -999}" for i in ROWS]))
+    told = repr(dp.describe(file, unit="patient"))
+    assert "digits: say its format. (--date-format x '%d/%m/%y', or --date-format x '%m" in told
+    assert "--kind y integer). (--null -999)" in told
 
 
 def test_blanks_around_names_and_values_are_left_out(tmp_path):
@@ -458,7 +490,7 @@ def test_a_file_without_anything_is_called_empty(tmp_path):
 DOUBTFUL = {
     "words": ["Ja" if i % 2 else "Nein" for i in ROWS],
     "text": [f"${i},234.50" for i in ROWS],
-    "text too": [f"2024-03-{i:02}" if i % 2 else f"{i:02}/03/2024" for i in ROWS],
+    "dates": [f"2024-03-{i:02}" if i % 2 else f"{i:02}/03/2024" for i in ROWS],
     "text with times in zones": [f"2024-03-{i:02}" + "T10:30:00Z" * (i % 2) for i in ROWS],
 }
 
