@@ -7,24 +7,22 @@
 Names are imported from their packages when they are first used, so that `import discreet` is quick.
 """
 
-import re
 from importlib import import_module
-from pathlib import Path
+
+from discreet.argument_names import (
+    AGGREGATES,
+    MissingNameError,
+    class_elsewhere,
+    homes,
+    tells_calls,
+)
 
 _PACKAGES = frozenset(
     {"attacks", "audit", "lab", "learn", "local", "mechanisms", "privacy", "workload"}
 )
 """Packages that are imported when first named, such as `dp.local.Rappor`."""
 
-_HOME = {
-    name: module
-    for module, names in re.findall(
-        r"^from (discreet\.[\w.]+) import (\([^)]*\)|.+)$",
-        Path(__file__).with_suffix(".pyi").read_text("utf-8"),
-        re.MULTILINE,
-    )
-    for name in re.findall(r"(\w+) as \1", names)
-}
+_HOME = homes("")
 """The module of each public name, as the stub beside this file lists them."""
 __all__ = sorted(_HOME)  # noqa: PLE0605 - type checkers read the stub
 
@@ -44,19 +42,18 @@ def __getattr__(name: str) -> object:
     if name in _OF_ARRAYS:
         found = import_module("discreet.array_aggregates").of_arrays(found)
     if isinstance(found, type):
-        import_module("discreet.argument_names").tells_calls(found)
+        tells_calls(found)
     globals()[name] = found
     return found
 
 
 def _elsewhere(name: str) -> object:
     """What else a name may mean: an aggregate as others call it, or a class of a package."""
-    names = import_module("discreet.argument_names")
-    if name in names.AGGREGATES:
-        return __getattr__(names.AGGREGATES[name])
-    found = None if name.startswith("_") else names.class_elsewhere(name)
+    if name in AGGREGATES:
+        return __getattr__(AGGREGATES[name])
+    found = None if name.startswith("_") else class_elsewhere(name)
     if found is None:
-        raise names.MissingNameError(name, "discreet")
+        raise MissingNameError(name, "discreet")
     return found
 
 

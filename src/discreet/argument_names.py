@@ -4,7 +4,7 @@ import ast
 import builtins
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from difflib import get_close_matches
 from functools import cache, wraps
 from importlib import import_module
@@ -116,13 +116,41 @@ def _path(name: str) -> str:
 
 
 @cache
-def public(package: str) -> frozenset[str]:
-    """The public names of a package, read from its file: some are slow to import."""
-    if not package:
-        return frozenset(import_module("discreet").__all__)
-    text = (Path(__file__).parent / package / "__init__.py").read_text("utf-8")
+def homes(package: str) -> dict[str, str]:
+    """The public names of a package and their modules, as the stub beside its file lists them.
+
+    Without a stub, the names in its `__all__`; read as text, since some are slow to import.
+    """
+    folder = Path(__file__).parent / package
+    if (stub := folder / "__init__.pyi").exists():
+        lines = re.findall(
+            r"^from (discreet[\w.]*) import (\([^)]*\)|.+)$", stub.read_text("utf-8"), re.MULTILINE
+        )
+        pairs = ((name, home) for home, some in lines for name in re.findall(r"(\w+) as \1", some))
+        return {name: home for name, home in pairs if package or home != "discreet"}
+    text = (folder / "__init__.py").read_text("utf-8")
     listed = re.search(r"^__all__ = \[(.*?)\]", text, re.MULTILINE | re.DOTALL)
-    return frozenset(re.findall(r'"(\w+)"', listed[1] if listed else ""))
+    return dict.fromkeys(re.findall(r'"(\w+)"', listed[1] if listed else ""), package)
+
+
+def public(package: str) -> Collection[str]:
+    """The public names of a package."""
+    return homes(package).keys()
+
+
+def exports(package: str) -> tuple[Callable[[str], object], Callable[[], list[str]], list[str]]:
+    """`__getattr__`, `__dir__` and `__all__` of a package whose names are imported at first use."""
+    known = homes(package.partition(".")[2])
+
+    def find(name: str) -> object:
+        if name not in known:
+            raise MissingNameError(name, package)
+        home = import_module(known[name] if known[name] != package else f"{package}.{name}")
+        found = getattr(home, name, home)
+        setattr(import_module(package), name, found)
+        return found
+
+    return find, lambda: sorted(known), sorted(known)
 
 
 def class_elsewhere(name: str) -> object:

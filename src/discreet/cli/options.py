@@ -177,7 +177,9 @@ _PRICE: Final[dict[str, dict[str, Any]]] = {
 }
 _READING: Final[dict[str, dict[str, Any]]] = {
     "--header/--no-header": {"default": None, "help": "Does the first line name the columns?"},
-    "--skip-lines": {"type": click.IntRange(0), "default": 0, "help": "Lines above the names."},
+    "--skip-lines": {
+        "type": click.IntRange(0), "default": 0, "metavar": "N", "help": "Lines above the names.",
+    },
     "--names": {"metavar": "LIST", "help": "Names of the columns, separated by commas."},
     "--delimiter": {"help": "What parts the fields of a line: , ; | or tab."},
     "--encoding": {"help": "utf-8, cp1252, latin-1, utf-16, ..."},

@@ -122,9 +122,10 @@ def left_out(query: Query) -> list[str]:
     said = (
         one
         for part in parts
-        for one in (*_join_caps(part), *_counted_rows(part), *_held(part), *missing_rows(part))
+        for one in (*_join_caps(part), *_counted_rows(part), *_held(part))
     )
-    return list(dict.fromkeys([*said, *_empty_groups(query)]))
+    missing = (one for part in parts for one in missing_rows(part, totals=query.then is not None))
+    return list(dict.fromkeys([*said, *missing, *_empty_groups(query)]))
 
 
 _OF_GROUPS = {AggregateFunction.COUNT, AggregateFunction.MEAN, AggregateFunction.MIN}
@@ -249,10 +250,14 @@ OUTSIDE = "outside"
 """The column that tells how many people there are."""
 
 
-def missing_rows(query: Query) -> list[str]:
-    """Rows that public facts leave in no group: NULL keys, or unlisted ones."""
+def missing_rows(query: Query, *, totals: bool = False) -> list[str]:
+    """Rows that public facts leave in no group: NULL keys, or unlisted ones.
+
+    Where more is computed from the groups, `totals` of them are without these rows too.
+    """
     said = [f"where {name} is {words}" for name, words in incomplete_keys(query).items()]
-    return [f"Rows are in no group {', or '.join(said)}"] if said else []
+    where = "no group, and no share or total of groups counts them," if totals else "no group"
+    return [f"Rows are in {where} {', or '.join(said)}"] if said else []
 
 
 def incomplete_keys(query: Query) -> dict[str, str]:

@@ -190,9 +190,11 @@ def test_a_program_that_cannot_be_solved_is_an_error_and_not_a_guess():
 
 def test_the_attacks_stand_on_errors_alone_and_bring_no_heavy_package():
     code = (
-        "import sys, discreet.attacks as room, discreet.errors;"
-        "rooms = {name.split('.')[1] for name in sys.modules if name.startswith('discreet.')};"
-        "print(sorted(rooms), 'scipy' in sys.modules)"
+        "import sys, discreet; own = {*sys.modules};"
+        "import discreet.errors, discreet.attacks as room;"
+        "[getattr(room, name) for name in dir(room)];"
+        "new = (name for name in {*sys.modules} - own if name.startswith('discreet.'));"
+        "print(sorted({name.split('.')[1] for name in new}), 'scipy' in sys.modules)"
     )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
 

@@ -115,6 +115,9 @@ def test_answers_say_which_rows_are_in_no_group(curator):
     assert "outside(question), for epsilon 0.1 to within" in " ".join(
         repr(curator.explain(by_sex, epsilon=1)).split()
     )
+    share = "SELECT sex, COUNT(*) * 1.0 / SUM(COUNT(*)) OVER () AS s FROM people GROUP BY sex"
+    total = said.replace("no group", "no group, and no share or total of groups counts them,")
+    assert total in curator.sql(share, epsilon=1).notes
     told = curator.sql("SELECT age >= 40 AS old, COUNT(*) FROM people GROUP BY 1", epsilon=1)
     assert not any("no group" in note and "keys" in note for note in told.notes)
     made = (

@@ -369,8 +369,8 @@ def _guess_date(name: str, texts: Mapping[str, int], found: Guess) -> Kind | Non
         mark = next(found[1] for found in map(_SHORT.fullmatch, texts) if found)
         formats = [mark.join(one) for one in (("%d", "%m", "%y"), ("%m", "%d", "%y"))]
         fit = [one for one in formats if _parsed(texts, one) >= _SHARE] or formats
-        answers = tuple((one, {"dates": {name: one}}) for one in fit)
-        found.questions.append(OwnerQuestion("dates", text, name, answers))
+        said_as = tuple((one, {"dates": {name: one}}) for one in fit)
+        found.questions.append(OwnerQuestion("dates", text, name, said_as))
         return Kind.DATE
     fit = [p for p, regex in _FORMATS.items() if _share(texts, regex.fullmatch) >= _SHARE]
     fit = [p for p in fit if _parsed(texts, p) >= _SHARE]

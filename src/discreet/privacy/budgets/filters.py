@@ -205,7 +205,7 @@ class Filter:
         """The filter with a charge, or a guarantee's price, taken; BudgetError if it is over."""
         charge = charge if isinstance(charge, Charge) else self.price(charge)
         if not self.fits(charge):
-            raise _refusal(charge, self.left)
+            raise _refusal(charge, self.left, self.limit)
         after = copy(self)
         fill(after, history=self.history.append(charge), _left=self._left - charge.units)
         fill(after, _left_delta=self._left_delta - charge.delta_units)
@@ -305,14 +305,23 @@ def _check_same(charge: Charge, limit: Charge) -> None:
     )
 
 
-def _refusal(charge: Charge, left: Charge) -> BudgetError:
+def _refusal(charge: Charge, left: Charge, limit: Charge) -> BudgetError:
     over = charge.amount > left.amount
     asked, rest = (charge.amount, left.amount) if over else (charge.delta, left.delta)
     name = charge.measure.name if over else "delta"
     return BudgetError(
         f"a charge of {float(asked):.6g} {name}",
         why=f"only {float(rest):.6g} is left",
-        fix="ask for less accuracy, or ask the owner of the budget",
+        fix="ask for less accuracy, or ask the owner of the budget" + _few(limit),
         asked=float(asked),
         left=float(rest),
     )
+
+
+def _few(limit: Charge) -> str:
+    """A way out for few large charges: rho counts them dearly, so that many small ones fit."""
+    if limit.measure != RHO or limit.stated is None:
+        return ""
+    epsilon, delta = map(float, limit.stated)
+    how = f"Filter.basic(epsilon={epsilon:g}, delta={delta:g})"
+    return f"; for few charges, {how} adds epsilons, and rho lets many small ones fit"

@@ -102,8 +102,8 @@ class Guarantee(ABC):
         1 - delta - e^epsilon alpha and e^-epsilon (1 - delta - alpha); the best of them is taken.
         Reference: Dong, Roth, Su, Gaussian Differential Privacy (f and the profile are dual).
         """
-        if isinstance(alpha, Iterable) and not isinstance(alpha, str):
-            return [self.tradeoff(one) for one in alpha]
+        if np.ndim(alpha):  # type: ignore[arg-type]  # of fractions too
+            return [self.tradeoff(one) for one in alpha]  # type: ignore[union-attr]
         level = non_negative(alpha, "alpha")  # type: ignore[arg-type]  # it refuses texts
         if level > 1:
             raise InputError(f"alpha is {alpha}", why="it is a probability", fix="pass alpha <= 1")

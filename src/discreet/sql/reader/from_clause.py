@@ -40,6 +40,7 @@ from discreet.sql.reader.syntax import (
     Word,
     check_name,
     nearest,
+    quoted,
     scan_columns,
     where_parts,
 )
@@ -368,7 +369,7 @@ class RelationReader:
     def _unknown(self, word: Word, several: bool) -> QueryRefused:  # noqa: FBT001 - a fact
         names = [name for name, _ in self.named] + list(self.schema.tables)
         close = nearest(word.text, names)
-        hint = f"write {close}, if that is meant" if close else "name one of them"
+        hint = f"write {quoted(close)}, if that is meant" if close else "name one of them"
         what = Refusal(
             "unknown_table",
             f"{word.text} is several tables" if several else f"there is no table {word.text}",

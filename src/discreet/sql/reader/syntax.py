@@ -16,6 +16,7 @@ row has one owner. Joins and groups per person are read off these facts and noth
 """
 
 import datetime as dt
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -453,7 +454,18 @@ def _unknown(
 
 
 def _instead(close: str | None, otherwise: str) -> str:
-    return otherwise if close is None else f"write {close}, if that is meant"
+    return otherwise if close is None else f"write {quoted(close)}, if that is meant"
+
+
+def quoted(name: str) -> str:
+    """A name as SQL reads it: in double quotes unless it is a plain word.
+
+    Example:
+        >>> quoted("age"), quoted("marital-status")
+        ('age', '"marital-status"')
+    """
+    plain = re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name)
+    return name if plain else '"' + name.replace('"', '""') + '"'
 
 
 _STAR = Refusal(
