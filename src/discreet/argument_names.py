@@ -138,19 +138,20 @@ def public(package: str) -> Collection[str]:
     return homes(package).keys()
 
 
-def exports(package: str) -> tuple[Callable[[str], object], Callable[[], list[str]], list[str]]:
-    """`__getattr__`, `__dir__` and `__all__` of a package whose names are imported at first use."""
-    known = homes(package.partition(".")[2])
+def exports(package: str) -> tuple[Callable[[str], object], list[str]]:
+    """Import the names that a package's stub lists; its `__getattr__` and its `__all__`.
 
-    def find(name: str) -> object:
-        if name not in known:
-            raise MissingNameError(name, package)
-        home = import_module(known[name] if known[name] != package else f"{package}.{name}")
-        found = getattr(home, name, home)
-        setattr(import_module(package), name, found)
-        return found
+    All are imported at once, in the order of the stub: stored forms are known by who reads them.
+    """
+    module, known = import_module(package), homes(package.partition(".")[2])
+    for name, home in known.items():
+        found = import_module(home if home != package else f"{package}.{name}")
+        setattr(module, name, getattr(found, name, found))
 
-    return find, lambda: sorted(known), sorted(known)
+    def missing(name: str) -> object:
+        raise MissingNameError(name, package)
+
+    return missing, sorted(known)
 
 
 def class_elsewhere(name: str) -> object:

@@ -9,4 +9,4 @@ good for that and for no release.
 from importlib import import_module
 
 _names = import_module("discreet.argument_names")  # which attacks do not stand on
-__getattr__, __dir__, __all__ = _names.exports(__name__)
+__getattr__, __all__ = _names.exports(__name__)

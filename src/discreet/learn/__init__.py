@@ -27,10 +27,10 @@ except ImportError:  # pragma: no cover - the tests have both
         fix="pip install 'discreet[learn]'",
     ) from None
 
-_find, __dir__, __all__ = exports(__name__)
+_missing, __all__ = exports(__name__)
 
 
 def __getattr__(name: str) -> object:
     if name == "torch":  # an extra, imported where it is used
         return import_module("discreet.learn.torch")
-    return _find(name)
+    return _missing(name)

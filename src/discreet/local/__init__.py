@@ -12,4 +12,4 @@ aggregator on any server (`LocalHashing` is OLH, `UnaryEncoding` OUE, `KRandomiz
 
 from discreet.argument_names import exports
 
-__getattr__, __dir__, __all__ = exports(__name__)
+__getattr__, __all__ = exports(__name__)

@@ -13,4 +13,4 @@ numbers that were released already.
 
 from discreet.argument_names import exports
 
-__getattr__, __dir__, __all__ = exports(__name__)
+__getattr__, __all__ = exports(__name__)

@@ -120,9 +120,7 @@ def left_out(query: Query) -> list[str]:
     """Rows that do not count, told where the answer differs from the question for it."""
     parts = questions_in(query)
     said = (
-        one
-        for part in parts
-        for one in (*_join_caps(part), *_counted_rows(part), *_held(part))
+        one for part in parts for one in (*_join_caps(part), *_counted_rows(part), *_held(part))
     )
     missing = (one for part in parts for one in missing_rows(part, totals=query.then is not None))
     return list(dict.fromkeys([*said, *missing, *_empty_groups(query)]))

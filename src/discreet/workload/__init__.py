@@ -2,4 +2,4 @@
 
 from discreet.argument_names import exports
 
-__getattr__, __dir__, __all__ = exports(__name__)
+__getattr__, __all__ = exports(__name__)
