@@ -47,6 +47,13 @@ def test_a_column_that_is_not_there_is_told_before_anything_that_is_missing(
     assert "--epsilon 3" in told.stderr
 
 
+def test_a_first_record_is_not_printed_as_names_of_columns(discreet, tmp_path, folder):
+    (tmp_path / "v.csv").write_text("7,Zoe,2024-03-01\n8,Ann,2024-03-02\n")
+    told = discreet("init", str(tmp_path / "v.csv"), "--unit", "id", *SAID, folder=folder)
+    assert "--no-header with --names id,age,city" in told.stderr
+    assert "Zoe" not in told.output
+
+
 def test_a_file_of_declarations_is_written_reviewed_and_read(discreet, tmp_path, folder):
     rows = lines("day", [f"{day:%d/%m/%Y}" for day in DAYS])
     (tmp_path / "visits.csv").write_text(rows, encoding="utf-8")

@@ -262,3 +262,10 @@ def test_what_is_no_value_is_refused_in_words(name, values):
         return  # a number, and a missing one
     with pytest.raises(InputError):
         protocol.reporter().report(values)
+
+
+def test_rows_that_are_no_reports_are_refused_and_not_left_out_silently():
+    survey = local.LocalHashing(epsilon=1, domain=4)
+    for rows in (survey.randomize(survey.read([0, 1, 2])), ["text"], [1]):
+        with pytest.raises(InputError, match=r"add protocol\.reporter\(\)\.report\(values\)"):
+            survey.aggregator().add(rows)

@@ -227,3 +227,12 @@ def test_checking_and_charging_stay_quick_over_a_hundred_thousand_charges():
     assert filter_.spent.amount == Fraction(5, 100)
     assert checked < 5e-6
     assert appended < 30e-6
+
+
+def test_a_filter_by_rho_that_refuses_a_large_charge_names_the_one_that_adds_epsilons():
+    with pytest.raises(BudgetError, match=r"Filter\.basic\(epsilon=1, delta=1e-06\) adds epsilons"):
+        Filter(epsilon=1, delta=1e-6).charge(Pure(0.3))
+    Filter.basic(epsilon=1, delta=1e-6).charge(Pure(0.3))
+    for other in (Filter.basic(1), Filter.zcdp(0.01)):
+        with pytest.raises(BudgetError, match=r"the owner of the budget\.$"):
+            other.charge(Pure(2))
