@@ -118,6 +118,7 @@ class ReadingBody(StrictBody):
     false: list[_Word] | None = Field(None, max_length=100)
     unreadable: Literal["refuse", "null"] | None = None
     blanks: Literal["trim", "keep"] | None = None
+    skip_lines: Annotated[int, Field(ge=0, le=1_000_000)] | None = None
 
     def read(self) -> Reading:
         """The reading."""
