@@ -36,9 +36,7 @@ _OF_ARRAYS = frozenset(
 def __getattr__(name: str) -> object:
     if name in _PACKAGES:
         return import_module(f"discreet.{name}")
-    if name not in _HOME:
-        return _elsewhere(name)
-    found = getattr(import_module(_HOME[name]), name)
+    found = getattr(import_module(_HOME[name]), name) if name in _HOME else _elsewhere(name)
     if name in _OF_ARRAYS:
         found = import_module("discreet.array_aggregates").of_arrays(found)
     if isinstance(found, type):
