@@ -114,7 +114,8 @@ def test_all_statements_of_all_sets_are_told(engine):
 
 
 BESIDE_PUBLIC = """SELECT c.country, v.n
-    FROM (SELECT city, COUNT(*) AS n FROM visits GROUP BY city) v JOIN cities c ON c.name = v.city"""
+    FROM (SELECT city, COUNT(*) AS n FROM visits GROUP BY city) v
+    JOIN cities c ON c.name = v.city"""
 
 
 def test_rows_of_public_tables_are_stored_with_the_measurements_they_are_computed_with(engine):
