@@ -10,15 +10,7 @@ from sqlglot import exp
 
 from discreet.errors import InputError
 from discreet.plan.answer_program import Program
-from discreet.plan.expressions import (
-    Column,
-    Expression,
-    Function,
-    Literal,
-    call,
-    chain,
-    parts_of,
-)
+from discreet.plan.expressions import Column, Expression, Function, Literal, call, chain, parts_of
 from discreet.plan.kinds import Kind, Type
 from discreet.plan.query import (
     GROUPING,
@@ -30,10 +22,7 @@ from discreet.plan.query import (
     released_columns,
 )
 from discreet.plan.relations import FilterRows, Named, PerPerson, Relation, columns_of
-from discreet.plan.released_tables import (
-    AnswerTable,
-    ComputedTable,
-)
+from discreet.plan.released_tables import AnswerTable, ComputedTable
 from discreet.plan.row_counts import row_counts
 from discreet.plan.typing import infer
 from discreet.sql.reader.aggregates import Aggregates, AskedValue, NeedsOneRowEach

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from clinic import CLINIC
-from discreet.answer.estimate.error_bars import GROUP, expect, half_width, simulate
+from discreet.answer.estimate.error_bars import GROUP, expect, simulate
 from discreet.answer.estimate.noisy_statistics import NoisyStatistics, interpret
+from discreet.answer.estimate.tabulate import half_width
 from discreet.answer.execute.measure_set import measure_set
 from discreet.answer.measurement_plan import answer
 from discreet.answer.plan.explain import recall
