@@ -7,8 +7,8 @@ import pytest
 
 from discreet.audit.samplers import SAMPLERS, audit_sampler
 
-exponential, rounded, student = (
-    import_module(f"discreet.noise.{name}") for name in ("exponential", "rounded", "student")
+exponential, gaussian, student = (
+    import_module(f"discreet.noise.{name}") for name in ("exponential", "gaussian", "student")
 )
 
 
@@ -22,9 +22,9 @@ def refuted(name):
 
 
 def test_single_draws_of_half_the_deviation(monkeypatch):
-    original = rounded.one
-    thin = lambda law, source: original(rounded.law(law.variance / 4), source)  # noqa: E731
-    monkeypatch.setattr(rounded, "one", thin)
+    original = gaussian.one_rounded
+    thin = lambda law, source: original(gaussian.rounded_law(law.variance / 4), source)  # noqa: E731
+    monkeypatch.setattr(gaussian, "one_rounded", thin)
 
     assert refuted("noise-rounded-gaussian")
 
