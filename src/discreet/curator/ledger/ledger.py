@@ -23,7 +23,7 @@ from typing import Any, Concatenate, Final, ParamSpec, Self, TypeVar
 from discreet.curator.ledger import account_changes, charging, create, stepping
 from discreet.curator.ledger.charging import Turn, name_worker
 from discreet.curator.ledger.create import believe, find_place, make_whole
-from discreet.curator.ledger.orders import Entry, Order, Receipt, State, named
+from discreet.curator.ledger.orders import NEWEST, Entry, Order, Receipt, State, named
 from discreet.curator.ledger.readable_ledger import ReadableLedger, reads
 from discreet.curator.ledger.remote_witness import (
     NAMED,
@@ -49,8 +49,6 @@ OWN: Final = frozenset(account_changes.KINDS.values()) | {
     *WITNESS_KINDS,
 }
 """The kinds of entry that the ledger writes itself."""
-
-FOREVER: Final = 2**62
 
 _RENEWAL: Final = 0.1
 """Seconds, at least, between renewals of a claim."""
@@ -374,5 +372,5 @@ class Ledger(ReadableLedger):
         wait = self._patience if patience is None else patience
         now, spell = time.time_ns() // 10**6, int(wait * 1000)
         # With no patience every claim has lapsed, whatever the clock did in between.
-        lapsed = now - spell if wait else FOREVER
+        lapsed = now - spell if wait else NEWEST
         return Turn(name_worker(self._nonce), now, lapsed, ahead=now + spell)
