@@ -75,13 +75,11 @@ def _in_turn(
     work: Callable[Concatenate[Transaction, Turn, P], T],
 ) -> Callable[Concatenate["Ledger", P], T]:
     """The method of a ledger that does some work alone, in this worker's name and at this time."""
-    bind = signature(work).bind
+    alone = _alone(work)
 
     @wraps(work)
     def method(self: "Ledger", /, *args: P.args, **more: P.kwargs) -> T:
-        turn = self._turn()
-        bind(self, turn, *args, **more)
-        return self._committer.submit_alone(lambda page: work(page, turn, *args, **more))
+        return alone(self, self._turn(), *args, **more)
 
     return method
 
