@@ -139,12 +139,12 @@ def cell(
         where = f"{law.value}, {groups} groups, {name}{', few' * few}, epsilon {epsilon:g}"
         low, far = limits < 0.9 * best, limits > 2 * limit
         usual = errors[~(low | far)].mean() / least if not (low | far).all() else ratio
-        told = f"{where}: {mean:.2f} = {usual:.2f}" + "".join(
+        made = f"{where}: {mean:.2f} = {usual:.2f}" + "".join(
             f" + {float((errors[which] / least - usual).sum()) / RUNS:.2f} ({why} in "
             f"{100 * which.mean():.1f} % of runs)"
             for which, why in ((low, "people missed"), (far, "noise taken for people"))
         )
-        high.append(f"{told}; {regime(rows, limits, best, epsilon, scale, law, groups)}")
+        high.append(f"{made}; {regime(rows, limits, best, epsilon, scale, law, groups)}")
     marks = missed + ("!" if ratio > 1.5 else "") + (" few" if few else "")
     return f"{covers:.2f} / {ratio:.2f} / {limit} ({best}) {marks}"
 
