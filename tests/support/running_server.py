@@ -1,7 +1,9 @@
 """A real server on a free port of this machine, in a thread or as a process of its own."""
 
 import contextlib
+import hashlib
 import http.client
+import itertools
 import json as json_
 import os
 import re
@@ -16,6 +18,7 @@ from pathlib import Path
 
 import uvicorn
 
+from discreet.noise.bits import Keystream, replaced
 from discreet.server import tokens
 from discreet.server.access import FILE, AccessStore
 from discreet.server.app import build_app
@@ -155,6 +158,23 @@ def _whole(found):
     return count
 
 
+def _fixed_bits():
+    """The bits of each draw: the same on every run of a test, whatever was asked before it."""
+    asked = {}
+
+    def opener():
+        test = os.environ.get("PYTEST_CURRENT_TEST", "")
+        count = next(asked.setdefault(test, itertools.count()))
+        return Keystream(hashlib.sha256(f"{test} {count}".encode()).digest())
+
+    return replaced(opener)
+
+
+def _run(server, listening):
+    with _fixed_bits():  # its threads for requests have the context of this one
+        server.run(sockets=[listening])
+
+
 @contextlib.contextmanager
 def served(curator, *, settings=QUICK, folder=None, tls=None, postgres=False):
     """A server in a thread of this process; `tls` is the paths of a certificate and its key."""
@@ -166,7 +186,7 @@ def served(curator, *, settings=QUICK, folder=None, tls=None, postgres=False):
     server = uvicorn.Server(uvicorn.Config(app, **options(settings), **secure))
     server.install_signal_handlers = lambda: None
     listening = socket.create_server(("127.0.0.1", 0))
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+    thread = threading.Thread(target=_run, args=(server, listening), daemon=True)
     thread.start()
     while not server.started and thread.is_alive():
         time.sleep(0.005)
