@@ -118,12 +118,15 @@ class Server:
     def delete(self, path, **how):
         return self.request("DELETE", path, **how)
 
-    def raw(self, sent, *, timeout=10, replies=1):
-        """Send bytes as they are, and read so many replies, or until the server closes."""
+    def raw(self, sent, *, timeout=10, replies=1, pause=None):
+        """Send bytes as they are, and read so many replies, or until the server closes.
+
+        After the first reply, further ones are waited for no longer than a `pause`.
+        """
         with socket.create_connection(("127.0.0.1", self.port), timeout=timeout) as connection:
             with contextlib.suppress(ConnectionError):
                 connection.sendall(sent)
-            return read_all(connection, replies)
+            return read_all(connection, replies, pause)
 
 
 def head(token, path="/v1/explain", *more, method="POST"):
@@ -137,12 +140,14 @@ def status(reply):
     return int(reply.split(b" ", 2)[1]) if reply.startswith(b"HTTP/1.1 ") else None
 
 
-def read_all(connection, replies=1):
+def read_all(connection, replies=1, pause=None):
     """All bytes of so many replies, or of those that come before the end or a pause."""
     found = b""
     with contextlib.suppress(TimeoutError, ConnectionResetError):
-        while _whole(found) < replies and (part := connection.recv(65536)):
+        while (whole := _whole(found)) < replies and (part := connection.recv(65536)):
             found += part
+            if pause is not None and not whole and _whole(found):
+                connection.settimeout(pause)
     return found
 
 
