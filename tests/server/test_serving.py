@@ -16,7 +16,8 @@ import discreet as dp
 from discreet.cli import main
 from discreet.server import tokens
 from discreet.server.access import FILE, AccessStore
-from running_server import free_port, served, serving
+from free_ports import free_port
+from running_server import served, serving
 from visits_folder import CANARY, CANARY_TEXT, make
 
 COUNT = {"sql": "SELECT city, COUNT(*) AS n FROM visits GROUP BY city", "epsilon": 0.5}

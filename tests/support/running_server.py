@@ -25,6 +25,7 @@ from discreet.server.app import build_app
 from discreet.server.postgres.listener import PostgresAddress
 from discreet.server.serving import options
 from discreet.server.settings import Settings
+from free_ports import free_port
 
 QUICK = Settings(
     quantum=0.02, rate=10_000.0, burst=10_000, address_rate=10_000.0, address_burst=10_000
@@ -221,12 +222,6 @@ def serving(folder, *, workers=1, more=(), patience=120):
         _end(process)
         found.logs += log.read_text().splitlines()
         found.access.close()
-
-
-def free_port():
-    """A port that nobody listens on."""
-    with socket.create_server(("127.0.0.1", 0)) as one:
-        return one.getsockname()[1]
 
 
 def _await(server, patience, log):
