@@ -115,20 +115,17 @@ def enumerate_loss(claim: Claim) -> Evidence:
                 event = f"hockey stick at {point.epsilon:.4g}"
                 bound = laws.certified(point.delta)
                 found.append(Evidence(claim.name, "law", point, bound, event))
-            found += _by_order(claim, promised[-1], laws, claimed)
+            found += _by_order(claim.name, promised[-1], laws, claimed)
             found += _by_infinity(claim, promised[-1], laws)
     return strongest(found)
 
 
-def _by_order(
-    claim: Claim, top: Point, laws: Laws, claimed: dict[float, float]
-) -> Iterator[Evidence]:
+def _by_order(name: str, top: Point, laws: Laws, claimed: dict[float, float]) -> Iterator[Evidence]:
     for order, most in claimed.items():
         if (found := laws.renyi(order)) > most:
-            event = f"Renyi order {order}"
             reason = f"Renyi divergence {found:.4g} at order {order}, claimed {most:.4g}"
             bound = laws.certified(top.delta)
-            yield Evidence(claim.name, "law", top, bound, event, reason=reason)
+            yield Evidence(name, "law", top, bound, f"Renyi order {order}", reason=reason)
 
 
 def _by_infinity(claim: Claim, top: Point, laws: Laws) -> Iterator[Evidence]:

@@ -101,15 +101,11 @@ class Median:
         if k >= n:
             return self.largest
         if self.neighbours is Neighbours.ADD_REMOVE:
-            return self._at(cells, (n + k) // 2 + 1) - self._at(cells, (n - k) // 2)
+            below = (n - k) // 2
+            return int(cells[(n + k) // 2]) - (int(cells[below - 1]) if below else 0)
         middle = (n + 1) // 2
         padded = self._padded(cells, middle - k - 1, middle + k + 1)
         return int((padded[k + 1 :] - padded[: k + 2]).max())
-
-    def _at(self, cells: NDArray[np.int64], rank: int) -> int:
-        if rank < 1:
-            return 0
-        return self.largest if rank > cells.size else int(cells[rank - 1])
 
     def _padded(self, cells: NDArray[np.int64], first: int, last: int) -> NDArray[np.int64]:
         """x_first, ..., x_last."""
