@@ -15,6 +15,7 @@ import json
 from collections.abc import Mapping, Sequence
 from enum import Enum
 from fractions import Fraction
+from functools import cache
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -133,6 +134,8 @@ def table_digest(table: Table | PublicTable) -> str:
 
 def plain(value: Any, places: Mapping[int, int] = MappingProxyType({})) -> Any:
     """A value as JSON; what has a place among the shared relations is written as that."""
+    if type(value) in _SCALARS:
+        return value
     if id(value) in places:
         return {"use": places[id(value)]}
     match value:
@@ -152,21 +155,30 @@ def plain(value: Any, places: Mapping[int, int] = MappingProxyType({})) -> Any:
             # Columns keep their order: UNION matches them by position.
             return {"mapping": [[key, plain(part)] for key, part in value.items()]}
         case _ if dataclasses.is_dataclass(value) and not isinstance(value, type):
-            facts = {f.name: plain(getattr(value, f.name), places) for f in _written(value)}
+            facts = {name: plain(getattr(value, name), places) for name in _written(value)}
             return {"node": tag(type(value)), **facts}
     return value
 
 
-def _written(node: Any) -> list[dataclasses.Field[Any]]:
+_SCALARS: Final = frozenset({str, int, bool, type(None)})
+"""Values that JSON holds as they are."""
+
+
+def _written(node: Any) -> list[str]:
     """The fields that are written: all but derived ones, and younger ones that say nothing.
 
     So a question that was written before they were there is still the same question.
     """
-    return [
-        one
-        for one in dataclasses.fields(node)
-        if one.init and ("written" not in one.metadata or getattr(node, one.name) != one.default)
-    ]
+    always, younger = _fields(type(node))
+    return [*always, *(name for name, silent in younger if getattr(node, name) != silent)]
+
+
+@cache
+def _fields(kind: type) -> tuple[list[str], list[tuple[str, Any]]]:
+    """The fields that are always written, and younger ones with the value that says nothing."""
+    given = [one for one in dataclasses.fields(kind) if one.init]
+    younger = [(one.name, one.default) for one in given if "written" in one.metadata]
+    return [one.name for one in given if "written" not in one.metadata], younger
 
 
 def _node(value: Any, schema: Schema, known: Sequence[Any]) -> Any:

@@ -52,28 +52,28 @@ def parse(text: str, now: dt.datetime | None = None) -> tuple[Syntax, list[Token
         raise _TOO_LONG.at(0, LONGEST)
     tokens = _tokens(text)
     _check_tokens(text, tokens)
-    tree = _check_depth(text, _spelled(_statement(text, tokens)))
+    tree = _statement(text, tokens)
+    for call in _check_depth(text, tree):
+        _spell(call)
     return Syntax(text, tree, _spots(tokens), now), tokens
 
 
-def _spelled(tree: Node) -> Node:
-    """The same with aggregates that the parser does not know as what they are."""
-    for node in list(tree.find_all(exp.Anonymous)):
-        kind = SPELLINGS.get(str(node.this).upper())
-        if kind is not None and len(node.expressions) == 1:
-            known = kind(this=node.expressions[0])
-            known.meta.update(node.meta)
-            node.replace(known)
-    return tree
+def _spell(node: exp.Anonymous) -> None:
+    """Make an aggregate that the parser does not know what it is."""
+    kind = SPELLINGS.get(str(node.this).upper())
+    if kind is not None and len(node.expressions) == 1:
+        known = kind(this=node.expressions[0])
+        known.meta.update(node.meta)
+        node.replace(known)
 
 
 def check_words(syntax: Syntax, tokens: list[Token]) -> None:
     """Refuse a word that the parser took and did not keep in the tree."""
-    marked = [node for node in syntax.tree.walk() if "start" in node.meta]
-    kept = {node.meta["start"] for node in marked}
-    dated = syntax.tree.find_all(exp.TimeToStr)
+    nodes = list(syntax.tree.walk())
+    kept = {node.meta["start"] for node in nodes if "start" in node.meta}
+    dated = (node for node in nodes if isinstance(node, exp.TimeToStr))
     formats = {node.args["format"].name for node in dated}  # the parser keeps them without a mark
-    units = {node.text("unit") for node in syntax.tree.find_all(exp.TimestampTrunc)}
+    units = {node.text("unit") for node in nodes if isinstance(node, exp.TimestampTrunc)}
     for at, token in enumerate(tokens):
         last = _is_last(tokens, at) and token.text.upper() in units  # TIMESTAMP_TRUNC(x, HOUR)
         told = last or (token.token_type is TokenType.STRING and token.text in formats)
@@ -149,16 +149,19 @@ def _statement(text: str, tokens: list[Token]) -> Node:
     return tree
 
 
-def _check_depth(text: str, tree: Node) -> Node:
-    pending = [(tree, 0)]
+def _check_depth(text: str, tree: Node) -> list[exp.Anonymous]:
+    """Refuse a tree that is too deep; its calls of functions that the parser does not know."""
+    pending, unknown = [(tree, 0)], []
     while pending:
         node, depth = pending.pop()
+        if isinstance(node, exp.Anonymous):
+            unknown.append(node)
         if depth > DEEPEST:
             raise Syntax(text, node).refuse(node, _TOO_DEEP)
         for child in node.iter_expressions():
             chained = isinstance(node, exp.And | exp.Or) and type(child) is type(node)
             pending.append((child, depth if chained else depth + 1))
-    return tree
+    return unknown
 
 
 def _spots(tokens: list[Token]) -> dict[str, list[Place]]:
