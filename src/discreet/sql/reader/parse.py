@@ -7,7 +7,6 @@ the plan has DuckDB's meaning.
 
 import datetime as dt
 import re
-from dataclasses import replace
 from itertools import pairwise
 from typing import ClassVar
 
@@ -50,7 +49,7 @@ def parse(text: str, now: dt.datetime | None = None) -> tuple[Syntax, list[Token
     """The one statement of a text, and its tokens."""
     if len(text) > LONGEST:
         raise _TOO_LONG.at(0, LONGEST)
-    tokens = _tokens(text)
+    tokens = _of_tsql(text, _tokens(text))
     _check_tokens(text, tokens)
     tree = _statement(text, tokens)
     for call in _check_depth(text, tree):
@@ -60,11 +59,17 @@ def parse(text: str, now: dt.datetime | None = None) -> tuple[Syntax, list[Token
 
 def _spell(node: exp.Anonymous) -> None:
     """Make an aggregate that the parser does not know what it is."""
-    kind = SPELLINGS.get(str(node.this).upper())
-    if kind is not None and len(node.expressions) == 1:
-        known = kind(this=node.expressions[0])
+    name, window = str(node.this).upper(), node.parent
+    if len(node.expressions) != 1:
+        return
+    if name in SPELLINGS:
+        known = SPELLINGS[name](this=node.expressions[0])
         known.meta.update(node.meta)
         node.replace(known)
+    elif name == "RATIO_TO_REPORT" and isinstance(window, exp.Window):
+        (of,) = node.expressions
+        node.replace(exp.Sum(this=of.copy()))
+        window.replace(exp.SafeDivide(this=of, expression=window.copy()))
 
 
 def check_words(syntax: Syntax, tokens: list[Token]) -> None:
@@ -87,6 +92,42 @@ def _tokens(text: str) -> list[Token]:
         return DuckDB().tokenize(text)
     except TokenError:
         raise _UNFINISHED.at(*_open_quote(text)) from None
+
+
+def _of_tsql(text: str, tokens: list[Token]) -> list[Token]:
+    """The same with TOP after SELECT, and [names in brackets].
+
+    Nothing that DuckDB would read otherwise is lost: it has no TOP, and lists are no values here.
+    """
+    for at in range(1, len(tokens) - 2):
+        word, opens = tokens[at], tokens[at + 1].token_type is TokenType.L_PAREN
+        counts = tokens[at + 1 + opens].token_type is TokenType.NUMBER
+        if tokens[at - 1].token_type in _BEFORE_TOP and counts and word.text.upper() == "TOP":
+            word.token_type = TokenType.TOP
+    found: list[Token] = []
+    for token in tokens:
+        start = 0
+        if token.token_type is TokenType.R_BRACKET:
+            start = next((i for i in range(-1, -_WORDS_OF_A_NAME, -1) if _opens(found, i)), 0)
+        name = text[found[start].end + 1 : token.start] if start else ""
+        if re.fullmatch(r"[^\W\d][\w ]*", name):
+            place = found[start].line, found[start].col, found[start].start, token.end
+            found[start:] = [Token(TokenType.IDENTIFIER, name, *place)]
+        else:
+            found.append(token)
+    return found
+
+
+def _opens(found: list[Token], at: int) -> bool:
+    """Whether a name in brackets may begin at a place: there is no index, nor a list after IN."""
+    there = len(found) > -at and found[at].token_type is TokenType.L_BRACKET
+    return there and found[at - 1].token_type not in _INDEXED
+
+
+_INDEXED = {TokenType.VAR, TokenType.IDENTIFIER, TokenType.R_PAREN, TokenType.R_BRACKET}
+_INDEXED |= {TokenType.STRING, TokenType.IN}
+_BEFORE_TOP = {TokenType.SELECT, TokenType.DISTINCT}
+_WORDS_OF_A_NAME = 10
 
 
 def without_comments(text: str) -> str:
@@ -141,8 +182,7 @@ def _statement(text: str, tokens: list[Token]) -> Node:
     try:
         parsed = _Parser(dialect=DuckDB()).parse(tokens, text)
     except ParseError as error:
-        wrong = _TOP if re.match(r"\s*SELECT\s+TOP\s", text, re.IGNORECASE) else _MALFORMED
-        raise wrong.at(*_place(error, text, tokens)) from None
+        raise _MALFORMED.at(*_place(error, text, tokens)) from None
     except RecursionError:
         raise _TOO_DEEP.at(0, len(text)) from None
     (tree,) = (t for t in parsed if t is not None and not isinstance(t, exp.Semicolon))
@@ -205,7 +245,6 @@ _UNFINISHED = Refusal(
     "the text cannot be cut into words",
     "close what begins here",
 )
-_TOP = replace(_MALFORMED, why="it has TOP", fix="write LIMIT 3 at its end, instead of TOP 3")
 _SEVERAL = Refusal(
     "several_statements",
     "the text holds several statements",
@@ -233,7 +272,7 @@ END TRUE FALSE IN INTERVAL L_BRACKET R_BRACKET L_PAREN R_PAREN COMMA DPIPE ALL F
 NOTNULL CARET_AT PARAMETER TEXT VARCHAR CHAR DOUBLE FLOAT BIGINT INT BOOLEAN DATE TIMESTAMP
 TIMESTAMPNTZ DATETIME DIV DSTAR CARET SEMI ANTI FULL CROSS OVER PARTITION_BY QUALIFY WINDOW EXISTS
 INTERSECT EXCEPT RANGE CURRENT_DATE CURRENT_TIMESTAMP CURRENT_DATETIME LOCALTIMESTAMP PIVOT
-NATURAL UNPIVOT INTO TIME DECIMAL REPLACE
+NATURAL UNPIVOT INTO TIME DECIMAL REPLACE TOP
 """
 _STRUCTURE = {TokenType[name] for name in _NAMES.split()}
 _WORDS = {"NULLS", "LAST", "WITHIN", "GROUP", "UNKNOWN", "LEADING", "TRAILING", "BOTH"}
