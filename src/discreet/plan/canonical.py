@@ -169,16 +169,17 @@ def _written(node: Any) -> list[str]:
 
     So a question that was written before they were there is still the same question.
     """
-    always, younger = _fields(type(node))
-    return [*always, *(name for name, silent in younger if getattr(node, name) != silent)]
+    return [name for name, silent in _fields(type(node)) if getattr(node, name) != silent]
 
 
 @cache
-def _fields(kind: type) -> tuple[list[str], list[tuple[str, Any]]]:
-    """The fields that are always written, and younger ones with the value that says nothing."""
-    given = [one for one in dataclasses.fields(kind) if one.init]
-    younger = [(one.name, one.default) for one in given if "written" in one.metadata]
-    return [one.name for one in given if "written" not in one.metadata], younger
+def _fields(kind: type) -> list[tuple[str, Any]]:
+    """The fields that may be written, each with the value that says nothing."""
+    given = (one for one in dataclasses.fields(kind) if one.init)
+    return [(one.name, one.default if "written" in one.metadata else _NEVER) for one in given]
+
+
+_NEVER: Final = object()
 
 
 def _node(value: Any, schema: Schema, known: Sequence[Any]) -> Any:

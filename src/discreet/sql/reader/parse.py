@@ -73,7 +73,8 @@ def _spell(node: exp.Anonymous) -> None:
 
 
 def check_words(syntax: Syntax, tokens: list[Token]) -> None:
-    """Refuse a word that the parser took and did not keep in the tree."""
+    """Refuse what was not read of the tree, and a word that the parser did not keep in it."""
+    syntax.finish()
     nodes = list(syntax.tree.walk())
     kept = {node.meta["start"] for node in nodes if "start" in node.meta}
     dated = (node for node in nodes if isinstance(node, exp.TimeToStr))
@@ -106,11 +107,11 @@ def _of_tsql(text: str, tokens: list[Token]) -> list[Token]:
             word.token_type = TokenType.TOP
     found: list[Token] = []
     for token in tokens:
-        start = 0
-        if token.token_type is TokenType.R_BRACKET:
-            start = next((i for i in range(-1, -_WORDS_OF_A_NAME, -1) if _opens(found, i)), 0)
+        closes = token.token_type is TokenType.R_BRACKET
+        near = range(max(1, len(found) - _WORDS_OF_A_NAME), len(found)) if closes else ()
+        start = max((i for i in near if found[i].token_type is TokenType.L_BRACKET), default=0)
         name = text[found[start].end + 1 : token.start] if start else ""
-        if re.fullmatch(r"[^\W\d][\w ]*", name):
+        if re.fullmatch(r"[^\W\d][\w ]*", name) and found[start - 1].token_type not in _INDEXED:
             place = found[start].line, found[start].col, found[start].start, token.end
             found[start:] = [Token(TokenType.IDENTIFIER, name, *place)]
         else:
@@ -118,14 +119,9 @@ def _of_tsql(text: str, tokens: list[Token]) -> list[Token]:
     return found
 
 
-def _opens(found: list[Token], at: int) -> bool:
-    """Whether a name in brackets may begin at a place: there is no index, nor a list after IN."""
-    there = len(found) > -at and found[at].token_type is TokenType.L_BRACKET
-    return there and found[at - 1].token_type not in _INDEXED
-
-
 _INDEXED = {TokenType.VAR, TokenType.IDENTIFIER, TokenType.R_PAREN, TokenType.R_BRACKET}
 _INDEXED |= {TokenType.STRING, TokenType.IN}
+"""After these a bracket opens an index, or a list of values."""
 _BEFORE_TOP = {TokenType.SELECT, TokenType.DISTINCT}
 _WORDS_OF_A_NAME = 10
 
