@@ -151,12 +151,12 @@ def plain(value: Any, places: Mapping[int, int] = MappingProxyType({})) -> Any:
             return {"float": value.hex()}
         case tuple() | list():
             return [plain(part, places) for part in value]
-        case Mapping() | MappingProxyType():
-            # Columns keep their order: UNION matches them by position.
-            return {"mapping": [[key, plain(part)] for key, part in value.items()]}
         case _ if dataclasses.is_dataclass(value) and not isinstance(value, type):
             facts = {name: plain(getattr(value, name), places) for name in _written(value)}
             return {"node": tag(type(value)), **facts}
+        case Mapping() | MappingProxyType():
+            # Columns keep their order: UNION matches them by position.
+            return {"mapping": [[key, plain(part)] for key, part in value.items()]}
     return value
 
 
