@@ -15,7 +15,6 @@ import json
 from collections.abc import Mapping, Sequence
 from enum import Enum
 from fractions import Fraction
-from functools import cache
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -172,7 +171,7 @@ def _written(node: Any) -> list[str]:
     return [name for name, silent in _fields(type(node)) if getattr(node, name) != silent]
 
 
-@cache
+@remember(256)
 def _fields(kind: type) -> list[tuple[str, Any]]:
     """The fields that may be written, each with the value that says nothing."""
     given = (one for one in dataclasses.fields(kind) if one.init)
