@@ -99,8 +99,7 @@ class LogisticRegression(LinearClassifier):
         with standard errors `max_iter` + 2 `newton_steps` for each class but the first.
     Edge cases:
         Without rows the coefficients are noise. Steps do not reach coefficients that nearly
-        separate the classes (above some 10 for features in [-1, 1]); intervals are then too short,
-        and those of strong features where noise hides all of 30.
+        separate the classes (above some 10 for features in [-1, 1]); intervals are then too short.
 
     Reference: Bassily, Smith, Thakurta, Private Empirical Risk Minimization, 2014 (noisy gradient
     descent); Avella-Medina, Bradshaw, Loh, Differentially Private Inference via Noisy

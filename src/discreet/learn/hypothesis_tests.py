@@ -333,33 +333,30 @@ def compare_means(
     groups = counts.shape[-1]
     c, s, q = (one[..., None] for one in (counts, sums, squares))
 
-    def noise(mean: Floats) -> Floats:
-        return np.asarray(sigma**2 * (1 + mean**2))
+    def parts(mean: Floats) -> tuple[Floats, Floats, Floats]:
+        """Squares around a mean, the variance that noise gives a residual, and that of the squares.
 
-    def unsure(mean: Floats) -> Floats:
-        """The variance of what noise does to `spread`, less what the residual tells of it."""
-        return np.asarray(sigma**2 * (1 + mean**2 + mean**4) / (1 + mean**2))
-
-    def spread(mean: Floats) -> Floats:
-        """Squares around a mean; their noise and that of the residual depend on each other.
-
-        It may fall below 0, though not far: cut off there it would be too large on average.
+        Noise moves both together: what the residual tells of it is taken off. Squares may fall
+        below 0, though not far: cut off there they would be too large on average.
         """
+        noise = sigma**2 * (1 + mean**2)
+        unsure = sigma**2 * (1 + mean**2 + mean**4) / (1 + mean**2)
         found = q - 2 * mean * s + mean**2 * c
-        slope = mean * (2 + mean**2) * sigma**2 / (np.maximum(found, 0) + noise(mean))
-        least = -np.minimum(noise(mean) / 2, np.sqrt(unsure(mean)))
-        return np.asarray(np.maximum(found + slope * (s - mean * c), least))
+        slope = mean * (2 + mean**2) * sigma**2 / (np.maximum(found, 0) + noise)
+        least = -np.minimum(noise / 2, np.sqrt(unsure))
+        return np.maximum(found + slope * (s - mean * c), least), noise, unsure
 
     def variance(mean: Floats) -> Floats:
-        own, far = np.maximum(spread(mean), 0), (1 + np.minimum(np.abs(mean), 1)) ** 2
-        return np.asarray(spread(mean) + far * own / (own + noise(mean)) + noise(mean))
+        spread, noise, _ = parts(mean)
+        own, far = np.maximum(spread, 0), (1 + np.minimum(np.abs(mean), 1)) ** 2
+        return np.asarray(spread + far * own / (own + noise) + noise)
 
     def residual(mean: Floats) -> Floats:
         return np.asarray(((s - mean * c) ** 2 / variance(mean)).sum(axis=-2))
 
     mean = _least(residual, counts.shape[:-1])
-    total, each = variance(mean), np.maximum(spread(mean), 0)
-    unknown = 2 * each**2 / np.maximum(c, 1) + unsure(mean)
+    total, (each, _, unsure) = variance(mean), parts(mean)
+    unknown = 2 * np.maximum(each, 0) ** 2 / np.maximum(c, 1) + unsure
     weights = c**2 / total
     rest = 1 - weights / np.maximum(weights.sum(axis=-2, keepdims=True), 1e-300)
     doubt = (rest**2 * unknown / (2 * total**2)).sum(axis=(-2, -1)) / (groups**2 - 1)
