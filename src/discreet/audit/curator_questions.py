@@ -139,6 +139,8 @@ class CuratorQuestion:
     neighbours: Neighbours = Neighbours.ADD_REMOVE
     unit: Any = "person"
     source: "Callable[[CuratorQuestion, Tables], Any]" = of_curator
+    needs: str = "discreet.mechanisms"
+    """A package whose mechanisms have to be there before anybody listens."""
 
     def told(self, source: Any) -> Any:
         """All that is asked of a source, and what it answers."""
@@ -301,6 +303,26 @@ def _learnt(kind: str, **said: Any) -> Ask:
     return ask
 
 
+def _trained(*, exact: bool) -> Ask:
+    """A network of two layers; everybody is in each sample, so that steps cost all they may."""
+
+    def ask(rows: dict[str, Any], price: Price) -> list[Any]:
+        torch = import_module("torch")
+        x, y = (torch.tensor(rows[name], dtype=torch.float32) for name in ("X", "y"))
+        layers = torch.nn.Linear(2, 3), torch.nn.Tanh(), torch.nn.Linear(3, 1)
+        model = torch.nn.Sequential(*layers)
+        for place, one in enumerate(model.parameters()):
+            torch.nn.init.constant_(one, 0.1 * (place + 1))
+        said = {"people": _PEOPLE, "batch": _PEOPLE, "epochs": 2, "clip": 0.01, "exact": exact}
+        loss = lambda told, y: (told[:, 0] - y) ** 2  # noqa: E731
+        kind = import_module(_TRAINER).Trainer
+        trainer = kind(model, loss, max_rows_per_unit=2, **said, **price)
+        trainer.fit(x, y, groups=rows["groups"])
+        return [[one.tolist() for one in model.parameters()], trainer.guarantee_]
+
+    return ask
+
+
 def _queried(rows: dict[str, Any], price: Price) -> list[Any]:
     """Statistical queries, of which some leave their range."""
     learn = import_module("discreet.learn")
@@ -328,6 +350,11 @@ _LEARNT: Final = (
     *(_queried, _tuned),
 )
 
+
+_TRAINER: Final = "discreet.learn.torch.trainer"
+_TRAINING: Final = CuratorQuestion(
+    (_trained(exact=False), _trained(exact=True)), source=_of_rows, needs=_TRAINER
+)
 
 _FITS: Final = (
     (_fit("LinearRegression", target="value"), _fit("KMeans", 2)) if find_spec("sklearn") else ()
@@ -563,6 +590,7 @@ QUESTIONS: Final[Mapping[str, CuratorQuestion]] = {
     "curator-workload": CuratorQuestion((_workload("value", "day"), _workload("value"))),
     **({"curator-fits": CuratorQuestion(_FITS)} if _FITS else {}),
     **({"learn-rows": CuratorQuestion(_LEARNT, source=_of_rows)} if _FITS else {}),
+    **({"training": _TRAINING} if find_spec("torch") else {}),
     "workload-strategies": CuratorQuestion(_STRATEGIES, source=_of_histogram),
     "workload-strategies-change-one": CuratorQuestion(
         (_STRATEGIES[0], *_STRATEGIES[2:5], _mwem, _synthesized),
@@ -593,6 +621,7 @@ def audit_question(name: str, question: CuratorQuestion) -> Audit:
 
 def findings(question: CuratorQuestion) -> Iterator[str]:
     """What is wrong, part by part and pair by pair, as it is found."""
+    import_module(question.needs)
     for part in question.parts:
         for left, pairs in groupby(question.claim.pairs, key=attrgetter("left")):
             first = observe(part.ask, left, Recorder())
