@@ -22,6 +22,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import pyarrow as pa
 
+from discreet.audit.distance import too_far
 from discreet.audit.evidence import Evidence, Point
 from discreet.audit.recorder import CellChoice, RecordedRelease, Recorder
 from discreet.audit.replay import ReplayedRun, compared, observe
@@ -31,6 +32,7 @@ from discreet.curator.budget import Budget
 from discreet.curator.opening import Curator
 from discreet.curator.orders.census.census_plan import releases
 from discreet.errors import InvariantBroken
+from discreet.mechanisms.continual import FactorizedCount
 from discreet.mechanisms.gaussian import RoundedGaussian
 from discreet.mechanisms.mechanism import Claim, Pair
 from discreet.mechanisms.permute_and_flip_quantile import PermuteAndFlipQuantile
@@ -439,15 +441,17 @@ def _smooth(there: bool, price: Price) -> Any:  # noqa: FBT001 - a side
 
 
 def _stream(text: str) -> Ask:
-    """A standing question over the days, looked at twice."""
+    """A standing question over the days, looked at whenever some of them are over."""
 
     def ask(curator: Curator, price: Price) -> list[Any]:
         until = _FIRST + dt.timedelta(9)
         said: dict[str, Any] = {"every": "day", "max_periods": 2, "max_rows": 2, **price}
-        standing = curator.watch(text, until=until, **said)
-        told = [standing.release().table.to_pylist()]
-        curator.append("visits", _table(((0, 3), (1, 4))), through=until)
-        return [*told, standing.release().table.to_pylist()]
+        standing, told = curator.watch(text, until=until, **said), []
+        for day in (2, 5, 9):
+            rows, last = _table(((0, day), (1, day))), _FIRST + dt.timedelta(day)
+            curator.append("visits", rows, through=last)
+            told.append(standing.release().table.to_pylist())
+        return told
 
     return ask
 
@@ -637,8 +641,11 @@ def _wrong(question: CuratorQuestion, first: ReplayedRun, right: Any) -> Iterato
     if found or first.raised is not None:
         yield str(found) if found else f"it is not answered: {first.raised}"
         return
-    tapes = zip(first.recorder.finished(), second.recorder.finished(), strict=True)
+    tapes = zip(*(_joined(run.recorder.finished()) for run in (first, second)), strict=True)
     moved = [both for both in tapes if picture(both[0].inputs) != picture(both[1].inputs)]
+    for one, other in moved:
+        if isinstance(one.mechanism, FactorizedCount):
+            yield from too_far(one.mechanism, one.inputs, other.inputs)
     costs = [_cost(*both, per_person=question.per_person) for both in moved]
     promised = question.promised
     thresholds = first.recorder.thresholds
@@ -660,6 +667,22 @@ def _wrong(question: CuratorQuestion, first: ReplayedRun, right: Any) -> Iterato
             f"releases that one person moves have epsilon {least:.6g} together, "
             f"promised {float(most):g}"
         )
+
+
+def _joined(tape: tuple[RecordedRelease, ...]) -> list[RecordedRelease]:
+    """The same, where all looks at a stream are one release: each step as it was when told."""
+    found: list[RecordedRelease] = []
+    for one in tape:
+        before = len(one.inputs[0]) - len(one.steps) if one.steps else 0
+        for at, other in enumerate(found):
+            same = isinstance(one.mechanism, FactorizedCount) and other.mechanism == one.mechanism
+            if same and before and len(other.inputs[0]) == before:
+                whole = [*other.inputs[0], *one.inputs[0][before:]]
+                found[at] = replace(one, inputs=(whole,))
+                break
+        else:
+            found.append(one)
+    return found
 
 
 def _cost(one: RecordedRelease, other: RecordedRelease, *, per_person: bool) -> Guarantee:

@@ -96,14 +96,14 @@ def _kept(name: str) -> Claim:
 
 
 def _device() -> Claim:
-    """As many answers as a device's ledger admits that is opened again and again, refused or not."""
+    """As many answers as a device's ledger admits, opened anew for each, refused or not."""
     budget, times = Fraction(201, 100), 0
     with TemporaryDirectory() as folder:
         for _ in range(_BATCH):
-            with DeviceLedger(Path(folder) / "ledger", limit=budget) as ledger:
-                with suppress(BudgetError):
-                    ledger.charge("answer", _ONE)
-                    times += 1
+            known = DeviceLedger(Path(folder) / "ledger", limit=budget)
+            with known as ledger, suppress(BudgetError):
+                ledger.charge("answer", _ONE)
+                times += 1
 
     coin = RandomizedResponse(epsilon=_ONE)
 
