@@ -478,6 +478,7 @@ _BY_KIND: Final = _COUNTS.replace("SELECT", "SELECT value % 2 AS k,") + " GROUP 
 _BY_VALUE: Final = "SELECT value, COUNT(*) AS n FROM visits GROUP BY 1"
 _BY_TURN: Final = "SELECT turn, COUNT(*) AS n, SUM(value) AS s FROM visits GROUP BY 1"
 _DISTINCT: Final = "SELECT turn, COUNT(DISTINCT person) AS n FROM visits GROUP BY 1"
+_NOBODY: Final = _BY_TURN.replace("GROUP", "WHERE value = 10 GROUP")  # but that person
 _SETS: Final = "SELECT turn, COUNT(*) AS n FROM visits GROUP BY ROLLUP(turn)"
 _BOTH: Final = "SELECT COUNT(*) AS n, COUNT(value) AS m, AVG(value) AS mean FROM visits"
 _GROUPED: Final = (
@@ -541,6 +542,9 @@ QUESTIONS: Final[Mapping[str, CuratorQuestion]] = {
         ),
         delta=Fraction(0),
         limits=Limits(max_groups=1, max_rows=2),
+    ),
+    "curator-pure-groups": CuratorQuestion(
+        tuple(map(_sql, (_DISTINCT, _BY_TURN, _NOBODY))), delta=Fraction(0), limits=_FEW
     ),
     "curator-pure-change-one": CuratorQuestion(
         (_sql(_GROUPED), _profile, _QUANTILES[0]),
