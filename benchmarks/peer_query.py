@@ -344,7 +344,7 @@ def ask(peer):
     python = install(peer)
     if python is None:
         return {"why": "cannot be installed"}
-    command = [python, __file__, peer]
+    command = [python, "-P", __file__, peer]  # profile.py here is not the library's
     try:
         done = subprocess.run(
             command, check=False, capture_output=True, text=True, timeout=PATIENCE

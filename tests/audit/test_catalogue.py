@@ -11,12 +11,16 @@ import pkgutil
 import pytest
 
 import discreet.mechanisms
-from discreet.audit import audit_claim, check_mechanism, compare_paths, refute, released
+from discreet.audit import accounting, audit_claim, check_mechanism, compare_paths, refute, released
 from discreet.audit.catalogue import CATALOGUE
+from discreet.audit.enumerate import enumerate_loss
 from discreet.audit.replay import step_by_step
+from discreet.mechanisms import sensitivity
 from discreet.mechanisms.continual import Stream
 from discreet.mechanisms.interaction import Interaction
 from discreet.mechanisms.mechanism import Mechanism
+from discreet.mechanisms.quantile import Quantiles
+from discreet.privacy import Neighbours
 
 every = pytest.mark.parametrize("name", CATALOGUE)
 
@@ -75,13 +79,42 @@ def test_every_parameter_is_audited_away_from_its_default(monkeypatch):
     assert silent == set()
 
 
+def test_every_statistic_with_a_stated_sensitivity_is_held_against_small_data_sets(monkeypatch):
+    public = {name for name, one in vars(sensitivity).items() if inspect.isfunction(one)}
+    own = {name for name in public if getattr(sensitivity, name).__module__ == sensitivity.__name__}
+    assert {name for name in own if not name.startswith("_")} <= set(accounting.STATISTICS)
+
+    total = sensitivity.total  # the range, as if a person were exchanged
+    monkeypatch.setattr(sensitivity, "total", lambda lower, upper, **_: upper - lower)
+    about = Neighbours.ADD_REMOVE
+    assert accounting._loss.__wrapped__("total", about) > 1
+    monkeypatch.setattr(sensitivity, "total", total)
+    assert accounting._loss.__wrapped__("total", about) <= 1
+
+
+def test_quantiles_that_forget_a_level_are_refuted(monkeypatch):
+    sound = [
+        enumerate_loss(CATALOGUE[name]().claim) for name in ("quantiles-two", "quantiles-four")
+    ]
+    assert not any(one.refuted for one in sound)
+
+    few = property(lambda rule: (len(rule.quantiles) - 1).bit_length())
+    monkeypatch.setattr(Quantiles, "levels", few)
+    assert enumerate_loss(CATALOGUE["quantiles-two"]().claim).refuted
+    assert enumerate_loss(CATALOGUE["quantiles-four"]().claim).refuted
+
+
 def test_the_search_for_mechanisms_finds_them():
     assert {"Laplace", "SparseVector", "KeySelection"} <= set(shipped())
 
 
+FEW = 20_000
+"""As many samples as catch the bugs that are planted in the code: `test_mutants_of_code.py`."""
+
+
 @every
 def test_every_claim_stands(name):
-    audit = audit_claim(name, CATALOGUE[name]().claim, samples=50_000, alpha=0.01)
+    audit = audit_claim(name, CATALOGUE[name]().claim, samples=FEW, alpha=0.01)
 
     assert not audit.refuted, audit.strongest
 

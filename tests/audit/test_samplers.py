@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from discreet.audit.samplers import SAMPLERS, audit_sampler
+from discreet.noise.bits import Keystream, replaced
 
-exponential, rounded, student = (
-    import_module(f"discreet.noise.{name}") for name in ("exponential", "rounded", "student")
+exponential, gaussian, student = (
+    import_module(f"discreet.noise.{name}") for name in ("exponential", "gaussian", "student")
 )
 
 
@@ -22,11 +23,18 @@ def refuted(name):
 
 
 def test_single_draws_of_half_the_deviation(monkeypatch):
-    original = rounded.one
-    thin = lambda law, source: original(rounded.law(law.variance / 4), source)  # noqa: E731
-    monkeypatch.setattr(rounded, "one", thin)
+    original = gaussian.one_rounded
+    thin = lambda law, source: original(gaussian.rounded_law(law.variance / 4), source)  # noqa: E731
+    monkeypatch.setattr(gaussian, "one_rounded", thin)
 
     assert refuted("noise-rounded-gaussian")
+
+
+def test_requests_under_one_key_that_share_their_bits(monkeypatch):
+    shared = lambda _key, _label: replaced(lambda: Keystream(bytes(32)))  # noqa: E731
+    monkeypatch.setattr("discreet.audit.samplers.keyed", shared)
+
+    assert refuted("noise-coins")
 
 
 def test_tails_that_are_cut_off(monkeypatch):

@@ -77,6 +77,11 @@ def start(place, log, seed, mutant, began):
         os._exit(1)
 
 
+def answered(log):
+    """Whether a worker was told an answer."""
+    return any(not line.endswith(" ") for line in log.read_text().splitlines())
+
+
 def kill(child):
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
@@ -89,6 +94,8 @@ def run(place, folder, kills, seed, mutant, cap):
     began = time.monotonic()
     logs = (folder / f"log {n}" for n in range(10**6))
     workers = [start(place, next(logs), chance.random(), mutant, began) for _ in range(WORKERS)]
+    while not any(map(answered, folder.glob("log *"))):  # however slowly they begin
+        time.sleep(0.01)
     for _ in range(kills):
         time.sleep(chance.expovariate(1 / 0.03))
         victim = chance.randrange(WORKERS)

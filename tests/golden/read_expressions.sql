@@ -316,3 +316,24 @@ GROUP BY 1
 -- aggregate avg_cost := MEAN(cost)
 -- output c
 -- output m := (ROUND((avg_cost::REAL * 100)) / 100)
+
+SELECT TOP 2 [city], DIV0(SUM(age), COUNT(urgent)) AS [a b] FROM visits v WHERE v.[city] <> 'Haifa' GROUP BY [city] ORDER BY [a b] DESC
+-- scan visits
+-- filter (city <> 'Haifa')
+-- key city
+-- aggregate count_urgent := COUNT(urgent)
+-- aggregate sum_age := SUM(age)
+-- output city
+-- output a b := case[(count_urgent = 0) -> 0; else (sum_age / count_urgent)]
+-- order case[(count_urgent = 0) -> 0; else (sum_age / count_urgent)] desc
+-- limit 2 offset 0
+
+SELECT TOP (3) EOMONTH(day) AS month, RATIO_TO_REPORT(COUNT(*)) OVER () AS share FROM visits GROUP BY EOMONTH(day)
+-- scan visits
+-- key month := (ADD_MONTHS(month of day::DATE, 1) - 1)
+-- aggregate count := COUNT(*)
+-- then
+--   answer 0
+--   window window 1 := SUM(count) by [] order []
+--   sort - limit 3 offset 0
+--   compute month, share := (count / window 1)

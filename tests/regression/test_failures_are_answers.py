@@ -17,6 +17,7 @@ from clinic_curator import BUDGET, BY_CITY, COUNT, add_visits
 from discreet.answer.execute.noisy_measurements import pack
 from discreet.answer.measurement_plan import MeasurementPlan
 from discreet.answer.present.release import Release
+from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.orders.online_epochs import OnlineReply
 from discreet.curator.orders.order_kinds import KINDS
 from discreet.curator.orders.planned_orders import Terms
@@ -383,6 +384,36 @@ def test_no_charge_is_ever_presented_from_two_draws(presented):
     assert all(len(draws) == 1 for draws in presented.values())
 
 
+@pytest.mark.parametrize("outcome", ["keep", "fail"])
+def test_what_cannot_be_stored_is_not_drawn_again(monkeypatch, outcome):
+    draws, measure = [], MeasurementPlan.measure
+
+    def counted(*said):
+        draws.append(said)
+        if outcome == "fail":
+            raise Injected
+        return measure(*said)
+
+    def full(*_):
+        raise LedgerError("the ledger could not be written", why="its disk is full", fix="wait")
+
+    monkeypatch.setattr(MeasurementPlan, "measure", counted)
+    with add_visits(dp.Curator.in_memory()) as curator:
+        with monkeypatch.context() as patch:
+            patch.setattr(Ledger, outcome, full)
+            for _ in range(3):
+                with pytest.raises(LedgerError, match="could not be written"):
+                    curator.sql(COUNT, epsilon=0.1)
+        if outcome == "keep":
+            assert curator.sql(COUNT, epsilon=0.1).table.num_rows == 1
+        else:
+            with pytest.raises(EngineError):
+                curator.sql(COUNT, epsilon=0.1)
+        assert len(draws) == 1
+        assert [one.kind for one in curator.ledger.entries()].count("charged") == 1
+        assert curator.ledger.verify().ok
+
+
 # --- the ways in which the promise was broken -----------------------------------------------------
 
 
@@ -425,15 +456,24 @@ def test_a_derived_number_past_2_to_53_has_an_error_bar():
 
 
 def lose(folder, stored):
-    """Delete what a ledger has stored of measurements or releases, past its own guards."""
+    """Delete what a ledger has stored of measurements or releases, past its own guards.
+
+    With "both", also what leads from a charge to them.
+    """
     with closing(sqlite3.connect(folder / "ledger.sqlite")) as file, file:
-        for change in ("update", "delete"):
-            file.execute(f"DROP TRIGGER IF EXISTS {stored}_{change}")
-        file.execute(f"DELETE FROM {stored}")  # noqa: S608 - one of two names
+        for table in STORED if stored == "both" else [stored]:
+            for change in ("update", "delete"):
+                file.execute(f"DROP TRIGGER IF EXISTS {table}_{change}")
+            file.execute(f"DELETE FROM {table}")  # noqa: S608 - one of two names
+        if stored == "both":
+            file.execute("UPDATE charges SET measured = NULL, released = NULL")
+
+
+STORED = ["measurements", "releases"]
 
 
 @pytest.mark.parametrize("kind", ["profile", "workload"])
-@pytest.mark.parametrize("step", ["measurements", "releases"])
+@pytest.mark.parametrize("step", [*STORED, "both"])
 def test_what_is_lost_of_another_order_is_refused_too(tmp_path, monkeypatch, kind, step):
     def fail(*_):
         raise Injected
@@ -453,7 +493,7 @@ def test_what_is_lost_of_another_order_is_refused_too(tmp_path, monkeypatch, kin
             curator.order(kind, ORDERS[kind])
 
 
-@pytest.mark.parametrize("step", ["measurements", "releases"])
+@pytest.mark.parametrize("step", [*STORED, "both"])
 def test_what_is_lost_is_refused_and_not_drawn_again(tmp_path, monkeypatch, step):
     def fail(*_):
         raise Injected

@@ -49,7 +49,7 @@ def begun(server, token, n):
     return reply.json()["id"]
 
 
-def ended(server, token, charge, patience=10):
+def ended(server, token, charge, patience=60):
     end = time.monotonic() + patience
     while time.monotonic() < end:
         reply = server.get(f"/v1/queries/{charge}", token=token)

@@ -116,7 +116,7 @@ def test_two_ways_to_frame_a_body_do_not_smuggle_a_request(server, owner, framin
     )
     sent = head("x", "/v1/explain", *framing) + b"0\r\n\r\n" + smuggled.encode()
 
-    reply = server.raw(sent, timeout=1, replies=3)
+    reply = server.raw(sent, timeout=60, replies=3, pause=1)
 
     # At most the second request is answered as the pipelined request that it is; never as a part.
     assert reply.count(b"HTTP/1.1 ") <= 2

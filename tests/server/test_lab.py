@@ -239,14 +239,14 @@ def test_one_run_at_a_time_and_others_are_told_when_to_come_again(server, monkey
 
     def slow(_):
         begun.set()
-        go.wait(20)
+        go.wait(120)
         return Outcome(1, 0.5, 0.7, 10)
 
     watched = {**PLAYS, "census": replace(PLAYS["census"], run=slow)}
     monkeypatch.setattr("discreet.lab.PLAYS", watched)
     first = threading.Thread(target=attack, args=(server, "census"), kwargs={"against": "raw"})
     first.start()
-    begun.wait(10)
+    begun.wait(60)
     try:
         refused = attack(server, "intersection", against="raw", population=4)
         # Whatever needs no run is answered meanwhile, and no question is held up.
@@ -254,7 +254,7 @@ def test_one_run_at_a_time_and_others_are_told_when_to_come_again(server, monkey
         assert server.get("/v1/health").status == 200
     finally:
         go.set()
-        first.join(20)
+        first.join(60)
 
     assert (refused.status, refused.headers["Retry-After"]) == (503, "1")
     assert refused.error["kind"] == "ServiceError"

@@ -1,4 +1,4 @@
-"""Sixteen analysts at once for five seconds: no lost charge, and no error but spent budgets."""
+"""Sixteen analysts at once for two seconds: no lost charge, and no error but spent budgets."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from many_analysts import Tally, ask_all, check, furnish, question
 from running_server import serving
 
 ANALYSTS = 16
-SECONDS = 5.0
+SECONDS = 2.0
 POCKET = 3
 """Questions that each analyst can pay for."""
 

@@ -22,8 +22,9 @@ from discreet.cli import main
 from discreet.errors import EngineError
 from discreet.server import tokens
 from discreet.server.postgres import answering
+from free_ports import free_port
 from postgres_client import WireClient, errors, fields, message, startup
-from running_server import QUICK, free_port, served, serving
+from running_server import QUICK, served, serving
 from visits_folder import CANARY, CANARY_TEXT, make
 
 COUNT = "SELECT COUNT(*) AS n FROM visits"

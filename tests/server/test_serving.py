@@ -16,7 +16,8 @@ import discreet as dp
 from discreet.cli import main
 from discreet.server import tokens
 from discreet.server.access import FILE, AccessStore
-from running_server import free_port, served, serving
+from free_ports import free_port
+from running_server import served, serving
 from visits_folder import CANARY, CANARY_TEXT, make
 
 COUNT = {"sql": "SELECT city, COUNT(*) AS n FROM visits GROUP BY city", "epsilon": 0.5}
@@ -99,7 +100,7 @@ def test_workers_share_tokens_charges_and_answers_and_stop_together(tmp_path):
         refused = {server.get("/v1/me", token=ann).status for _ in range(20)}
 
         server.process.send_signal(signal.SIGTERM)
-        status = server.process.wait(30)
+        status = server.process.wait(60)
 
     assert len(workers) == 2
     assert len(answers) == 1  # charged once, and the same bytes ever after
@@ -159,8 +160,8 @@ def test_a_stop_in_mid_question_lets_the_answer_out(tmp_path):
         assert found == []  # it is charged and on its way
 
         server.process.send_signal(signal.SIGTERM)
-        status = server.process.wait(30)
-        thread.join(30)
+        status = server.process.wait(60)
+        thread.join(60)
 
     assert status in {0, -signal.SIGTERM}
     assert [one.status for one in found] == [200]
@@ -179,8 +180,8 @@ def test_an_answer_that_could_not_be_finished_is_found_under_its_charge(tmp_path
         await_charge(folder)
         charged = spent(folder)
         server.process.send_signal(how)
-        server.process.wait(10)
-        thread.join(10)
+        server.process.wait(60)
+        thread.join(60)
 
     assert found == [] or found[0].status >= 500
     with serving(folder, more=["--quantum", "0.02"]) as server:

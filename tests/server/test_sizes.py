@@ -37,7 +37,7 @@ def test_a_body_that_says_it_is_too_large_is_not_read(server, owner):
     "length", ["99999999999999999999999", "-1", "+5", "1e3", "0x10", "5, 6", "٣"]
 )
 def test_senseless_lengths_are_refused(server, owner, length):
-    reply = server.raw(head(owner, "/v1/explain", f"Content-Length: {length}"), timeout=2)
+    reply = server.raw(head(owner, "/v1/explain", f"Content-Length: {length}"), timeout=60)
 
     assert status(reply) in {400, 413}
 
@@ -46,7 +46,7 @@ def test_a_chunked_body_ends_at_the_limit(server, owner):
     chunk = b"1000\r\n" + b" " * 0x1000 + b"\r\n"
     sent = head(owner, "/v1/explain", "Transfer-Encoding: chunked") + chunk * 17
 
-    assert status(server.raw(sent, timeout=3)) == 413
+    assert status(server.raw(sent, timeout=60)) == 413
 
 
 def test_a_body_of_just_the_limit_is_read(server, owner):
@@ -71,7 +71,7 @@ def test_uploads_have_a_limit_of_their_own(curator, folder):
         assert status(server.raw(said)) == 413
         chunk = b"1000\r\n" + b"a" * 0x1000 + b"\r\n"
         said = head(owner, "/v1/uploads?name=a.csv", "Transfer-Encoding: chunked")
-        assert status(server.raw(said + chunk * 3, timeout=3)) == 413
+        assert status(server.raw(said + chunk * 3, timeout=60)) == 413
         packed = gzip.compress(b"a,b\n" + b"1,2\n" * 100_000)  # it unpacks to a hundredfold
         said = server.post("/v1/uploads?name=a.csv.gz", body=packed, token=owner)
         assert (said.status, "unpacks to more than 80,000" in said.error["why"]) == (413, True)

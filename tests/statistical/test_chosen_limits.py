@@ -11,8 +11,9 @@ import pyarrow as pa
 import pytest
 
 from discreet.answer.estimate.aggregates import estimate
-from discreet.answer.estimate.error_bars import half_width, simulate
+from discreet.answer.estimate.error_bars import simulate
 from discreet.answer.estimate.noisy_statistics import NoisyStatistics
+from discreet.answer.estimate.tabulate import half_width
 from discreet.answer.measurement_plan import answer
 from discreet.answer.plan.contribution_histogram import (
     LADDER,

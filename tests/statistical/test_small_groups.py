@@ -74,8 +74,8 @@ def test_intervals_hold_in_small_groups(wards, law):
 
 @pytest.mark.parametrize("wards", ["in the middle"], indirect=True)
 def test_noise_simulated_around_what_is_shown_would_be_caught(wards, monkeypatch):
-    monkeypatch.setattr(error_bars, "compute", error_bars.estimate)
-    monkeypatch.setattr(error_bars, "confine", lambda _aggregate, computed, _scope: computed)
+    monkeypatch.setattr(tabulate, "compute", tabulate.estimate)
+    monkeypatch.setattr(tabulate, "confine", lambda _aggregate, computed, _scope: computed)
 
     assert min(covered(wards, NoiseKind.GAUSSIAN).values()) < 0.85
 

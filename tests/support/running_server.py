@@ -1,7 +1,9 @@
 """A real server on a free port of this machine, in a thread or as a process of its own."""
 
 import contextlib
+import hashlib
 import http.client
+import itertools
 import json as json_
 import os
 import re
@@ -16,12 +18,14 @@ from pathlib import Path
 
 import uvicorn
 
+from discreet.noise.bits import Keystream, replaced
 from discreet.server import tokens
 from discreet.server.access import FILE, AccessStore
 from discreet.server.app import build_app
 from discreet.server.postgres.listener import PostgresAddress
 from discreet.server.serving import options
 from discreet.server.settings import Settings
+from free_ports import free_port
 
 QUICK = Settings(
     quantum=0.02, rate=10_000.0, burst=10_000, address_rate=10_000.0, address_burst=10_000
@@ -115,12 +119,15 @@ class Server:
     def delete(self, path, **how):
         return self.request("DELETE", path, **how)
 
-    def raw(self, sent, *, timeout=10, replies=1):
-        """Send bytes as they are, and read so many replies, or until the server closes."""
+    def raw(self, sent, *, timeout=10, replies=1, pause=None):
+        """Send bytes as they are, and read so many replies, or until the server closes.
+
+        After the first reply, further ones are waited for no longer than a `pause`.
+        """
         with socket.create_connection(("127.0.0.1", self.port), timeout=timeout) as connection:
             with contextlib.suppress(ConnectionError):
                 connection.sendall(sent)
-            return read_all(connection, replies)
+            return read_all(connection, replies, pause)
 
 
 def head(token, path="/v1/explain", *more, method="POST"):
@@ -134,12 +141,14 @@ def status(reply):
     return int(reply.split(b" ", 2)[1]) if reply.startswith(b"HTTP/1.1 ") else None
 
 
-def read_all(connection, replies=1):
+def read_all(connection, replies=1, pause=None):
     """All bytes of so many replies, or of those that come before the end or a pause."""
     found = b""
     with contextlib.suppress(TimeoutError, ConnectionResetError):
-        while _whole(found) < replies and (part := connection.recv(65536)):
+        while (whole := _whole(found)) < replies and (part := connection.recv(65536)):
             found += part
+            if pause is not None and not whole and _whole(found):
+                connection.settimeout(pause)
     return found
 
 
@@ -155,6 +164,23 @@ def _whole(found):
     return count
 
 
+def _fixed_bits():
+    """The bits of each draw: the same on every run of a test, whatever was asked before it."""
+    asked = {}
+
+    def opener():
+        test = os.environ.get("PYTEST_CURRENT_TEST", "")
+        count = next(asked.setdefault(test, itertools.count()))
+        return Keystream(hashlib.sha256(f"{test} {count}".encode()).digest())
+
+    return replaced(opener)
+
+
+def _run(server, listening):
+    with _fixed_bits():  # its threads for requests have the context of this one
+        server.run(sockets=[listening])
+
+
 @contextlib.contextmanager
 def served(curator, *, settings=QUICK, folder=None, tls=None, postgres=False):
     """A server in a thread of this process; `tls` is the paths of a certificate and its key."""
@@ -166,7 +192,7 @@ def served(curator, *, settings=QUICK, folder=None, tls=None, postgres=False):
     server = uvicorn.Server(uvicorn.Config(app, **options(settings), **secure))
     server.install_signal_handlers = lambda: None
     listening = socket.create_server(("127.0.0.1", 0))
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+    thread = threading.Thread(target=_run, args=(server, listening), daemon=True)
     thread.start()
     while not server.started and thread.is_alive():
         time.sleep(0.005)
@@ -196,12 +222,6 @@ def serving(folder, *, workers=1, more=(), patience=120):
         _end(process)
         found.logs += log.read_text().splitlines()
         found.access.close()
-
-
-def free_port():
-    """A port that nobody listens on."""
-    with socket.create_server(("127.0.0.1", 0)) as one:
-        return one.getsockname()[1]
 
 
 def _await(server, patience, log):

@@ -3,7 +3,6 @@
 import atexit
 import os
 import shutil
-import socket
 import sys
 import tempfile
 import warnings
@@ -12,14 +11,9 @@ from functools import cache
 from pathlib import Path
 
 from discreet.engines.spark import SparkEngine
+from free_ports import free_port
 
 DATABASE = "warehouse"
-
-
-def free_port():
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
 
 
 PORT = free_port()

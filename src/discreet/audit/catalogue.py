@@ -86,6 +86,8 @@ _PURE: Final[Makers] = {
     "quantile-lowest": lambda: Quantile(0, 0, 64, epsilon=1),
     "quantile-permute-and-flip": lambda: PermuteAndFlipQuantile(0.5, 0, 128, epsilon=1),
     "quantiles": lambda: Quantiles([0.25, 0.5, 0.75], 0, 11, epsilon=1),
+    "quantiles-two": lambda: Quantiles([0.25, 0.5], 0, 63, epsilon=1),
+    "quantiles-four": lambda: Quantiles([0.125, 0.25, 0.5, 0.75], 0, 7, epsilon=1),
     "quantiles-change-one": lambda: Quantiles(
         [0.25, 0.5, 0.75], 0, 5.5, epsilon=1, grid=_HALF, **_CHANGE
     ),

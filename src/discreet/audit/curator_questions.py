@@ -22,6 +22,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import pyarrow as pa
 
+from discreet.audit.distance import too_far
 from discreet.audit.evidence import Evidence, Point
 from discreet.audit.recorder import CellChoice, RecordedRelease, Recorder
 from discreet.audit.replay import ReplayedRun, compared, observe
@@ -31,6 +32,7 @@ from discreet.curator.budget import Budget
 from discreet.curator.opening import Curator
 from discreet.curator.orders.census.census_plan import releases
 from discreet.errors import InvariantBroken
+from discreet.mechanisms.continual import FactorizedCount
 from discreet.mechanisms.gaussian import RoundedGaussian
 from discreet.mechanisms.mechanism import Claim, Pair
 from discreet.mechanisms.permute_and_flip_quantile import PermuteAndFlipQuantile
@@ -139,6 +141,8 @@ class CuratorQuestion:
     neighbours: Neighbours = Neighbours.ADD_REMOVE
     unit: Any = "person"
     source: "Callable[[CuratorQuestion, Tables], Any]" = of_curator
+    needs: str = "discreet.mechanisms"
+    """A package whose mechanisms have to be there before anybody listens."""
 
     def told(self, source: Any) -> Any:
         """All that is asked of a source, and what it answers."""
@@ -301,6 +305,26 @@ def _learnt(kind: str, **said: Any) -> Ask:
     return ask
 
 
+def _trained(*, exact: bool) -> Ask:
+    """A network of two layers; everybody is in each sample, so that steps cost all they may."""
+
+    def ask(rows: dict[str, Any], price: Price) -> list[Any]:
+        torch = import_module("torch")
+        x, y = (torch.tensor(rows[name], dtype=torch.float32) for name in ("X", "y"))
+        layers = torch.nn.Linear(2, 3), torch.nn.Tanh(), torch.nn.Linear(3, 1)
+        model = torch.nn.Sequential(*layers)
+        for place, one in enumerate(model.parameters()):
+            torch.nn.init.constant_(one, 0.1 * (place + 1))
+        said = {"people": _PEOPLE, "batch": _PEOPLE, "epochs": 2, "clip": 0.01, "exact": exact}
+        loss = lambda told, y: (told[:, 0] - y) ** 2  # noqa: E731
+        kind = import_module(_TRAINER).Trainer
+        trainer = kind(model, loss, max_rows_per_unit=2, **said, **price)
+        trainer.fit(x, y, groups=rows["groups"])
+        return [[one.tolist() for one in model.parameters()], trainer.guarantee_]
+
+    return ask
+
+
 def _queried(rows: dict[str, Any], price: Price) -> list[Any]:
     """Statistical queries, of which some leave their range."""
     learn = import_module("discreet.learn")
@@ -328,6 +352,11 @@ _LEARNT: Final = (
     *(_queried, _tuned),
 )
 
+
+_TRAINER: Final = "discreet.learn.torch.trainer"
+_TRAINING: Final = CuratorQuestion(
+    (_trained(exact=False), _trained(exact=True)), source=_of_rows, needs=_TRAINER
+)
 
 _FITS: Final = (
     (_fit("LinearRegression", target="value"), _fit("KMeans", 2)) if find_spec("sklearn") else ()
@@ -412,15 +441,17 @@ def _smooth(there: bool, price: Price) -> Any:  # noqa: FBT001 - a side
 
 
 def _stream(text: str) -> Ask:
-    """A standing question over the days, looked at twice."""
+    """A standing question over the days, looked at whenever some of them are over."""
 
     def ask(curator: Curator, price: Price) -> list[Any]:
         until = _FIRST + dt.timedelta(9)
         said: dict[str, Any] = {"every": "day", "max_periods": 2, "max_rows": 2, **price}
-        standing = curator.watch(text, until=until, **said)
-        told = [standing.release().table.to_pylist()]
-        curator.append("visits", _table(((0, 3), (1, 4))), through=until)
-        return [*told, standing.release().table.to_pylist()]
+        standing, told = curator.watch(text, until=until, **said), []
+        for day in (2, 5, 9):
+            rows, last = _table(((0, day), (1, day))), _FIRST + dt.timedelta(day)
+            curator.append("visits", rows, through=last)
+            told.append(standing.release().table.to_pylist())
+        return told
 
     return ask
 
@@ -447,6 +478,7 @@ _BY_KIND: Final = _COUNTS.replace("SELECT", "SELECT value % 2 AS k,") + " GROUP 
 _BY_VALUE: Final = "SELECT value, COUNT(*) AS n FROM visits GROUP BY 1"
 _BY_TURN: Final = "SELECT turn, COUNT(*) AS n, SUM(value) AS s FROM visits GROUP BY 1"
 _DISTINCT: Final = "SELECT turn, COUNT(DISTINCT person) AS n FROM visits GROUP BY 1"
+_NOBODY: Final = _BY_TURN.replace("GROUP", "WHERE value = 10 GROUP")  # but that person
 _SETS: Final = "SELECT turn, COUNT(*) AS n FROM visits GROUP BY ROLLUP(turn)"
 _BOTH: Final = "SELECT COUNT(*) AS n, COUNT(value) AS m, AVG(value) AS mean FROM visits"
 _GROUPED: Final = (
@@ -511,6 +543,9 @@ QUESTIONS: Final[Mapping[str, CuratorQuestion]] = {
         delta=Fraction(0),
         limits=Limits(max_groups=1, max_rows=2),
     ),
+    "curator-pure-groups": CuratorQuestion(
+        tuple(map(_sql, (_DISTINCT, _BY_TURN, _NOBODY))), delta=Fraction(0), limits=_FEW
+    ),
     "curator-pure-change-one": CuratorQuestion(
         (_sql(_GROUPED), _profile, _QUANTILES[0]),
         delta=Fraction(0),
@@ -563,6 +598,7 @@ QUESTIONS: Final[Mapping[str, CuratorQuestion]] = {
     "curator-workload": CuratorQuestion((_workload("value", "day"), _workload("value"))),
     **({"curator-fits": CuratorQuestion(_FITS)} if _FITS else {}),
     **({"learn-rows": CuratorQuestion(_LEARNT, source=_of_rows)} if _FITS else {}),
+    **({"training": _TRAINING} if find_spec("torch") else {}),
     "workload-strategies": CuratorQuestion(_STRATEGIES, source=_of_histogram),
     "workload-strategies-change-one": CuratorQuestion(
         (_STRATEGIES[0], *_STRATEGIES[2:5], _mwem, _synthesized),
@@ -593,6 +629,7 @@ def audit_question(name: str, question: CuratorQuestion) -> Audit:
 
 def findings(question: CuratorQuestion) -> Iterator[str]:
     """What is wrong, part by part and pair by pair, as it is found."""
+    import_module(question.needs)
     for part in question.parts:
         for left, pairs in groupby(question.claim.pairs, key=attrgetter("left")):
             first = observe(part.ask, left, Recorder())
@@ -608,8 +645,11 @@ def _wrong(question: CuratorQuestion, first: ReplayedRun, right: Any) -> Iterato
     if found or first.raised is not None:
         yield str(found) if found else f"it is not answered: {first.raised}"
         return
-    tapes = zip(first.recorder.finished(), second.recorder.finished(), strict=True)
+    tapes = zip(*(_joined(run.recorder.finished()) for run in (first, second)), strict=True)
     moved = [both for both in tapes if picture(both[0].inputs) != picture(both[1].inputs)]
+    for one, other in moved:
+        if isinstance(one.mechanism, FactorizedCount):
+            yield from too_far(one.mechanism, one.inputs, other.inputs)
     costs = [_cost(*both, per_person=question.per_person) for both in moved]
     promised = question.promised
     thresholds = first.recorder.thresholds
@@ -631,6 +671,22 @@ def _wrong(question: CuratorQuestion, first: ReplayedRun, right: Any) -> Iterato
             f"releases that one person moves have epsilon {least:.6g} together, "
             f"promised {float(most):g}"
         )
+
+
+def _joined(tape: tuple[RecordedRelease, ...]) -> list[RecordedRelease]:
+    """The same, where all looks at a stream are one release: each step as it was when told."""
+    found: list[RecordedRelease] = []
+    for one in tape:
+        before = len(one.inputs[0]) - len(one.steps) if one.steps else 0
+        for at, other in enumerate(found):
+            same = isinstance(one.mechanism, FactorizedCount) and other.mechanism == one.mechanism
+            if same and before and len(other.inputs[0]) == before:
+                whole = [*other.inputs[0], *one.inputs[0][before:]]
+                found[at] = replace(one, inputs=(whole,))
+                break
+        else:
+            found.append(one)
+    return found
 
 
 def _cost(one: RecordedRelease, other: RecordedRelease, *, per_person: bool) -> Guarantee:

@@ -104,6 +104,7 @@ def enumerate_loss(claim: Claim) -> Evidence:
         with its rounding errors taken off, in both directions.
     """
     promised = points(claim.guarantee)
+    claimed = {order: claim.guarantee.rdp(order).upper for order in ORDERS}
     found = []
     for pair, view in product(claim.pairs, views(claim)):
         left, right = view.law(pair.left), view.law(pair.right)
@@ -114,23 +115,21 @@ def enumerate_loss(claim: Claim) -> Evidence:
                 event = f"hockey stick at {point.epsilon:.4g}"
                 bound = laws.certified(point.delta)
                 found.append(Evidence(claim.name, "law", point, bound, event))
-            found += [*_by_order(claim, promised, laws), *_by_infinity(claim, promised, laws)]
+            found += _by_order(claim.name, promised[-1], laws, claimed)
+            found += _by_infinity(claim, promised[-1], laws)
     return strongest(found)
 
 
-def _by_order(claim: Claim, promised: tuple[Point, ...], laws: Laws) -> Iterator[Evidence]:
-    top = promised[-1]
-    for order in ORDERS:
-        claimed, found = claim.guarantee.rdp(order).upper, laws.renyi(order)
-        if found > claimed:
-            event = f"Renyi order {order}"
-            reason = f"Renyi divergence {found:.4g} at order {order}, claimed {claimed:.4g}"
+def _by_order(name: str, top: Point, laws: Laws, claimed: dict[float, float]) -> Iterator[Evidence]:
+    for order, most in claimed.items():
+        if (found := laws.renyi(order)) > most:
+            reason = f"Renyi divergence {found:.4g} at order {order}, claimed {most:.4g}"
             bound = laws.certified(top.delta)
-            yield Evidence(claim.name, "law", top, bound, event, reason=reason)
+            yield Evidence(name, "law", top, bound, f"Renyi order {order}", reason=reason)
 
 
-def _by_infinity(claim: Claim, promised: tuple[Point, ...], laws: Laws) -> Iterator[Evidence]:
-    given, top, found = claim.guarantee, promised[-1], laws.hockey_stick(math.inf)
+def _by_infinity(claim: Claim, top: Point, laws: Laws) -> Iterator[Evidence]:
+    given, found = claim.guarantee, laws.hockey_stick(math.inf)
     claimed = max(given.infinity(way).upper for way in given.directions)
     # Where moments are infinite they stand for it.
     if found > claimed and math.isfinite(given.log_mgf(1).upper):

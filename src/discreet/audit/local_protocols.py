@@ -43,8 +43,8 @@ PROTOCOLS: Final[Mapping[str, Callable[[], LocalProtocol]]] = {
     "local-subset-selection": lambda: SubsetSelection(epsilon=_ONE, domain=ValueDomain(6)),
     "local-hashing": lambda: LocalHashing(epsilon=_ONE, domain=ValueDomain(5)),
     "local-hadamard-response": lambda: HadamardResponse(epsilon=_ONE, domain=ValueDomain(5)),
-    "local-count-mean-sketch": lambda: CountMeanSketch(epsilon=_ONE, hashes=1, columns=8),
-    "local-hadamard-sketch": lambda: HadamardCountMeanSketch(epsilon=_ONE, hashes=1, columns=8),
+    "local-count-mean-sketch": lambda: CountMeanSketch(epsilon=_ONE, hashes=2, columns=8),
+    "local-hadamard-sketch": lambda: HadamardCountMeanSketch(epsilon=_ONE, hashes=2, columns=8),
     "local-rappor": lambda: Rappor(bits=8, hashes=1, cohorts=1),
     "local-rappor-two-hashes": lambda: Rappor(bits=8, hashes=2, cohorts=1),
     "local-mean-1bit": lambda: Mean1Bit(epsilon=_ONE),
@@ -96,14 +96,14 @@ def _kept(name: str) -> Claim:
 
 
 def _device() -> Claim:
-    """As many answers as a device's ledger admits, which is opened again after each."""
+    """As many answers as a device's ledger admits, opened anew for each, refused or not."""
     budget, times = Fraction(201, 100), 0
-    with TemporaryDirectory() as folder, suppress(BudgetError):
-        while times < _BATCH:
-            with DeviceLedger(Path(folder) / "ledger", limit=budget) as ledger:
-                for _ in range(3):
-                    ledger.charge("answer", _ONE)
-                    times += 1
+    with TemporaryDirectory() as folder:
+        for _ in range(_BATCH):
+            known = DeviceLedger(Path(folder) / "ledger", limit=budget)
+            with known as ledger, suppress(BudgetError):
+                ledger.charge("answer", _ONE)
+                times += 1
 
     coin = RandomizedResponse(epsilon=_ONE)
 

@@ -4,6 +4,7 @@ Draws are made in bulk, a few at once, one by one or with a parameter each, and 
 words: a path that no mechanism of the catalogue takes would go unseen. Here paths are the inputs.
 """
 
+import secrets
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -24,7 +25,7 @@ from discreet.mechanisms.mechanism import Claim, Law, Pair, View
 from discreet.mechanisms.noise_tails import gaussian_tail, laplace_tail, rounded_tail
 from discreet.mechanisms.permute_and_flip import flips_law
 from discreet.mechanisms.staircase import Staircase
-from discreet.noise.bits import FEW
+from discreet.noise.bits import FEW, keyed
 from discreet.privacy import Pure
 from discreet.privacy.numerics.rounding import Interval, total
 
@@ -32,7 +33,7 @@ _MANY, _SOME = 1_000_000, 40_000
 """Draws in bulk, and by the slower paths."""
 
 _WIDE: Final = 3 << 30
-_HALF: Final = Fraction(1, 2)
+_HALF, _RARE = Fraction(1, 2), Fraction(1, 300)
 _EVEN: Final[Law] = dict.fromkeys(range(2), (0.4998, 0.5002))
 """The law of a bit far below the scale, to two ten-thousandths."""
 
@@ -57,6 +58,9 @@ class Sampler:
             case "a few at once":
                 parts = [self.draw(self.parameter, FEW - 1) for _ in range(-(-runs // (FEW - 1)))]
                 return np.concatenate(parts)[:runs]
+            case "under one key":
+                with keyed(secrets.token_bytes(32), b"one part"):
+                    return self.drawn("a few at once", runs)
             case "a parameter each":
                 return np.asarray(self.draw([self.parameter, 1] * runs, None))[::2]
         return np.asarray(self.draw(self.parameter, runs))
@@ -70,7 +74,8 @@ class Sampler:
 def audit_sampler(name: str, sampler: Sampler, *, alpha: float = 0.01) -> Audit:
     """Hold the draws of every path against the law; a sound sampler fails with chance alpha."""
     start, bulk = time.process_time(), sampler.claim("at once")
-    slow = sampler.claim("one by one", "a few at once", *["a parameter each"] * sampler.each)
+    paths = ("one by one", "a few at once", "under one key", *["a parameter each"] * sampler.each)
+    slow = sampler.claim(*paths)
     both = (
         check_law(bulk, samples=_MANY, alpha=alpha / 2),
         check_law(slow, samples=_SOME, alpha=alpha / 2),
@@ -111,8 +116,8 @@ def _listed(draw: Callable[..., Any], parameter: Any, law: Law, *, each: bool = 
     return Sampler(draw, parameter, (View(lambda drawn: drawn, lambda _: law),), each)
 
 
-def _coin(draw: Callable[..., Any], p: Interval) -> Sampler:
-    return _listed(draw, _HALF, ends({0: 1 - p, 1: p}))
+def _coin(draw: Callable[..., Any], p: Interval, parameter: Fraction = _HALF) -> Sampler:
+    return _listed(draw, parameter, ends({0: 1 - p, 1: p}))
 
 
 def _choice(choose: Callable[..., Any], law: Callable[..., Law]) -> Sampler:
@@ -143,6 +148,7 @@ SAMPLERS: Final[Mapping[str, Callable[[], Sampler]]] = {
     **{f"noise-{name}-wide": partial(make, Fraction(_WIDE)) for name, make in _KINDS.items()},
     "noise-staircase": partial(_staircase, 5),
     "noise-coins": lambda: _coin(noise.bernoulli, Interval.of(_HALF)),
+    "noise-rare-coins": lambda: _coin(noise.bernoulli, Interval.of(_RARE), _RARE),
     "noise-exponential-coins": lambda: _coin(noise.bernoulli_exp, Interval.of(-_HALF).exp()),
     "noise-uniform": lambda: _listed(noise.below, 7, dict.fromkeys(range(7), (1 / 7, 1 / 7))),
     "noise-choice": lambda: _choice(noise.choose, weights_law),

@@ -153,6 +153,7 @@ class AnswerService:
         self._proved: dict[str, tuple[object, list[str]]] = {}
         self._running: dict[int, Deadline | None] = {}
         self._plans: dict[int, PlannedOrder] = {}
+        self._drawn: dict[int, bytes | None] = {}
         self.people = Populations(ledger, data_store)
         self.schedule_of: Callable[[str], ReleaseSchedule] = lambda _: AT_ONCE
         """The schedule of a caller: of recovery, and of later steps that they ask for."""
@@ -289,13 +290,26 @@ class AnswerService:
         return release if same else kind_of(now.order).release_type.from_bytes(stored)
 
     def _measured(self, receipt: Receipt, schedule: ReleaseSchedule) -> Receipt:
-        """Measure a charge and store what came of it, at a moment that was fixed before."""
+        """Measure a charge and store what came of it, at a moment that was fixed before.
+
+        What could not be stored, on a full disk for one, is held: the next to ask stores the same.
+        """
+        number, ledger = receipt.sequence, self._ledger
+        if not ledger.may_measure(number, receipt.order):
+            self._drawn.pop(number, None)
+            return replace(receipt, state=State.FAILED)  # it was cancelled while it waited
+        measured = self._drawn[number] if number in self._drawn else self._draw(receipt, schedule)
+        self._drawn[number] = measured
+        now = ledger.fail(receipt) if measured is None else ledger.keep(receipt, measured)
+        self._drawn.pop(number, None)
+        return now
+
+    def _draw(self, receipt: Receipt, schedule: ReleaseSchedule) -> bytes | None:
+        """Noisy measurements of a charge; None if measuring failed, which is final."""
         planned = self._planned(receipt)
         self._check_version(receipt, planned)
         if planned is not self._plans.get(receipt.sequence):
             _check_planned(receipt, planned)
-        if not self._ledger.may_measure(receipt.sequence, receipt.order):
-            return replace(receipt, state=State.FAILED)  # it was cancelled while it waited
         engine = self._open(receipt, planned)
         seconds = planned.seconds(self._data_store.bound_work)
         admitted: PersonAccounts | None = None
@@ -316,8 +330,7 @@ class AnswerService:
         measured = self._timed(seconds, schedule, measure, unchanged, receipt.sequence)
         if measured is None:
             _LOG.error("charge %d failed while data was read; this is final", receipt.sequence)
-            return self._ledger.fail(receipt)
-        return self._ledger.keep(receipt, measured)
+        return measured
 
     def _timed(
         self,

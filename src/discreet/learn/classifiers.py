@@ -15,6 +15,9 @@ from discreet.learn.linear_sums import Link, LinkGradient, LogisticCurvature, de
 from discreet.learn.noisy_sums import NoisySums
 from discreet.learn.rows import Chunk, Floats, PersonRows
 
+_HIDDEN = 2.0
+"""The deviation of a coefficient that noise hides, as it is supposed, in log odds of a unit."""
+
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
@@ -96,8 +99,7 @@ class LogisticRegression(LinearClassifier):
         with standard errors `max_iter` + 2 `newton_steps` for each class but the first.
     Edge cases:
         Without rows the coefficients are noise. Steps do not reach coefficients that nearly
-        separate the classes (above some 10 for features in [-1, 1]); intervals are then too short,
-        and those of strong features where noise hides all of 30.
+        separate the classes (above some 10 for features in [-1, 1]); intervals are then too short.
 
     Reference: Bassily, Smith, Thakurta, Private Empirical Risk Minimization, 2014 (noisy gradient
     descent); Avella-Medina, Bradshaw, Loh, Differentially Private Inference via Noisy
@@ -123,8 +125,12 @@ class LogisticRegression(LinearClassifier):
         for label in range(1, others + 1):
             own = sums.rows.map(lambda chunk, label=label: against(chunk, label))  # type: ignore[misc]
             theta = self._descend(sums, found, Fraction(1, 6) / others, own, 2, by_row=True)
+            inverse = np.zeros(back.shape)
             for at, share in enumerate(shares):
-                step, true, covariance = self._newton(sums, found[0], theta, own, share / others)
+                paid = share / others
+                step, true, covariance, inverse = newton_step(
+                    sums, found[0], theta, own, paid, inverse
+                )
                 theta = theta - (step if at == early else true * step)
             thetas.append(theta[0])
             covariances.append(back @ covariance @ back.T)
@@ -132,44 +138,6 @@ class LogisticRegression(LinearClassifier):
         self.covariance_ = np.stack(covariances)
         errors = np.sqrt(np.maximum(np.diagonal(self.covariance_, axis1=1, axis2=2), 0))
         self.intercept_error_, self.standard_errors_ = errors[:, 0], errors[:, 1:]
-
-    def _newton(
-        self,
-        sums: NoisySums,
-        scaling: Scaling,
-        theta: Floats,
-        own: PersonRows,
-        share: Fraction,
-    ) -> tuple[Floats, float, Floats]:
-        """A step from a noisy gradient and curvature, its share that is no noise, its covariance.
-
-        Early steps go this share of the way (James and Stein), so that noise does not lead them
-        astray. The last one goes all of it, which has no bias.
-        """
-        # Rows as long as they are, with less weight where that is long: no bias, as weights depend
-        # on features alone.
-        whole_rows = replace(scaling, norm=4 * scaling.norm)
-        slope = LinkGradient(theta, whole_rows.radius, clip=0.25, by_row=True)
-        bend = LogisticCurvature(theta[0], scaling.radius, scaling.reach)
-        g = sums.sums(slope, share, whole_rows.apply(own)) / GRID**2
-        h = symmetric(sums.sums(bend, share, scaling.apply(own)) * bend.unit, theta.size)
-        noise, bend_noise = sums.sigma(slope, share) / GRID**2, bend.unit * sums.sigma(bend, share)
-        floor = 2 * bend_noise * len(h) ** 0.5
-        values, vectors = np.linalg.eigh(h)
-        inverse = vectors @ np.diag(1 / np.maximum(values, floor)) @ vectors.T
-        lost = 1 - np.clip(values / floor, 0, 1)  # part of the way where noise hides the curvature
-        bias = vectors * lost**2 * (1 + (vectors.T @ theta[0]) ** 2) @ vectors.T
-        step = inverse @ g
-        length = max(float(step @ g), 1e-9)
-        true = max(0.0, 1 - float(noise**2 * np.trace(inverse) + len(h)) / length)
-        middle = h + (noise**2 + bend_noise**2 * true * step @ step) * np.eye(len(h))
-        # Margins move by `moved` in mean square, and p (1 - p) by at most half as much: the step
-        # falls short. Rows count here by the square of their own move, so `moved` is its fourth
-        # moment over its second: 3 times the second if it is normal.
-        moved = 3 * true * length / max(float(h[0, 0]), bend_noise)
-        missing = true * min(1.0, moved / 4)
-        bias += missing * np.outer(step, step)
-        return step, true, inverse @ middle @ inverse + bias
 
     def intervals(self, confidence: float = 0.95) -> Floats:
         """An interval for each coefficient, from sampling and privacy noise together."""
@@ -215,6 +183,52 @@ class Perceptron(LinearSVC):
     """
 
     _LINK: ClassVar[Link] = Link.PERCEPTRON
+
+
+def newton_step(
+    sums: NoisySums,
+    scaling: Scaling,
+    theta: Floats,
+    own: PersonRows,
+    share: Fraction,
+    before: Floats,
+) -> tuple[Floats, float, Floats, Floats]:
+    """A step from a noisy gradient and curvature, its share that is no noise, its covariance.
+
+    Early steps go this share of the way (James and Stein), so that noise does not lead them
+    astray. The last one goes all of it, which has no bias. Curvature is measured halfway along the
+    step that the inverse curvature of the step `before` foretells: there it is the mean of the
+    way, up to third derivatives. The inverse of the new one comes last.
+    """
+    # Rows as long as they are, with less weight where that is long: no bias, as weights depend
+    # on features alone.
+    whole_rows = replace(scaling, norm=4 * scaling.norm)
+    slope = LinkGradient(theta, whole_rows.radius, clip=0.25, by_row=True)
+    g = sums.sums(slope, share, whole_rows.apply(own)) / GRID**2
+    noise = sums.sigma(slope, share) / GRID**2
+
+    def certain(inverse: Floats) -> float:
+        length = max(float(g @ inverse @ g), 1e-9)
+        return max(0.0, 1 - float(noise**2 * np.trace(inverse) + len(g)) / length)
+
+    halfway = theta[0] - certain(before) / 2 * before @ g
+    bend = LogisticCurvature(halfway, scaling.radius, scaling.reach)
+    h = symmetric(sums.sums(bend, share, scaling.apply(own)) * bend.unit, theta.size)
+    bend_noise = bend.unit * sums.sigma(bend, share)
+    floor = 2 * bend_noise * len(h) ** 0.5
+    values, vectors = np.linalg.eigh(h)
+    inverse = vectors @ np.diag(1 / np.maximum(values, floor)) @ vectors.T
+    lost = 1 - np.clip(values / floor, 0, 1)  # part of the way where noise hides the curvature
+    bias = vectors * lost**2 * (_HIDDEN**2 + (vectors.T @ theta[0]) ** 2) @ vectors.T
+    step, true = inverse @ g, certain(inverse)
+    middle = h + (noise**2 + bend_noise**2 * true * step @ step) * np.eye(len(h))
+    # Margins move by `moved` in mean square, and p (1 - p) by at most half as much: the step
+    # falls short. Rows count here by the square of their own move, so `moved` is its fourth
+    # moment over its second: 3 times the second if it is normal.
+    moved = 3 * true * float(step @ g) / max(float(h[0, 0]), bend_noise)
+    missing = true * min(1.0, moved / 4)
+    bias += missing * np.outer(step, step)
+    return step, true, inverse @ middle @ inverse + bias, inverse
 
 
 def against(chunk: Chunk, label: int) -> Chunk:

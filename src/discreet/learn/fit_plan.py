@@ -42,9 +42,11 @@ _CATEGORIES = 10_000
 _STEPS = 16
 
 _FORM: Final[dict[str, Any]] = {"form": 3}
-_FORMS = {"2", "3"}
+_ERRORS_FORM: Final[dict[str, Any]] = {"form": 4}
+_FORMS = {"2", "3", "4"}
 _CHANGED = {"LinearRegression", "LinearSVC", "LogisticRegression", "Perceptron", "Ridge"}
-"""Mark of fits whose sums are others than in earlier versions, which stored 2 or none; whose."""
+"""Marks of fits whose sums are others than in earlier versions, which stored a lower one or none;
+that of logistic regression with standard errors; whose they are."""
 
 Step = tuple[str, Mapping[str, Any]]
 
@@ -94,7 +96,7 @@ class FitPlan:
 
     def check_form(self) -> None:
         """Refuse a plan that another version stored, where this one measures other sums."""
-        if any({**params, **_FORM} != params for name, params in self.steps if name in _CHANGED):
+        if any({**step[1], **_form(*step)} != step[1] for step in self.steps):
             raise InputError(
                 "the model of a fit that another version of discreet stored",
                 why="it measured other sums than this version makes coefficients from",
@@ -159,7 +161,14 @@ def steps_of(estimator: Any) -> tuple[Step, ...]:
 
 def marked(name: str, params: Mapping[str, Any]) -> dict[str, Any]:
     """Parameters as this version stores them: with a mark where its sums are not the first."""
-    return {**_FORM, **params} if name in _CHANGED else dict(params)
+    return {**_form(name, params), **params}
+
+
+def _form(name: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The mark of a step; empty where sums are still the first."""
+    if name not in _CHANGED:
+        return {}
+    return _ERRORS_FORM if params.get("standard_errors") else _FORM
 
 
 def _json(value: Any) -> Any:

@@ -43,7 +43,7 @@ from discreet.mechanisms.prefix_sums import (
 from discreet.mechanisms.signed_digits import SignedDigits
 from discreet.noise import discrete_laplace, rounded_gaussian
 from discreet.noise.exponential import read_scale
-from discreet.noise.rounded import read_rounded_variance
+from discreet.noise.gaussian import read_rounded_variance
 from discreet.privacy import GDP, Composed, DiscreteLaplaceNoise, Neighbours, Pure, compose
 from discreet.privacy.numerics.rounding import Interval
 from discreet.rationals import Real, positive, whole

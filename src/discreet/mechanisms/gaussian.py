@@ -13,8 +13,7 @@ from discreet.mechanisms.additive import SEEN, Additive, as_int64, read_dimensio
 from discreet.mechanisms.grid import PowerOfTwoGrid, Steps, choose_grid, grid_below, sqrt_up
 from discreet.mechanisms.mechanism import Pair, exactly_one, fill
 from discreet.noise import discrete_gaussian, rounded_gaussian
-from discreet.noise.gaussian import read_variance
-from discreet.noise.rounded import read_rounded_variance
+from discreet.noise.gaussian import read_rounded_variance, read_variance
 from discreet.privacy import GDP, ZCDP, DiscreteGaussianNoise, Guarantee, Neighbours
 from discreet.privacy.guarantees.gaussian import gaussian_delta, root_down
 from discreet.privacy.numerics.rounding import Interval

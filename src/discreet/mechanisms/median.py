@@ -73,6 +73,7 @@ class Median:
         (adding only shifts it inside the same window), to x_(floor((n+k)/2)+1) -
         x_(floor((n-k)/2)). Under change-one k changes and one more move it within a window of k + 2
         neighbouring values that holds x_m: the largest x_(m+t) - x_(m+t-k-1) for t from 0 to k + 1.
+        With k >= n changes nobody is left, and both windows reach from bound to bound.
 
     Reference: Nissim, Raskhodnikova, Smith 2007, Smooth Sensitivity and Sampling in Private Data
     Analysis (the smooth sensitivity of the median, for change-one).
@@ -97,16 +98,14 @@ class Median:
     def local(self, cells: NDArray[np.int64], distance: int) -> int:
         """How far one person moves the median after `distance` changes, in cells."""
         k, n = whole(distance, "distance", at_least=0), cells.size
+        if k >= n:
+            return self.largest
         if self.neighbours is Neighbours.ADD_REMOVE:
-            return self._at(cells, (n + k) // 2 + 1) - self._at(cells, (n - k) // 2)
+            below = (n - k) // 2
+            return int(cells[(n + k) // 2]) - (int(cells[below - 1]) if below else 0)
         middle = (n + 1) // 2
         padded = self._padded(cells, middle - k - 1, middle + k + 1)
         return int((padded[k + 1 :] - padded[: k + 2]).max())
-
-    def _at(self, cells: NDArray[np.int64], rank: int) -> int:
-        if rank < 1:
-            return 0
-        return self.largest if rank > cells.size else int(cells[rank - 1])
 
     def _padded(self, cells: NDArray[np.int64], first: int, last: int) -> NDArray[np.int64]:
         """x_first, ..., x_last."""

@@ -27,6 +27,7 @@ def failure(confidence: Real) -> Fraction:
     return 1 - proper_share(confidence, "confidence")
 
 
+@lru_cache(4096)
 def laplace_tail(scale: Fraction, steps: int) -> Interval:
     """P(X >= steps) of discrete Laplace noise, for steps >= 0."""
     rate = -1 / scale

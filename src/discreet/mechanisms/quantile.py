@@ -258,9 +258,17 @@ class Quantiles(RowMechanism):
 
     @property
     def claim(self) -> Claim:
-        """Rows of grid points, for people at both ends and in the middle that one tips over."""
+        """Rows of grid points, for people at both ends and in the middle that one tips over.
+
+        One who comes to the low end from afar moves every level whose target is the middle of its
+        part: all that is promised is lost at once.
+        """
         ends_of = end_pairs(self.range, self.quantiles[len(self.quantiles) // 2], self.neighbours)
-        pairs = (*ends_of, self._between())
+        low, near, high = map(
+            self.range.point, (0, max(0, self.range.size - 2), self.range.size - 1)
+        )
+        came = () if self.neighbours is Neighbours.ADD_REMOVE else (high,)
+        pairs = (*ends_of, self._between(), Pair((near, *came), (near, low)))
         law = self._law if self.range.size ** len(self.quantiles) <= _ROWS else None
         return Claim("Quantiles", self.guarantee, pairs, self._draw, law)
 

@@ -13,8 +13,7 @@ keys afresh for each call.
 
 from discreet.noise.coins import bernoulli, bernoulli_exp
 from discreet.noise.exponential import discrete_laplace, geometric
-from discreet.noise.gaussian import discrete_gaussian
-from discreet.noise.rounded import rounded_gaussian
+from discreet.noise.gaussian import discrete_gaussian, rounded_gaussian
 from discreet.noise.selection import choose, permute_and_flip
 from discreet.noise.staircase import staircase
 from discreet.noise.student import rounded_student

@@ -133,6 +133,8 @@ def table_digest(table: Table | PublicTable) -> str:
 
 def plain(value: Any, places: Mapping[int, int] = MappingProxyType({})) -> Any:
     """A value as JSON; what has a place among the shared relations is written as that."""
+    if type(value) in _SCALARS:
+        return value
     if id(value) in places:
         return {"use": places[id(value)]}
     match value:
@@ -148,25 +150,35 @@ def plain(value: Any, places: Mapping[int, int] = MappingProxyType({})) -> Any:
             return {"float": value.hex()}
         case tuple() | list():
             return [plain(part, places) for part in value]
+        case _ if dataclasses.is_dataclass(value) and not isinstance(value, type):
+            facts = {name: plain(getattr(value, name), places) for name in _written(value)}
+            return {"node": tag(type(value)), **facts}
         case Mapping() | MappingProxyType():
             # Columns keep their order: UNION matches them by position.
             return {"mapping": [[key, plain(part)] for key, part in value.items()]}
-        case _ if dataclasses.is_dataclass(value) and not isinstance(value, type):
-            facts = {f.name: plain(getattr(value, f.name), places) for f in _written(value)}
-            return {"node": tag(type(value)), **facts}
     return value
 
 
-def _written(node: Any) -> list[dataclasses.Field[Any]]:
+_SCALARS: Final = frozenset({str, int, bool, type(None)})
+"""Values that JSON holds as they are."""
+
+
+def _written(node: Any) -> list[str]:
     """The fields that are written: all but derived ones, and younger ones that say nothing.
 
     So a question that was written before they were there is still the same question.
     """
-    return [
-        one
-        for one in dataclasses.fields(node)
-        if one.init and ("written" not in one.metadata or getattr(node, one.name) != one.default)
-    ]
+    return [name for name, silent in _fields(type(node)) if getattr(node, name) != silent]
+
+
+@remember(256)
+def _fields(kind: type) -> list[tuple[str, Any]]:
+    """The fields that may be written, each with the value that says nothing."""
+    given = (one for one in dataclasses.fields(kind) if one.init)
+    return [(one.name, one.default if "written" in one.metadata else _NEVER) for one in given]
+
+
+_NEVER: Final = object()
 
 
 def _node(value: Any, schema: Schema, known: Sequence[Any]) -> Any:

@@ -183,8 +183,8 @@ def _settle(query: Query) -> None:
 
 def of_possible_groups(query: Query) -> Query:
     """The question without groups that its own conditions rule out."""
-    fewer = replace(query, only_possible=True)
-    return query if fewer.key_types == query.key_types else fewer
+    types = tuple(possible_type(key.expression, query.relation) for key in query.keys)
+    return query if types == query.key_types else replace(query, only_possible=True)
 
 
 def _check_then(query: Query) -> None:

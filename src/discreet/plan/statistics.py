@@ -130,6 +130,7 @@ def behind(query: Query, expressions: Iterable[Expression]) -> tuple[Statistic, 
     return tuple(dict.fromkeys(s for one, all_ in needs if one.name in names for s in all_))
 
 
+@remember(1024)
 def statistics_of(aggregate: Aggregate, scope: Mapping[str, Type]) -> tuple[Statistic, ...]:
     """The statistics of one aggregate, the count of its values first where it needs that."""
     where = present(aggregate, scope)

@@ -65,7 +65,7 @@ def infer(expression: Expression, columns: Mapping[str, Type]) -> Type:
     )
 
 
-_LARGE: Final = 16
+_LARGE: Final = 3
 """Parts of an expression whose type is worth remembering."""
 
 

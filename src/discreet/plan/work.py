@@ -7,7 +7,7 @@ person's rows cost does not exceed, and it follows from the question.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from discreet.errors import InputError
@@ -96,10 +96,15 @@ def bound_work(query: Query, rows: int) -> Work:
         'LIKE'
     """
     if query.also:
-        parts = [bound_work(one, rows) for one in (replace(query, also=(), then=None), *query.also)]
+        parts = [_bound_one(query, rows), *(bound_work(one, rows) for one in query.also)]
         most = max(parts, key=lambda part: part.steps)
         each = max(part.rows_each for part in parts)
         return Work(most.steps, each, sum(part.seconds for part in parts), most.costliest)
+    return _bound_one(query, rows)
+
+
+def _bound_one(query: Query, rows: int) -> Work:
+    """The work of a question, without those that are measured with it."""
     plan = _Plan(query, rows)
     costs = list(plan.costs())
     steps = sum(cost.steps for cost in costs)

@@ -5,15 +5,16 @@ from fractions import Fraction
 
 import pytest
 
-from discreet.answer.measurement_plan import MeasurementPlan
+from discreet.answer.execute.noisy_measurements import pack, unpack
+from discreet.answer.measurement_plan import MOST_ROWS, MeasurementPlan, check_rows
 from discreet.answer.plan.price import Price
 from discreet.answer.present.base_release import Cost
-from discreet.errors import InputError, InvariantBroken
+from discreet.errors import InputError, InvariantBroken, QueryRefused
 from discreet.plan.bounding import NoiseKind
 from discreet.privacy import GDP, RDP, Neighbours, Pure
 from discreet.privacy.budgets.charges import EPSILON, RHO
 from discreet.sql.reader.read import read
-from visits import clinic, engine_of, schema
+from visits import CITIES, clinic, engine_of, schema
 
 SETS = "SELECT city, COUNT(*) AS n, MEDIAN(amount) AS m FROM visits GROUP BY ROLLUP (city)"
 LAPLACE, GAUSSIAN = NoiseKind.LAPLACE, NoiseKind.GAUSSIAN
@@ -110,3 +111,28 @@ def test_all_statements_of_all_sets_are_told(engine):
     assert len(told) >= len(plan.sets)
     assert all("SELECT" in text for text in told)
     assert len(plan.explain(engine.dialect).parts) == 2
+
+
+BESIDE_PUBLIC = """SELECT c.country, v.n
+    FROM (SELECT city, COUNT(*) AS n FROM visits GROUP BY city) v
+    JOIN cities c ON c.name = v.city"""
+
+
+def test_rows_of_public_tables_are_stored_with_the_measurements_they_are_computed_with(engine):
+    plan = planned(text=BESIDE_PUBLIC)
+    drawn = unpack(pack(plan.measure(engine)))
+    assert drawn[0].public["cities"].to_pydict() == {"name": CITIES, "country": ["US", "IL", "NO"]}
+    told = plan.present(drawn).table
+    assert sorted(told.column("country").to_pylist()) == ["IL", "NO", "US"]
+
+
+def test_more_rows_of_public_tables_than_are_computed_with_are_refused():
+    assert check_rows(MOST_ROWS) == MOST_ROWS
+    with pytest.raises(QueryRefused, match="more than 1,000,000 rows"):
+        check_rows(MOST_ROWS + 1)
+
+
+def test_a_question_is_measured_with_the_people_who_pay_for_it_or_with_none(engine):
+    plan = planned(GAUSSIAN, text="SELECT COUNT(*) AS n FROM visits")
+    with pytest.raises(InvariantBroken, match="people with budgets"):
+        replace(plan, participants=True).measure(engine)

@@ -9,12 +9,19 @@ import pytest
 
 import discreet as dp
 from clinic_curator import BY_CITY, COUNT, add_cities, add_visits, spent
-from discreet.curator.answer_service import AnswerService, _is_planned_alike
+from discreet.curator.answer_service import AnswerService, _check_individual, _is_planned_alike
 from discreet.curator.ledger.orders import State
 from discreet.curator.orders.planned_orders import Terms
 from discreet.curator.orders.query_orders import QueryOrder, unpriced_query
 from discreet.engines.timing import AT_ONCE
-from discreet.errors import EngineError, InputError, InvariantBroken, LedgerError, QueryRefused
+from discreet.errors import (
+    EngineError,
+    InputError,
+    InvariantBroken,
+    LedgerError,
+    QueryRefused,
+    ServiceError,
+)
 from discreet.privacy import Neighbours
 from discreet.privacy.budgets.charges import Charge
 from discreet.sql.reader.read import read
@@ -34,9 +41,9 @@ def service(curator):
     return curator._answer_service
 
 
-def offered(curator, text=COUNT, service=None):
+def offered(curator, text=COUNT, service=None, analyst="alice"):
     query = read(text, curator._data_store.tables.schema)
-    return (service or curator._answer_service).offer(unpriced_query(query, TERMS), "alice")
+    return (service or curator._answer_service).offer(unpriced_query(query, TERMS), analyst)
 
 
 def another(curator):
@@ -98,6 +105,49 @@ def test_a_question_about_two_datasets_is_refused(curator):
 ABOUT_MORE = {"unit": "person", "columns": {"amount": dp.Bounds(0, 100)}, "required": ["amount"]}
 
 
+def test_of_a_retired_dataset_only_what_was_answered_is_offered_and_nothing_read_again(
+    curator, service
+):
+    receipt = service.charge(offered(curator))
+    release = service.finish(receipt)
+    planned, _ = service.reopen(receipt)
+    assert planned.tables == {"visits"}
+    curator.retire("visits", reason="the study is over")
+    assert service.collect(service.charge(offered(curator))) == release
+    for refused in (lambda: offered(curator, BY_CITY), lambda: service.reopen(receipt)):
+        with pytest.raises(QueryRefused, match="visits is retired"):
+            refused()
+
+
+# --- people with budgets of their own -------------------------------------------------------------
+
+
+@pytest.fixture
+def by_person():
+    budget = dp.Budget.per_person(epsilon=3, delta=1e-6)
+    with dp.Curator.in_memory() as made:
+        yield add_visits(made, budget=budget)
+
+
+def test_people_with_budgets_of_their_own_are_measured_and_each_pays(by_person):
+    service = by_person._answer_service
+    release = service.answer(offered(by_person))
+    assert release.table.num_rows == 1
+    assert service.answer(offered(by_person)) == release
+
+
+def test_where_each_person_pays_only_questions_about_files_are_offered(by_person):
+    service, store = by_person._answer_service, by_person._data_store
+    query = read(COUNT, store.tables.schema)
+    other = replace(unpriced_query(query, TERMS), by_person=False)
+    with pytest.raises(QueryRefused, match="an order that is no question"):
+        service.offer(other, "alice")
+    [used] = store.check(["visits"], 1)
+    remote = replace(used, source="postgresql://db", source_table="visits")
+    with pytest.raises(QueryRefused, match="tables on a server"):
+        _check_individual(unpriced_query(query, TERMS), [remote])
+
+
 # --- charge, measure, store -----------------------------------------------------------------------
 
 
@@ -150,6 +200,18 @@ def test_what_fails_while_data_is_read_has_failed_for_good(curator, service, mon
     with pytest.raises(EngineError):  # measuring would work now: it is too late
         service.collect(service.charge(offered(curator)))
     assert spent(curator) > (0, 0)
+
+
+def test_a_server_that_broke_off_told_nobody_anything_and_is_asked_again(
+    curator, service, monkeypatch
+):
+    receipt = service.charge(offered(curator))
+    gone = ServiceError("the server broke off", why="it is gone", fix="ask again")
+    gone.__cause__ = ValueError("the value 17")
+    with broken(monkeypatch, "measure", gone), pytest.raises(ServiceError) as failed:
+        service.finish(receipt)
+    assert failed.value.__cause__ is failed.value.__context__ is None
+    assert service.collect(service.charge(offered(curator))).table.num_rows == 1
 
 
 def test_what_fails_after_measuring_is_tried_again_from_the_same_measurements(
@@ -229,6 +291,8 @@ def test_a_charge_is_cancelled_until_it_is_measured(curator, service):
     assert spent(curator) > (0, 0)
 
     answered = service.charge(offered(curator, BY_CITY))
+    another(curator).charge(offered(curator, BY_CITY, analyst="bob"))  # one of the two cancels
+    service.cancel(answered, by="alice", for_all=False)
     service.finish(answered)
     with pytest.raises(InputError, match="answered already"):
         service.cancel(answered, by="alice")

@@ -70,18 +70,18 @@ def test_runs_are_made_one_at_a_time_and_nobody_waits(differencing):
 
     def run(_):
         begun.set()
-        go.wait(10)
+        go.wait(120)
         return Outcome(1, 0.5, 0.7, 10)
 
     differencing(run)
     shared, found = Bench(), []
     first = threading.Thread(target=lambda: found.append(shared.run("differencing", "raw")))
     first.start()
-    begun.wait(10)
+    begun.wait(60)
     with pytest.raises(ServiceError, match="another attack"):
         shared.run("differencing", "private")
     go.set()
-    first.join(10)
+    first.join(60)
 
     assert shared.run("differencing", "raw") is found[0]
     assert shared.run("differencing", "private")[0].success == 1

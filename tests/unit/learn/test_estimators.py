@@ -503,6 +503,9 @@ def test_a_stored_fit_of_earlier_steps_is_refused_in_words():
         with pytest.raises(InputError, match="fit it again"):
             FitPlan((step,), 2).rehearse(Neighbours.ADD_REMOVE)
         FitPlan(((step[0], marked(*step)),), 2).rehearse(Neighbours.ADD_REMOVE)
+        earlier = marked(*step)["form"] - 1
+        with pytest.raises(InputError, match="fit it again"):
+            FitPlan(((step[0], {**step[1], "form": earlier}),), 2).rehearse(Neighbours.ADD_REMOVE)
         for form in (7, 1, 3.0, "3", None):
             with pytest.raises(InputError, match="a parameter that is not known"):
                 FitPlan(((step[0], marked(step[0], {**step[1], "form": form})),), 2)

@@ -25,7 +25,8 @@ def _size(pvalues):
 def test_means_of_small_groups_are_not_told_apart(law, epsilon):
     told = noisy_moments(np.random.default_rng(1), law, 100, [0.8, 0.1, 0.1], RUNS, epsilon)
 
-    assert _size(compare_means(*told)[1]) < MOST
+    # Sizes were 0.006 to 0.033 without the law given the largest residual.
+    assert 0.02 < _size(compare_means(*told)[1]) < MOST
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1, 3])

@@ -68,18 +68,18 @@ def _draws(_: int = 0) -> list[int]:
 
 def test_forked_children_never_repeat_a_parent_or_a_sibling():
     noise.discrete_laplace(2**50, size=50)  # whatever state there could be, there is now
-    readers = []
+    readers = {}
     for _ in range(4):
         reader, writer = os.pipe()
-        if os.fork() == 0:  # pragma: no cover - the child's lines are not traced
+        if (child := os.fork()) == 0:  # pragma: no cover - the child's lines are not traced
             os.write(writer, np.array(_draws(), dtype=np.int64).tobytes())
             os._exit(0)
         os.close(writer)
-        readers.append(reader)
+        readers[reader] = child
     children = [np.frombuffer(os.read(reader, 4096), dtype=np.int64).tolist() for reader in readers]
-    for reader in readers:
+    for reader, child in readers.items():
         os.close(reader)
-        os.wait()
+        os.waitpid(child, 0)
     everyone = sum(children, _draws())
 
     assert [len(child) for child in children] == [51] * 4
@@ -99,13 +99,13 @@ def test_a_generator_that_survives_fork_would_be_caught():
     stream = Keystream(bytes(32))
     with replaced(lambda: stream):
         reader, writer = os.pipe()
-        if os.fork() == 0:  # pragma: no cover - the child's lines are not traced
+        if (process := os.fork()) == 0:  # pragma: no cover - the child's lines are not traced
             os.write(writer, np.array(_draws(), dtype=np.int64).tobytes())
             os._exit(0)
         os.close(writer)
         child = np.frombuffer(os.read(reader, 4096), dtype=np.int64).tolist()
         os.close(reader)
-        os.wait()
+        os.waitpid(process, 0)
 
         assert child == _draws()
 

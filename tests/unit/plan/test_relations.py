@@ -1,6 +1,7 @@
 """Relations: whose rows they are, how many one person has at most, and what cannot be combined."""
 
 import math
+from fractions import Fraction
 
 import pytest
 
@@ -113,6 +114,22 @@ def test_only_numbers_within_bounds_add_up(summary):
         summary_type(PersonAggregate("n", summary, unbounded), SCOPE)
     with pytest.raises(InputError, match="without an argument"):
         summary_type(PersonAggregate("n", summary), SCOPE)
+
+
+@pytest.mark.parametrize(
+    ("summary", "level"),
+    [
+        (Summary.MAX, Fraction(1, 2)),
+        (Summary.MEDIAN, Fraction(-1, 10)),
+        (Summary.MEDIAN, Fraction(11, 10)),
+        (Summary.MEDIAN, Fraction(1, 10**6 + 1)),
+    ],
+)
+def test_only_a_quantile_has_a_level_and_it_is_a_share_of_six_digits(summary, level):
+    with pytest.raises(InputError, match="the level of"):
+        summary_type(PersonAggregate("n", summary, Column("amount"), level=level), SCOPE)
+    for fine in (Fraction(0), Fraction(1), Fraction(1, 10**6)):
+        summary_type(PersonAggregate("n", Summary.MEDIAN, Column("amount"), level=fine), SCOPE)
 
 
 # --- how many rows one person has -----------------------------------------------------------------

@@ -22,13 +22,7 @@ from discreet.answer.estimate.aggregates import (
     moment,
 )
 from discreet.answer.estimate.aggregates import compute as compute_aggregate
-from discreet.answer.estimate.error_bars import (
-    IN_ROWS,
-    RANKED,
-    draws_for,
-    simulate,
-    wider_by,
-)
+from discreet.answer.estimate.error_bars import IN_ROWS, RANKED, simulate, wider_by
 from discreet.answer.estimate.noisy_statistics import NoisyStatistics
 from discreet.answer.estimate.released_sql import (
     DRAWS,
@@ -37,7 +31,7 @@ from discreet.answer.estimate.released_sql import (
     public_name,
     render_table,
 )
-from discreet.answer.estimate.tabulate import off_by, tabulate
+from discreet.answer.estimate.tabulate import draws_for, off_by, tabulate
 from discreet.engines.default import DefaultEngine, compute
 from discreet.engines.engine import ARROW
 from discreet.plan import released_tables as released

@@ -1,15 +1,14 @@
-"""How wrong each released number may be because of noise.
+"""Noise once more, simulated or laid out, where its law alone does not say how far numbers move.
 
-Counts have one noise, whose law gives the half-width exactly. What is computed from several noisy
-numbers is computed again from many simulated ones: noise of the same laws on top of the released.
-Before anything is asked, a made-up group goes through the same estimators, with noise laid out
-evenly over its law instead of drawn: the same question always gets the same figures.
+Noise of the same laws is drawn on top of the released numbers. Before anything is asked, a made-up
+group goes through the same estimators, with noise laid out evenly over its law instead of drawn:
+the same question always gets the same figures.
 """
 
 import hashlib
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from statistics import NormalDist
@@ -17,15 +16,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.answer.estimate.aggregates import (
-    Floats,
-    centre_of,
-    compute,
-    confine,
-    correlated,
-    estimate,
-    quotient_width,
-)
+from discreet.answer.estimate.aggregates import Floats, estimate
 from discreet.answer.estimate.noisy_statistics import CONFIDENCE, NoisyStatistics
 from discreet.answer.plan.measure import StatisticNoise
 from discreet.answer.plan.quantile_draws import rank_error
@@ -35,39 +26,15 @@ from discreet.plan.expressions import Expression
 from discreet.plan.kinds import Type
 from discreet.plan.public_facts import picking
 from discreet.plan.query import Aggregate, AggregateFunction, Query
-from discreet.plan.relations import columns_of
-from discreet.plan.statistics import (
-    Ranks,
-    Statistic,
-    Total,
-    behind,
-    plain_total,
-    statistics_of,
-)
-
-_DRAWS = 1000
-_CELLS = 4_000_000
-_FEWEST = 200
+from discreet.plan.statistics import Ranks, Statistic, Total, behind
 
 POINTS = 1024
 """Points over which noise is laid out where there are too many groups to draw it for each."""
-
-SLICE = 1 << 10
-"""Groups whose error bars are computed at once, where there are many."""
 
 EXACT = {one for one in AggregateFunction if one.is_whole}
 RANKED = {AggregateFunction.QUANTILE, AggregateFunction.MIN, AggregateFunction.MAX}
 RANKED |= {AggregateFunction.MODE}
 IN_ROWS = "it is computed from a quantile or a mode, whose error is in rows"
-
-SAME_EVERYWHERE = EXACT | RANKED | {AggregateFunction.SUM}
-"""Measures whose error bars need no simulation, or that of one group for all."""
-
-
-def draws_for(groups: int) -> int:
-    """How often to simulate this many groups; 0 where they are too many."""
-    draws = min(_DRAWS, _CELLS // max(1, groups))
-    return draws if draws >= _FEWEST else 0
 
 
 def simulate(
@@ -113,42 +80,6 @@ def _wider(statistic: Statistic, part: NoisyStatistics) -> Floats | float:
     if showing is not None:
         widths += showing.half_widths(values, plain) - plain
     return np.asarray(widths / plain)
-
-
-def half_width(
-    aggregate: Aggregate, part: NoisyStatistics, simulated: Mapping[Statistic, Floats]
-) -> tuple[Floats, str]:
-    """The half-width of each group's interval, and how it was found; of no quantile."""
-    scope, statistics, lost = columns_of(part.query.relation), part.statistics, part.cut_off
-    none: Floats = np.zeros(part.groups)
-    alone = plain_total(aggregate, scope) if aggregate.measure is AggregateFunction.SUM else None
-    if alone is not None and alone in statistics:
-        return part.measurements[alone].error(CONFIDENCE) + lost.get(alone, none), "exact"
-    first, *others = statistics_of(aggregate, scope)
-    showing = part.shows_by(first)
-    if aggregate.measure.is_whole:
-        plain = none + part.measurements[first].error(CONFIDENCE)
-        if showing is not None and part.groups:
-            plain = showing.half_widths(statistics[first], float(plain[0]))
-        # Counts are shown as whole numbers, which moves them by half of one at most.
-        return plain + 0.5 + lost.get(first, none), "exact"
-    if aggregate.measure is AggregateFunction.SUM and showing is None:  # the same in every group
-        # Laid out around nothing: drawn noise would make equal answers wander.
-        empty = replace(part, statistics={of: np.zeros(1) for of in (first, *others)}, clipped={})
-        one = spread(estimate(aggregate, lay_out(empty), scope), np.zeros(1))
-        away = abs(centre_of(aggregate, scope)) * lost.get(first, none)
-        return np.resize(one, part.groups) + lost.get(others[0], none) + away, "by simulation"
-    computed = compute(aggregate, statistics, scope)
-    if aggregate.measure is AggregateFunction.CORRELATION:
-        pairs = (correlated(aggregate, one, scope) for one in (statistics, simulated))
-        tops, bottoms = map(np.vstack, zip(*pairs, strict=True))
-        return quotient_width(tops, bottoms, computed, (-1.0, 1.0)), "by simulation"
-    width = spread(compute(aggregate, simulated, scope), computed)
-    # Around what was computed, not what is shown: where a variance came out below 0 and is shown
-    # as 0, most of the simulated ones are below 0 too, and would say that nothing is off.
-    low, high = (confine(aggregate, computed + way, scope) for way in (-width, width))
-    middle = confine(aggregate, computed, scope)
-    return np.maximum(high - middle, middle - low), "by simulation"
 
 
 def spread(simulated: Floats, middle: Floats) -> NDArray[np.float64]:

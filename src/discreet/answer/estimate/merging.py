@@ -18,13 +18,7 @@ from numpy.typing import NDArray
 
 from discreet.answer.estimate.aggregates import Floats, arrange, estimate, evaluate, outputs_of
 from discreet.answer.estimate.consistency import Spread, consistent_values
-from discreet.answer.estimate.error_bars import (
-    RANKED,
-    half_width,
-    simulated_noise,
-    spread,
-    wider_by,
-)
+from discreet.answer.estimate.error_bars import RANKED, simulated_noise, spread, wider_by
 from discreet.answer.estimate.noisy_statistics import (
     CONFIDENCE,
     MeasuredSet,
@@ -33,7 +27,7 @@ from discreet.answer.estimate.noisy_statistics import (
     NoisyStatistics,
     noisy_in,
 )
-from discreet.answer.estimate.tabulate import Simulation, tabulate
+from discreet.answer.estimate.tabulate import Simulation, half_width, tabulate
 from discreet.answer.plan.planning import single_sets
 from discreet.plan.bounding import ContributionBounds, NoiseKind, is_stated, limits_of
 from discreet.plan.public_facts import picks

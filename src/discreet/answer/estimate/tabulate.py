@@ -1,7 +1,11 @@
-"""Noisy statistics of all grouping sets as one table of keys and aggregates."""
+"""Noisy statistics as one table of keys and aggregates, and how wrong each shown number may be.
+
+Counts have one noise, whose law gives the half-width exactly. What is computed from several noisy
+numbers is computed again from many simulated ones: noise of the same laws on top of the released.
+"""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -9,7 +13,10 @@ import pyarrow as pa
 
 from discreet.answer.estimate.aggregates import (
     Floats,
+    centre_of,
+    compute,
     confine,
+    correlated,
     estimate,
     evaluate,
     furthest,
@@ -21,13 +28,10 @@ from discreet.answer.estimate.error_bars import (
     IN_ROWS,
     POINTS,
     RANKED,
-    SAME_EVERYWHERE,
-    SLICE,
-    draws_for,
-    half_width,
     is_picked,
     lay_out,
     simulate,
+    spread,
 )
 from discreet.answer.estimate.noisy_statistics import CONFIDENCE, NoisyStatistics
 from discreet.engines.engine import ARROW
@@ -43,8 +47,18 @@ from discreet.plan.query import (
 )
 from discreet.plan.relations import Named, columns_of
 from discreet.plan.schema import counted
-from discreet.plan.statistics import Rows, Statistic, behind
+from discreet.plan.statistics import Rows, Statistic, behind, plain_total, statistics_of
 from discreet.plan.typing import infer
+
+_DRAWS = 1000
+_CELLS = 4_000_000
+_FEWEST = 200
+
+SLICE = 1 << 10
+"""Groups whose error bars are computed at once, where there are many."""
+
+SAME_EVERYWHERE = EXACT | RANKED | {AggregateFunction.SUM}
+"""Measures whose error bars need no simulation, or that of one group for all."""
 
 _STEPS = 201
 """Points of an interval at which a function of one aggregate is computed."""
@@ -78,6 +92,48 @@ def _column(aggregate: Aggregate, values: Floats) -> pa.Array:
     if released_kind(aggregate) is Kind.INTEGER:
         return pa.array(np.clip(np.rint(values), -_LARGEST, _LARGEST).astype(np.int64))
     return pa.array(values)
+
+
+def draws_for(groups: int) -> int:
+    """How often to simulate this many groups; 0 where they are too many."""
+    draws = min(_DRAWS, _CELLS // max(1, groups))
+    return draws if draws >= _FEWEST else 0
+
+
+def half_width(
+    aggregate: Aggregate, part: NoisyStatistics, simulated: Mapping[Statistic, Floats]
+) -> tuple[Floats, str]:
+    """The half-width of each group's interval, and how it was found; of no quantile."""
+    scope, statistics, lost = columns_of(part.query.relation), part.statistics, part.cut_off
+    none: Floats = np.zeros(part.groups)
+    alone = plain_total(aggregate, scope) if aggregate.measure is AggregateFunction.SUM else None
+    if alone is not None and alone in statistics:
+        return part.measurements[alone].error(CONFIDENCE) + lost.get(alone, none), "exact"
+    first, *others = statistics_of(aggregate, scope)
+    showing = part.shows_by(first)
+    if aggregate.measure.is_whole:
+        plain = none + part.measurements[first].error(CONFIDENCE)
+        if showing is not None and part.groups:
+            plain = showing.half_widths(statistics[first], float(plain[0]))
+        # Counts are shown as whole numbers, which moves them by half of one at most.
+        return plain + 0.5 + lost.get(first, none), "exact"
+    if aggregate.measure is AggregateFunction.SUM and showing is None:  # the same in every group
+        # Laid out around nothing: drawn noise would make equal answers wander.
+        empty = replace(part, statistics={of: np.zeros(1) for of in (first, *others)}, clipped={})
+        one = spread(estimate(aggregate, lay_out(empty), scope), np.zeros(1))
+        away = abs(centre_of(aggregate, scope)) * lost.get(first, none)
+        return np.resize(one, part.groups) + lost.get(others[0], none) + away, "by simulation"
+    computed = compute(aggregate, statistics, scope)
+    if aggregate.measure is AggregateFunction.CORRELATION:
+        pairs = (correlated(aggregate, one, scope) for one in (statistics, simulated))
+        tops, bottoms = map(np.vstack, zip(*pairs, strict=True))
+        return quotient_width(tops, bottoms, computed, (-1.0, 1.0)), "by simulation"
+    width = spread(compute(aggregate, simulated, scope), computed)
+    # Around what was computed, not what is shown: where a variance came out below 0 and is shown
+    # as 0, most of the simulated ones are below 0 too, and would say that nothing is off.
+    low, high = (confine(aggregate, computed + way, scope) for way in (-width, width))
+    middle = confine(aggregate, computed, scope)
+    return np.maximum(high - middle, middle - low), "by simulation"
 
 
 @dataclass(frozen=True, slots=True)
@@ -330,7 +386,7 @@ def _drawn(query: Query, part: NoisyStatistics, draws: int) -> dict[Statistic, F
     shown = (output.expression for output in outputs_of(query))
     bent = [one for one in shown if not (isinstance(one, Column) and one.name in plain)]
     as_they_are = {of: values[None] for of, values in part.statistics.items()}
-    return as_they_are | simulate(part, draws, behind(query, bent) if bent else ())
+    return as_they_are | (simulate(part, draws, behind(query, bent)) if bent else {})
 
 
 def _floats(table: pa.Table, name: str) -> Floats:

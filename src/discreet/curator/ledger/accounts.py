@@ -217,13 +217,11 @@ class Account:
     @property
     def largest_epsilon(self) -> float:
         """The largest epsilon that still fits, at the delta the owner typed or a smaller one."""
-        if self.left is None:
+        left = self.left
+        if left is None:
             return float("inf")
-        rest, delta = self.left.amount, self.stated[1] if self.stated else Fraction(0)
-        if self.measure == EPSILON or rest == 0:
-            return float(rest)
-        whole = GDP.of_square(rest) if self.measure == MU_SQUARED else ZCDP(rest)
-        return whole.epsilon(delta or Fraction(1, 10**8)).lower
+        delta = self.stated[1] if self.stated else Fraction(0)
+        return _largest_epsilon(self.measure, left.amount, delta or Fraction(1, 10**8))
 
     def __repr__(self) -> str:
         if self.limit is None:
@@ -322,6 +320,15 @@ def _guard(measure: Measure, neighbours: Neighbours, cap: tuple[int, int]) -> Fi
     """The filter of a cap, of which nothing is spent."""
     amounts = (Fraction(units, UNITS) for units in cap)
     return Filter(Charge(*amounts, measure=measure, neighbours=neighbours))
+
+
+@lru_cache(maxsize=256)
+def _largest_epsilon(measure: Measure, left: Fraction, delta: Fraction) -> float:
+    """The epsilon of what is left; searched for once between two charges, not with each quote."""
+    if measure == EPSILON or left == 0:
+        return float(left)
+    whole = GDP.of_square(left) if measure == MU_SQUARED else ZCDP(left)
+    return whole.epsilon(delta).lower
 
 
 def read_holder(value: object) -> Holder:

@@ -23,7 +23,7 @@ from typing import Any, Concatenate, Final, ParamSpec, Self, TypeVar
 from discreet.curator.ledger import account_changes, charging, create, stepping
 from discreet.curator.ledger.charging import Turn, name_worker
 from discreet.curator.ledger.create import believe, find_place, make_whole
-from discreet.curator.ledger.orders import Entry, Order, Receipt, State, named
+from discreet.curator.ledger.orders import NEWEST, Entry, Order, Receipt, State, named
 from discreet.curator.ledger.readable_ledger import ReadableLedger, reads
 from discreet.curator.ledger.remote_witness import (
     NAMED,
@@ -50,8 +50,6 @@ OWN: Final = frozenset(account_changes.KINDS.values()) | {
 }
 """The kinds of entry that the ledger writes itself."""
 
-FOREVER: Final = 2**62
-
 _RENEWAL: Final = 0.1
 """Seconds, at least, between renewals of a claim."""
 
@@ -77,13 +75,11 @@ def _in_turn(
     work: Callable[Concatenate[Transaction, Turn, P], T],
 ) -> Callable[Concatenate["Ledger", P], T]:
     """The method of a ledger that does some work alone, in this worker's name and at this time."""
-    bind = signature(work).bind
+    alone = _alone(work)
 
     @wraps(work)
     def method(self: "Ledger", /, *args: P.args, **more: P.kwargs) -> T:
-        turn = self._turn()
-        bind(self, turn, *args, **more)
-        return self._committer.submit_alone(lambda page: work(page, turn, *args, **more))
+        return alone(self, self._turn(), *args, **more)
 
     return method
 
@@ -374,5 +370,5 @@ class Ledger(ReadableLedger):
         wait = self._patience if patience is None else patience
         now, spell = time.time_ns() // 10**6, int(wait * 1000)
         # With no patience every claim has lapsed, whatever the clock did in between.
-        lapsed = now - spell if wait else FOREVER
+        lapsed = now - spell if wait else NEWEST
         return Turn(name_worker(self._nonce), now, lapsed, ahead=now + spell)

@@ -153,10 +153,13 @@ def failed(page: Transaction, sequences: Sequence[int]) -> tuple[int, ...]:
 
 def may_measure(page: Transaction, sequence: int, order: Order) -> bool:
     """Whether a charge is neither failed nor cancelled by now; as `check_failures` if not."""
-    over = bool(failed(page, (sequence,)))
-    if not over:
-        charging.check_failures(page, order.analyst, order.dataset)
-    return not over
+    if failed(page, (sequence,)):
+        return False
+    charging.check_failures(page, order.analyst, order.dataset)
+    sql = "SELECT 1 FROM charges WHERE sequence = ? AND measured IS NULL AND released IS NULL"
+    if page.read(sql, (sequence,)):
+        charging.check_unspoken(page, sequence, "measured", "released", "failed")
+    return True
 
 
 # --- accounts -----------------------------------------------------------------------------------

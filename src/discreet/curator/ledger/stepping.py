@@ -6,7 +6,7 @@ of its bytes, and is durable before anybody is told of it.
 
 from typing import Final
 
-from discreet.curator.ledger.charging import Turn
+from discreet.curator.ledger.charging import Turn, check_unspoken
 from discreet.curator.ledger.orders import Entry, digest
 from discreet.curator.ledger.store import damaged
 from discreet.curator.ledger.transaction import Transaction
@@ -91,6 +91,7 @@ def _going_on(transaction: Transaction, turn: Turn, charge: int) -> int:
     worker, _, failed = _claim(transaction, charge)
     if worker != turn.worker or failed:
         raise _not_ours(charge)
+    check_unspoken(transaction, charge, "stepped")
     return len(read_steps(transaction, charge))
 
 

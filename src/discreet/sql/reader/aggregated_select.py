@@ -10,15 +10,7 @@ from sqlglot import exp
 
 from discreet.errors import InputError
 from discreet.plan.answer_program import Program
-from discreet.plan.expressions import (
-    Column,
-    Expression,
-    Function,
-    Literal,
-    call,
-    chain,
-    parts_of,
-)
+from discreet.plan.expressions import Column, Expression, Function, Literal, call, chain, parts_of
 from discreet.plan.kinds import Kind, Type
 from discreet.plan.query import (
     GROUPING,
@@ -30,10 +22,7 @@ from discreet.plan.query import (
     released_columns,
 )
 from discreet.plan.relations import FilterRows, Named, PerPerson, Relation, columns_of
-from discreet.plan.released_tables import (
-    AnswerTable,
-    ComputedTable,
-)
+from discreet.plan.released_tables import AnswerTable, ComputedTable
 from discreet.plan.row_counts import row_counts
 from discreet.plan.typing import infer
 from discreet.sql.reader.aggregates import Aggregates, AskedValue, NeedsOneRowEach
@@ -43,7 +32,7 @@ from discreet.sql.reader.composed_aggregates import (
     FinerGroups,
     ValueHistogram,
 )
-from discreet.sql.reader.expressions import ExpressionReader, Resolve, has_aggregate
+from discreet.sql.reader.expressions import ExpressionReader, Resolve
 from discreet.sql.reader.group_by import Groups
 from discreet.sql.reader.refusals import Refusal
 from discreet.sql.reader.released_tables import Beyond, Shown, regrouped
@@ -58,13 +47,7 @@ from discreet.sql.reader.select_list import (
     read_limits,
     read_order,
 )
-from discreet.sql.reader.syntax import (
-    NamedRelation,
-    Node,
-    Visible,
-    copied,
-    fresh,
-)
+from discreet.sql.reader.syntax import NamedRelation, Node, Visible, copied, fresh, has_aggregate
 
 if TYPE_CHECKING:
     from discreet.sql.reader.select import SelectReader
@@ -353,7 +336,8 @@ class AggregatedSelect:
         bare = self.syntax.build(self.select, lambda: of_possible_groups(Query(*fields)))
         reader = ExpressionReader(self.syntax, released_columns(bare), self.outer.meaning)
         for _, expression, node in outputs:
-            reader.check(expression, node)
+            if not isinstance(expression, Column):  # which is shown as it is
+                reader.check(expression, node)
         if having is not None and having_node is not None:
             reader.check(having, having_node)
             reader.expect_condition(having, having_node, "a condition")

@@ -17,11 +17,19 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from discreet.sql.reader.expressions import AGGREGATES, has_aggregate, is_windowed
 from discreet.sql.reader.joins import Public
 from discreet.sql.reader.refusals import Refusal
 from discreet.sql.reader.select_list import Item
-from discreet.sql.reader.syntax import NamedRelation, Node, Syntax, Visible, lookup
+from discreet.sql.reader.syntax import (
+    AGGREGATES,
+    NamedRelation,
+    Node,
+    Syntax,
+    Visible,
+    has_aggregate,
+    is_windowed,
+    lookup,
+)
 
 if TYPE_CHECKING:
     from discreet.sql.reader.from_clause import RelationReader

@@ -37,6 +37,7 @@ from discreet.sql.reader.literals import read_literal, read_moment
 from discreet.sql.reader.refusals import FUNCTIONS as INSTEAD
 from discreet.sql.reader.refusals import NODES, WHY, Refusal
 from discreet.sql.reader.syntax import (
+    AGGREGATES,
     Node,
     Syntax,
     Visible,
@@ -56,7 +57,6 @@ def column_among(columns: Sequence[Visible], syntax: Syntax) -> Resolve:
     return lambda node: Column(resolve(syntax, node, columns).column)
 
 
-AGGREGATES = (exp.AggFunc, exp.Filter, exp.WithinGroup)
 _LOOKED_UP = (exp.Window, exp.Exists, exp.Subquery)
 """What asks about other rows."""
 
@@ -230,20 +230,6 @@ class ExpressionReader:
 
 _CLOSED = "the list of functions is closed, so that each has a meaning for every row"
 Rule: TypeAlias = Callable[[ExpressionReader, Node], Expression]
-
-
-def has_aggregate(node: Node) -> bool:
-    """Whether an aggregate of rows stands anywhere in an expression, outside of subqueries."""
-    found = node.walk(prune=lambda part: isinstance(part, exp.Query))
-    return any(isinstance(part, AGGREGATES) and not is_windowed(part) for part in found)
-
-
-def is_windowed(node: Node) -> bool:
-    """Whether a function is what a window computes, and no aggregate."""
-    above = node.parent
-    if isinstance(above, exp.Filter | exp.IgnoreNulls | exp.RespectNulls) and node is above.this:
-        return is_windowed(above)
-    return isinstance(above, exp.Window) and node is above.this
 
 
 def function_name(syntax: Syntax, node: Node) -> str:

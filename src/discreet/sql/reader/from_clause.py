@@ -16,7 +16,6 @@ from discreet.plan.schema import PublicTable, Schema
 from discreet.sql.reader.aggregates import NeedsOneRowEach
 from discreet.sql.reader.beside_rows import count_beside, keep_public_rows
 from discreet.sql.reader.joins import Public, RowSource, is_loose, join
-from discreet.sql.reader.lookups import names_one
 from discreet.sql.reader.refusals import CLAUSES, NODES, ROW_OUTPUT, SET_OPERATION, Refusal
 from discreet.sql.reader.released_select import (
     Released,
@@ -39,6 +38,7 @@ from discreet.sql.reader.syntax import (
     Visible,
     Word,
     check_name,
+    names_one,
     nearest,
     quoted,
     scan_columns,

@@ -305,6 +305,12 @@ def _by_name(reader: "ExpressionReader", node: Node) -> Expression:
 _SPELLINGS: dict[tuple[str, int], Callable[..., Node]] = {
     ("WEEKDAY", 1): lambda of: exp.DayOfWeek(this=of),
     ("ISODOW", 1): lambda of: exp.DayOfWeekIso(this=of),
+    ("EOMONTH", 1): lambda of: exp.LastDay(this=of),
+    ("DIV0", 2): lambda of, by: exp.If(
+        this=exp.EQ(this=by, expression=exp.Literal.number(0)),
+        true=exp.Literal.number(0),
+        false=exp.SafeDivide(this=of, expression=by),
+    ),
     ("TO_DATE", 1): lambda of: exp.Date(this=of),
     ("PREFIX", 2): lambda text, part: exp.StartsWith(this=text, expression=part),
     ("SUFFIX", 2): lambda text, part: exp.EndsWith(this=text, expression=part),

@@ -12,7 +12,7 @@ person on both sides: then the value is a function of rows of that person (`PerP
 `JoinPerson`, whose stability is proved there). Where no row meets, it is NULL, and COUNT is 0.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -21,7 +21,6 @@ from discreet.plan import relations as rel
 from discreet.plan.expressions import Case, Column, Expression, Function, Literal, chain
 from discreet.plan.kinds import Kind, Type
 from discreet.plan.row_counts import or_zero
-from discreet.sql.reader.expressions import ExpressionReader, has_aggregate
 from discreet.sql.reader.joins import Condition, Public, RowJoin, holds, public_condition
 from discreet.sql.reader.refusals import NODES, Refusal
 from discreet.sql.reader.syntax import (
@@ -33,92 +32,35 @@ from discreet.sql.reader.syntax import (
     Visible,
     bare,
     fresh,
+    has_aggregate,
     lookup,
+    names_one,
     resolve,
     where_parts,
 )
-from discreet.sql.reader.windows import RANKED, RowWindow
 
 if TYPE_CHECKING:
-    from discreet.sql.reader.from_clause import RelationReader
+    from discreet.sql.reader.select import SelectRows
 
 
 class Lookups:
-    """The rows of one SELECT, with the columns that its conditions and values have asked for."""
+    """What subqueries in expressions mean over the rows of one SELECT."""
 
-    def __init__(self, tables: "RelationReader", rows: NamedRelation, select: Node) -> None:
-        self.tables = tables
-        self.syntax: Syntax = tables.syntax
-        self.columns = rows.columns
-        self.relation = rows.relation
-        self.types: dict[str, Type] = dict(rel.columns_of(rows.relation))
-        self._computed = rel.computed_columns(rows.relation)
-        self._select = select
-        self._found: dict[int, tuple[Node, Expression]] = {}
+    def __init__(self, rows: "SelectRows") -> None:
+        self.rows = rows
+        self.tables = rows.tables
+        self.syntax: Syntax = rows.syntax
 
-    def reader(
-        self,
-        clause: str,
-        outer: Sequence[Visible] = (),
-        resolve_name: Callable[[exp.Column], Expression] | None = None,
-        *,
-        windows: bool = False,
-    ) -> ExpressionReader:
-        """A reader of expressions over the rows; names that they lack are those of `outer`."""
-
-        def meaning(node: exp.Column) -> Expression:
-            known = [c for c in (self.columns, outer) if c and names_one(self.syntax, node, c)]
-            return Column(resolve(self.syntax, node, known[0] if known else self.columns).column)
-
-        look = self.ask if windows else self.find
-        names = resolve_name or meaning
-        return ExpressionReader(
-            self.syntax, self.types, names, clause=clause, look=look, computed=self._computed
-        )
-
-    def build(self, node: Node, kind: Callable[..., rel.Relation], *fields: object) -> None:
-        """The rows below another relation from now on."""
-        self.relation = self.syntax.build(node, kind, self.relation, *fields)
-        self.types.update(rel.columns_of(self.relation))
-
-    def ask(self, node: Node) -> Expression:
-        """A window or a subquery."""
-        if not isinstance(node, exp.Window):
-            return self.find(node)
-        return self._once(node, lambda: RowWindow(self, node).read())
-
-    def find(self, node: Node) -> Expression:
-        """A subquery inside an expression, or a window that is known already."""
+    def read(self, node: Node) -> Expression:
+        """EXISTS, IN over a subquery, or a value that one computes."""
         match node:
             case exp.Exists():
-                return self._once(node, lambda: self._exists(node))
+                return self._exists(node)
             case exp.In():
-                return self._once(node, lambda: self._in(node))
-            case exp.Window() if id(node) in self._found:
-                return self._found[id(node)][1]
-            case exp.Window():
-                raise self.syntax.refuse(node, RANKED if has_aggregate(node) else _WINDOW_PLACE)
+                return self._in(node)
             case exp.Subquery() if self.is_correlated(node):
-                return self._once(node, lambda: correlated_value(self, node))
+                return correlated_value(self, node)
         raise self.syntax.refuse(node, NODES["Subquery"])
-
-    def _once(self, node: Node, read: Callable[[], Expression]) -> Expression:
-        """The meaning of a node; a key that is selected or written again is one column."""
-        if id(node) not in self._found:
-            before = self.relation, dict(self.types)
-            known = next((e for other, e in self._found.values() if other == node), None)
-            found = read()  # each word of it is read, also where it was written before
-            if known is not None:
-                self.relation, types = before
-                self.types.clear()
-                self.types.update(types)
-            self._found[id(node)] = node, known or found
-        return self._found[id(node)][1]
-
-    def fresh(self, name: str, *others: Sequence[str]) -> str:
-        """A name that neither the rows nor others have."""
-        taken = {one.lower() for names in (self.types, *others) for one in names}
-        return fresh(name, taken)
 
     # --- EXISTS ----------------------------------------------------------------------------------
 
@@ -134,24 +76,26 @@ class Lookups:
         source, rest = self.tables.sources(select)
         self._check_items(select, source.columns)
         where = rest if rest is not None else where_parts(self.syntax, select)
-        join = RowJoin(self.syntax, NamedRelation(self.relation, self.columns), source, node)
+        join = RowJoin(
+            self.syntax, NamedRelation(self.rows.relation, self.rows.columns), source, node
+        )
         join.conditions = self._conditions(join, where, select)
         theirs = () if isinstance(join.right, Public) else rel.columns_of(join.right.relation)
-        name = self.fresh("exists", list(join.types), list(theirs))
-        self.relation, condition = join.matched(name)
-        self.types[name] = rel.columns_of(self.relation)[name]
+        name = self.rows.fresh("exists", list(join.types), list(theirs))
+        self.rows.relation, condition = join.matched(name)
+        self.rows.types[name] = rel.columns_of(self.rows.relation)[name]
         return condition
 
     def _conditions(self, join: RowJoin, where: Sequence[Node], select: Node) -> list[Condition]:
         """The conditions of a subquery: over its own columns, and over those of the rows here."""
-        columns = (*join.right.columns, *self.columns)
+        columns = (*join.right.columns, *self.rows.columns)
         if isinstance(join.right, Public):
-            inner = Lookups(self.tables, NamedRelation(self.relation, columns), select)
+            inner = self.rows.over(NamedRelation(self.rows.relation, columns), select)
             inner.columns = join.right.columns
         else:
-            inner = Lookups(self.tables, join.right, select)
+            inner = self.rows.over(join.right, select)
         inner.types.update(join.types)
-        reader = inner.reader("WHERE", self.columns)
+        reader = inner.reader("WHERE", self.rows.columns)
         found = [Condition(reader.checked(bare(self.syntax, node)), node) for node in where]
         if isinstance(join.right, NamedRelation):
             join.right = NamedRelation(inner.relation, join.right.columns)
@@ -164,8 +108,8 @@ class Lookups:
                 raise self.syntax.refuse(item, _EXISTS_SHAPE)
             if isinstance(item, exp.Column) and not isinstance(item.this, exp.Star):
                 around = not names_one(self.syntax, item, columns)
-                here = around and names_one(self.syntax, item, self.columns)
-                resolve(self.syntax, item, self.columns if here else columns)
+                here = around and names_one(self.syntax, item, self.rows.columns)
+                resolve(self.syntax, item, self.rows.columns if here else columns)
             for part in item.walk():
                 for name in part.args:
                     self.syntax.part(part, name)
@@ -181,17 +125,17 @@ class Lookups:
         public = self.tables.public_select(query)
         if public is not None:
             return self._in_public(node, operands, *public)
-        values = [self.reader("IN").checked(one) for one in operands]
+        values = [self.rows.reader("IN").checked(one) for one in operands]
         found = self.tables.rows(query, _IN_ANSWER)
         if len(found.columns) != len(values):
             raise self.syntax.refuse(node, _IN_PEOPLE)
-        name = self.fresh("in")
-        taken = {one.lower() for one in (*self.types, name)}
+        name = self.rows.fresh("in")
+        taken = {one.lower() for one in (*self.rows.types, name)}
         names = [fresh(f"{name} {one.name}", taken) for one in found.columns]
         if not any(map(self._is_same, values, found.columns)):
             raise self.syntax.refuse(node, _IN_PEOPLE)
         right, on = self.beside(found, values, names)
-        self.build(node, rel.MatchPerson, right, on, name)
+        self.rows.build(node, rel.MatchPerson, right, on, name)
         nullable = any(rel.columns_of(right)[b.name].nullable for _, b in on)
         nullable = nullable or any(self.types_of(a).nullable for a, _ in on)
         if row and nullable and not holds(node):
@@ -211,7 +155,7 @@ class Lookups:
 
     def _is_same(self, value: Expression, there: Visible, who: Identity | None = None) -> bool:
         """Whether a value here and a column there name the same person, or thing of a person."""
-        here = next((c for c in self.columns if Column(c.column) == value), None)
+        here = next((c for c in self.rows.columns if Column(c.column) == value), None)
         if here is None or not (here.owns and there.owns):
             return False
         same = here.identities & there.identities
@@ -220,7 +164,7 @@ class Lookups:
     def is_correlated(self, query: Node) -> bool:
         """Whether a subquery names a table of the question around it, and none of its own."""
         own = {table.alias_or_name.lower() for table in query.find_all(exp.Table, exp.Subquery)}
-        around = {column.source.lower() for column in self.columns}
+        around = {column.source.lower() for column in self.rows.columns}
         named = {column.table.lower() for column in query.find_all(exp.Column)}
         return bool(named & (around - own))
 
@@ -228,16 +172,16 @@ class Lookups:
         self, node: Node, operands: Sequence[Node], select: Node, public: Public
     ) -> Expression:
         """NULL where it is neither known to be in the list nor known not to be, as in SQL."""
-        values = [self.reader("IN").checked(one) for one in operands]
+        values = [self.rows.reader("IN").checked(one) for one in operands]
         condition = public_condition(self.syntax, public, where_parts(self.syntax, select))
         items = self.syntax.parts(select, "expressions")
         named = [one for one in items if isinstance(one, exp.Column)]
         if len(named) != len(items) or len(items) != len(values):
             raise self.syntax.refuse(node, _IN_COLUMN)
         columns = [resolve(self.syntax, one, public.columns).column for one in named]
-        name = self.fresh("in")
+        name = self.rows.fresh("in")
         pairs = tuple(zip(values, columns, strict=True))
-        self.build(node, rel.MatchPublic, public.table, pairs, name, condition)
+        self.rows.build(node, rel.MatchPublic, public.table, pairs, name, condition)
         mark: Expression = Column(name)
         if holds(node):
             return mark
@@ -246,14 +190,14 @@ class Lookups:
         ((value, column),) = pairs
         unknown: list[Expression] = []
         if self.types_of(value).nullable:
-            some = self.fresh("any")
-            self.build(node, rel.MatchPublic, public.table, (), some, condition)
+            some = self.rows.fresh("any")
+            self.rows.build(node, rel.MatchPublic, public.table, (), some, condition)
             unknown.append(value.is_null() & Column(some))
         if public.table.columns[column].nullable:
             missing = Column(column).is_null()
             both = missing if condition is None else condition & missing
-            null = self.fresh("null")
-            self.build(node, rel.MatchPublic, public.table, (), null, both)
+            null = self.rows.fresh("null")
+            self.rows.build(node, rel.MatchPublic, public.table, (), null, both)
             unknown.append(Column(null))
         if not unknown:
             return mark
@@ -263,12 +207,7 @@ class Lookups:
 
     def types_of(self, expression: Expression) -> Type:
         """The type of an expression over the rows."""
-        return self.reader("IN").check(expression, self._select)
-
-
-def names_one(syntax: Syntax, node: exp.Column, columns: Sequence[Visible]) -> bool:
-    """Whether a name means a column among these."""
-    return bool(lookup(syntax, node, columns)[0])
+        return self.rows.reader("IN").check(expression, self.rows.select)
 
 
 _EXISTS_SHAPE = Refusal(
@@ -308,77 +247,71 @@ _IN_UNKNOWN = Refusal(
     "it would be neither true nor false where one of them is NULL",
     "write NOT EXISTS (SELECT 1 FROM ... WHERE person = id AND ...)",
 )
-_WINDOW_PLACE = Refusal(
-    "window",
-    "a window function stands in a condition or a key",
-    "it is computed after rows are filtered and grouped",
-    "select it under a name in a subquery, and use the name; or write QUALIFY",
-)
 
 
 _COUNTS = (exp.Count, exp.CountIf)
 
 
-def correlated_value(rows: "Lookups", node: Node) -> Expression:
+def correlated_value(lookups: Lookups, node: Node) -> Expression:
     """The value of a subquery for each row, as a column of the rows."""
     select = node
     while isinstance(select, exp.Subquery):
-        select = rows.syntax.part(select, "this")
+        select = lookups.syntax.part(select, "this")
     if not isinstance(select, exp.Select) or len(select.expressions) != 1:
-        raise rows.syntax.refuse(node, _SHAPE)
+        raise lookups.syntax.refuse(node, _SHAPE)
     if any(select.args.get(part) for part in _PARTS) or not has_aggregate(select.expressions[0]):
-        raise rows.syntax.refuse(node, _SHAPE)
+        raise lookups.syntax.refuse(node, _SHAPE)
     inner = select.copy()
-    source, _ = rows.tables.sources(inner)
-    pairs, rest = _split(rows, inner, source.columns)
+    source, _ = lookups.tables.sources(inner)
+    pairs, rest = _split(lookups, inner, source.columns)
     value = inner.expressions[0].unalias()
     selected = [exp.alias_(here.copy(), f"key {at}") for at, (here, _) in enumerate(pairs)]
     inner.set("expressions", [*selected, exp.alias_(value, "value")])
     inner.set("group", exp.Group(expressions=[here for here, _ in pairs]))
     inner.set("where", exp.Where(this=exp.and_(*rest, copy=False)) if rest else None)
-    found = rows.tables.rows(inner, _PERSON)
-    reader = rows.reader("a subquery")
+    found = lookups.tables.rows(inner, _PERSON)
+    reader = lookups.rows.reader("a subquery")
     outer = [reader.checked(there) for _, there in pairs]
-    rows.syntax.read_as([select], inner)
-    taken = {one.lower() for one in rows.types}
+    lookups.syntax.read_as([select], inner)
+    taken = {one.lower() for one in lookups.rows.types}
     names = [fresh(one.name, taken) for one in found.columns]
-    right, on = rows.beside(found, outer, names)  # the value is last, and equal to nothing
+    right, on = lookups.beside(found, outer, names)  # the value is last, and equal to nothing
     if len(on) == len(outer):
-        raise rows.syntax.refuse(node, _PERSON)
-    rows.build(node, rel.JoinPerson, right, on, rel.Keep.ALL)
+        raise lookups.syntax.refuse(node, _PERSON)
+    lookups.rows.build(node, rel.JoinPerson, right, on, rel.Keep.ALL)
     if isinstance(value, _COUNTS):
         return or_zero(names[-1])
     if any(isinstance(part, _COUNTS) for part in value.walk()):
-        raise rows.syntax.refuse(node, _COUNTED)
+        raise lookups.syntax.refuse(node, _COUNTED)
     return Column(names[-1])
 
 
 def _split(
-    rows: "Lookups", select: Node, columns: "Sequence[Visible]"
+    lookups: Lookups, select: Node, columns: "Sequence[Visible]"
 ) -> tuple[list[tuple[Node, Node]], list[Node]]:
     """The equalities of a subquery with the outer row, and its other conditions."""
     pairs, rest = list[tuple[Node, Node]](), list[Node]()
-    for one in where_parts(rows.syntax, select):
+    for one in where_parts(lookups.syntax, select):
         sides = (one.this, one.expression) if isinstance(one, exp.EQ) else (one, one)
-        own = [_is_own(rows, side, columns) for side in sides]
+        own = [_is_own(lookups, side, columns) for side in sides]
         if all(own):
             rest.append(one)
         elif isinstance(one, exp.EQ) and any(own):
             here, there = sides if own[0] else reversed(sides)
-            if any(_is_own(rows, c, columns) for c in there.find_all(exp.Column)):
-                raise rows.syntax.refuse(one, _SHAPE)
+            if any(_is_own(lookups, c, columns) for c in there.find_all(exp.Column)):
+                raise lookups.syntax.refuse(one, _SHAPE)
             pairs.append((here, there))
         else:
-            raise rows.syntax.refuse(one, _SHAPE)
+            raise lookups.syntax.refuse(one, _SHAPE)
     return pairs, rest
 
 
-def _is_own(rows: "Lookups", node: Node, columns: "Sequence[Visible]") -> bool:
+def _is_own(lookups: Lookups, node: Node, columns: "Sequence[Visible]") -> bool:
     """Whether all names in a node are those of the subquery itself."""
     for one in node.walk(prune=lambda part: isinstance(part, exp.Query)):
-        if isinstance(one, exp.Query) and rows.is_correlated(one):
+        if isinstance(one, exp.Query) and lookups.is_correlated(one):
             return False
-        if isinstance(one, exp.Column) and not lookup(rows.syntax, one, columns)[0]:
+        if isinstance(one, exp.Column) and not lookup(lookups.syntax, one, columns)[0]:
             return False
     return True
 

@@ -7,7 +7,6 @@ the plan has DuckDB's meaning.
 
 import datetime as dt
 import re
-from dataclasses import replace
 from itertools import pairwise
 from typing import ClassVar
 
@@ -50,30 +49,37 @@ def parse(text: str, now: dt.datetime | None = None) -> tuple[Syntax, list[Token
     """The one statement of a text, and its tokens."""
     if len(text) > LONGEST:
         raise _TOO_LONG.at(0, LONGEST)
-    tokens = _tokens(text)
+    tokens = _of_tsql(text, _tokens(text))
     _check_tokens(text, tokens)
-    tree = _check_depth(text, _spelled(_statement(text, tokens)))
+    tree = _statement(text, tokens)
+    for call in _check_depth(text, tree):
+        _spell(call)
     return Syntax(text, tree, _spots(tokens), now), tokens
 
 
-def _spelled(tree: Node) -> Node:
-    """The same with aggregates that the parser does not know as what they are."""
-    for node in list(tree.find_all(exp.Anonymous)):
-        kind = SPELLINGS.get(str(node.this).upper())
-        if kind is not None and len(node.expressions) == 1:
-            known = kind(this=node.expressions[0])
-            known.meta.update(node.meta)
-            node.replace(known)
-    return tree
+def _spell(node: exp.Anonymous) -> None:
+    """Make an aggregate that the parser does not know what it is."""
+    name, window = str(node.this).upper(), node.parent
+    if len(node.expressions) != 1:
+        return
+    if name in SPELLINGS:
+        known = SPELLINGS[name](this=node.expressions[0])
+        known.meta.update(node.meta)
+        node.replace(known)
+    elif name == "RATIO_TO_REPORT" and isinstance(window, exp.Window):
+        (of,) = node.expressions
+        node.replace(exp.Sum(this=of.copy()))
+        window.replace(exp.SafeDivide(this=of, expression=window.copy()))
 
 
 def check_words(syntax: Syntax, tokens: list[Token]) -> None:
-    """Refuse a word that the parser took and did not keep in the tree."""
-    marked = [node for node in syntax.tree.walk() if "start" in node.meta]
-    kept = {node.meta["start"] for node in marked}
-    dated = syntax.tree.find_all(exp.TimeToStr)
+    """Refuse what was not read of the tree, and a word that the parser did not keep in it."""
+    syntax.finish()
+    nodes = list(syntax.tree.walk())
+    kept = {node.meta["start"] for node in nodes if "start" in node.meta}
+    dated = (node for node in nodes if isinstance(node, exp.TimeToStr))
     formats = {node.args["format"].name for node in dated}  # the parser keeps them without a mark
-    units = {node.text("unit") for node in syntax.tree.find_all(exp.TimestampTrunc)}
+    units = {node.text("unit") for node in nodes if isinstance(node, exp.TimestampTrunc)}
     for at, token in enumerate(tokens):
         last = _is_last(tokens, at) and token.text.upper() in units  # TIMESTAMP_TRUNC(x, HOUR)
         told = last or (token.token_type is TokenType.STRING and token.text in formats)
@@ -87,6 +93,37 @@ def _tokens(text: str) -> list[Token]:
         return DuckDB().tokenize(text)
     except TokenError:
         raise _UNFINISHED.at(*_open_quote(text)) from None
+
+
+def _of_tsql(text: str, tokens: list[Token]) -> list[Token]:
+    """The same with TOP after SELECT, and [names in brackets].
+
+    Nothing that DuckDB would read otherwise is lost: it has no TOP, and lists are no values here.
+    """
+    for at in range(1, len(tokens) - 2):
+        word, opens = tokens[at], tokens[at + 1].token_type is TokenType.L_PAREN
+        counts = tokens[at + 1 + opens].token_type is TokenType.NUMBER
+        if tokens[at - 1].token_type in _BEFORE_TOP and counts and word.text.upper() == "TOP":
+            word.token_type = TokenType.TOP
+    found: list[Token] = []
+    for token in tokens:
+        closes = token.token_type is TokenType.R_BRACKET
+        near = range(max(1, len(found) - _WORDS_OF_A_NAME), len(found)) if closes else ()
+        start = max((i for i in near if found[i].token_type is TokenType.L_BRACKET), default=0)
+        name = text[found[start].end + 1 : token.start] if start else ""
+        if re.fullmatch(r"[^\W\d][\w ]*", name) and found[start - 1].token_type not in _INDEXED:
+            place = found[start].line, found[start].col, found[start].start, token.end
+            found[start:] = [Token(TokenType.IDENTIFIER, name, *place)]
+        else:
+            found.append(token)
+    return found
+
+
+_INDEXED = {TokenType.VAR, TokenType.IDENTIFIER, TokenType.R_PAREN, TokenType.R_BRACKET}
+_INDEXED |= {TokenType.STRING, TokenType.IN}
+"""After these a bracket opens an index, or a list of values."""
+_BEFORE_TOP = {TokenType.SELECT, TokenType.DISTINCT}
+_WORDS_OF_A_NAME = 10
 
 
 def without_comments(text: str) -> str:
@@ -141,24 +178,26 @@ def _statement(text: str, tokens: list[Token]) -> Node:
     try:
         parsed = _Parser(dialect=DuckDB()).parse(tokens, text)
     except ParseError as error:
-        wrong = _TOP if re.match(r"\s*SELECT\s+TOP\s", text, re.IGNORECASE) else _MALFORMED
-        raise wrong.at(*_place(error, text, tokens)) from None
+        raise _MALFORMED.at(*_place(error, text, tokens)) from None
     except RecursionError:
         raise _TOO_DEEP.at(0, len(text)) from None
     (tree,) = (t for t in parsed if t is not None and not isinstance(t, exp.Semicolon))
     return tree
 
 
-def _check_depth(text: str, tree: Node) -> Node:
-    pending = [(tree, 0)]
+def _check_depth(text: str, tree: Node) -> list[exp.Anonymous]:
+    """Refuse a tree that is too deep; its calls of functions that the parser does not know."""
+    pending, unknown = [(tree, 0)], []
     while pending:
         node, depth = pending.pop()
+        if isinstance(node, exp.Anonymous):
+            unknown.append(node)
         if depth > DEEPEST:
             raise Syntax(text, node).refuse(node, _TOO_DEEP)
         for child in node.iter_expressions():
             chained = isinstance(node, exp.And | exp.Or) and type(child) is type(node)
             pending.append((child, depth if chained else depth + 1))
-    return tree
+    return unknown
 
 
 def _spots(tokens: list[Token]) -> dict[str, list[Place]]:
@@ -202,7 +241,6 @@ _UNFINISHED = Refusal(
     "the text cannot be cut into words",
     "close what begins here",
 )
-_TOP = replace(_MALFORMED, why="it has TOP", fix="write LIMIT 3 at its end, instead of TOP 3")
 _SEVERAL = Refusal(
     "several_statements",
     "the text holds several statements",
@@ -230,7 +268,7 @@ END TRUE FALSE IN INTERVAL L_BRACKET R_BRACKET L_PAREN R_PAREN COMMA DPIPE ALL F
 NOTNULL CARET_AT PARAMETER TEXT VARCHAR CHAR DOUBLE FLOAT BIGINT INT BOOLEAN DATE TIMESTAMP
 TIMESTAMPNTZ DATETIME DIV DSTAR CARET SEMI ANTI FULL CROSS OVER PARTITION_BY QUALIFY WINDOW EXISTS
 INTERSECT EXCEPT RANGE CURRENT_DATE CURRENT_TIMESTAMP CURRENT_DATETIME LOCALTIMESTAMP PIVOT
-NATURAL UNPIVOT INTO TIME DECIMAL REPLACE
+NATURAL UNPIVOT INTO TIME DECIMAL REPLACE TOP
 """
 _STRUCTURE = {TokenType[name] for name in _NAMES.split()}
 _WORDS = {"NULLS", "LAST", "WITHIN", "GROUP", "UNKNOWN", "LEADING", "TRAILING", "BOTH"}

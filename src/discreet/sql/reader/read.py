@@ -98,7 +98,6 @@ def _read(
     parts = [*(one.relation for one in questions_in(query)), *syntax.spread]
     if rows is not None and all(rows not in nodes_of(one)[0] for one in parts):
         raise syntax.refuse(syntax.tree, OTHER_ROWS)
-    syntax.finish()
     check_words(syntax, tokens)
     try:
         schema.check_same_people([table.name for table in query.tables])
@@ -122,7 +121,6 @@ def _read_public(text: str, schema: Schema, now: dt.datetime | None) -> Released
         return None
     found = RelationReader(syntax, public).answer(syntax.tree).query
     assert isinstance(found, Program)  # noqa: S101 - narrowing: there is nothing to measure
-    syntax.finish()
     check_words(syntax, tokens)
     return found.table
 

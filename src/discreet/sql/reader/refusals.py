@@ -4,7 +4,7 @@ Tables of words only: by first word of a statement, by node of the syntax tree, 
 function.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from discreet.errors import InputError, QueryRefused
 
@@ -139,6 +139,7 @@ NODES = {
     **dict.fromkeys(("Subquery", "Select", "Exists", "Any", "All", "Union"), _SUBQUERY),
     **dict.fromkeys(("Except", "Intersect"), SET_OPERATION),
     **dict.fromkeys(_COLLECTIONS.split(), _COLLECTION),
+    "Bracket": replace(_COLLECTION, fix="use a column for each part, as in QUANTILE_CONT(x, 0.5)"),
     **dict.fromkeys(("Placeholder", "Parameter", "SessionParameter"), _PLACEHOLDER),
     **dict.fromkeys(_CLOCKS.split(), _NOW),
     **dict.fromkeys(("RegexpILike", "SimilarTo", "Glob"), _PATTERN),
@@ -232,7 +233,7 @@ CLAUSES = {
         "set_operation", "UNION BY NAME is used", fix="list the columns of both sides in one order"
     ),
     ("Limit", "limit_options"): Refusal(
-        "clause", "LIMIT by percent is used", fix="give a number of rows"
+        "clause", "a limit by percent or with ties is used", fix="give a number of rows"
     ),
     ("Limit", "expressions"): Refusal("clause", "LIMIT BY is used", fix="give a number of rows"),
     ("Trim", "expression"): Refusal(

@@ -15,7 +15,14 @@ from sqlglot import exp
 
 from discreet.plan.answer_program import Program
 from discreet.plan.expressions import Column, Expression
-from discreet.plan.relations import FilterRows, Named, Project, Relation, columns_of
+from discreet.plan.relations import (
+    FilterRows,
+    Named,
+    Project,
+    Relation,
+    columns_of,
+    computed_columns,
+)
 from discreet.plan.row_counts import SpreadRows
 from discreet.plan.schema import PersonPeriod
 from discreet.sql.reader.aggregated_select import LIMIT, ORDER, AggregatedSelect
@@ -36,14 +43,94 @@ from discreet.sql.reader.select_list import (
 from discreet.sql.reader.syntax import (
     NamedRelation,
     Node,
+    Syntax,
     Visible,
     copied,
+    fresh,
+    has_aggregate,
+    names_one,
     resolve,
 )
-from discreet.sql.reader.windows import pick_first, row_orders
+from discreet.sql.reader.windows import RANKED, RowWindow, pick_first, row_orders
 
 if TYPE_CHECKING:
+    from discreet.plan.kinds import Type
     from discreet.sql.reader.from_clause import RelationReader
+
+
+class SelectRows:
+    """The rows of one SELECT, with the columns that its conditions and values have asked for."""
+
+    def __init__(self, tables: "RelationReader", rows: NamedRelation, select: Node) -> None:
+        self.tables = tables
+        self.syntax: Syntax = tables.syntax
+        self.columns = rows.columns
+        self.relation = rows.relation
+        self.types: dict[str, Type] = dict(columns_of(rows.relation))
+        self._computed = computed_columns(rows.relation)
+        self.select = select
+        self._found: dict[int, tuple[Node, Expression]] = {}
+
+    def reader(
+        self,
+        clause: str,
+        outer: Sequence[Visible] = (),
+        resolve_name: Callable[[exp.Column], Expression] | None = None,
+        *,
+        windows: bool = False,
+    ) -> ExpressionReader:
+        """A reader of expressions over the rows; names that they lack are those of `outer`."""
+
+        def meaning(node: exp.Column) -> Expression:
+            known = [c for c in (self.columns, outer) if c and names_one(self.syntax, node, c)]
+            return Column(resolve(self.syntax, node, known[0] if known else self.columns).column)
+
+        look = self.ask if windows else self.find
+        names = resolve_name or meaning
+        return ExpressionReader(
+            self.syntax, self.types, names, clause=clause, look=look, computed=self._computed
+        )
+
+    def build(self, node: Node, kind: Callable[..., Relation], *fields: object) -> None:
+        """The rows below another relation from now on."""
+        self.relation = self.syntax.build(node, kind, self.relation, *fields)
+        self.types.update(columns_of(self.relation))
+
+    def ask(self, node: Node) -> Expression:
+        """A window or a subquery."""
+        if not isinstance(node, exp.Window):
+            return self.find(node)
+        return self._once(node, lambda: RowWindow(self, node).read())
+
+    def find(self, node: Node) -> Expression:
+        """A subquery inside an expression, or a window that is known already."""
+        if not isinstance(node, exp.Window):
+            return self._once(node, lambda: Lookups(self).read(node))
+        if id(node) not in self._found:
+            raise self.syntax.refuse(node, RANKED if has_aggregate(node) else _WINDOW_PLACE)
+        return self._found[id(node)][1]
+
+    def over(self, rows: NamedRelation, select: Node) -> "SelectRows":
+        """The rows of a SELECT inside of this one."""
+        return SelectRows(self.tables, rows, select)
+
+    def _once(self, node: Node, read: Callable[[], Expression]) -> Expression:
+        """The meaning of a node; a key that is selected or written again is one column."""
+        if id(node) not in self._found:
+            before = self.relation, dict(self.types)
+            known = next((e for other, e in self._found.values() if other == node), None)
+            found = read()  # each word of it is read, also where it was written before
+            if known is not None:
+                self.relation, types = before
+                self.types.clear()
+                self.types.update(types)
+            self._found[id(node)] = node, known or found
+        return self._found[id(node)][1]
+
+    def fresh(self, name: str, *others: Sequence[str]) -> str:
+        """A name that neither the rows nor others have."""
+        taken = {one.lower() for names in (self.types, *others) for one in names}
+        return fresh(name, taken)
 
 
 class SelectReader:
@@ -70,16 +157,16 @@ class SelectReader:
         self.spread = spread
         self.columns = rows.columns
         self.subquery: Callable[[Node], object] = tables.subquery
-        self.lookups = Lookups(tables, rows, select)
+        self.private = SelectRows(tables, rows, select)
         self._filter(where)
-        self.reader = self.lookups.reader("an aggregate")
-        self.rows = self.lookups.reader("GROUP BY")
+        self.reader = self.private.reader("an aggregate")
+        self.rows = self.private.reader("GROUP BY")
         self.items = read_items(syntax, select, self.columns)
 
     @property
     def relation(self) -> Relation:
         """The rows, with the columns that subqueries and windows have added so far."""
-        return self.lookups.relation
+        return self.private.relation
 
     def read(self) -> NamedRelation | Answer:
         """Rows or an answer."""
@@ -115,8 +202,8 @@ class SelectReader:
         where = self.syntax.part(self.select, "where", "this")
         whole = [] if where is None else [where]
         for node in whole if rest is None else rest:
-            condition = self.lookups.reader("WHERE").checked(node)
-            self.lookups.build(node, FilterRows, condition)
+            condition = self.private.reader("WHERE").checked(node)
+            self.private.build(node, FilterRows, condition)
 
     def _groups(self) -> Groups | None:
         """The groups of the question; None where rows are asked for."""
@@ -144,7 +231,7 @@ class SelectReader:
         return item.read(self._distinct_reader() if distinct else self.rows)
 
     def _distinct_reader(self) -> ExpressionReader:
-        return self.lookups.reader("DISTINCT", windows=True)
+        return self.private.reader("DISTINCT", windows=True)
 
     def _qualify(self, expressions: Sequence[Expression]) -> None:
         """QUALIFY: a condition on windows, and on what they are called."""
@@ -152,8 +239,8 @@ class SelectReader:
         if node is None:
             return
         named = [(i.alias, e) for i, e in zip(self.items, expressions, strict=True)]
-        reader = or_earlier(self.lookups.reader("QUALIFY", windows=True), self.columns, named)
-        self.lookups.build(node, FilterRows, reader.checked(node))
+        reader = or_earlier(self.private.reader("QUALIFY", windows=True), self.columns, named)
+        self.private.build(node, FilterRows, reader.checked(node))
 
     def _pick(self, expressions: Sequence[Expression]) -> None:
         """DISTINCT ON (person, ...) ... ORDER BY: the first row of each value.
@@ -168,13 +255,13 @@ class SelectReader:
 
         distinct = self.select.args["distinct"]
         meaning = or_selected(self.meaning, self.syntax, self.columns, named)
-        reader = self.lookups.reader("DISTINCT ON", (), meaning)
+        reader = self.private.reader("DISTINCT ON", (), meaning)
         keys = self.syntax.parts(self.syntax.part(distinct, "on"), "expressions")
         by = row_orders(self.syntax, self.syntax.part(self.select, "order"), read)
-        pick_first(self.lookups, distinct, [read(key) for key in keys], by)
+        pick_first(self.private, distinct, [read(key) for key in keys], by)
 
     def _plain_rows(self) -> NamedRelation:
-        reader = self.lookups.reader("SELECT", windows=True)
+        reader = self.private.reader("SELECT", windows=True)
         expressions = read_in_turn(reader, self.columns, self.items)
         if self.whole:
             raise self.syntax.refuse(self.items[0].node, ROW_OUTPUT)
@@ -208,6 +295,12 @@ _DISTINCT_ANSWER = Refusal(
     "SELECT DISTINCT stands beside aggregates or GROUP BY",
     "groups are different already, and equal noisy numbers mean nothing",
     "leave DISTINCT out",
+)
+_WINDOW_PLACE = Refusal(
+    "window",
+    "a window function stands in a condition or a key",
+    "it is computed after rows are filtered and grouped",
+    "select it under a name in a subquery, and use the name; or write QUALIFY",
 )
 _AGGREGATE_KEY = Refusal(
     "misplaced_aggregate",

@@ -15,22 +15,18 @@ from discreet.plan.expressions import Case, Column, Expression, Literal, mapped
 from discreet.plan.kinds import Kind
 from discreet.plan.query import Query, SortKey, released_columns
 from discreet.plan.relations import Named
-from discreet.sql.reader.expressions import (
-    AGGREGATES,
-    ExpressionReader,
-    Resolve,
-    function_name,
-    has_aggregate,
-)
+from discreet.sql.reader.expressions import ExpressionReader, Resolve, function_name
 from discreet.sql.reader.literals import read_whole
 from discreet.sql.reader.refusals import Refusal
 from discreet.sql.reader.syntax import (
+    AGGREGATES,
     Node,
     Syntax,
     Visible,
     bare_word,
     check_name,
     fresh,
+    has_aggregate,
     lookup,
     order_parts,
     resolve,

@@ -368,6 +368,28 @@ def resolve(syntax: Syntax, node: exp.Column, columns: Sequence[Visible]) -> Vis
     raise _unknown(syntax, word, table, columns)
 
 
+AGGREGATES = (exp.AggFunc, exp.Filter, exp.WithinGroup)
+
+
+def has_aggregate(node: Node) -> bool:
+    """Whether an aggregate of rows stands anywhere in an expression, outside of subqueries."""
+    found = node.walk(prune=lambda part: isinstance(part, exp.Query))
+    return any(isinstance(part, AGGREGATES) and not is_windowed(part) for part in found)
+
+
+def is_windowed(node: Node) -> bool:
+    """Whether a function is what a window computes, and no aggregate."""
+    above = node.parent
+    if isinstance(above, exp.Filter | exp.IgnoreNulls | exp.RespectNulls) and node is above.this:
+        return is_windowed(above)
+    return isinstance(above, exp.Window) and node is above.this
+
+
+def names_one(syntax: Syntax, node: exp.Column, columns: Sequence[Visible]) -> bool:
+    """Whether a name means a column among these."""
+    return bool(lookup(syntax, node, columns)[0])
+
+
 def lookup(
     syntax: Syntax, node: exp.Column, columns: Sequence[Visible]
 ) -> tuple[list[Visible], Word, Word | None]:

@@ -23,7 +23,7 @@ from discreet.sql.reader.refusals import WINDOW, Refusal
 from discreet.sql.reader.syntax import PERSON, Node, Syntax, order_parts
 
 if TYPE_CHECKING:
-    from discreet.sql.reader.lookups import Lookups
+    from discreet.sql.reader.select import SelectRows
 
 
 Frame: TypeAlias = tuple[int | None, int | None] | None
@@ -162,7 +162,7 @@ _SUMMED: dict[type[Node], Summary] = {
 
 
 def pick_first(
-    rows: "Lookups", node: Node, keys: list[Expression], by: tuple[RowOrder, ...]
+    rows: "SelectRows", node: Node, keys: list[Expression], by: tuple[RowOrder, ...]
 ) -> None:
     """Only the first row of each value of some keys, one of which names the person."""
     partition = _parted(rows, node, keys)
@@ -172,7 +172,7 @@ def pick_first(
     rows.build(node, FilterRows, Column(name).equals(1))
 
 
-def _parted(rows: "Lookups", node: Node, found: list[Expression]) -> tuple[Expression, ...]:
+def _parted(rows: "SelectRows", node: Node, found: list[Expression]) -> tuple[Expression, ...]:
     """The further parts of a person's rows; one of those found has to name the person."""
     visible = {Column(c.column): c for c in rows.columns}
     named = (visible[one] for one in found if isinstance(one, Column) and one in visible)
@@ -190,7 +190,7 @@ def _parted(rows: "Lookups", node: Node, found: list[Expression]) -> tuple[Expre
 class RowWindow:
     """One function OVER a window of a person's rows, which get a column for its value."""
 
-    def __init__(self, rows: "Lookups", node: Node) -> None:
+    def __init__(self, rows: "SelectRows", node: Node) -> None:
         self.rows = rows
         self.syntax = rows.syntax
         self.node = node

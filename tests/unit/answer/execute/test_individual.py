@@ -8,12 +8,17 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from discreet.answer.execute.individual import rounded_steps, row_weights
+from discreet.answer.execute.individual import check_individual, rounded_steps, row_weights
+from discreet.answer.measurement_plan import MeasurementPlan
+from discreet.answer.plan.price import Price
+from discreet.errors import QueryRefused
 from discreet.plan.bounding import FULL, ContributionBounds, NoiseKind, largest_weight
-from discreet.plan.schema import MOST_ROWS
+from discreet.plan.schema import MOST_ROWS, Limits
 from discreet.plan.sensitivity import Strategy, sensitivity
 from discreet.plan.statistics import Total, grid
+from discreet.sql.reader.read import read
 from people import CITIES, LOUD, clinic, spent
+from visits import schema
 
 COUNTS = st.integers(1, 5) | st.sampled_from([2**26, 2**27 - 1, 2**31, 2**62, 2**63 - 1])
 PAIRS = st.lists(st.tuples(st.integers(0, 3), COUNTS), min_size=1, max_size=8)
@@ -64,3 +69,23 @@ def test_whoever_is_above_a_limit_pays_the_whole_price_and_counts_once(groups):
         assert found[0] == pytest.approx(1 + 50 / math.sqrt(groups), abs=3)
         paid = spent(curator)
         assert all(0.99 < paid[i] / paid[50] <= 1 for i in range(50))
+
+
+REFUSED = {
+    "groups that nobody has listed": "SELECT street, COUNT(*) AS n FROM visits GROUP BY street",
+    "limits that nobody has stated": "SELECT COUNT(*) AS n FROM visits",
+    "a quantile": "SELECT MEDIAN(amount) AS n FROM visits",
+    "a count of different values": "SELECT COUNT(DISTINCT amount) AS n FROM visits",
+    "Laplace noise": "SELECT COUNT(*) AS n FROM visits",
+}
+
+
+@pytest.mark.parametrize("reason", REFUSED)
+def test_what_has_no_price_for_each_person_is_refused(reason):
+    limits = Limits() if reason.startswith("limits") else Limits(1, 1)
+    kind = NoiseKind.LAPLACE if reason.startswith("Laplace") else NoiseKind.GAUSSIAN
+    query = read(REFUSED[reason], schema(limits=limits))
+    plan = MeasurementPlan.of(query, Price(1, 1e-6), noise_kinds=(kind,))
+    with pytest.raises(QueryRefused, match=reason) as refused:
+        check_individual(plan.sets)
+    assert refused.value.code == "per-person"

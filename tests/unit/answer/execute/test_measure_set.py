@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from discreet.answer.estimate import error_bars
+from discreet.answer.estimate import tabulate
 from discreet.answer.execute import measure_set
 from discreet.answer.execute.measure_set import dense
 from discreet.answer.measurement_plan import answer
@@ -148,7 +148,7 @@ def test_many_groups_take_no_more_memory_than_their_numbers(made, groups, epsilo
 
 def test_error_bars_of_all_groups_at_once_are_caught(monkeypatch):
     monkeypatch.setattr("discreet.answer.estimate.tabulate.SLICE", 1 << 30)
-    monkeypatch.setattr(error_bars, "_CELLS", 1)
+    monkeypatch.setattr(tabulate, "_CELLS", 1)
     made = listed(80, 100)
     _, held = peak(lambda: ask(made, 1, ALL.replace("SUM", "AVG")))
 
@@ -160,7 +160,7 @@ def test_error_bars_of_many_groups_are_those_of_few(monkeypatch):
     text = ALL.replace("SUM(x) AS s", "SUM(x) AS s, AVG(x) AS m, SUM(x) / COUNT(*) AS r")
     made = listed(3, 4)
     drawn = ask(made, 1, text)
-    monkeypatch.setattr(error_bars, "_CELLS", 1)
+    monkeypatch.setattr(tabulate, "_CELLS", 1)
     laid = ask(made, 1, text)
 
     few, many = (np.median(release.half_widths["s"]) for release in (drawn, laid))

@@ -90,16 +90,24 @@ def test_a_turn_is_kept_for_longer_than_a_claim_lasts(visits, charge, monkeypatc
     assert other.hold(charge)
 
 
-def test_a_removed_step_is_found(visits, charge):
+def test_a_removed_step_is_found_and_not_drawn_again(visits, charge):
     visits.hold(charge)
     visits.step(charge, 1, b"one", by="alice")
+    visits.step(charge, 2, b"two", by="alice")
 
     def remove(execute):
         drop = "DROP TRIGGER steps_delete" if visits._store.dialect == "sqlite" else None
         execute(drop or "DROP TRIGGER steps_kept ON steps")
-        execute("DELETE FROM steps")
+        execute("DELETE FROM steps WHERE number = 2")
 
     visits._store.transact(remove)
+    assert visits.steps(charge) == (b"one",)
+    for go_on in (
+        lambda: visits.step(charge, 2, b"again", by="alice"),
+        lambda: visits.fail_step(charge, by="alice"),
+    ):
+        with pytest.raises(LedgerError, match="is lost, and it is not drawn again"):
+            go_on()
     assert "steps" in str(visits.verify().problem)
 
 

@@ -17,6 +17,7 @@ from discreet.curator.orders.planned_orders import (
     StoredOrder,
     Terms,
     names_of,
+    read_table,
 )
 from discreet.errors import InputError, InvariantBroken
 from discreet.plan import canonical
@@ -56,6 +57,13 @@ def test_the_text_has_exact_numbers_and_sorted_names():
 def test_a_question_is_only_read_against_the_tables_it_was_asked_of():
     with pytest.raises(InputError):
         stored().question(schema(limits=Limits(1, 1)))
+
+
+def test_only_the_name_of_a_private_table_names_one():
+    assert read_table("visits", schema()).name == "visits"
+    for name in ("cities", "nowhere", 3, None, ["visits"]):
+        with pytest.raises(InputError, match="private table"):
+            read_table(name, schema())
 
 
 def test_all_tables_are_named_public_ones_and_those_in_subqueries_too():

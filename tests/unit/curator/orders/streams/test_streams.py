@@ -489,6 +489,20 @@ def test_what_another_worker_answered_before_one_had_the_turn_is_not_answered_ag
         assert one.ledger.verify().ok
 
 
+def test_a_turn_that_another_worker_took_meanwhile_is_left_to_it(tmp_path, monkeypatch):
+    with clinic([(1, 1, "Haifa")], tmp_path / "c") as one, dp.Curator(tmp_path / "c") as other:
+        charge = one.watch(COUNT, **TERMS).charge
+        with monkeypatch.context() as patch:
+            patch.setattr(one._streams, "go_on", lambda _: None)
+            one.append("visits", visits([(2, 1, "Oslo")]), through=day(1))
+        one.ledger.let_go(charge)
+        hold = other.ledger.hold
+        monkeypatch.setattr(other.ledger, "hold", lambda at: not one.ledger.hold(at) or hold(at))
+        assert other._streams.release(charge).table.num_rows == 0
+        assert not one.ledger.steps(charge)
+        assert one._streams.release(charge).table.num_rows == 3
+
+
 def test_data_that_cannot_be_read_tells_nothing_until_an_owner_has_looked(monkeypatch):
     from discreet.curator.orders.streams.stream_reading import StreamQuery
 
