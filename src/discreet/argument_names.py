@@ -138,22 +138,6 @@ def public(package: str) -> Collection[str]:
     return homes(package).keys()
 
 
-def exports(package: str) -> tuple[Callable[[str], object], list[str]]:
-    """Import the names that a package's stub lists; its `__getattr__` and its `__all__`.
-
-    All are imported at once, in the order of the stub: stored forms are known by who reads them.
-    """
-    module, known = import_module(package), homes(package.partition(".")[2])
-    for name, home in known.items():
-        found = import_module(home if home != package else f"{package}.{name}")
-        setattr(module, name, getattr(found, name, found))
-
-    def missing(name: str) -> object:
-        raise MissingNameError(name, package)
-
-    return missing, sorted(known)
-
-
 def class_elsewhere(name: str) -> object:
     """The public class of that name in a package, or None: `dp.LogisticRegression`.
 

@@ -5,7 +5,6 @@ numbers are summed exactly, and rounded Gaussian noise meets the sums (`noisy_su
 estimator computes from noisy sums is post-processing.
 
 >>> import numpy as np
->>> from discreet.learn import LinearRegression
 >>> x = np.linspace(0, 1, 4000)[:, None]
 >>> model = LinearRegression(epsilon=1, delta=1e-6, bounds=(0, 1), target_bounds=(0, 2))
 >>> round(float(model.fit(x, 2 * x[:, 0]).coef_[0]))
@@ -14,7 +13,7 @@ estimator computes from noisy sums is post-processing.
 
 from importlib import import_module
 
-from discreet.argument_names import exports
+from discreet.argument_names import MissingNameError
 from discreet.errors import InputError
 
 try:
@@ -27,10 +26,61 @@ except ImportError:  # pragma: no cover - the tests have both
         fix="pip install 'discreet[learn]'",
     ) from None
 
-_missing, __all__ = exports(__name__)
+from discreet.learn.additive import AdditiveClassifier
+from discreet.learn.base import PrivacyWarning, PrivateEstimator
+from discreet.learn.binning import Binner
+from discreet.learn.classifiers import LinearSVC, LogisticRegression, Perceptron
+from discreet.learn.hypothesis_tests import (
+    TESTS,
+    Anova,
+    ChiSquare,
+    HypothesisTest,
+    MannWhitney,
+    ProportionTest,
+    TTest,
+    benjamini_hochberg,
+)
+from discreet.learn.linear import LinearRegression, Ridge
+from discreet.learn.naive_bayes import CategoricalNB, GaussianNB
+from discreet.learn.private_schema import private_bounds, private_classes
+from discreet.learn.statistical_queries import StatisticalQueries
+from discreet.learn.trees import DecisionTree, RandomForest
+from discreet.learn.tuning import tune
+from discreet.learn.unsupervised import PCA, KMeans, StandardScaler
+
+__all__ = [
+    "PCA",
+    "TESTS",
+    "AdditiveClassifier",
+    "Anova",
+    "Binner",
+    "CategoricalNB",
+    "ChiSquare",
+    "DecisionTree",
+    "GaussianNB",
+    "HypothesisTest",
+    "KMeans",
+    "LinearRegression",
+    "LinearSVC",
+    "LogisticRegression",
+    "MannWhitney",
+    "Perceptron",
+    "PrivacyWarning",
+    "PrivateEstimator",
+    "ProportionTest",
+    "RandomForest",
+    "Ridge",
+    "StandardScaler",
+    "StatisticalQueries",
+    "TTest",
+    "benjamini_hochberg",
+    "private_bounds",
+    "private_classes",
+    "tune",
+]
 
 
 def __getattr__(name: str) -> object:
     if name == "torch":  # an extra, imported where it is used
         return import_module("discreet.learn.torch")
-    return _missing(name)
+    raise MissingNameError(name, __name__)
