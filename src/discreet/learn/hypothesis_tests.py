@@ -375,7 +375,7 @@ def _given_most(pvalue: Floats, most: Floats, freedom: int) -> Floats:
     p-values are then too large.
 
     Reference: Guggenberger, Kleibergen, Mavroeidis, A More Powerful Subvector Anderson Rubin Test
-    in Linear Instrumental Variables Regression, 2019, Section 2.3.
+    in Linear Instrumental Variables Regression, Quantitative Economics 10, 2019.
     """
     places = (np.arange(_PARTS) + 0.5) / _PARTS
 
