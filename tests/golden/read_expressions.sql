@@ -324,8 +324,8 @@ SELECT TOP 2 [city], DIV0(SUM(age), COUNT(urgent)) AS [a b] FROM visits v WHERE 
 -- aggregate count_urgent := COUNT(urgent)
 -- aggregate sum_age := SUM(age)
 -- output city
--- output a b := case[(count_urgent = 0) -> 0; else (sum_age / count_urgent)]
--- order case[(count_urgent = 0) -> 0; else (sum_age / count_urgent)] desc
+-- output a b := case[((count_urgent = 0) and NOT(IS_NULL(sum_age))) -> 0; else (sum_age / count_urgent)]
+-- order case[((count_urgent = 0) and NOT(IS_NULL(sum_age))) -> 0; else (sum_age / count_urgent)] desc
 -- limit 2 offset 0
 
 SELECT TOP (3) EOMONTH(day) AS month, RATIO_TO_REPORT(COUNT(*)) OVER () AS share FROM visits GROUP BY EOMONTH(day)

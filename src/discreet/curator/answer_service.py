@@ -153,7 +153,7 @@ class AnswerService:
         self._proved: dict[str, tuple[object, list[str]]] = {}
         self._running: dict[int, Deadline | None] = {}
         self._plans: dict[int, PlannedOrder] = {}
-        self._drawn: dict[int, bytes | None] = {}
+        self._drawn: dict[int, tuple[bytes | None]] = {}
         self.people = Populations(ledger, data_store)
         self.schedule_of: Callable[[str], ReleaseSchedule] = lambda _: AT_ONCE
         """The schedule of a caller: of recovery, and of later steps that they ask for."""
@@ -270,6 +270,7 @@ class AnswerService:
         finally:
             self._plans.pop(receipt.sequence, None)
         self._unfinished.discard(receipt.sequence)
+        self._drawn.pop(receipt.sequence, None)
         return release
 
     def _finish(self, receipt: Receipt, schedule: ReleaseSchedule) -> BaseRelease:
@@ -277,6 +278,7 @@ class AnswerService:
         if now.state in {State.CHARGED, State.PENDING} and now.measured is None:
             now = self._measured(now, schedule)
         if now.state is State.FAILED:
+            self._drawn.pop(now.sequence, None)
             raise final_failure()
         if now.release is not None:
             return kind_of(now.order).release_type.from_bytes(now.release)
@@ -296,13 +298,11 @@ class AnswerService:
         """
         number, ledger = receipt.sequence, self._ledger
         if not ledger.may_measure(number, receipt.order):
-            self._drawn.pop(number, None)
             return replace(receipt, state=State.FAILED)  # it was cancelled while it waited
-        measured = self._drawn[number] if number in self._drawn else self._draw(receipt, schedule)
-        self._drawn[number] = measured
-        now = ledger.fail(receipt) if measured is None else ledger.keep(receipt, measured)
-        self._drawn.pop(number, None)
-        return now
+        held = self._drawn.get(number) or (self._draw(receipt, schedule),)
+        self._drawn[number] = held
+        (measured,) = held
+        return ledger.fail(receipt) if measured is None else ledger.keep(receipt, measured)
 
     def _draw(self, receipt: Receipt, schedule: ReleaseSchedule) -> bytes | None:
         """Noisy measurements of a charge; None if measuring failed, which is final."""

@@ -185,15 +185,14 @@ def _genuine(stored: Any, entry: Entry, what: str) -> bytes:
     raise damaged(f"a stored {what} is lost, or is not the one that the ledger speaks of")
 
 
-def check_unspoken(transaction: Transaction, charge: int, *kinds: str) -> None:
-    """Refuse to go on with a charge of which an entry after its newest step speaks.
+def check_unspoken(transaction: Transaction, charge: int, after: int, *kinds: str) -> None:
+    """Refuse to go on with a charge of which a later entry of these kinds speaks.
 
     Why: rows that lead from a charge to its bytes can be lost, or reset. The chain still has the
     entry, and what was told would be drawn a second time.
     """
-    sql = """SELECT body FROM entries WHERE body LIKE ?
-    AND sequence > (SELECT COALESCE(MAX(entry), ?) FROM steps WHERE charge = ?)"""
-    rows = transaction.read(sql, (f'%"charge":{charge}%', charge, charge))
+    sql = "SELECT body FROM entries WHERE sequence > ? AND (body LIKE ? OR body LIKE ?)"
+    rows = transaction.read(sql, (after, f'%"charge":{charge},%', f'%"charge":{charge}}}%'))
     entries = (Entry.read(body) for (body,) in rows)
     if any(one.kind in kinds and one.facts.get("charge") == charge for one in entries):
         raise damaged(f"what was measured for charge {charge} is lost, and it is not drawn again")

@@ -158,7 +158,7 @@ def may_measure(page: Transaction, sequence: int, order: Order) -> bool:
     charging.check_failures(page, order.analyst, order.dataset)
     sql = "SELECT 1 FROM charges WHERE sequence = ? AND measured IS NULL AND released IS NULL"
     if page.read(sql, (sequence,)):
-        charging.check_unspoken(page, sequence, "measured", "released", "failed")
+        charging.check_unspoken(page, sequence, sequence, "measured", "released", "failed")
     return True
 
 

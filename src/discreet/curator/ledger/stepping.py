@@ -91,7 +91,9 @@ def _going_on(transaction: Transaction, turn: Turn, charge: int) -> int:
     worker, _, failed = _claim(transaction, charge)
     if worker != turn.worker or failed:
         raise _not_ours(charge)
-    check_unspoken(transaction, charge, "stepped")
+    sql = "SELECT COALESCE(MAX(entry), ?) FROM steps WHERE charge = ?"
+    ((newest,),) = transaction.read(sql, (charge, charge))
+    check_unspoken(transaction, charge, newest, "stepped")
     return len(read_steps(transaction, charge))
 
 

@@ -307,7 +307,10 @@ _SPELLINGS: dict[tuple[str, int], Callable[..., Node]] = {
     ("ISODOW", 1): lambda of: exp.DayOfWeekIso(this=of),
     ("EOMONTH", 1): lambda of: exp.LastDay(this=of),
     ("DIV0", 2): lambda of, by: exp.If(
-        this=exp.EQ(this=by, expression=exp.Literal.number(0)),
+        this=exp.And(
+            this=exp.EQ(this=by.copy(), expression=exp.Literal.number(0)),
+            expression=exp.Not(this=exp.Is(this=of.copy(), expression=exp.Null())),
+        ),
         true=exp.Literal.number(0),
         false=exp.SafeDivide(this=of, expression=by),
     ),

@@ -66,10 +66,15 @@ def _spell(node: exp.Anonymous) -> None:
         known = SPELLINGS[name](this=node.expressions[0])
         known.meta.update(node.meta)
         node.replace(known)
-    elif name == "RATIO_TO_REPORT" and isinstance(window, exp.Window):
+    elif name == "RATIO_TO_REPORT" and isinstance(window, exp.Window) and _is_whole(window):
         (of,) = node.expressions
         node.replace(exp.Sum(this=of.copy()))
         window.replace(exp.SafeDivide(this=of, expression=window.copy()))
+
+
+def _is_whole(window: exp.Window) -> bool:
+    """Whether a window has all rows of its partition: no order, and no frame."""
+    return not (window.args.get("order") or window.args.get("spec"))
 
 
 def check_words(syntax: Syntax, tokens: list[Token]) -> None:
@@ -98,7 +103,8 @@ def _tokens(text: str) -> list[Token]:
 def _of_tsql(text: str, tokens: list[Token]) -> list[Token]:
     """The same with TOP after SELECT, and [names in brackets].
 
-    Nothing that DuckDB would read otherwise is lost: it has no TOP, and lists are no values here.
+    DuckDB has no TOP. Lists are no values here, so a bracket holds a name where a value or a table
+    may begin; anywhere else it stays what DuckDB reads.
     """
     for at in range(1, len(tokens) - 2):
         word, opens = tokens[at], tokens[at + 1].token_type is TokenType.L_PAREN
@@ -111,7 +117,7 @@ def _of_tsql(text: str, tokens: list[Token]) -> list[Token]:
         near = range(max(1, len(found) - _WORDS_OF_A_NAME), len(found)) if closes else ()
         start = max((i for i in near if found[i].token_type is TokenType.L_BRACKET), default=0)
         name = text[found[start].end + 1 : token.start] if start else ""
-        if re.fullmatch(r"[^\W\d][\w ]*", name) and found[start - 1].token_type not in _INDEXED:
+        if re.fullmatch(r"[^\W\d][\w ]*", name) and _begins(found[:start]):
             place = found[start].line, found[start].col, found[start].start, token.end
             found[start:] = [Token(TokenType.IDENTIFIER, name, *place)]
         else:
@@ -119,9 +125,22 @@ def _of_tsql(text: str, tokens: list[Token]) -> list[Token]:
     return found
 
 
-_INDEXED = {TokenType.VAR, TokenType.IDENTIFIER, TokenType.R_PAREN, TokenType.R_BRACKET}
-_INDEXED |= {TokenType.STRING, TokenType.IN}
-"""After these a bracket opens an index, or a list of values."""
+def _begins(before: list[Token]) -> bool:
+    """Whether a value, a table or a name may begin after these."""
+    last = before[-1].token_type
+    top = last is TokenType.NUMBER and before[-2].token_type is TokenType.TOP
+    return top or last in _BEFORE_NAMES
+
+
+_BEFORE_NAMES = {
+    *(TokenType.SELECT, TokenType.DISTINCT, TokenType.COMMA, TokenType.DOT, TokenType.L_PAREN),
+    *(TokenType.ALIAS, TokenType.FROM, TokenType.JOIN, TokenType.ON, TokenType.WHERE),
+    *(TokenType.GROUP_BY, TokenType.HAVING, TokenType.ORDER_BY, TokenType.PARTITION_BY),
+    *(TokenType.AND, TokenType.OR, TokenType.NOT, TokenType.BETWEEN, TokenType.LIKE),
+    *(TokenType.CASE, TokenType.WHEN, TokenType.THEN, TokenType.ELSE, TokenType.EQ, TokenType.NEQ),
+    *(TokenType.LT, TokenType.LTE, TokenType.GT, TokenType.GTE, TokenType.PLUS, TokenType.DASH),
+    *(TokenType.STAR, TokenType.SLASH, TokenType.MOD),
+}
 _BEFORE_TOP = {TokenType.SELECT, TokenType.DISTINCT}
 _WORDS_OF_A_NAME = 10
 
