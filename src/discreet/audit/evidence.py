@@ -50,8 +50,9 @@ class Evidence:
 
     def __str__(self) -> str:
         verdict = "refuted" if self.refuted else "not refuted"
-        said, shown = f"epsilon {self.point.epsilon:.4g}", f"at least {self.bound:.4g}"
-        why = self.reason or f"{said} is said, {shown} is shown at delta {self.point.delta:.4g}"
+        epsilon, delta = self.point.epsilon, self.point.delta
+        allowed = f"at delta {delta:.4g} the claim allows epsilon {epsilon:.4g}"
+        why = self.reason or f"{allowed}, and at least {self.bound:.4g} is shown"
         return f"{self.claim}: {verdict} ({why}; {self.event})"
 
     @property

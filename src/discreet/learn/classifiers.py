@@ -99,7 +99,8 @@ class LogisticRegression(LinearClassifier):
         with standard errors `max_iter` + 2 `newton_steps` for each class but the first.
     Edge cases:
         Without rows the coefficients are noise. Steps do not reach coefficients that nearly
-        separate the classes (above some 10 for features in [-1, 1]); intervals are then too short.
+        separate the classes (above some 10 for features in [-1, 1]); intervals are then too short,
+        and those of strong features where noise hides all of 30, or of fewer than 100 rows.
 
     Reference: Bassily, Smith, Thakurta, Private Empirical Risk Minimization, 2014 (noisy gradient
     descent); Avella-Medina, Bradshaw, Loh, Differentially Private Inference via Noisy

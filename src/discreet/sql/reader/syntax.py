@@ -460,13 +460,14 @@ def _unknown(
         )
         return syntax.refuse(table.node, what)
     names = [c.name for c in columns if table is None or table.names(c.source)]
-    listed = ", ".join(dict.fromkeys(names))
+    listed, asked = ", ".join(dict.fromkeys(names)), word.text.lower()
+    parts = (name for name in names if asked in re.split(r"\W+", name.lower()))  # education-num
     what = Refusal(
         "unknown_column",
         f"there is no column {word.text}",
         f"the columns here are {listed}",
         _instead(
-            nearest(word.text, names),
+            next(parts, None) or nearest(word.text, names),
             "name one of them; texts stand in 'single quotes'"
             if table is None
             else "name one of them",

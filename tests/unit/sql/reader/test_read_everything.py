@@ -113,6 +113,8 @@ def test_a_word_that_the_parser_drops_is_found():
     question = "SELECT COUNT(*) FROM visits WHERE city::VARCHAR(3) = 'x'"
     syntax, tokens = parse(question)
     assert "3" not in syntax.tree.sql()
+    for node, name in leaves(syntax.tree):
+        syntax.part(node, name)
     with pytest.raises(QueryRefused) as refused:
         check_words(syntax, tokens)
     assert question[refused.value.start : refused.value.end] == "3"
