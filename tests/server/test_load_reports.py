@@ -38,6 +38,13 @@ def test_a_messy_file_is_reported_questioned_and_loaded(server, owner, curator, 
     assert curator.schema.tables[name].columns[messy.column].kind.value == messy.kind
 
 
+def test_a_number_that_stands_for_no_value_is_asked_about(server, owner):
+    rows = b"".join(b"p%d,%d\n" % (i, -999 if i % 3 == 0 else i) for i in range(12))
+    sent = server.post("/v1/uploads?name=a.csv", token=owner, body=b"who,age\n" + rows).json()
+    found = reported(server, owner, sent["upload"], unit="who")
+    assert [one["about"] for one in found["questions"]] == ["sentinel"]
+
+
 def test_the_report_is_for_owners_and_of_uploads_alone(server, owner):
     sent = server.post("/v1/uploads?name=a.csv", token=owner, body=b"a,b\n1,2\n").json()
     path = f"/v1/uploads/{sent['upload']}/report"

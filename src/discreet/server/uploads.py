@@ -21,6 +21,7 @@ from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel
 
 from discreet.curator.data.load_report import look, proposed_kinds
+from discreet.curator.data.sniffing import About
 from discreet.curator.data.sources import ENDINGS, open_source
 from discreet.engines.default import stored_kind
 from discreet.engines.reading import Reading
@@ -264,9 +265,7 @@ class QuestionAnswer(BaseModel):
 class OpenQuestion(BaseModel):
     """A decision that the owner has to make before the file is loaded."""
 
-    about: Literal[
-        "header", "encoding", "dates", "numbers", "nulls", "unreadable", "table", "words", "text"
-    ]
+    about: About
     column: str | None
     text: str
     answers: list[QuestionAnswer]

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from discreet.engines.default import ColumnCounts, StoredColumn, frequent
 from discreet.engines.reading import ABSENT, FALSE, TRUE, Reading, words
@@ -38,11 +38,18 @@ _STYLES: Final = tuple(
 )
 
 
+About = Literal[
+    "header", "encoding", "dates", "numbers", "nulls", "sentinel", "unreadable", "table", "words",
+    "text",
+]  # fmt: skip
+"""What an owner may have to decide."""
+
+
 @dataclass(frozen=True, slots=True)
 class OwnerQuestion:
     """A decision for the owner; each answer is an addition to the reading."""
 
-    about: str
+    about: About
     text: str
     column: str | None = None
     answers: tuple[tuple[str, Mapping[str, Any]], ...] = ()
