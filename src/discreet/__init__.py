@@ -11,18 +11,14 @@ from importlib import import_module
 
 from discreet.argument_names import (
     AGGREGATES,
+    PACKAGES,
     MissingNameError,
     class_elsewhere,
     homes,
     tells_calls,
 )
 
-_PACKAGES = frozenset(
-    {"attacks", "audit", "lab", "learn", "local", "mechanisms", "privacy", "workload"}
-)
-"""Packages that are imported when first named, such as `dp.local.Rappor`."""
-
-_HOME = homes("")
+_HOME = homes()
 """The module of each public name, as the stub beside this file lists them."""
 __all__ = sorted(_HOME)  # noqa: PLE0605 - type checkers read the stub
 
@@ -34,7 +30,7 @@ _OF_ARRAYS = frozenset(
 
 
 def __getattr__(name: str) -> object:
-    if name in _PACKAGES:
+    if name in PACKAGES:
         return import_module(f"discreet.{name}")
     found = getattr(import_module(_HOME[name]), name) if name in _HOME else _elsewhere(name)
     if name in _OF_ARRAYS:
@@ -63,4 +59,4 @@ def load_ipython_extension(shell: object) -> None:
 
 
 def __dir__() -> list[str]:
-    return sorted({*__all__, *_PACKAGES})
+    return sorted({*__all__, *PACKAGES})

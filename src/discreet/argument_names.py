@@ -22,7 +22,7 @@ AGGREGATES = dict(pair.split("=") for pair in _WORDS.split())
 """Names that SQL, pandas and polars have for aggregates, and ours."""
 
 PACKAGES: Final = ("mechanisms", "privacy", "local", "learn", "workload", "attacks", "audit", "lab")
-"""Packages whose names users type, as `dp.local.Rappor`."""
+"""Packages that are imported when first named, and whose names users type: `dp.local.Rappor`."""
 
 _ARGUMENTS = r"\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)"
 """Brackets with what they hold, up to three deep."""
@@ -116,26 +116,21 @@ def _path(name: str) -> str:
 
 
 @cache
-def homes(package: str) -> dict[str, str]:
-    """The public names of a package and their modules, as the stub beside its file lists them.
-
-    Without a stub, the names in its `__all__`; read as text, since some are slow to import.
-    """
-    folder = Path(__file__).parent / package
-    if (stub := folder / "__init__.pyi").exists():
-        lines = re.findall(
-            r"^from (discreet[\w.]*) import (\([^)]*\)|.+)$", stub.read_text("utf-8"), re.MULTILINE
-        )
-        pairs = ((name, home) for home, some in lines for name in re.findall(r"(\w+) as \1", some))
-        return {name: home for name, home in pairs if package or home != "discreet"}
-    text = (folder / "__init__.py").read_text("utf-8")
-    listed = re.search(r"^__all__ = \[(.*?)\]", text, re.MULTILINE | re.DOTALL)
-    return dict.fromkeys(re.findall(r'"(\w+)"', listed[1] if listed else ""), package)
+def homes() -> dict[str, str]:
+    """The public names of `discreet` and their modules, as the stub beside its file lists them."""
+    stub = Path(__file__).with_name("__init__.pyi").read_text("utf-8")
+    lines = re.findall(r"^from (discreet\.[\w.]+) import (\([^)]*\)|.+)$", stub, re.MULTILINE)
+    return {name: home for home, some in lines for name in re.findall(r"(\w+) as \1", some)}
 
 
+@cache
 def public(package: str) -> Collection[str]:
-    """The public names of a package."""
-    return homes(package).keys()
+    """The public names of a package: read as text, since some are slow to import."""
+    if not package:
+        return homes().keys()
+    text = (Path(__file__).parent / package / "__init__.py").read_text("utf-8")
+    listed = re.search(r"^__all__ = \[(.*?)\]", text, re.MULTILINE | re.DOTALL)
+    return re.findall(r'"(\w+)"', listed[1] if listed else "")
 
 
 def class_elsewhere(name: str) -> object:

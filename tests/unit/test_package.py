@@ -12,7 +12,7 @@ from discreet.argument_names import AGGREGATES
 
 def test_every_public_name_has_a_home_and_can_be_had():
     assert sorted(discreet._HOME) == sorted(discreet.__all__)
-    assert dir(discreet) == sorted({*discreet.__all__, *discreet._PACKAGES})
+    assert dir(discreet) == sorted({*discreet.__all__, *discreet.PACKAGES})
     for name in discreet.__all__:
         assert getattr(discreet, name).__name__ == name
 
