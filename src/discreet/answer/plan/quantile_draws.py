@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
 from typing import Any
@@ -13,19 +13,21 @@ from numpy.typing import NDArray
 from discreet import noise
 from discreet.answer.plan.measure import StatisticNoise, quantile_scale
 from discreet.mechanisms.median import CellCounts as RankCounts
-from discreet.mechanisms.quantile import draw_cells
-from discreet.plan.bounding import FULL
-from discreet.plan.query import Aggregate, level_of
+from discreet.mechanisms.median import FromEnd
+from discreet.mechanisms.quantile import draw_cells, rank_range
+from discreet.plan.bounding import FULL, NoiseKind
+from discreet.plan.query import Aggregate, AggregateFunction, level_of
 from discreet.plan.statistics import Ranks
+from discreet.privacy import Neighbours
 
 BRACKETS = Fraction(3, 10)
 """The share of a quantile's price that buys its interval."""
 
 _FAILURE = 0.05
-"""The probability with which the true quantile is outside of its interval."""
+"""The probability with which a quantile is outside of its interval, or MAX is beyond all data."""
 
-_MOST_MARGIN = 1 << 50
-"""No data has as much weight to spare."""
+_MOST_WEIGHT = 1 << 50
+"""No data has as much."""
 
 _MARGINS = 8
 """As many margins of spare weight are as good as any more."""
@@ -38,8 +40,8 @@ class QuantileDraw:
     It has one part in `levels` of the price of all that are chosen from the same values. Where
     noise is Laplace, choices are made by permute-and-flip, which has the same epsilon as the
     exponential mechanism and errs less; otherwise by that, which has less rho. A `mode` is the most
-    frequent cell. An interval is to hold the quantiles of both `ends`; `level` is then one by which
-    a row moves as much.
+    frequent cell. `from_end` is MIN at level 0, or MAX at 1. An interval is to hold the quantiles
+    of both `ends`; `level` is then one by which a row moves as much.
     """
 
     name: str
@@ -48,6 +50,52 @@ class QuantileDraw:
     mode: bool = False
     flips: bool = False
     ends: tuple[Fraction, Fraction] | None = None
+    from_end: bool = False
+
+    @staticmethod
+    def of(aggregate: Aggregate, levels: Fraction, noise_kind: NoiseKind) -> "QuantileDraw":
+        """The choice of the cell of an aggregate."""
+        return QuantileDraw(
+            aggregate.name,
+            level_of(aggregate),
+            levels,
+            aggregate.measure is AggregateFunction.MODE,
+            noise_kind is NoiseKind.LAPLACE,
+            from_end=aggregate.from_end,
+        )
+
+    @property
+    def apart(self) -> Fraction:
+        """How far apart one row moves the scores of two cells: see `FromEnd` and `rank_range`."""
+        return Fraction(2) if self.from_end else rank_range(self.level, Neighbours.ADD_REMOVE)
+
+    def target(self, size: int, scale: Fraction) -> Fraction | FromEnd:
+        """The rank that a cell is to have.
+
+        Guarantee:
+            MIN and MAX are in or before the last cell that is occupied, and no more than twice
+            `weight` from it, but for `_FAILURE`, in a group of at least twice `weight`.
+        Why:
+            There n >= 2 t, so the target is t = `weight` from the end. Some cell misses it by
+            nothing; one beyond all data, or with more than 2 t beyond itself, by t at least. All of
+            them together rarely win: see `weight`. Size and scale are public, so t is.
+        """
+        return (
+            FromEnd(self.weight(size - 1, scale), self.level == 1) if self.from_end else self.level
+        )
+
+    def weight(self, others: int, scale: Fraction) -> int:
+        """The weight by which `others` have to miss, so that they win with `_FAILURE` at most.
+
+        Why: with t so much and one choice that misses by nothing, each of k others has a weight of
+        exp(-t/scale) at most, so that all together win with probability k exp(-t/scale) at most,
+        and by permute-and-flip with half of it: one that stops the walk has come before the one
+        that always does. Nothing is assumed of n. No data has more than `_MOST_WEIGHT`.
+        """
+        if scale > _MOST_WEIGHT:
+            return _MOST_WEIGHT
+        likely = max(others, 1) / (2 if self.flips else 1) / _FAILURE
+        return min(math.ceil(float(scale) * max(math.log(likely), 0.0)), _MOST_WEIGHT)
 
     def cell(
         self,
@@ -71,8 +119,9 @@ class QuantileDraw:
             return draw_mode(cells, weights, size, scale, choose)
         ranks = RankCounts(cells[weights > 0], weights[weights > 0])
         if self.ends is None:
-            return int(draw_cells(ranks, (0, size - 1), self.level, scale, 1, choose)[0])
-        if scale > _MOST_MARGIN or self.margin(size, scale) > _MOST_MARGIN:
+            target = self.target(size, scale)
+            return int(draw_cells(ranks, (0, size - 1), target, scale, 1, choose)[0])
+        if self.margin(size, scale) > _MOST_WEIGHT:
             return size - 1
         scores, temperature = self.scores(ranks, size, scale, middle)
         return int(distances(size)[choose(scores, temperature, 1)[0]])
@@ -107,13 +156,9 @@ class QuantileDraw:
         """The weight that the wanted interval has to spare on both sides.
 
         Why: an interval without the true quantile, interpolated or not, has less than a row to
-        spare, so it misses by t = margin - FULL at least, and one of the others misses by nothing.
-        Each of k - 1 has a weight of exp(-t/scale) at most, so that all together win with
-        probability (k - 1) exp(-t/scale) at most, and by permute-and-flip with half of it: one that
-        stops the walk has come before the one that always does. Nothing is assumed of n.
+        spare, so it misses by margin - FULL at least, and one of the others misses by nothing.
         """
-        others = max(distances(size).size - 1, 1) / (2 if self.flips else 1)
-        return math.ceil(float(scale) * max(math.log(others / _FAILURE), 0.0)) + FULL
+        return self.weight(distances(size).size - 1, scale) + FULL
 
 
 @cache
@@ -154,26 +199,21 @@ def draw_mode(
 
 
 def quantile_draws(
-    quantiles: Sequence[tuple[str, Fraction]],
-    brackets: Sequence[str],
-    lost: float = 0.0,
-    modes: Sequence[str] = (),
-    *,
-    flips: bool = False,
+    quantiles: Sequence[Aggregate], brackets: Sequence[str], lost: float, noise_kind: NoiseKind
 ) -> list[QuantileDraw]:
     """All choices for quantiles of the same values, those in `brackets` with an interval.
 
     Chosen limits cut off a share `lost` of all rows at most: so far they move a level.
     """
     found = []
-    for name, level in quantiles:
-        each = sharing(len(quantiles), bracketed=name in brackets)
-        found.append(QuantileDraw(name, level, each, name in modes, flips))
-        if name in brackets:
-            ends = _apart(level, lost)
+    for one in quantiles:
+        each = sharing(len(quantiles), bracketed=one.name in brackets)
+        found.append(QuantileDraw.of(one, each, noise_kind))
+        if one.name in brackets:
+            ends = _moved(level_of(one), lost)
             farthest = max(ends[1], 1 - ends[0])
             share = len(quantiles) / BRACKETS
-            found.append(QuantileDraw(name, farthest, share, flips=flips, ends=ends))
+            found.append(replace(found[-1], level=farthest, levels=share, ends=ends))
     return found
 
 
@@ -187,16 +227,20 @@ def rank_error(
 ) -> float:
     """How many rows lie between a released quantile and the true one at most, but for failures.
 
+    MIN and MAX aim at some rows from the end: as many more lie between them and that.
+
     Cells that miss by t ranks have weight exp(-t/scale): all of them together rarely win. In values
     there is no such bound: with half of the rows at either end of the range, a few rows decide
     whether the median is at one end or the other, and the released one is anywhere between.
     """
     cells = of.statistic.cells if isinstance(of.statistic, Ranks) else 1
-    scale = quantile_scale(of.measurement, level_of(aggregate), sharing)
-    return float(scale) * math.log(cells / failure) / FULL
+    draw = QuantileDraw.of(aggregate, Fraction(sharing), of.noise_kind)
+    scale = quantile_scale(of.measurement, draw.apart, sharing)
+    aim = draw.weight(cells - 1, scale) if draw.from_end else 0
+    return (float(scale) * math.log(cells / failure) + aim) / FULL
 
 
-def _apart(level: Fraction, by: float) -> tuple[Fraction, Fraction]:
+def _moved(level: Fraction, by: float) -> tuple[Fraction, Fraction]:
     """A level moved both ways by no less, in thousandths; past 0 and 1 if need be, never onto it.
 
     A row moves the miss of a quantile at 0 or 1 by less than that of an interval that reaches there

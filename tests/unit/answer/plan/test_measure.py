@@ -286,15 +286,16 @@ def ranked(noise_kind, neighbours=ADD, cost=Fraction(1, 10)):
 @pytest.mark.parametrize("levels", [(Fraction(1, 2),), (Fraction(1, 4), Fraction(9, 10))])
 def test_quantiles_together_give_away_what_was_paid_for_them(neighbours, levels):
     one = ranked(LAPLACE, neighbours)
-    scales = [quantile_scale(one, level, len(levels)) for level in levels]
-    moved = [2 * max(q, 1 - q) * one.sensitivity for q in levels]
+    apart = [2 * max(q, 1 - q) for q in levels]
+    scales = [quantile_scale(one, each, len(levels)) for each in apart]
+    moved = [each * one.sensitivity for each in apart]
     assert sum(width / scale for width, scale in zip(moved, scales, strict=True)) == one.cost
-    given = quantile_guarantee(one, list(zip(levels, scales, strict=True)))
+    given = quantile_guarantee(one, list(zip(apart, scales, strict=True)))
     assert given == Pure(one.cost, neighbours=neighbours)
 
     two = ranked(GAUSSIAN, neighbours)
-    scales = [quantile_scale(two, level, len(levels)) for level in levels]
-    given = quantile_guarantee(two, list(zip(levels, scales, strict=True)))
+    scales = [quantile_scale(two, each, len(levels)) for each in apart]
+    given = quantile_guarantee(two, list(zip(apart, scales, strict=True)))
     rho = sum((w / s) ** 2 / 8 for w, s in zip(moved, scales, strict=True))
     assert given == Ranges(rho, neighbours=neighbours)
     assert two.cost * (1 - Fraction(1, 10**6)) < rho <= two.cost  # roots are rounded up
