@@ -145,7 +145,7 @@ class FromEnd:
         One person of weight w moves the scores of `CellCounts.segments` by -w to w, and so the
         scores of two cells apart by 2 w at most.
     Neighbours:
-        Adding or removing a person. Changing one does both: it moves two scores apart by twice w.
+        Adding or removing a person. Changing one does both, and is charged twice: 4 w at most.
     Why:
         Let n be the whole weight, t = min(weight, n/2), A(y) = #(x >= y) and B(y) = #(x > y). For
         `top`, a cell y misses by m(y) = max(0, t - A(y), B(y) - t), since n - t - #(x <= y) is

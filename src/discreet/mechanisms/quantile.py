@@ -118,15 +118,12 @@ class Quantile(RowMechanism):
             self.guarantee,
             end_pairs(self.range, self.quantile, self.neighbours),
             self._draw,
-            self._law(),
+            self._points if self.range.size <= _LISTED else None,
         )
 
     def _draw(self, values: Any, runs: int) -> NDArray[Any]:
         cells = self.cells(CellCounts.read(values, self.range), runs)
         return np.asarray(self.range.point(cells))
-
-    def _law(self) -> Callable[[Any], Law] | None:
-        return self._points if self.range.size <= _LISTED else None
 
     def _points(self, values: Any) -> Law:
         ranks = CellCounts.read(values, self.range)

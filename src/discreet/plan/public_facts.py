@@ -184,18 +184,17 @@ def _join_caps(query: Query) -> list[str]:
 
 def _extremes(parts: Sequence[Query]) -> list[str]:
     return [
-        f"{a.name} is {_aim(a)}: the one person at the very "
+        (
+            f"{a.name} is a value some rows from the end"
+            if a.from_end
+            else f"{a.name} is the {float(100 * level_of(a)):g} % quantile"
+        )
+        + ": the one person at the very "
         f"{'bottom' if a.measure is AggregateFunction.MIN else 'top'} cannot be shown"
         for one in parts
         for a in one.aggregates
         if a.measure in EXTREMES
     ]
-
-
-def _aim(extreme: Aggregate) -> str:
-    if extreme.from_end:
-        return "a value some rows from the end"
-    return f"the {float(100 * level_of(extreme)):g} % quantile"
 
 
 # --- rows that noise picks ------------------------------------------------------------------------

@@ -243,12 +243,14 @@ class _Measuring:
                 middle = 0
                 for (one, chosen), scale in zip(drawn.items(), scales, strict=True):
                     chosen[place] = middle = one.cell(*ranked, statistic.cells, scale, middle)
-            found |= {one.name: chosen for one, chosen in drawn.items() if one.ends is None}
+            found |= {
+                one.aggregate.name: chosen for one, chosen in drawn.items() if one.ends is None
+            }
             for one, away in drawn.items():
                 if one.ends is not None:
-                    ends = found[one.name] - away, found[one.name] + away
-                    last = statistic.cells - 1
-                    brackets[one.name] = np.maximum(ends[0], 0), np.minimum(ends[1], last)
+                    name, last = one.aggregate.name, statistic.cells - 1
+                    ends = found[name] - away, found[name] + away
+                    brackets[name] = np.maximum(ends[0], 0), np.minimum(ends[1], last)
         return found, brackets, spent
 
     def ranked(self, statistic: Ranks, groups: int) -> Iterator[tuple[Cells, Cells]]:

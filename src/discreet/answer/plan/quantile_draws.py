@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 from typing import Any
@@ -39,35 +39,23 @@ class QuantileDraw:
 
     It has one part in `levels` of the price of all that are chosen from the same values. Where
     noise is Laplace, choices are made by permute-and-flip, which has the same epsilon as the
-    exponential mechanism and errs less; otherwise by that, which has less rho. A `mode` is the most
-    frequent cell. `from_end` is MIN at level 0, or MAX at 1. An interval is to hold the quantiles
-    of both `ends`; `level` is then one by which a row moves as much.
+    exponential mechanism and errs less (`flips`); otherwise by that, which has less rho. An
+    interval is to hold the quantiles of both `ends`.
     """
 
-    name: str
-    level: Fraction
+    aggregate: Aggregate
     levels: Fraction
-    mode: bool = False
-    flips: bool = False
+    flips: bool
     ends: tuple[Fraction, Fraction] | None = None
-    from_end: bool = False
-
-    @staticmethod
-    def of(aggregate: Aggregate, levels: Fraction, noise_kind: NoiseKind) -> "QuantileDraw":
-        """The choice of the cell of an aggregate."""
-        return QuantileDraw(
-            aggregate.name,
-            level_of(aggregate),
-            levels,
-            aggregate.measure is AggregateFunction.MODE,
-            noise_kind is NoiseKind.LAPLACE,
-            from_end=aggregate.from_end,
-        )
 
     @property
     def apart(self) -> Fraction:
-        """How far apart one row moves the scores of two cells: see `FromEnd` and `rank_range`."""
-        return Fraction(2) if self.from_end else rank_range(self.level, Neighbours.ADD_REMOVE)
+        """How far apart one row moves two scores: see `FromEnd`, `scores` and `rank_range`."""
+        if self.ends is not None:
+            return 2 * max(self.ends[1], 1 - self.ends[0])
+        if self.aggregate.from_end:
+            return Fraction(2)
+        return rank_range(level_of(self.aggregate), Neighbours.ADD_REMOVE)
 
     def target(self, size: int, scale: Fraction) -> Fraction | FromEnd:
         """The rank that a cell is to have.
@@ -80,9 +68,10 @@ class QuantileDraw:
             nothing; one beyond all data, or with more than 2 t beyond itself, by t at least. All of
             them together rarely win: see `weight`. Size and scale are public, so t is.
         """
-        return (
-            FromEnd(self.weight(size - 1, scale), self.level == 1) if self.from_end else self.level
-        )
+        level = level_of(self.aggregate)
+        if not self.aggregate.from_end:
+            return level
+        return FromEnd(self.weight(size - 1, scale), top=level == 1)
 
     def weight(self, others: int, scale: Fraction) -> int:
         """The weight by which `others` have to miss, so that they win with `_FAILURE` at most.
@@ -108,14 +97,14 @@ class QuantileDraw:
         """The cell of one group from the weight in each, or how many cells it is off at most.
 
         Guarantee:
-            That of the quantile at `level`; the `middle` of an interval is what was chosen before.
+            Two scores move `apart` by so much; the `middle` of an interval was chosen before.
         Edge cases:
             People far over the limit weigh nothing, and a cell that only they are in counts as
             empty; so does a group of nobody else. Noise too wide for any data leaves the whole
             range as the interval.
         """
         choose = noise.permute_and_flip if self.flips else noise.choose
-        if self.mode:
+        if self.aggregate.measure is AggregateFunction.MODE:
             return draw_mode(cells, weights, size, scale, choose)
         ranks = RankCounts(cells[weights > 0], weights[weights > 0])
         if self.ends is None:
@@ -135,9 +124,9 @@ class QuantileDraw:
             With w_j the j-th distance, p and q the `ends` and n the whole weight, h_j is the
             smaller of p n - #(x < middle - w_j) and #(x <= middle + w_j) - q n: how much weight
             the interval has to spare, with a limit both ways. An end of the range spares as much as
-            there can be. A row moves h_j by max(p, 1 - p, q, 1 - q) at most, as much as the miss of
-            a quantile at `level`. Wanted is the first distance that spares a `margin`: the j-th
-            misses it by max(margin - h_j, h_(j - 1) - margin, 0), which a row moves as much as h.
+            there can be. A row moves h_j by max(1 - p, q) at most, which is half of `apart`. Wanted
+            is the first distance that spares a `margin`: the j-th misses it by max(margin - h_j,
+            h_(j - 1) - margin, 0), which a row moves as much as h.
         """
         assert self.ends is not None  # noqa: S101 - narrowing: see `cell`
         away, unit = distances(size), math.lcm(*(end.denominator for end in self.ends))
@@ -205,15 +194,13 @@ def quantile_draws(
 
     Chosen limits cut off a share `lost` of all rows at most: so far they move a level.
     """
-    found = []
+    found, flips = [], noise_kind is NoiseKind.LAPLACE
     for one in quantiles:
         each = sharing(len(quantiles), bracketed=one.name in brackets)
-        found.append(QuantileDraw.of(one, each, noise_kind))
+        found.append(QuantileDraw(one, each, flips))
         if one.name in brackets:
             ends = _moved(level_of(one), lost)
-            farthest = max(ends[1], 1 - ends[0])
-            share = len(quantiles) / BRACKETS
-            found.append(replace(found[-1], level=farthest, levels=share, ends=ends))
+            found.append(QuantileDraw(one, len(quantiles) / BRACKETS, flips, ends))
     return found
 
 
@@ -234,9 +221,9 @@ def rank_error(
     whether the median is at one end or the other, and the released one is anywhere between.
     """
     cells = of.statistic.cells if isinstance(of.statistic, Ranks) else 1
-    draw = QuantileDraw.of(aggregate, Fraction(sharing), of.noise_kind)
+    draw = QuantileDraw(aggregate, Fraction(sharing), of.noise_kind is NoiseKind.LAPLACE)
     scale = quantile_scale(of.measurement, draw.apart, sharing)
-    aim = draw.weight(cells - 1, scale) if draw.from_end else 0
+    aim = draw.weight(cells - 1, scale) if aggregate.from_end else 0
     return (float(scale) * math.log(cells / failure) + aim) / FULL
 
 

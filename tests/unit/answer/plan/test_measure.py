@@ -17,6 +17,7 @@ from discreet.answer.plan.measure import (
 from discreet.answer.plan.quantile_draws import QuantileDraw
 from discreet.plan.bounding import FULL, ContributionBounds, NoiseKind
 from discreet.plan.expressions import Call, Column, Function
+from discreet.plan.query import Aggregate, AggregateFunction
 from discreet.plan.sensitivity import Strategy
 from discreet.plan.statistics import Distinct, DistinctTotal, Grid, People, Ranks, Rows, Total, grid
 from discreet.privacy import Neighbours, Pure, Ranges
@@ -305,7 +306,11 @@ def test_the_cell_of_a_quantile_is_near_it_and_people_of_no_weight_do_not_count(
     cells = np.array([2, 5, 7], dtype=np.int64)
     weights = np.array([10, 10, 0], dtype=np.int64) * FULL
     cold = Fraction(1, 10**6)
-    low, high, median = (QuantileDraw("m", Fraction(p, 100), Fraction(1)) for p in (1, 99, 50))
+    asked = (
+        Aggregate("m", AggregateFunction.QUANTILE, (Column("x"),), level=Fraction(p, 100))
+        for p in (1, 99, 50)
+    )
+    low, high, median = (QuantileDraw(one, Fraction(1), flips=False) for one in asked)
     assert low.cell(cells, weights, 8, cold) == 2
     assert high.cell(cells, weights, 8, cold) == 5
     nobody = np.zeros(3, dtype=np.int64)

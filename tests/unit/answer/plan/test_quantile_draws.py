@@ -168,8 +168,8 @@ def test_what_all_draws_give_away_is_what_was_planned():
 )
 def test_limits_that_cut_rows_off_move_the_levels_of_the_ends_outwards(level, lost, ends):
     middle, width = quantile_draws([asked("m", level)], ["m"], lost, NoiseKind.LAPLACE)
-    assert (middle.level, width.ends) == (level, ends)
-    assert width.level == max(ends[1], 1 - ends[0])
+    assert (middle.target(64, EPS), width.ends) == (level, ends)
+    assert width.apart == 2 * max(ends[1], 1 - ends[0])
 
 
 def test_noise_too_wide_for_any_data_leaves_the_whole_range():
