@@ -25,6 +25,8 @@ from discreet.curator.orders.planned_orders import StoredOrder
 from discreet.curator.orders.query_orders import QueryOrder
 from discreet.plan import canonical
 from discreet.plan.bounding import NoiseKind
+from discreet.plan.public_facts import facts_of
+from discreet.plan.query import level_of
 from discreet.plan.schema import Limits
 from discreet.privacy import GDP, Approximate, Guarantee, Neighbours, Pure, Ranges
 from discreet.privacy.budgets.charges import EPSILON, MU_SQUARED, RHO, Charge
@@ -142,6 +144,21 @@ def test_a_stored_plan_means_what_it_meant(name):
     assert plan.to_dict() == stored["decisions"]
     assert [part.to_dict() for part in plan.guarantees] == stored["guarantees"]
     assert [what for one in plan.sets for what, _ in one.guarantees] == stored["measured"]
+
+
+def test_an_extreme_that_was_stored_as_a_quantile_is_still_one():
+    asked = read("SELECT MIN(amount) AS low, MAX(amount) AS high FROM visits", schema())
+    assert [level_of(one) for one in asked.aggregates] == [0, 1]
+    today = canonical.write(asked)
+    assert canonical.read(today, schema()) == asked
+    once = today.replace('"from_end":true,', "")
+    found = canonical.read(once, schema())
+    assert canonical.write(found) == once != today
+    assert [level_of(one) for one in found.aggregates] == [Fraction(1, 2000), Fraction(1999, 2000)]
+    assert [said.split(":")[0] for said in facts_of(found).remarks] == [
+        "low is the 0.05 % quantile",
+        "high is the 99.95 % quantile",
+    ]
 
 
 def test_an_order_has_the_stored_form_and_the_same_name():

@@ -525,7 +525,7 @@ _SHAPES: Final = (
 
 _SYNTHESES: Final = (_synthesis("value", "day"), _synthesis("amount", "paid"))
 _QUANTILES: Final = (
-    _sql("SELECT MEDIAN(value) AS m, MODE(value) AS n FROM visits"),
+    _sql("SELECT MEDIAN(value) AS m, MODE(value) AS n, MAX(value) AS o FROM visits"),
     _sql("SELECT QUANTILE_CONT(value, [0, 0.1, 0.2, 0.4, 0.5, 0.6, 0.8, 0.9, 1]) AS n FROM visits"),
 )
 

@@ -19,10 +19,9 @@ from discreet.mechanisms.gaussian import RoundedGaussian
 from discreet.mechanisms.interaction import Interaction
 from discreet.mechanisms.laplace import Laplace
 from discreet.mechanisms.mechanism import Mechanism
-from discreet.mechanisms.quantile import rank_range
 from discreet.noise.bits import BitSource, Keystream, Words, replaced
 from discreet.plan.bounding import FULL
-from discreet.privacy import Approximate, Neighbours, Pure
+from discreet.privacy import Approximate, Pure
 from discreet.privacy.numerics.rounding import Interval
 from discreet.workload.profile import ProfileNoise
 
@@ -61,7 +60,7 @@ class CellChoice:
     def cost(self, left: tuple[Any, Any], right: tuple[Any, Any]) -> Pure:
         """A loss that is reached on the hardest data if one person moves as much weight.
 
-        Why: the scores of two cells move apart by s = `rank_range` times the weight, in scales.
+        Why: the scores of two cells move apart by s = `apart` times the weight, in scales.
         Permute-and-flip has a loss of s where one cell is far ahead; the exponential mechanism,
         one of -s/2 or s/2 where two cells are ahead of all others by the same.
         """
@@ -70,7 +69,7 @@ class CellChoice:
             for cell, weight in zip(cells.tolist(), weights.tolist(), strict=True):
                 gaps[cell] += sign * weight
         moved = sum(map(abs, gaps.values()))
-        apart = rank_range(self.draw.level, Neighbours.ADD_REMOVE) * moved / self.scale
+        apart = self.draw.apart * moved / self.scale
         return Pure(apart if self.draw.flips else apart / 2)
 
 

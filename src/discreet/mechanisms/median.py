@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -138,6 +138,43 @@ def one_number(steps: Steps) -> int:
 
 
 @dataclass(frozen=True, slots=True)
+class FromEnd:
+    """The rank that is `weight` from the lower end, or the upper if `top`, but half way at most.
+
+    Guarantee:
+        One person of weight w moves the scores of `CellCounts.segments` by -w to w, and so the
+        scores of two cells apart by 2 w at most.
+    Neighbours:
+        Adding or removing a person. Changing one does both, and is charged twice: 4 w at most.
+    Why:
+        Let n be the whole weight, t = min(weight, n/2), A(y) = #(x >= y) and B(y) = #(x > y). For
+        `top`, a cell y misses by m(y) = max(0, t - A(y), B(y) - t), since n - t - #(x <= y) is
+        B(y) - t. A person who comes moves A(y) and B(y) by 0 to w each, and t by 0 to w/2. So
+        t - A(y) moves by -w to w/2 and B(y) - t by -w/2 to w: m(y), the largest of both and 0, by
+        -w to w. Who goes moves it back. Both ends are reached: where B(y) >= t it rises by w, and
+        where A(z) <= t - w it falls by w if y < z <= x and n >= 2 weight. So 2 w is the least
+        range, not the w of levels 0 and 1, whose misses move one way. For the lower end turn the
+        cells round. No step but t = min(weight, n/2) looks at n, and `weight` is public.
+    Edge cases:
+        Nobody: every cell misses by 0. With n < 2 weight the target is the median.
+
+    Example:
+        >>> [FromEnd(3, top=top).wanted(n) / 2 for n in (4, 100) for top in (False, True)]
+        [2.0, 2.0, 3.0, 97.0]
+    """
+
+    denominator: ClassVar[int] = 2
+
+    weight: int
+    top: bool
+
+    def wanted(self, people: int) -> int:
+        """Twice the wanted rank among so many."""
+        near = min(2 * self.weight, people)
+        return 2 * people - near if self.top else near
+
+
+@dataclass(frozen=True, slots=True)
 class CellCounts:
     """Occupied cells of a public range, in order, and the number of people in each.
 
@@ -200,14 +237,15 @@ class CellCounts:
         sums = np.concatenate([np.zeros(1, dtype=counts.dtype), np.cumsum(counts)])
         return sums[np.searchsorted(self.cells, cells, side="right")]
 
-    def segments(self, first: int, last: int, target: Fraction) -> "Segments":
+    def segments(self, first: int, last: int, target: "Fraction | FromEnd") -> "Segments":
         """Cut the cells from `first` to `last` where scores change; score each piece.
 
-        The score of a cell, times the denominator b of target = a/b, is minus the number of ranks
-        by which the cell misses being a quantile: max(0, a n - b #(x <= cell), b #(x < cell) - a
-        n).
+        The score of a cell, times the denominator b of the target, is minus the number of ranks by
+        which the cell misses the wanted rank g/b, a n/b for a quantile a/b: max(0, g - b #(x <=
+        cell), b #(x < cell) - g).
         """
-        a, b, n = target.numerator, target.denominator, self.people
+        b, n = target.denominator, self.people
+        wanted = target.wanted(n) if isinstance(target, FromEnd) else target.numerator * n
         wide = b * max(n, 1) >= 1 << 62
         counts = self.counts.astype(object) if wide else self.counts
         upto = np.concatenate([np.zeros(1, dtype=counts.dtype), np.cumsum(counts)])
@@ -220,7 +258,7 @@ class CellCounts:
         less, most = np.empty((2, starts.size), dtype=counts.dtype)
         less[0::2], most[0::2] = upto, upto
         less[1::2], most[1::2] = upto[:-1], upto[1:]
-        scores = -np.maximum(0, np.maximum(a * n - b * most, b * less - a * n))
+        scores = -np.maximum(0, np.maximum(wanted - b * most, b * less - wanted))
         real = widths > 0
         return Segments(starts[real], widths[real], scores[real])
 

@@ -17,7 +17,7 @@ from discreet.mechanisms.comparison_laws import ends
 from discreet.mechanisms.exponential import utility_gap
 from discreet.mechanisms.grid import PowerOfTwoGrid
 from discreet.mechanisms.mechanism import Claim, Law, Pair, RowMechanism, fill
-from discreet.mechanisms.median import CellCounts, GridRange
+from discreet.mechanisms.median import CellCounts, FromEnd, GridRange
 from discreet.mechanisms.noise_tails import failure
 from discreet.mechanisms.selection import epsilon_and_scale
 from discreet.privacy import BoundedRange, Guarantee, Neighbours, compose
@@ -118,15 +118,12 @@ class Quantile(RowMechanism):
             self.guarantee,
             end_pairs(self.range, self.quantile, self.neighbours),
             self._draw,
-            self._law(),
+            self._points if self.range.size <= _LISTED else None,
         )
 
     def _draw(self, values: Any, runs: int) -> NDArray[Any]:
         cells = self.cells(CellCounts.read(values, self.range), runs)
         return np.asarray(self.range.point(cells))
-
-    def _law(self) -> Callable[[Any], Law] | None:
-        return self._points if self.range.size <= _LISTED else None
 
     def _points(self, values: Any) -> Law:
         ranks = CellCounts.read(values, self.range)
@@ -311,7 +308,7 @@ class Quantiles(RowMechanism):
 def draw_cells(
     ranks: CellCounts,
     ends: tuple[int, int],
-    target: Fraction,
+    target: Fraction | FromEnd,
     scale: Fraction,
     runs: int,
     choose: Callable[..., Any] | None = None,
@@ -329,7 +326,7 @@ def draw_cells(
 
 
 def law_of_cells(
-    ranks: CellCounts, edges: tuple[int, int], target: Fraction, scale: Fraction
+    ranks: CellCounts, edges: tuple[int, int], target: Fraction | FromEnd, scale: Fraction
 ) -> dict[int, Interval]:
     """The probability of every cell from one end to the other; what `draw_cells` draws."""
     pieces = ranks.segments(*edges, target)

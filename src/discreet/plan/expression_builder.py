@@ -21,7 +21,7 @@ from discreet.plan import expressions as ex
 from discreet.plan import relations as rel
 from discreet.plan.expressions import all_mentioned
 from discreet.plan.kinds import PYTHON_KINDS, Kind, Value
-from discreet.plan.query import Aggregate, AggregateFunction
+from discreet.plan.query import Aggregate, AggregateFunction, counted_from_end
 from discreet.rationals import Real, positive, rational
 
 Operand: TypeAlias = "Value | Expr"
@@ -312,7 +312,8 @@ class Agg(Aggregate):
         check_rows(self, rows)
         facts = {one.name: getattr(self, one.name) for one in fields(Aggregate)}
         interval = self.interval or self.measure is not AggregateFunction.QUANTILE
-        return Aggregate(**{**facts, "name": name, "interval": interval})
+        made = Aggregate(**{**facts, "name": name, "interval": interval})
+        return made if rows is None else counted_from_end(made)
 
 
 def _agg(measure: AggregateFunction, *of: Expr | str, **how: Any) -> Agg:
@@ -378,12 +379,12 @@ def median(of: Expr | str) -> Agg:
 
 
 def minimum(of: Expr | str) -> Agg:
-    """The least of bounded numbers, as an extreme quantile."""
+    """The least of bounded numbers, but for some rows that hide each person."""
     return _agg(AggregateFunction.MIN, of)
 
 
 def maximum(of: Expr | str) -> Agg:
-    """The greatest of bounded numbers, as an extreme quantile."""
+    """The greatest of bounded numbers, but for some rows that hide each person."""
     return _agg(AggregateFunction.MAX, of)
 
 

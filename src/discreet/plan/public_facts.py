@@ -23,6 +23,7 @@ from discreet.plan.expressions import Truncate as Truncated
 from discreet.plan.keylists import few
 from discreet.plan.kinds import Kind, Range, Type, Value
 from discreet.plan.query import (
+    EXTREMES,
     Aggregate,
     AggregateFunction,
     Query,
@@ -182,11 +183,16 @@ def _join_caps(query: Query) -> list[str]:
 
 def _extremes(parts: Sequence[Query]) -> list[str]:
     return [
-        f"{a.name} is the {float(100 * level_of(a)):g} % quantile: the one person at the very "
+        (
+            f"{a.name} is a value some rows from the end"
+            if a.from_end
+            else f"{a.name} is the {float(100 * level_of(a)):g} % quantile"
+        )
+        + ": the one person at the very "
         f"{'bottom' if a.measure is AggregateFunction.MIN else 'top'} cannot be shown"
         for one in parts
         for a in one.aggregates
-        if a.measure in {AggregateFunction.MIN, AggregateFunction.MAX}
+        if a.measure in EXTREMES
     ]
 
 

@@ -46,7 +46,7 @@ class AggregateFunction(Enum):
     COVARIANCE = "covariance"
     CORRELATION = "correlation"
     QUANTILE = "quantile"
-    MIN = "min"  # as an extreme quantile
+    MIN = "min"  # some rows from the end: see `Aggregate.from_end`
     MAX = "max"  # likewise
     MODE = "mode"  # of whole numbers within narrow bounds; chosen by the exponential mechanism
     SUM_DISTINCT = "sum distinct"  # of whole numbers, each different one once
@@ -79,6 +79,8 @@ class Aggregate:
     weight: Fraction = field(default=Fraction(1), metadata={"written": "where it is not 1"})
     interval: bool = field(default=True, metadata={"written": "where it is False"})
     """Whether a quantile may spend a share of its price on an interval in values."""
+    from_end: bool = field(default=False, metadata={"written": "where it is True"})
+    """Whether MIN or MAX aims at some rows from the end; if not, at `level_of`, as stored once."""
 
     @property
     def reads(self) -> tuple[Expression, ...]:
@@ -341,14 +343,24 @@ def released_kind(aggregate: Aggregate) -> Kind:
 
 
 def level_of(aggregate: Aggregate) -> Fraction:
-    """The quantile that an aggregate asks for; MIN and MAX are the ends of the middle 99.9 %.
+    """The quantile that an aggregate asks for.
 
-    A mode has the level whose scores one row moves as far apart as its own.
+    MIN and MAX are counted `from_end`, 0 or 1. In questions that were stored before there was that,
+    they are the ends of the middle 99.9 %. A mode has the level whose scores one row moves as far
+    apart as its own.
     """
     if aggregate.level is not None:
         return aggregate.level
-    return _LEVELS[aggregate.measure]
+    level = _LEVELS[aggregate.measure]
+    return Fraction(round(level)) if aggregate.from_end else level
 
+
+def counted_from_end(aggregate: Aggregate) -> Aggregate:
+    """The same aggregate of private rows: MIN and MAX are counted from their ends."""
+    return replace(aggregate, from_end=aggregate.measure in EXTREMES)
+
+
+EXTREMES = {AggregateFunction.MIN, AggregateFunction.MAX}
 
 _LEVELS = {
     AggregateFunction.MIN: Fraction(1, 2000),
@@ -437,14 +449,15 @@ def _check_whole(aggregate: Aggregate, of: Type) -> None:
 
 
 def _check_level(aggregate: Aggregate) -> None:
-    """A quantile has a level, and nothing else has: MIN and MAX have their own."""
+    """A quantile has a level, and nothing else has: MIN and MAX have their own, or an end."""
     level, ranked = aggregate.level, aggregate.measure is AggregateFunction.QUANTILE
-    if ranked == (level is not None) and 0 <= (level or 0) <= 1:
+    ended = aggregate.from_end in {False, aggregate.measure in EXTREMES}
+    if ended and ranked == (level is not None) and 0 <= (level or 0) <= 1:
         return
     raise InputError(
-        f"the level of {aggregate.measure.value} is {level}",
+        f"the level of {aggregate.measure.value} is {level if ended else 'counted from an end'}",
         why="that of a quantile is a share of the values, and nothing else has one",
-        fix="pass a level from 0 to 1 to a quantile alone",
+        fix="pass a level from 0 to 1 to a quantile alone, and from_end to MIN and MAX alone",
     )
 
 

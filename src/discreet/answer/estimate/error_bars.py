@@ -25,15 +25,14 @@ from discreet.plan.bounding import NoiseKind
 from discreet.plan.expressions import Expression
 from discreet.plan.kinds import Type
 from discreet.plan.public_facts import picking
-from discreet.plan.query import Aggregate, AggregateFunction, Query
+from discreet.plan.query import EXTREMES, Aggregate, AggregateFunction, Query
 from discreet.plan.statistics import Ranks, Statistic, Total, behind
 
 POINTS = 1024
 """Points over which noise is laid out where there are too many groups to draw it for each."""
 
 EXACT = {one for one in AggregateFunction if one.is_whole}
-RANKED = {AggregateFunction.QUANTILE, AggregateFunction.MIN, AggregateFunction.MAX}
-RANKED |= {AggregateFunction.MODE}
+RANKED = EXTREMES | {AggregateFunction.QUANTILE, AggregateFunction.MODE}
 IN_ROWS = "it is computed from a quantile or a mode, whose error is in rows"
 
 

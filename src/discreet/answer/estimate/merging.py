@@ -27,13 +27,12 @@ from discreet.answer.estimate.noisy_statistics import (
     NoisyStatistics,
     noisy_in,
 )
-from discreet.answer.estimate.tabulate import Simulation, half_width, tabulate
+from discreet.answer.estimate.tabulate import Simulation, half_width, off_in_rows, tabulate
 from discreet.answer.plan.planning import single_sets
 from discreet.plan.bounding import ContributionBounds, NoiseKind, is_stated, limits_of
 from discreet.plan.public_facts import picks
 from discreet.plan.query import Aggregate, AggregateFunction, Query, released_columns
 from discreet.plan.relations import JoinPerson, MatchPerson, columns_of, join_caps, nodes_of
-from discreet.plan.schema import counted
 from discreet.plan.statistics import Ranks, Statistic, needed, statistics_of
 
 if TYPE_CHECKING:
@@ -354,10 +353,7 @@ def _plain(blend: Blend, many: NoisyStatistics, aggregate: Aggregate) -> tuple[F
     scope = columns_of(blend.measured.query.relation)
     if aggregate.measure in RANKED:
         one = blend.ranked[aggregate.name]
-        return one.widths, (
-            "the surest of several answers; it is off by "
-            f"{counted(math.ceil(one.off), 'row')} in sorted order at most, 95 times in 100"
-        )
+        return one.widths, f"the surest of several answers; {off_in_rows(aggregate, one.off)}"
     if aggregate.measure.is_count:
         average = blend.averages[statistics_of(aggregate, scope)[0]]
         # Counts are shown as whole numbers, which moves them by half of one at most.

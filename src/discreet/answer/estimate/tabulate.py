@@ -100,6 +100,16 @@ def draws_for(groups: int) -> int:
     return draws if draws >= _FEWEST else 0
 
 
+def off_in_rows(aggregate: Aggregate, off: float, lost: float = 0.0) -> str:
+    """How far a quantile is off in rows, where limits cut off a share `lost` of them at most."""
+    cut = f"{100 * lost:.2g} % of all rows for what limits cut off"
+    most = counted(math.ceil(off), "row") + (f", and by {cut}" if lost else "")
+    if aggregate.from_end:
+        small = "in a group of fewer rows it may be anywhere"
+        return f"it is off by {most} from the end in sorted order at most, 95 times in 100; {small}"
+    return f"it is off by {most} in sorted order at most, 95 times in 100"
+
+
 def half_width(
     aggregate: Aggregate, part: NoisyStatistics, simulated: Mapping[Statistic, Floats]
 ) -> tuple[Floats, str]:
@@ -232,10 +242,7 @@ class Simulation:
         if aggregate.measure in RANKED:
             off = max(part.rank_error(aggregate, 1 - CONFIDENCE) for part in self.parts)
             lost = max(part.lost_share for part in self.parts)
-            cut = f"{100 * lost:.2g} % of all rows for what limits cut off"
-            most = counted(math.ceil(off), "row")
-            more = f", and by {cut}" if lost else ""
-            how = f"it is off by {most}{more} in sorted order at most, 95 times in 100"
+            how = off_in_rows(aggregate, off, lost)
             if any(aggregate.name not in part.widths for part in self.parts):
                 return None, how
             width = np.concatenate([part.widths[aggregate.name] for part in self.parts])

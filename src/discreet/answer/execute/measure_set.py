@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -37,17 +37,14 @@ from discreet.answer.present.base_release import Cost
 from discreet.engines.engine import ARROW, Engine, Session
 from discreet.engines.timing import Deadline
 from discreet.mechanisms import KeySelection
-from discreet.plan.bounding import ContributionBounds, NoiseKind
+from discreet.plan.bounding import ContributionBounds
 from discreet.plan.expressions import remember
 from discreet.plan.kinds import Kind, Value
-from discreet.plan.query import AggregateFunction, Query, level_of
+from discreet.plan.query import Aggregate, Query
 from discreet.plan.statistics import Distinct, Ranks, Statistic, ranks_of
 from discreet.privacy import Guarantee
 from discreet.sql.writer.compile import FEW_KEYS
 from discreet.sql.writer.individual import WEIGHTS
-
-if TYPE_CHECKING:
-    from fractions import Fraction
 
 
 def measure_set(
@@ -228,32 +225,32 @@ class _Measuring:
     ) -> tuple[dict[str, Cells], dict[str, tuple[Cells, Cells]], dict[Statistic, Guarantee]]:
         """The cells of every group, by quantile; both ends of its interval; what each gave away."""
         plan = self.statements.plan
-        wanted: dict[Ranks, list[tuple[str, Fraction]]] = {}
+        wanted: dict[Ranks, list[Aggregate]] = {}
         for aggregate in plan.query.aggregates:
             if (ranks := ranks_of(plan.query, aggregate)) is not None:
-                wanted.setdefault(ranks, []).append((aggregate.name, level_of(aggregate)))
-        modes = [a.name for a in plan.query.aggregates if a.measure is AggregateFunction.MODE]
+                wanted.setdefault(ranks, []).append(aggregate)
         found: dict[str, Cells] = {}
         brackets: dict[str, tuple[Cells, Cells]] = {}
         plans = {one.strategy.statistics[0]: one for one in self.measurements}
         spent: dict[Statistic, Guarantee] = {}
         for statistic, quantiles in wanted.items():
-            flips = plan.noise_kind is NoiseKind.LAPLACE
-            draws = quantile_draws(quantiles, plan.brackets, lost, modes, flips=flips)
-            scales = [quantile_scale(plans[statistic], one.level, one.levels) for one in draws]
-            levels = [(one.level, scale) for one, scale in zip(draws, scales, strict=True)]
-            spent[statistic] = quantile_guarantee(plans[statistic], levels)
+            draws = quantile_draws(quantiles, plan.brackets, lost, plan.noise_kind)
+            scales = [quantile_scale(plans[statistic], one.apart, one.levels) for one in draws]
+            ranges = [(one.apart, scale) for one, scale in zip(draws, scales, strict=True)]
+            spent[statistic] = quantile_guarantee(plans[statistic], ranges)
             drawn = {one: np.empty(groups, dtype=np.int64) for one in draws}
             for place, ranked in enumerate(self.ranked(statistic, groups)):
                 middle = 0
                 for (one, chosen), scale in zip(drawn.items(), scales, strict=True):
                     chosen[place] = middle = one.cell(*ranked, statistic.cells, scale, middle)
-            found |= {one.name: chosen for one, chosen in drawn.items() if one.ends is None}
+            found |= {
+                one.aggregate.name: chosen for one, chosen in drawn.items() if one.ends is None
+            }
             for one, away in drawn.items():
                 if one.ends is not None:
-                    ends = found[one.name] - away, found[one.name] + away
-                    last = statistic.cells - 1
-                    brackets[one.name] = np.maximum(ends[0], 0), np.minimum(ends[1], last)
+                    name, last = one.aggregate.name, statistic.cells - 1
+                    ends = found[name] - away, found[name] + away
+                    brackets[name] = np.maximum(ends[0], 0), np.minimum(ends[1], last)
         return found, brackets, spent
 
     def ranked(self, statistic: Ranks, groups: int) -> Iterator[tuple[Cells, Cells]]:

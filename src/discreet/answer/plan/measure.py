@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from discreet.mechanisms import Laplace, RoundedGaussian
 from discreet.mechanisms.grid import INTEGERS, sqrt_up
-from discreet.mechanisms.quantile import rank_range
 from discreet.plan.bounding import FULL, ContributionBounds, NoiseKind
 from discreet.plan.sensitivity import Strategy, sensitivity
 from discreet.plan.statistics import Distinct, DistinctTotal, Statistic, Total
@@ -221,25 +220,24 @@ def laplace_quantile(terms: int, failure: float) -> float:
     return high
 
 
-def quantile_scale(measurement: Measurement, level: Fraction, levels: Fraction | int) -> Fraction:
+def quantile_scale(measurement: Measurement, apart: Fraction, levels: Fraction | int) -> Fraction:
     """The temperature of the exponential mechanism for one of `levels` quantiles of a group.
 
-    Why: one person's weights w_g in the groups move the score of group g by range r w_g / scale,
-    r = `rank_range`. In all that is epsilon = r sum(w_g)/scale, or rho = r^2 sum(w_g^2)/(8
-    scale^2), and the limits hold sum(w_g), or the root of sum(w_g^2), to the sensitivity.
+    Why: one person's weights w_g in the groups move two scores of group g apart by r w_g / scale, r
+    = `apart`. In all that is epsilon = r sum(w_g)/scale, or rho = r^2 sum(w_g^2)/(8 scale^2), and
+    the limits hold sum(w_g), or the root of sum(w_g^2), to the sensitivity.
     """
-    width = rank_range(level, Neighbours.ADD_REMOVE) * measurement.sensitivity
+    width = apart * measurement.sensitivity
     if measurement.noise_kind is NoiseKind.LAPLACE:
         return width * levels / measurement.cost
     return width * sqrt_up(levels / (8 * measurement.cost))
 
 
 def quantile_guarantee(
-    measurement: Measurement, levels: Sequence[tuple[Fraction, Fraction]]
+    measurement: Measurement, draws: Sequence[tuple[Fraction, Fraction]]
 ) -> Guarantee:
-    """The joint guarantee of quantiles at these levels and scales."""
-    moved, about = measurement.sensitivity, Neighbours.ADD_REMOVE
-    parts = [rank_range(level, about) * moved / scale for level, scale in levels]
+    """The joint guarantee of quantiles whose scores a row moves so far apart, at these scales."""
+    parts = [apart * measurement.sensitivity / scale for apart, scale in draws]
     if measurement.noise_kind is NoiseKind.LAPLACE:
         return Pure(sum(parts, Fraction(0)), neighbours=measurement.neighbours)
     rho = sum((part * part for part in parts), Fraction(0)) / 8

@@ -13,19 +13,21 @@ from numpy.typing import NDArray
 from discreet import noise
 from discreet.answer.plan.measure import StatisticNoise, quantile_scale
 from discreet.mechanisms.median import CellCounts as RankCounts
-from discreet.mechanisms.quantile import draw_cells
-from discreet.plan.bounding import FULL
-from discreet.plan.query import Aggregate, level_of
+from discreet.mechanisms.median import FromEnd
+from discreet.mechanisms.quantile import draw_cells, rank_range
+from discreet.plan.bounding import FULL, NoiseKind
+from discreet.plan.query import Aggregate, AggregateFunction, level_of
 from discreet.plan.statistics import Ranks
+from discreet.privacy import Neighbours
 
 BRACKETS = Fraction(3, 10)
 """The share of a quantile's price that buys its interval."""
 
 _FAILURE = 0.05
-"""The probability with which the true quantile is outside of its interval."""
+"""The probability with which a quantile is outside of its interval, or MAX is beyond all data."""
 
-_MOST_MARGIN = 1 << 50
-"""No data has as much weight to spare."""
+_MOST_WEIGHT = 1 << 50
+"""No data has as much."""
 
 _MARGINS = 8
 """As many margins of spare weight are as good as any more."""
@@ -37,17 +39,52 @@ class QuantileDraw:
 
     It has one part in `levels` of the price of all that are chosen from the same values. Where
     noise is Laplace, choices are made by permute-and-flip, which has the same epsilon as the
-    exponential mechanism and errs less; otherwise by that, which has less rho. A `mode` is the most
-    frequent cell. An interval is to hold the quantiles of both `ends`; `level` is then one by which
-    a row moves as much.
+    exponential mechanism and errs less (`flips`); otherwise by that, which has less rho. An
+    interval is to hold the quantiles of both `ends`.
     """
 
-    name: str
-    level: Fraction
+    aggregate: Aggregate
     levels: Fraction
-    mode: bool = False
-    flips: bool = False
+    flips: bool
     ends: tuple[Fraction, Fraction] | None = None
+
+    @property
+    def apart(self) -> Fraction:
+        """How far apart one row moves two scores: see `FromEnd`, `scores` and `rank_range`."""
+        if self.ends is not None:
+            return 2 * max(self.ends[1], 1 - self.ends[0])
+        if self.aggregate.from_end:
+            return Fraction(2)
+        return rank_range(level_of(self.aggregate), Neighbours.ADD_REMOVE)
+
+    def target(self, size: int, scale: Fraction) -> Fraction | FromEnd:
+        """The rank that a cell is to have.
+
+        Guarantee:
+            MIN and MAX are in or before the last cell that is occupied, and no more than twice
+            `weight` from it, but for `_FAILURE`, in a group of at least twice `weight`.
+        Why:
+            There n >= 2 t, so the target is t = `weight` from the end. Some cell misses it by
+            nothing; one beyond all data, or with more than 2 t beyond itself, by t at least. All of
+            them together rarely win: see `weight`. Size and scale are public, so t is.
+        """
+        level = level_of(self.aggregate)
+        if not self.aggregate.from_end:
+            return level
+        return FromEnd(self.weight(size - 1, scale), top=level == 1)
+
+    def weight(self, others: int, scale: Fraction) -> int:
+        """The weight by which `others` have to miss, so that they win with `_FAILURE` at most.
+
+        Why: with t so much and one choice that misses by nothing, each of k others has a weight of
+        exp(-t/scale) at most, so that all together win with probability k exp(-t/scale) at most,
+        and by permute-and-flip with half of it: one that stops the walk has come before the one
+        that always does. Nothing is assumed of n. No data has more than `_MOST_WEIGHT`.
+        """
+        if scale > _MOST_WEIGHT:
+            return _MOST_WEIGHT
+        likely = max(others, 1) / (2 if self.flips else 1) / _FAILURE
+        return min(math.ceil(float(scale) * max(math.log(likely), 0.0)), _MOST_WEIGHT)
 
     def cell(
         self,
@@ -60,19 +97,20 @@ class QuantileDraw:
         """The cell of one group from the weight in each, or how many cells it is off at most.
 
         Guarantee:
-            That of the quantile at `level`; the `middle` of an interval is what was chosen before.
+            Two scores move `apart` by so much; the `middle` of an interval was chosen before.
         Edge cases:
             People far over the limit weigh nothing, and a cell that only they are in counts as
             empty; so does a group of nobody else. Noise too wide for any data leaves the whole
             range as the interval.
         """
         choose = noise.permute_and_flip if self.flips else noise.choose
-        if self.mode:
+        if self.aggregate.measure is AggregateFunction.MODE:
             return draw_mode(cells, weights, size, scale, choose)
         ranks = RankCounts(cells[weights > 0], weights[weights > 0])
         if self.ends is None:
-            return int(draw_cells(ranks, (0, size - 1), self.level, scale, 1, choose)[0])
-        if scale > _MOST_MARGIN or self.margin(size, scale) > _MOST_MARGIN:
+            target = self.target(size, scale)
+            return int(draw_cells(ranks, (0, size - 1), target, scale, 1, choose)[0])
+        if self.margin(size, scale) > _MOST_WEIGHT:
             return size - 1
         scores, temperature = self.scores(ranks, size, scale, middle)
         return int(distances(size)[choose(scores, temperature, 1)[0]])
@@ -86,9 +124,9 @@ class QuantileDraw:
             With w_j the j-th distance, p and q the `ends` and n the whole weight, h_j is the
             smaller of p n - #(x < middle - w_j) and #(x <= middle + w_j) - q n: how much weight
             the interval has to spare, with a limit both ways. An end of the range spares as much as
-            there can be. A row moves h_j by max(p, 1 - p, q, 1 - q) at most, as much as the miss of
-            a quantile at `level`. Wanted is the first distance that spares a `margin`: the j-th
-            misses it by max(margin - h_j, h_(j - 1) - margin, 0), which a row moves as much as h.
+            there can be. A row moves h_j by max(1 - p, q) at most, which is half of `apart`. Wanted
+            is the first distance that spares a `margin`: the j-th misses it by max(margin - h_j,
+            h_(j - 1) - margin, 0), which a row moves as much as h.
         """
         assert self.ends is not None  # noqa: S101 - narrowing: see `cell`
         away, unit = distances(size), math.lcm(*(end.denominator for end in self.ends))
@@ -107,13 +145,9 @@ class QuantileDraw:
         """The weight that the wanted interval has to spare on both sides.
 
         Why: an interval without the true quantile, interpolated or not, has less than a row to
-        spare, so it misses by t = margin - FULL at least, and one of the others misses by nothing.
-        Each of k - 1 has a weight of exp(-t/scale) at most, so that all together win with
-        probability (k - 1) exp(-t/scale) at most, and by permute-and-flip with half of it: one that
-        stops the walk has come before the one that always does. Nothing is assumed of n.
+        spare, so it misses by margin - FULL at least, and one of the others misses by nothing.
         """
-        others = max(distances(size).size - 1, 1) / (2 if self.flips else 1)
-        return math.ceil(float(scale) * max(math.log(others / _FAILURE), 0.0)) + FULL
+        return self.weight(distances(size).size - 1, scale) + FULL
 
 
 @cache
@@ -154,26 +188,19 @@ def draw_mode(
 
 
 def quantile_draws(
-    quantiles: Sequence[tuple[str, Fraction]],
-    brackets: Sequence[str],
-    lost: float = 0.0,
-    modes: Sequence[str] = (),
-    *,
-    flips: bool = False,
+    quantiles: Sequence[Aggregate], brackets: Sequence[str], lost: float, noise_kind: NoiseKind
 ) -> list[QuantileDraw]:
     """All choices for quantiles of the same values, those in `brackets` with an interval.
 
     Chosen limits cut off a share `lost` of all rows at most: so far they move a level.
     """
-    found = []
-    for name, level in quantiles:
-        each = sharing(len(quantiles), bracketed=name in brackets)
-        found.append(QuantileDraw(name, level, each, name in modes, flips))
-        if name in brackets:
-            ends = _apart(level, lost)
-            farthest = max(ends[1], 1 - ends[0])
-            share = len(quantiles) / BRACKETS
-            found.append(QuantileDraw(name, farthest, share, flips=flips, ends=ends))
+    found, flips = [], noise_kind is NoiseKind.LAPLACE
+    for one in quantiles:
+        each = sharing(len(quantiles), bracketed=one.name in brackets)
+        found.append(QuantileDraw(one, each, flips))
+        if one.name in brackets:
+            ends = _moved(level_of(one), lost)
+            found.append(QuantileDraw(one, len(quantiles) / BRACKETS, flips, ends))
     return found
 
 
@@ -187,16 +214,20 @@ def rank_error(
 ) -> float:
     """How many rows lie between a released quantile and the true one at most, but for failures.
 
+    MIN and MAX aim at some rows from the end: as many more lie between them and that.
+
     Cells that miss by t ranks have weight exp(-t/scale): all of them together rarely win. In values
     there is no such bound: with half of the rows at either end of the range, a few rows decide
     whether the median is at one end or the other, and the released one is anywhere between.
     """
     cells = of.statistic.cells if isinstance(of.statistic, Ranks) else 1
-    scale = quantile_scale(of.measurement, level_of(aggregate), sharing)
-    return float(scale) * math.log(cells / failure) / FULL
+    draw = QuantileDraw(aggregate, Fraction(sharing), of.noise_kind is NoiseKind.LAPLACE)
+    scale = quantile_scale(of.measurement, draw.apart, sharing)
+    aim = draw.weight(cells - 1, scale) if aggregate.from_end else 0
+    return (float(scale) * math.log(cells / failure) + aim) / FULL
 
 
-def _apart(level: Fraction, by: float) -> tuple[Fraction, Fraction]:
+def _moved(level: Fraction, by: float) -> tuple[Fraction, Fraction]:
     """A level moved both ways by no less, in thousandths; past 0 and 1 if need be, never onto it.
 
     A row moves the miss of a quantile at 0 or 1 by less than that of an interval that reaches there

@@ -22,6 +22,7 @@ from discreet.plan.query import (
     AggregateFunction,
     check,
     check_count,
+    counted_from_end,
     percent,
     released_kind,
     summary_of,
@@ -289,7 +290,8 @@ class Aggregates(CallReader):
         )
         if asked.measure.is_count:  # it needs no bounds
             return bare
-        return hold_counts(bare, self.counts(), self.reader.types)
+        ended = bare if self.released else counted_from_end(bare)
+        return hold_counts(ended, self.counts(), self.reader.types)
 
     def _uncounted(self, node: Node, error: InputError) -> Refusal:
         """A count or sum of one person's rows without limits, and the same question with one."""

@@ -17,6 +17,7 @@ from discreet.answer.plan.measure import (
 from discreet.answer.plan.quantile_draws import QuantileDraw
 from discreet.plan.bounding import FULL, ContributionBounds, NoiseKind
 from discreet.plan.expressions import Call, Column, Function
+from discreet.plan.query import Aggregate, AggregateFunction
 from discreet.plan.sensitivity import Strategy
 from discreet.plan.statistics import Distinct, DistinctTotal, Grid, People, Ranks, Rows, Total, grid
 from discreet.privacy import Neighbours, Pure, Ranges
@@ -286,15 +287,16 @@ def ranked(noise_kind, neighbours=ADD, cost=Fraction(1, 10)):
 @pytest.mark.parametrize("levels", [(Fraction(1, 2),), (Fraction(1, 4), Fraction(9, 10))])
 def test_quantiles_together_give_away_what_was_paid_for_them(neighbours, levels):
     one = ranked(LAPLACE, neighbours)
-    scales = [quantile_scale(one, level, len(levels)) for level in levels]
-    moved = [2 * max(q, 1 - q) * one.sensitivity for q in levels]
+    apart = [2 * max(q, 1 - q) for q in levels]
+    scales = [quantile_scale(one, each, len(levels)) for each in apart]
+    moved = [each * one.sensitivity for each in apart]
     assert sum(width / scale for width, scale in zip(moved, scales, strict=True)) == one.cost
-    given = quantile_guarantee(one, list(zip(levels, scales, strict=True)))
+    given = quantile_guarantee(one, list(zip(apart, scales, strict=True)))
     assert given == Pure(one.cost, neighbours=neighbours)
 
     two = ranked(GAUSSIAN, neighbours)
-    scales = [quantile_scale(two, level, len(levels)) for level in levels]
-    given = quantile_guarantee(two, list(zip(levels, scales, strict=True)))
+    scales = [quantile_scale(two, each, len(levels)) for each in apart]
+    given = quantile_guarantee(two, list(zip(apart, scales, strict=True)))
     rho = sum((w / s) ** 2 / 8 for w, s in zip(moved, scales, strict=True))
     assert given == Ranges(rho, neighbours=neighbours)
     assert two.cost * (1 - Fraction(1, 10**6)) < rho <= two.cost  # roots are rounded up
@@ -304,7 +306,11 @@ def test_the_cell_of_a_quantile_is_near_it_and_people_of_no_weight_do_not_count(
     cells = np.array([2, 5, 7], dtype=np.int64)
     weights = np.array([10, 10, 0], dtype=np.int64) * FULL
     cold = Fraction(1, 10**6)
-    low, high, median = (QuantileDraw("m", Fraction(p, 100), Fraction(1)) for p in (1, 99, 50))
+    asked = (
+        Aggregate("m", AggregateFunction.QUANTILE, (Column("x"),), level=Fraction(p, 100))
+        for p in (1, 99, 50)
+    )
+    low, high, median = (QuantileDraw(one, Fraction(1), flips=False) for one in asked)
     assert low.cell(cells, weights, 8, cold) == 2
     assert high.cell(cells, weights, 8, cold) == 5
     nobody = np.zeros(3, dtype=np.int64)

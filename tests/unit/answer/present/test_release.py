@@ -312,7 +312,7 @@ def test_the_statement_names_the_unit_the_odds_the_clamps_and_the_noise(released
     assert "odds of having taken part were 1:9" in text
     assert "visits.age to 0 .. 120; visits.cost to 0 .. 1000" in text
     assert "visits.day" not in text  # not read
-    assert "youngest is the 0.05 % quantile" in text
+    assert "youngest is a value some rows from the end" in text
     assert "not confidence intervals for a wider population" in text
     assert "Other releases about the same data come on top" in text
 
