@@ -351,17 +351,19 @@ def _head(path: Path, encoding: str) -> str:
 
 
 def _delimiter(head: str, path: Path) -> str:
-    """The field separator; a comma if the first line does not show it."""
+    """The field separator; a comma if the first line that has one does not show it."""
     if path.name.lower().removesuffix(".gz").endswith(".tsv"):
         return "\t"
     with tempfile.NamedTemporaryFile("w", suffix=".csv", encoding="utf-8", newline="") as sample:
         sample.write(head)
         sample.flush()
         found = sniff_delimiter(Path(sample.name))
-    first, second = [*(line for line in head.splitlines() if line.strip()), "", ""][:2]
-    if found in (",", ";", "\t", "|") and found in first + second:
-        return found
-    return max(",;\t|", key=first.count)
+    lines = (line for line in head.splitlines() if not _MARKS.isdisjoint(line))
+    first = next(lines, "")  # a title above it has none
+    return found if found in _MARKS.intersection(first) else max(",;\t|", key=first.count)
+
+
+_MARKS: Final = frozenset(",;\t|")
 
 
 def _batches(
