@@ -115,7 +115,7 @@ def test_a_call_of_another_library_is_told_the_one_here(curator):
         lambda: people.count().pivot: r"to_pandas\(\)\.pivot",
         lambda: people.count().top_k: r"\.sort\(\"n\", descending=True\)",
         lambda: people.count().to_frame: r"\.release\(epsilon=",
-        lambda: dp.mini: r"dp\.minimum",
+        lambda: dp.minimun: r"dp\.minimum",
     }.items():
         with pytest.raises(AttributeError, match=told):
             wrong()
