@@ -102,12 +102,12 @@ def draws_for(groups: int) -> int:
 
 def off_in_rows(aggregate: Aggregate, off: float, lost: float = 0.0) -> str:
     """How far a quantile is off in rows, where limits cut off a share `lost` of them at most."""
-    cut = f"{100 * lost:.2g} % of all rows for what limits cut off"
-    most = counted(math.ceil(off), "row") + (f", and by {cut}" if lost else "")
+    rows, sure = counted(math.ceil(off), "row"), "95 times in 100"
+    cut = f", and {100 * lost:.2g} % of all rows for what limits cut off" if lost else ""
     if aggregate.from_end:
         small = "in a group of fewer rows it may be anywhere"
-        return f"it is off by {most} from the end in sorted order at most, 95 times in 100; {small}"
-    return f"it is off by {most} in sorted order at most, 95 times in 100"
+        return f"in sorted order it is at most {rows} from the end{cut}, {sure}; {small}"
+    return f"in sorted order it is off by at most {rows}{cut}, {sure}"
 
 
 def half_width(
