@@ -325,7 +325,8 @@ class Terms:
     workbook: str | None = None
 
     def __post_init__(self) -> None:
-        expect(self.intervals, bool, "intervals", fix="pass intervals=False, or leave it out")
+        if self.intervals is not True:
+            expect(self.intervals, bool, "intervals", fix="pass intervals=False, or leave it out")
         if self.as_of is not None:
             whole(self.as_of, "as_of", at_least=1)
         if self.accuracy is not None:
