@@ -93,6 +93,8 @@ class PlannedOrder(ABC):
     """Whether `charge` has a price in epsilon; InputError may still say that it has none."""
     states_epsilon: ClassVar[bool] = False
     """Whether an account that counts epsilons pays the (epsilon, delta) of the price."""
+    says_periods: ClassVar[bool] = False
+    """Whether its statements tell a person in a period from one with all their rows."""
     participants: bool = False
     """Whether people pay from budgets of their own, and `measure_admitted` measures it."""
 
