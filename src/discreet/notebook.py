@@ -11,8 +11,7 @@ import shlex
 from collections.abc import Mapping
 from typing import Any, Final, NoReturn
 
-from discreet.curator.curator import Curator
-from discreet.curator.question_interface import AnalystView
+from discreet.curator.curator import AnalystView, Curator
 from discreet.errors import DiscreetError, InputError
 
 

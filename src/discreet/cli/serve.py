@@ -1,7 +1,6 @@
 """The server: `discreet serve`, `token` (who is let in) and `witness`."""
 
 import datetime as dt
-import ipaddress
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -83,6 +82,7 @@ def serve(
     try:
         import uvicorn  # noqa: F401, PLC0415 - an extra
 
+        from discreet.curator.arguments import is_loopback  # noqa: PLC0415 - heavy room
         from discreet.server import tokens  # noqa: PLC0415 - heavy room
         from discreet.server.serving import run  # noqa: PLC0415 - heavy room
         from discreet.server.settings import LOOPBACK, Settings  # noqa: PLC0415 - heavy room
@@ -98,9 +98,9 @@ def serve(
         click.echo(f"Next: discreet serve, and open {_url(host, port)}/#{token}", err=True)
         return
     encrypted = bool(where["certificate"] and where["key"])
-    if not (is_local(host) or behind_tls or encrypted):
+    if not (is_loopback(host) or behind_tls or encrypted):
         raise click.UsageError(_TLS.format("server", "tokens and answers"))
-    if postgres is not None and not (is_local(host) or encrypted):
+    if postgres is not None and not (is_loopback(host) or encrypted):
         raise click.UsageError(_POSTGRES_TLS)
     open_curator(folder, witness).close()  # a folder that cannot be opened is told once, and here
     with token_store(folder) as (_, store):
@@ -133,14 +133,6 @@ def _first_token(folder: Path) -> str:
 
 def _url(host: str, port: int, scheme: str = "http") -> str:
     return f"{scheme}://{host}:{port}"
-
-
-def is_local(host: str) -> bool:
-    """Whether an address is of this machine alone."""
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 _HEAD = ("id", "name", "role", "datasets", "expires", "state")
@@ -284,10 +276,11 @@ def witness(
 
     Example: discreet witness /srv/witness --port 8001
     """
-    from discreet.curator.ledger.cosigner import Cosigner  # noqa: PLC0415 - heavy room
+    from discreet.curator.arguments import is_loopback  # noqa: PLC0415 - heavy room
+    from discreet.curator.ledger.cosigner import Cosigner  # noqa: PLC0415 - likewise
     from discreet.curator.ledger.witness_service import WitnessService  # noqa: PLC0415 - likewise
 
-    if not (forget or is_local(host) or behind_tls or (certificate and key)):
+    if not (forget or is_loopback(host) or behind_tls or (certificate and key)):
         raise click.UsageError(_TLS.format("witness", "ledgers' secrets"))
     cosigner = Cosigner(folder)
     if forget is not None:

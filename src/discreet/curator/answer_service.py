@@ -446,6 +446,17 @@ class AnswerService:
             return self._plans[receipt.sequence]
         return _planned(self._data_store.tables, receipt.order, receipt.sequence)
 
+    def released(self, charge: int, kind: str, what: str, fix: str) -> Receipt:
+        """The receipt of an answered charge that goes on in steps; InputError for any other."""
+        found = self._ledger.find(charge)
+        if found is not None and found.order.kind == kind and found.answered is not None:
+            return Receipt(charge, found.order, State.RELEASED)
+        raise InputError(
+            f"charge {charge} is no {what}",
+            why="there is none of this number, or it is an order of another kind",
+            fix=fix,
+        )
+
     def reread(self, receipt: Receipt) -> PlannedOrder:
         """The plan of a charge to go on with."""
         planned = self._planned(receipt)

@@ -1,13 +1,12 @@
 """Check arguments of callers, and the keyword arguments of orders with the JSON they make."""
 
 import datetime as dt
+import ipaddress
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import wraps
-from inspect import Parameter, cleandoc, signature
 from pathlib import Path
-from typing import Any, Final, Required, TypedDict, TypeVar, cast, get_args, get_type_hints
+from typing import Any, Final, Required, TypedDict
 
 from discreet.answer.plan.accuracy import Accuracy
 from discreet.engines.reading import Reading
@@ -121,6 +120,20 @@ def placed(
             fix="pass Curator(folder, ledger=address) or Curator(address, folder=folder)",
         )
     return (None if place is None else Path(place)), ledger
+
+
+def is_loopback(host: str | None) -> bool:
+    """Whether a name or an address is this machine's own.
+
+    Example:
+        >>> is_loopback("localhost"), is_loopback("127.0.0.2"), is_loopback("127.0.0.1.evil.org")
+        (True, True, False)
+    """
+    name = (host or "").strip("[]")
+    try:
+        return ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return name.lower() == "localhost"
 
 
 def the_one(what: str, known: Collection[str]) -> str:
@@ -264,37 +277,3 @@ def order_spec(options: Mapping[str, Any]) -> dict[str, Any]:
         expect(said[name], dt.date, name, fix=f"pass {name}=date(2026, 12, 31)")
         said[name] = dt.date.isoformat(said[name])
     return said
-
-
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-def spelled_out(method: F) -> F:
-    """Let help and completion show the arguments that `**said` stands for; refuse all others."""
-    given = signature(method)
-    *before, said = given.parameters.values()
-    (options,) = get_args(said.annotation)
-    needed, hints = options.__required_keys__, get_type_hints(options)
-    caller = CallerArguments.__annotations__
-    order = sorted(hints, key=lambda name: (name not in needed, name in caller))
-    fields = [
-        Parameter(
-            name,
-            Parameter.KEYWORD_ONLY,
-            default=Parameter.empty if name in needed else None,
-            annotation=hints[name],
-        )
-        for name in order
-    ]
-    whole = given.replace(parameters=[*before, *fields])
-
-    @wraps(method)
-    def checked(*args: Any, **named: Any) -> Any:
-        if extra := sorted(named.keys() - whole.parameters.keys()):
-            known = ", ".join(list(whole.parameters)[1:])
-            raise TypeError(f"{method.__name__}() takes no {extra[0]!r}; it takes {known}")
-        return method(*args, **named)
-
-    checked.__signature__ = whole  # type: ignore[attr-defined] # what inspect reads
-    checked.__doc__ = f"{cleandoc(method.__doc__ or '')}\n\n{cleandoc(options.__doc__)}"
-    return cast("F", checked)

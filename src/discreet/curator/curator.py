@@ -9,11 +9,11 @@ the charge, once. Asking the same again returns the same bytes.
 import copy
 import os
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from shutil import rmtree
 from tempfile import mkdtemp
-from typing import Any, ClassVar, Self, Unpack
+from typing import Any, ClassVar, Self, TextIO, Unpack
 from weakref import finalize
 
 from discreet import html_view
@@ -27,8 +27,9 @@ from discreet.curator.data.table_checks import known_dataset
 from discreet.curator.ledger import accounts
 from discreet.curator.ledger.accounts import Account
 from discreet.curator.ledger.ledger import Ledger
-from discreet.curator.ledger.orders import named
+from discreet.curator.ledger.orders import Entry, Head, named
 from discreet.curator.ledger.remote_witness import is_address
+from discreet.curator.ledger.verify import Report
 from discreet.curator.local_backend import LocalBackend
 from discreet.curator.orders.census.census_plan import CensusPlan
 from discreet.curator.orders.census.census_runs import CensusRuns, PublishedTables
@@ -36,7 +37,7 @@ from discreet.curator.orders.fits.training_orders import TrainingRuns, training_
 from discreet.curator.orders.online_epochs import OnlineEpochs
 from discreet.curator.orders.streams.streams import Streams
 from discreet.curator.owner_interface import OwnerInterface
-from discreet.curator.question_interface import AnalystView, Auditor, QuestionInterface
+from discreet.curator.question_interface import QuestionInterface
 from discreet.curator.reports.dossier import Dossier, dossier
 from discreet.engines.timing import ReleaseSchedule
 from discreet.errors import DiscreetError, InputError, LedgerError
@@ -208,7 +209,7 @@ class Curator(OwnerInterface, QuestionInterface):
         view._by = named(name, "owner")  # noqa: SLF001 - of the same class
         return view
 
-    def as_analyst(self, name: str, datasets: Collection[str] | None = None) -> AnalystView:
+    def as_analyst(self, name: str, datasets: Collection[str] | None = None) -> "AnalystView":
         """One analyst's view: ask, and see what is left; about some datasets, or all.
 
         A dataset that is not among them does not exist for this analyst.
@@ -225,7 +226,7 @@ class Curator(OwnerInterface, QuestionInterface):
         local = self._within(datasets)._local  # noqa: SLF001 - of the same class
         return AsyncSession(**vars(local), caller=caller, jobs=self._jobs)
 
-    def as_auditor(self) -> Auditor:
+    def as_auditor(self) -> "Auditor":
         """An auditor's view: read and check the ledger; answers are not in it."""
         read = self._ledger
         return Auditor(read.entries, read.accounts, read.verify, read.export)
@@ -366,3 +367,51 @@ class Curator(OwnerInterface, QuestionInterface):
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+class AnalystView(QuestionInterface):
+    """An analyst's operations: ask, explain, and see what is left."""
+
+    def __init__(self, curator: Curator, analyst: str) -> None:
+        self.curator = curator
+        self.analyst = self._analyst = named(analyst, "analyst")  # without one the owner asks
+        self._backend = curator._backend  # noqa: SLF001 - of the same interface
+
+    def datasets(self) -> dict[str, list[str]]:
+        """The tables of each dataset."""
+        return self.curator.datasets()
+
+    def retired(self) -> list[str]:
+        """The datasets of which nothing new is asked."""
+        return self.curator.retired()
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """Neighbour relation of all guarantees."""
+        return self.curator.neighbours
+
+    def cancel(self, charge: int) -> None:
+        """Give up a question that this analyst asked, for ever; the charge stays."""
+        self.curator.cancel(charge, analyst=self.analyst)
+
+    def dummy(self, rows: int = ROWS) -> Curator:
+        """Made-up rows with the same tables, to try questions on."""
+        return self.curator.dummy(rows)
+
+    def budget(self, dataset: str | None = None) -> Account:
+        """Cap, spent and remaining budget of this analyst."""
+        return self.curator.budget(dataset, analyst=self.analyst)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Auditor:
+    """An auditor's view of a ledger: every charge and every budget, and no answer."""
+
+    entries: Callable[..., tuple[Entry, ...]]
+    """Entries in order, those that follow number `after`, `limit` at most."""
+    accounts: Callable[[], tuple[Account, ...]]
+    """All budgets and what is spent of them."""
+    verify: Callable[[], Report]
+    """Read everything and compare; names the first entry that is wrong."""
+    export: Callable[[TextIO], Head]
+    """Write every entry as a line of JSON with its hash."""

@@ -31,7 +31,7 @@ from discreet.curator.ledger.orders import Order, request_name
 from discreet.curator.orders.online_epochs import OnlineEpochs, OnlineReply
 from discreet.curator.orders.order_kinds import kind_named
 from discreet.curator.orders.planned_orders import OWNER, Offer, PlannedOrder, StoredOrder, Terms
-from discreet.curator.orders.profile_release import ProfileRelease, held_over, read_bounded
+from discreet.curator.orders.profile_release import held_over, read_bounded
 from discreet.curator.orders.query_orders import QueryOrder, unpriced_query
 from discreet.curator.orders.streams.streams import Streams
 from discreet.curator.people.person_statement import check_remeasure
@@ -94,10 +94,7 @@ class LocalBackend(QuestionBackend):
     def place(self, asked: OrderRequest) -> BaseRelease:
         """Charge an order durably, compute it, store it; or find the stored release."""
         offer = self.priced(asked)
-        told = self.answered(offer, asked.request)
-        if isinstance(told, Release | ProfileRelease):
-            return replace(told, share=offer.share)
-        return told
+        return self.answered(offer, asked.request).with_share(offer.share)
 
     def remeasure(self, asked: OrderRequest) -> Release:
         """Answer a question again, merged with what its analyst was told before."""
@@ -201,12 +198,13 @@ class LocalBackend(QuestionBackend):
     ) -> Offer[PlannedOrder]:
         """Price an order that reads nothing but what can be seen from here."""
         seen = self.tables
-        unpriced = kind_named(kind).parse(spec, seen.schema)
+        orders = kind_named(kind)
+        unpriced = orders.parse(spec, seen.schema)
         if hidden := sorted(unpriced.tables - seen.tables.keys()):
             raise unknown("table", hidden[0], seen.tables)
         about = (seen.tables[name].table for name in unpriced.tables)
         units = [one.unit for one in about if isinstance(one, Table)]
-        if kind not in _SAY_PERIODS and any(isinstance(unit, PersonPeriod) for unit in units):
+        if not orders.says_periods and any(isinstance(unit, PersonPeriod) for unit in units):
             raise QueryRefused(
                 f"an order of kind {kind} about people in periods",
                 why="its statement would speak of whole people, who are not protected",
@@ -248,9 +246,6 @@ def _read_lately(
 ) -> T:
     return reads(text, tables.within(scope).schema)
 
-
-_SAY_PERIODS: Final = ("query", "stream", "participation")
-"""The kinds of orders whose statements tell whether a person or one in a period is protected."""
 
 _SHORT: Final = 4096
 """Characters of a question that is worth remembering."""

@@ -12,7 +12,6 @@ from discreet.curator.arguments import (
     order_spec,
     read_columns,
     several,
-    spelled_out,
 )
 from discreet.curator.budget import Budget
 from discreet.curator.data.data_store import DataStore
@@ -33,6 +32,7 @@ from discreet.curator.people.person_statement import (
     check_link,
     check_population,
 )
+from discreet.curator.question_interface import spelled_out
 from discreet.engines.reading import Reading
 from discreet.errors import InputError
 from discreet.plan.kinds import Kind

@@ -8,8 +8,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
-from typing import TYPE_CHECKING, Any, TextIO, TypeAlias, TypeVar, Unpack
+from functools import partial, wraps
+from inspect import Parameter, cleandoc, signature
+from typing import Any, TypeAlias, TypeVar, Unpack, cast, get_args, get_type_hints
 
 from discreet.answer.plan.explain import Explanation
 from discreet.answer.present.base_release import BaseRelease
@@ -23,12 +24,9 @@ from discreet.curator.arguments import (
     SynthesisArguments,
     WorkloadArguments,
     order_spec,
-    spelled_out,
     unknown,
 )
 from discreet.curator.ledger.accounts import Account
-from discreet.curator.ledger.orders import Entry, Head, named
-from discreet.curator.ledger.verify import Report
 from discreet.curator.orders.fits.fit_orders import fit_spec, fitted, make_test
 from discreet.curator.orders.online_epochs import OnlineQueries, OnlineReply
 from discreet.curator.orders.online_orders import OnlineRelease
@@ -42,7 +40,6 @@ from discreet.curator.workbook import AskedQuestion, Workbook
 from discreet.errors import InputError
 from discreet.plan.answer_builder import Question
 from discreet.plan.builder import Asker, From
-from discreet.plan.dummy import ROWS
 from discreet.plan.public_facts import count_outside
 from discreet.plan.query import Query
 from discreet.plan.relations import Relation, Scan
@@ -52,10 +49,6 @@ from discreet.rationals import Real
 from discreet.sql.reader.read import read
 from discreet.workload.counting_query import plain_where
 from discreet.workload.online import OnlineState
-
-if TYPE_CHECKING:
-    from discreet.curator.curator import Curator
-    from discreet.privacy import Neighbours
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +127,40 @@ class QuestionBackend(ABC):
     @abstractmethod
     def stream_release(self, charge: int) -> Release:
         """A standing question, after the periods that are complete by now."""
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def spelled_out(method: F) -> F:
+    """Let help and completion show the arguments that `**said` stands for; refuse all others."""
+    given = signature(method)
+    *before, said = given.parameters.values()
+    (options,) = get_args(said.annotation)
+    needed, hints = options.__required_keys__, get_type_hints(options)
+    caller = CallerArguments.__annotations__
+    order = sorted(hints, key=lambda name: (name not in needed, name in caller))
+    fields = [
+        Parameter(
+            name,
+            Parameter.KEYWORD_ONLY,
+            default=Parameter.empty if name in needed else None,
+            annotation=hints[name],
+        )
+        for name in order
+    ]
+    whole = given.replace(parameters=[*before, *fields])
+
+    @wraps(method)
+    def checked(*args: Any, **named: Any) -> Any:
+        if extra := sorted(named.keys() - whole.parameters.keys()):
+            known = ", ".join(list(whole.parameters)[1:])
+            raise TypeError(f"{method.__name__}() takes no {extra[0]!r}; it takes {known}")
+        return method(*args, **named)
+
+    checked.__signature__ = whole  # type: ignore[attr-defined] # what inspect reads
+    checked.__doc__ = f"{cleandoc(method.__doc__ or '')}\n\n{cleandoc(options.__doc__)}"
+    return cast("F", checked)
 
 
 Asked: TypeAlias = str | Query | Question
@@ -426,51 +453,3 @@ _CALLER = CallerArguments.__annotations__.keys()
 
 def _plan(question: Asked) -> str | Query:
     return question.plan if isinstance(question, Question) else question
-
-
-class AnalystView(QuestionInterface):
-    """An analyst's operations: ask, explain, and see what is left."""
-
-    def __init__(self, curator: "Curator", analyst: str) -> None:
-        self.curator = curator
-        self.analyst = self._analyst = named(analyst, "analyst")  # without one the owner asks
-        self._backend = curator._backend  # noqa: SLF001 - of the same interface
-
-    def datasets(self) -> dict[str, list[str]]:
-        """The tables of each dataset."""
-        return self.curator.datasets()
-
-    def retired(self) -> list[str]:
-        """The datasets of which nothing new is asked."""
-        return self.curator.retired()
-
-    @property
-    def neighbours(self) -> "Neighbours":
-        """Neighbour relation of all guarantees."""
-        return self.curator.neighbours
-
-    def cancel(self, charge: int) -> None:
-        """Give up a question that this analyst asked, for ever; the charge stays."""
-        self.curator.cancel(charge, analyst=self.analyst)
-
-    def dummy(self, rows: int = ROWS) -> "Curator":
-        """Made-up rows with the same tables, to try questions on."""
-        return self.curator.dummy(rows)
-
-    def budget(self, dataset: str | None = None) -> Account:
-        """Cap, spent and remaining budget of this analyst."""
-        return self.curator.budget(dataset, analyst=self.analyst)
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class Auditor:
-    """An auditor's view of a ledger: every charge and every budget, and no answer."""
-
-    entries: Callable[..., tuple[Entry, ...]]
-    """Entries in order, those that follow number `after`, `limit` at most."""
-    accounts: Callable[[], tuple[Account, ...]]
-    """All budgets and what is spent of them."""
-    verify: Callable[[], Report]
-    """Read everything and compare; names the first entry that is wrong."""
-    export: Callable[[TextIO], Head]
-    """Write every entry as a line of JSON with its hash."""

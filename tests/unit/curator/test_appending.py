@@ -15,6 +15,7 @@ import discreet as dp
 from discreet.curator.data import data_store, registry
 from discreet.curator.data.data_store import DataStore
 from discreet.curator.ledger.ledger import Ledger
+from discreet.curator.orders.order_kinds import KINDS
 from discreet.errors import DiscreetError, InputError, LedgerError
 
 COUNT = "SELECT COUNT(*) AS n FROM visits"
@@ -478,6 +479,8 @@ def test_questions_that_put_periods_of_a_person_together_are_refused(sql):
 
 
 def test_orders_that_would_speak_of_whole_people_are_refused():
+    told = {name for name, kind in KINDS.items() if kind.says_periods}
+    assert told == {"query", "participation", "stream"}
     with visits_by_day() as curator:
         with pytest.raises(dp.DiscreetError, match="people in periods"):
             curator.synthesize("visits", epsilon=1)

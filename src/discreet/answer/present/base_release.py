@@ -47,6 +47,11 @@ class BaseRelease(ABC):
         del dataset, version
         return self
 
+    def with_share(self, share: float | None) -> "BaseRelease":
+        """The release with the share of a budget that it took, where it says so."""
+        del share
+        return self
+
     @abstractmethod
     def to_bytes(self) -> bytes:
         """The stored form."""

@@ -153,6 +153,10 @@ class Release(BaseRelease):
         note = f"answered on version {version} of {dataset}"
         return self if version == 1 else replace(self, notes=(*self.notes, note))
 
+    def with_share(self, share: float | None) -> "Release":
+        """The release with the share of a budget that it took."""
+        return replace(self, share=share)
+
     # --- storage --------------------------------------------------------------------------------
 
     def to_bytes(self) -> bytes:

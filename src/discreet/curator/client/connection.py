@@ -1,6 +1,5 @@
 """A client's connection to a server: kept open, tried again where that is safe."""
 
-import ipaddress
 import json
 import ssl
 import time
@@ -14,6 +13,7 @@ from typing import Any, Final
 
 import httpx
 
+from discreet.curator.arguments import is_loopback
 from discreet.curator.client.wire import read_error
 from discreet.curator.fork_safety import FORKS
 from discreet.errors import AccessError, InputError, ServiceError
@@ -146,19 +146,6 @@ class ServerConnection:
             time.sleep(pause)
             pause *= 2
         raise AssertionError  # pragma: no cover - the last try returns or raises
-
-
-def is_loopback(host: str) -> bool:
-    """Whether a name is this machine's own.
-
-    Example:
-        >>> is_loopback("localhost"), is_loopback("127.0.0.2"), is_loopback("127.0.0.1.evil.org")
-        (True, True, False)
-    """
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host.lower() == "localhost"
 
 
 def _checked_address(address: str) -> httpx.URL:

@@ -30,8 +30,7 @@ from discreet.privacy import Neighbours
 from discreet.rationals import Real
 
 if TYPE_CHECKING:
-    from discreet.curator.curator import Curator
-    from discreet.curator.question_interface import AnalystView
+    from discreet.curator.curator import AnalystView, Curator
 
 _DAY: Final = len("2024-12-31")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final, NoReturn, Unpack
 from urllib.parse import quote, urlencode
 
-from discreet.curator.arguments import AppendArguments, order_spec, spelled_out, the_one, unknown
+from discreet.curator.arguments import AppendArguments, order_spec, the_one, unknown
 from discreet.curator.budget import Budget
 from discreet.curator.client import declarations, wire
 from discreet.curator.client.remote_backend import (
@@ -19,12 +19,12 @@ from discreet.curator.client.remote_backend import (
     read_accounts,
     read_reply,
 )
-from discreet.curator.curator import Curator
+from discreet.curator.curator import AnalystView, Auditor, Curator
 from discreet.curator.data.intake import NewTable
 from discreet.curator.data.sources import ENDINGS, open_source
 from discreet.curator.ledger import accounts
 from discreet.curator.ledger.accounts import Account, Holder
-from discreet.curator.question_interface import AnalystView, Auditor, QuestionInterface
+from discreet.curator.question_interface import QuestionInterface, spelled_out
 from discreet.curator.reports.dossier import Dossier
 from discreet.engines.default import save
 from discreet.engines.reading import Reading

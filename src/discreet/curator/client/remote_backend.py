@@ -16,7 +16,6 @@ from discreet.curator.ledger.orders import Entry, Head, named
 from discreet.curator.ledger.verify import Report
 from discreet.curator.orders.online_epochs import OnlineReply
 from discreet.curator.orders.order_kinds import kind_named
-from discreet.curator.orders.profile_release import ProfileRelease
 from discreet.curator.question_interface import OrderRequest, QuestionBackend, Quote
 from discreet.curator.workbook import AskedQuestion
 from discreet.errors import DiscreetError, InputError, ServiceError
@@ -157,11 +156,9 @@ class RemoteBackend(QuestionBackend):
         share = reply.headers.get(wire.SHARE)
         try:
             release = kind_named(asked.kind).release_type.from_bytes(reply.content)
-            if isinstance(release, Release | ProfileRelease) and share is not None:
-                return replace(release, share=float(share))
+            return release if share is None else release.with_share(float(share))
         except (InputError, ValueError):
             raise foreign() from None
-        return release
 
 
 def _header(request: str) -> str:

@@ -4,7 +4,6 @@ The witness is a `discreet witness`: see `witness_service`. It sees sizes and ha
 """
 
 import http.client
-import ipaddress
 import json
 import secrets
 import ssl
@@ -14,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Final, TypeGuard
 
+from discreet.curator.arguments import is_loopback
 from discreet.curator.fork_safety import FORKS
 from discreet.curator.ledger.cosigner import head_text, is_signed, newest_text
 from discreet.curator.ledger.merkle import MerkleTree, TreeHead
@@ -43,7 +43,7 @@ class WitnessAddress:
     def meet(url: str) -> "WitnessAddress":
         """Ask a witness for its key; from now on no other key is believed."""
         parts = urllib.parse.urlsplit(url)
-        secret = parts.scheme == "https" or (parts.scheme == "http" and _is_local(parts.hostname))
+        secret = parts.scheme == "https" or (parts.scheme == "http" and is_loopback(parts.hostname))
         if not (secret and parts.hostname):
             raise InputError(
                 f"a witness at {url[:80]!r}",
@@ -237,13 +237,6 @@ def _put_back(ledger: str, seen: int, here: int) -> LedgerError:
         fix="put back the newest copy; if it is lost for good, adopt this one with `discreet "
         f"ledger adopt` and have it forgotten with `discreet witness FOLDER --forget {ledger}`",
     )
-
-
-def _is_local(host: str | None) -> bool:
-    try:
-        return ipaddress.ip_address(host or "").is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def is_address(witness: object) -> TypeGuard[str]:

@@ -16,7 +16,7 @@ from typing import Any, Final
 from discreet.curator.answer_service import AnswerService
 from discreet.curator.fork_safety import FORKS
 from discreet.curator.ledger.ledger import Ledger
-from discreet.curator.ledger.orders import Receipt, State
+from discreet.curator.ledger.orders import Receipt
 from discreet.curator.orders.online_orders import OnlineOrder, OnlineRelease
 from discreet.engines.timing import Deadline
 from discreet.errors import InputError, LedgerError
@@ -168,8 +168,7 @@ class OnlineEpochs:
         """The stored steps: those read before, and the newer ones."""
         if epoch.known is None:
             stored = self._ledger.release(charge)
-            if stored is None:
-                raise _unknown(charge)
+            assert stored is not None  # noqa: S101 - narrowing: it was released
             epoch.known, epoch.steps = OnlineState.from_bytes(stored), 0
         new = self._ledger.steps(charge, after=epoch.steps)
         if new:
@@ -250,10 +249,8 @@ class OnlineEpochs:
         return None
 
     def _receipt(self, charge: int) -> Receipt:
-        found = self._ledger.find(charge)
-        if found is None or found.order.kind != "online":
-            raise _unknown(charge)
-        return Receipt(charge, found.order, State.RELEASED)
+        what = "epoch of online queries"
+        return self._service.released(charge, "online", what, "open one with curator.online(...)")
 
     def _open(self, receipt: Receipt, epoch: _Epoch, asker: str) -> None:
         """Open a session that goes on from what is stored, unless somebody else just did.
@@ -322,14 +319,6 @@ def _cells(clique: Clique, plan: OnlinePlan) -> int:
     """Cells of a marginal, once more for each pair; fitting to one takes as long as 1,000 cells."""
     shape, pairs = plan.domain.shape(clique), comb(len(clique), 2) if plan.with_pairs else 0
     return prod(shape) + max(prod(shape), 1000) * pairs_fitted(shape, pairs)
-
-
-def _unknown(charge: int) -> InputError:
-    return InputError(
-        f"charge {charge} is no epoch of online queries",
-        why="there is none of this number, or it is an order of another kind",
-        fix="open one with curator.online(...)",
-    )
 
 
 @dataclass(frozen=True, slots=True)

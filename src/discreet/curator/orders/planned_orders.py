@@ -93,6 +93,8 @@ class PlannedOrder(ABC):
     """Whether `charge` has a price in epsilon; InputError may still say that it has none."""
     states_epsilon: ClassVar[bool] = False
     """Whether an account that counts epsilons pays the (epsilon, delta) of the price."""
+    says_periods: ClassVar[bool] = False
+    """Whether its statements tell a person in a period from one with all their rows."""
     participants: bool = False
     """Whether people pay from budgets of their own, and `measure_admitted` measures it."""
 
@@ -325,7 +327,8 @@ class Terms:
     workbook: str | None = None
 
     def __post_init__(self) -> None:
-        expect(self.intervals, bool, "intervals", fix="pass intervals=False, or leave it out")
+        if self.intervals is not True:
+            expect(self.intervals, bool, "intervals", fix="pass intervals=False, or leave it out")
         if self.as_of is not None:
             whole(self.as_of, "as_of", at_least=1)
         if self.accuracy is not None:

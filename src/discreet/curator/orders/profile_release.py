@@ -64,6 +64,10 @@ class ProfileRelease(BaseRelease):
         words = ("counts of a profile", law), ("texts that a profile found", "threshold")
         return tuple(Cost(*what, one) for what, one in zip(words, self.guarantees, strict=False))
 
+    def with_share(self, share: float | None) -> "ProfileRelease":
+        """The profile with the share of a budget that it took."""
+        return replace(self, share=share)
+
     def __getitem__(self, name: str) -> ColumnProfile:
         """The profile of one column."""
         for one in self.columns:

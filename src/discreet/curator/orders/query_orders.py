@@ -68,6 +68,7 @@ class QueryOrder(PlannedOrder):
 
     plan: MeasurementPlan
     kind = "query"
+    says_periods = True
     release_type = Release
     tables: frozenset[str] = field(init=False, repr=False, compare=False)
     """The names of all tables that it reads, public ones too."""

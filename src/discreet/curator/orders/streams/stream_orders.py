@@ -88,6 +88,7 @@ class StreamOrder(DraftedOrder):
     rho: Fraction | None = None
     """The price on the coarsest grid, for a finer one: so the grid does not change the price."""
     kind = "stream"
+    says_periods = True
     states_epsilon = True
     release_type = Release
 

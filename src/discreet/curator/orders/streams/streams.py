@@ -23,11 +23,11 @@ from discreet.curator.answer_service import AnswerService
 from discreet.curator.data.data_store import DataStore
 from discreet.curator.fork_safety import FORKS
 from discreet.curator.ledger.ledger import Ledger
-from discreet.curator.ledger.orders import Receipt, State
+from discreet.curator.ledger.orders import Receipt
 from discreet.curator.ledger.stepping import NOBODY, step_failure
 from discreet.curator.orders.streams.stream_orders import StreamOrder
 from discreet.engines.timing import Deadline
-from discreet.errors import DiscreetError, InputError
+from discreet.errors import DiscreetError
 from discreet.mechanisms.vector_stream import VectorStream
 
 _AT_ONCE: Final = 4
@@ -136,14 +136,8 @@ class Streams:
 
     def _find(self, charge: int) -> tuple[Receipt, StreamOrder]:
         """A standing question and its plan."""
-        found = self._ledger.find(charge)
-        if found is None or found.order.kind != "stream" or found.answered is None:
-            raise InputError(
-                f"charge {charge} is no standing question",
-                why="there is none of this number, or it is an order of another kind",
-                fix="ask one with curator.watch(...)",
-            )
-        receipt = Receipt(charge, found.order, State.RELEASED)
+        what, fix = "standing question", "ask one with curator.watch(...)"
+        receipt = self._service.released(charge, "stream", what, fix)
         planned = self._service.reread(receipt)
         assert isinstance(planned, StreamOrder)  # noqa: S101 - narrowing: of this kind
         return receipt, planned
