@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from discreet.cli.options import curator_option, datasets, open_curator, shape, shape_options
+from discreet.cli.options import command, curator_option, datasets, group, open_curator, shape
 from discreet.cli.rows import show, shown, tell, write_csv
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class _Number(click.IntRange):
         return min(int(super().convert(value, param, ctx)), 1 << 62)
 
 
-@click.group()
+@group()
 def ledger() -> None:
     """Read, check and export the ledger.
 
@@ -45,7 +45,6 @@ def ledger() -> None:
     "--after", type=_Number(0), help="Show entries after this number  [default: the newest]"
 )
 @click.option("--limit", type=_Number(1), default=20, help="Number of entries.")
-@shape_options
 def list_(*, folder: Path, after: int | None, limit: int) -> None:
     """Show entries; the newest ones unless you say after which.
 
@@ -75,7 +74,6 @@ def list_(*, folder: Path, after: int | None, limit: int) -> None:
 
 @ledger.command()
 @curator_option
-@shape_options
 def verify(*, folder: Path) -> None:
     """Read everything and compare; exit status 1 if an entry was changed, removed or moved.
 
@@ -112,7 +110,6 @@ def verify(*, folder: Path) -> None:
 @click.argument("analyst")
 @click.argument("dataset", shell_complete=datasets)
 @click.option("--reason", required=True, help="Reason, kept in the ledger.")
-@shape_options
 def readmit(*, folder: Path, analyst: str, dataset: str, reason: str) -> None:
     """Unblock an analyst after too many failed questions.
 
@@ -129,7 +126,6 @@ def readmit(*, folder: Path, analyst: str, dataset: str, reason: str) -> None:
 @ledger.command()
 @curator_option
 @click.argument("charge", type=click.IntRange(1))
-@shape_options
 def cancel(*, folder: Path, charge: int) -> None:
     """Cancel a question that is charged but not yet computed; the charge stays.
 
@@ -150,7 +146,6 @@ def cancel(*, folder: Path, charge: int) -> None:
 @click.option(
     "--without-witness", is_flag=True, help="Retire the witness on another machine, on record."
 )
-@shape_options
 def adopt(*, folder: Path, reason: str, without_witness: bool) -> None:
     """Accept the ledger as it is, after a newer copy or its witness was lost.
 
@@ -187,7 +182,6 @@ def adopt(*, folder: Path, reason: str, without_witness: bool) -> None:
 @click.option("--region", help="Where the people live, or whose laws apply.")
 @click.option("--sector", help="Technology, Healthcare, Education, Government ...")
 @click.option("--author", "authors", multiple=True, help="Who filled in the record.")
-@shape_options
 def export(
     *, folder: Path, out: Path | None, deployment: str | None, name: str | None, **said: Any
 ) -> None:
@@ -255,7 +249,7 @@ def _record(curator: "Curator", dataset: str, said: dict[str, Any]) -> dict[str,
     return record
 
 
-@click.command()
+@command()
 @curator_option
 @click.option(
     "--out",
@@ -267,7 +261,6 @@ def _record(curator: "Curator", dataset: str, said: dict[str, Any]) -> dict[str,
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
     help="What `discreet audit --json` wrote.",
 )
-@shape_options
 def dossier(*, folder: Path, out: Path | None, audit: Path | None) -> None:
     """Collect datasets, units, budgets, charges and audits, by what laws ask.
 

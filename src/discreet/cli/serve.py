@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from discreet.cli.options import curator_option, open_curator, shape, shape_options
+from discreet.cli.options import command, curator_option, group, open_curator, shape
 from discreet.cli.options import datasets as complete_datasets
 from discreet.cli.rows import show, tell
 
@@ -31,7 +31,7 @@ _POSTGRES_TLS = """--postgres for other machines needs --certificate and --key: 
 begin encryption by themselves, which a proxy for HTTP does not do for them."""
 
 
-@click.command()
+@command()
 @curator_option
 @click.option("--init", is_flag=True, help="Make the first owner's token, show it once, and stop.")
 @click.option("--host", default="127.0.0.1", help="Address to listen on.")
@@ -60,7 +60,6 @@ begin encryption by themselves, which a proxy for HTTP does not do for them."""
     default=1 << 30,
     help="Bytes of the largest file that an owner may send.",
 )
-@shape_options
 def serve(
     *,
     folder: Path,
@@ -146,9 +145,8 @@ def is_local(host: str) -> bool:
 _HEAD = ("id", "name", "role", "datasets", "expires", "state")
 
 
-@click.group(invoke_without_command=True)
+@group(invoke_without_command=True)
 @curator_option
-@shape_options
 @click.pass_context
 def token(ctx: click.Context, *, folder: Path) -> None:
     """Show who is let in at the server.
@@ -193,7 +191,6 @@ def token(ctx: click.Context, *, folder: Path) -> None:
 )
 @click.option("--days", type=float, default=90, help="Days that it lasts.")
 @curator_option
-@shape_options
 def make(*, name: str, role: str, datasets: tuple[str, ...], days: float, folder: Path) -> None:
     """Make a token for NAME and show it once.
 
@@ -217,7 +214,6 @@ def make(*, name: str, role: str, datasets: tuple[str, ...], days: float, folder
 @token.command()
 @click.argument("identity", metavar="ID")
 @curator_option
-@shape_options
 def revoke(*, identity: str, folder: Path) -> None:
     """End the token with this ID, at once and for ever.
 
@@ -252,7 +248,7 @@ def _facts(one: "Token", now: float) -> dict[str, Any]:
     return {**about, "expires": until, "state": state}
 
 
-@click.command()
+@command()
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
 @click.option("--host", default="127.0.0.1", help="Address to listen on.")
 @click.option(
@@ -265,7 +261,6 @@ def _facts(one: "Token", now: float) -> dict[str, Any]:
 @click.option("--key", type=_FILE, help="Private key of the certificate.")
 @click.option("--behind-tls", is_flag=True, help="A proxy in front terminates TLS.")
 @click.option("--forget", metavar="LEDGER", help="Forget a ledger that is lost for good, and stop.")
-@shape_options
 def witness(
     *,
     folder: Path,
