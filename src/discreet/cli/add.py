@@ -88,7 +88,7 @@ def table_options(command: F) -> F:
 from_option = click.option(
     "--from",
     "declared",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    type=options.OLD_FILE,
     metavar="FILE.yaml",
     help="Take what is said about tables from a file, as `discreet describe --yaml` writes it.",
 )

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 import discreet as dp
-from discreet.cli.options import EXACT, HELP, Group, command
+from discreet.cli.options import EXACT, HELP, NEW_FILE, Group, command
 from discreet.cli.rows import show
 from discreet.errors import InputError
 
@@ -87,9 +87,7 @@ def _command(name: str, one: "Play") -> click.Command:
     )
     @click.option("--seed", type=int, default=0, help="Seed of the made-up people.")
     @click.option(
-        "--plot",
-        type=click.Path(dir_okay=False, path_type=Path),
-        help="Draw the outcome (.svg, or .png with discreet[chart]).",
+        "--plot", type=NEW_FILE, help="Draw the outcome (.svg, or .png with discreet[chart])."
     )
     def call(
         *, against: "Against", epsilon: Fraction, effort: int, seed: int, plot: Path | None

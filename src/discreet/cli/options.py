@@ -30,6 +30,8 @@ HELP = {"help_option_names": ["-h", "--help"], "show_default": True}
 
 FOLDER = "curator.discreet"
 TOKEN = "DISCREET_TOKEN"  # noqa: S105 - the name of a variable
+OLD_FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
+NEW_FILE = click.Path(path_type=Path, dir_okay=False)
 _DAY = len("2024-12-31")
 
 

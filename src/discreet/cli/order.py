@@ -171,11 +171,7 @@ def profile(
 @click.option("--bins", type=click.IntRange(1), help="Bins of numbers and dates  [default: 32]")
 @click.option("--max-rows", type=click.IntRange(1), help="Rows that one person counts for.")
 @click.option("--rows", type=click.IntRange(1), help="Rows to draw  [default: estimated]")
-@click.option(
-    "--output",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="File for the rows: .csv or .parquet.",
-)
+@click.option("--output", type=options.NEW_FILE, help="File for the rows: .csv or .parquet.")
 @click.option("--report", is_flag=True, help="Print the error of each marginal.")
 @order_options
 def synth(
