@@ -11,7 +11,6 @@ from rich.markup import escape
 from rich.table import Table
 
 from discreet.cli import options
-from discreet.cli.options import datasets as complete_datasets
 from discreet.cli.rows import plain, show, tell
 
 if TYPE_CHECKING:
@@ -53,7 +52,7 @@ def budget(ctx: click.Context, *, folder: Path) -> None:
 
 @budget.command()
 @click.argument("analyst")
-@click.argument("dataset", shell_complete=complete_datasets)
+@click.argument("dataset", shell_complete=options.datasets)
 @options.curator_option
 @options.budget_options
 def grant(*, analyst: str, dataset: str, folder: Path, budget: "Budget | None") -> None:
@@ -67,7 +66,7 @@ def grant(*, analyst: str, dataset: str, folder: Path, budget: "Budget | None") 
 
 
 @budget.command(name="raise")
-@click.argument("dataset", shell_complete=complete_datasets)
+@click.argument("dataset", shell_complete=options.datasets)
 @click.option("--reason", required=True, help="Reason, kept in the ledger.")
 @click.option("--analyst", help="Raise the cap of this analyst instead.")
 @click.option("--group", help="Raise the cap of this group instead.")
@@ -102,7 +101,7 @@ def raise_(
 
 @budget.command()
 @click.argument("name")
-@click.argument("dataset", shell_complete=complete_datasets)
+@click.argument("dataset", shell_complete=options.datasets)
 @click.argument("analysts", nargs=-1, required=True, metavar="ANALYST...")
 @options.curator_option
 @options.budget_options
@@ -121,7 +120,7 @@ def group(
 @budget.command()
 @click.argument("name")
 @click.argument(
-    "datasets", nargs=-1, required=True, metavar="DATASET...", shell_complete=complete_datasets
+    "datasets", nargs=-1, required=True, metavar="DATASET...", shell_complete=options.datasets
 )
 @options.curator_option
 @options.budget_options
