@@ -2,9 +2,10 @@
 
 import re
 
-from griffe import Extension, Object
+from griffe import Extension, Module, Object
 
 SECTION = re.compile(r"(Guarantee|Neighbours|Why|Edge cases|Examples?|Reference):\s*(.*)")
+EXPORTED = re.compile(r"^(?:from .* import|   ) (\w+) as \1,?$", re.MULTILINE)
 PROMPTS = re.compile(r"^>>> .*?(?=\n[ \t]*\n|\Z)", re.MULTILINE | re.DOTALL)
 
 
@@ -27,3 +28,7 @@ class Markdown(Extension):
         """Rewrite one."""
         if obj.docstring:
             obj.docstring.value = markdown(obj.docstring.value)
+
+    def on_module_members(self, *, mod: Module, **_: object) -> None:
+        """Show what a package imports for others, `from home import name as name`."""
+        mod.exports = mod.exports or EXPORTED.findall("".join(mod.source)) or None

@@ -4,7 +4,7 @@ import ast
 import builtins
 import inspect
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from difflib import get_close_matches
 from functools import cache, wraps
 from importlib import import_module
@@ -118,19 +118,23 @@ def _path(name: str) -> str:
 @cache
 def homes() -> dict[str, str]:
     """The public names of `discreet` and their modules, as the stub beside its file lists them."""
-    stub = Path(__file__).with_name("__init__.pyi").read_text("utf-8")
-    lines = re.findall(r"^from (discreet\.[\w.]+) import (\([^)]*\)|.+)$", stub, re.MULTILINE)
-    return {name: home for home, some in lines for name in re.findall(r"(\w+) as \1", some)}
+    return _exported(Path(__file__).with_name("__init__.pyi").read_text("utf-8"))
 
 
 @cache
-def public(package: str) -> Collection[str]:
+def public(package: str) -> list[str]:
     """The public names of a package: read as text, since some are slow to import."""
     if not package:
-        return homes().keys()
+        return list(homes())
     text = (Path(__file__).parent / package / "__init__.py").read_text("utf-8")
     listed = re.search(r"^__all__ = \[(.*?)\]", text, re.MULTILINE | re.DOTALL)
-    return re.findall(r'"(\w+)"', listed[1] if listed else "")
+    return re.findall(r'"(\w+)"', listed[1]) if listed else sorted(_exported(text))
+
+
+def _exported(text: str) -> dict[str, str]:
+    """The names that a module imports for others, `from home import name as name`."""
+    lines = re.findall(r"^from (discreet\.[\w.]+) import (\([^)]*\)|.+)$", text, re.MULTILINE)
+    return {name: home for home, some in lines for name in re.findall(r"(\w+) as \1\b", some)}
 
 
 def class_elsewhere(name: str) -> object:

@@ -154,7 +154,11 @@ def routes_of(app):
 
 
 def test_the_table_knows_every_route_and_no_other(server):
-    gates = {(method, gate.template) for gate in server.app.state.gates for method in gate.methods}
+    gates = {
+        (method, gate.template)
+        for gate in server.app.state.route_accesses
+        for method in gate.methods
+    }
     described = {
         (method.upper(), path)
         for path, methods in server.app.openapi()["paths"].items()
@@ -167,7 +171,7 @@ def test_the_table_knows_every_route_and_no_other(server):
 
 
 def test_the_door_reads_the_same_as_the_table(server):
-    for gate in server.app.state.gates:
+    for gate in server.app.state.route_accesses:
         for method in gate.methods:
             allowed = EVERYBODY if gate.guard is None else gate.guard.roles
             assert allowed == EXPECTED[method, gate.template], (method, gate.template)

@@ -21,7 +21,7 @@ TOLD = {
 
 @pytest.fixture(scope="module")
 def gates():
-    return build_app(dp.Curator.in_memory()).state.gates
+    return build_app(dp.Curator.in_memory()).state.route_accesses
 
 
 def told():

@@ -61,7 +61,7 @@ def charges(server, tokens):
 
 
 def test_every_route_of_an_analyst_takes_turns_or_is_known_to_be_quick(server):
-    gates = server.app.state.gates
+    gates = server.app.state.route_accesses
     theirs = {one.template for one in gates if one.guard and "analyst" in one.guard.roles}
     assert theirs == {*FREE, *OTHERWISE}
 

@@ -18,35 +18,26 @@ import sys
 from types import ModuleType
 from typing import Any
 
-from discreet.argument_names import MissingNameError, course_calls
-from discreet.audit.conformance import check_mechanism
-from discreet.audit.enumerate import check_law, enumerate_loss
-from discreet.audit.evidence import Evidence, Point
-from discreet.audit.refute import refute
-from discreet.audit.releases import compare_paths, released
-from discreet.audit.replay import Difference, Differences, replay
-from discreet.audit.report import Audit, audit_all, audit_claim, audit_mechanism
-from discreet.audit.search import FoundPair, search
+from discreet.argument_names import MissingNameError, course_calls, public
+from discreet.audit.conformance import check_mechanism as check_mechanism
+from discreet.audit.enumerate import check_law as check_law
+from discreet.audit.enumerate import enumerate_loss as enumerate_loss
+from discreet.audit.evidence import Evidence as Evidence
+from discreet.audit.evidence import Point as Point
+from discreet.audit.refute import refute as refute
+from discreet.audit.releases import compare_paths as compare_paths
+from discreet.audit.releases import released as released
+from discreet.audit.replay import Difference as Difference
+from discreet.audit.replay import Differences as Differences
+from discreet.audit.replay import replay as replay
+from discreet.audit.report import Audit as Audit
+from discreet.audit.report import audit_all as audit_all
+from discreet.audit.report import audit_claim as audit_claim
+from discreet.audit.report import audit_mechanism as audit_mechanism
+from discreet.audit.search import FoundPair as FoundPair
+from discreet.audit.search import search as search
 
-__all__ = [
-    "Audit",
-    "Difference",
-    "Differences",
-    "Evidence",
-    "FoundPair",
-    "Point",
-    "audit_all",
-    "audit_claim",
-    "audit_mechanism",
-    "check_law",
-    "check_mechanism",
-    "compare_paths",
-    "enumerate_loss",
-    "refute",
-    "released",
-    "replay",
-    "search",
-]
+__all__ = public("audit")  # noqa: PLE0605 - type checkers read the imports
 
 
 def __getattr__(name: str) -> object:

@@ -88,13 +88,13 @@ def table_options(command: F) -> F:
 from_option = click.option(
     "--from",
     "declared",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    type=options.OLD_FILE,
     metavar="FILE.yaml",
     help="Take what is said about tables from a file, as `discreet describe --yaml` writes it.",
 )
 
 
-@click.command()
+@options.command()
 @click.argument("source", type=click.Path(path_type=Path), required=False)
 @click.option("--name", help="Name of the table  [default: the file's name]")
 @from_option
@@ -108,7 +108,6 @@ from_option = click.option(
 )
 @click.option("--change-one", is_flag=True, help="Use change-one neighbours (default: add-remove).")
 @table_options
-@options.shape_options
 def init(
     *,
     source: Path | None,
@@ -183,7 +182,7 @@ def _add_declared(declared: Path, *starts: "Callable[[], Curator]") -> list[str]
     return [table.name for table in tables]
 
 
-@click.command()
+@options.command()
 @click.argument("name", required=False)
 @click.argument("source", type=click.Path(path_type=Path), required=False)
 @from_option
@@ -197,7 +196,6 @@ def _add_declared(declared: Path, *starts: "Callable[[], Curator]") -> list[str]
 )
 @click.option("--public-key", multiple=True, metavar="COLUMN", help="A public table's unique key.")
 @table_options
-@options.shape_options
 def add(
     *,
     name: str | None,
@@ -370,14 +368,13 @@ def read_columns(
     return columns
 
 
-@click.command()
+@options.command()
 @click.argument("table")
 @click.argument("source", type=click.Path(path_type=Path))
 @options.curator_option
 @click.option("--through", type=click.DateTime(["%Y-%m-%d"]), help="Rows are complete to this day.")
 @click.option("--again", is_flag=True, help="Take rows that were appended before.")
 @options.reading_options
-@options.shape_options
 def append(
     *,
     table: str,
@@ -404,12 +401,11 @@ def append(
     show(told, draw, rows=[told], names=list(told))
 
 
-@click.command()
+@options.command()
 @click.argument("dataset", shell_complete=options.datasets)
 @click.option("--reason", required=True, help="Why; the ledger keeps it.")
 @click.option("--yes", is_flag=True, help="Do not ask whether it is meant.")
 @options.curator_option
-@options.shape_options
 def retire(*, dataset: str, reason: str, yes: bool, folder: Path) -> None:
     """End a dataset for ever.
 

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 import discreet as dp
-from discreet.cli.options import EXACT, HELP, shape_options
+from discreet.cli.options import EXACT, HELP, NEW_FILE, Group, command
 from discreet.cli.rows import show
 from discreet.errors import InputError
 
@@ -21,7 +21,7 @@ _LIST = "list"
 _AGAINST = ("raw", "rounded", "private")
 
 
-class Lab(click.Group):
+class Lab(Group):
     """Finds an attack by its name; the lab is imported when it is needed."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -46,8 +46,7 @@ def attack() -> None:
     """
 
 
-@click.command(_LIST)
-@shape_options
+@command(_LIST)
 def list_attacks() -> None:
     """List the attacks and what each is played against.
 
@@ -88,11 +87,8 @@ def _command(name: str, one: "Play") -> click.Command:
     )
     @click.option("--seed", type=int, default=0, help="Seed of the made-up people.")
     @click.option(
-        "--plot",
-        type=click.Path(dir_okay=False, path_type=Path),
-        help="Draw the outcome (.svg, or .png with discreet[chart]).",
+        "--plot", type=NEW_FILE, help="Draw the outcome (.svg, or .png with discreet[chart])."
     )
-    @shape_options
     def call(
         *, against: "Against", epsilon: Fraction, effort: int, seed: int, plot: Path | None
     ) -> None:
@@ -116,7 +112,7 @@ def _command(name: str, one: "Play") -> click.Command:
 
     example = f"Example: discreet attack {name} --against raw"
     help_ = f"{told.summary}\n\nSuccess: {told.success}.\n\n{example}"
-    return click.command(name, help=help_)(call)
+    return command(name, help=help_)(call)
 
 
 def _show(name: str, one: "Play", setting: "Setting", outcome: "Outcome") -> None:

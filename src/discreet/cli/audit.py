@@ -8,7 +8,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from discreet.cli.options import HELP, shape_options
+from discreet.cli.options import HELP, NEW_FILE, command
 from discreet.cli.rows import show
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ _HEAD = (
 )
 
 
-@click.command(context_settings=HELP)
+@command(context_settings=HELP)
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @click.option(
     "--samples",
@@ -46,8 +46,7 @@ _HEAD = (
     default=0.01,
     help="Probability that true claims, all together, are refuted.",
 )
-@click.option("--html", type=click.Path(dir_okay=False, path_type=Path), help="Write a report.")
-@shape_options
+@click.option("--html", type=NEW_FILE, help="Write a report.")
 def audit(
     *, names: tuple[str, ...], samples: int | None, tries: int, alpha: float, html: Path | None
 ) -> None:

@@ -11,7 +11,6 @@ from rich.markup import escape
 from rich.table import Table
 
 from discreet.cli import options
-from discreet.cli.options import datasets as complete_datasets
 from discreet.cli.rows import plain, show, tell
 
 if TYPE_CHECKING:
@@ -31,10 +30,9 @@ _NUMBERS: dict[str, Literal["left", "right"]] = {
 _ORDER = ("link", "dataset", "group", "analyst", "workbook")
 
 
-@click.group(invoke_without_command=True)
+@options.group(invoke_without_command=True)
 @options.curator_option
 @options.server_option
-@options.shape_options
 @click.pass_context
 def budget(ctx: click.Context, *, folder: Path) -> None:
     """Show what is left of all budgets.
@@ -54,10 +52,9 @@ def budget(ctx: click.Context, *, folder: Path) -> None:
 
 @budget.command()
 @click.argument("analyst")
-@click.argument("dataset", shell_complete=complete_datasets)
+@click.argument("dataset", shell_complete=options.datasets)
 @options.curator_option
 @options.budget_options
-@options.shape_options
 def grant(*, analyst: str, dataset: str, folder: Path, budget: "Budget | None") -> None:
     """Give ANALYST a cap of their own within the cap of DATASET.
 
@@ -69,14 +66,13 @@ def grant(*, analyst: str, dataset: str, folder: Path, budget: "Budget | None") 
 
 
 @budget.command(name="raise")
-@click.argument("dataset", shell_complete=complete_datasets)
+@click.argument("dataset", shell_complete=options.datasets)
 @click.option("--reason", required=True, help="Reason, kept in the ledger.")
 @click.option("--analyst", help="Raise the cap of this analyst instead.")
 @click.option("--group", help="Raise the cap of this group instead.")
 @click.option("--link", is_flag=True, help="DATASET is the name of a link.")
 @options.curator_option
 @options.budget_options
-@options.shape_options
 def raise_(
     *,
     dataset: str,
@@ -105,11 +101,10 @@ def raise_(
 
 @budget.command()
 @click.argument("name")
-@click.argument("dataset", shell_complete=complete_datasets)
+@click.argument("dataset", shell_complete=options.datasets)
 @click.argument("analysts", nargs=-1, required=True, metavar="ANALYST...")
 @options.curator_option
 @options.budget_options
-@options.shape_options
 def group(
     *, name: str, dataset: str, analysts: tuple[str, ...], folder: Path, budget: "Budget | None"
 ) -> None:
@@ -125,11 +120,10 @@ def group(
 @budget.command()
 @click.argument("name")
 @click.argument(
-    "datasets", nargs=-1, required=True, metavar="DATASET...", shell_complete=complete_datasets
+    "datasets", nargs=-1, required=True, metavar="DATASET...", shell_complete=options.datasets
 )
 @options.curator_option
 @options.budget_options
-@options.shape_options
 def link(*, name: str, datasets: tuple[str, ...], folder: Path, budget: "Budget | None") -> None:
     """Say that datasets hold the same people; cap, or count, what one of them loses in all.
 
@@ -142,7 +136,6 @@ def link(*, name: str, datasets: tuple[str, ...], folder: Path, budget: "Budget 
 
 @budget.command()
 @options.budget_options
-@options.shape_options
 def compare(*, budget: "Budget | None") -> None:
     """Show how precise 1 to 1,000 counts are under a budget, by each --measure.
 
@@ -222,10 +215,10 @@ _DATASET = "The dataset of the person, where several have budgets a person."
 def _about_person(command: "Callable[..., None]") -> "Callable[..., None]":
     """The name of a person, a dataset, and the curator's folder; no token opens such an account."""
     dataset = click.option("--dataset", help=_DATASET)
-    return click.argument("name")(dataset(options.curator_option(options.shape_options(command))))
+    return click.argument("name")(dataset(options.curator_option(command)))
 
 
-@click.group()
+@options.group()
 def person() -> None:
     """Look after people who have budgets of their own: for the owner alone.
 

@@ -3,13 +3,12 @@
 import math
 from typing import TYPE_CHECKING, Any
 
-import click
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from discreet import noise
-from discreet.cli.options import shape, shape_options
+from discreet.cli.options import command, shape
 from discreet.cli.rows import show
 from discreet.mechanisms import Laplace
 
@@ -30,8 +29,7 @@ BUT_ONE = f"{ALL} AND id <> {TARGET}"
 NOSY = f"SELECT * FROM patients WHERE id = {TARGET}"  # noqa: S608 - our own number
 
 
-@click.command()
-@shape_options
+@command()
 def demo() -> None:
     """See a curator answer and an attack fail.
 

@@ -26,7 +26,7 @@ _SHOWN = 8
 """Keys of a column that are shown."""
 
 
-@click.command()
+@options.command()
 @click.argument("what", required=False, shell_complete=tables_and_files)
 @options.curator_option
 @options.server_option
@@ -37,7 +37,6 @@ _SHOWN = 8
     "--yaml", "as_yaml", is_flag=True, help="Of a file: write what could be said, for --from."
 )
 @options.reading_options
-@options.shape_options
 def describe(*, what: str | None, folder: Path, dummy: bool, as_yaml: bool, **said: Any) -> None:
     """Show what may be asked about.
 

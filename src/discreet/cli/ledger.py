@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from discreet.cli.options import curator_option, datasets, open_curator, shape, shape_options
+from discreet.cli import options
 from discreet.cli.rows import show, shown, tell, write_csv
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class _Number(click.IntRange):
         return min(int(super().convert(value, param, ctx)), 1 << 62)
 
 
-@click.group()
+@options.group()
 def ledger() -> None:
     """Read, check and export the ledger.
 
@@ -40,12 +40,11 @@ def ledger() -> None:
 
 
 @ledger.command(name="list")
-@curator_option
+@options.curator_option
 @click.option(
     "--after", type=_Number(0), help="Show entries after this number  [default: the newest]"
 )
 @click.option("--limit", type=_Number(1), default=20, help="Number of entries.")
-@shape_options
 def list_(*, folder: Path, after: int | None, limit: int) -> None:
     """Show entries; the newest ones unless you say after which.
 
@@ -55,10 +54,10 @@ def list_(*, folder: Path, after: int | None, limit: int) -> None:
     """
     from discreet.curator.reports.ledger_words import entry_words  # noqa: PLC0415 - heavy room
 
-    with open_curator(folder) as curator:
+    with options.open_curator(folder) as curator:
         start = max(0, curator.ledger.head().sequence - limit) if after is None else after
         entries = curator.ledger.entries(after=start, limit=limit)
-    if shape() == "json":
+    if options.shape() == "json":
         for entry in entries:
             click.echo(entry.text)
         return
@@ -74,8 +73,7 @@ def list_(*, folder: Path, after: int | None, limit: int) -> None:
 
 
 @ledger.command()
-@curator_option
-@shape_options
+@options.curator_option
 def verify(*, folder: Path) -> None:
     """Read everything and compare; exit status 1 if an entry was changed, removed or moved.
 
@@ -88,7 +86,7 @@ def verify(*, folder: Path) -> None:
     from discreet.server.tokens import verify_all  # noqa: PLC0415 - the same
 
     known = (folder / FILE).exists()
-    with open_curator(folder) as curator, shown(), ExitStack() as stack:
+    with options.open_curator(folder) as curator, shown(), ExitStack() as stack:
         store = stack.enter_context(closing(AccessStore(folder / FILE))) if known else None
         report = verify_all(curator, store)
     problem = None if report.problem is None else str(report.problem)
@@ -108,11 +106,10 @@ def verify(*, folder: Path) -> None:
 
 
 @ledger.command()
-@curator_option
+@options.curator_option
 @click.argument("analyst")
-@click.argument("dataset", shell_complete=datasets)
+@click.argument("dataset", shell_complete=options.datasets)
 @click.option("--reason", required=True, help="Reason, kept in the ledger.")
-@shape_options
 def readmit(*, folder: Path, analyst: str, dataset: str, reason: str) -> None:
     """Unblock an analyst after too many failed questions.
 
@@ -120,16 +117,15 @@ def readmit(*, folder: Path, analyst: str, dataset: str, reason: str) -> None:
 
     Example: discreet ledger readmit alice visits --reason "the disk was full, it has room again"
     """
-    with open_curator(folder) as curator:
+    with options.open_curator(folder) as curator:
         failed = curator.readmit(analyst, dataset, reason=reason)
     told = f"{analyst} can ask about {dataset} again; {failed} questions had failed."
     tell(told, {"analyst": analyst, "dataset": dataset, "failed": failed})
 
 
 @ledger.command()
-@curator_option
+@options.curator_option
 @click.argument("charge", type=click.IntRange(1))
-@shape_options
 def cancel(*, folder: Path, charge: int) -> None:
     """Cancel a question that is charged but not yet computed; the charge stays.
 
@@ -138,19 +134,18 @@ def cancel(*, folder: Path, charge: int) -> None:
 
     Example: discreet ledger cancel 17
     """
-    with open_curator(folder) as curator:
+    with options.open_curator(folder) as curator:
         curator.cancel(charge)
     told = f"Question {charge} is cancelled; its charge stays."
     tell(told, {"charge": charge, "cancelled": True})
 
 
 @ledger.command()
-@curator_option
+@options.curator_option
 @click.option("--reason", required=True, help="Reason, kept in the ledger.")
 @click.option(
     "--without-witness", is_flag=True, help="Retire the witness on another machine, on record."
 )
-@shape_options
 def adopt(*, folder: Path, reason: str, without_witness: bool) -> None:
     """Accept the ledger as it is, after a newer copy or its witness was lost.
 
@@ -172,12 +167,12 @@ def adopt(*, folder: Path, reason: str, without_witness: bool) -> None:
 
 
 @ledger.command()
-@curator_option
-@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="A file to write.")
+@options.curator_option
+@click.option("--out", type=options.NEW_FILE, help="A file to write.")
 @click.option(
     "--deployment",
     metavar="DATASET",
-    shell_complete=datasets,
+    shell_complete=options.datasets,
     help="A record for the registry of deployments.",
 )
 @click.option("--name", help="Name of the deployment  [default: DATASET]")
@@ -187,7 +182,6 @@ def adopt(*, folder: Path, reason: str, without_witness: bool) -> None:
 @click.option("--region", help="Where the people live, or whose laws apply.")
 @click.option("--sector", help="Technology, Healthcare, Education, Government ...")
 @click.option("--author", "authors", multiple=True, help="Who filled in the record.")
-@shape_options
 def export(
     *, folder: Path, out: Path | None, deployment: str | None, name: str | None, **said: Any
 ) -> None:
@@ -199,8 +193,8 @@ def export(
 
     Example: discreet ledger export --out ledger.jsonl
     """
-    as_csv = shape() == "csv"
-    with open_curator(folder) as curator:
+    as_csv = options.shape() == "csv"
+    with options.open_curator(folder) as curator:
         if deployment is not None:
             known = {key: text for key, text in said.items() if text is not None}
             record = _record(curator, deployment, {"name": name or deployment, **known})
@@ -255,19 +249,10 @@ def _record(curator: "Curator", dataset: str, said: dict[str, Any]) -> dict[str,
     return record
 
 
-@click.command()
-@curator_option
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="A file to write: .html to print, or .md.",
-)
-@click.option(
-    "--audit",
-    type=click.Path(path_type=Path, dir_okay=False, exists=True),
-    help="What `discreet audit --json` wrote.",
-)
-@shape_options
+@options.command()
+@options.curator_option
+@click.option("--out", type=options.NEW_FILE, help="A file to write: .html to print, or .md.")
+@click.option("--audit", type=options.OLD_FILE, help="What `discreet audit --json` wrote.")
 def dossier(*, folder: Path, out: Path | None, audit: Path | None) -> None:
     """Collect datasets, units, budgets, charges and audits, by what laws ask.
 
@@ -278,7 +263,7 @@ def dossier(*, folder: Path, out: Path | None, audit: Path | None) -> None:
     """
     if out is not None and out.suffix not in (".html", ".md"):
         raise click.UsageError("A dossier is written as .html or .md.")
-    with open_curator(folder) as curator:
+    with options.open_curator(folder) as curator:
         made = curator.dossier(audit=None if audit is None else _read(audit))
     if out is not None:
         text = made.to_html() if out.suffix == ".html" else made.to_markdown()

@@ -30,6 +30,8 @@ HELP = {"help_option_names": ["-h", "--help"], "show_default": True}
 
 FOLDER = "curator.discreet"
 TOKEN = "DISCREET_TOKEN"  # noqa: S105 - the name of a variable
+OLD_FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
+NEW_FILE = click.Path(path_type=Path, dir_okay=False)
 _DAY = len("2024-12-31")
 
 
@@ -222,14 +224,32 @@ _READING_FIELDS = (
 )
 
 
-def shape_options(command: F) -> F:
-    """`--json` and `--csv`, one of them at a time; `shape` tells which."""
-    for name in ("csv", "json"):
-        text = f"Print {name.upper()} instead of a table."
-        command = click.option(
-            f"--{name}", is_flag=True, expose_value=False, callback=_only_shape, help=text
-        )(command)
-    return command
+class Command(click.Command):
+    """A command that prints what people read, or with --json or --csv what programs do."""
+
+    def __init__(self, *args: Any, **about: Any) -> None:
+        super().__init__(*args, **about)
+        if getattr(self, "invoke_without_command", True):
+            for name in ("json", "csv"):
+                text = f"Print {name.upper()} instead of a table."
+                about = {"is_flag": True, "expose_value": False, "help": text}
+                self.params.append(click.Option([f"--{name}"], callback=_only_shape, **about))
+
+
+class Group(Command, click.Group):
+    """Commands like it below one name; it prints something itself where it can be called alone."""
+
+    command_class = Command
+
+
+def command(name: str | None = None, **about: Any) -> Callable[[Callable[..., Any]], Command]:
+    """Make a command of a function."""
+    return click.command(name, cls=Command, **about)
+
+
+def group(**about: Any) -> Callable[[Callable[..., Any]], Group]:
+    """Make a group of commands of a function."""
+    return click.group(cls=Group, **about)
 
 
 def _only_shape(ctx: click.Context, param: click.Parameter, value: bool) -> None:  # noqa: FBT001 - click's own

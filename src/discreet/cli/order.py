@@ -63,7 +63,7 @@ def order_options(command: F) -> F:
         own = {one.name: said.pop(one.name) for one in fields(OrderPlacement)}
         return command(order=OrderPlacement(**own), **said)
 
-    placing = options.with_options(options.shape_options(cast("F", read)), _PLACING)
+    placing = options.with_options(cast("F", read), _PLACING)
     return options.curator_option(options.server_option(options.analyst_option(placing)))
 
 
@@ -83,7 +83,7 @@ def price_of_all(command: F) -> F:
     return options.with_options(command, _PRICE)
 
 
-@click.command()
+@options.command()
 @click.argument("kind")
 @click.argument("file", type=click.File(encoding="utf-8"))
 @order_options
@@ -143,7 +143,7 @@ def _object(text: str, otherwise: str) -> dict[str, Any]:
     return found
 
 
-@click.command()
+@options.command()
 @click.argument("table")
 @price_of_all
 @order_options
@@ -164,18 +164,14 @@ def profile(
     order.show(made, csv=lambda: write_csv(made.to_arrow().to_pylist()))
 
 
-@click.command()
+@options.command()
 @click.argument("table")
 @price_of_all
 @click.option("--column", "columns", multiple=True, help="A column to keep  [default: all]")
 @click.option("--bins", type=click.IntRange(1), help="Bins of numbers and dates  [default: 32]")
 @click.option("--max-rows", type=click.IntRange(1), help="Rows that one person counts for.")
 @click.option("--rows", type=click.IntRange(1), help="Rows to draw  [default: estimated]")
-@click.option(
-    "--output",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="File for the rows: .csv or .parquet.",
-)
+@click.option("--output", type=options.NEW_FILE, help="File for the rows: .csv or .parquet.")
 @click.option("--report", is_flag=True, help="Print the error of each marginal.")
 @order_options
 def synth(
@@ -228,7 +224,7 @@ def _write(table: "pa.Table", to: "Path | IO[bytes]") -> None:
 _DAY = click.DateTime(["%Y-%m-%d"])
 
 
-@click.command()
+@options.command()
 @click.argument("sql")
 @options.curator_option
 @click.option("--every", required=True, help="hour, day, week, month, quarter or year.")
@@ -238,7 +234,6 @@ _DAY = click.DateTime(["%Y-%m-%d"])
 @click.option("--max-periods", type=int, help="Periods one person counts in  [default: 1]")
 @price_of_all
 @click.option("--analyst", default="owner", help="Who asks.")
-@options.shape_options
 def watch(*, sql: str, folder: Path, until: datetime, since: datetime | None, **terms: Any) -> None:
     """Ask a count in every period, for one price, and print what is answered so far.
 
@@ -255,7 +250,7 @@ def watch(*, sql: str, folder: Path, until: datetime, since: datetime | None, **
         show_release(made, partial(_facts, made), statement=False)
 
 
-@click.command()
+@options.command()
 @click.argument("table")
 @click.argument("file", type=click.File(encoding="utf-8"), default="-")
 @options.curator_option
@@ -264,7 +259,6 @@ def watch(*, sql: str, folder: Path, until: datetime, since: datetime | None, **
 @click.option("--accuracy", type=options.EXACT, help="Rows from which on an error is measured.")
 @click.option("--epoch", type=int, help="Tells epochs with the same words apart [default: 1].")
 @click.option("--analyst", default="owner", help="Who asks.")
-@options.shape_options
 def online(*, table: str, file: IO[str], folder: Path, **terms: Any) -> None:
     """Answer counting queries about TABLE, one JSON object a line of FILE (standard input).
 
@@ -289,7 +283,7 @@ def online(*, table: str, file: IO[str], folder: Path, **terms: Any) -> None:
                 click.echo("{value:,.0f} ({low:,.0f} to {high:,.0f})".format(**found))
 
 
-@click.command()
+@options.command()
 @click.argument("plan", type=click.File(encoding="utf-8", errors="replace"))
 @options.curator_option
 @click.option(
@@ -301,7 +295,6 @@ def online(*, table: str, file: IO[str], folder: Path, **terms: Any) -> None:
 @click.option("--request", help="A name for this attempt: the same name is never charged twice.")
 @click.option("--explain", is_flag=True, help="Tell price and noise; charge nothing.")
 @click.option("--statement", is_flag=True, help="Add a paragraph on what was protected.")
-@options.shape_options
 def release(
     *, plan: IO[str], folder: Path, to: Path, request: str | None, explain: bool, statement: bool
 ) -> None:

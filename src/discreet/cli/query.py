@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from discreet.privacy.budgets.charges import Charge
 
 
-@click.command()
+@options.command()
 @click.argument("sql")
 @options.curator_option
 @options.server_option
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     help="Count the people in none of the answer's groups too, for an epsilon of its own.",
 )
 @click.option("--statement", is_flag=True, help="Add a paragraph on what was protected.")
-@options.shape_options
 def query(
     *,
     sql: str,
@@ -100,12 +99,11 @@ CHARGED = ("account", "measure", "cost", "cost_delta", "cap", "left")
 """What is told of each charge."""
 
 
-@click.command()
+@options.command()
 @click.argument("sql")
 @options.curator_option
 @options.server_option
 @options.price_options
-@options.shape_options
 def explain(*, sql: str, folder: Path, price: dict[str, Any], analyst: str | None) -> None:
     """Show the price and error of a question.
 

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from discreet.cli.options import curator_option, open_curator, shape, shape_options
-from discreet.cli.options import datasets as complete_datasets
+from discreet.cli import options
 from discreet.cli.rows import show, tell
 
 if TYPE_CHECKING:
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
     from discreet.server.tokens import Token
 
 
-_FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 _PORT = click.IntRange(1, 65535)
 _ABOVE_0 = click.FloatRange(0, min_open=True)
 _TLS = """A {} for other machines needs encryption, or {} travel in the open.
@@ -30,8 +28,8 @@ _POSTGRES_TLS = """--postgres for other machines needs --certificate and --key: 
 begin encryption by themselves, which a proxy for HTTP does not do for them."""
 
 
-@click.command()
-@curator_option
+@options.command()
+@options.curator_option
 @click.option("--init", is_flag=True, help="Make the first owner's token, show it once, and stop.")
 @click.option("--host", default="127.0.0.1", help="Address to listen on.")
 @click.option("--port", type=_PORT, default=8000, help="Port to listen on.")
@@ -43,8 +41,8 @@ begin encryption by themselves, which a proxy for HTTP does not do for them."""
     "--workers", type=click.IntRange(1, 64), default=1, help="Processes that share the folder."
 )
 @click.option("--witness", metavar="URL", help="A `discreet witness`, named once and for ever.")
-@click.option("--certificate", type=_FILE, help="Certificate of the server, for TLS.")
-@click.option("--key", type=_FILE, help="Private key of the certificate.")
+@click.option("--certificate", type=options.OLD_FILE, help="Certificate of the server, for TLS.")
+@click.option("--key", type=options.OLD_FILE, help="Private key of the certificate.")
 @click.option("--behind-tls", is_flag=True, help="A proxy in front terminates TLS.")
 @click.option("--proxy", "proxies", multiple=True, help="Trust X-Forwarded-For from this address.")
 @click.option(
@@ -59,7 +57,6 @@ begin encryption by themselves, which a proxy for HTTP does not do for them."""
     default=1 << 30,
     help="Bytes of the largest file that an owner may send.",
 )
-@shape_options
 def serve(
     *,
     folder: Path,
@@ -102,7 +99,9 @@ def serve(
         raise click.UsageError(_TLS.format("server", "tokens and answers"))
     if postgres is not None and not (is_loopback(host) or encrypted):
         raise click.UsageError(_POSTGRES_TLS)
-    open_curator(folder, witness).close()  # a folder that cannot be opened is told once, and here
+    options.open_curator(
+        folder, witness
+    ).close()  # a folder that cannot be opened is told once, and here
     with token_store(folder) as (_, store):
         has_owner = tokens.has_owner(store)
     settings = Settings((*LOOPBACK, *names), quantum, grace=grace, upload_limit=upload_limit)
@@ -114,7 +113,7 @@ def serve(
     if postgres is not None:
         facts["postgres"] = f"postgresql://{host}:{postgres}/discreet"
         click.echo(f"Postgres clients connect to {facts['postgres']}", err=True)
-    if shape() != "text":
+    if options.shape() != "text":
         tell("", facts)
     run(folder, settings, **where)
 
@@ -138,9 +137,8 @@ def _url(host: str, port: int, scheme: str = "http") -> str:
 _HEAD = ("id", "name", "role", "datasets", "expires", "state")
 
 
-@click.group(invoke_without_command=True)
-@curator_option
-@shape_options
+@options.group(invoke_without_command=True)
+@options.curator_option
 @click.pass_context
 def token(ctx: click.Context, *, folder: Path) -> None:
     """Show who is let in at the server.
@@ -180,12 +178,11 @@ def token(ctx: click.Context, *, folder: Path) -> None:
     "--dataset",
     "datasets",
     multiple=True,
-    shell_complete=complete_datasets,
+    shell_complete=options.datasets,
     help="A dataset that an analyst may ask about; repeatable  [default: all]",
 )
 @click.option("--days", type=float, default=90, help="Days that it lasts.")
-@curator_option
-@shape_options
+@options.curator_option
 def make(*, name: str, role: str, datasets: tuple[str, ...], days: float, folder: Path) -> None:
     """Make a token for NAME and show it once.
 
@@ -208,8 +205,7 @@ def make(*, name: str, role: str, datasets: tuple[str, ...], days: float, folder
 
 @token.command()
 @click.argument("identity", metavar="ID")
-@curator_option
-@shape_options
+@options.curator_option
 def revoke(*, identity: str, folder: Path) -> None:
     """End the token with this ID, at once and for ever.
 
@@ -232,7 +228,7 @@ def token_store(folder: Path) -> "Iterator[tuple[Curator, AccessStore]]":
     """The curator in a folder, and the tokens that its server lets in."""
     from discreet.server.access import FILE, AccessStore  # noqa: PLC0415 - heavy room
 
-    with open_curator(folder) as curator, closing(AccessStore(folder / FILE)) as store:
+    with options.open_curator(folder) as curator, closing(AccessStore(folder / FILE)) as store:
         yield curator, store
 
 
@@ -244,7 +240,7 @@ def _facts(one: "Token", now: float) -> dict[str, Any]:
     return {**about, "expires": until, "state": state}
 
 
-@click.command()
+@options.command()
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
 @click.option("--host", default="127.0.0.1", help="Address to listen on.")
 @click.option(
@@ -253,11 +249,10 @@ def _facts(one: "Token", now: float) -> dict[str, Any]:
     default=8001,
     help="Port to listen on; 0 for any that is free.",
 )
-@click.option("--certificate", type=_FILE, help="Certificate of the witness, for TLS.")
-@click.option("--key", type=_FILE, help="Private key of the certificate.")
+@click.option("--certificate", type=options.OLD_FILE, help="Certificate of the witness, for TLS.")
+@click.option("--key", type=options.OLD_FILE, help="Private key of the certificate.")
 @click.option("--behind-tls", is_flag=True, help="A proxy in front terminates TLS.")
 @click.option("--forget", metavar="LEDGER", help="Forget a ledger that is lost for good, and stop.")
-@shape_options
 def witness(
     *,
     folder: Path,

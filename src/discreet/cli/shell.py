@@ -34,12 +34,11 @@ _COMMANDS: Final = ("\\explain", "\\budget", "\\tables", "\\epsilon", "\\help", 
 _LINES: Final = 10_000
 
 
-@click.command()
+@options.command()
 @options.curator_option
 @options.server_option
 @options.analyst_option
 @click.option("--epsilon", type=options.EXACT, help="Epsilon of each question until \\epsilon.")
-@options.shape_options
 def shell(*, folder: Path, analyst: str | None, epsilon: Fraction | None) -> None:
     """Ask questions interactively: Tab completes names, the arrow keys bring back questions.
 

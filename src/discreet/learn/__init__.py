@@ -13,7 +13,7 @@ estimator computes from noisy sums is post-processing.
 
 from importlib import import_module
 
-from discreet.argument_names import MissingNameError
+from discreet.argument_names import MissingNameError, public
 from discreet.errors import InputError
 
 try:
@@ -26,58 +26,36 @@ except ImportError:  # pragma: no cover - the tests have both
         fix="pip install 'discreet[learn]'",
     ) from None
 
-from discreet.learn.additive import AdditiveClassifier
-from discreet.learn.base import PrivacyWarning, PrivateEstimator
-from discreet.learn.binning import Binner
-from discreet.learn.classifiers import LinearSVC, LogisticRegression, Perceptron
-from discreet.learn.hypothesis_tests import (
-    TESTS,
-    Anova,
-    ChiSquare,
-    HypothesisTest,
-    MannWhitney,
-    ProportionTest,
-    TTest,
-    benjamini_hochberg,
-)
-from discreet.learn.linear import LinearRegression, Ridge
-from discreet.learn.naive_bayes import CategoricalNB, GaussianNB
-from discreet.learn.private_schema import private_bounds, private_classes
-from discreet.learn.statistical_queries import StatisticalQueries
-from discreet.learn.trees import DecisionTree, RandomForest
-from discreet.learn.tuning import tune
-from discreet.learn.unsupervised import PCA, KMeans, StandardScaler
+from discreet.learn.additive import AdditiveClassifier as AdditiveClassifier
+from discreet.learn.base import PrivacyWarning as PrivacyWarning
+from discreet.learn.base import PrivateEstimator as PrivateEstimator
+from discreet.learn.binning import Binner as Binner
+from discreet.learn.classifiers import LinearSVC as LinearSVC
+from discreet.learn.classifiers import LogisticRegression as LogisticRegression
+from discreet.learn.classifiers import Perceptron as Perceptron
+from discreet.learn.hypothesis_tests import TESTS as TESTS
+from discreet.learn.hypothesis_tests import Anova as Anova
+from discreet.learn.hypothesis_tests import ChiSquare as ChiSquare
+from discreet.learn.hypothesis_tests import HypothesisTest as HypothesisTest
+from discreet.learn.hypothesis_tests import MannWhitney as MannWhitney
+from discreet.learn.hypothesis_tests import ProportionTest as ProportionTest
+from discreet.learn.hypothesis_tests import TTest as TTest
+from discreet.learn.hypothesis_tests import benjamini_hochberg as benjamini_hochberg
+from discreet.learn.linear import LinearRegression as LinearRegression
+from discreet.learn.linear import Ridge as Ridge
+from discreet.learn.naive_bayes import CategoricalNB as CategoricalNB
+from discreet.learn.naive_bayes import GaussianNB as GaussianNB
+from discreet.learn.private_schema import private_bounds as private_bounds
+from discreet.learn.private_schema import private_classes as private_classes
+from discreet.learn.statistical_queries import StatisticalQueries as StatisticalQueries
+from discreet.learn.trees import DecisionTree as DecisionTree
+from discreet.learn.trees import RandomForest as RandomForest
+from discreet.learn.tuning import tune as tune
+from discreet.learn.unsupervised import PCA as PCA
+from discreet.learn.unsupervised import KMeans as KMeans
+from discreet.learn.unsupervised import StandardScaler as StandardScaler
 
-__all__ = [
-    "PCA",
-    "TESTS",
-    "AdditiveClassifier",
-    "Anova",
-    "Binner",
-    "CategoricalNB",
-    "ChiSquare",
-    "DecisionTree",
-    "GaussianNB",
-    "HypothesisTest",
-    "KMeans",
-    "LinearRegression",
-    "LinearSVC",
-    "LogisticRegression",
-    "MannWhitney",
-    "Perceptron",
-    "PrivacyWarning",
-    "PrivateEstimator",
-    "ProportionTest",
-    "RandomForest",
-    "Ridge",
-    "StandardScaler",
-    "StatisticalQueries",
-    "TTest",
-    "benjamini_hochberg",
-    "private_bounds",
-    "private_classes",
-    "tune",
-]
+__all__ = public("learn")  # noqa: PLE0605 - type checkers read the imports
 
 
 def __getattr__(name: str) -> object:

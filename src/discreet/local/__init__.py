@@ -10,53 +10,35 @@ aggregator on any server (`LocalHashing` is OLH, `UnaryEncoding` OUE, `KRandomiz
 1
 """
 
-from discreet.argument_names import MissingNameError
-from discreet.local.aggregator import Aggregator
-from discreet.local.campaigns import Campaign
-from discreet.local.count_mean_sketch import CountMeanSketch, HadamardCountMeanSketch
-from discreet.local.device_ledger import DeviceLedger
-from discreet.local.estimate import Estimate, MeanEstimate
-from discreet.local.frequency import KRandomizedResponse
-from discreet.local.heavy_hitters import HeavyHitters
-from discreet.local.local_hashing import HadamardResponse, LocalHashing
-from discreet.local.mean import HybridMean, Mean1Bit, PiecewiseMean
-from discreet.local.planner import Choice, choose_protocol
-from discreet.local.popular_values import PopularCounts, PopularValues
-from discreet.local.protocol import LocalProtocol, Reporter
-from discreet.local.rappor import Rappor
-from discreet.local.secret_shared_sum import SecretSharedSum
-from discreet.local.shuffle import Shuffle
-from discreet.local.unary_encoding import SubsetSelection, UnaryEncoding
-from discreet.local.unit_vector_mean import UnitVectorMean
+from discreet.argument_names import MissingNameError, public
+from discreet.local.aggregator import Aggregator as Aggregator
+from discreet.local.campaigns import Campaign as Campaign
+from discreet.local.count_mean_sketch import CountMeanSketch as CountMeanSketch
+from discreet.local.count_mean_sketch import HadamardCountMeanSketch as HadamardCountMeanSketch
+from discreet.local.device_ledger import DeviceLedger as DeviceLedger
+from discreet.local.estimate import Estimate as Estimate
+from discreet.local.estimate import MeanEstimate as MeanEstimate
+from discreet.local.frequency import KRandomizedResponse as KRandomizedResponse
+from discreet.local.heavy_hitters import HeavyHitters as HeavyHitters
+from discreet.local.local_hashing import HadamardResponse as HadamardResponse
+from discreet.local.local_hashing import LocalHashing as LocalHashing
+from discreet.local.mean import HybridMean as HybridMean
+from discreet.local.mean import Mean1Bit as Mean1Bit
+from discreet.local.mean import PiecewiseMean as PiecewiseMean
+from discreet.local.planner import Choice as Choice
+from discreet.local.planner import choose_protocol as choose_protocol
+from discreet.local.popular_values import PopularCounts as PopularCounts
+from discreet.local.popular_values import PopularValues as PopularValues
+from discreet.local.protocol import LocalProtocol as LocalProtocol
+from discreet.local.protocol import Reporter as Reporter
+from discreet.local.rappor import Rappor as Rappor
+from discreet.local.secret_shared_sum import SecretSharedSum as SecretSharedSum
+from discreet.local.shuffle import Shuffle as Shuffle
+from discreet.local.unary_encoding import SubsetSelection as SubsetSelection
+from discreet.local.unary_encoding import UnaryEncoding as UnaryEncoding
+from discreet.local.unit_vector_mean import UnitVectorMean as UnitVectorMean
 
-__all__ = [
-    "Aggregator",
-    "Campaign",
-    "Choice",
-    "CountMeanSketch",
-    "DeviceLedger",
-    "Estimate",
-    "HadamardCountMeanSketch",
-    "HadamardResponse",
-    "HeavyHitters",
-    "HybridMean",
-    "KRandomizedResponse",
-    "LocalHashing",
-    "LocalProtocol",
-    "Mean1Bit",
-    "MeanEstimate",
-    "PiecewiseMean",
-    "PopularCounts",
-    "PopularValues",
-    "Rappor",
-    "Reporter",
-    "SecretSharedSum",
-    "Shuffle",
-    "SubsetSelection",
-    "UnaryEncoding",
-    "UnitVectorMean",
-    "choose_protocol",
-]
+__all__ = public("local")  # noqa: PLE0605 - type checkers read the imports
 
 
 def __getattr__(name: str) -> object:

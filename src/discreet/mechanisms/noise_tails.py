@@ -12,6 +12,7 @@ convex:
 """
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
@@ -72,11 +73,8 @@ def first_whole(holds: Callable[[int], bool], guess: float = 1.0) -> int:
     low, step = high - 1, 1
     while low >= 0 and holds(low):
         high, low, step = low, low - 2 * step, 2 * step
-    low = max(low, -1)
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if holds(middle) else (middle, high)
-    return high
+    first = max(low, -1) + 1
+    return first + bisect_left(range(first, high), x=True, key=holds)
 
 
 _SUMMED = 64**2

@@ -1,5 +1,6 @@
 """Propose a bound on the local sensitivity, test it privately, release only if it holds."""
 
+from bisect import bisect_left
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
@@ -273,9 +274,6 @@ class TestedMedian(RowMechanism):
         """The median in cells, and the distance to data that breaks the bound."""
         cells = self.median.sort(values)
         # Local sensitivities never fall with the distance, and reach the whole range beyond all n.
-        low, high = -1, cells.size + 2
-        while high - low > 1:
-            middle = (low + high) // 2
-            broken = self.median.local(cells, middle) > self.trial.bound
-            low, high = (low, middle) if broken else (middle, high)
-        return self.median.value(cells), high
+        changes, bound = range(cells.size + 2), self.trial.bound
+        far = bisect_left(changes, x=True, key=lambda k: self.median.local(cells, k) > bound)
+        return self.median.value(cells), far

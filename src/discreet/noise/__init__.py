@@ -11,24 +11,17 @@ keys afresh for each call.
 (3,)
 """
 
-from discreet.noise.coins import bernoulli, bernoulli_exp
-from discreet.noise.exponential import discrete_laplace, geometric
-from discreet.noise.gaussian import discrete_gaussian, rounded_gaussian
-from discreet.noise.selection import choose, permute_and_flip
-from discreet.noise.staircase import staircase
-from discreet.noise.student import rounded_student
-from discreet.noise.uniform import below
+from discreet.argument_names import public
+from discreet.noise.coins import bernoulli as bernoulli
+from discreet.noise.coins import bernoulli_exp as bernoulli_exp
+from discreet.noise.exponential import discrete_laplace as discrete_laplace
+from discreet.noise.exponential import geometric as geometric
+from discreet.noise.gaussian import discrete_gaussian as discrete_gaussian
+from discreet.noise.gaussian import rounded_gaussian as rounded_gaussian
+from discreet.noise.selection import choose as choose
+from discreet.noise.selection import permute_and_flip as permute_and_flip
+from discreet.noise.staircase import staircase as staircase
+from discreet.noise.student import rounded_student as rounded_student
+from discreet.noise.uniform import below as below
 
-__all__ = [
-    "below",
-    "bernoulli",
-    "bernoulli_exp",
-    "choose",
-    "discrete_gaussian",
-    "discrete_laplace",
-    "geometric",
-    "permute_and_flip",
-    "rounded_gaussian",
-    "rounded_student",
-    "staircase",
-]
+__all__ = public("noise")  # noqa: PLE0605 - type checkers read the imports

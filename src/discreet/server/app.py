@@ -1,6 +1,6 @@
 """The application: routers behind the layers that each request passes.
 
-logs -> host check -> authentication -> body limits -> waits -> ticks (time) -> handler
+logs -> host check -> authentication -> body limits -> timeout -> ticks -> handler
 """
 
 import sys
@@ -23,7 +23,7 @@ from discreet.server.app_state import AppState
 from discreet.server.body_limits import BodyLimitMiddleware
 from discreet.server.error_replies import FAULTS, handle_errors
 from discreet.server.limits import CallerLimits, Slots
-from discreet.server.logs import Logs, Metrics, to_stderr
+from discreet.server.logs import LogMiddleware, Metrics, to_stderr
 from discreet.server.permissions import AuthMiddleware, route_accesses
 from discreet.server.postgres.listener import PostgresAddress, PostgresListener
 from discreet.server.protocol import HEADER_TIMEOUT, SEND_TIMEOUT
@@ -43,7 +43,7 @@ from discreet.server.routes import (
 )
 from discreet.server.security_headers import SecurityHeadersMiddleware
 from discreet.server.settings import Settings
-from discreet.server.ticks import Ticks, Timetable, Waits
+from discreet.server.ticks import TickMiddleware, TimeoutMiddleware, Timetable
 from discreet.server.tokens import Revocations
 from discreet.server.uploads import Uploads
 
@@ -122,18 +122,18 @@ def build_app(
     app.state.app_state = app_state
     app.state.postgres = None if postgres is None else PostgresListener(app_state, postgres)
     routers = [*(("/v1", one) for one in _ROUTERS), ("", pages.router)]
-    app.state.gates = route_accesses(routers)
+    app.state.route_accesses = route_accesses(routers)
     for prefix, router in routers:
         app.include_router(router, prefix=prefix, responses=FAULTS if prefix else None)
     handle_errors(app)
     app.openapi = partial(describe, app, app.openapi)  # type: ignore[method-assign]
     # The innermost layer first.
-    app.add_middleware(Ticks, quantum=chosen.quantum)
-    app.add_middleware(Waits, patience=chosen.patience)
+    app.add_middleware(TickMiddleware, quantum=chosen.quantum)
+    app.add_middleware(TimeoutMiddleware, patience=chosen.patience)
     app.add_middleware(BodyLimitMiddleware, settings=chosen)
-    app.add_middleware(AuthMiddleware, app_state=app_state, table=app.state.gates)
+    app.add_middleware(AuthMiddleware, app_state=app_state, table=app.state.route_accesses)
     app.add_middleware(SecurityHeadersMiddleware, hosts=chosen.hosts)
-    app.add_middleware(Logs, app_state=app_state)
+    app.add_middleware(LogMiddleware, app_state=app_state)
     return app
 
 
@@ -146,7 +146,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[dict[str, float]]:
     stopping = threading.Event()
     recovery = threading.Thread(target=_recover, args=(app_state, stopping), daemon=True)
     recovery.start()
-    threading.Thread(target=_look_around, args=(app_state, stopping), daemon=True).start()
+    threading.Thread(target=_maintain, args=(app_state, stopping), daemon=True).start()
     sys.setswitchinterval(_SWITCH)
     settings = app_state.settings
     listener: PostgresListener | None = app.state.postgres
@@ -162,7 +162,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[dict[str, float]]:
     app_state.campaigns.close()
 
 
-def _look_around(app_state: AppState, stopping: threading.Event) -> None:
+def _maintain(app_state: AppState, stopping: threading.Event) -> None:
     """Stop what was cancelled through another worker; remove what a crash left of uploads."""
     session, looks = app_state.curator.async_session(None), 0
     while not stopping.wait(_LOOK):
@@ -206,13 +206,15 @@ def describe(app: FastAPI, plain: Callable[[], dict[str, Any]]) -> dict[str, Any
         return app.openapi_schema
     found = plain()
     found.setdefault("components", {})["securitySchemes"] = _SCHEMES
-    for gate in app.state.gates:
-        for method in gate.methods & {one.upper() for one in found["paths"].get(gate.template, {})}:
-            operation = found["paths"][gate.template][method.lower()]
-            if gate.guard is None:
+    for route in app.state.route_accesses:
+        for method in route.methods & {
+            one.upper() for one in found["paths"].get(route.template, {})
+        }:
+            operation = found["paths"][route.template][method.lower()]
+            if route.guard is None:
                 operation["security"] = []
             else:
                 operation["security"] = [{name: []} for name in _SCHEMES]
-                who = ", ".join(sorted(gate.guard.roles))
+                who = ", ".join(sorted(route.guard.roles))
                 operation["description"] = f"{operation.get('description', '')}\n\nFor: {who}."
     return found

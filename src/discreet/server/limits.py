@@ -128,7 +128,7 @@ class CallerLimits:
     def __init__(self, settings: Settings) -> None:
         self.names = TokenBuckets(settings.rate, settings.burst)
         self.addresses = TokenBuckets(settings.address_rate, settings.address_burst)
-        self.crowd = ConcurrencyLimit(settings.at_once, settings.threads)
+        self.concurrency = ConcurrencyLimit(settings.at_once, settings.threads)
 
 
 def less(counts: "Counter[Any]", key: Any) -> None:

@@ -30,7 +30,7 @@ def to_stderr(line: str) -> None:
     sys.stderr.flush()
 
 
-class Logs:
+class LogMiddleware:
     """The outermost layer: logs and counts each request, and catches what nobody else did."""
 
     def __init__(self, app: ASGIApp, *, app_state: AppState) -> None:

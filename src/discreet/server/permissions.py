@@ -241,7 +241,7 @@ class AuthMiddleware:
             try:
                 await self._admit(scope)
                 if caller := scope["state"].get("caller"):
-                    await inside.enter_async_context(self._limits.crowd.joined(caller.name))
+                    await inside.enter_async_context(self._limits.concurrency.joined(caller.name))
             except (HttpError, DiscreetError) as wrong:
                 await reply(wrong)(scope, receive, send)
             else:
@@ -250,18 +250,18 @@ class AuthMiddleware:
     async def _admit(self, scope: Scope) -> None:
         client = address(scope.get("client"))
         try:
-            gate = self._find(scope["path"], scope["method"])
+            route = self._find(scope["path"], scope["method"])
         except HttpError:
             self._limits.addresses.check(client)
             raise
-        scope["state"]["template"] = gate.template
+        scope["state"]["template"] = route.template
         headers = Headers(scope=scope)
-        if gate.guard is None:
+        if route.guard is None:
             self._limits.addresses.check(client)
         if scope["method"] not in SAFE and "authorization" not in headers:
             check_origin(headers)
-        if gate.guard is not None:
-            await self._let_in(scope, gate.guard, headers, client)
+        if route.guard is not None:
+            await self._let_in(scope, route.guard, headers, client)
 
     async def _let_in(self, scope: Scope, guard: Allowed, headers: Headers, client: str) -> None:
         app_state = self._app_state
@@ -287,11 +287,11 @@ class AuthMiddleware:
 
     def _find(self, path: str, method: str) -> RouteAccess:
         others: set[str] = set()
-        for gate in self._table:
-            if gate.pattern.fullmatch(path):  # match would let a line feed stand at the end
-                if method in gate.methods:
-                    return gate
-                others |= gate.methods
+        for route in self._table:
+            if route.pattern.fullmatch(path):  # match would let a line feed stand at the end
+                if method in route.methods:
+                    return route
+                others |= route.methods
         if not others:
             raise missing("such address")
         usual = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"}  # others are not quoted

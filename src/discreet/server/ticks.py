@@ -54,7 +54,7 @@ def until_tick(elapsed: float, quantum: float) -> float:
     return round(-(elapsed - (1 - AHEAD) * quantum) % quantum, 9)
 
 
-class Ticks:
+class TickMiddleware:
     """Holds each reply of a ticked route, whatever it is, until the next tick."""
 
     def __init__(
@@ -93,7 +93,7 @@ _LEAST: Final = 5.0
 """Seconds that every handler has: a busy machine is not stuck."""
 
 
-class Waits:
+class TimeoutMiddleware:
     """Replies 503 where a handler has not begun to reply in time.
 
     The handler goes on in its thread, and what it says is dropped: a charge that it makes is in the
@@ -203,7 +203,7 @@ class Timetable:
         self._floors: dict[str, tuple[int, float]] = {}
         self._clock = clock
         self._lock = threading.Lock()
-        self._gate = threading.Semaphore(_AT_ONCE)
+        self._reading = threading.Semaphore(_AT_ONCE)
 
     @property
     def room(self) -> float:
@@ -225,12 +225,12 @@ class Timetable:
     @contextmanager
     def _engine(self, seconds: float) -> Iterator[None]:
         """Let few short questions use the processors at a time; none waits long for another."""
-        held = seconds <= LONG and self._gate.acquire(timeout=_LONGEST_WAIT)
+        held = seconds <= LONG and self._reading.acquire(timeout=_LONGEST_WAIT)
         try:
             yield
         finally:
             if held:
-                self._gate.release()
+                self._reading.release()
 
     def steps(self, caller: str, seconds: float) -> tuple[float, ...]:
         """The moments for a question whose work takes at most so many seconds.

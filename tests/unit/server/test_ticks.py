@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.server.ticks import Ticks, ticked, wait
+from discreet.server.ticks import TickMiddleware, ticked, wait
 
 
 @given(st.floats(0, 1e4), st.sampled_from([0.02, 0.25, 1.0]))
@@ -50,7 +50,7 @@ def test_quick_and_slow_replies_leave_at_ticks(status, monkeypatch):
         sent.append((message["type"], round(now[0] - 100, 6)))
 
     monkeypatch.setattr("discreet.server.ticks.asyncio.sleep", sleep)
-    ticks = Ticks(app, quantum=0.25, clock=lambda: now[0])
+    ticks = TickMiddleware(app, quantum=0.25, clock=lambda: now[0])
     times = []
     for takes in (0.0, 0.1, 0.2499, 0.25, 0.26, 1.9):
         now[0], scope = (

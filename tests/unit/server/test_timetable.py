@@ -48,4 +48,4 @@ def test_whoever_waited_long_for_the_processors_reads_beside_the_others():
         schedule.engine(9.0),
     ):
         pass
-    assert timetable._gate._value == 3
+    assert timetable._reading._value == 3

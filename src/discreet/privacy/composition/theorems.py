@@ -4,6 +4,7 @@ All take the same `parts` as `compose`: guarantees, or pairs of one and how ofte
 or an epsilon and how often, as papers do: `advanced_epsilon(0.1, 100, delta=1e-6)`.
 """
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
@@ -212,23 +213,14 @@ class _Law:
 
     def _crossing(self, delta: object) -> Interval:
         d = Interval(delta, delta)
-        low, high = 0, self.k
-        # The last i with delta at the loss of i + 1 still within d; delta grows with i.
-        while low < high:
-            middle = (low + high) // 2
-            at = (
-                self.delta((self.k - 2 * (middle + 1)) * self.own)
-                if self._positive(middle)
-                else None
-            )
-            if at is None or at.hi > d.lo:
-                high = middle
-            else:
-                low = middle + 1
-        return ((self.above[low] - d) / self.below[low]).log()
 
-    def _positive(self, i: int) -> bool:
-        return self.k - 2 * (i + 1) >= 0
+        def exceeds(i: int) -> bool:
+            next_loss = (self.k - 2 * (i + 1)) * self.own
+            return bool(next_loss < 0 or self.delta(next_loss).hi > d.lo)
+
+        # Up to there delta at the loss of i + 1 is within d; it grows with i.
+        i = bisect_left(range(self.k), x=True, key=exceeds)
+        return ((self.above[i] - d) / self.below[i]).log()
 
 
 @lru_cache(maxsize=64)

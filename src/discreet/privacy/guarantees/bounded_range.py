@@ -2,19 +2,18 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
-from discreet.privacy.guarantees.guarantee import Guarantee, fill, people, stored_as
-from discreet.privacy.guarantees.neighbours import Neighbours
+from discreet.privacy.guarantees.guarantee import OneParameter, stored_as
 from discreet.privacy.guarantees.zcdp import ZCDP
 from discreet.privacy.numerics import shapes
 from discreet.privacy.numerics.moments import Direction
 from discreet.privacy.numerics.rounding import Bound, Interval, Number
-from discreet.rationals import Real, positive
 
 
 @stored_as("bounded-range/1")
 @dataclass(frozen=True, slots=True, init=False)
-class BoundedRange(Guarantee):
+class BoundedRange(OneParameter):
     """epsilon-bounded range, as the exponential mechanism has it.
 
     Guarantee:
@@ -37,18 +36,11 @@ class BoundedRange(Guarantee):
     Truncating (bounded range implies concentration).
     """
 
-    epsilon0: Fraction
-
-    def __init__(self, epsilon: Real, *, neighbours: Neighbours = Neighbours.ADD_REMOVE) -> None:
-        fill(self, epsilon0=positive(epsilon, "epsilon"), neighbours=neighbours)
+    shape: ClassVar = shapes.BOUNDED_RANGE
 
     def rho(self) -> Bound:
         """Rho = epsilon^2/8."""
         return Interval.of(self.epsilon0 * self.epsilon0 / 8).bound("bounded range")
-
-    def group(self, k: int) -> "BoundedRange":
-        """Ranges add up."""
-        return BoundedRange(people(k) * self.epsilon0, neighbours=self.neighbours)
 
     def log_mgf(self, order: Number, direction: Direction = Direction.REMOVE) -> Interval:
         """The moment of the worst pair of losses t, t - epsilon at this order."""
@@ -61,10 +53,6 @@ class BoundedRange(Guarantee):
         t = e + x.log()
         weight = -(x - 1 - (x - 1 - floor) * (fall + 1)) / -floor
         return (s * t + weight.log()).meet(s * (s + 1) * (self.epsilon0 * self.epsilon0 / 8))
-
-    def closed_form(self) -> tuple[shapes.Shape, float]:
-        """Bounded range."""
-        return shapes.BOUNDED_RANGE, float(self.epsilon0)
 
     def _delta(self, epsilon: Fraction) -> Bound:
         if epsilon >= self.epsilon0:

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypeAlias, TypeVar, overload
 
 import numpy as np
 
@@ -33,7 +33,7 @@ from discreet.privacy.numerics.inversion import best_tradeoff, invert
 from discreet.privacy.numerics.moments import Atoms, Direction, Moments, OrderLine
 from discreet.privacy.numerics.rounding import Bound, Interval, Number
 from discreet.privacy.numerics.shapes import Shape
-from discreet.rationals import Real, non_negative, rational, whole
+from discreet.rationals import Real, non_negative, positive, rational, whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,6 +289,26 @@ def about(guarantee: Guarantee, neighbours: Neighbours) -> Guarantee:
 def people(k: int) -> int:
     """Read the size of a group."""
     return whole(k, "k", at_least=1)
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class OneParameter(Guarantee):
+    """A family whose loss has one `shape`, stretched by epsilon; k people stretch it k times."""
+
+    shape: ClassVar[Shape]
+
+    epsilon0: Fraction
+
+    def __init__(self, epsilon: Real, *, neighbours: Neighbours = Neighbours.ADD_REMOVE) -> None:
+        fill(self, epsilon0=positive(epsilon, "epsilon"), neighbours=neighbours)
+
+    def group(self, k: int) -> Self:
+        """K people cost k epsilon."""
+        return type(self)(people(k) * self.epsilon0, neighbours=self.neighbours)
+
+    def closed_form(self) -> tuple[Shape, float]:
+        """The shape, at epsilon."""
+        return self.shape, float(self.epsilon0)
 
 
 def below_one(value: Real, name: str) -> Fraction:

@@ -3,10 +3,11 @@
 from dataclasses import dataclass
 from fractions import Fraction
 from math import exp, expm1, log
+from typing import ClassVar
 
 import numpy as np
 
-from discreet.privacy.guarantees.guarantee import Guarantee, fill, people, stored_as
+from discreet.privacy.guarantees.guarantee import Guarantee, OneParameter, fill, people, stored_as
 from discreet.privacy.guarantees.neighbours import Neighbours
 from discreet.privacy.numerics import shapes
 from discreet.privacy.numerics.inversion import invert
@@ -25,7 +26,7 @@ from discreet.rationals import Real, positive, whole
 
 @stored_as("laplace-noise/1")
 @dataclass(frozen=True, slots=True, init=False)
-class LaplaceNoise(Guarantee):
+class LaplaceNoise(OneParameter):
     """Laplace noise of scale sensitivity/epsilon.
 
     Guarantee:
@@ -43,29 +44,18 @@ class LaplaceNoise(Guarantee):
     Private Mechanisms (the rho of Laplace noise).
     """
 
-    epsilon0: Fraction
-
-    def __init__(self, epsilon: Real, *, neighbours: Neighbours = Neighbours.ADD_REMOVE) -> None:
-        fill(self, epsilon0=positive(epsilon, "epsilon"), neighbours=neighbours)
+    shape: ClassVar = shapes.LAPLACE
 
     def rho(self) -> Bound:
         """Rho = epsilon + e^-epsilon - 1."""
         e = Interval.of(self.epsilon0)
         return (e + (-e).expm1()).bound("laplace")
 
-    def group(self, k: int) -> "LaplaceNoise":
-        """K people move the answer k times as far."""
-        return LaplaceNoise(people(k) * self.epsilon0, neighbours=self.neighbours)
-
     def log_mgf(self, order: Number, direction: Direction = Direction.REMOVE) -> Interval:
         """S epsilon + log(1 - (1 - e^(-2u epsilon)) (1/2 - 1/(4u))), u = s + 1/2."""
         s, e = Interval.of(order), Interval.of(self.epsilon0)
         twice = s * 2 + 1
         return s * e + ((twice * -e).expm1() * (Fraction(1, 2) - 1 / (twice * 2))).log1p()
-
-    def closed_form(self) -> tuple[shapes.Shape, float]:
-        """Laplace."""
-        return shapes.LAPLACE, float(self.epsilon0)
 
     def _delta(self, epsilon: Fraction) -> Bound:
         if epsilon >= self.epsilon0:

@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from fractions import Fraction
 from statistics import NormalDist
+from typing import ClassVar
 
-from discreet.privacy.guarantees.guarantee import Guarantee, fill, people, stored_as
+from discreet.privacy.guarantees.guarantee import Guarantee, OneParameter, fill, people, stored_as
 from discreet.privacy.guarantees.neighbours import Neighbours
 from discreet.privacy.numerics import shapes
 from discreet.privacy.numerics.moments import Atoms, Direction, Moments, OrderLine
@@ -14,7 +15,7 @@ from discreet.rationals import Real, non_negative, probability
 
 @stored_as("pure/1")
 @dataclass(frozen=True, slots=True, init=False)
-class Pure(Guarantee):
+class Pure(OneParameter):
     """No outcome is more than e^epsilon times likelier on one neighbour than on the other.
 
     Guarantee:
@@ -36,7 +37,7 @@ class Pure(Guarantee):
     of Theorem 3.3.
     """
 
-    epsilon0: Fraction
+    shape: ClassVar = shapes.TWO_POINT
 
     def __init__(self, epsilon: Real, *, neighbours: Neighbours = Neighbours.ADD_REMOVE) -> None:
         fill(self, epsilon0=non_negative(epsilon, "epsilon"), neighbours=neighbours)
@@ -46,17 +47,9 @@ class Pure(Guarantee):
         e = Interval.of(self.epsilon0)
         return (e * (e / 2).tanh()).bound("pure to zcdp")
 
-    def group(self, k: int) -> "Pure":
-        """K people cost k epsilon."""
-        return Pure(people(k) * self.epsilon0, neighbours=self.neighbours)
-
     def log_mgf(self, order: Number, direction: Direction = Direction.REMOVE) -> Interval:
         """Log cosh(u epsilon) - log cosh(epsilon/2), u = order + 1/2."""
         return two_point_log_mgf(self.epsilon0, order)
-
-    def closed_form(self) -> tuple[shapes.Shape, float]:
-        """Two point."""
-        return shapes.TWO_POINT, float(self.epsilon0)
 
     def atoms(self, direction: Direction = Direction.REMOVE) -> Atoms:
         """Plus and minus epsilon."""

@@ -14,6 +14,7 @@ direction is the same with `no` and `yes` exchanged, so the larger of all splits
 """
 
 import math
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -128,12 +129,12 @@ class ResponseCounts:
             self._ups.first - self._downs.last, math.floor((self.no - self.yes) * self.lie) - 2
         )
         high = self._ups.last - self._downs.first + 1
-        while high - low > 1:
-            middle = (low + high) // 2
-            here = self._mass(middle)[1]
-            rising = here > 0 and self._mass(middle - 1)[1] <= ratio * here
-            low, high = (middle, high) if rising else (low, middle)
-        return high
+
+        def falls(t: int) -> bool:
+            here = self._mass(t)[1]
+            return here <= 0 or self._mass(t - 1)[1] > ratio * here
+
+        return low + 1 + bisect_left(range(low + 1, high), x=True, key=falls)
 
     def _mass(self, s: int) -> tuple[float, float]:
         """P(U - W = s) inside the windows, enclosed."""

@@ -180,7 +180,7 @@ class StatementRunner:
                 raise PostgresError("28000", "the token has ended", hint="log in with another one")
             return work()
 
-        async with self._app_state.limits.crowd.joined(self._caller.name):
+        async with self._app_state.limits.concurrency.joined(self._caller.name):
             return await anyio.to_thread.run_sync(checked)
 
     async def _awaited(self, task: "asyncio.Task[T]") -> T:
