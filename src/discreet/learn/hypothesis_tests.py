@@ -11,8 +11,8 @@ are multiples of others (sums are the mean times counts, a table is rows times c
 has its variance from sampling and noise, and the statistic is the least weighted sum of squared
 residuals over all means, or all rows and columns. Its law is chi-square where the data fixes those.
 Where noise drowns them, the least sum of squares is smaller: of means its law is then that given
-the largest sum, of tables the level is kept. The last axes of arrays are those of one data set, so
-that many are tested at once.
+the largest sum, of tables the level is kept. Ranks are compared given the pooled counts. The last
+axes of arrays are those of one data set, so that many are tested at once.
 
 Reference: Guggenberger, Kleibergen, Mavroeidis, Chen, On the Asymptotic Sizes of Subset
 Anderson-Rubin and Lagrange Multiplier Tests, 2012 (the least statistic over what is not known).
@@ -404,19 +404,27 @@ def _least(of: Callable[[Floats], Floats], shape: tuple[int, ...]) -> Floats:
 def compare_ranks(cells: Floats, sizes: Floats, sigma: float) -> tuple[Floats, Floats, Floats]:
     """Superiority of the second of two groups less a half, its z, and its p-value.
 
-    `cells` are counts by group and cell of values, `sizes` by group.
+    `cells` are counts by group and cell of values, `sizes` by group. The p-value is that given the
+    pooled counts, whose noise weighs wins: weights make them as good as independent of n_2 times
+    the first group's counts less n_1 times the second's. With K for 1/2 below a value and -1/2
+    above it, wins x'Ky are a multiple of this difference times K times the pooled counts, whatever
+    the weights are: given these, normal with mean 0. Without them wins are products of two noises,
+    whose tails are long.
     """
     # Half a win for a tie, and 1/2 taken off: the noise of all cells together cancels.
     below = np.cumsum(cells, axis=-1) - cells / 2 - cells.sum(axis=-1, keepdims=True) / 2
     wins = (cells[..., 1, :] * below[..., 0, :]).sum(axis=-1)
-    n = np.maximum(sizes, 0)
-    share = np.maximum(cells.sum(axis=-2), 0)
-    share = share / np.maximum(share.sum(axis=-1, keepdims=True), 1)
-    untied = (1 - (share**3).sum(axis=-1)) / 12
-    # A product of two noises has this variance; squares of `below` hold it twice.
-    product = sigma**4 * cells.shape[-1] * (cells.shape[-1] - 1) / 4
-    noise = np.maximum(sigma**2 * (below**2).sum(axis=(-2, -1)) - product, product)
-    z = wins / np.sqrt(n.prod(axis=-1) * n.sum(axis=-1) * untied + noise + 1e-9)
+    n = np.maximum(sizes, 1.0)
+    sampling = np.zeros((*n.shape[:-1], 1))
+    for _ in range(2):
+        own = n * sampling + sigma**2  # the variance of a group, along the pooled ranks
+        weight = n / own
+        rank, pooled = ((weight[..., None] * one).sum(axis=-2) for one in (below, cells))
+        rows, square = (weight * n).sum(axis=-1), (rank**2).sum(axis=-1) + 1e-9
+        spread = (pooled * rank**2).sum(axis=-1) / (rows * square)
+        sampling = np.maximum(spread, 0)[..., None]
+    own = n * sampling + sigma**2
+    z = wins * rows / np.sqrt((n[..., ::-1] ** 2 * own).sum(axis=-1) * square)
     pairs = np.maximum(sizes, max(1.0, sigma)).prod(axis=-1)
     return wins / pairs, z, 2 * stats.norm.sf(np.abs(z))
 
