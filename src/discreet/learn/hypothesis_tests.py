@@ -148,7 +148,8 @@ class Anova(_OfMeans):
 class MannWhitney(_OfMeans):
     """Whether values of one of two groups tend to be larger: ranks within 32 equal cells.
 
-    `superiority_` estimates the probability that a value of the second group is the larger.
+    `superiority_` estimates the probability that a value of the second group is the larger. Rows
+    without a value count nowhere.
 
     Guarantee:
         See `PrivateEstimator`: one release of counts by group and cell.
@@ -163,7 +164,10 @@ class MannWhitney(_OfMeans):
         statistic = BinCounts(equal_bins(*self.bounds_, [_CELLS]), 2)
         counts = sums.sums(statistic, Fraction(1)).reshape(2, -1)
         sigma = sums.sigma(statistic, Fraction(1))
-        win, z, pvalue = compare_ranks(counts[:, :_CELLS], counts[:, -1], sigma)
+        cells, missing, rows = np.split(counts, [_CELLS, _CELLS + 1], axis=1)
+        # Rows without a value have no rank; where there are few, their count is noise alone.
+        ranked = np.where(missing > 2 * sigma, rows - missing, rows)[:, 0]
+        win, z, pvalue = compare_ranks(cells, ranked, sigma)
         self.superiority_ = float(np.clip(win + 0.5, 0, 1))
         self._told(z, pvalue)
 
