@@ -347,7 +347,7 @@ def compare_means(
         unsure = sigma**2 * (1 + mean**2 + mean**4) / (1 + mean**2)
         found = q - 2 * mean * s + mean**2 * c
         slope = mean * (2 + mean**2) * sigma**2 / (np.maximum(found, 0) + noise)
-        least = -np.minimum(noise / 2, np.sqrt(unsure))
+        least = -np.minimum(noise / 2, 1.5 * np.sqrt(unsure))
         return np.maximum(found + slope * (s - mean * c), least), noise, unsure
 
     def variance(mean: Floats) -> Floats:
@@ -365,7 +365,7 @@ def compare_means(
     rest = 1 - weights / np.maximum(weights.sum(axis=-2, keepdims=True), 1e-300)
     doubt = (rest**2 * unknown / (2 * total**2)).sum(axis=(-2, -1)) / (groups**2 - 1)
     f = residual(mean)[..., 0] / (groups - 1) / (1 + 2 * (groups - 2) * doubt)
-    pvalue = stats.f.sf(f, groups - 1, 1 / (3 * doubt))
+    pvalue = stats.f.sf(f, groups - 1, 1 / (1.5 * doubt))
     most = residual(_least(lambda one: -residual(one), counts.shape[:-1]))[..., 0]
     return f, _given_most(pvalue, most, groups - 1)
 
