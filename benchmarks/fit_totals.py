@@ -9,7 +9,7 @@ memory. A fit of few rows goes before, so that imports are not in it; runs take 
 
     python -m benchmarks.fit_totals gradients [ROWS]
 
-The same 60 gradients as totals inside the engine, the fastest of five ways to write them: bins as
+The same 60 gradients as totals inside the engine, the fastest of four ways to group them: bins as
 bytes in a table of its own, curves as lists, grouping sets. Rows are dealt to batches likewise.
 """
 
