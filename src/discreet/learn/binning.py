@@ -230,20 +230,12 @@ class Binner(TransformerMixin, PrivateEstimator):  # type: ignore[misc]
         bins, counts = private_bins(sums, fine_cells(*self.bounds_), self.n_bins, Fraction(1))
         self.bin_edges_ = list(bins.edges)
         self.bin_counts_ = [bins.of(counts, j) for j in range(len(bins.edges))]
+        self.transformed_bounds_ = [(0.0, size - 1.0) for size in bins.sizes]
 
     def transform(self, X: Any) -> Floats:  # noqa: N803 - sklearn's
         """The number of the bin of each value; NaN has the last."""
         x = self._fitted_features(X)
         return FeatureBins(tuple(self.bin_edges_)).places(x).astype(np.float64)
-
-    @property
-    def _n_features_out(self) -> int:
-        return len(self.bin_edges_)
-
-    @property
-    def transformed_bounds_(self) -> list[tuple[float, float]]:
-        """Bounds of what `transform` gives: public, for the next step of a pipeline."""
-        return [(0.0, float(len(edges) + 1)) for edges in self.bin_edges_]
 
 
 def placed(rows: PersonRows, bins: FeatureBins) -> PersonRows:

@@ -11,8 +11,8 @@ are multiples of others (sums are the mean times counts, a table is rows times c
 has its variance from sampling and noise, and the statistic is the least weighted sum of squared
 residuals over all means, or all rows and columns. Its law is chi-square where the data fixes those.
 Where noise drowns them, the least sum of squares is smaller: of means its law is then that given
-the largest sum, of tables the level is kept. The last axes of arrays are those of one data set, so
-that many are tested at once.
+the largest sum, of tables the level is kept. Ranks are compared given the pooled counts. The last
+axes of arrays are those of one data set, so that many are tested at once.
 
 Reference: Guggenberger, Kleibergen, Mavroeidis, Chen, On the Asymptotic Sizes of Subset
 Anderson-Rubin and Lagrange Multiplier Tests, 2012 (the least statistic over what is not known).
@@ -148,7 +148,8 @@ class Anova(_OfMeans):
 class MannWhitney(_OfMeans):
     """Whether values of one of two groups tend to be larger: ranks within 32 equal cells.
 
-    `superiority_` estimates the probability that a value of the second group is the larger.
+    `superiority_` estimates the probability that a value of the second group is the larger. Rows
+    without a value count nowhere.
 
     Guarantee:
         See `PrivateEstimator`: one release of counts by group and cell.
@@ -163,7 +164,10 @@ class MannWhitney(_OfMeans):
         statistic = BinCounts(equal_bins(*self.bounds_, [_CELLS]), 2)
         counts = sums.sums(statistic, Fraction(1)).reshape(2, -1)
         sigma = sums.sigma(statistic, Fraction(1))
-        win, z, pvalue = compare_ranks(counts[:, :_CELLS], counts[:, -1], sigma)
+        cells, missing, rows = np.split(counts, [_CELLS, _CELLS + 1], axis=1)
+        # Rows without a value have no rank; where there are few, their count is noise alone.
+        ranked = np.where(missing > 2 * sigma, rows - missing, rows)[:, 0]
+        win, z, pvalue = compare_ranks(cells, ranked, sigma)
         self.superiority_ = float(np.clip(win + 0.5, 0, 1))
         self._told(z, pvalue)
 
@@ -343,7 +347,7 @@ def compare_means(
         unsure = sigma**2 * (1 + mean**2 + mean**4) / (1 + mean**2)
         found = q - 2 * mean * s + mean**2 * c
         slope = mean * (2 + mean**2) * sigma**2 / (np.maximum(found, 0) + noise)
-        least = -np.minimum(noise / 2, np.sqrt(unsure))
+        least = -np.minimum(noise / 2, 1.5 * np.sqrt(unsure))
         return np.maximum(found + slope * (s - mean * c), least), noise, unsure
 
     def variance(mean: Floats) -> Floats:
@@ -361,7 +365,7 @@ def compare_means(
     rest = 1 - weights / np.maximum(weights.sum(axis=-2, keepdims=True), 1e-300)
     doubt = (rest**2 * unknown / (2 * total**2)).sum(axis=(-2, -1)) / (groups**2 - 1)
     f = residual(mean)[..., 0] / (groups - 1) / (1 + 2 * (groups - 2) * doubt)
-    pvalue = stats.f.sf(f, groups - 1, 1 / (3 * doubt))
+    pvalue = stats.f.sf(f, groups - 1, 1 / (1.5 * doubt))
     most = residual(_least(lambda one: -residual(one), counts.shape[:-1]))[..., 0]
     return f, _given_most(pvalue, most, groups - 1)
 
@@ -404,19 +408,27 @@ def _least(of: Callable[[Floats], Floats], shape: tuple[int, ...]) -> Floats:
 def compare_ranks(cells: Floats, sizes: Floats, sigma: float) -> tuple[Floats, Floats, Floats]:
     """Superiority of the second of two groups less a half, its z, and its p-value.
 
-    `cells` are counts by group and cell of values, `sizes` by group.
+    `cells` are counts by group and cell of values, `sizes` by group. The p-value is that given the
+    pooled counts, whose noise weighs wins: weights make them as good as independent of n_2 times
+    the first group's counts less n_1 times the second's. With K for 1/2 below a value and -1/2
+    above it, wins x'Ky are a multiple of this difference times K times the pooled counts, whatever
+    the weights are: given these, normal with mean 0. Without them wins are products of two noises,
+    whose tails are long.
     """
     # Half a win for a tie, and 1/2 taken off: the noise of all cells together cancels.
     below = np.cumsum(cells, axis=-1) - cells / 2 - cells.sum(axis=-1, keepdims=True) / 2
     wins = (cells[..., 1, :] * below[..., 0, :]).sum(axis=-1)
-    n = np.maximum(sizes, 0)
-    share = np.maximum(cells.sum(axis=-2), 0)
-    share = share / np.maximum(share.sum(axis=-1, keepdims=True), 1)
-    untied = (1 - (share**3).sum(axis=-1)) / 12
-    # A product of two noises has this variance; squares of `below` hold it twice.
-    product = sigma**4 * cells.shape[-1] * (cells.shape[-1] - 1) / 4
-    noise = np.maximum(sigma**2 * (below**2).sum(axis=(-2, -1)) - product, product)
-    z = wins / np.sqrt(n.prod(axis=-1) * n.sum(axis=-1) * untied + noise + 1e-9)
+    n = np.maximum(sizes, 1.0)
+    sampling = np.zeros((*n.shape[:-1], 1))
+    for _ in range(2):
+        own = n * sampling + sigma**2  # the variance of a group, along the pooled ranks
+        weight = n / own
+        rank, pooled = ((weight[..., None] * one).sum(axis=-2) for one in (below, cells))
+        rows, square = (weight * n).sum(axis=-1), (rank**2).sum(axis=-1) + 1e-9
+        spread = (pooled * rank**2).sum(axis=-1) / (rows * square)
+        sampling = np.maximum(spread, 0)[..., None]
+    own = n * sampling + sigma**2
+    z = wins * rows / np.sqrt((n[..., ::-1] ** 2 * own).sum(axis=-1) * square)
     pairs = np.maximum(sizes, max(1.0, sigma)).prod(axis=-1)
     return wins / pairs, z, 2 * stats.norm.sf(np.abs(z))
 

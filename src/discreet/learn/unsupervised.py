@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import ClusterMixin, OneToOneFeatureMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted
 
 from discreet.errors import InputError
 from discreet.learn.base import PrivateEstimator
@@ -55,22 +54,14 @@ class PCA(TransformerMixin, PrivateEstimator):  # type: ignore[misc]
         self.components_ = vectors[: self.n_components]
         self.mean_, self.feature_scale_ = scaling.centre, scaling.scale
         self.explained_variance_ = values[: self.n_components]
+        self._n_features_out = self.n_components
+        most = np.abs(self.components_).sum(axis=1) * 2
+        self.transformed_bounds_ = [(-float(one), float(one)) for one in most]
 
     def transform(self, X: Any) -> Floats:  # noqa: N803 - sklearn's
         """Rows in the coordinates of the components."""
         away = self._clamped(X) - self.mean_
         return exact_dot(away * self.feature_scale_, self.components_.T)
-
-    @property
-    def _n_features_out(self) -> int:
-        return len(self.components_)
-
-    @property
-    def transformed_bounds_(self) -> list[tuple[float, float]]:
-        """Bounds of what `transform` gives: public, for the next step of a pipeline."""
-        check_is_fitted(self, "components_")
-        most = np.abs(self.components_).sum(axis=1) * 2
-        return [(-float(one), float(one)) for one in most]
 
 
 def components(
@@ -98,17 +89,12 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator): 
         found = feature_moments(sums, *self.bounds_, Fraction(1))
         self.n_samples_seen_, self.mean_, self.var_ = found
         self.scale_ = np.sqrt(self.var_)
+        ends = ((end - self.mean_) / self.scale_ for end in self.bounds_)
+        self.transformed_bounds_ = [(float(a), float(b)) for a, b in zip(*ends, strict=True)]
 
     def transform(self, X: Any) -> Floats:  # noqa: N803 - sklearn's
         """Scaled features, cut at their bounds; NaN becomes 0, the mean."""
         return (self._clamped(X) - self.mean_) / self.scale_
-
-    @property
-    def transformed_bounds_(self) -> list[tuple[float, float]]:
-        """Bounds of what `transform` gives: public, for the next step of a pipeline."""
-        check_is_fitted(self, "mean_")
-        ends = ((end - self.mean_) / self.scale_ for end in self.bounds_)
-        return [(float(a), float(b)) for a, b in zip(*ends, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -169,6 +155,7 @@ class KMeans(ClusterMixin, TransformerMixin, PrivateEstimator):  # type: ignore[
         centres, shift = self._lloyd(sums, scaling, count, spread, axes)
         lifted = (centres @ axes + shift) / GRID / scaling.scale + scaling.centre
         self.cluster_centers_, self.n_iter_ = np.clip(lifted, low, high), self.max_iter
+        self._n_features_out = self.n_clusters
 
     def _lloyd(
         self, sums: NoisySums, scaling: Scaling, count: float, spread: Floats, axes: Floats
@@ -207,10 +194,6 @@ class KMeans(ClusterMixin, TransformerMixin, PrivateEstimator):  # type: ignore[
         low, high = self.bounds_
         away *= 2 / (high - low)
         return np.asarray(np.sqrt((away**2).sum(axis=2)))
-
-    @property
-    def _n_features_out(self) -> int:
-        return len(self.cluster_centers_)
 
 
 def starts(sums: NoisySums, k: int, spread: Floats, radius: int) -> Floats:

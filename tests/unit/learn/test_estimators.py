@@ -430,6 +430,21 @@ def test_without_noise_the_tests_of_means_are_welchs():
         assert 0.98 * welch.pvalue < one.pvalue_ < 1.3 * welch.pvalue
 
 
+def test_without_noise_ranks_are_mann_and_whitneys_and_rows_without_a_value_have_none():
+    rng, by = np.random.default_rng(9), np.repeat([0, 1], [600, 200])
+    cells = np.floor(32 * rng.beta(2 + 0.3 * by, 2))
+    wilcoxon = stats.mannwhitneyu(cells[by == 1], cells[by == 0], use_continuity=False)
+    values = np.concatenate([cells + 0.5, np.full(700, np.nan)])[:, None] / 32
+    by = np.concatenate([by, np.full(700, 1)])
+
+    test = learn.MannWhitney(bounds=(0, 1), classes=[0, 1], epsilon=10**5)
+    one = test.fit(values, by, groups=np.arange(len(by)))
+
+    assert one.pvalue_ == pytest.approx(wilcoxon.pvalue, rel=0.05)
+    # It was 0.51 when rows without a value counted as rows.
+    assert one.superiority_ == pytest.approx(wilcoxon.statistic / (600 * 200), abs=0.002)
+
+
 def test_intervals_of_shares_know_the_noise():
     rng, held = np.random.default_rng(8), []
     for _ in range(200):

@@ -37,7 +37,8 @@ def test_ranks_and_counts_of_few_rows_are_not_told_apart(epsilon):
     table = compare_counts(*noisy_table(rng, 60, [0.9, 0.1], sparse, RUNS, epsilon))[1]
     counts, sigma = noisy_table(rng, 60, [1.0], sparse, RUNS, epsilon)
 
-    assert _size(ranks) < MOST
+    # Sizes were 0.004 to 0.038 without the law given the pooled counts.
+    assert 0.1 - MOST < _size(ranks) < MOST
     assert _size(table) < MOST
     assert _size(compare_counts(counts, sigma, sparse)[1]) < MOST
 

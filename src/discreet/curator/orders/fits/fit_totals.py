@@ -157,20 +157,14 @@ class FitTotals:
 
     @totals.register
     def _(self, one: LeafCounts) -> Totals | None:
-        inner = sum(one.codes.sizes) if one.by_bin else 1
+        inner, named = sum(one.codes.sizes) if one.by_bin else 1, self._named_features()
+        codes = self._codes(one.codes, named) if one.by_bin else [("0", self._labelled(named))]
         size, parts = one.width // len(one.trees), []
         for at, tree in enumerate(one.trees):
             leaf = self._leaf(tree, one.codes, 0)
-            start = at * size
-            if not one.by_bin:
-                rows = self._labelled(self._named_features())
-                place = f"({leaf}) * {one.labels} + y"
-                parts.append((self._select([f"{place} AS k", "w"], rows), start))
-                continue
-            coded = self._codes(one.codes, self._named_features())
-            for begin, (code, rows) in zip(one.codes.starts, coded, strict=True):
+            for begin, (code, rows) in zip(one.codes.starts, codes, strict=False):
                 place = f"(({leaf}) * {inner} + {int(begin)} + {code}) * {one.labels} + y"
-                parts.append((self._select([f"{place} AS k", "w"], rows), start))
+                parts.append((self._select([f"{place} AS k", "w"], rows), at * size))
         return self._counts(parts, one.width)
 
     def _counts(self, parts: Iterable[tuple[str, int]], width: int) -> Totals:
