@@ -25,9 +25,10 @@ from discreet.rationals import Real, whole
 class Histogram(Mechanism):
     """Noisy counts of disjoint bins that were named without looking at the data.
 
-    `bins` are how many there are, and counts are released; or their edges as numpy.histogram takes
-    them, or texts, and a list with one value of each person is released. Values are read one by
-    one: what is in no bin, is no number or is not one of the texts, is not counted.
+    `bins` are how many there are, and counts are released; or how many of one width in a `range`,
+    or their edges, both as numpy.histogram takes them, or texts, and a list with one value of each
+    person is released. Values are read one by one: what is in no bin, is no number or is not one of
+    the texts, is not counted.
 
     Guarantee:
         That of `noise`, which is Laplace noise for `epsilon` alone and Gaussian noise for `rho` or
@@ -67,8 +68,18 @@ class Histogram(Mechanism):
         epsilon: Real | None = None,
         delta: Real | None = None,
         rho: Real | None = None,
+        range: tuple[Real, Real] | None = None,  # noqa: A002 - numpy's word
         neighbours: Neighbours = Neighbours.ADD_REMOVE,
     ) -> None:
+        if range is not None:
+            ends = _read_bins(range)
+            if len(ends) != 2 or _are_texts(ends):
+                raise InputError(
+                    "range has no two ends",
+                    why="bins of one width begin at one number and end at another",
+                    fix="call dp.Histogram(bins=10, range=(0, 100), epsilon=1)",
+                )
+            bins = np.linspace(*ends, whole(bins, "bins", at_least=1) + 1).tolist()
         named = () if isinstance(bins, (int, np.integer)) else _read_bins(bins)
         count = len(named) - (not _are_texts(named)) if named else bins
         count = whole(count, "bins", at_least=1)

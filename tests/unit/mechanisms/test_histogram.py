@@ -192,3 +192,14 @@ def test_the_claim_of_named_bins_is_about_lists_of_values(named):
 
     broken = ByColumn(counts.named, epsilon=1, neighbours=counts.neighbours)
     assert refute(broken.claim, samples=20_000).bound > 1
+
+
+def test_a_range_has_bins_of_one_width_as_in_numpy():
+    ranged = Histogram(bins=4, range=(0, 10), epsilon=1)
+    assert ranged == Histogram(bins=[0, 2.5, 5, 7.5, 10], epsilon=1)
+
+
+@pytest.mark.parametrize("bad", [(10, 0), (0, math.inf), (0, 1, 2), (3, 3)])
+def test_a_range_is_two_finite_numbers_in_order(bad):
+    with pytest.raises(InputError):
+        Histogram(bins=2, range=bad, epsilon=1)

@@ -173,8 +173,10 @@ def _doubtful_number(
 ) -> list[OwnerQuestion]:
     """Ask whether -999 is no value, and whether a line holds sums of the others."""
     keep = keep_as(name, kind)
-    if any(text.lower() in _TOTALS for text in texts):
-        text = f"A line with Total in {name} looks like sums of the others. Delete it from the file"
+    odd = {text for text in texts if text == name or text.lower() in _TOTALS}
+    if odd:
+        what = "the names of columns again" if name in odd else "sums of the others"
+        text = f"A line with {min(odd)} in {name} looks like {what}. Delete it from the file"
         return [OwnerQuestion("text", f"{text}, or say what {name} holds: {keep}.", name)]
     if not kind.is_number or len(texts) < 3:
         return []
@@ -234,6 +236,10 @@ _SEVERAL: Final = "dates in several formats"
 _DOUBTFUL: Final[Mapping[str, Callable[[str], bool]]] = {
     "sums of money, with a currency beside the numbers": lambda text: (
         _CURRENCY.search(text) is not None and _is_number(_CURRENCY.sub("", text))
+    ),
+    "numbers with a unit": lambda text: (
+        (found := re.fullmatch(r"(\S*\d)\s[a-zA-Zµ°/²³]{1,5}", text)) is not None
+        and _is_number(found[1])
     ),
     "percentages": lambda text: text.endswith("%") and _is_number(text[:-1].rstrip()),
     "numbers, negative ones in brackets": lambda text: _is_number(
