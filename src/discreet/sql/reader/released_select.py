@@ -75,12 +75,18 @@ def pivoted_select(
         where = exp.Where(this=exp.EQ(this=subject.copy(), expression=literal.copy()))
         for one in asked:
             call = exp.Filter(this=one.unalias().copy(), expression=where.copy())
-            name = f"{label}_{one.alias}" if one.alias else label
+            called = one.alias or ("_".join(_words(one)) if len(asked) > 1 else "")
+            name = f"{label}_{called}" if called else label
             selected.append(exp.alias_(call, name, quoted=True))
     source = exp.From(this=exp.Table(this=exp.to_identifier(table, quoted=True)))
     by = exp.Group(expressions=[key.copy() for key in keys]) if keys else None
     select = exp.Select(expressions=selected, from_=source, group=by)
     return select, [subject, *asked, *values, *keys, *derived]
+
+
+def _words(call: Node) -> list[str]:
+    """What an aggregate is called among others: sum_cost, count."""
+    return [call.key, *(column.name for column in call.find_all(exp.Column))]
 
 
 def _unpivoted(

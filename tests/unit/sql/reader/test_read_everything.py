@@ -94,6 +94,25 @@ def test_names_stand_in_backticks_too():
     assert read(quoted, CLINIC) == read(plain, CLINIC)
 
 
+def test_formats_of_mysql_have_its_letters():
+    form = "SELECT COUNT(*) AS n FROM visits WHERE {}(day, '{}') = '2026'"
+    for theirs, ours in {"%Y-%m-%d %H:%i:%s": "%Y-%m-%d %H:%M:%S", "%M %e": "%B %-d"}.items():
+        mine = form.format("DATE_FORMAT", theirs)
+        assert read(mine, CLINIC) == read(form.format("STRFTIME", ours), CLINIC)
+    for other in ("%u", "%v %Y", "yyyy-MM", "%"):
+        with pytest.raises(QueryRefused, match="format of dates"):
+            read(form.format("DATE_FORMAT", other), CLINIC)
+
+
+def test_aggregates_of_a_pivot_without_names_are_named_apart():
+    text = (
+        "SELECT * FROM (SELECT city, cost FROM visits) PIVOT (SUM(cost), COUNT(*) FOR city IN ({}))"
+    )
+    found = read(text.format("'Haifa', 'Austin'"), CLINIC)
+    names = [out.name for out in found.outputs]
+    assert names == ["Haifa_sum_cost", "Haifa_count", "Austin_sum_cost", "Austin_count"]
+
+
 INSIDE = [
     ("SELECT ", "SELECT DISTINCT "),
     ("SELECT ", "SELECT AS STRUCT "),
