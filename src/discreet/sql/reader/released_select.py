@@ -68,7 +68,9 @@ def pivoted_select(
     for value in values:
         literal = value.this if isinstance(value, exp.PivotAlias) else value
         negative = isinstance(literal, exp.Neg)
-        if not isinstance(literal.this if negative else literal, exp.Literal | exp.Boolean):
+        nameless = literal is not value and not value.alias  # 'Haifa' TRUE
+        known = isinstance(literal.this if negative else literal, exp.Literal | exp.Boolean)
+        if nameless or not known:
             raise syntax.refuse(value, _PIVOT)
         label = value.alias or (literal.name or literal.sql().lower())
         label = f"-{label}" if negative and not value.alias else label

@@ -33,6 +33,7 @@ _SETS = {TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT}
 _NEVER_AFTER = {
     TokenType.ALIAS: _ENDS | {TokenType.SELECT},
     TokenType.LIMIT: _ENDS,
+    TokenType.COMMA: {TokenType.JOIN},
     TokenType.PARAMETER: _ENDS,
     TokenType.PLUS: {TokenType.STAR, TokenType.WHEN, TokenType.SELECT},
     TokenType.ASC: {TokenType.DESC},
@@ -44,7 +45,7 @@ _PAIRS = {
     TokenType.R_BRACKET: TokenType.L_BRACKET,
     TokenType.R_BRACE: TokenType.L_BRACE,
 }
-_PICKING = {"EXCEPT", "EXCLUDE", "REPLACE"}
+_PICKING, _UNPICKED = {"EXCEPT", "EXCLUDE", "REPLACE"}, {TokenType.R_PAREN, TokenType.FROM}
 
 
 def check_order(tokens: list[Token]) -> None:
@@ -67,7 +68,7 @@ def check_order(tokens: list[Token]) -> None:
         known = after.text == "." and follows[:1].isdigit()  # .5
         known |= after.text == ":" or follows in {"STRUCT", "VALUE"}  # SELECT AS STRUCT
         hangs = kinds[0] in _OPENING and kinds[1] in _JOINING and not known
-        picks = kinds[1] is TokenType.R_PAREN and before.text.upper() in _PICKING
+        picks = kinds[1] in _UNPICKED and before.text.upper() in _PICKING
         starred = picks and tokens[at - 1].token_type is TokenType.STAR
         if hangs or starred or kinds[1] in _NEVER_AFTER.get(kinds[0], ()):
             raise MALFORMED.at(*span(after))
