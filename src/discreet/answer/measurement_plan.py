@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
 
 from discreet.answer.execute.individual import Admission, check_individual
@@ -173,7 +174,8 @@ class MeasurementPlan:
     def present(self, drawn: Sequence[NoisyMeasurements]) -> Release:
         """The release that measurements make: a function of them, with no data and no chance."""
         self.check_spent(drawn)
-        return present(self, drawn)
+        with np.errstate(over="ignore", invalid="ignore"):  # bounds may be near the largest double
+            return present(self, drawn)
 
     # --- as text ----------------------------------------------------------------------------------
 

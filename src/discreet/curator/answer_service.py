@@ -17,6 +17,7 @@ from discreet.curator.data import registry
 from discreet.curator.data.data_store import DataStore
 from discreet.curator.data.registry import Registration, Registry
 from discreet.curator.data.table_checks import check_people
+from discreet.curator.held_draws import HeldDraws
 from discreet.curator.ledger.charging import final_failure
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.orders import Order, Receipt, State
@@ -153,7 +154,8 @@ class AnswerService:
         self._proved: dict[str, tuple[object, list[str]]] = {}
         self._running: dict[int, Deadline | None] = {}
         self._plans: dict[int, PlannedOrder] = {}
-        self._drawn: dict[int, tuple[bytes | None]] = {}
+        self.draws = HeldDraws()
+        self._ended: set[int] = set()
         self.people = Populations(ledger, data_store)
         self.schedule_of: Callable[[str], ReleaseSchedule] = lambda _: AT_ONCE
         """The schedule of a caller: of recovery, and of later steps that they ask for."""
@@ -270,7 +272,7 @@ class AnswerService:
         finally:
             self._plans.pop(receipt.sequence, None)
         self._unfinished.discard(receipt.sequence)
-        self._drawn.pop(receipt.sequence, None)
+        self.draws.let_go(receipt.sequence, 0)
         return release
 
     def _finish(self, receipt: Receipt, schedule: ReleaseSchedule) -> BaseRelease:
@@ -278,7 +280,7 @@ class AnswerService:
         if now.state in {State.CHARGED, State.PENDING} and now.measured is None:
             now = self._measured(now, schedule)
         if now.state is State.FAILED:
-            self._drawn.pop(now.sequence, None)
+            self.draws.let_go(now.sequence, 0)
             raise final_failure()
         if now.release is not None:
             return kind_of(now.order).release_type.from_bytes(now.release)
@@ -299,9 +301,7 @@ class AnswerService:
         number, ledger = receipt.sequence, self._ledger
         if not ledger.may_measure(number, receipt.order):
             return replace(receipt, state=State.FAILED)  # it was cancelled while it waited
-        held = self._drawn.get(number) or (self._draw(receipt, schedule),)
-        self._drawn[number] = held
-        (measured,) = held
+        measured = self.draws.draw(number, 0, lambda: [self._draw(receipt, schedule)])
         return ledger.fail(receipt) if measured is None else ledger.keep(receipt, measured)
 
     def _draw(self, receipt: Receipt, schedule: ReleaseSchedule) -> bytes | None:
@@ -384,16 +384,19 @@ class AnswerService:
         `read` goes from data to the noise that is stored, or to what is kept in memory. If it fails
         nothing is read for this charge again, until an owner has looked.
         """
-        with self._ledger.keep_turn(receipt.sequence):
-            found = self._timed(self.bound_seconds(receipt), self.schedule_of(by), read)
-        if found is None:
-            raise self.end_steps(receipt, by)
-        return found
+        if receipt.sequence not in self._ended:
+            with self._ledger.keep_turn(receipt.sequence):
+                found = self._timed(self.bound_seconds(receipt), self.schedule_of(by), read)
+            if found is not None:
+                return found
+        raise self.end_steps(receipt, by)
 
     def end_steps(self, receipt: Receipt, by: str) -> EngineError:
         """Store that a later step failed; the error to raise, the same for all data."""
         _LOG.error("a later step of charge %d failed while data was read", receipt.sequence)
+        self._ended.add(receipt.sequence)  # for good, though it may not be stored on a full disk
         self._ledger.fail_step(receipt.sequence, by=by)
+        self._ended.discard(receipt.sequence)
         return step_failure()
 
     def cancel(self, receipt: Receipt, *, by: str, for_all: bool = True) -> None:

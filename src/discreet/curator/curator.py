@@ -137,8 +137,9 @@ class Curator(OwnerInterface, QuestionInterface):
         self._data_store.settle_pending(self._find_part)
         self._sweep()
         self._scratch: str | None = None
-        self._census = CensusRuns(self._ledger, service.reopen, lambda: self._place("releases"))
-        self._training = TrainingRuns(self._ledger, service.reopen, lambda: self._place("training"))
+        opened = self._ledger, service.reopen
+        self._census = CensusRuns(*opened, lambda: self._place("releases"), service.draws)
+        self._training = TrainingRuns(*opened, lambda: self._place("training"))
 
     def _place(self, name: str) -> Path:
         """A folder of what belongs to charges; a curator in memory keeps it as long."""

@@ -58,11 +58,9 @@ def infer(expression: Expression, columns: Mapping[str, Type]) -> Type:
         >>> infer(Call(Function.ADD, (Column("n"), Literal(1, Kind.INTEGER))), columns).kind
         <Kind.REAL: 'real'>
     """
-    return (
-        _remembered(expression, columns)
-        if expression.size >= _LARGE
-        else _inferred(expression, columns)
-    )
+    if expression.size < _LARGE:
+        return _inferred(expression, columns)
+    return (_seldom if _has_many_keys(columns) else _remembered)(expression, columns)
 
 
 _LARGE: Final = 3
@@ -77,6 +75,16 @@ def _inferred(expression: Expression, columns: Mapping[str, Type]) -> Type:
 
 
 _remembered: Final = remember(1024, SIZE)(_inferred)
+_seldom: Final = remember(32)(_inferred)
+"""For columns with many keys: they are kept with it, and take up to a megabyte each."""
+
+
+@remember(32)
+def _has_many_keys(columns: Mapping[str, Type]) -> bool:
+    return any(len(of.keys or ()) > _MANY for of in columns.values())
+
+
+_MANY: Final = 1000
 
 
 def _infer(expression: Expression, columns: Mapping[str, Type], depth: int) -> Type:

@@ -1,10 +1,12 @@
 import math
 import re
+import sys
 
 import duckdb
 import pyarrow as pa
 import pytest
 
+import discreet as dp
 from discreet.answer.estimate import aggregates
 from discreet.answer.measurement_plan import answer
 from discreet.answer.plan.price import Price
@@ -309,6 +311,12 @@ def test_bounds_of_any_width_have_answers(low, high):
     (row,) = rows(answer(read(text, about), engine, Price(50, 1e-6)))
 
     assert all(low <= row[name] <= high for name in ("m", "q", "x"))
+
+
+@pytest.mark.parametrize(("low", "high"), [(0, 1e308), (-8e307, 8e307), (1e308, 1.5e308)])
+def test_a_sum_beyond_the_largest_double_is_told_as_that(low, high):
+    assert dp.sum([high] * 50, bounds=(low, high), epsilon=9) == sys.float_info.max
+    assert low <= dp.mean([high] * 50, bounds=(low, high), epsilon=9) <= high
 
 
 def test_a_variance_whose_squares_overflow_is_refused_before_any_charge():

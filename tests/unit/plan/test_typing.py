@@ -477,3 +477,13 @@ def test_whole_numbers_are_listed_where_they_are_few_enough(nullable):
     assert counting(Range(1, MOST), nullable=nullable) == (*range(1, MOST + 1), *end)
     assert counting(Range(0, MOST), nullable=nullable) is None
     assert counting(Range(-(2.0**63), 2.0**63), nullable=nullable) is None
+
+
+@pytest.mark.parametrize(("keys", "kept"), [(10, True), (2000, False)])
+def test_of_types_with_many_keys_few_are_remembered(keys, kept):
+    columns = {"city": Type(Kind.TEXT, keys=tuple(f"city {i}" for i in range(keys)))}
+    asked = [call(F.UPPER, call(F.CONCAT, "city", Literal(str(i), Kind.TEXT))) for i in range(50)]
+    first = infer(asked[0], columns)
+    assert infer(asked[0], columns) is first
+    assert {infer(one, columns).kind for one in asked} == {Kind.TEXT}
+    assert (infer(asked[0], columns) is first) is kept

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from discreet.answer.plan.measure import LARGEST
 from discreet.engines.default import DefaultEngine
 from discreet.engines.default import compute as compute_released
 from discreet.plan.expressions import Column
@@ -91,8 +92,9 @@ def centre_of(aggregate: Aggregate, scope: Mapping[str, Type]) -> float:
 
 
 def _sum(total: Statistic, statistics: Mapping[Statistic, Floats], rows: Floats) -> Floats:
-    """A total is centred: give each row its centre back."""
-    return statistics[total] + grid_of(total).centre * rows
+    """A total is centred: give each row its centre back; at most the largest double."""
+    centred, rest = statistics[total], np.clip(grid_of(total).centre * rows, -LARGEST, LARGEST)
+    return np.clip(centred + rest, -LARGEST, LARGEST)
 
 
 def moment(

@@ -1,6 +1,7 @@
 """Measurements: exact integers meet exact noise, through an audited mechanism."""
 
 import math
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -21,6 +22,9 @@ from discreet.rationals import Real
 
 _ROOM = 1 << 62
 """Sums of 64-bit numbers are computed as such below this."""
+
+LARGEST = sys.float_info.max
+"""Totals beyond it are told as this: no answer is infinite."""
 
 _FINEST = 32
 """The largest epsilon for which counts have whole-number noise."""
@@ -175,7 +179,9 @@ class StatisticNoise:
 
     def values(self, numbers: Sequence[NDArray[Any]]) -> NDArray[np.float64]:
         """The statistic in rows, people or values, from the noisy numbers of its strategy."""
-        return np.asarray(weighed(self.signs, numbers), dtype=np.float64) / self.unit
+        exact = np.asarray(weighed(self.signs, numbers), dtype=np.float64)
+        with np.errstate(over="ignore"):
+            return np.clip(exact / self.unit, -LARGEST, LARGEST)
 
     def combine(self, noises: Iterable[NDArray[np.float64]]) -> NDArray[np.float64]:
         """Noise of scale 1 on each number, as the noise of the statistic."""

@@ -5,6 +5,7 @@ statement is refused for it.
 """
 
 import operator
+import re
 from collections.abc import Callable
 from functools import partial, reduce
 from typing import TYPE_CHECKING
@@ -293,6 +294,11 @@ def _by_name(reader: "ExpressionReader", node: Node) -> Expression:
             return times.read_later(reader, Function.ADD, of, interval)
         case "DATE_SUB", [of, interval] if times.is_interval(interval):
             return times.read_later(reader, Function.SUBTRACT, of, interval)
+        case "DATE_FORMAT", [of, form]:
+            said = reader.text(form, "the format of a date")
+            spelt = re.sub("%(.)", lambda one: _MYSQL.get(one[1], "%!"), said)
+            said = spelt if "%" in said else "%!"  # which is refused, as Spark's yyyy-MM is
+            arguments, name = [exp.Literal.string(said), of], "FORMAT_DATE"
         case "AGE", _:
             raise reader.syntax.refuse(node, times.ALONE)
     if (name, len(arguments)) not in _SPELLINGS:
@@ -301,6 +307,10 @@ def _by_name(reader: "ExpressionReader", node: Node) -> Expression:
     known.meta.update(node.meta)
     return reader.read(known)
 
+
+_MYSQL = {one: f"%{one}" for one in "YymdHSjba"} | {"i": "%M", "M": "%B", "W": "%A", "s": "%S"}
+_MYSQL |= {"c": "%-m", "e": "%-d", "k": "%-H", "T": "%H:%M:%S"}
+"""Letters of formats in MySQL, as STRFTIME has them."""
 
 _SPELLINGS: dict[tuple[str, int], Callable[..., Node]] = {
     ("WEEKDAY", 1): lambda of: exp.DayOfWeek(this=of),

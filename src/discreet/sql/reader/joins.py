@@ -108,7 +108,7 @@ def _kind(syntax: Syntax, node: Node, *, loose: bool) -> str:
         raise syntax.refuse(node, _NATURAL)
     if not (natural or node.args.get("on") or node.args.get("using") or loose):
         raise syntax.refuse(node, _CROSS)
-    if side == "" and kind in {"", "INNER", "CROSS"}:
+    if side == "" and (kind in {"", "INNER"} or (kind == "CROSS" and loose)):
         return "INNER"
     if side in {"LEFT", "RIGHT", "FULL"} and kind in {"", "OUTER"}:
         return side

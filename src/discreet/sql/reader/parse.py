@@ -18,6 +18,7 @@ from sqlglot.parsers.duckdb import DuckDBParser
 from discreet.sql.reader.composed_aggregates import SPELLINGS
 from discreet.sql.reader.refusals import NODES, STATEMENTS, Refusal
 from discreet.sql.reader.syntax import Node, Place, Syntax
+from discreet.sql.reader.token_rules import BEFORE_NAMES, MALFORMED, check_order, span
 
 LONGEST = 100_000
 """Characters; longer texts are refused unread."""
@@ -25,6 +26,18 @@ MOST_TOKENS = 20_000
 """Words and signs; texts of more are refused."""
 DEEPEST = 60
 """Levels of the syntax tree; deeper ones are refused."""
+
+
+class _Dialect(DuckDB):
+    """DuckDB's, with names in backticks; a[1] is left as it is, else all of `a` is typed."""
+
+    INDEX_OFFSET = 0
+
+    class Tokenizer(DuckDB.Tokenizer):
+        """Cuts `a name`, as MySQL, Spark and BigQuery write it, out as one."""
+
+        IDENTIFIERS: ClassVar = [*DuckDB.Tokenizer.IDENTIFIERS, "`"]
+
 
 _TOO_DEEP = Refusal(
     "too_deep",
@@ -49,7 +62,10 @@ def parse(text: str, now: dt.datetime | None = None) -> tuple[Syntax, list[Token
     """The one statement of a text, and its tokens."""
     if len(text) > LONGEST:
         raise _TOO_LONG.at(0, LONGEST)
-    tokens = _of_tsql(text, _tokens(text))
+    tokens = _tokens(text)
+    if len(tokens) > MOST_TOKENS:
+        raise _TOO_LONG.at(*span(tokens[MOST_TOKENS]))
+    tokens = _of_tsql(text, tokens)
     _check_tokens(text, tokens)
     tree = _statement(text, tokens)
     for call in _check_depth(text, tree):
@@ -90,12 +106,12 @@ def check_words(syntax: Syntax, tokens: list[Token]) -> None:
         told = last or (token.token_type is TokenType.STRING and token.text in formats)
         if token.start not in kept and not told and not _is_structure(tokens, at):
             unknown = Refusal("clause", f"{token.text!r} is not understood at this place")
-            raise (_TILDE if token.text == "~" else unknown).at(*_span(token))
+            raise (_TILDE if token.text == "~" else unknown).at(*span(token))
 
 
 def _tokens(text: str) -> list[Token]:
     try:
-        return DuckDB().tokenize(text)
+        return _Dialect().tokenize(text)
     except TokenError:
         raise _UNFINISHED.at(*_open_quote(text)) from None
 
@@ -117,7 +133,7 @@ def _of_tsql(text: str, tokens: list[Token]) -> list[Token]:
         near = range(max(1, len(found) - _WORDS_OF_A_NAME), len(found)) if closes else ()
         start = max((i for i in near if found[i].token_type is TokenType.L_BRACKET), default=0)
         name = text[found[start].end + 1 : token.start] if start else ""
-        if re.fullmatch(r"[^\W\d][\w ]*", name) and _begins(found[:start]):
+        if re.fullmatch(r"[^\W\d][\w ]*", name) and _begins(found[max(0, start - 2) : start]):
             place = found[start].line, found[start].col, found[start].start, token.end
             found[start:] = [Token(TokenType.IDENTIFIER, name, *place)]
         else:
@@ -129,18 +145,9 @@ def _begins(before: list[Token]) -> bool:
     """Whether a value, a table or a name may begin after these."""
     last = before[-1].token_type
     top = last is TokenType.NUMBER and before[-2].token_type is TokenType.TOP
-    return top or last in _BEFORE_NAMES
+    return top or last in BEFORE_NAMES
 
 
-_BEFORE_NAMES = {
-    *(TokenType.SELECT, TokenType.DISTINCT, TokenType.COMMA, TokenType.DOT, TokenType.L_PAREN),
-    *(TokenType.ALIAS, TokenType.FROM, TokenType.JOIN, TokenType.ON, TokenType.WHERE),
-    *(TokenType.GROUP_BY, TokenType.HAVING, TokenType.ORDER_BY, TokenType.PARTITION_BY),
-    *(TokenType.AND, TokenType.OR, TokenType.NOT, TokenType.BETWEEN, TokenType.LIKE),
-    *(TokenType.CASE, TokenType.WHEN, TokenType.THEN, TokenType.ELSE, TokenType.EQ, TokenType.NEQ),
-    *(TokenType.LT, TokenType.LTE, TokenType.GT, TokenType.GTE, TokenType.PLUS, TokenType.DASH),
-    *(TokenType.STAR, TokenType.SLASH, TokenType.MOD),
-}
 _BEFORE_TOP = {TokenType.SELECT, TokenType.DISTINCT}
 _WORDS_OF_A_NAME = 10
 
@@ -159,15 +166,13 @@ def _check_tokens(text: str, tokens: list[Token]) -> None:
     if not tokens:
         what = Refusal("syntax", "the question is empty", "there is nothing to answer", _EXAMPLE)
         raise what.at(0, len(text))
-    if len(tokens) > MOST_TOKENS:
-        raise _TOO_LONG.at(*_span(tokens[MOST_TOKENS]))
     first = tokens[0]
     if first.token_type not in _STARTS:
-        raise STATEMENTS.get(first.text.upper(), STATEMENTS[""]).at(*_span(first))
+        raise STATEMENTS.get(first.text.upper(), STATEMENTS[""]).at(*span(first))
     _check_nesting(tokens)
     for token in tokens:
         if token.token_type in {TokenType.PLACEHOLDER, TokenType.PARAMETER} and token.text != "@":
-            raise NODES["Placeholder"].at(*_span(token))
+            raise NODES["Placeholder"].at(*span(token))
     for before, after in pairwise(tokens):
         touching = after.start == before.end + 1 and after.token_type is TokenType.VAR
         if touching and before.token_type is TokenType.NUMBER:
@@ -175,6 +180,7 @@ def _check_tokens(text: str, tokens: list[Token]) -> None:
         ends = before.token_type is TokenType.SEMICOLON
         if ends and after.token_type is not TokenType.SEMICOLON:
             raise _SEVERAL.at(before.start, len(text))
+    check_order(tokens)
 
 
 def _check_nesting(tokens: list[Token]) -> None:
@@ -184,7 +190,7 @@ def _check_nesting(tokens: list[Token]) -> None:
         depth += (kind in _OPENS) - (kind in _CLOSES)
         run = run + 1 if kind in _PREFIXES else 0
         if depth > DEEPEST or run > DEEPEST:
-            raise _TOO_DEEP.at(*_span(token))
+            raise _TOO_DEEP.at(*span(token))
 
 
 class _Parser(DuckDBParser):
@@ -195,12 +201,15 @@ class _Parser(DuckDBParser):
 
 def _statement(text: str, tokens: list[Token]) -> Node:
     try:
-        parsed = _Parser(dialect=DuckDB()).parse(tokens, text)
+        parsed = _Parser(dialect=_Dialect()).parse(tokens, text)
     except ParseError as error:
-        raise _MALFORMED.at(*_place(error, text, tokens)) from None
+        raise MALFORMED.at(*_place(error, text, tokens)) from None
     except RecursionError:
         raise _TOO_DEEP.at(0, len(text)) from None
     (tree,) = (t for t in parsed if t is not None and not isinstance(t, exp.Semicolon))
+    stars = [one for one in tokens if one.token_type is TokenType.STAR]
+    if len(stars) > len(list(tree.find_all(exp.Star, exp.Mul))):  # FROM visits *
+        raise MALFORMED.at(*span(stars[-1]))
     return tree
 
 
@@ -213,17 +222,23 @@ def _check_depth(text: str, tree: Node) -> list[exp.Anonymous]:
             unknown.append(node)
         if depth > DEEPEST:
             raise Syntax(text, node).refuse(node, _TOO_DEEP)
+        if isinstance(node, exp.TableAlias) and _is_reserved(node.this):
+            raise Syntax(text, node).refuse(node, _RESERVED)
         for child in node.iter_expressions():
             chained = isinstance(node, exp.And | exp.Or) and type(child) is type(node)
             pending.append((child, depth if chained else depth + 1))
     return unknown
 
 
+def _is_reserved(name: Node | None) -> bool:
+    return isinstance(name, exp.Identifier) and not name.quoted and name.name.upper() in RESERVED
+
+
 def _spots(tokens: list[Token]) -> dict[str, list[Place]]:
     """The places of words that leave no mark in the tree."""
     spots: dict[str, list[Place]] = {}
     for token in tokens:
-        spots.setdefault(token.text.upper(), []).append(_span(token))
+        spots.setdefault(token.text.upper(), []).append(span(token))
     return spots
 
 
@@ -231,34 +246,30 @@ def _place(error: ParseError, text: str, tokens: list[Token]) -> Place:
     for told in error.errors:
         for token in tokens:
             if (token.line, token.col) == (told.get("line"), told.get("col")):
-                return _span(token)
+                return span(token)
     return 0, len(text)
 
 
 def _open_quote(text: str) -> Place:
     """The start of a quote or comment that never ends."""
-    closed = r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|--[^\n]*|/\*.*?\*/|\$\$.*?\$\$"
+    closed = r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|`(?:[^`]|``)*`|--[^\n]*|/\*.*?\*/|\$\$.*?\$\$"
     rest = re.sub(closed, lambda found: " " * len(found[0]), text, flags=re.DOTALL)
-    start = min((at for at in map(rest.find, ("'", '"', "/*", "$")) if at >= 0), default=0)
+    start = min((at for at in map(rest.find, ("'", '"', "`", "/*", "$")) if at >= 0), default=0)
     return start, len(text)
 
 
-def _span(token: Token) -> Place:
-    return token.start, token.end + 1
-
-
 _EXAMPLE = "ask for example SELECT city, COUNT(*) FROM visits GROUP BY city"
-_MALFORMED = Refusal(
-    "syntax",
-    "the text is not a SQL statement",
-    "it cannot be read on from this place",
-    "look for a missing comma, operator, parenthesis or quote here",
-)
 _UNFINISHED = Refusal(
     "syntax",
     "a quote, comment or number is not finished",
     "the text cannot be cut into words",
     "close what begins here",
+)
+_RESERVED = Refusal(
+    "syntax",
+    "a table is called by a word of SQL",
+    "it may be the beginning of a clause that is not finished",
+    "leave it out, call the table otherwise, or put the name in double quotes",
 )
 _SEVERAL = Refusal(
     "several_statements",
@@ -289,6 +300,16 @@ TIMESTAMPNTZ DATETIME DIV DSTAR CARET SEMI ANTI FULL CROSS OVER PARTITION_BY QUA
 INTERSECT EXCEPT RANGE CURRENT_DATE CURRENT_TIMESTAMP CURRENT_DATETIME LOCALTIMESTAMP PIVOT
 NATURAL UNPIVOT INTO TIME DECIMAL REPLACE TOP
 """
+_RESERVED_WORDS = """
+ALL ANALYSE ANALYZE AND ANY ARRAY AS ASC ASYMMETRIC BOTH CASE CAST CHECK COLLATE COLUMN CONSTRAINT
+CREATE DEFAULT DEFERRABLE DESC DESCRIBE DISTINCT DO ELSE END EXCEPT FALSE FETCH FOR FOREIGN FROM
+GROUP HAVING IN INITIALLY INTERSECT INTO LAMBDA LATERAL LEADING LIMIT NOT NULL OFFSET ON ONLY OR
+ORDER PIVOT PIVOT_LONGER PIVOT_WIDER PLACING PRIMARY QUALIFY REFERENCES RETURNING SELECT SHOW SOME
+SUMMARIZE SYMMETRIC TABLE THEN TO TRAILING TRUE UNION UNIQUE UNPIVOT USING VARIADIC WHEN WHERE
+WINDOW WITH PARTITION
+"""
+RESERVED = frozenset(_RESERVED_WORDS.split())
+"""Words that name nothing in DuckDB unless quoted; and PARTITION, which begins a MySQL clause."""
 _STRUCTURE = {TokenType[name] for name in _NAMES.split()}
 _WORDS = {"NULLS", "LAST", "WITHIN", "GROUP", "UNKNOWN", "LEADING", "TRAILING", "BOTH"}
 _WORDS |= {"EXCLUDE", "FETCH", "NEXT", "ONLY", "ROWS", "INCLUDE", "NAME", "VALUE"}

@@ -68,19 +68,27 @@ def pivoted_select(
     for value in values:
         literal = value.this if isinstance(value, exp.PivotAlias) else value
         negative = isinstance(literal, exp.Neg)
-        if not isinstance(literal.this if negative else literal, exp.Literal | exp.Boolean):
+        nameless = literal is not value and not value.alias  # 'Haifa' TRUE
+        known = isinstance(literal.this if negative else literal, exp.Literal | exp.Boolean)
+        if nameless or not known:
             raise syntax.refuse(value, _PIVOT)
         label = value.alias or (literal.name or literal.sql().lower())
         label = f"-{label}" if negative and not value.alias else label
         where = exp.Where(this=exp.EQ(this=subject.copy(), expression=literal.copy()))
         for one in asked:
             call = exp.Filter(this=one.unalias().copy(), expression=where.copy())
-            name = f"{label}_{one.alias}" if one.alias else label
+            called = one.alias or ("_".join(_words(one)) if len(asked) > 1 else "")
+            name = f"{label}_{called}" if called else label
             selected.append(exp.alias_(call, name, quoted=True))
     source = exp.From(this=exp.Table(this=exp.to_identifier(table, quoted=True)))
     by = exp.Group(expressions=[key.copy() for key in keys]) if keys else None
     select = exp.Select(expressions=selected, from_=source, group=by)
     return select, [subject, *asked, *values, *keys, *derived]
+
+
+def _words(call: Node) -> list[str]:
+    """What an aggregate is called among others: sum_cost, count."""
+    return [call.key, *(column.name for column in call.find_all(exp.Column))]
 
 
 def _unpivoted(

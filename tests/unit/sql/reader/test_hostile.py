@@ -34,6 +34,9 @@ ODD = {
     "long name": "SELECT COUNT(*) FROM visits WHERE " + "a" * 90_000 + " = 1",
     "long number": "SELECT COUNT(*) FROM visits WHERE age = " + "1" * 90_000,
     "open quotes": "SELECT COUNT(*) FROM visits WHERE city = " + "'" * 90_001,
+    "indexes": "SELECT a" + "[a]" * 6000,
+    "indexes of NULL": "SELECT " + "[[a]]is null " * 2000,
+    "too many names in brackets": "SELECT " + "[a]," * 24_000,
     "open comments": "SELECT COUNT(*) FROM visits " + "/*" * 45_000,
 }
 NESTED = {
@@ -86,7 +89,7 @@ def test_there_are_more_than_two_hundred_such_texts():
 def test_odd_texts_are_refused_quickly(text):
     before = time.process_time()
     assert refusal(text).code != "unreadable"
-    assert time.process_time() - before < 3
+    assert time.process_time() - before < 1.5
 
 
 @pytest.mark.parametrize("depth", [61, 300, 10_000])

@@ -48,6 +48,71 @@ def test_a_clause_behind_is_never_lost(question):
     assert not [clause for clause in lost if clause not in question]
 
 
+SIGNS = [
+    ".",
+    ",",
+    "*",
+    "+",
+    "@",
+    "(",
+    ")",
+    "[",
+    "AS",
+    "ASC",
+    "CROSS",
+    "NATURAL",
+    "IN",
+    "ORDER",
+    "LIMIT",
+]
+SHAPES = [
+    "SELECT city , COUNT ( * ) AS n FROM visits GROUP BY city ORDER BY n DESC LIMIT 2",
+    "SELECT COUNT ( DISTINCT v.patient_id ) FROM visits AS v JOIN tests AS w USING ( patient_id )",
+    "WITH t AS ( SELECT city , MAX ( age ) AS m FROM visits GROUP BY 1 ) SELECT AVG ( m ) FROM t",
+    "SELECT * FROM ( SELECT city FROM visits ) PIVOT ( COUNT ( * ) FOR city IN ( 'Haifa' , 'a' ) )",
+]
+LISTED = {"FROM", "GROUP", ")", "WHERE", "ORDER"}
+FITTING = {  # a sign between two words that DuckDB reads as if it were not there
+    "+": lambda _, after: after[0].isalnum(),
+    ",": lambda before, after: before not in {"(", ","} and after in LISTED,
+}
+
+
+@pytest.mark.parametrize("question", SHAPES)
+@pytest.mark.parametrize("sign", SIGNS)
+def test_a_sign_between_is_never_lost(question, sign):
+    words = question.split()
+    for at in range(1, len(words)):
+        text = " ".join([*words[:at], sign, *words[at:]])
+        fits = FITTING.get(sign, lambda *_: False)(words[at - 1], words[at])
+        assert fits or changed(question, text), text
+
+
+def test_names_stand_in_backticks_too():
+    plain = "SELECT city, COUNT(*) AS n FROM visits WHERE age > 3 GROUP BY city"
+    quoted = "SELECT `city`, COUNT(*) AS `n` FROM `visits` WHERE `visits`.`age` > 3 GROUP BY `city`"
+    assert read(quoted, CLINIC) == read(plain, CLINIC)
+
+
+def test_formats_of_mysql_have_its_letters():
+    form = "SELECT COUNT(*) AS n FROM visits WHERE {}(day, '{}') = '2026'"
+    for theirs, ours in {"%Y-%m-%d %H:%i:%s": "%Y-%m-%d %H:%M:%S", "%M %e": "%B %-d"}.items():
+        mine = form.format("DATE_FORMAT", theirs)
+        assert read(mine, CLINIC) == read(form.format("STRFTIME", ours), CLINIC)
+    for other in ("%u", "%v %Y", "yyyy-MM", "%"):
+        with pytest.raises(QueryRefused, match="format of dates"):
+            read(form.format("DATE_FORMAT", other), CLINIC)
+
+
+def test_aggregates_of_a_pivot_without_names_are_named_apart():
+    text = (
+        "SELECT * FROM (SELECT city, cost FROM visits) PIVOT (SUM(cost), COUNT(*) FOR city IN ({}))"
+    )
+    found = read(text.format("'Haifa', 'Austin'"), CLINIC)
+    names = [out.name for out in found.outputs]
+    assert names == ["Haifa_sum_cost", "Haifa_count", "Austin_sum_cost", "Austin_count"]
+
+
 INSIDE = [
     ("SELECT ", "SELECT DISTINCT "),
     ("SELECT ", "SELECT AS STRUCT "),

@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from discreet.answer.plan.measure import Measurement
+from discreet.curator.held_draws import HeldDraws
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.orders import Receipt, State, canonical, digest
 from discreet.curator.orders.census.census_margins import GroupedCells, Margin
@@ -408,6 +409,7 @@ class CensusRuns:
     _ledger: Ledger
     _reopen: Callable[[Receipt], tuple[PlannedOrder, Engine]]
     _folder: Callable[[], Path]
+    _draws: HeldDraws
 
     @staticmethod
     def survey(order: PlannedOrder, engine: Engine) -> None:
@@ -427,7 +429,7 @@ class CensusRuns:
         # Of a ledger that was put back, a charge of this number may have been for other noise.
         asked = digest(canonical([found.order.version, planned.text, dict(planned.decisions())]))
         parts = self._folder() / f"{charge}-{asked[:32]}"
-        store = PartStore(parts, self._ledger, charge, found.order.analyst)
+        store = PartStore(parts, self._ledger, charge, found.order.analyst, self._draws)
         run = _started(planned, engine)
         with metered() as meter, _own_words():
             run.draw(engine, store)

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from itertools import takewhile
 from typing import Any, Final
 
@@ -168,21 +169,29 @@ class Streams:
         if not self._ledger.hold(charge):
             return
 
-        def measure(until: Deadline | None) -> list[NDArray[Any]]:
+        def measure(step: int, until: Deadline | None) -> list[bytes]:
             increments = self._read(planned, due, until)
-            stream = VectorStream(planned.counter, increments[:done])
-            return [stream.release(one) for one in increments[done:]]
+            stream = VectorStream(planned.counter, increments[:step])
+            noisy = [stream.release(one).tolist() for one in increments[step:]]
+            told = zip(due[step:], noisy, strict=True)
+            return [json.dumps({"version": one, "measured": two}).encode() for one, two in told]
+
+        def draw(step: int) -> list[bytes]:
+            return self._service.read_on(receipt, asker, partial(measure, step))
 
         try:
-            due, done = self._due(planned), len(self._ledger.steps(charge))
+            due, done, draws = (
+                self._due(planned),
+                len(self._ledger.steps(charge)),
+                self._service.draws,
+            )
             if done >= len(due):  # another worker has answered them before this one had the turn
                 return
             self._service.check_data(sorted(planned.tables))
-            noisy = self._service.read_on(receipt, asker, measure)
-            for step, numbers in enumerate(noisy, done):
-                told = {"version": due[step], "measured": numbers.tolist()}
-                stored = json.dumps(told).encode()
+            for step in range(done, len(due)):
+                stored = draws.draw(charge, step + 1, partial(draw, step))
                 self._ledger.step(charge, step + 1, stored, by=receipt.order.analyst)
+                draws.let_go(charge, step + 1)
         finally:
             self._ledger.let_go(charge)
 

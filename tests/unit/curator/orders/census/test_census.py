@@ -449,6 +449,28 @@ def test_a_process_that_dies_leaves_a_release_that_another_finishes(tmp_path):
         assert parts < {p.name for p in (tmp_path / "c").glob("releases/*/*.part")}
 
 
+def test_a_part_that_no_disk_takes_is_not_drawn_again(curator, tmp_path, monkeypatch):
+    from discreet.curator.orders.census import census_parts
+
+    offered, write = [], census_parts.write_durably
+
+    def full(_, stored):
+        offered.append(stored)
+        raise OSError("no space left")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(census_parts, "write_durably", full)
+        for _ in range(3):
+            with pytest.raises(EngineError, match="goes on where it stopped"):
+                curator.release(plan(), tmp_path)
+    monkeypatch.setattr(
+        census_parts, "write_durably", lambda *two: (offered.append(two[1]), write(*two))
+    )
+    check_consistent(curator.release(plan(), tmp_path))
+    assert len(set(offered[:4])) == 1
+    assert len(set(offered)) == len(offered) - 3
+
+
 def test_a_release_goes_on_after_rows_were_appended_where_it_says_the_version(
     curator, tmp_path, monkeypatch
 ):

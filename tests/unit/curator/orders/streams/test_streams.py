@@ -18,8 +18,9 @@ from discreet.curator.answer_service import AnswerService
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.orders.streams.stream_orders import StreamOrder
 from discreet.engines.timing import ReleaseSchedule
-from discreet.errors import DiscreetError, EngineError
+from discreet.errors import DiscreetError, EngineError, LedgerError
 from discreet.mechanisms.prefix_sums import BITS
+from discreet.mechanisms.vector_stream import VectorStream
 from discreet.plan.bounding import FULL
 from discreet.sql.writer.compile_stream import CompiledStream
 
@@ -366,6 +367,54 @@ def test_one_that_is_killed_mid_period_goes_on_under_the_same_charge(tmp_path, m
         assert curator.ledger.steps(watched.charge)[:2] == kept
         assert curator.budget("visits").total == paid
         assert len(curator.ledger.asked(["visits"])) == 1
+
+
+def full(*_, **__):
+    raise LedgerError("the ledger could not be written", why="its disk is full", fix="wait")
+
+
+@pytest.mark.parametrize("room", [0, 2])
+def test_periods_that_cannot_be_stored_are_not_drawn_again(monkeypatch, room):
+    """One draw a period on a full disk, though `room` are stored first and more come meanwhile."""
+    drawn, release, step = [], VectorStream.release, Ledger.step
+
+    def counted(self, increment):
+        drawn.append(release(self, increment).tolist())
+        return np.array(drawn[-1])
+
+    def filled(self, charge, number, stored, *, by):
+        return (full if number > room else step)(self, charge, number, stored, by=by)
+
+    monkeypatch.setattr(VectorStream, "release", counted)
+    with clinic([(1, 1, "Haifa")]) as curator:
+        watched = curator.watch(COUNT, **{**TERMS, "epsilon": 0.1})
+        with monkeypatch.context() as patch:
+            patch.setattr(Ledger, "step", filled)
+            curator.append("visits", visits([(2, 2, "Oslo")]), through=day(4))
+            for _ in range(3):
+                with pytest.raises(LedgerError, match="could not be written"):
+                    curator.watch(COUNT, **{**TERMS, "epsilon": 0.1}).release()
+            curator.append("visits", visits([(3, 5, "Oslo")]), through=day(5))
+            assert len(drawn) == 4
+        assert watched.release().table.num_rows == 15
+        stored = [json.loads(one)["measured"] for one in curator.ledger.steps(watched.charge)]
+        assert stored == drawn
+        assert curator.ledger.verify().ok
+
+
+def test_a_failed_period_stays_failed_though_that_cannot_be_stored(monkeypatch):
+    from discreet.curator.orders.streams.stream_reading import StreamQuery
+
+    with clinic([(1, 1, "Haifa")]) as curator:
+        watched = curator.watch(COUNT, **TERMS)
+        with monkeypatch.context() as patch:
+            patch.setattr(StreamQuery, "read", full)
+            patch.setattr(Ledger, "fail_step", full)
+            curator.append("visits", visits([(2, 1, "Oslo")]), through=day(1))
+        with pytest.raises(EngineError, match="next step"):
+            watched.release()
+        assert curator.readmit("owner", "visits", reason="the disk was full") == 1
+        assert watched.release().table.num_rows == 3
 
 
 def test_a_part_that_only_the_ledger_has_waits_until_its_rows_are_there(tmp_path, monkeypatch):
