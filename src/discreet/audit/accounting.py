@@ -22,8 +22,8 @@ from itertools import product
 from operator import mul
 from typing import Any, Final, TypeAlias
 
-from discreet.audit.curator_questions import not_drawn
 from discreet.audit.enumerate import enumerate_loss
+from discreet.audit.replayed_questions import not_drawn
 from discreet.audit.report import Audit
 from discreet.errors import BudgetError, InputError
 from discreet.mechanisms import noise_tails, sensitivity
