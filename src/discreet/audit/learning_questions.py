@@ -90,7 +90,11 @@ _TRAINING: Final = {
         (_trained(exact=False), _trained(exact=True)), source=_of_rows, needs=_TRAINER
     ),
     "training-bands": CuratorQuestion(
-        _trained(exact=True, band=2), source=_of_rows, needs=_TRAINER, by_distance=True
+        _trained(exact=True, band=2),
+        people=PEOPLE + 1,  # so that that person has the first turn, and the one that is begun
+        source=_of_rows,
+        needs=_TRAINER,
+        by_distance=True,
     ),
 }
 
