@@ -413,3 +413,10 @@ def test_a_band_that_is_begun_and_not_paid_for_is_caught(monkeypatch):
     monkeypatch.setattr(plans, "_calibrated", found)  # what was found before is not kept
     monkeypatch.setattr(plans, "CalibrationStep", lambda release, count: step(release, count - 1))
     assert caught("training-bands", "together, promised 1")
+
+
+def test_noise_of_a_band_for_the_first_of_its_steps_alone_is_caught(monkeypatch):
+    grids = import_module("discreet.learn.noise_plan").GradientGrid
+    true = grids.sigma
+    monkeypatch.setattr(grids, "sigma", lambda grid, mu, parts: true(grid, mu, parts[:1]))
+    assert caught("training-bands", "together, promised 0.9")
