@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from fractions import Fraction
 from importlib import import_module
 from importlib.util import find_spec
+from itertools import combinations
 from tempfile import TemporaryDirectory
+from types import SimpleNamespace
 from typing import Any, Final
 
 import numpy as np
@@ -19,6 +21,7 @@ from discreet.audit.replayed_questions import (
     Ask,
     CuratorQuestion,
     Price,
+    Rows,
     Tables,
     table_of,
 )
@@ -31,6 +34,7 @@ from discreet.plan.kinds import Kind, Range, Type
 from discreet.plan.schema import Bounds, EachRow, Limits, PersonPeriod
 from discreet.privacy import MU_SQUARED, Neighbours
 from discreet.privacy.budgets.filters import amount_within
+from discreet.workload.candidates import Candidate, Scorer
 from discreet.workload.counting_query import CountingQuery
 from discreet.workload.domain import Attribute, Domain
 from discreet.workload.histogram import JointHistogram
@@ -42,16 +46,19 @@ from discreet.workload.small_database import SmallDatabase
 from discreet.workload.synthesizer import SynthesisPlan, synthesize
 
 
-def _of_histogram(question: "CuratorQuestion", tables: Tables) -> Any:
+def _of_histogram(question: CuratorQuestion, tables: Tables) -> Any:
     """What is asked of the histogram of the visits, without a curator."""
-    visits = table_of(tables[0])
+    return question.told(_histogram(tables[0], question.neighbours))
+
+
+def _histogram(rows: Rows, neighbours: Neighbours) -> JointHistogram:
+    visits = table_of(rows)
     value = Attribute.of("value", Type(Kind.INTEGER, range=Range(0, 10)), bins=11)
     first = (FIRST - dt.date(1970, 1, 1)).days
     day = Attribute.of("day", Type(Kind.DATE, range=Range(first, first + 9)), bins=10)
     word = Attribute("word", Kind.TEXT, tuple(f"word {i}" for i in range(4)))
-    said: dict[str, Any] = {"person": visits["person"], "neighbours": question.neighbours}
-    histogram = JointHistogram.of(visits, Domain((value, day, word)), max_rows=2, **said)
-    return question.told(histogram)
+    said: dict[str, Any] = {"person": visits["person"], "neighbours": neighbours}
+    return JointHistogram.of(visits, Domain((value, day, word)), max_rows=2, **said)
 
 
 def _of_presence(question: "CuratorQuestion", tables: Tables) -> Any:
@@ -125,7 +132,7 @@ def _fit(
     return ask
 
 
-_LABELLED: Final = {"features": ["side"], "target": "odd", "told": "coef_"}
+_LABELLED: Final[dict[str, Any]] = {"features": ["side"], "target": "odd", "told": "coef_"}
 _FITTED: Final = (
     _fit("LinearRegression", told="coef_", target="value"),
     _fit("KMeans", 2, told="cluster_centers_"),
@@ -180,6 +187,17 @@ def _synthesized(histogram: JointHistogram, price: Price) -> Any:
     """A model of three columns, so that several pairs are scored at once."""
     plan = SynthesisPlan(histogram.domain, _amount(price), histogram.neighbours)
     return dict(synthesize(histogram, plan).distances)
+
+
+def _scored(histogram: JointHistogram, price: Price) -> Any:
+    """Distances of all pairs from a public table, which is that of people before one changes."""
+    rows = (*((person, person % 10) for person in range(PEOPLE)), *((PEOPLE, 0),) * 2)
+    public = _histogram(rows, histogram.neighbours)
+    pairs = list(combinations(histogram.domain.names, 2))
+    tables = {one: public.marginal(one) / public.row_weight for one in pairs}
+    model: Any = SimpleNamespace(marginal=tables.__getitem__)
+    listed = [Candidate(one, one, (None, None), tables[one].size) for one in pairs]
+    return Scorer(histogram).release(listed, model, _amount(price)).tolist()
 
 
 def _reopened(histogram: JointHistogram, price: Price) -> list[float]:
@@ -377,7 +395,7 @@ QUESTIONS: Final[Mapping[str, CuratorQuestion]] = {
     **LEARNING,
     "workload-strategies": CuratorQuestion(_STRATEGIES, source=_of_histogram),
     "workload-strategies-change-one": CuratorQuestion(
-        (_STRATEGIES[0], *_STRATEGIES[2:5], _mwem, _synthesized),
+        (_STRATEGIES[0], *_STRATEGIES[2:5], _mwem, _synthesized, _scored),
         neighbours=Neighbours.CHANGE_ONE,
         source=_of_histogram,
     ),

@@ -45,7 +45,12 @@ def _trained(*, exact: bool, band: int = 1) -> Ask:
         model = torch.nn.Sequential(*layers)
         for place, one in enumerate(model.parameters()):
             torch.nn.init.constant_(one, 0.1 * (place + 1))
-        said = {"people": PEOPLE, "batch": PEOPLE // band, "clip": 0.01, "exact": exact}
+        said: dict[str, Any] = {
+            "people": PEOPLE,
+            "batch": PEOPLE // band,
+            "clip": 0.01,
+            "exact": exact,
+        }
         said |= {"band": band, "epochs": Fraction(3 if band > 1 else 2, band)}
         loss = lambda told, y: (told[:, 0] - y) ** 2  # noqa: E731
         kind = import_module(_TRAINER).Trainer

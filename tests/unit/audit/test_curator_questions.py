@@ -420,3 +420,15 @@ def test_noise_of_a_band_for_the_first_of_its_steps_alone_is_caught(monkeypatch)
     true = grids.sigma
     monkeypatch.setattr(grids, "sigma", lambda grid, mu, parts: true(grid, mu, parts[:1]))
     assert caught("training-bands", "together, promised 0.9")
+
+
+def test_scores_of_changed_people_with_noise_for_a_table_are_caught(monkeypatch):
+    """A changed person moves a table by the root of 2, and its distance from a model by 2."""
+
+    def thin(histogram, count, mu_squared):
+        return histogram.noise(count, mu_squared, marginals=count)
+
+    part = QUESTIONS["workload-strategies-change-one"].parts[-1]
+    assert not audit_question("sound", part).refuted
+    monkeypatch.setattr(candidates, "score_noise", thin)
+    assert "declared" in audit_question("planted", part).why
