@@ -220,7 +220,7 @@ def _wrong(question: CuratorQuestion, first: ReplayedRun, right: Any) -> Iterato
     for one, other in counted:
         if isinstance(one.mechanism, FactorizedCount):
             yield from too_far(one.mechanism, one.inputs, other.inputs)
-    costs = [_cost(*both, by_distance=question.by_distance) for both in counted]
+    costs = [_cost(*both, question) for both in counted]
     promised = question.promised
     thresholds = first.recorder.thresholds
     for one in thresholds:
@@ -257,18 +257,19 @@ def _joined(tape: tuple[RecordedRelease, ...]) -> list[RecordedRelease]:
     return found
 
 
-def _cost(one: RecordedRelease, other: RecordedRelease, *, by_distance: bool) -> Guarantee:
-    """What a release costs at least, on the hardest data, or `by_distance` on these.
+def _cost(one: RecordedRelease, other: RecordedRelease, question: CuratorQuestion) -> Guarantee:
+    """What a release costs at least, on the hardest data, or by distance on these.
 
     Why: a choice of bounded range has losses of half of it, both ways, where two candidates that
     are ahead of all others move apart.
     """
     mechanism = one.mechanism
     if isinstance(mechanism, CellChoice):
-        return mechanism.cost(one.inputs[0], other.inputs[0])
+        lost = mechanism.cost(one.inputs[0], other.inputs[0]).epsilon0
+        return Pure(lost, neighbours=question.neighbours)
     if isinstance(cost := mechanism.guarantee, BoundedRange):
         return Pure(cost.epsilon0 / 2, neighbours=cost.neighbours)
-    if not by_distance or not isinstance(mechanism, RoundedGaussian):
+    if not question.by_distance or not isinstance(mechanism, RoundedGaussian):
         return cost
     here, there = (np.ravel(mechanism.grid.index(side.inputs[0])) for side in (one, other))
     gaps = [int(b) - int(a) for a, b in zip(here, there, strict=True)]
