@@ -220,7 +220,7 @@ def _wrong(question: CuratorQuestion, first: ReplayedRun, right: Any) -> Iterato
     for one, other in counted:
         if isinstance(one.mechanism, FactorizedCount):
             yield from too_far(one.mechanism, one.inputs, other.inputs)
-    costs = [_cost(*both, question) for both in counted]
+    costs = [_cost(one, other, question) for one, other in counted]
     promised = question.promised
     thresholds = first.recorder.thresholds
     for one in thresholds:
