@@ -13,7 +13,9 @@ exponential, gaussian, student = (
 )
 
 
-@pytest.mark.parametrize("name", ["noise-laplace", "noise-gaussian", "noise-coins"])
+@pytest.mark.parametrize(
+    "name", ["noise-laplace", "noise-gaussian", "noise-coins", "training-samples"]
+)
 def test_sound_samplers_stand(name):
     assert not audit_sampler(name, SAMPLERS[name](), alpha=1e-6).refuted
 
@@ -58,3 +60,13 @@ def test_low_bits_that_overlap_high_ones_in_wide_draws(monkeypatch):
     monkeypatch.setattr(exponential, "_join", overlapping)
 
     assert refuted("noise-laplace-wide")
+
+
+def test_people_who_are_sampled_at_another_rate_or_by_one_coin_for_all_steps(monkeypatch):
+    sampling = import_module("discreet.learn.torch.sampling")
+    true = sampling.bernoulli
+    monkeypatch.setattr(sampling, "bernoulli", lambda rate, n: true(rate * 51 / 50, n))
+    assert refuted("training-samples")
+    kept = {}
+    monkeypatch.setattr(sampling, "bernoulli", lambda rate, n: kept.setdefault(n, true(rate, n)))
+    assert refuted("training-samples")

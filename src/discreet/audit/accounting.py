@@ -22,8 +22,10 @@ from itertools import product
 from operator import mul
 from typing import Any, Final, TypeAlias
 
-from discreet.audit.curator_questions import not_drawn
+import numpy as np
+
 from discreet.audit.enumerate import enumerate_loss
+from discreet.audit.replayed_questions import not_drawn
 from discreet.audit.report import Audit
 from discreet.errors import BudgetError, InputError
 from discreet.mechanisms import noise_tails, sensitivity
@@ -59,6 +61,12 @@ from discreet.privacy import (
     renyi,
 )
 from discreet.privacy.budgets.charges import Chargeable
+from discreet.privacy.budgets.individual_balances import (
+    ClassCosts,
+    IndividualBalances,
+    limit_units,
+    price_units,
+)
 from discreet.privacy.guarantees.bounded_range import Ranges
 from discreet.privacy.numerics.rounding import Interval, total
 
@@ -312,6 +320,17 @@ def _individual() -> Claim:
     return _claim(promised, lambda: _rounded(4, Fraction(64, times)))
 
 
+def _balances() -> Claim:
+    """The same where charges are taken one or two at a time, after others were taken."""
+    budget, price = Fraction(201, 800), price_units(Fraction(1, 8))
+    people, one = IndividualBalances(limit_units(budget)), np.array([price, -1])
+    people.join(1)
+    for turn in range(_MOST):
+        people.charge_all([ClassCosts(np.zeros(1, np.int32), one)] * (1 + turn % 2))
+    times = int(people.spent[0]) // price
+    return _claim(ZCDP(budget), lambda: _rounded(4, Fraction(64, times)))
+
+
 _BITS: Final = RandomizedResponseNoise(_ONE)
 _LATTICE: Final = DiscreteGaussianNoise(1, _VARIANCE)
 _HALF: Final = GDP(Fraction(1, 2))
@@ -380,6 +399,7 @@ _CLAIMS: Final[dict[str, Claim]] = {
     },
     "odometer": _odometer(),
     "individual-filter": _individual(),
+    "individual-balances": _balances(),
     **{f"filter-{one.name}": _filter(one) for one in _MEASURES},
     **{f"filter-{one.name}-delta": _filter(one, _SLIP) for one in _MEASURES[:3]},
 }

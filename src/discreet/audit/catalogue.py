@@ -14,7 +14,6 @@ from discreet.mechanisms.automatic_bounds import AutomaticBounds
 from discreet.mechanisms.continual import FactorizedCount, TreeCount
 from discreet.mechanisms.exponential import ExponentialMechanism
 from discreet.mechanisms.gaussian import Gaussian, RoundedGaussian
-from discreet.mechanisms.grid import INTEGERS, sqrt_up
 from discreet.mechanisms.histogram import Histogram
 from discreet.mechanisms.key_selection import KeySelection
 from discreet.mechanisms.laplace import Laplace
@@ -43,7 +42,6 @@ _HALF: Final = Fraction(1, 2)
 _SMALL: Final[dict[str, Any]] = {"epsilon": 1, "delta": _DELTA}
 _CHANGE: Final[dict[str, Any]] = {"neighbours": Neighbours.CHANGE_ONE}
 _ROUNDED: Final[dict[str, Any]] = {"sensitivity": Fraction(7, 10), "grid": Fraction(1, 4)}
-_BAND: Final = 3
 
 _PURE: Final[Makers] = {
     "laplace": lambda: Laplace(epsilon=1, sensitivity=1),
@@ -176,23 +174,8 @@ def _gradient_noise() -> Mechanism:
     return made
 
 
-def _training_band() -> Mechanism:
-    """One gradient in all steps of a band, each time with another coefficient."""
-    learn = import_module("discreet.learn.noise_plan")
-    said = {"people": 100, "batch": 1, "epochs": 1, "settled": Fraction(1)}
-    plan = learn.NoisePlan(epsilon=1, delta=1e-6, band=_BAND, **said)
-    grid = learn.GradientGrid(Fraction(1), 1)
-    _, sigma = grid.sigma(plan.mu, plan.coefficients)
-    square = sum(int(one) ** 2 for one in plan.coefficients) * grid.sensitivity**2
-    moved = sqrt_up(Fraction(square))
-    return RoundedGaussian(sensitivity=moved, variance=sigma**2, grid=INTEGERS, dimension=_BAND)
-
-
-TRAINING: Final[Makers] = {
-    **({"gradient-noise": _gradient_noise} if find_spec("torch") else {}),
-    **({"training-band": _training_band} if find_spec("sklearn") else {}),
-}
-"""The noise of training steps, where what they need is installed."""
+TRAINING: Final[Makers] = {"gradient-noise": _gradient_noise} if find_spec("torch") else {}
+"""The noise of training steps, where what it needs is installed."""
 
 _ASKED: Final[Mapping[str, Guarantee]] = {
     **dict.fromkeys(_APPROXIMATE, Approximate(1, _DELTA)),

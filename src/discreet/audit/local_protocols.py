@@ -95,16 +95,27 @@ def _kept(name: str) -> Claim:
     return Claim(f"{type(protocol).__name__} kept", promised, protocol.pairs, draw)
 
 
-def _device() -> Claim:
-    """As many answers as a device's ledger admits, opened anew for each, refused or not."""
-    budget, times = Fraction(201, 100), 0
+def _admitted(budget: Fraction, *kept: bool) -> int:
+    """How many answers a device's ledger admits, so many each time it is opened, refused or not."""
+    survey, times = KRandomizedResponse(epsilon=_ONE, domain=ValueDomain(5)), 0
     with TemporaryDirectory() as folder:
-        for _ in range(_BATCH):
-            known = DeviceLedger(Path(folder) / "ledger", limit=budget)
-            with known as ledger, suppress(BudgetError):
-                ledger.charge("answer", _ONE)
-                times += 1
+        for opened in range(_BATCH):
+            with DeviceLedger(Path(folder) / "ledger", limit=budget) as ledger:
+                for place, keeps in enumerate(kept):
+                    with suppress(BudgetError):
+                        if keeps:
+                            ledger.remember(survey, bytes([opened, place]), bytes)
+                        else:
+                            ledger.charge("answer", _ONE)
+                        times += 1
+    return times
 
+
+def _device() -> Claim:
+    """As many answers as a device's ledger admits, of which it keeps all, some or none."""
+    budget = Fraction(201, 100)
+    ways = (True,), (False,), (True, True, True), (False, False, False), (True, False, True)
+    times = max(_admitted(budget, *way) for way in ways)
     coin = RandomizedResponse(epsilon=_ONE)
 
     def draw(own: int, runs: int) -> NDArray[Any]:

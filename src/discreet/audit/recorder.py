@@ -25,7 +25,7 @@ from discreet.privacy import Approximate, Pure
 from discreet.privacy.numerics.rounding import Interval
 from discreet.workload.profile import ProfileNoise
 
-_PATCHING: Final = RLock()
+PATCHING: Final = RLock()
 _OUTSIDE: Final = "outside"
 _THIN: Final = 1000
 
@@ -255,7 +255,7 @@ class Recorder:
     @contextmanager
     def recording(self) -> Iterator[None]:
         """Freeze bits and listen to every mechanism while this context lasts."""
-        with _PATCHING, _listening(), replaced(self.open_source):
+        with PATCHING, _listening(), replaced(self.open_source):
             token = _current.set(self)
             try:
                 yield

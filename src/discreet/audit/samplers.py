@@ -4,12 +4,16 @@ Draws are made in bulk, a few at once, one by one or with a parameter each, and 
 words: a path that no mechanism of the catalogue takes would go unseen. Here paths are the inputs.
 """
 
+import math
 import secrets
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
+from importlib import import_module
+from importlib.util import find_spec
+from itertools import product
 from typing import Any, Final
 
 import numpy as np
@@ -38,17 +42,22 @@ _EVEN: Final[Law] = dict.fromkeys(range(2), (0.4998, 0.5002))
 """The law of a bit far below the scale, to two ten-thousandths."""
 
 
+_PATHS: Final = ("one by one", "a few at once", "under one key", "a parameter each")
+_ALIKE: Final = _PATHS[:-1]
+"""Of draws that have one parameter together."""
+
+
 @dataclass(frozen=True, slots=True)
 class Sampler:
     """A sampler `draw(parameter, size)`, and views of its draws with their exact laws.
 
-    `each` says whether it takes one parameter a draw.
+    `paths` are the slower ones that it has beside draws in bulk.
     """
 
     draw: Callable[[Any, Any], Any]
     parameter: Any
     views: tuple[View, ...]
-    each: bool = True
+    paths: tuple[str, ...] = _PATHS
 
     def drawn(self, path: str, runs: int) -> NDArray[Any]:
         """So many draws by one path."""
@@ -74,13 +83,11 @@ class Sampler:
 def audit_sampler(name: str, sampler: Sampler, *, alpha: float = 0.01) -> Audit:
     """Hold the draws of every path against the law; a sound sampler fails with chance alpha."""
     start, bulk = time.process_time(), sampler.claim("at once")
-    paths = ("one by one", "a few at once", "under one key", *["a parameter each"] * sampler.each)
-    slow = sampler.claim(*paths)
-    both = (
-        check_law(bulk, samples=_MANY, alpha=alpha / 2),
-        check_law(slow, samples=_SOME, alpha=alpha / 2),
-    )
-    return Audit(name, bulk, both, time.process_time() - start)
+    found = [check_law(bulk, samples=_MANY, alpha=alpha / 2)]
+    if sampler.paths:
+        slow = sampler.claim(*sampler.paths)
+        found.append(check_law(slow, samples=_SOME, alpha=alpha / 2))
+    return Audit(name, bulk, tuple(found), time.process_time() - start)
 
 
 def _numbers(tail: Tail, scale: Fraction, far: int) -> tuple[View, ...]:
@@ -102,18 +109,45 @@ def _gaussian(deviation: Fraction, draw: Any, tail: Callable[[Fraction, int], In
 def _student(scale: Fraction) -> Sampler:
     scale = min(scale, Fraction(3 << 22))  # beyond, every draw takes arbitrary precision
     views = _numbers(partial(smooth_laws.upper_tail, scale), scale, 99)
-    return Sampler(noise.rounded_student, scale, views, each=False)
+    return Sampler(noise.rounded_student, scale, views, _ALIKE)
 
 
 def _staircase(steps: int) -> Sampler:
     rule = Staircase(epsilon=1, sensitivity=steps)
     views = _numbers(rule._tail, Fraction(steps), 16)  # noqa: SLF001 - its law
     draw = lambda scale, size: noise.staircase(scale, steps, rule.first, size)  # noqa: E731
-    return Sampler(draw, Fraction(1), views, each=False)
+    return Sampler(draw, Fraction(1), views, _ALIKE)
 
 
-def _listed(draw: Callable[..., Any], parameter: Any, law: Law, *, each: bool = True) -> Sampler:
-    return Sampler(draw, parameter, (View(lambda drawn: drawn, lambda _: law),), each)
+def _listed(
+    draw: Callable[..., Any], parameter: Any, law: Law, paths: tuple[str, ...] = _PATHS
+) -> Sampler:
+    return Sampler(draw, parameter, (View(lambda drawn: drawn, lambda _: law),), paths)
+
+
+def _people() -> Sampler:
+    """The steps at which each of many people is sampled: at any of one of two places, or at none.
+
+    Everybody has 1 to 4 rows, which must not make a person likelier.
+    """
+    sampling, torch = (import_module(name) for name in ("discreet.learn.torch.sampling", "torch"))
+    steps, places, rate = 4, 2, Fraction(1, 4)
+
+    def draw(rate: Fraction, size: int) -> NDArray[Any]:
+        owners = np.repeat(np.arange(size), 1 + np.arange(size) % 4)
+        rows = (torch.zeros(owners.size, 1),)
+        people = sampling.PeopleSampler(rows, None, owners, rows=2, at_once=8, places=places)
+        found = np.zeros(size, dtype=np.int64)
+        for step in range(steps):
+            found[people.sample(step, rate)] |= 1 << step
+        return found
+
+    law: dict[Any, Interval] = {}
+    for place, coins in product(range(places), product((0, 1), repeat=steps // places)):
+        code = sum(coin << (place + places * i) for i, coin in enumerate(coins))
+        share = math.prod((rate if coin else 1 - rate for coin in coins), start=Fraction(1, places))
+        law[code] = law.get(code, Interval.of(0)) + share
+    return _listed(draw, rate, ends(law), ())
 
 
 def _coin(draw: Callable[..., Any], p: Interval, parameter: Fraction = _HALF) -> Sampler:
@@ -127,7 +161,7 @@ def _choice(choose: Callable[..., Any], law: Callable[..., Law]) -> Sampler:
     alone = [Interval.between(*p) for p in law(scores[places], scale).values()]
     shares = {i: total(alone[at] for at in np.flatnonzero(places == i)) for i in range(scores.size)}
     draw = lambda t, size: choose(scores, t, size, many)  # noqa: E731
-    return _listed(draw, scale, ends(shares), each=False)
+    return _listed(draw, scale, ends(shares), _ALIKE)
 
 
 def _two_sided(variance: Fraction, steps: int) -> Interval:
@@ -152,6 +186,7 @@ SAMPLERS: Final[Mapping[str, Callable[[], Sampler]]] = {
     "noise-exponential-coins": lambda: _coin(noise.bernoulli_exp, Interval.of(-_HALF).exp()),
     "noise-uniform": lambda: _listed(noise.below, 7, dict.fromkeys(range(7), (1 / 7, 1 / 7))),
     "noise-choice": lambda: _choice(noise.choose, weights_law),
+    **({"training-samples": _people} if find_spec("torch") else {}),
     "noise-flips": lambda: _choice(noise.permute_and_flip, flips_law),
 }
 """Names as the command line takes them, and how to make each."""

@@ -39,6 +39,7 @@ from discreet.privacy.budgets import charges, filters
 from discreet.privacy.budgets import odometer as odometers
 from discreet.privacy.budgets.charges import units
 from discreet.privacy.budgets.individual import BUDGET_UNITS
+from discreet.privacy.budgets.individual_balances import IndividualBalances
 
 TIGHT = {
     "accountant-" + name
@@ -210,3 +211,17 @@ def test_laws_are_not_sampled_and_have_names():
     shown = CliRunner().invoke(audit, ["accountant-sampling", "--csv"])
     assert shown.exit_code == 0
     assert "accountant-sampling,Subsampled,add-remove," in shown.output
+
+
+def test_balances_that_forget_what_was_spent_before_are_caught(monkeypatch):
+    """Where several charges are taken at once, whoever could pay them from a whole budget pays."""
+    true = IndividualBalances.charge_all
+
+    def forgetful(balances, charges):
+        before = balances.spent.copy()
+        balances.spent[:] = 0
+        true(balances, charges)
+        balances.spent[:] += before
+
+    monkeypatch.setattr(IndividualBalances, "charge_all", forgetful)
+    assert audit_accounting("planted", accounting._balances()).refuted

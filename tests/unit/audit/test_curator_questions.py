@@ -2,6 +2,8 @@
 
 from copy import copy
 from dataclasses import replace
+from fractions import Fraction
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -11,12 +13,14 @@ from discreet import noise
 from discreet.answer.execute import measure_set
 from discreet.answer.plan.set_plan import SetPlan
 from discreet.answer.plan.thresholded_count import ThresholdedCount
-from discreet.audit.curator_questions import QUESTIONS, CuratorQuestion, audit_question, findings
+from discreet.audit.curator_questions import QUESTIONS
 from discreet.audit.recorder import Recorder
 from discreet.audit.replay import replay
+from discreet.audit.replayed_questions import CuratorQuestion, audit_question, findings
 from discreet.audit.report import as_facts
 from discreet.cli.audit import audit
 from discreet.curator.orders.histogram_orders import HistogramQuery
+from discreet.curator.orders.profile_orders import ProfileOrder
 from discreet.curator.orders.streams import streams
 from discreet.curator.orders.streams.stream_orders import StreamOrder
 from discreet.curator.people.person_accounts import PersonAccounts
@@ -28,6 +32,7 @@ from discreet.learn.tuning import RightLabels
 from discreet.mechanisms import smooth_laws, vector_stream
 from discreet.mechanisms.continual import FactorizedCount
 from discreet.mechanisms.gaussian import RoundedGaussian
+from discreet.mechanisms.grid import sqrt_up
 from discreet.mechanisms.key_selection import KeySelection
 from discreet.mechanisms.vector_stream import VectorStream
 from discreet.plan.bounding import FULL
@@ -362,3 +367,68 @@ def test_a_model_that_states_less_than_it_spent_is_caught(monkeypatch):
     stated = property(lambda self: GDP.of_square(self.spent / 2, neighbours=self.neighbours))
     monkeypatch.setattr(NoisySums, "guarantee", stated)
     assert "together, promised 0." in audit_question("planted", _learning("GaussianNB")).why
+
+
+def test_a_profile_with_one_measurement_more_than_it_pays_for_is_caught(monkeypatch):
+    """Although nobody moves all of its measurements at once."""
+    true = ProfileOrder.parts.fget
+    monkeypatch.setattr(ProfileOrder, "parts", property(lambda order: true(order) - 1))
+    assert caught("curator-profile", "together, promised 1")
+
+
+def test_a_fit_under_change_one_with_noise_for_a_row_that_comes_and_one_that_goes_is_caught(
+    monkeypatch,
+):
+    """By the root of 2 instead of 2: only gradients that turn round are so far apart."""
+
+    def thin(sums, statistic, share):
+        square = 2 * statistic.square * sums.rows.bound**2
+        return RoundedGaussian(
+            sensitivity=sqrt_up(Fraction(square)),
+            mu_squared=share * sums.mu_squared,
+            grid=1,
+            dimension=statistic.width,
+            neighbours=sums.neighbours,
+        )
+
+    monkeypatch.setattr(NoisySums, "_mechanism", thin)
+    assert not caught("curator-fits")
+    assert caught("curator-fits-change-one", "declared")
+
+
+def test_a_person_who_is_sampled_out_of_turn_is_caught(monkeypatch):
+    sampling = import_module("discreet.learn.torch.sampling")
+    true = sampling.PeopleSampler.sample
+
+    def always(sampler, step, rate):
+        return np.union1d(true(sampler, step, rate), true(sampler, step + 1, rate))
+
+    monkeypatch.setattr(sampling.PeopleSampler, "sample", always)
+    assert caught("training-bands", "declared")
+
+
+def test_a_band_that_is_begun_and_not_paid_for_is_caught(monkeypatch):
+    plans = import_module("discreet.learn.noise_plan")
+    step, found = plans.CalibrationStep, plans._calibrated.__wrapped__
+    monkeypatch.setattr(plans, "_calibrated", found)  # what was found before is not kept
+    monkeypatch.setattr(plans, "CalibrationStep", lambda release, count: step(release, count - 1))
+    assert caught("training-bands", "together, promised 1")
+
+
+def test_noise_of_a_band_for_the_first_of_its_steps_alone_is_caught(monkeypatch):
+    grids = import_module("discreet.learn.noise_plan").GradientGrid
+    true = grids.sigma
+    monkeypatch.setattr(grids, "sigma", lambda grid, mu, parts: true(grid, mu, parts[:1]))
+    assert caught("training-bands", "together, promised 0.9")
+
+
+def test_scores_of_changed_people_with_noise_for_a_table_are_caught(monkeypatch):
+    """A changed person moves a table by the root of 2, and its distance from a model by 2."""
+
+    def thin(histogram, count, mu_squared):
+        return histogram.noise(count, mu_squared, marginals=count)
+
+    part = QUESTIONS["workload-strategies-change-one"].parts[-1]
+    assert not audit_question("sound", part).refuted
+    monkeypatch.setattr(candidates, "score_noise", thin)
+    assert "declared" in audit_question("planted", part).why

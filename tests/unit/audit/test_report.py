@@ -7,7 +7,14 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from discreet.audit import accounting, catalogue, curator_questions, local_protocols, samplers
+from discreet.audit import (
+    accounting,
+    catalogue,
+    cell_choices,
+    curator_questions,
+    local_protocols,
+    samplers,
+)
 from discreet.audit.catalogue import CATALOGUE, asked
 from discreet.audit.page import claimed_curve, draw_curves
 from discreet.audit.report import as_facts, audit_all, audit_claim, audit_mechanism, priced
@@ -43,6 +50,7 @@ def small_catalogue(monkeypatch):
     monkeypatch.setattr(catalogue, "TRAINING", {})
     monkeypatch.setattr(accounting, "ACCOUNTING", {})
     monkeypatch.setattr(samplers, "SAMPLERS", {})
+    monkeypatch.setattr(cell_choices, "CHOICES", {})
     return entries
 
 

@@ -1,0 +1,110 @@
+"""What is learnt from the rows of people: fits, searches, statistical queries and training runs."""
+
+from collections.abc import Mapping
+from fractions import Fraction
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, Final
+
+import numpy as np
+
+from discreet.audit.replayed_questions import PEOPLE, Ask, CuratorQuestion, Price, Tables
+
+
+def _of_rows(question: "CuratorQuestion", tables: Tables) -> Any:
+    """What is learnt from the rows of the visits, and the guarantee that is stated of it."""
+    rows = [(person, float("nan") if v is None else v) for person, v in tables[0]]
+    people, values = np.array(rows, dtype=np.float64).T
+    said = {"groups": people, "y": np.clip(values, 0, 3)}
+    return question.told({"X": np.stack([values, 10 - values], axis=1), **said})
+
+
+def _learnt(kind: str, **said: Any) -> Ask:
+    """A model of the rows of visits, with two rows of a person."""
+
+    def ask(rows: dict[str, Any], price: Price) -> list[Any]:
+        learn = import_module("discreet.learn")
+        model = getattr(learn, kind)(max_rows_per_unit=2, **said, **price).fit(**rows)
+        told = {name: str(one) for name, one in vars(model).items() if name.endswith("_")}
+        return [told, model.guarantee_]
+
+    ask.__name__ = kind
+    return ask
+
+
+def _trained(*, exact: bool, band: int = 1) -> Ask:
+    """A network of two layers; everybody is in each sample, so that steps cost all they may.
+
+    With a band, everybody whose turn it is; after an odd number of steps one release is begun.
+    """
+
+    def ask(rows: dict[str, Any], price: Price) -> list[Any]:
+        torch = import_module("torch")
+        x, y = (torch.tensor(rows[name], dtype=torch.float32) for name in ("X", "y"))
+        layers = torch.nn.Linear(2, 3), torch.nn.Tanh(), torch.nn.Linear(3, 1)
+        model = torch.nn.Sequential(*layers)
+        for place, one in enumerate(model.parameters()):
+            torch.nn.init.constant_(one, 0.1 * (place + 1))
+        said: dict[str, Any] = {
+            "people": PEOPLE,
+            "batch": PEOPLE // band,
+            "clip": 0.01,
+            "exact": exact,
+        }
+        said |= {"band": band, "epochs": Fraction(3 if band > 1 else 2, band)}
+        loss = lambda told, y: (told[:, 0] - y) ** 2  # noqa: E731
+        kind = import_module(_TRAINER).Trainer
+        trainer = kind(model, loss, max_rows_per_unit=2, **said, **price)
+        trainer.fit(x, y, groups=rows["groups"])
+        return [[one.tolist() for one in model.parameters()], trainer.guarantee_]
+
+    return ask
+
+
+def _queried(rows: dict[str, Any], price: Price) -> list[Any]:
+    """Statistical queries, of which some leave their range."""
+    learn = import_module("discreet.learn")
+    asked = learn.StatisticalQueries(**rows, max_rows_per_unit=2, queries=2, **price)
+    return [asked(lambda x, _: x[0]), asked(lambda _, y: y - 2), asked.guarantee]
+
+
+def _tuned(rows: dict[str, Any], price: Price) -> list[Any]:
+    learn = import_module("discreet.learn")
+    models = [learn.GaussianNB(**_CLASSES)]
+    best = learn.tune(models, **rows, expected_runs=1, max_rows_per_unit=2, **price)
+    return [best.score_, best.theta_.tolist()]
+
+
+_RANGE: Final = {"bounds": (0, 10)}
+_CLASSES: Final = {**_RANGE, "classes": [0, 1, 2, 3]}
+_LEARNT: Final = (
+    *(_learnt(kind, **_CLASSES) for kind in ("LogisticRegression", "LinearSVC", "GaussianNB")),
+    *(_learnt(kind, **_CLASSES) for kind in ("DecisionTree", "RandomForest", "Perceptron")),
+    _learnt("LogisticRegression", standard_errors=True, max_iter=2, **_CLASSES),
+    _learnt("AdditiveClassifier", **_CLASSES),
+    _learnt("CategoricalNB", classes=_CLASSES["classes"], n_categories=10),
+    *(_learnt(kind, **_RANGE) for kind in ("PCA", "StandardScaler", "KMeans")),
+    _learnt("Ridge", **_RANGE, target_bounds=(0, 3)),
+    *(_queried, _tuned),
+)
+
+
+_TRAINER: Final = "discreet.learn.torch.trainer"
+_TRAINING: Final = {
+    "training": CuratorQuestion(
+        (_trained(exact=False), _trained(exact=True)), source=_of_rows, needs=_TRAINER
+    ),
+    "training-bands": CuratorQuestion(
+        _trained(exact=True, band=2),
+        people=PEOPLE + 1,  # so that that person has the first turn, and the one that is begun
+        source=_of_rows,
+        needs=_TRAINER,
+        by_distance=True,
+    ),
+}
+
+LEARNING: Final[Mapping[str, CuratorQuestion]] = {
+    **({"learn-rows": CuratorQuestion(_LEARNT, source=_of_rows)} if find_spec("sklearn") else {}),
+    **(_TRAINING if find_spec("torch") else {}),
+}
+"""Names as the command line takes them, where what they need is installed."""

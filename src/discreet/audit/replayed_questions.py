@@ -1,0 +1,277 @@
+"""Questions that are replayed whole on two neighbouring sets of tables, and judged.
+
+Sampling a curator would take hours. Record and replay needs two runs: every release inside them is
+heard, limits that are chosen from noisy histograms and rows that joins keep included, and nothing
+else may tell the neighbours apart. All releases that the person moves together may cost no more
+than was promised.
+"""
+
+import datetime as dt
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from importlib import import_module
+from itertools import groupby
+from operator import attrgetter
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from discreet.audit.distance import too_far
+from discreet.audit.evidence import Evidence, Point
+from discreet.audit.recorder import CellChoice, RecordedRelease, Recorder
+from discreet.audit.replay import ReplayedRun, compared, observe
+from discreet.audit.report import Audit
+from discreet.audit.trace import picture
+from discreet.curator.budget import Budget
+from discreet.curator.opening import Curator
+from discreet.errors import InvariantBroken
+from discreet.mechanisms.continual import FactorizedCount
+from discreet.mechanisms.gaussian import RoundedGaussian
+from discreet.mechanisms.mechanism import Claim, Pair
+from discreet.plan.schema import Bounds, EachRow, Limits, PersonPeriod
+from discreet.privacy import GDP, Approximate, BoundedRange, Guarantee, Neighbours, Pure, compose
+
+FIRST: Final = dt.date(2026, 1, 1)
+PEOPLE: Final = 40
+_BUDGET: Final = Fraction(5)
+_MANY: Final = 300
+"""Rows of the one person: more than a join keeps of anybody on one side."""
+
+_ODD: Final = (None, -5_000, 10**9, *range(10)) * 20
+"""Values of a person with rows of every kind: NULL, outside of all bounds, and in each cell."""
+
+Rows = tuple[tuple[int, int | None], ...]
+Tables = tuple[Rows, Rows]
+"""Rows (person, value) of `visits` and of `bills`."""
+
+Price: TypeAlias = dict[str, Any]
+
+
+Ask: TypeAlias = Callable[[Any, Price], Any]
+"""All that is asked of a curator, or of a histogram, at a price, and everything it answers."""
+
+
+def of_curator(question: "CuratorQuestion", tables: Tables) -> Any:
+    """What is asked of a curator who has the tables."""
+    budget = (Budget.per_person if question.per_person else Budget)(
+        epsilon=_BUDGET, delta=2 * question.delta
+    )
+    columns = {"value": Bounds(0, 10), "day": Bounds(FIRST, FIRST + dt.timedelta(9))}
+    columns |= dict.fromkeys(("side", "odd"), Bounds(0, 1))
+    columns |= {"turn": Bounds(0, 2), "serial": Bounds(0, 999)}
+    visits, bills = map(table_of, tables)
+    with Curator.in_memory(neighbours=question.neighbours) as curator:
+        said: dict[str, Any] = {"unit": question.unit, "limits": question.limits}
+        curator.add("visits", visits, budget=budget, columns=columns, **said)
+        curator.add("bills", bills, dataset="visits", columns=columns, **said)
+        return question.told(curator)
+
+
+@dataclass(frozen=True, slots=True)
+class CuratorQuestion:
+    """A question about visits and bills of people, one of whom has far more than the others.
+
+    Several asks are replayed one by one, each for the whole price: what one of them spends too much
+    would not show beside others that spend less than they may.
+    """
+
+    asked: Ask | tuple[Ask, ...]
+    epsilon: Fraction = Fraction(1)
+    delta: Fraction = Fraction(1, 10**6)
+    per_person: bool = False
+    people: int = PEOPLE
+    limits: Limits | None = None
+    neighbours: Neighbours = Neighbours.ADD_REMOVE
+    unit: Any = "person"
+    source: "Callable[[CuratorQuestion, Tables], Any]" = of_curator
+    counts_moved: bool = False
+    """Whether releases count only where that person moves them: some are of no rows at all."""
+
+    by_distance: bool = False
+    """Whether Gaussian noise costs as much as this person moves its input, not as anybody may."""
+
+    needs: str = "discreet.mechanisms"
+    """A package whose mechanisms have to be there before anybody listens."""
+
+    def told(self, source: Any) -> Any:
+        """All that is asked of a source, and what it answers."""
+        assert not isinstance(self.asked, tuple)  # noqa: S101 - narrowing: asks are replayed apart
+        return self.asked(source, {"epsilon": self.epsilon, "delta": self.delta})
+
+    def ask(self, tables: Tables) -> Any:
+        """The answer about these tables."""
+        return self.source(self, tables)
+
+    @property
+    def parts(self) -> "list[CuratorQuestion]":
+        """The same question about one ask each."""
+        asks = self.asked if isinstance(self.asked, tuple) else (self.asked,)
+        return [replace(self, asked=one) for one in asks]
+
+    @property
+    def claim(self) -> Claim:
+        """The tables with and without that person, or with others of their rows."""
+        crowd = tuple((person, person % 10) for person in range(self.people))
+        heavy = ((self.people, 7),) * _MANY
+        odd = tuple((self.people, value) for value in _ODD)
+        full = heavy[:2]  # as many rows as count in full, and one more
+        largest = ((self.people, 10),) * 2  # the same, with values as large as they may be
+        added = [heavy, odd, full, heavy[:3], largest]
+        if self.limits is not None:  # two rows count in full, one of them without a value
+            added.append(((self.people, None), heavy[0]))
+        if isinstance(self.unit, PersonPeriod):  # all of the last day: others belong to it as well
+            added = [heavy, largest, tuple((self.people, day) for day in (9, 10, 10**9)) * 20]
+        if isinstance(self.unit, EachRow):
+            added = [((self.people, value),) for value in (None, 7, 10, 10**9)]
+        starts = [crowd] * len(added)
+        if self.neighbours is Neighbours.CHANGE_ONE:
+            # As many rows before: in other groups, with the least value, or on the same day.
+            added = [heavy, odd, largest, largest]
+            rows = zip((4, 4, 0, 9), added, strict=True)
+            starts = [crowd + ((self.people, value),) * len(one) for value, one in rows]
+        pairs = (
+            Pair((before, before), (crowd + one, crowd + one))
+            for before, one in zip(starts, added, strict=True)
+        )
+        return Claim("CuratorQuestion", self.promised, tuple(pairs), not_drawn)
+
+    @property
+    def others(self) -> Tables:
+        """Rows of other people altogether: only what was released may tell them apart.
+
+        What is computed from exact numbers where noisy ones belong seldom differs between
+        neighbours, and differs here.
+        """
+        people = range(self.people // 2)
+        rows = tuple((one, (3 * one + 1) % 11) for one in people for _ in range(1 + one % 4))
+        return rows, rows
+
+    @property
+    def promised(self) -> Approximate:
+        """The most that one person gives away: by one order, or by all of their budget."""
+        whole = (_BUDGET, 2 * self.delta) if self.per_person else (self.epsilon, self.delta)
+        return Approximate(*whole, neighbours=self.neighbours)
+
+
+def not_drawn(_: Any, __: int) -> Any:
+    """The `draw` of claims that are replayed or enumerated."""
+    raise InvariantBroken(
+        "the answers of this claim are not sampled",
+        why="as many runs as a refutation needs would take hours, or the law is known",
+        fix="replay them with audit_question, or enumerate them with audit_accounting",
+    )
+
+
+def table_of(rows: Rows) -> pa.Table:
+    """Rows of people with all columns that are asked about."""
+    people, values = (pa.array(column, pa.int64()) for column in zip(*rows, strict=True))
+    # The largest value is on the last day.
+    shifts = [v if v is None else max(-999, min(v, 999)) - (v == 10) for _, v in rows]
+    dates = [None if shift is None else FIRST + dt.timedelta(shift) for shift in shifts]
+    days = pa.array(dates, pa.date32())
+    words = pa.array([f"word {(value or 0) % 4}" for _, value in rows])
+    # Two texts and two numbers without bounds: what each of them costs has to add up.
+    plain = {"word": words, "other": words, "amount": values, "paid": values}
+    # A key that neither the person nor the value nor the day tells, and a number for each row.
+    plain["turn"] = pa.array([place % 3 for place in range(len(rows))])
+    plain["serial"] = pa.array(range(len(rows)))
+    # No pair of value, side and odd tells the parity of the third.
+    bits = [(person // 10 % 2, value or 0) for person, value in rows]
+    parity = {"side": [side for side, _ in bits], "odd": [sum(both) % 2 for both in bits]}
+    return pa.table({"person": people, "value": values, "day": days, **plain, **parity})
+
+
+def audit_question(name: str, question: CuratorQuestion) -> Audit:
+    """Replay a question on its neighbours; certain, and without an epsilon of its own."""
+    start, claim, promised = time.process_time(), question.claim, question.promised
+    reason, event = "; ".join(findings(question)), "neighbours look alike"
+    top = Point(float(promised.epsilon0), float(promised.delta0))
+    evidence = Evidence(claim.name, "replay", top, 0.0, event, reason=reason)
+    return Audit(name, claim, (evidence,), time.process_time() - start)
+
+
+def findings(question: CuratorQuestion) -> Iterator[str]:
+    """What is wrong, part by part and pair by pair, as it is found."""
+    import_module(question.needs)
+    for part in question.parts:
+        for left, pairs in groupby(question.claim.pairs, key=attrgetter("left")):
+            first = observe(part.ask, left, Recorder())
+            for pair in pairs:
+                yield from _wrong(part, first, pair.right)
+        found, _ = compared(first, part.ask, question.others, lambda *_: iter(()))
+        yield from (f"with the same answers on other data: {one}" for one in found)
+
+
+def _wrong(question: CuratorQuestion, first: ReplayedRun, right: Any) -> Iterator[str]:
+    """Differences between neighbours beyond released numbers, or a cost above the promise."""
+    found, second = compared(first, question.ask, right)
+    if found or first.raised is not None:
+        yield str(found) if found else f"it is not answered: {first.raised}"
+        return
+    tapes = [_joined(run.recorder.finished()) for run in (first, second)]
+    counted = [
+        both
+        for both in zip(*tapes, strict=True)
+        if not question.counts_moved or picture(both[0].inputs) != picture(both[1].inputs)
+    ]
+    for one, other in counted:
+        if isinstance(one.mechanism, FactorizedCount):
+            yield from too_far(one.mechanism, one.inputs, other.inputs)
+    costs = [_cost(one, other, question) for one, other in counted]
+    promised = question.promised
+    thresholds = first.recorder.thresholds
+    for one in thresholds:
+        if one.shown > one.guarantee.delta0:
+            yield (
+                f"a key of one person alone is shown with probability {one.shown:.3g}, "
+                f"promised {float(one.guarantee.delta0):.3g}"
+            )
+    costs += [one.guarantee for one in thresholds]
+    least, most = compose(costs).epsilon(promised.delta0).lower, promised.epsilon0
+    stated = first.outcome[-1] if isinstance(first.outcome, list) else None
+    if isinstance(stated, Guarantee):  # of a model, which says itself what it spent
+        most = min(most, Fraction(stated.epsilon(promised.delta0).upper))
+    if least > most:
+        yield (
+            f"releases that one person may move have epsilon {least:.6g} together, "
+            f"promised {float(most):g}"
+        )
+
+
+def _joined(tape: tuple[RecordedRelease, ...]) -> list[RecordedRelease]:
+    """The same, where all looks at a stream are one release: each step as it was when told."""
+    found: list[RecordedRelease] = []
+    for one in tape:
+        before = len(one.inputs[0]) - len(one.steps) if one.steps else 0
+        for at, other in enumerate(found):
+            same = isinstance(one.mechanism, FactorizedCount) and other.mechanism == one.mechanism
+            if same and before and len(other.inputs[0]) == before:
+                whole = [*other.inputs[0], *one.inputs[0][before:]]
+                found[at] = replace(one, inputs=(whole,))
+                break
+        else:
+            found.append(one)
+    return found
+
+
+def _cost(one: RecordedRelease, other: RecordedRelease, question: CuratorQuestion) -> Guarantee:
+    """What a release costs at least, on the hardest data, or by distance on these.
+
+    Why: a choice of bounded range has losses of half of it, both ways, where two candidates that
+    are ahead of all others move apart.
+    """
+    mechanism = one.mechanism
+    if isinstance(mechanism, CellChoice):
+        lost = mechanism.cost(one.inputs[0], other.inputs[0]).epsilon0
+        return Pure(lost, neighbours=question.neighbours)
+    if isinstance(cost := mechanism.guarantee, BoundedRange):
+        return Pure(cost.epsilon0 / 2, neighbours=cost.neighbours)
+    if not question.by_distance or not isinstance(mechanism, RoundedGaussian):
+        return cost
+    here, there = (np.ravel(mechanism.grid.index(side.inputs[0])) for side in (one, other))
+    gaps = [int(b) - int(a) for a, b in zip(here, there, strict=True)]
+    share = Fraction(sum(gap * gap for gap in gaps), mechanism.square)
+    return GDP.of_square(2 * mechanism.rho * share)
