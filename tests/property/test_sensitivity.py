@@ -129,11 +129,16 @@ def recorded(query, contributions, rows):
     return found
 
 
+@cache
+def asked(question):
+    """What is measured for a question; reading it takes as long as an engine does."""
+    first, *rest = questions_in(read(question, SCHEMA))
+    return [replace(first, also=(), then=None), *rest]
+
+
 def moved(question, contributions, *engines):
     """What moves further than declared between two engines."""
-    first, *rest = questions_in(read(question, SCHEMA))
-    asked = [replace(first, also=(), then=None), *rest]
-    return [far for one in asked for far in moved_too_far(one, contributions, *engines)]
+    return [far for one in asked(question) for far in moved_too_far(one, contributions, *engines)]
 
 
 def refute(questions, rows, gone, contributions):

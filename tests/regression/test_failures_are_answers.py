@@ -67,10 +67,11 @@ NEIGHBOURS = (clinic(60), with_bob(clinic(60), 3000))
 @contextmanager
 def raising_in(place):
     """Raise in the first call of one function, by file and first line; gives where it has."""
-    raised = []
+    raised, (file, line) = [], place
 
-    def profile(frame, event, _):
-        if event == "call" and (frame.f_code.co_filename, frame.f_code.co_firstlineno) == place:
+    def profile(frame, event, _):  # for every call there is: the number first
+        code = frame.f_code
+        if event == "call" and code.co_firstlineno == line and code.co_filename == file:
             sys.setprofile(None)
             raised.append(place)
             raise Injected("42 rows of Bob")

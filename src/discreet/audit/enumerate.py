@@ -15,7 +15,7 @@ import numpy as np
 from discreet.audit.confidence import unlikely
 from discreet.audit.evidence import Evidence, Point, points, samples_for, strongest
 from discreet.audit.features import Floats, row_codes, rows
-from discreet.audit.trace import distinct
+from discreet.audit.trace import distinct, picture
 from discreet.errors import InputError
 from discreet.mechanisms.mechanism import Claim, Law, View
 from discreet.privacy.numerics.rounding import ELEMENTARY, UNIT, Interval, total
@@ -105,11 +105,16 @@ def enumerate_loss(claim: Claim) -> Evidence:
     """
     promised = points(claim.guarantee)
     claimed = {order: claim.guarantee.rdp(order).upper for order in ORDERS}
-    found = []
-    for pair, view in product(claim.pairs, views(claim)):
-        left, right = view.law(pair.left), view.law(pair.right)
-        if reason := _not_a_law(left) or _not_a_law(right):
-            return Evidence(claim.name, "law", promised[-1], 0.0, "the law", reason=reason)
+    found, known = [], {}  # most sides are in several pairs
+    for pair, (at, view) in product(claim.pairs, enumerate(views(claim))):
+        keys = [(at, picture(side)) for side in (pair.left, pair.right)]
+        for key, side in zip(keys, (pair.left, pair.right), strict=True):
+            if key in known:
+                continue
+            known[key] = view.law(side)
+            if reason := _not_a_law(known[key]):
+                return Evidence(claim.name, "law", promised[-1], 0.0, "the law", reason=reason)
+        left, right = map(known.__getitem__, keys)
         for laws in (Laws.of(left, right), Laws.of(right, left)):
             for point in promised:
                 event = f"hockey stick at {point.epsilon:.4g}"

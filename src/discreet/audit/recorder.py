@@ -274,18 +274,11 @@ _current: ContextVar[Recorder | None] = ContextVar("_current", default=None)
 @contextmanager
 def _listening() -> Iterator[None]:
     """Wrap every mechanism's `release` and every interaction's `_answer`, and unwrap them again."""
-    roots: tuple[tuple[type, str, Wrapper], ...] = (
-        (Mechanism, "release", _heard(_release)),
-        (Mechanism, "keeps", _heard(_choice)),
-        (Interaction, "_answer", _heard(Recorder.answer)),
-        (QuantileDraw, "cell", _heard(_cell)),
-        (ThresholdedCount, "shows", _heard(_threshold)),
-        (ProfileNoise, "threshold", _heard(_threshold)),
-    )
     originals = [
         (kind, name, kind.__dict__[name], wrap)
-        for root, name, wrap in roots
-        for kind in [root, *_kinds(root, name)]
+        for root, names in _ROOTS.items()
+        for kind in _kinds(root)
+        for name, wrap in names.items()
         if name in kind.__dict__
     ]
     for kind, name, original, wrap in originals:
@@ -297,18 +290,18 @@ def _listening() -> Iterator[None]:
             setattr(kind, name, original)
 
 
-def _kinds(root: type, name: str) -> list[type]:
-    """Every class below `root` that has a method of this name of its own."""
-    found: dict[type, None] = {}
-    children: list[type] = root.__subclasses__()
-    for child in children:
-        found |= dict.fromkeys([child, *_kinds(child, name)])
-    return [kind for kind in found if name in kind.__dict__]
+def _kinds(root: type) -> dict[type, None]:
+    """A class and every class below it."""
+    found = [root]
+    for kind in found:  # grows meanwhile
+        found += kind.__subclasses__()
+    return dict.fromkeys(found)
 
 
 def _heard(by: Callable[..., Any]) -> Wrapper:
     """A wrapper that lets the recorder of this context, if there is one, run what is called."""
 
+    @functools.cache  # runs are many and short: a method is wrapped once
     def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(original)
         def call(owner: Any, *inputs: Any, **named: Any) -> Any:
@@ -340,3 +333,12 @@ def _threshold(recorder: Recorder, run: Any, rule: Rule, asked: Any) -> Any:
     if isinstance(rule, ProfileNoise) or found not in recorder.thresholds:  # part by part, one rule
         recorder.thresholds.append(found)
     return run()
+
+
+_ROOTS: Final[dict[type, dict[str, Wrapper]]] = {
+    Mechanism: {"release": _heard(_release), "keeps": _heard(_choice)},
+    Interaction: {"_answer": _heard(Recorder.answer)},
+    QuantileDraw: {"cell": _heard(_cell)},
+    ThresholdedCount: {"shows": _heard(_threshold)},
+    ProfileNoise: {"threshold": _heard(_threshold)},
+}

@@ -127,12 +127,13 @@ def around(mechanism: Mechanism, pair: Pair) -> Iterator[Pair]:
     """
     if not is_measured(mechanism):
         return
-    seen = {repr(picture((pair.left, pair.right)))}
+    seen = {(picture(pair.left), picture(pair.right))}
+    shapes: dict[Any, tuple[int, ...] | None] = {}
     for near in _varied(pair):
-        if (key := repr(picture((near.left, near.right)))) in seen:
+        if (key := (picture(near.left), picture(near.right))) in seen:
             continue
         seen.add(key)
-        if are_neighbours(mechanism, near):
+        if are_neighbours(mechanism, near, shapes):
             yield near
 
 
@@ -150,21 +151,29 @@ def _evenly(pairs: Sequence[Pair], most: int) -> Sequence[Pair]:
     return pairs[:: max(1, -(-len(pairs) // most))]
 
 
-def are_neighbours(mechanism: Mechanism, pair: Pair) -> bool:
+def are_neighbours(
+    mechanism: Mechanism, pair: Pair, shapes: dict[Any, tuple[int, ...] | None] | None = None
+) -> bool:
     """Whether two different inputs are no further apart than declared, and both accepted.
 
     Any rows are data. A mechanism that takes rows and refuses one side tells it from the other.
+    `shapes` keeps what is drawn from each side: most sides are in several pairs.
     """
-    if picture(pair.left) == picture(pair.right):
+    known = {} if shapes is None else shapes
+    sides = {picture(side): side for side in (pair.left, pair.right)}
+    if len(sides) == 1:
         return False
     try:
         if any(too_far(mechanism, (pair.left,), (pair.right,))):
             return False
     except _REFUSALS:
         return False
-    shapes = {_shape(mechanism, side) for side in (pair.left, pair.right)}
-    half = len(shapes) == 2 and None in shapes and isinstance(mechanism, RowMechanism)
-    return half or (len(shapes) == 1 and None not in shapes)
+    for key, side in sides.items():
+        if key not in known:
+            known[key] = _shape(mechanism, side)
+    drawn = {known[key] for key in sides}
+    half = len(drawn) == 2 and None in drawn and isinstance(mechanism, RowMechanism)
+    return half or (len(drawn) == 1 and None not in drawn)
 
 
 def _shape(mechanism: Mechanism, side: Any) -> tuple[int, ...] | None:

@@ -5,9 +5,11 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from enum import Enum
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
+
+_LISTS: Final = (list, tuple)
 
 
 def picture(value: Any) -> tuple[Any, ...]:
@@ -18,11 +20,13 @@ def picture(value: Any) -> tuple[Any, ...]:
         (False, False)
     """
     kind = type(value).__qualname__
+    if type(value) in _LISTS:  # most are; the others are told apart one by one
+        return kind, tuple(map(picture, value))
     match value:
-        case None | bool() | int() | str() | bytes():
-            return kind, value
         case float():
             return kind, value.hex() if math.isfinite(value) else repr(value)
+        case None | bool() | int() | str() | bytes():
+            return kind, value
         case np.generic():
             return kind, value.dtype.str, value.tobytes()
         case np.ndarray():
@@ -58,7 +62,7 @@ def _parts(value: Any, seen: Callable[[Any], Any] = picture) -> tuple[Any, ...]:
 
 def distinct(values: Iterable[Any]) -> list[Any]:
     """Each value once, in order."""
-    return list({repr(picture(value)): value for value in values}.values())
+    return list({picture(value): value for value in values}.values())
 
 
 def form(value: Any) -> tuple[Any, ...]:
