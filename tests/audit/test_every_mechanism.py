@@ -513,7 +513,7 @@ def bad(name):
     lists = (0, -1, [], [math.nan] * 2, [3, 3])
     if name in LISTS:
         return lists
-    if name == "bins":  # a number, or edges: [1, 2] are those of one bin
+    if name in {"bins", "range"}:  # [1, 2] are the edges of one bin, or the ends of a range
         return (*(one for one in NEVER if one != [1, 2]), *lists, [2, 1], 2.5)
     signs = () if name in ANY_SIGN else (-1,) if name in FROM_ZERO else (0, -1, Fraction(-1, 3))
     return (*NEVER, *signs)

@@ -234,6 +234,7 @@ def test_a_clamp_that_lets_infinity_through_is_caught(monkeypatch):
     rows = [(1, "Haifa", "a", math.inf, 120), (2, "Haifa", "b", 10.0, 30)]
     assert refute(QUESTIONS[:1], rows, 1, ContributionBounds(NoiseKind.LAPLACE, 2, 2)) == {}
 
+    asked.cache_clear()  # statements are remembered with the question that they answer
     grid = room.on_grid
     monkeypatch.setattr(room, "on_grid", lambda text, *rest: f"100 * {grid(text, *rest)}")
     assert refute(QUESTIONS[:1], rows, 1, ContributionBounds(NoiseKind.LAPLACE, 2, 2)) != {}

@@ -75,6 +75,7 @@ _PURE: Final[Makers] = {
     "histogram": lambda: Histogram(bins=4, epsilon=1),
     "histogram-change-one": lambda: Histogram(bins=4, epsilon=1, **_CHANGE),
     "histogram-edges": lambda: Histogram(bins=[0, 18, 65], epsilon=1),
+    "histogram-range": lambda: Histogram(bins=3, range=(0, 6), epsilon=1, **_CHANGE),
     "histogram-texts": lambda: Histogram(bins=["a", "b"], epsilon=1, **_CHANGE),
     "smooth-sensitivity-student": lambda: SmoothSensitivity(
         global_sensitivity=1000, epsilon=1, delta=Fraction(1, 10**9), grid=Fraction(1, 4)
