@@ -138,7 +138,7 @@ class Curator(OwnerInterface, QuestionInterface):
         self._sweep()
         self._scratch: str | None = None
         opened = self._ledger, service.reopen
-        self._census = CensusRuns(*opened, lambda: self._place("releases"), service.draws)
+        self._census = CensusRuns(*opened, lambda: self._place("releases"))
         self._training = TrainingRuns(*opened, lambda: self._place("training"))
 
     def _place(self, name: str) -> Path:

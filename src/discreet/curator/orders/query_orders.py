@@ -105,12 +105,10 @@ class QueryOrder(PlannedOrder):
 
     @classmethod
     def read(cls, order: Order, schema: Schema) -> "QueryOrder":
-        """The plan that was stored; of an order by an older version, the one of this version."""
-        asked = StoredOrder.parse(order.plan)
+        """The plan that was stored."""
+        asked, decided = StoredOrder.parse(order.plan), order.decisions or {}
         query, about = asked.question(schema), asked.neighbours
-        if order.decisions is not None:
-            return cls(MeasurementPlan.from_dict(order.decisions, query, asked.price, about))
-        return cls(MeasurementPlan.of(query, asked.price, about, (asked.noise_kind,)))
+        return cls(MeasurementPlan.from_dict(decided, query, asked.price, about))
 
     @property
     def guarantees(self) -> tuple[Charged, ...]:

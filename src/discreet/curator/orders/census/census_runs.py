@@ -19,10 +19,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from discreet.answer.plan.measure import Measurement
-from discreet.curator.held_draws import HeldDraws
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.orders import Receipt, State, canonical, digest
-from discreet.curator.orders.census.census_margins import GroupedCells, Margin
+from discreet.curator.orders.census.census_margins import GroupedCells, Margin, link_tables
 from discreet.curator.orders.census.census_orders import CensusOrder, CensusRelease
 from discreet.curator.orders.census.census_parts import PartStore
 from discreet.curator.orders.census.census_plan import COUNT
@@ -235,7 +234,7 @@ class CensusRun:
         self, by_name: dict[str, _Layout], files: dict[tuple[str, str], Path]
     ) -> list[_LinkedTable]:
         """How each table agrees with others, in the order in which they are settled."""
-        margins, links = {}, self.order.links()
+        margins, links = {}, link_tables(self.order.facts)
         for link in links:
             if link.other is not None:
                 both = [self._columns(by_name[name]) for name in (link.name, link.other)]
@@ -409,7 +408,6 @@ class CensusRuns:
     _ledger: Ledger
     _reopen: Callable[[Receipt], tuple[PlannedOrder, Engine]]
     _folder: Callable[[], Path]
-    _draws: HeldDraws
 
     @staticmethod
     def survey(order: PlannedOrder, engine: Engine) -> None:
@@ -429,7 +427,7 @@ class CensusRuns:
         # Of a ledger that was put back, a charge of this number may have been for other noise.
         asked = digest(canonical([found.order.version, planned.text, dict(planned.decisions())]))
         parts = self._folder() / f"{charge}-{asked[:32]}"
-        store = PartStore(parts, self._ledger, charge, found.order.analyst, self._draws)
+        store = PartStore(parts, self._ledger, charge, found.order.analyst)
         run = _started(planned, engine)
         with metered() as meter, _own_words():
             run.draw(engine, store)
