@@ -7,7 +7,7 @@ same rational; a JSON number is read as the decimal it prints as. Reading trusts
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Final, TypeVar
@@ -274,17 +274,14 @@ def read_bill(facts: Sequence[Mapping[str, Any]]) -> dict[Account, Charge]:
     return {read_account(one["account"]): Charge.from_dict(one["cost"]) for one in facts}
 
 
-_ENTRY: Final = ("sequence", "previous", "time", "kind", "by", "facts")
-
-
 def write_entry(entry: Entry) -> dict[str, Any]:
     """An entry of the ledger."""
-    return {name: getattr(entry, name) for name in _ENTRY}
+    return {one.name: getattr(entry, one.name) for one in fields(Entry)}
 
 
 def read_entry(facts: Mapping[str, Any]) -> Entry:
-    """The entry that `write_entry` wrote."""
-    return Entry(*(facts[name] for name in _ENTRY))
+    """The entry that `write_entry` wrote, whatever stands beside it."""
+    return Entry(*(facts[one.name] for one in fields(Entry)))
 
 
 def write_report(report: Report) -> dict[str, Any]:

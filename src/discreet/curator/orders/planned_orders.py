@@ -386,9 +386,7 @@ class Offer(Generic[P_co]):
     @property
     def takes(self) -> str | None:
         """The largest share of any budget that it takes, and what is left of that; in words."""
-        shares = {
-            account: account.share(cost) for account, cost in self.bill().items() if account.cap
-        }
+        shares = {one: one.share(cost) for one, cost in self.bill().items() if one.cap}
         most = max(shares, key=shares.__getitem__, default=None)
         return most and f"{percent(shares[most])} of the budget of {most}"
 
