@@ -388,7 +388,7 @@ class Offer(Generic[P_co]):
         """The largest share of any budget that it takes, and what is left of that; in words."""
         shares = {one: one.share(cost) for one, cost in self.bill().items() if one.cap}
         most = max(shares, key=shares.__getitem__, default=None)
-        return most and f"{percent(shares[most])} of the budget of {most}"
+        return None if most is None else f"{percent(shares[most])} of the budget of {most}"
 
     @property
     def share(self) -> float | None:
