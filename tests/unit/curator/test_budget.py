@@ -1,6 +1,8 @@
 """What owners type, what is kept of it, and what each way of counting buys."""
 
+import sqlite3
 from fractions import Fraction
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -8,9 +10,12 @@ import pytest
 import discreet as dp
 from clinic_curator import COUNT, add_visits, spent
 from discreet.curator.ledger.accounts import Account, dataset
+from discreet.curator.ledger.ledger import Ledger
+from discreet.curator.ledger.orders import Order, State
+from discreet.curator.ledger.store import APPLICATION
 from discreet.curator.reports.privacy_promise import promised
 from discreet.errors import BudgetError, InputError
-from discreet.privacy import EPSILON, GDP, MU_SQUARED, RHO, Approximate, Filter
+from discreet.privacy import EPSILON, GDP, MU_SQUARED, RHO, ZCDP, Approximate, Filter, Pure
 from discreet.privacy.budgets.charges import price
 
 CAPS = [(1, "1e-9"), (1, "1e-5"), (3, "1e-6"), ("0.3", "1e-6")]
@@ -109,3 +114,26 @@ def test_an_account_refuses_what_its_filter_refuses():
     leaky = price(Approximate(0, Fraction(1, 10**5)), MU_SQUARED)
     with pytest.raises(BudgetError, match="delta: only"):
         account.after((leaky.units, leaky.delta_units))
+
+
+def test_a_ledger_of_the_third_version_keeps_its_budgets(tmp_path):
+    """The dump was written before accounts kept what was typed, and is never renewed."""
+    path = tmp_path / "ledger.sqlite"
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute(f"PRAGMA application_id = {APPLICATION}")
+    connection.executescript((Path(__file__).parent / "version_3.sql").read_text())
+    connection.close()
+    with Ledger.adopt(path, by="owner", reason="from a dump") as ledger:
+        visits, bills = ledger.account(dataset("visits")), ledger.account(dataset("bills"))
+        assert (visits.measure, visits.stated, bills.measure) == (RHO, None, EPSILON)
+        assert promised(visits) == {"epsilon": 3.0, "delta": 1e-6}
+        assert visits.total.amount == Fraction(1, 100)
+        order = Order("alice", "visits", "v1", "count()", (price(ZCDP(Fraction(1, 100)), RHO),))
+        assert ledger.charge(order).state is State.RELEASED
+        more = Order("bob", "bills", "v1", "sum()", (price(Pure(Fraction(1, 2)), EPSILON),))
+        assert ledger.charge(more).state is State.CHARGED
+        cap = dp.Budget(epsilon=4, delta=1e-6, measure="rho").cap()
+        assert ledger.set_cap(dataset("visits"), cap, by="owner", reason="r").stated == cap.stated
+        assert ledger.account(dataset("visits")).stated == cap.stated
+        assert ledger.verify().ok

@@ -22,9 +22,9 @@ from discreet.curator.ledger.accounts import (
     workbook,
     write_units,
 )
+from discreet.curator.ledger.migrations import Statement
 from discreet.curator.ledger.orders import MEASURES, Asker, Entry, Head, Order, digest
 from discreet.curator.ledger.store import damaged
-from discreet.curator.ledger.tables import Statement
 from discreet.errors import InputError
 
 if TYPE_CHECKING:
@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 
 ROOT: Final = "accounts"
 """The fact of an entry that is the hash over all accounts as it leaves them."""
+
+COMMITTED: Final = 5
+"""From this version of ledgers on entries that change accounts have it."""
 
 _WIDE: Final = 16
 _MOST: Final = 10_000
@@ -126,18 +129,24 @@ class FollowedAccounts:
 
 def read_tree(transaction: "Transaction") -> AccountTree:
     """The tree of the tables; LedgerError if the newest entry that has a root says otherwise."""
-    accounts = [
-        Account.read(row)
-        for row in transaction.read(f"SELECT {COLUMNS} FROM accounts")  # noqa: S608 - a constant
-    ]
-    members = transaction.read("SELECT member, account FROM members")
-    tree = AccountTree.of(accounts, ((member, account) for member, account in members))
-    newest, root = max((one.entry for one in accounts), default=0), AccountTree().root
+    tree, newest = read_tables(transaction)
+    root = AccountTree().root
     for entry in _linked(transaction.read(*_after(newest - 1)), transaction.head):
         root = entry.facts.get(ROOT, "") if "after" in entry.facts else root
     if root != tree.root:
         raise damaged("totals, caps or memberships are not those of the newest entry")
     return tree
+
+
+def read_tables(transaction: "Transaction") -> tuple[AccountTree, int]:
+    """The tree of the tables as they stand, and the newest entry that they name."""
+    accounts = [
+        Account.read(row)
+        for row in transaction.read(f"SELECT {COLUMNS} FROM accounts")  # noqa: S608 - a constant
+    ]
+    members = transaction.read("SELECT member, account FROM members")
+    pairs = [(member, account) for member, account in members]
+    return AccountTree.of(accounts, pairs), max((one.entry for one in accounts), default=0)
 
 
 def _followed(transaction: "Transaction", head: Head, tree: AccountTree) -> AccountTree | None:

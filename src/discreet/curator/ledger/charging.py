@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from discreet.curator.ledger.account_cache import FOUND, AccountCache, StoredCharge, after, marks
 from discreet.curator.ledger.accounts import Account, analyst, cost_units
+from discreet.curator.ledger.migrations import Execute, Statement
 from discreet.curator.ledger.orders import (
     ChargedOrder,
     Entry,
@@ -24,7 +25,6 @@ from discreet.curator.ledger.orders import (
     named,
 )
 from discreet.curator.ledger.store import damaged
-from discreet.curator.ledger.tables import Execute, Statement
 from discreet.curator.ledger.transaction import Transaction
 from discreet.errors import AccessError, EngineError, InputError, LedgerError
 

@@ -5,11 +5,15 @@ import os
 import secrets
 import sqlite3
 from contextlib import closing
+from itertools import accumulate, groupby
 from pathlib import Path
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from discreet.curator.fork_safety import FORKS
-from discreet.curator.ledger.orders import NOTHING, Entry, digest
+from discreet.curator.ledger.account_cache import COMMITTED, after, read_tables
+from discreet.curator.ledger.accounts import COLUMNS, Account
+from discreet.curator.ledger.migrations import Dialect, Execute, climb, version
+from discreet.curator.ledger.orders import NOTHING, digest
 from discreet.curator.ledger.postgres_store import PostgresStore
 from discreet.curator.ledger.store import (
     APPLICATION,
@@ -21,8 +25,7 @@ from discreet.curator.ledger.store import (
     prepare,
     within,
 )
-from discreet.curator.ledger.tables import VERSION, Dialect, Execute, check_version, make_tables
-from discreet.curator.ledger.transaction import Transaction
+from discreet.curator.ledger.transaction import MOST_BYTES, Transaction
 from discreet.curator.ledger.verify import verify
 from discreet.curator.ledger.witness import Sighting, Witness, sync_folder
 from discreet.errors import LedgerError
@@ -30,13 +33,47 @@ from discreet.errors import LedgerError
 
 def found(execute: Execute, dialect: Dialect) -> Sighting:
     """Make the tables and the first entry."""
-    make_tables(execute, dialect)
+    climb(execute, dialect, start=0)
     ledger = secrets.token_hex(16)
-    execute("INSERT INTO ledger VALUES (1, ?, ?, 0, ?)", (ledger, VERSION, NOTHING))
+    execute("INSERT INTO ledger VALUES (1, ?, ?, 0, ?)", (ledger, version(), NOTHING))
     transaction = Transaction(execute)
-    transaction.append("founded", "ledger", {"ledger": ledger, "version": VERSION})
+    transaction.append("founded", "ledger", {"ledger": ledger, "version": version()})
     transaction.finish()
     return transaction.sighting
+
+
+def bring_up_to_date(execute: Execute, dialect: Dialect) -> None:
+    """Run the steps that an older ledger lacks, and say so in it."""
+    [(start,)] = execute("SELECT version FROM ledger")
+    if start < version():
+        climb(execute, dialect, start=start)
+        execute("UPDATE ledger SET version = ?", (version(),))
+        transaction = Transaction(execute)
+        transaction.append("migrated", "ledger", {"from": start, "to": version()})
+        if start < COMMITTED:
+            transaction.tree, _ = read_tables(transaction)
+            _attest(transaction)
+        transaction.finish()
+
+
+_AT_ONCE: Final = MOST_BYTES // 4
+"""Bytes of names and digests in one such entry: within JSON they may take twice as many."""
+
+_DIGEST: Final = 80
+
+
+def _attest(transaction: Transaction) -> None:
+    """Say of all accounts how they stand, as every entry that changes one does from now on."""
+    rows = transaction.read(f"SELECT {COLUMNS} FROM accounts ORDER BY key")  # noqa: S608 - a constant
+    accounts = [Account.read(row) for row in rows]
+    ends = accumulate(len(one.holder.key.encode()) + _DIGEST for one in accounts)
+    numbered = zip(ends, accounts, strict=True)
+    for _, some in groupby(numbered, lambda one: one[0] // _AT_ONCE):
+        counted = [one for _, one in some]
+        entry = transaction.append("counted", "ledger", {"after": after(counted)})
+        for one in counted:
+            sql = "UPDATE accounts SET entry = ? WHERE key = ?"
+            transaction.update(sql, (entry.sequence, one.holder.key))
 
 
 def make_file(path: Path, witness: Witness) -> None:
@@ -99,6 +136,9 @@ def _build(path: Path) -> Sighting:
 
 Place: TypeAlias = str | os.PathLike[str]
 
+MIGRATION: Final = 3600.0
+"""Seconds that bringing an old ledger up to date may take."""
+
 
 def find_place(
     place: Place | LedgerStore, witness: Place | None
@@ -114,9 +154,15 @@ def find_place(
 
 
 def make_whole(store: LedgerStore, witness: Witness | None) -> None:
-    """Make the ledger if there is none, and refuse a doubtful one."""
+    """Make the ledger if there is none, bring an old one up to date, and refuse a doubtful one."""
     _make(store, witness)
-    store.snapshot(_check_version)
+    [(written,)] = store.snapshot(lambda execute: execute("SELECT version FROM ledger"))
+    if written > version():
+        raise LedgerError(
+            f"the ledger is of version {written}",
+            why=f"this package reads up to version {version()} and will not guess",
+            fix="use the package that wrote it, or a later one",
+        )
     seen = None if witness is None else witness.read()
     if witness is not None and seen is None:
         raise LedgerError(
@@ -126,11 +172,16 @@ def make_whole(store: LedgerStore, witness: Witness | None) -> None:
             "ledger, adopt it with `discreet ledger adopt`",
         )
     store.snapshot(lambda execute: _check_end(execute, seen))
+    if written < version():
+        _bring_up_to_date(store)
+
+
+def _bring_up_to_date(store: LedgerStore) -> None:
+    store.transact(lambda run: bring_up_to_date(run, store.dialect), patience=MIGRATION)
 
 
 def believe(store: LedgerStore, witness: Witness | None) -> None:
     """Make the witness forget, if the ledger is whole in itself."""
-    store.snapshot(_check_version)
     report = store.snapshot(lambda execute: verify(execute, store.dialect, None))
     if report.problem is not None:
         raise damaged(str(report.problem))
@@ -138,6 +189,7 @@ def believe(store: LedgerStore, witness: Witness | None) -> None:
         with witness.held() as file:
             sighting = store.snapshot(lambda execute: Transaction(execute).sighting)
             witness.renew(file, sighting)
+    _bring_up_to_date(store)
 
 
 def _make(store: LedgerStore, witness: Witness | None) -> None:
@@ -161,14 +213,6 @@ def _make_tables(store: PostgresStore, witness: Witness | None) -> None:
             return sighting
 
         store.found(make)
-
-
-def _check_version(execute: Execute) -> None:
-    """Refuse a ledger of another version, and one whose first entries were of another."""
-    [(written,)] = execute("SELECT version FROM ledger")
-    check_version(written)
-    for (body,) in execute("SELECT body FROM entries WHERE sequence = 1"):
-        check_version(Entry.read(body).facts["version"])
 
 
 def _check_end(execute: Execute, seen: Sighting | None) -> None:

@@ -43,7 +43,7 @@ T = TypeVar("T")
 P = ParamSpec("P")
 
 OWN: Final = frozenset(account_changes.KINDS.values()) | {
-    *("founded", "adopted"),
+    *("founded", "migrated", "adopted", "counted"),
     *("raised", "lowered", "admitted"),
     *("charged", "shared", "measured", "released", "failed", "readmitted", "stepped"),
     *WITNESS_KINDS,

@@ -18,8 +18,8 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final, LiteralString, TypeAlias, TypeVar
 
 from discreet.curator.fork_safety import FORKS
+from discreet.curator.ledger.migrations import Change, Dialect, Execute, Statement
 from discreet.curator.ledger.store import PATIENCE, Refused, held, overtaken, reading, too_busy
-from discreet.curator.ledger.tables import Change, Dialect, Execute, Statement
 from discreet.curator.ledger.witness import Sighting
 from discreet.errors import LedgerError
 

@@ -214,7 +214,7 @@ def charges(page: Transaction, datasets: Collection[str], *, after: int, until: 
 
 
 def noted(page: Transaction, kind: str, *, after: int = 0) -> tuple[Entry, ...]:
-    """Entries of a kind in `tables.NOTED`, in order, those that follow number `after`."""
+    """Entries of a kind in `migrations.NOTED`, in order, those that follow number `after`."""
     return _noted(page, "n.kind = ? AND n.sequence > ?", kind, after)
 
 

@@ -17,9 +17,9 @@ from discreet.curator.arguments import is_loopback
 from discreet.curator.fork_safety import FORKS
 from discreet.curator.ledger.cosigner import head_text, is_signed, newest_text
 from discreet.curator.ledger.merkle import MerkleTree, TreeHead
+from discreet.curator.ledger.migrations import Execute
 from discreet.curator.ledger.orders import Entry, Head
 from discreet.curator.ledger.store import LedgerStore
-from discreet.curator.ledger.tables import Execute
 from discreet.curator.ledger.transaction import Transaction
 from discreet.errors import InputError, LedgerError
 

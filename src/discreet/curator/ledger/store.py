@@ -14,7 +14,7 @@ from sqlite3 import Connection
 from typing import Any, Final, Protocol, TypeVar
 
 from discreet.curator.fork_safety import FORKS
-from discreet.curator.ledger.tables import Change, Dialect, Execute, Statement
+from discreet.curator.ledger.migrations import Change, Dialect, Execute, Statement
 from discreet.errors import DiscreetError, LedgerError
 
 T = TypeVar("T")

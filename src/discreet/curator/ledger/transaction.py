@@ -21,9 +21,9 @@ from discreet.curator.ledger.account_cache import (
     needed,
     read_tree,
 )
+from discreet.curator.ledger.migrations import NOTED, Change, Execute, Statement
 from discreet.curator.ledger.orders import Entry, Head, Order, digest
 from discreet.curator.ledger.store import PATIENCE, LedgerStore, Refused, too_busy
-from discreet.curator.ledger.tables import NOTED, Change, Execute, Statement
 from discreet.curator.ledger.witness import Sighting, Witness
 from discreet.errors import DiscreetError, InputError, LedgerError
 

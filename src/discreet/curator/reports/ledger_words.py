@@ -166,6 +166,7 @@ def _appended(facts: Facts) -> str:
 
 _SENTENCES: Final[Mapping[str, Callable[[Facts], str]]] = {
     "founded": lambda _: "The ledger began.",
+    "migrated": lambda _: "The ledger was brought to a newer form.",
     "adopted": lambda _: "An earlier copy of the ledger was taken up again.",
     "witness named": lambda facts: f"A witness at {facts['url']} signs the ledger from now on.",
     "witness retired": lambda _: "The witness elsewhere no longer signs the ledger.",

@@ -7,6 +7,8 @@ import pytest
 from discreet.curator.ledger.account_cache import AccountTree
 from discreet.curator.ledger.accounts import COLUMNS, analyst, dataset, group
 from discreet.curator.ledger.ledger import Ledger
+from discreet.curator.ledger.orders import Entry
+from discreet.curator.ledger.store import Refused
 from discreet.errors import InputError, LedgerError
 from discreet.privacy import Filter
 
@@ -133,4 +135,18 @@ def test_an_entry_that_is_too_long_leaves_nothing_behind(visits, ask, restarted)
     with pytest.raises(InputError, match="bytes at most"):
         visits.charge(ask("x" * 300_000))
     (again(visits) if restarted else visits).charge(ask("first"))
+    assert visits.verify().ok
+
+
+def test_an_older_package_that_has_the_ledger_open_is_refused(visits, ask):
+    """It would add entries that commit to nothing, and the ledger would never be whole again."""
+    entry = Entry.after(visits.head(), "charged", "ann", {"after": {VISITS.key: "0" * 64}})
+    values = (entry.sequence, entry.head.hash, entry.text)
+
+    def as_before(execute):
+        execute.change([("INSERT INTO entries (sequence, hash, body) VALUES (?, ?, ?)", values, 1)])
+
+    with pytest.raises(Refused):
+        visits._store.transact(as_before)
+    visits.charge(ask("first"))
     assert visits.verify().ok

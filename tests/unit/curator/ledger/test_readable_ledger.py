@@ -2,13 +2,17 @@
 
 import sqlite3
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from discreet.curator.ledger import readable_ledger
+import postgres_server
+from discreet.curator.ledger import migrations, readable_ledger
 from discreet.curator.ledger.accounts import dataset
+from discreet.curator.ledger.create import find_place, make_whole
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.orders import NEWEST
+from discreet.curator.ledger.store import APPLICATION
 from discreet.curator.ledger.transaction import Transaction
 from discreet.privacy import Filter
 
@@ -98,6 +102,46 @@ def test_verify_compares_who_asked_about_what(tmp_path, ask, column):
         connection.close()
 
         assert ledger.verify().problem.sequence == sequence
+
+
+def test_a_ledger_of_the_first_version_knows_who_asked(tmp_path):
+    path = tmp_path / "ledger.sqlite"
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute(f"PRAGMA application_id = {APPLICATION}")
+    connection.executescript((Path(__file__).parent / "version_1.sql").read_text())
+    connection.close()
+    with Ledger.adopt(path, by="owner", reason="from a dump") as ledger:
+        charged = [entry for entry in ledger.entries() if entry.kind == "charged"]
+        found = ledger.asked({entry.facts["dataset"] for entry in charged})
+
+        assert numbers(found) == [entry.sequence for entry in charged][::-1]
+        assert [one.order.analyst for one in found] == [entry.by for entry in charged][::-1]
+        assert all(one.order.asked is None for one in found)
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+def test_older_charges_are_filled_in_on_every_store(tmp_path, request, monkeypatch, ask, kind):
+    place = tmp_path / "ledger.sqlite"
+    if kind == "postgres":
+        place = postgres_server.empty_database(request.getfixturevalue("server"))
+
+    def charge_as_before(page):
+        order = ask()
+        entry = page.append("charged", "alice", {**order.to_dict(), "debits": {}})
+        made = (entry.sequence, order.question, "worker", 0)
+        page.insert("charges (sequence, question, worker, claimed)", made)
+        return entry.sequence
+
+    with monkeypatch.context() as patch:
+        patch.setattr(migrations, "STEPS", migrations.STEPS[:1])
+        store, seer = find_place(place, tmp_path / "head")
+        make_whole(store, seer)
+        with Ledger(store, seer) as old:  # without what opening asks of newer tables
+            sequence = old._committer.submit_alone(charge_as_before)
+    with Ledger.open(place, witness=tmp_path / "head") as ledger:
+        assert numbers(ledger.asked(["visits"], analyst="alice")) == [sequence]
+        assert ledger.asked(["visits"], analyst="bob") == ()
 
 
 def test_no_list_of_what_was_asked_reads_the_whole_table(tmp_path, ask):

@@ -5,11 +5,15 @@ from queue import Queue
 
 import pytest
 
+import postgres_server
+from discreet.curator.ledger import charging, migrations
+from discreet.curator.ledger.accounts import dataset
 from discreet.curator.ledger.charging import failures_of
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.orders import State
 from discreet.curator.ledger.stepping import NOBODY
 from discreet.errors import AccessError, LedgerError
+from discreet.privacy.budgets.charges import EPSILON, Charge
 
 
 @pytest.fixture
@@ -226,6 +230,16 @@ def test_a_readmission_of_other_charges_than_failed_is_found(visits, charge, ask
     assert not visits.verify().ok
 
 
+def test_an_older_package_that_has_the_ledger_open_cannot_readmit(visits, charge):
+    visits.hold(charge)
+    visits.fail_step(charge, by="bob")
+    before = {"analyst": "bob", "dataset": "visits", "failures": 0, "reason": "looked"}
+    with pytest.raises(LedgerError):
+        visits._committer.submit_alone(lambda page: page.append("readmitted", "owner", before))
+    assert failures(visits, "bob") == 1
+    assert visits.verify().ok
+
+
 def test_a_failure_that_an_older_package_stores_counts_against_the_analyst(visits, charge):
     def fail_as_before(page):
         page.append("failed", "alice", {"charge": charge, "step": 1})
@@ -264,3 +278,34 @@ def test_failures_are_counted_by_an_index(tmp_path):
         sql, values = failures_of("alice", "visits")
         plan = ledger._store.snapshot(lambda run: run(f"EXPLAIN QUERY PLAN {sql}", values))
     assert "USING INDEX failures (<expr>=? AND dataset=?)" in plan[0][3]
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+def test_a_step_that_failed_before_failures_had_names_counts_against_its_analyst(
+    tmp_path, request, monkeypatch, ask, kind
+):
+    place = tmp_path / "ledger.sqlite"
+    if kind == "postgres":
+        place = postgres_server.empty_database(request.getfixturevalue("server"))
+
+    def fail_as_before(page):
+        page.append("failed", "alice", {"charge": charged.sequence, "step": 1})
+        page.update("UPDATE charges SET failed = 1 WHERE sequence = ?", (charged.sequence,))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(migrations, "STEPS", migrations.STEPS[:5])
+        patch.setattr(
+            charging, "_FAILURES", charging._FAILURES.replace("failed_by, analyst", "analyst, ''")
+        )
+        with Ledger.open(place, witness=tmp_path / "head") as old:
+            old.open_account(dataset("visits"), Charge(1, measure=EPSILON), by="owner")
+            charged = old.charge(ask())
+            old.complete(charged, b"begun")
+            old._committer.submit_alone(fail_as_before)
+            assert old.verify().ok
+    with Ledger.open(place, witness=tmp_path / "head") as ledger:
+        assert failures(ledger, "alice") == 1
+        assert ledger.verify().ok
+        assert ledger.readmit("alice", "visits", by="owner", reason="looked") == 1
+        assert not ledger.has_ended(charged.sequence)
+        assert ledger.verify().ok
