@@ -304,7 +304,7 @@ def open_workbook(
         and the dataset that count it. The ledger keeps them, whoever asks at once.
     Edge cases:
         Its accounts are opened with the note of its shares, or nothing is. Of two who open it at
-        once the first one counts.
+        once the first one counts. Accounts that an earlier version left out are opened.
     """
     workbook_name(name)
     note = _noted(ledger, dataset, analyst, name)
@@ -327,6 +327,9 @@ def open_workbook(
             fix="pass that share, or another name",
         )
     books = _books(ledger, dataset, analyst, name, note.facts["caps"])
+    known = {one.holder for one in ledger.accounts()}
+    if missing := {book: cap for book, cap in books.items() if book not in known}:
+        ledger.open_workbook(missing, by=analyst, note={})
     found = ledger.paid_by(list(books), after=note.sequence)
     return [_asked(one, analyst) for one in found]
 
@@ -347,6 +350,14 @@ def _noted(ledger: Ledger, dataset: str, analyst: str, name: str) -> Entry | Non
     """The first entry of a workbook, None where there is none."""
     notes = [one for one in ledger.noted(OPENED) if one.facts["dataset"] == dataset]
     found = [one for one in notes if one.facts["workbook"] == f"{analyst}/{name}"]
+    if any(
+        "caps" not in one.facts and one.facts["workbook"] == f"workbook {name}" for one in notes
+    ):
+        raise InputError(
+            f"workbook {name} was opened by an earlier version",
+            why="its share was the account of an analyst, which is still in the ledger",
+            fix="pass another name",
+        )
     if not found and sum(one.by == analyst for one in notes) >= MOST:
         raise InputError(
             f"{analyst} has {MOST} workbooks of {dataset}",

@@ -280,6 +280,14 @@ def test_two_handles_of_one_workbook_share_its_questions():
             assert books[i].sql(question(1 - i)).to_bytes() == told[1 - i].to_bytes()
 
 
+def test_a_workbook_of_an_earlier_version_is_refused():
+    with opened(BUDGETS["epsilon"]) as curator:
+        facts = {"dataset": "visits", "workbook": "workbook thesis", "share": "1/5", "shares": {}}
+        curator.ledger.record("workbook opened", by="owner", facts=facts)
+        with pytest.raises(InputError, match="workbook thesis was opened by an earlier version"):
+            curator.workbook("visits", share=0.1, questions=4, name="thesis")
+
+
 def test_an_analyst_opens_a_hundred_workbooks(monkeypatch):
     monkeypatch.setattr(workbook, "MOST", 2)
     with opened(BUDGETS["epsilon"]) as curator:

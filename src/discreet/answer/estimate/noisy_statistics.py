@@ -235,7 +235,8 @@ class MeasuredSet:
 
     `keys` are called k0, k1 and so on, `statistics` by `called`, `quantiles` as the aggregates are.
     `beyond` is about the share of people with more rows than count in full, where that was bought;
-    `clipped` is what limits on rows and on groups that the system chose cut off.
+    `clipped` is what limits on rows and on groups that the system chose cut off: answers stored by
+    older versions have none.
     """
 
     keys: Mapping[str, pa.Array]
@@ -268,8 +269,14 @@ def called(statistic: Statistic) -> str:
 
 
 def noisy_in(part: MeasuredSet, statistic: Statistic) -> NoisyStatistic | None:
-    """A statistic of a part; None if it was not measured."""
-    return part.statistics.get(called(statistic))
+    """A statistic of a part, under its name of today or of older versions; None if not there."""
+    return part.statistics.get(called(statistic)) or part.statistics.get(_called_once(statistic))
+
+
+def _called_once(statistic: Statistic) -> str:
+    """The name under which 0.1.0 and before stored a statistic, whose `repr` may not change."""
+    digest = hashlib.sha256(repr(statistic).encode()).hexdigest()[:16]
+    return f"{type(statistic).__name__} {digest}"
 
 
 def kept(measured: Sequence[NoisyStatistics]) -> tuple[MeasuredSet, ...]:
@@ -368,12 +375,9 @@ def _part(stream: bytes) -> MeasuredSet:
                 NoiseKind(noise_kind),
                 scale,
                 _perhaps(table, f"e{i}"),
-                tuple(coefficients),
-                strategy,
+                *((tuple(more[0]), more[1]) if more else ((1,), i)),  # older versions have none
             )
-            for i, (name, noise_kind, scale, coefficients, strategy) in enumerate(
-                about["statistics"]
-            )
+            for i, (name, noise_kind, scale, *more) in enumerate(about["statistics"])
         },
         {
             name: NoisyQuantile(_floats(table, f"q{i}"), off, _perhaps(table, f"w{i}"))

@@ -91,7 +91,7 @@ def open_account(
 def open_workbook(
     transaction: Transaction, caps: Mapping[Holder, Charge], *, by: str, note: Mapping[str, Any]
 ) -> None:
-    """Open all accounts of a workbook and note its shares, or nothing."""
+    """Open all accounts of a workbook and note its shares, or nothing; {} notes nothing."""
     named(by, "by")
     accounts = [Account.under(holder, cap) for holder, cap in caps.items()]
     for holder in caps:
@@ -99,7 +99,8 @@ def open_workbook(
         if find(transaction, holder) is not None:
             raise _taken(holder)
     check_unlike(transaction, list(caps))
-    transaction.append(OPENED, by, note)
+    if note:
+        transaction.append(OPENED, by, note)
     for account in accounts:
         _put(transaction, account, KINDS["workbook"], by, _facts(account, (), ""), new=True)
 

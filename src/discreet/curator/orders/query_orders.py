@@ -105,10 +105,12 @@ class QueryOrder(PlannedOrder):
 
     @classmethod
     def read(cls, order: Order, schema: Schema) -> "QueryOrder":
-        """The plan that was stored."""
-        asked, decided = StoredOrder.parse(order.plan), order.decisions or {}
+        """The plan that was stored; of an order by an older version, the one of this version."""
+        asked = StoredOrder.parse(order.plan)
         query, about = asked.question(schema), asked.neighbours
-        return cls(MeasurementPlan.from_dict(decided, query, asked.price, about))
+        if order.decisions is not None:
+            return cls(MeasurementPlan.from_dict(order.decisions, query, asked.price, about))
+        return cls(MeasurementPlan.of(query, asked.price, about, (asked.noise_kind,)))
 
     @property
     def guarantees(self) -> tuple[Charged, ...]:

@@ -1,6 +1,7 @@
 """Kinds of orders: planned from public facts, stored, and read back as what was charged."""
 
 from dataclasses import replace
+from fractions import Fraction
 
 import pytest
 
@@ -78,6 +79,14 @@ def test_an_order_is_read_back_with_the_decisions_it_was_charged_for(noise_kind)
     cheap = QueryOrder(replace(one.plan, sets=_halved(one.plan)))
     stored = ordered(one, RHO, decisions=cheap.decisions())
     assert KINDS["query"].read(stored, schema()) == cheap
+
+
+def test_an_order_of_an_older_version_is_planned_anew_with_its_noise():
+    one = planned(NoiseKind.GAUSSIAN)
+    back = QueryOrder.read(ordered(one, RHO), schema())
+    assert back == one
+    assert back.plan.sets[0].noise_kind is NoiseKind.GAUSSIAN
+    assert back.plan.price.epsilon == Fraction(1)
 
 
 def test_a_kind_that_this_version_does_not_know_is_refused():

@@ -22,7 +22,7 @@ from discreet.answer.present.base_release import BaseRelease, Cost, reading_stor
 from discreet.answer.present.number_text import cost
 from discreet.curator.arguments import read_fields, readable
 from discreet.curator.ledger.orders import Order
-from discreet.curator.orders.census.census_margins import disagreements
+from discreet.curator.orders.census.census_margins import MarginLink, disagreements, link_tables
 from discreet.curator.orders.census.census_plan import FIELDS, CensusFacts, read_facts
 from discreet.curator.orders.census.census_reading import read_geography
 from discreet.curator.orders.histogram_orders import bound_words
@@ -38,7 +38,7 @@ from discreet.curator.orders.planned_orders import (
 from discreet.curator.orders.query_orders import noise_kinds_for, price_at, read_asked
 from discreet.engines.engine import Engine
 from discreet.engines.timing import Deadline
-from discreet.errors import InvariantBroken, LedgerError, QueryRefused
+from discreet.errors import InvariantBroken, QueryRefused
 from discreet.plan.bounding import ContributionBounds, NoiseKind
 from discreet.plan.query import Query
 from discreet.plan.schema import Schema
@@ -54,9 +54,6 @@ from discreet.workload.domain import Attribute
 _FIX: Final = 'pass {"table": "people", "tables": [["total", []]], "epsilon": "1"}'
 CHUNK: Final = 1 << 21
 """Cells of leaves that are drawn, stored and made consistent at once."""
-
-_VERSION: Final = 2
-"""Of what follows the noise: tables agree with each other."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -94,15 +91,15 @@ class CensusRelease(BaseRelease):
     def statement(self) -> str:
         """The privacy statement, with what is outside of the guarantee."""
         said, price = self._said, self.price
+        agree = " and agree between tables" if json.loads(self.plan)[1]["version"] > 1 else ""
         levels = ", ".join([*said["levels"][::-1], said["top"]])
         parts = [
             f"{len(said['tables'])} tables of {said['table']} were released by {levels}, with",
             f"differential privacy ({self.guarantee.neighbours.value}) for epsilon =",
             f"{cost(price.epsilon)} and delta = {cost(price.delta)}, all tables and levels",
             "together. Every count has noise of its own, cells without anybody too. Afterwards",
-            "counts were made whole numbers from 0 on that add up over the levels and agree",
-            "between tables, which reads no data; small counts are too large on average because",
-            "of it.",
+            f"counts were made whole numbers from 0 on that add up over the levels{agree}, which",
+            "reads no data; small counts are too large on average because of it.",
             *(f"{note[:1].upper()}{note[1:]}." for note in self.notes),
         ]
         return textwrap.fill(" ".join(parts), 100, break_long_words=False)
@@ -119,7 +116,7 @@ class CensusRelease(BaseRelease):
         with reading_stored("a release of tables"):
             version, plan, sizes, price, guarantee, notes = json.loads(stored)
             bought, paid = Price(*map(Fraction, price)), Guarantee.from_dict(guarantee)
-            if version != 1 or json.loads(plan)[1]["version"] != _VERSION:
+            if version != 1:
                 raise ValueError(version)
             return CensusRelease(plan, tuple(sizes), bought, paid, tuple(notes))
 
@@ -161,6 +158,8 @@ class CensusOrder(DraftedOrder):
     noise_kind: NoiseKind
     amount: Fraction
     chunk: int
+    version: int = 2
+    """Of what follows the noise: tables of releases of version 1 do not agree with each other."""
     kind = "release"
     release_type = CensusRelease
 
@@ -180,12 +179,6 @@ class CensusOrder(DraftedOrder):
     def read(cls, order: Order, schema: Schema) -> Self:
         """The plan that was stored."""
         stored, decided = json.loads(order.plan), order.decisions or {}
-        if decided["version"] != _VERSION:
-            raise LedgerError(
-                "a release whose tables do not agree with each other",
-                why="a version of this package that was never released ordered it",
-                fix="publish it with that version, or order another one",
-            )
         return cls(
             CensusFacts.from_dict(stored, schema),
             cls.price_of(order),
@@ -193,6 +186,7 @@ class CensusOrder(DraftedOrder):
             NoiseKind(decided["noise"]),
             Fraction(decided["amount"]),
             decided["chunk"],
+            decided["version"],
         )
 
     def priced(self, asked: Asked, at: QuoteContext) -> Self:
@@ -213,6 +207,12 @@ class CensusOrder(DraftedOrder):
         )
         order.check_spent()  # noise that cannot be made is refused now
         return order
+
+    def links(self) -> list[MarginLink]:
+        """The order in which tables are settled, each with the one that it agrees with."""
+        if self.version == 1:
+            return [MarginLink(name) for name, _ in self.facts.tables]
+        return link_tables(self.facts)
 
     def measurement(self, level: int) -> Measurement:
         """How the counts of any one table at a level are measured, and what that costs."""
@@ -262,7 +262,7 @@ class CensusOrder(DraftedOrder):
     def decisions(self) -> Mapping[str, Any]:
         """How it will be measured."""
         noise, amount = self.noise_kind.value, str(self.amount)
-        return {"version": _VERSION, "noise": noise, "amount": amount, "chunk": self.chunk}
+        return {"version": self.version, "noise": noise, "amount": amount, "chunk": self.chunk}
 
     def deviations(self) -> dict[str, float]:
         """The standard deviation of the noise of each count, in rows, by level."""
@@ -288,7 +288,8 @@ class CensusOrder(DraftedOrder):
     def notes(self) -> tuple[str, ...]:
         """Contribution bounds and public totals, in words."""
         found = [bound_words(None if self.facts.query.by_row else self.facts.max_rows)]
-        if apart := disagreements(self.facts):
+        apart = disagreements(self.facts) if self.version > 1 else []
+        if apart:
             pairs = ", ".join(f"{one} and {other}" for one, other in apart[:20])
             more = f" and {len(apart) - 20} other pairs" if len(apart) > 20 else ""
             found.append(f"tables that may differ on a margin that they share: {pairs}{more}")

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from discreet.answer.plan.measure import Measurement
 from discreet.curator.ledger.ledger import Ledger
-from discreet.curator.orders.census.census_margins import GroupedCells, Margin, link_tables
+from discreet.curator.orders.census.census_margins import GroupedCells, Margin
 from discreet.curator.orders.census.census_orders import CensusOrder, CensusRelease
 from discreet.curator.orders.census.census_parts import PartStore
 from discreet.curator.orders.census.census_plan import COUNT
@@ -233,7 +233,7 @@ class CensusRun:
         self, by_name: dict[str, _Layout], files: dict[tuple[str, str], Path]
     ) -> list[_LinkedTable]:
         """How each table agrees with others, in the order in which they are settled."""
-        margins, links = {}, link_tables(self.order.facts)
+        margins, links = {}, self.order.links()
         for link in links:
             if link.other is not None:
                 both = [self._columns(by_name[name]) for name in (link.name, link.other)]

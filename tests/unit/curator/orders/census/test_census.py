@@ -167,6 +167,24 @@ def test_tables_agree_on_every_margin_that_they_share_but_for_those_that_are_nam
     assert "agree between tables" in " ".join(made.statement().split())
 
 
+def test_a_release_that_was_charged_before_tables_agreed_is_published_as_it_was(
+    curator, tmp_path, monkeypatch
+):
+    plan_order = census_orders.CensusOrder.priced
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            census_orders.CensusOrder, "priced", lambda *a: replace(plan_order(*a), version=1)
+        )
+        first = curator.release(plan(), tmp_path / "a")
+    paid = spent(curator)
+    again = curator.release(plan(), tmp_path / "b")
+    assert (again.charge, spent(curator), again.random_bytes) == (first.charge, paid, 0)
+    assert all_tables(again) == all_tables(first)
+    assert "agree between" not in " ".join(again.statement().split())
+    with pytest.raises(AssertionError):
+        check_consistent(again)
+
+
 def test_a_release_without_a_geography_is_one_level(curator, tmp_path):
     made = curator.release(dp.releases([[], DETAIL], table="people", epsilon=1), tmp_path)
 
