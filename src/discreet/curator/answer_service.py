@@ -17,7 +17,6 @@ from discreet.curator.data import registry
 from discreet.curator.data.data_store import DataStore
 from discreet.curator.data.registry import Registration, Registry
 from discreet.curator.data.table_checks import check_people
-from discreet.curator.held_draws import HeldDraws
 from discreet.curator.ledger.charging import final_failure
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.orders import Order, Receipt, State
@@ -154,7 +153,6 @@ class AnswerService:
         self._proved: dict[str, tuple[object, list[str]]] = {}
         self._running: dict[int, Deadline | None] = {}
         self._plans: dict[int, PlannedOrder] = {}
-        self.draws = HeldDraws()
         self._ended: set[int] = set()
         self.people = Populations(ledger, data_store)
         self.schedule_of: Callable[[str], ReleaseSchedule] = lambda _: AT_ONCE
@@ -272,7 +270,7 @@ class AnswerService:
         finally:
             self._plans.pop(receipt.sequence, None)
         self._unfinished.discard(receipt.sequence)
-        self.draws.let_go(receipt.sequence, 0)
+        self._ledger.draws.let_go(receipt.sequence, 0)
         return release
 
     def _finish(self, receipt: Receipt, schedule: ReleaseSchedule) -> BaseRelease:
@@ -280,7 +278,7 @@ class AnswerService:
         if now.state in {State.CHARGED, State.PENDING} and now.measured is None:
             now = self._measured(now, schedule)
         if now.state is State.FAILED:
-            self.draws.let_go(now.sequence, 0)
+            self._ledger.draws.let_go(now.sequence, 0)
             raise final_failure()
         if now.release is not None:
             return kind_of(now.order).release_type.from_bytes(now.release)
@@ -301,7 +299,7 @@ class AnswerService:
         number, ledger = receipt.sequence, self._ledger
         if not ledger.may_measure(number, receipt.order):
             return replace(receipt, state=State.FAILED)  # it was cancelled while it waited
-        measured = self.draws.draw(number, 0, lambda: [self._draw(receipt, schedule)])
+        measured = ledger.draws.draw(number, 0, lambda: [self._draw(receipt, schedule)])
         return ledger.fail(receipt) if measured is None else ledger.keep(receipt, measured)
 
     def _draw(self, receipt: Receipt, schedule: ReleaseSchedule) -> bytes | None:

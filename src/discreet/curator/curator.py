@@ -27,7 +27,7 @@ from discreet.curator.data.table_checks import known_dataset
 from discreet.curator.ledger import accounts
 from discreet.curator.ledger.accounts import Account
 from discreet.curator.ledger.ledger import Ledger
-from discreet.curator.ledger.orders import Entry, Head, named
+from discreet.curator.ledger.orders import Entry, Head, canonical, digest, named
 from discreet.curator.ledger.remote_witness import is_address
 from discreet.curator.ledger.verify import Report
 from discreet.curator.local_backend import LocalBackend
@@ -35,6 +35,7 @@ from discreet.curator.orders.census.census_plan import CensusPlan
 from discreet.curator.orders.census.census_runs import CensusRuns, PublishedTables
 from discreet.curator.orders.fits.training_orders import TrainingRuns, training_spec
 from discreet.curator.orders.online_epochs import OnlineEpochs
+from discreet.curator.orders.planned_orders import ResumedOrder
 from discreet.curator.orders.streams.streams import Streams
 from discreet.curator.owner_interface import OwnerInterface
 from discreet.curator.question_interface import QuestionInterface
@@ -46,6 +47,8 @@ from discreet.privacy import Neighbours
 from discreet.rationals import whole
 
 _PATIENCE = 30.0
+_FOLDERS = {"release": "releases", "training": "training"}
+"""Where charges of these kinds keep what is made of them."""
 
 
 class Curator(OwnerInterface, QuestionInterface):
@@ -137,9 +140,18 @@ class Curator(OwnerInterface, QuestionInterface):
         self._data_store.settle_pending(self._find_part)
         self._sweep()
         self._scratch: str | None = None
-        opened = self._ledger, service.reopen
-        self._census = CensusRuns(*opened, lambda: self._place("releases"), service.draws)
-        self._training = TrainingRuns(*opened, lambda: self._place("training"))
+        self._census = CensusRuns(self._ledger, self._resume)
+        self._training = TrainingRuns(self._ledger, self._resume)
+
+    def _resume(self, charge: int, kind: str) -> ResumedOrder:
+        """A released charge of a kind that is gone on with in a folder of its own."""
+        fix = "pass the number of another charge"
+        receipt = self._answer_service.released(charge, kind, f"{kind} order", fix)
+        planned, engine = self._answer_service.reopen(receipt)
+        # Of a ledger that was put back, a charge of this number may have been for other noise.
+        asked = canonical([receipt.order.version, planned.text, dict(planned.decisions())])
+        folder = self._place(_FOLDERS[kind]) / f"{charge}-{digest(asked)[:32]}"
+        return receipt.order.analyst, planned, engine, folder
 
     def _place(self, name: str) -> Path:
         """A folder of what belongs to charges; a curator in memory keeps it as long."""

@@ -115,9 +115,9 @@ def read(text: str, schema: Schema) -> Query:
     facts, known = json.loads(text), list[Any]()
     if isinstance(facts, dict) and facts.keys() == {"shared", "question"}:
         for one in facts["shared"]:
-            known.append(_node(one, schema, known))
+            known.append(read_plain(one, schema, known))
         facts = facts["question"]
-    found = _node(facts, schema, known)
+    found = read_plain(facts, schema, known)
     if not isinstance(found, Query):
         raise _foreign("it is no question")
     return found
@@ -131,8 +131,15 @@ def table_digest(table: Table | PublicTable) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def plain(value: Any, places: Mapping[int, int] = MappingProxyType({})) -> Any:
-    """A value as JSON; what has a place among the shared relations is written as that."""
+def plain(
+    value: Any,
+    places: Mapping[int, int] = MappingProxyType({}),
+    tags: Mapping[type, str] = _TAGS,
+) -> Any:
+    """A value as JSON; what has a place among the shared relations is written as that.
+
+    Questions have the tags that are stored; what is only sent may have others.
+    """
     if type(value) in _SCALARS:
         return value
     if id(value) in places:
@@ -141,7 +148,7 @@ def plain(value: Any, places: Mapping[int, int] = MappingProxyType({})) -> Any:
         case Table() | PublicTable():
             return {"table": value.name, "digest": table_digest(value)}
         case Enum():
-            return {"enum": tag(type(value)), "value": value.value}
+            return {"enum": tags[type(value)], "value": value.value}
         case Fraction():
             return {"fraction": str(value)}
         case dt.datetime() | dt.date():
@@ -149,13 +156,13 @@ def plain(value: Any, places: Mapping[int, int] = MappingProxyType({})) -> Any:
         case float():
             return {"float": value.hex()}
         case tuple() | list():
-            return [plain(part, places) for part in value]
+            return [plain(part, places, tags) for part in value]
         case _ if dataclasses.is_dataclass(value) and not isinstance(value, type):
-            facts = {name: plain(getattr(value, name), places) for name in _written(value)}
-            return {"node": tag(type(value)), **facts}
+            facts = {name: plain(getattr(value, name), places, tags) for name in _written(value)}
+            return {"node": tags[type(value)], **facts}
         case Mapping() | MappingProxyType():
             # Columns keep their order: UNION matches them by position.
-            return {"mapping": [[key, plain(part)] for key, part in value.items()]}
+            return {"mapping": [[key, plain(part, tags=tags)] for key, part in value.items()]}
     return value
 
 
@@ -181,7 +188,10 @@ def _fields(kind: type) -> list[tuple[str, Any]]:
 _NEVER: Final = object()
 
 
-def _node(value: Any, schema: Schema, known: Sequence[Any]) -> Any:
+def read_plain(
+    value: Any, schema: Schema, known: Sequence[Any] = (), nodes: Mapping[str, type] = _NODES
+) -> Any:
+    """The value that `plain` wrote with the tags of these nodes."""
     match value:
         case {"use": place}:
             return known[place]
@@ -191,7 +201,7 @@ def _node(value: Any, schema: Schema, known: Sequence[Any]) -> Any:
                 raise _foreign(f"what is said about {name} has changed since")
             return table
         case {"enum": name, "value": member}:
-            return _NODES[name](member)
+            return nodes[name](member)
         case {"fraction": text}:
             return Fraction(text)
         case {"datetime": text}:
@@ -201,14 +211,16 @@ def _node(value: Any, schema: Schema, known: Sequence[Any]) -> Any:
         case {"float": text}:
             return float.fromhex(text)
         case {"mapping": pairs}:
-            return {key: _node(part, schema, known) for key, part in pairs}
+            return {key: read_plain(part, schema, known, nodes) for key, part in pairs}
         case {"node": name, **facts}:
             if facts.get("only_possible", True) is not True:
                 raise _foreign("only_possible is not true, and it is only ever stored as that")
-            parts = {str(key): _node(part, schema, known) for key, part in facts.items()}
-            return _NODES[name](**parts)
+            read = (
+                (str(key), read_plain(part, schema, known, nodes)) for key, part in facts.items()
+            )
+            return nodes[name](**dict(read))
         case list():
-            return tuple(_node(part, schema, known) for part in value)
+            return tuple(read_plain(part, schema, known, nodes) for part in value)
     return value
 
 

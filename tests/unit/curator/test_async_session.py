@@ -110,13 +110,18 @@ def test_a_charge_is_measured_as_it_was_planned_whatever_the_package_plans_now(m
 
 
 def test_a_charge_that_would_be_measured_otherwise_than_it_was_charged_is_not(monkeypatch):
-    """One that an older version made, without saying how it would be measured."""
+    """What is stored beside a charge says other prices of its parts than the charge does."""
+
+    def otherwise(order):
+        told = order.plan.to_dict()
+        told["sets"][0]["measured"][0][1] = "1/1000"
+        return told
+
     with add_visits(dp.Curator.in_memory(), limits=None) as curator:
         window = curator.async_session("alice")
         with monkeypatch.context() as earlier:
-            earlier.setattr("discreet.answer.plan.planning.CHOICE", OTHERWISE)
-            earlier.setattr(QueryOrder, "decisions", lambda _: None)
-            receipt = submit(window, COUNT, PRICE, "alice")
+            earlier.setattr(QueryOrder, "decisions", otherwise)
+            receipt = submit(window, COUNT, Terms(epsilon=0.123), "alice")  # planned nowhere else
         curator._answer_service._plans.clear()  # as a worker that did not make the charge
         with pytest.raises(LedgerError, match="planned by another version"):
             window.pursue(receipt, patience=30)

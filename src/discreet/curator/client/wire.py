@@ -4,13 +4,11 @@ Numbers that a price or a budget rests on travel as texts ("0.1", "1/3"), so tha
 same rational; a JSON number is read as the decimal it prints as. Reading trusts nothing.
 """
 
-import dataclasses
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, replace
 from decimal import Decimal
-from enum import Enum
 from fractions import Fraction
 from typing import Any, Final, TypeVar
 
@@ -30,9 +28,10 @@ from discreet.curator.ledger.verify import Problem, Report
 from discreet.curator.orders.planned_orders import OrderExplanation, Terms
 from discreet.curator.workbook import AskedQuestion
 from discreet.errors import DiscreetError, InputError, ServiceError
+from discreet.plan import canonical
 from discreet.plan.bounding import ContributionBounds, NoiseKind
 from discreet.plan.public_facts import PublicFacts
-from discreet.plan.schema import Limits
+from discreet.plan.schema import Limits, Schema
 from discreet.privacy import Neighbours, Pure
 from discreet.privacy.budgets.charges import Charge
 from discreet.rationals import Real, rational, read_text
@@ -275,17 +274,14 @@ def read_bill(facts: Sequence[Mapping[str, Any]]) -> dict[Account, Charge]:
     return {read_account(one["account"]): Charge.from_dict(one["cost"]) for one in facts}
 
 
-_ENTRY: Final = ("sequence", "previous", "time", "kind", "by", "facts")
-
-
 def write_entry(entry: Entry) -> dict[str, Any]:
     """An entry of the ledger."""
-    return {name: getattr(entry, name) for name in _ENTRY}
+    return {one.name: getattr(entry, one.name) for one in fields(Entry)}
 
 
 def read_entry(facts: Mapping[str, Any]) -> Entry:
-    """The entry that `write_entry` wrote."""
-    return Entry(*(facts[name] for name in _ENTRY))
+    """The entry that `write_entry` wrote, whatever stands beside it."""
+    return Entry(*(facts[one.name] for one in fields(Entry)))
 
 
 def write_report(report: Report) -> dict[str, Any]:
@@ -304,56 +300,20 @@ _NODES: Final[dict[str, type]] = {
     for one in (
         *(explain.Explanation, explain.ExplainedSet, explain.ExplainedMeasurement),
         *(explain.Finding, explain.Option, ExpectedError, Price),
-        *(ContributionBounds, Limits, PublicFacts),
+        *(ContributionBounds, Limits, PublicFacts, NoiseKind, Neighbours),
     )
 }
-_ENUMS: Final[dict[str, type[Enum]]] = {"NoiseKind": NoiseKind, "Neighbours": Neighbours}
+_TAGS: Final = {kind: tag for tag, kind in _NODES.items()}
 
 
 def write_explanation(told: explain.Explanation) -> dict[str, Any]:
     """An explanation as JSON."""
-    return dict(_write(told))
+    return dict(canonical.plain(told, tags=_TAGS))
 
 
 def read_explanation(facts: object) -> explain.Explanation:
     """The explanation that `write_explanation` wrote; some error where it is another."""
-    found = _read(facts)
+    found = canonical.read_plain(facts, Schema({}), nodes=_NODES)
     if not isinstance(found, explain.Explanation):
         raise TypeError
     return found
-
-
-def _write(value: Any) -> Any:
-    match value:
-        case Enum():
-            return {"enum": type(value).__name__, "value": value.value}
-        case Fraction():
-            return {"fraction": str(value)}
-        case float() if not math.isfinite(value):
-            return {"float": str(value)}
-        case tuple():
-            return [_write(part) for part in value]
-        case Mapping():
-            return {"mapping": [[key, _write(part)] for key, part in value.items()]}
-        case _ if type(value).__name__ in _NODES:
-            names = [field.name for field in dataclasses.fields(value)]
-            facts = {name: _write(getattr(value, name)) for name in names}
-            return {"node": type(value).__name__, **facts}
-    return value
-
-
-def _read(value: Any) -> Any:
-    match value:
-        case {"enum": name, "value": member}:
-            return _ENUMS[name](member)
-        case {"fraction": text}:
-            return Fraction(text)
-        case {"float": text}:
-            return float(text)
-        case {"mapping": pairs}:
-            return {key: _read(part) for key, part in pairs}
-        case {"node": name, **facts}:
-            return _NODES[name](**{str(key): _read(part) for key, part in facts.items()})
-        case list():
-            return tuple(_read(part) for part in value)
-    return value

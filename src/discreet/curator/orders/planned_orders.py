@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache, partial
-from typing import Any, ClassVar, Final, Generic, Self, TypeVar
+from pathlib import Path
+from typing import Any, ClassVar, Final, Generic, Self, TypeAlias, TypeVar
 
 from discreet.answer.execute.individual import Admission
 from discreet.answer.plan.accuracy import Accuracy
@@ -172,6 +173,9 @@ class PlannedOrder(ABC):
     def present(self, measured: bytes) -> BaseRelease:
         """The release that stored measurements make."""
 
+
+ResumedOrder: TypeAlias = tuple[str, PlannedOrder, Engine, Path]
+"""A charge to go on with: its analyst, plan, data, and the folder of what was made of it."""
 
 P_co = TypeVar("P_co", bound=PlannedOrder, covariant=True)
 
@@ -382,11 +386,9 @@ class Offer(Generic[P_co]):
     @property
     def takes(self) -> str | None:
         """The largest share of any budget that it takes, and what is left of that; in words."""
-        capped = [(one.share(cost), one) for one, cost in self.bill().items() if one.cap]
-        if not capped:
-            return None
-        share, account = max(capped, key=lambda one: one[0])
-        return f"{percent(share)} of the budget of {account}"
+        shares = {one: one.share(cost) for one, cost in self.bill().items() if one.cap}
+        most = max(shares, key=shares.__getitem__, default=None)
+        return None if most is None else f"{percent(shares[most])} of the budget of {most}"
 
     @property
     def share(self) -> float | None:

@@ -10,7 +10,6 @@ from typing import Final
 import numpy as np
 
 from discreet.curator.data.registry import write_durably
-from discreet.curator.held_draws import HeldDraws
 from discreet.curator.ledger.ledger import Ledger
 from discreet.errors import LedgerError
 from discreet.workload.hierarchy import Integers
@@ -26,11 +25,8 @@ class PartStore:
         is whole, which a crash kept from becoming one. What no disk took is held in memory.
     """
 
-    def __init__(
-        self, folder: Path, ledger: Ledger, charge: int, by: str, draws: HeldDraws
-    ) -> None:
+    def __init__(self, folder: Path, ledger: Ledger, charge: int, by: str) -> None:
         self._folder, self._ledger, self._charge, self._by = folder, ledger, charge, by
-        self._draws = draws
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._known = [json.loads(one) for one in ledger.steps(charge)]
 
@@ -47,11 +43,11 @@ class PartStore:
                 why="one at a time does, so that no part is drawn twice",
                 fix="wait for it, or run it again when it is gone",
             )
-        digest = self._left_behind(number)
+        digest, draws = self._left_behind(number), self._ledger.draws
         if digest is None:
-            drawn = self._draws.draw(self._charge, number + 1, lambda: [noisy()])
+            drawn = draws.draw(self._charge, number + 1, lambda: [noisy()])
             digest = self._write(number, drawn)
-            self._draws.let_go(self._charge, number + 1)
+            draws.let_go(self._charge, number + 1)
         step = {"part": number, "digest": digest}
         self._ledger.step(self._charge, number + 1, json.dumps(step).encode(), by=self._by)
         self._known.append(step)

@@ -19,16 +19,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from discreet.answer.plan.measure import Measurement
-from discreet.curator.held_draws import HeldDraws
 from discreet.curator.ledger.ledger import Ledger
-from discreet.curator.ledger.orders import Receipt, State, canonical, digest
 from discreet.curator.orders.census.census_margins import GroupedCells, Margin
 from discreet.curator.orders.census.census_orders import CensusOrder, CensusRelease
 from discreet.curator.orders.census.census_parts import PartStore
 from discreet.curator.orders.census.census_plan import COUNT
 from discreet.curator.orders.census.census_reading import read_geography
 from discreet.curator.orders.census.census_workers import COLUMNS, PartNoise, noisy, noisy_above
-from discreet.curator.orders.planned_orders import PlannedOrder
+from discreet.curator.orders.planned_orders import PlannedOrder, ResumedOrder
 from discreet.curator.progress import tell
 from discreet.engines.engine import Engine, WorkerSession
 from discreet.errors import EngineError, InputError, InvariantBroken, LedgerError
@@ -407,9 +405,7 @@ class CensusRuns:
     """Runs charged releases in a folder: each from where it was left."""
 
     _ledger: Ledger
-    _reopen: Callable[[Receipt], tuple[PlannedOrder, Engine]]
-    _folder: Callable[[], Path]
-    _draws: HeldDraws
+    _resume: Callable[[int, str], ResumedOrder]
 
     @staticmethod
     def survey(order: PlannedOrder, engine: Engine) -> None:
@@ -419,24 +415,17 @@ class CensusRuns:
 
     def run(self, charge: int, folder: Path) -> PublishedTables:
         """Draw what is missing of a charged release, then write its tables to a folder."""
-        found, stored = self._ledger.find(charge), self._ledger.release(charge)
-        if found is None or stored is None or found.order.kind != CensusOrder.kind:
-            raise InputError(
-                f"charge {charge} is no release", why="it is of another kind", fix="name another"
-            )
-        planned, engine = self._reopen(Receipt(charge, found.order, State.RELEASED))
+        by, planned, engine, parts = self._resume(charge, "release")
         assert isinstance(planned, CensusOrder)  # noqa: S101 - narrowing: of this kind
-        # Of a ledger that was put back, a charge of this number may have been for other noise.
-        asked = digest(canonical([found.order.version, planned.text, dict(planned.decisions())]))
-        parts = self._folder() / f"{charge}-{asked[:32]}"
-        store = PartStore(parts, self._ledger, charge, found.order.analyst, self._draws)
+        made = CensusRelease.from_bytes(self._ledger.release(charge) or b"")
+        store = PartStore(parts, self._ledger, charge, by)
         run = _started(planned, engine)
         with metered() as meter, _own_words():
             run.draw(engine, store)
         self._ledger.let_go(charge)
         folder.mkdir(parents=True, exist_ok=True)
         files = run.publish(store, folder)
-        return PublishedTables(charge, CensusRelease.from_bytes(stored), folder, files, meter.bytes)
+        return PublishedTables(charge, made, folder, files, meter.bytes)
 
 
 def _started(order: CensusOrder, engine: Engine) -> CensusRun:

@@ -13,7 +13,6 @@ from fractions import Fraction
 from functools import cached_property, lru_cache
 from importlib import import_module
 from math import ceil
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
 import numpy as np
@@ -25,7 +24,7 @@ from discreet.answer.present.base_release import BaseRelease, Cost, reading_stor
 from discreet.curator.arguments import read_fields, readable, several
 from discreet.curator.client.wire import read_number
 from discreet.curator.ledger.ledger import Ledger
-from discreet.curator.ledger.orders import Order, Receipt, State, canonical, digest
+from discreet.curator.ledger.orders import Order, canonical, digest
 from discreet.curator.orders.fits.fit_orders import column_type, feature_ends
 from discreet.curator.orders.fits.fit_rows import NumberColumns, values_of
 from discreet.curator.orders.planned_orders import (
@@ -35,6 +34,7 @@ from discreet.curator.orders.planned_orders import (
     OrderExplanation,
     PlannedOrder,
     QuoteContext,
+    ResumedOrder,
     UnpricedOrder,
     read_price,
     read_table,
@@ -304,8 +304,7 @@ class TrainingRuns:
     """
 
     _ledger: Ledger
-    _reopen: Callable[[Receipt], tuple[PlannedOrder, Engine]]
-    _folder: Callable[[], Path]
+    _resume: Callable[[int, str], ResumedOrder]
 
     @staticmethod
     def survey(order: PlannedOrder, trainer: Any) -> None:
@@ -315,13 +314,9 @@ class TrainingRuns:
 
     def run(self, charge: int, trainer: Any) -> Any:
         """Take the steps that are left, and load the last state."""
-        found = self._ledger.find(charge)
-        assert found is not None  # noqa: S101 - narrowing: it was placed
-        planned, engine = self._reopen(Receipt(charge, found.order, State.RELEASED))
+        by, planned, engine, place = self._resume(charge, "training")
         assert isinstance(planned, TrainingOrder)  # noqa: S101 - narrowing: of this kind
-        asked = digest(canonical([found.order.version, planned.text, dict(planned.decisions())]))
-        place = self._folder() / f"{charge}-{asked[:32]}"
-        begun, by = self._begun(charge), found.order.analyst
+        begun = self._begun(charge)
         trainer.plan = replace(trainer.plan, settled=planned.noise.mu)
         if begun is not None and not (place / "ledger").exists():
             raise LedgerError(

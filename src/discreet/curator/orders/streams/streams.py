@@ -180,18 +180,14 @@ class Streams:
             return self._service.read_on(receipt, asker, partial(measure, step))
 
         try:
-            due, done, draws = (
-                self._due(planned),
-                len(self._ledger.steps(charge)),
-                self._service.draws,
-            )
+            due, done = self._due(planned), len(self._ledger.steps(charge))
             if done >= len(due):  # another worker has answered them before this one had the turn
                 return
             self._service.check_data(sorted(planned.tables))
             for step in range(done, len(due)):
-                stored = draws.draw(charge, step + 1, partial(draw, step))
+                stored = self._ledger.draws.draw(charge, step + 1, partial(draw, step))
                 self._ledger.step(charge, step + 1, stored, by=receipt.order.analyst)
-                draws.let_go(charge, step + 1)
+                self._ledger.draws.let_go(charge, step + 1)
         finally:
             self._ledger.let_go(charge)
 
