@@ -204,8 +204,8 @@ def _disagreement(
     logs, error = log_probability(float(runs), met, nearest)
     # A count that is likely by itself is likely with all that are further off.
     for at in np.flatnonzero(~(logs - error > math.log(share))):
-        outcome = [*counts][at]
-        if unlikely(counts[outcome], runs, *ends[at], share):
+        (low, high), outcome = ends[at], [*counts][at]
+        if unlikely(counts[outcome], runs, low, high, share):
             return f"outcome {outcome!r} does not have its stated probability"
     named: list[Any] = [outcome for outcome in law if outcome != _REST]
     order = [*sorted(named), _REST]

@@ -206,10 +206,8 @@ def expected(p: Floats, q: Floats, promised: tuple[Point, ...], alpha: float, ru
     z = math.sqrt(2 * math.log(2 / alpha))
     low, high = _wilson(p, -z, runs), _wilson(q, z, runs)
     # How far log((P - delta)/Q) goes toward each epsilon and beyond, for P = low and Q = high.
-    all_of = (
-        [[getattr(point, name)] for point in promised] for name in ("delta", "epsilon", "room")
-    )
-    delta, epsilon, room = map(np.array, all_of)
+    stated = np.array([(one.delta, one.epsilon, one.room) for one in promised])
+    delta, epsilon, room = stated.T[:, :, None]
     reaches = np.log(np.maximum(low - delta, 1e-300) / np.maximum(high, 1e-300)) - epsilon
     return np.asarray((reaches / room).max(axis=0))
 

@@ -113,7 +113,7 @@ def best_tradeoff(profile: Profile, alpha: Fraction) -> float:
     if alpha == 0:
         # At alpha = 0 only 1 - delta(infinity) remains.
         return max(0.0, (1 - Interval.of(profile(Fraction(2**20)).upper)).lower)
-    kept = lambda e: 1 - Interval.of(profile(Fraction(e)).upper)  # noqa: E731
+    kept: Callable[[float], Interval] = lambda e: 1 - Interval.of(profile(Fraction(e)).upper)  # noqa: E731
     line = _climb(lambda e: (kept(e) - Interval.of(e).exp() * alpha).lower)
     return max(0.0, line, _climb(lambda e: ((kept(e) - alpha) * Interval.of(-e).exp()).lower))
 
