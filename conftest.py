@@ -1,4 +1,4 @@
-"""Fixed random bits for every test and every example of the documentation, and one thread each.
+"""Fixed random bits for every test, fixture and example of the documentation, and one thread each.
 
 Workers share the cores. Threads of a linear algebra library that wait for a core do so by spinning:
 with several to a worker, small products take ten times the CPU.
@@ -7,6 +7,8 @@ with several to a worker, small products take ten times the CPU.
 import hashlib
 import itertools
 import os
+import secrets
+from contextlib import contextmanager
 
 for library in ("OPENBLAS", "OMP", "MKL"):  # they look when numpy and torch are imported
     os.environ.setdefault(f"{library}_NUM_THREADS", "1")
@@ -16,22 +18,30 @@ import pytest  # noqa: E402
 from discreet.noise.bits import Keystream, replaced  # noqa: E402
 
 
-@pytest.fixture
-def fixed_bits(request):
-    """The same bits on every run, others for every test: the draws cannot flake.
+@contextmanager
+def bits_of(name):
+    """The same bits on every run, others for every name: the draws cannot flake.
 
-    Nor can which rows of a person are kept: 16 bytes are what a question's secret is made of.
+    Nor can which rows of a person are kept: a question's secret is made of 16 bytes, or of the key
+    of a curator's accounts, which has 32.
     """
-    test, asked, fresh = request.node.nodeid, itertools.count(), os.urandom
-    stream = Keystream(hashlib.sha256(test.encode()).digest())
+    asked, urandom, token_hex = itertools.count(), os.urandom, secrets.token_hex
+    stream = Keystream(hashlib.sha256(name.encode()).digest())
 
     def secret(size):
-        if size != 16:
-            return fresh(size)
-        return hashlib.sha256(f"{test} secret {next(asked)}".encode()).digest()[:size]
+        return hashlib.sha256(f"{name} secret {next(asked)}".encode()).digest()[:size]
 
     with replaced(lambda: stream), pytest.MonkeyPatch.context() as patch:
-        patch.setattr(os, "urandom", secret)
+        patch.setattr(os, "urandom", lambda n: secret(n) if n == 16 else urandom(n))
+        patch.setattr(
+            secrets, "token_hex", lambda n=None: secret(n).hex() if n == 32 else token_hex(n)
+        )
+        yield stream
+
+
+@pytest.fixture
+def fixed_bits(request):
+    with bits_of(request.node.nodeid) as stream:
         yield stream
 
 
@@ -40,3 +50,12 @@ def _no_draw_flakes(request):
     """Tests have fixed bits, but for long runs and for those about freshness."""
     if not any(map(request.node.get_closest_marker, ("audit", "fresh"))):
         request.getfixturevalue("fixed_bits")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(fixturedef, request):
+    """So have fixtures that tests share, whichever test comes first."""
+    if fixturedef.scope == "function":
+        return (yield)
+    with bits_of(f"{fixturedef.baseid} {fixturedef.argname} {request.param_index}"):
+        return (yield)

@@ -1,6 +1,7 @@
 """Runs the suite as other machines would: `make portable`.
 
-`python tests/support/portable.py baseline` runs one setting.
+`python tests/support/portable.py baseline` runs one setting, `... one-core 2/8` the second eighth
+of its files: a whole run on one core is long, and a part that passed need not be repeated.
 
 Each setting is a run of pytest in an environment of its own. What a test or a documented digit may
 not depend on: vector units (numpy chooses its functions by them, OpenBLAS its kernels, the C
@@ -13,6 +14,7 @@ import platform
 import subprocess
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 
 from numpy._core._multiarray_umath import __cpu_dispatch__, __cpu_features__
 
@@ -71,6 +73,15 @@ def settings() -> dict[str, Setting]:
     }
 
 
+def files(part: str, left_out: tuple[str, ...]) -> list[str]:
+    """Every n-th file of tests from the k-th on, for k/n; the last part has the examples too."""
+    which, parts = map(int, part.split("/"))
+    away = tuple(f"{one.partition('=')[2]}/" for one in left_out)
+    tests = [path.as_posix() for path in sorted(Path("tests").rglob("test_*.py"))]
+    found = [path for path in tests if not path.startswith(away)][which - 1 :: parts]
+    return found + ["src", "docs", "README.md"] * (which == parts)
+
+
 def run(name: str, setting: Setting, more: list[str]) -> int:
     """Run pytest under a setting; its status."""
     told = " ".join(f"{key}={value!r}" for key, value in setting.environment.items())
@@ -93,10 +104,13 @@ def run(name: str, setting: Setting, more: list[str]) -> int:
 
 def main() -> int:
     """Run the settings that are named, or all; what follows `--` goes to pytest."""
-    names, _, more = " ".join(sys.argv[1:]).partition("--")
-    known = settings()
-    wanted = names.split() or list(known)
-    found = {name: run(name, known[name], more.split()) for name in wanted}
+    words, _, more = " ".join(sys.argv[1:]).partition("--")
+    known, parts = settings(), [word for word in words.split() if "/" in word]
+    wanted = [word for word in words.split() if "/" not in word] or list(known)
+    found = {}
+    for name in wanted:
+        paths = [path for part in parts for path in files(part, known[name].left_out)]
+        found[name] = run(name, known[name], [*paths, *more.split()])
     for name, status in found.items():
         print(f"{name}: {'passed' if status == 0 else 'FAILED'}")  # noqa: T201 - a script
     return int(any(found.values()))

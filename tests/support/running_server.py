@@ -119,7 +119,7 @@ class Server:
     def delete(self, path, **how):
         return self.request("DELETE", path, **how)
 
-    def raw(self, sent, *, timeout=10, replies=1, pause=None):
+    def raw(self, sent, *, timeout=60, replies=1, pause=None):
         """Send bytes as they are, and read so many replies, or until the server closes.
 
         After the first reply, further ones are waited for no longer than a `pause`.

@@ -347,7 +347,7 @@ QUESTIONS: Final[Mapping[str, CuratorQuestion]] = {
         neighbours=Neighbours.CHANGE_ONE,
     ),
     "curator-aggregates": CuratorQuestion(_OTHERS, limits=_FEW),
-    "curator-shapes": CuratorQuestion(_SHAPES, limits=_FEW),
+    "curator-shapes": CuratorQuestion(_SHAPES, limits=_FEW, with_bills=True),
     "curator-each-row": CuratorQuestion(
         (*map(_sql, (_BY_TURN, _BOTH)), *_FOUND[:1], _QUANTILES[0], _profile, _release),
         people=10 * PEOPLE,
@@ -376,7 +376,8 @@ QUESTIONS: Final[Mapping[str, CuratorQuestion]] = {
         _sql(
             "SELECT COUNT(*) AS n, SUM(b.value) AS total FROM visits v "
             "JOIN bills b ON v.person = b.person"
-        )
+        ),
+        with_bills=True,
     ),
     "curator-profile": CuratorQuestion(_profile),
     "curator-answer-tables": CuratorQuestion(
@@ -385,7 +386,8 @@ QUESTIONS: Final[Mapping[str, CuratorQuestion]] = {
             " (SELECT value % 4 AS value, COUNT(*) AS n FROM visits GROUP BY 1) a JOIN"
             " (SELECT value % 4 AS value, COUNT(*) AS m FROM bills GROUP BY 1) b"
             " ON a.value = b.value GROUP BY 1 ORDER BY top DESC"
-        )
+        ),
+        with_bills=True,
     ),
     "curator-release": CuratorQuestion(_release),
     "curator-synthesis": CuratorQuestion(_SYNTHESES),
@@ -406,6 +408,7 @@ QUESTIONS: Final[Mapping[str, CuratorQuestion]] = {
         tuple(map(_people, (_DISTINCT, _BY_KIND, _BOTH, _SETS))),
         epsilon=Fraction(2),
         per_person=True,
+        with_bills=True,
         counts_moved=True,
         by_distance=True,
         limits=Limits(max_groups=2, max_rows=2),

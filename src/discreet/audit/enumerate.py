@@ -5,8 +5,8 @@ with what the guarantee says. What is refuted here is false.
 """
 
 import math
-from collections.abc import Hashable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, Final
 
@@ -18,6 +18,7 @@ from discreet.audit.features import Floats, row_codes, rows
 from discreet.audit.trace import distinct, picture
 from discreet.errors import InputError
 from discreet.mechanisms.mechanism import Claim, Law, View
+from discreet.privacy.numerics.binomial import log_probability
 from discreet.privacy.numerics.rounding import ELEMENTARY, UNIT, Interval, total
 
 ORDERS: Final = (1.01, 2, 8, 64)
@@ -105,16 +106,14 @@ def enumerate_loss(claim: Claim) -> Evidence:
     """
     promised = points(claim.guarantee)
     claimed = {order: claim.guarantee.rdp(order).upper for order in ORDERS}
-    found, known = [], {}  # most sides are in several pairs
-    for pair, (at, view) in product(claim.pairs, enumerate(views(claim))):
-        keys = [(at, picture(side)) for side in (pair.left, pair.right)]
-        for key, side in zip(keys, (pair.left, pair.right), strict=True):
-            if key in known:
-                continue
-            known[key] = view.law(side)
-            if reason := _not_a_law(known[key]):
-                return Evidence(claim.name, "law", promised[-1], 0.0, "the law", reason=reason)
-        left, right = map(known.__getitem__, keys)
+    claim, found = remembered(claim), []
+    for side, view in product(_inputs(claim), views(claim)):
+        mass = total(Interval.between(*ends) for ends in view.law(side).values())
+        if not mass.lower <= 1 <= mass.upper:
+            reason = "the probabilities do not sum to 1"
+            return Evidence(claim.name, "law", promised[-1], 0.0, "the law", reason=reason)
+    for pair, view in product(claim.pairs, views(claim)):
+        left, right = view.law(pair.left), view.law(pair.right)
         for laws in (Laws.of(left, right), Laws.of(right, left)):
             for point in promised:
                 event = f"hockey stick at {point.epsilon:.4g}"
@@ -152,9 +151,20 @@ def views(claim: Claim) -> tuple[View, ...]:
     )
 
 
-def _not_a_law(law: Law) -> str:
-    mass = total(Interval.between(*ends) for ends in law.values())
-    return "" if mass.lower <= 1 <= mass.upper else "the probabilities do not sum to 1"
+def remembered(claim: Claim) -> Claim:
+    """The same claim, which computes each law once for each input."""
+
+    def once(law: Callable[[Any], Law]) -> Callable[[Any], Law]:
+        known: dict[Any, Law] = {}
+        return lambda side: known.get(key := picture(side)) or known.setdefault(key, law(side))
+
+    parts = tuple(replace(view, law=once(view.law)) for view in claim.views)
+    return replace(claim, law=claim.law and once(claim.law), views=parts)
+
+
+def _inputs(claim: Claim) -> list[Any]:
+    """Most are in several pairs."""
+    return distinct(side for pair in claim.pairs for side in (pair.left, pair.right))
 
 
 def check_law(claim: Claim, *, samples: int | None = None, alpha: float = 0.01) -> Evidence:
@@ -170,8 +180,7 @@ def check_law(claim: Claim, *, samples: int | None = None, alpha: float = 0.01) 
         have no key.
     """
     looks, runs = views(claim), samples_for(claim.guarantee) if samples is None else samples
-    inputs = distinct(side for pair in claim.pairs for side in (pair.left, pair.right))
-    top = points(claim.guarantee)[-1]
+    inputs, top = _inputs(claim), points(claim.guarantee)[-1]
     share = alpha / (2 * len(inputs) * len(looks))
     for side in inputs:
         drawn = rows(claim.draw(side, runs))
@@ -189,9 +198,14 @@ def _disagreement(
     law: dict[Hashable, tuple[float, float]], counts: dict[Hashable, int], runs: int, alpha: float
 ) -> str:
     """Counts that do not have their stated probability; `alpha` is for each of two tests."""
-    for outcome, count in counts.items():
-        low, high = law.get(outcome, _NEVER)
-        if unlikely(count, runs, low, high, alpha / (2 * len(counts))):
+    ends = np.array([law.get(outcome, _NEVER) for outcome in counts])
+    met, share = np.fromiter(counts.values(), np.float64), alpha / (2 * len(counts))
+    nearest = np.clip(np.where(met > ends[:, 1] * runs, ends[:, 1], ends[:, 0]), 0.0, 1.0)
+    logs, error = log_probability(float(runs), met, nearest)
+    # A count that is likely by itself is likely with all that are further off.
+    for at in np.flatnonzero(~(logs - error > math.log(share))):
+        (low, high), outcome = ends[at], [*counts][at]
+        if unlikely(counts[outcome], runs, low, high, share):
             return f"outcome {outcome!r} does not have its stated probability"
     named: list[Any] = [outcome for outcome in law if outcome != _REST]
     order = [*sorted(named), _REST]

@@ -205,7 +205,11 @@ def expected(p: Floats, q: Floats, promised: tuple[Point, ...], alpha: float, ru
     """How far certificates from so many runs would reach, about, for events of these shares."""
     z = math.sqrt(2 * math.log(2 / alpha))
     low, high = _wilson(p, -z, runs), _wilson(q, z, runs)
-    return np.asarray(np.max([_reach(low, high, point) for point in promised], axis=0))
+    # How far log((P - delta)/Q) goes toward each epsilon and beyond, for P = low and Q = high.
+    stated = np.array([(one.delta, one.epsilon, one.room) for one in promised])
+    delta, epsilon, room = stated.T[:, :, None]
+    reaches = np.log(np.maximum(low - delta, 1e-300) / np.maximum(high, 1e-300)) - epsilon
+    return np.asarray((reaches / room).max(axis=0))
 
 
 def _wilson(share: Floats, z: float, runs: int) -> Floats:
@@ -215,13 +219,6 @@ def _wilson(share: Floats, z: float, runs: int) -> Floats:
     return np.clip(end, 0.0, 1.0)
 
 
-def _reach(low: Floats, high: Floats, point: Point) -> Floats:
-    """How far log((P - delta)/Q) goes toward epsilon and beyond, for P = low and Q = high."""
-    clear = np.maximum(low - point.delta, 1e-300)
-    answer: Floats = np.log(clear / np.maximum(high, 1e-300)) - point.epsilon
-    return answer / point.room
-
-
 def certify(
     event: Event, left: Outputs, right: Outputs, promised: tuple[Point, ...], alpha: float
 ) -> tuple[Point, float]:
@@ -229,16 +226,11 @@ def certify(
     likely, unlikely = (right, left) if event.swapped else (left, right)
     low = least(event.count(likely), len(likely), alpha / 2) * (1 - _SLACK)
     high = most(event.count(unlikely), len(unlikely), alpha / 2) * (1 + _SLACK)
-    bounds = [_certified(low, high, point.delta) for point in promised]
+    clear = [low - point.delta * (1 + _SLACK) for point in promised]
+    bounds = [math.log(one / high) - _SLACK if one > 0 else -math.inf for one in clear]
     reaches = [point.reach(bound) for bound, point in zip(bounds, promised, strict=True)]
     at = int(np.argmax(reaches))
     return promised[at], bounds[at]
-
-
-def _certified(low: float, high: float, delta: float) -> float:
-    """log((P - delta)/Q) from below; minus infinity where P does not exceed delta."""
-    clear = low - delta * (1 + _SLACK)
-    return math.log(clear / high) - _SLACK if clear > 0 else -math.inf
 
 
 def _curve(event: Event, left: Outputs, right: Outputs) -> Curve:

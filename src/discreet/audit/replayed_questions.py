@@ -66,7 +66,8 @@ def of_curator(question: "CuratorQuestion", tables: Tables) -> Any:
     with Curator.in_memory(neighbours=question.neighbours) as curator:
         said: dict[str, Any] = {"unit": question.unit, "limits": question.limits}
         curator.add("visits", visits, budget=budget, columns=columns, **said)
-        curator.add("bills", bills, dataset="visits", columns=columns, **said)
+        if question.with_bills:
+            curator.add("bills", bills, dataset="visits", columns=columns, **said)
         return question.told(curator)
 
 
@@ -86,6 +87,7 @@ class CuratorQuestion:
     limits: Limits | None = None
     neighbours: Neighbours = Neighbours.ADD_REMOVE
     unit: Any = "person"
+    with_bills: bool = False  # which take a third of the time
     source: "Callable[[CuratorQuestion, Tables], Any]" = of_curator
     counts_moved: bool = False
     """Whether releases count only where that person moves them: some are of no rows at all."""

@@ -9,7 +9,7 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import Any, Final
 
-from discreet.audit.enumerate import check_law, enumerate_loss
+from discreet.audit.enumerate import check_law, enumerate_loss, remembered
 from discreet.audit.evidence import Evidence, points, samples_for, strongest
 from discreet.audit.refute import refute
 from discreet.audit.releases import RELEASES, compare_paths
@@ -152,6 +152,7 @@ def audit_claim(
 
 def _against_claim(claim: Claim, samples: int | None, alpha: float) -> Iterator[Evidence]:
     """The law first, if there is one, and the samples last."""
+    claim = remembered(claim)
     try:
         if claim.law is not None or claim.views:
             yield enumerate_loss(claim)
@@ -191,15 +192,14 @@ def as_facts(audit: Audit) -> dict[str, Any]:
         "verdict": audit.verdict,
         "why": audit.why,
         "seconds": audit.seconds,
-        "evidence": [_as_facts(one) for one in audit.evidence],
+        "evidence": [
+            {name: fact for name, fact in asdict(one).items() if name != "curve"}
+            | {"bound": _finite(one.bound), "refuted": one.refuted}
+            for one in audit.evidence
+        ],
     }
 
 
-def _as_facts(one: Evidence) -> dict[str, Any]:
-    """JSON has no infinity, so an epsilon that is one becomes null."""
-    facts = {name: fact for name, fact in asdict(one).items() if name != "curve"}
-    return facts | {"bound": _finite(one.bound), "refuted": one.refuted}
-
-
 def _finite(number: float) -> float | None:
+    """JSON has no infinity, so an epsilon that is one becomes null."""
     return number if math.isfinite(number) else None

@@ -164,15 +164,15 @@ def _choice(choose: Callable[..., Any], law: Callable[..., Law]) -> Sampler:
     return _listed(draw, scale, ends(shares), _ALIKE)
 
 
-def _two_sided(variance: Fraction, steps: int) -> Interval:
-    return gaussian_tail(variance, steps - 1) / 2
-
-
 _KINDS: Final[Mapping[str, Callable[[Fraction], Sampler]]] = {
     "laplace": lambda scale: Sampler(
         noise.discrete_laplace, scale, _numbers(partial(laplace_tail, scale), scale, 16)
     ),
-    "gaussian": partial(_gaussian, draw=noise.discrete_gaussian, tail=_two_sided),
+    "gaussian": partial(
+        _gaussian,
+        draw=noise.discrete_gaussian,
+        tail=lambda variance, steps: gaussian_tail(variance, steps - 1) / 2,
+    ),
     "rounded-gaussian": partial(_gaussian, draw=noise.rounded_gaussian, tail=rounded_tail),
     "student": _student,
 }

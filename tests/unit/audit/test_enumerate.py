@@ -4,6 +4,7 @@ from dataclasses import replace
 import pytest
 
 from discreet.audit.enumerate import Laws, check_law, enumerate_loss
+from discreet.audit.report import audit_claim
 from discreet.errors import InputError
 from discreet.mechanisms.exponential import ExponentialMechanism
 from discreet.mechanisms.laplace import Laplace
@@ -105,3 +106,11 @@ def test_an_outcome_that_the_law_does_not_name_is_refuted():
     surprising = replace(claim, draw=lambda _value, runs: [2] * runs)
 
     assert "stated probability" in check_law(surprising, samples=1000).reason
+
+
+def test_a_law_is_computed_once_for_each_input():
+    claim, asked = RandomizedResponse(epsilon=1, k=3).claim, []
+    listened = replace(claim, law=lambda side: asked.append(side) or claim.law(side))
+
+    assert not audit_claim("once", listened, samples=1000).refuted
+    assert len(asked) == len({side for pair in claim.pairs for side in (pair.left, pair.right)})

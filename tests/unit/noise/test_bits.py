@@ -1,6 +1,8 @@
 import ast
+import hashlib
 import multiprocessing
 import os
+import secrets
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -164,3 +166,16 @@ def test_bytes_that_others_drew_are_counted_where_somebody_counts():
     with metered() as meter:
         count_drawn(7)
     assert meter.bytes == 7
+
+
+@pytest.fixture(scope="module")
+def shared():
+    return open_source(100).word(), os.urandom(16), secrets.token_hex(32)
+
+
+def test_fixtures_that_tests_share_have_the_same_bits_on_every_run(shared):
+    name = "tests/unit/noise/test_bits.py shared 0"
+    bits, first, second = (
+        hashlib.sha256(f"{name}{end}".encode()).digest() for end in ("", " secret 0", " secret 1")
+    )
+    assert shared == (Keystream(bits).word(), first[:16], second.hex())

@@ -22,7 +22,7 @@ _TINIEST: Final = 1e-300
 """Stands in for a mean of 0, whose gap is 0 as well."""
 
 
-def log_probability(n: Floats | float, k: Floats, p: float) -> tuple[Floats, Floats]:
+def log_probability(n: Floats | float, k: Floats, p: Floats | float) -> tuple[Floats, Floats]:
     """Log P(Bin(n, p) = k), elementwise, and how far each value may be off.
 
     Guarantee:

@@ -113,18 +113,9 @@ def best_tradeoff(profile: Profile, alpha: Fraction) -> float:
     if alpha == 0:
         # At alpha = 0 only 1 - delta(infinity) remains.
         return max(0.0, (1 - Interval.of(profile(Fraction(2**20)).upper)).lower)
-    lines = (_line, _mirrored)
-    return max(0.0, *(_climb(lambda e, f=line: f(profile, e, alpha)) for line in lines))  # type: ignore[misc]
-
-
-def _line(profile: Profile, epsilon: float, alpha: Fraction) -> float:
-    d = Interval.of(profile(Fraction(epsilon)).upper)
-    return (1 - d - Interval.of(epsilon).exp() * alpha).lower
-
-
-def _mirrored(profile: Profile, epsilon: float, alpha: Fraction) -> float:
-    d = Interval.of(profile(Fraction(epsilon)).upper)
-    return ((1 - d - alpha) * Interval.of(-epsilon).exp()).lower
+    kept: Callable[[float], Interval] = lambda e: 1 - Interval.of(profile(Fraction(e)).upper)  # noqa: E731
+    line = _climb(lambda e: (kept(e) - Interval.of(e).exp() * alpha).lower)
+    return max(0.0, line, _climb(lambda e: ((kept(e) - alpha) * Interval.of(-e).exp()).lower))
 
 
 def _climb(height: Callable[[float], float]) -> float:
