@@ -314,8 +314,8 @@ _FAR = 8
 _DOUBTED = 1.25
 """Noise scales of people by which the tail may be longer than it seems, for intervals."""
 
-_LARGE = 0.05
-"""The share of rows that intervals allow for as soon as it is likely to be cut off."""
+_NEAR, _LARGE = 16, 0.05
+"""A share of rows, and how many limits a person has, that intervals allow for once it is likely."""
 
 
 def choose(spread: ContributionHistogram, norm: Norm, noise: float, groups: int) -> int:
@@ -355,15 +355,14 @@ def clipped_share(spread: ContributionHistogram, norm: Norm, limit: int) -> Clip
 
 
 def _evidently_lost(spread: ContributionHistogram, norm: Norm, limit: int) -> float:
-    """The share that people up to `_FAR` times the limit lose, where it is large and likely; or 0.
+    """The share that people up to `_NEAR` limits lose, where it is large and likely; or 0.
 
-    Why: a limit that is too high makes every answer worse, so it waits for buckets that are surely
-    seen. In small tables many people, thinly spread, may stay below that. An interval need not
-    wait: one that is too wide now and then is better than one that leaves many rows out.
+    Why: limits wait for buckets that are surely seen, since all noise grows with them. In small
+    tables many people may stay below that; an interval is rather too wide than without them.
     """
-    norms = _middles(np.array(spread.steps, dtype=np.float64))
-    near = np.array(spread.steps) <= _FAR * limit
-    norms, people = norms[near], spread.people[:-1][near]
+    steps = np.array(spread.steps, dtype=np.float64)
+    near = int(np.searchsorted(steps, _NEAR * limit, side="right"))
+    norms, people = _middles(steps)[:near], spread.people[:near]
     each = norm.lost(norms, limit)
     lost, unsure = np.cumsum(people * each), 2 * spread.scale * np.sqrt(2 * np.cumsum(each * each))
     most = float(lost[lost > unsure].max(initial=0.0))
