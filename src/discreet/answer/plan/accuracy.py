@@ -73,12 +73,8 @@ class Accuracy:
 
     def target(self, column: str) -> Fraction:
         """The half-width that is asked of a column, in its own unit."""
-        match self.of:
-            case None:
-                return self.within
-            case Fraction():
-                return self.within * self.of
-        return self.within * _smallest(self.of, column)
+        size = _smallest(self.of, column) if isinstance(self.of, Release) else self.of
+        return self.within if size is None else self.within * size
 
 
 def price_for(

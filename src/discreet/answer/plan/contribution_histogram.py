@@ -245,9 +245,8 @@ class ContributionHistogram:
         alive = np.where(alive >= 1, alive, 0.0)
         alive[-1] = 0.0
         steps = np.array(self.steps[: end + 1], dtype=np.float64)
-        first = np.concatenate([[0.0], steps[:-1]]) + 1  # norms are whole numbers, or nearly
         return NormEstimate(
-            np.concatenate([(first + steps) / 2, np.sqrt(further[1:] * further[:-1])]),
+            np.concatenate([_middles(steps), np.sqrt(further[1:] * further[:-1])]),
             np.concatenate([np.maximum(self.people[: end + 1], 0.0), alive[:-1] - alive[1:]]),
             math.ceil(further[np.count_nonzero(alive)]) if alive[0] else int(edge),
         )
@@ -280,6 +279,11 @@ class ContributionHistogram:
         return float(self.people[at + 1 if end else 0 : end + 1].sum())
 
 
+def _middles(steps: Floats) -> Floats:
+    """The middle of the norms that first fit each step: they are whole numbers, or nearly."""
+    return np.asarray((np.concatenate([[0.0], steps[:-1]]) + 1 + steps) / 2)
+
+
 def noise_tail(t: float, width: int, noise_kind: NoiseKind = NoiseKind.LAPLACE) -> float:
     """The probability that the noise of so many buckets adds up to more than t > 0 scales.
 
@@ -310,6 +314,9 @@ _FAR = 8
 _DOUBTED = 1.25
 """Noise scales of people by which the tail may be longer than it seems, for intervals."""
 
+_NEAR, _LARGE = 16, 0.05
+"""A share of rows, and how many limits a person has, that intervals allow for once it is likely."""
+
 
 def choose(spread: ContributionHistogram, norm: Norm, noise: float, groups: int) -> int:
     """The least limit whose bias in a typical group is small beside its noise.
@@ -337,13 +344,30 @@ def clipped_share(spread: ContributionHistogram, norm: Norm, limit: int) -> Clip
     Guarantee:
         Post-processing of the released histogram: it costs nothing more.
     """
-    if not spread.is_seen:
+    evident = _evidently_lost(spread, norm, limit)
+    if not spread.is_seen and not evident:
         return None
     found = spread.estimate(_DOUBTED)
-    whole = float(found.people @ norm.counted(found.norms))
+    whole = max(float(found.people @ norm.counted(found.norms)), 1.0)
     lost = float(found.people @ norm.lost(found.norms, limit))
-    most = _surely_covered(spread, norm, limit, lost)
-    return ClippedShare(*spread.beyond(limit), min(lost / whole, 1.0), most)
+    most = _surely_covered(spread, norm, limit, max(lost, evident * whole))
+    return ClippedShare(*spread.beyond(limit), min(max(lost / whole, evident), 1.0), most)
+
+
+def _evidently_lost(spread: ContributionHistogram, norm: Norm, limit: int) -> float:
+    """The share that people up to `_NEAR` limits lose, where it is large and likely; or 0.
+
+    Why: limits wait for buckets that are surely seen, since all noise grows with them. In small
+    tables many people may stay below that; an interval is rather too wide than without them.
+    """
+    steps = np.array(spread.steps, dtype=np.float64)
+    near = int(np.searchsorted(steps, _NEAR * limit, side="right"))
+    norms, people = _middles(steps)[:near], spread.people[:near]
+    each = norm.lost(norms, limit)
+    lost, unsure = np.cumsum(people * each), 2 * spread.scale * np.sqrt(2 * np.cumsum(each * each))
+    most = float(lost[lost > unsure].max(initial=0.0))
+    share = most / (most + max(float(people @ (norm.counted(norms) - each)), 1.0))
+    return share if share > _LARGE else 0.0
 
 
 def _surely_covered(spread: ContributionHistogram, norm: Norm, limit: int, allowed: float) -> int:

@@ -165,13 +165,14 @@ def recall(explanation: Explanation, earlier: Sequence[Release]) -> Explanation:
 def _part(
     plan: SetPlan, shrunk: Noises, sql: tuple[str, ...], dialect: Dialect, price: Price
 ) -> ExplainedSet:
-    query, limits = plan.query, limits_of(plan.query)
-    all_contributions = examples(plan)
+    query, limits, all_contributions = plan.query, limits_of(plan.query), examples(plan)
+    if plan.finds_keys and limits.max_groups is not None:  # one person helps to find no more
+        limits = replace(limits, max_groups=plan.findable(limits.max_groups))
     return ExplainedSet(
         tuple(key.name for key in query.keys),
         query.group_count if query.has_known_keys else None,
         _finding(plan, all_contributions[0]),
-        None if query.is_by_row or plan.histograms else _findable(plan, limits),
+        None if query.is_by_row or plan.histograms else limits,
         plan.choice,
         _options(plan, all_contributions, shrunk),
         sql,
@@ -180,13 +181,6 @@ def _part(
         learnt=plan.histograms,
         choice_noise=plan.histogram_noise,
     )
-
-
-def _findable(plan: SetPlan, limits: Limits) -> Limits:
-    """Limits as they hold: where groups are found, one person helps to find so many at most."""
-    if limits.max_groups is None or not plan.finds_keys:
-        return limits
-    return replace(limits, max_groups=plan.findable(limits.max_groups))
 
 
 def _clipped(plan: SetPlan) -> float | None:

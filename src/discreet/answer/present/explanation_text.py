@@ -83,46 +83,35 @@ def _notes(notes: Sequence[str]) -> list[str]:
 
 def _groups(part: "ExplainedSet") -> list[str]:
     if part.finding is not None:
-        found = part.finding
-        price = f"epsilon {cost(found.epsilon)} and delta {cost(found.delta)}"
-        how = f"not public: found for {price}"
-        if not found.epsilon:
-            how = (
-                f"not public: shown where their noisy count is high, for delta {cost(found.delta)}"
-            )
-        by_row = part.limits is None and not part.choice
-        many = "rows" if by_row else "people"
-        more = "" if by_row else " (more where people are in several groups)"
-        return [
-            _item("groups", how),
-            _item("", f"from about {found.people} {many} on a group is shown{more}"),
-        ]
-    if not part.keys:
-        return [_item("groups", "one, of all rows")]
-    how = f"{part.groups:,}, all public: each is answered, also where nobody is in it"
-    return [_item("groups", how)]
+        found, delta = part.finding, f"delta {cost(part.finding.delta)}"
+        how = f"shown where their noisy count is high, for {delta}"
+        if found.epsilon:
+            how = f"found for epsilon {cost(found.epsilon)} and {delta}"
+        many, more = "people", " (more where people are in several groups)"
+        if part.limits is None and not part.choice:
+            many, more = "rows", ""
+        least = f"from about {found.people} {many} on a group is shown{more}"
+        return [_item("groups", f"not public: {how}"), _item("", least)]
+    public = f"{part.groups:,}, all public: each is answered, also where nobody is in it"
+    return [_item("groups", public if part.keys else "one, of all rows")]
 
 
-_UNLESS = "(unless people are too few to be seen for that: then a limit is a guess, and it says so)"
+_ALLOWS = (
+    "the answer tells about what share of people has more, and its intervals allow for it",
+    "(unless people are too few to be seen for that: then a limit is a guess, and it says so)",
+)
 
 
 def _limits(part: "ExplainedSet", unit: str) -> list[str]:
     who = unit.partition(",")[0] if unit.startswith("one person in one ") else "one person"
     if part.choice:
         unit_of_cost = "rho" if part.choice_noise is NoiseKind.GAUSSIAN else "epsilon"
-        told = (
-            "the answer tells about what share of people has more, and its intervals allow for it"
-        )
-        if part.clipped is not None:
-            told = f"an earlier answer told that {_share(part)} of people have more rows"
+        told = [f"an earlier answer told that {_share(part)} of people have more rows"]
+        what = f"{' and '.join(part.learnt)} of {who}"
         return [
-            _item(
-                "limits",
-                f"not stated: {' and '.join(part.learnt)} of {who} are limited to what noisy",
-            ),
+            _item("limits", f"not stated: {what} are limited to what noisy"),
             _item("", f"histograms of people suggest, for {unit_of_cost} {cost(part.choice)}"),
-            _item("", told),
-            *([] if part.clipped is not None else [_item("", _UNLESS)]),
+            *(_item("", one) for one in (_ALLOWS if part.clipped is None else told)),
         ]
     if part.limits is None:
         return [_item("limits", "each row counts by itself: none is cut off")]

@@ -305,19 +305,11 @@ def inert(table: pa.Table) -> pa.Table:
         >>> inert(pa.table({"x": ["=1+1", "a"], "-n": [-1, 2]})).to_pydict()
         {'x': ["'=1+1", 'a'], "'-n": [-1, 2]}
     """
-    names = [f"'{name}" if name.startswith(_FORMULA) else name for name in table.column_names]
-    texts = [pa.types.is_string(kind) for kind in table.schema.types]
-    columns = [
-        _inert(column) if text else column
-        for column, text in zip(table.columns, texts, strict=True)
-    ]
-    return pa.table(columns, names=names)
+    columns = [_inert(one) if pa.types.is_string(one.type) else one for one in table.columns]
+    return pa.table(columns, names=_inert(pa.array(table.column_names, pa.string())).to_pylist())
 
 
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
-
-
-def _inert(column: pa.ChunkedArray) -> pa.ChunkedArray:
+def _inert(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
     odd = pc.match_substring_regex(column, "^[=+\\-@\t\r]")
     return pc.if_else(odd, pc.binary_join_element_wise("'", column, ""), column)
 

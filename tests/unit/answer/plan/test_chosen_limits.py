@@ -69,6 +69,40 @@ def test_what_is_told_to_be_lost_is_what_is_lost_or_a_little_more():
         assert told.most >= limit
 
 
+def test_intervals_allow_for_people_who_are_too_thinly_spread_to_raise_the_limit():
+    """200 of 550 people with four times the rows of others were left out of an interval of 6 %."""
+    rows = np.repeat([12, 46, 50, 54, 60], [350, 50, 50, 50, 50])
+    people = histogram(rows, 33)
+    limit = choose(people, ONE, 4.2, 1)
+    lost = np.maximum(rows - limit, 0).sum() / rows.sum()
+
+    assert limit < 20
+    assert lost > 0.4
+    assert clipped_share(people, ONE, limit).lost == pytest.approx(lost, rel=0.1)
+
+
+def test_intervals_allow_for_people_where_nobody_is_surely_seen():
+    rows = np.repeat([20, 23, 27, 32, 39], 24)
+    people = histogram(rows, 10)
+    lost = np.maximum(rows - BLIND, 0).sum() / rows.sum()
+
+    assert not people.is_seen
+    assert clipped_share(people, ONE, BLIND).lost == pytest.approx(lost, rel=0.15)
+
+
+@pytest.mark.parametrize(("everybody", "most"), [(500, 60), (20_000, 0)])
+def test_noise_alone_makes_intervals_wider_in_small_tables_only_and_seldom(everybody, most):
+    """Of 200 histograms about 33, and none; more than 60 with probability 1e-6."""
+    draws, wider = np.random.default_rng(5), 0
+    for _ in range(200):
+        people = np.rint(draws.laplace(0, 5, len(LADDER) + 1))
+        people[LADDER.index(7)] += everybody
+        seen = ContributionHistogram(people, 5, LADDER)
+        wider += clipped_share(seen, ONE, choose(seen, ONE, 1.25, 1)).lost > 0.05
+
+    assert wider <= most
+
+
 def test_weights_take_from_people_what_norms_say():
     """l2: weight limit/norm on every row; groups under Gaussian noise: the root of it."""
     norms = np.array([1.0, 4.0, 9.0])
