@@ -179,7 +179,9 @@ class MissingNameError(AttributeError):
         one = calls.get(_plain(f"{owner}_start"), "") if hasattr(made, "start") else ""
         more = f", or one value at a time: {one}" if one else ""
         told = calls.get(_plain(f"{owner}_{asked}"))
-        return f"{owner} has no {asked}. Fix: {f'call {told}' if told else fix_of(owner, made)}{more}"
+        return (
+            f"{owner} has no {asked}. Fix: {f'call {told}' if told else fix_of(owner, made)}{more}"
+        )
 
 
 @cache

@@ -84,7 +84,11 @@ def measure(
         for some, source in _blocks(connection, rows, columns, reading):
             whose = list(some).index(unit) if unit in some else None
             names = "NULL" if whose is None else f"t{whose}"
-            parts = ["COUNT(*)", f"COUNT(DISTINCT {names})", f"COUNT(DISTINCT {_PLAIN.format(names)})"]
+            parts = [
+                "COUNT(*)",
+                f"COUNT(DISTINCT {names})",
+                f"COUNT(DISTINCT {_PLAIN.format(names)})",
+            ]
             parts += [part for i, one in enumerate(some.values()) for part in _counts(i, one)]
             select = f"SELECT {', '.join(parts)} FROM ({source})"
             [(total, persons, plain, *found)] = connection.execute(select).fetchall()

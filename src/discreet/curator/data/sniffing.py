@@ -186,7 +186,9 @@ def _doubtful_number(
     if odd or (name in texts and not _is_number(name)):
         what = "sums of the others" if odd else "the names of columns again"
         text = f"A line with {min(odd, default=name)} in {name} looks like {what}"
-        return [OwnerQuestion("text", f"{text}. Delete it, or say what {name} holds: {keep}.", name)]
+        return [
+            OwnerQuestion("text", f"{text}. Delete it, or say what {name} holds: {keep}.", name)
+        ]
     if kind is Kind.INTEGER and _share(texts, _COMPACT.fullmatch) == _parsed(texts, "%Y%m%d") == 1:
         text = f"Are numbers such as 20241231 in {name} dates? Else say what it holds: {keep}."
         return [OwnerQuestion("dates", text, name, (("dates", {"dates": {name: "%Y%m%d"}}),))]
