@@ -218,8 +218,9 @@ def _changed(draft: Draft, report: "LoadReport", line: str, *, asks_unit: bool) 
             dp.Budget(**{"epsilon": draft.epsilon, "delta": draft.delta, **amount}).cap()
             return replace(draft, **amount)
         case [("max_rows" | "max_groups") as what, text]:
-            limit: dict[str, Any] = {what: None}
-            limit |= {} if text == "any" else {what: click.IntRange(1).convert(text, None, None)}
+            number: Any = click.IntRange(1)  # which is told that it takes whole numbers alone
+            limit: dict[str, Any]
+            limit = {what: None if text == "any" else number.convert(text, None, None)}
             return replace(draft, **limit)
         case ["read", name, *values]:
             return _read_as(draft, {name: _reading_value(name, values)})
