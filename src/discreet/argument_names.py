@@ -31,7 +31,7 @@ _ARGUMENTS = r"\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)"
 _ALIKE: Final = 0.8
 """How like a name has to be to be taken for a misspelling (`difflib`'s ratio)."""
 
-_LEAST: Final = 5
+_LEAST: Final = 4
 """How many letters a part of a name has to have to tell what the whole means."""
 
 
@@ -75,9 +75,11 @@ def also_called(**others: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
 def tells_calls(made: type) -> None:
     """Let a class tell a call that runs where its arguments do not fit, or it has no such name."""
-    if "__init__" in vars(made) and not hasattr(made.__init__, "others"):  # type: ignore[misc]
+    if issubclass(made, BaseException | Enum):
+        return
+    if not hasattr(made.__init__, "others") and made.__init__ is not object.__init__:  # type: ignore[misc]
         made.__init__ = also_called()(made.__init__)  # type: ignore[misc]
-    if not hasattr(made, "__getattr__") and not issubclass(made, BaseException | Enum):
+    if not hasattr(made, "__getattr__"):
         made.__getattr__ = missing_attribute  # type: ignore[attr-defined]
 
 

@@ -170,6 +170,7 @@ def test_bins_that_are_none_are_refused(bins):
         (dp, "Lapplace", r"call dp\.Laplace\(epsilon=0\.5"),
         (dp, "GaussianMechanism", r"call dp\.Gaussian\(epsilon"),
         (dp, "membership_inference", r"call dp\.attacks\.Tracing\("),
+        (dp, "winsorized_mean", r"call dp\.mean\("),
         (dp, "gaussian_tradeoff", r"call dp\.Approximate\(1, 1e-5\)\.tradeoff"),
         (dp, "SubsampledGaussianEpsilon", r"call dp\.(Gaussian|Subsampled)\("),
         (dp, "gaussian_threshold", r"see help\(dp\.mechanisms\.GaussianThreshold\)"),
@@ -223,6 +224,7 @@ def test_classes_of_packages_are_found_without_naming_the_package():
             r"unexpected keyword.*call curator = dp\.Curator\.in_mem",
         ),
         (lambda: dp.Curator.in_memory().add("t", {"x": [1]}), r"'unit'\. Fix: call curator = dp"),
+        (lambda: dp.LaplaceNoise(scale=2), r"Fix: call dp\.Laplace\("),
         (lambda: dp.Bounds(1), r"Fix: call dp\.Bounds\(0, 120\)"),
         (
             lambda: dp.mean(AGES, bounds=(0, 9), epsilon=1, delta=1e-6),
@@ -234,6 +236,20 @@ def test_classes_of_packages_are_found_without_naming_the_package():
 )
 def test_wrong_arguments_of_public_classes_are_told_the_call(call, told):
     with pytest.raises((TypeError, AttributeError), match=told):
+        call()
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (lambda: dp.Subsampled(1.0, 0.01), r"call dp\.Subsampled\(dp\.Pure"),
+        (lambda: dp.compose(0.1, 10), r"dp\.compose\(dp\.Pure\(0\.1\), 10\)"),
+        (lambda: dp.Curator({"a": [1]}), r"dp\.Curator\.in_memory\(\)\.add"),
+        (lambda: dp.Budget(epsilon=1, delta=2), r"delta is 2: it is a probability below 1"),
+    ],
+)
+def test_values_of_another_kind_are_told_what_to_pass(call, told):
+    with pytest.raises(dp.InputError, match=told):
         call()
 
 
