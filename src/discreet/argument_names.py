@@ -77,8 +77,8 @@ def tells_calls(made: type) -> None:
     """Let a class tell a call that runs where its arguments do not fit, or it has no such name."""
     if issubclass(made, BaseException | Enum):
         return
-    if not hasattr(made.__init__, "others") and made.__init__ is not object.__init__:  # type: ignore[misc]
-        made.__init__ = also_called()(made.__init__)  # type: ignore[misc]
+    if not hasattr(made.__init__, "others") and made.__init__ is not object.__init__:
+        made.__init__ = also_called()(made.__init__)  # type: ignore[method-assign]
     if not hasattr(made, "__getattr__"):
         made.__getattr__ = missing_attribute  # type: ignore[attr-defined]
 
