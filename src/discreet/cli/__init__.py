@@ -15,12 +15,12 @@ from discreet.cli.options import HELP
 
 _COMMANDS = (
     *("demo", "init", "add", "append", "retire", "describe", "profile", "query", "explain"),
-    *("order", "budget", "ledger", "serve", "token", "witness", "synth", "release"),
+    *("order", "budget", "ledger", "serve", "token", "witness", "synth", "release", "online"),
     *("watch", "person", "shell", "attack", "audit", "dossier"),
 )
 _MODULES = {
     **dict.fromkeys(("init", "append", "retire"), "add"),
-    **dict.fromkeys(("profile", "synth", "watch", "release"), "order"),
+    **dict.fromkeys(("profile", "synth", "watch", "online", "release"), "order"),
     **dict.fromkeys(("token", "witness"), "serve"),
     "explain": "query",
     "dossier": "ledger",

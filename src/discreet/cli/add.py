@@ -1,7 +1,9 @@
 """Tables: `discreet init` makes a curator of one, `add`, `append` and `retire` keep them."""
 
 import csv
+import secrets
 import shlex
+import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -73,6 +75,7 @@ _SAID: dict[str, dict[str, Any]] = {
         "help": "What `discreet describe FILE` proposes from the data is public knowledge.",
     },
     "--source-table": {"help": "Sheet or table to read in a file, if not NAME."},
+    "--copy": {"is_flag": True, "help": "Copy a Parquet file too; other files always are."},
 }
 """Options that declare a table."""
 
@@ -154,8 +157,9 @@ def init(
             raise click.UsageError("Say what may be given away in all: --epsilon 3 --delta 1e-6.")
         with trial() as curator, shown():  # errors come first
             add_table(curator, table, source, budget, None, (), **said)
-        with made() as curator, shown():
-            add_table(curator, table, source, budget, None, (), **said)
+        copy = said.pop("copy")
+        with made() as curator, shown(), copied(source, folder, table, wanted=copy) as file:
+            add_table(curator, table, file, budget, None, (), **said)
     facts = {"curator": str(folder), "table": table, "dataset": table}
     tell(f"{folder} is ready. {_next(table, folder)}", facts)
 
@@ -218,11 +222,35 @@ def add(
         return
     if name is None or source is None:
         raise click.UsageError("Name a table and its file: discreet add NAME FILE, or --from.")
-    with options.open_curator(folder) as curator, shown():
-        add_table(curator, name, source, budget, dataset, public_key, **said)
+    with (
+        options.open_curator(folder) as curator,
+        shown(),
+        copied(source, folder, name, wanted=said.pop("copy")) as file,
+    ):
+        add_table(curator, name, file, budget, dataset, public_key, **said)
     dataset = None if public_key else dataset or name
     facts = {"curator": str(folder), "table": name, "dataset": dataset}
     tell(f"{name} is in {folder}.", facts)
+
+
+@contextmanager
+def copied(source: Path, folder: Path, name: str, *, wanted: bool) -> Iterator[Path]:
+    """A Parquet file within the curator's folder, if that is wanted; gone if it is not taken."""
+    if not wanted or source.suffix.lower() != ".parquet":
+        yield source
+        return
+    from discreet.curator.data.data_store import file_name  # noqa: PLC0415 - heavy room
+    from discreet.curator.ledger.witness import sync_file  # noqa: PLC0415 - heavy room
+
+    target = folder / "data" / f"{secrets.token_hex(4)}-{file_name(name)}"
+    target.parent.mkdir(exist_ok=True)
+    try:
+        shutil.copyfile(source, target)
+        sync_file(target)
+        yield target
+    except BaseException:
+        target.unlink(missing_ok=True)
+        raise
 
 
 def add_table(

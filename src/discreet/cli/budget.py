@@ -134,6 +134,25 @@ def link(*, name: str, datasets: tuple[str, ...], folder: Path, budget: "Budget 
     tell(f"{name} links {', '.join(datasets)}.", facts(account))
 
 
+@budget.command()
+@options.budget_options
+def compare(*, budget: "Budget | None") -> None:
+    """Show how precise 1 to 1,000 counts are under a budget, by each --measure.
+
+    Example: discreet budget compare --epsilon 1 --delta 1e-6
+    """
+    found = _needed(budget).compare()
+    rows: list[dict[str, Any]] = [
+        {
+            "measure": name,
+            **{f"{n} questions": width for n, width in zip(found.questions, widths, strict=True)},
+        }
+        for name, widths in found.half_widths.items()
+    ]
+    head = "How far off each count is, 95 times in 100, if all share the budget equally:"
+    show(rows, lambda: click.echo(f"{head}\n{found}"), rows=rows)
+
+
 def _needed(budget: "Budget | None") -> "Budget":
     if budget is None:
         raise click.UsageError("Say how much: --epsilon 3 --delta 1e-6.")

@@ -42,6 +42,7 @@ def demo() -> None:
 
     console = Console(quiet=shape() != "text")
     console.print("[bold]discreet[/]: answers about people that give none of them away\n")
+    show_noise(console)
     patients, curator = demo_clinic.make_patients(), Curator.in_memory()
     demo_clinic.add_clinic(curator, patients)
     answers = show_answers(console, curator, patients)
@@ -55,6 +56,16 @@ def demo() -> None:
         "      [bold]discreet audit[/] tries to refute every promise made here."
     )
     show({"answers": answers, "attack": attack}, lambda: console.print(ending), rows=answers)
+
+
+def show_noise(console: Console) -> None:
+    """A picture of exact noise."""
+    draws = noise.discrete_laplace(4, size=100_000)
+    console.print("100,000 exact draws of discrete Laplace noise, scale 4:")
+    most = int((draws == 0).sum())
+    for k in range(-8, 9, 4):
+        seen = int((draws == k).sum())
+        console.print(f"  {k:>3} {'█' * round(44 * seen / most)} {seen}")
 
 
 def show_answers(

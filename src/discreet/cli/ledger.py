@@ -2,8 +2,9 @@
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -13,7 +14,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from discreet.cli import options
-from discreet.cli.rows import show, shown, tell
+from discreet.cli.rows import show, shown, tell, write_csv
 
 if TYPE_CHECKING:
     from discreet.curator.curator import Curator
@@ -174,24 +175,35 @@ def adopt(*, folder: Path, reason: str, without_witness: bool) -> None:
     shell_complete=options.datasets,
     help="A record for the registry of deployments.",
 )
-def export(*, folder: Path, out: Path | None, deployment: str | None) -> None:
+@click.option("--name", help="Name of the deployment  [default: DATASET]")
+@click.option("--organisation", help="Who runs the deployment.")
+@click.option("--description", help="What is released.")
+@click.option("--use", "intended_use", help="What the answers are for.")
+@click.option("--region", help="Where the people live, or whose laws apply.")
+@click.option("--sector", help="Technology, Healthcare, Education, Government ...")
+@click.option("--author", "authors", multiple=True, help="Who filled in the record.")
+def export(
+    *, folder: Path, out: Path | None, deployment: str | None, name: str | None, **said: Any
+) -> None:
     """Write every entry as a line of JSON with its hash, or a deployment record.
 
     The record has the fields of the public registry of deployments of differential privacy, which
-    takes it as a file of YAML once what only you know is filled in. JSON is what is written anyway:
-    only that can be checked. `discreet ledger list` has entries as CSV.
+    takes it as a file of YAML. JSON is what is written anyway; CSV has a row for each entry, or for
+    each field of a record, and is to look at: only JSON can be checked.
 
     Example: discreet ledger export --out ledger.jsonl
     """
-    if options.shape() == "csv":
-        raise click.UsageError("An export is JSON. As CSV: discreet ledger list --after 0 --csv")
+    as_csv = options.shape() == "csv"
     with options.open_curator(folder) as curator:
         if deployment is not None:
-            text = json.dumps(_record(curator, deployment), indent=2, ensure_ascii=False) + "\n"
+            known = {key: text for key, text in said.items() if text is not None}
+            record = _record(curator, deployment, {"name": name or deployment, **known})
+            pretty = json.dumps(record, indent=2, ensure_ascii=False) + "\n"
+            text = write_csv(list(_fields(record))) if as_csv else pretty
             _write(out, lambda file: file.write(text))
         else:
             with nullcontext() if out is None else shown():
-                _write(out, curator.ledger.export)
+                _write(out, partial(_write_rows, curator) if as_csv else curator.ledger.export)
 
 
 def _write(out: Path | None, write: Callable[[TextIO], Any]) -> None:
@@ -199,13 +211,38 @@ def _write(out: Path | None, write: Callable[[TextIO], Any]) -> None:
         write(file)
 
 
-def _record(curator: "Curator", dataset: str) -> dict[str, Any]:
+def _write_rows(curator: "Curator", file: TextIO) -> None:
+    """Every entry as a row, a page at a time."""
+    names, after = ("sequence", "time", "kind", "by", "facts", "previous"), 0
+    file.write(write_csv([], names))
+    while page := curator.ledger.entries(after=after):
+        rows = [
+            {**{name: getattr(one, name) for name in names}, "facts": json.dumps(dict(one.facts))}
+            for one in page
+        ]
+        file.write(write_csv(rows, names).partition("\n")[2])
+        after = page[-1].sequence
+
+
+def _fields(record: Any, place: str = "") -> Iterator[dict[str, Any]]:
+    """The fields of a record, each with its place."""
+    inside = record.items() if isinstance(record, dict) else enumerate(record)
+    for name, value in inside:
+        here = f"{place}.{name}" if place else str(name)
+        if isinstance(value, dict | list):
+            yield from _fields(value, here)
+        else:
+            yield {"field": here, "value": value}
+
+
+def _record(curator: "Curator", dataset: str, said: dict[str, Any]) -> dict[str, Any]:
     from discreet.curator.reports.deployment_record import (  # noqa: PLC0415 - heavy room
+        Purpose,
         blanks,
         deployment_record,
     )
 
-    record = deployment_record(curator, dataset)
+    record = deployment_record(curator, dataset, Purpose(**said))
     empty = [place.rpartition(".")[2] for place in blanks(record)]
     if empty:
         click.echo(f"Still to be filled in: {', '.join(empty)}.", err=True)

@@ -1,6 +1,6 @@
 """Orders: `discreet order`, and the commands that place one of a kind.
 
-They are profile, synth, watch and release.
+They are profile, synth, watch, online and release.
 """
 
 import json
@@ -125,6 +125,11 @@ def _read(file: IO[str]) -> dict[str, Any]:
         text = file.read()
     except UnicodeDecodeError:
         text = ""
+    return _object(text, 'FILE has to hold one JSON object, such as {"sql": "SELECT ..."}.')
+
+
+def _object(text: str, otherwise: str) -> dict[str, Any]:
+    """The JSON object that a text is; what JSON has no word for, such as NaN, makes it none."""
 
     def refuse(name: str) -> None:
         raise ValueError(name)
@@ -134,7 +139,7 @@ def _read(file: IO[str]) -> dict[str, Any]:
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):
-        raise click.UsageError('FILE has to hold one JSON object, such as {"sql": "SELECT ..."}.')
+        raise click.UsageError(otherwise)
     return found
 
 
@@ -243,6 +248,39 @@ def watch(*, sql: str, folder: Path, until: datetime, since: datetime | None, **
     with options.open_curator(folder) as curator:
         made = curator.watch(text, **days, **terms).release()
         show_release(made, partial(_facts, made), statement=False)
+
+
+@options.command()
+@click.argument("table")
+@click.argument("file", type=click.File(encoding="utf-8"), default="-")
+@options.curator_option
+@click.option("--column", "columns", multiple=True, required=True, help="A column; repeat it.")
+@price_of_all
+@click.option("--accuracy", type=options.EXACT, help="Rows from which on an error is measured.")
+@click.option("--epoch", type=int, help="Tells epochs with the same words apart [default: 1].")
+@click.option("--analyst", default="owner", help="Who asks.")
+def online(*, table: str, file: IO[str], folder: Path, **terms: Any) -> None:
+    """Answer counting queries about TABLE, one JSON object a line of FILE (standard input).
+
+    The epoch is charged once; the same words go on with it. Each call begins a run, and an epoch
+    has a few of them to spare: ask many queries in one call.
+
+    Example: discreet online people queries.jsonl --column sex --epsilon 1
+
+    where a line of queries.jsonl is {"sex": ["female"]}
+    """
+    with options.open_curator(folder) as curator:
+        session = curator.online(table, **terms)
+        for number, line in enumerate(filter(str.strip, file)):
+            where = _object(line, 'Each line has to hold one JSON object: {"sex": ["female"]}.')
+            found = session.ask(where).to_dict()
+            if options.shape() == "csv":
+                text = write_csv([found], list(found))
+                click.echo(text if number == 0 else text.partition("\n")[2], nl=False)
+            elif options.shape() == "json":
+                click.echo(json.dumps(found))
+            else:
+                click.echo("{value:,.0f} ({low:,.0f} to {high:,.0f})".format(**found))
 
 
 @options.command()

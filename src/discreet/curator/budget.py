@@ -1,11 +1,14 @@
 """Budgets as owners state them."""
 
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
 
 from discreet.errors import InputError
 from discreet.privacy import EPSILON, MU_SQUARED, RHO, Filter, Measure, Neighbours
+from discreet.privacy.budgets.buying import buys
 from discreet.privacy.budgets.charges import Charge
 from discreet.privacy.guarantees.guarantee import below_one
 from discreet.rationals import Real, positive
@@ -14,6 +17,7 @@ MeasureName: TypeAlias = Literal["epsilon", "rho", "mu-squared", "per-person"]
 PER_PERSON: Final = "per-person"
 
 _MEASURES: Final[dict[str, Measure]] = {one.name: one for one in (EPSILON, RHO, MU_SQUARED)}
+_QUESTIONS: Final = (1, 10, 100, 1000)
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -24,8 +28,9 @@ class Budget:
         (epsilon, delta) is kept by a filter on Gaussian privacy, which lets far more questions
         through than adding epsilons would; half of delta is for what questions need of it
         themselves. With `measure="epsilon"` epsilons are added, and delta is for found keys alone:
-        better for up to some 8 precise counts. `measure="rho"` is a filter on zCDP. Pure epsilon
-        adds epsilons. `Budget.per_person` gives every person a budget of their own.
+        better for a few precise questions. `measure="rho"` is a filter on zCDP. Pure epsilon adds
+        epsilons. `compare()` says what each of them buys. `Budget.per_person` gives every person a
+        budget of their own.
 
     Example:
         >>> Budget(epsilon=3, delta=1e-6).cap().measure.name
@@ -119,3 +124,72 @@ class Budget:
             self.epsilon, self.delta, by=by, deltas=deltas, neighbours=neighbours
         )
         return within.limit
+
+    def compare(self, questions: Sequence[int] = _QUESTIONS) -> "Comparison":
+        """How far off one count is, 95 times in 100, if so many share the budget equally.
+
+        Example:
+            >>> print(Budget(epsilon=1, delta=1e-6).compare())
+            questions       1     10    100   1000
+            epsilon       3.0   30.0  299.6 2995.7
+            rho           9.2   28.9   91.5  289.4
+            mu-squared    8.6   27.1   85.6  270.6
+            Up to 8 questions: measure="epsilon". More: measure="mu-squared".
+        """
+        names: Sequence[Any] = list(_MEASURES)
+        if not (self.epsilon and self.delta):
+            names = [self.cap().measure.name]
+        caps = [
+            Budget(self.epsilon, self.delta, rho=self.rho, measure=name).cap() for name in names
+        ]
+        rows = {str(cap.measure.name): [_half_width(cap, n) for n in questions] for cap in caps}
+        return Comparison(tuple(questions), rows, _break_even(caps))
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """95 % half-widths of one count for each measure and number of questions.
+
+    `few` is up to how many questions adding epsilons is best; None where there is no choice.
+    """
+
+    questions: tuple[int, ...]
+    half_widths: Mapping[str, list[float]]
+    few: int | None
+
+    def __str__(self) -> str:
+        lines = ["questions " + "".join(f"{n:>7}" for n in self.questions)]
+        lines += [
+            f"{name:<10}" + "".join(f"{width:>7.1f}" for width in widths)
+            for name, widths in self.half_widths.items()
+        ]
+        if self.few is not None:
+            lines.append(
+                f'Up to {self.few} questions: measure="epsilon". More: measure="mu-squared".'
+            )
+        return "\n".join(lines)
+
+
+def _half_width(cap: Charge, questions: int) -> float:
+    """Half-width of one count with the quieter noise that an equal share of a cap pays for."""
+    noise = buys(cap.measure, cap.amount / questions)
+    widths = [math.log(20) / float(noise.epsilon)] if noise.epsilon else []
+    if noise.mu_squared:
+        widths.append(1.959964 / math.sqrt(noise.mu_squared))
+    return min(widths, default=math.inf)
+
+
+def _break_even(caps: Sequence[Charge]) -> int | None:
+    """The most questions for which adding epsilons is no worse than any other measure."""
+    first, others = caps[0], caps[1:]
+    if first.measure != EPSILON or not others:
+        return None
+
+    def better(questions: int) -> bool:
+        own = _half_width(first, questions)
+        return all(own <= _half_width(one, questions) for one in others)
+
+    few = 0
+    while few < 10_000 and better(few + 1):
+        few += 1
+    return few

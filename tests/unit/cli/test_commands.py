@@ -360,6 +360,23 @@ def test_numbers_are_read_as_they_are_typed():
         assert read_text(text) is None
 
 
+def test_a_parquet_file_is_read_in_place_or_copied_in(discreet, clinic_folder, tmp_path):
+    import pyarrow.parquet as pq
+
+    file = tmp_path / "more.parquet"
+    pq.write_table(clinic(50), file)
+    before = sorted((clinic_folder / "data").iterdir())
+    said = ["--unit", "person", "--dataset", "visits", "--copy"]
+    refused = discreet("add", "visits", str(file), *said)
+    assert refused.exit_code == 2
+    assert sorted((clinic_folder / "data").iterdir()) == before
+
+    assert discreet("add", "more", str(file), *said).exit_code == 0
+    file.unlink()
+    question = ["query", "SELECT COUNT(*) AS n FROM more", "--epsilon", "0.1", "--csv"]
+    assert discreet(*question).exit_code == 0
+
+
 def test_one_of_a_budget_and_a_dataset_is_said(discreet, tmp_path):
     import pyarrow.parquet as pq
 
@@ -373,12 +390,15 @@ def test_one_of_a_budget_and_a_dataset_is_said(discreet, tmp_path):
 
 def test_a_record_for_the_registry_says_what_is_still_missing(discreet, tmp_path):
     out = tmp_path / "record.yaml"
-    told = discreet("ledger", "export", "--deployment", "visits", "--out", str(out))
+    told = discreet(
+        *("ledger", "export", "--deployment", "visits", "--out", str(out), "--region", "Texas"),
+        *("--organisation", "Clinic", "--author", "Ann", "--sector", "Healthcare"),
+    )
     record = json.loads(out.read_text())
 
     assert told.exit_code == 0
-    assert told.stderr.startswith("Still to be filled in: data_curators, description, ")
-    assert record["deployment"]["administrative"]["registry_authors"] == [""]
+    assert told.stderr == "Still to be filled in: description, intended_use.\n"
+    assert record["deployment"]["administrative"]["registry_authors"] == ["Ann"]
     wrong = discreet("ledger", "export", "--deployment", "nowhere", "--out", str(tmp_path / "x"))
     assert wrong.exit_code == 2
     assert not (tmp_path / "x").exists()
@@ -483,7 +503,10 @@ def test_an_owner_raises_the_caps_of_groups_and_links(discreet):
     assert of_both.exit_code == 2
 
 
-def test_a_budget_says_what_is_added_up(discreet):
+def test_a_budget_says_what_is_added_up_and_what_each_choice_buys(discreet):
+    told = discreet("budget", "compare", "--epsilon", "1", "--delta", "1e-6").stdout
+    assert "mu-squared" in told
+    assert 'measure="epsilon"' in told
     few = ("--epsilon", "1", "--delta", "1e-6", "--measure", "epsilon")
     assert discreet("budget", "grant", "alice", "visits", *few).exit_code == 0
     rows = {row["name"]: row for row in json.loads(discreet("budget", "--json").stdout)}

@@ -106,11 +106,19 @@ def test_what_is_done_is_told_in_both_shapes(discreet, tmp_path, shape):
     assert told("ledger", "adopt", "--reason", "a test")["entries"].isdigit()
 
 
-def test_an_export_is_json_alone(discreet):
+def test_the_export_in_both_shapes(discreet):
     plain = discreet("ledger", "export").stdout
     assert discreet("ledger", "export", "--json").stdout == plain
-    told = discreet("ledger", "export", "--csv")
-    assert (told.exit_code, "discreet ledger list" in told.stderr) == (2, True)
+    entries = [json.loads(line)["entry"] for line in plain.splitlines()]
+    told = rows(discreet("ledger", "export", "--csv").stdout)
+
+    assert [row["kind"] for row in told] == [one["kind"] for one in entries]
+    assert [row["previous"] for row in told] == [one["previous"] for one in entries]
+    record = json.loads(discreet("ledger", "export", "--deployment", "visits", "--json").stdout)
+    fields = rows(discreet("ledger", "export", "--deployment", "visits", "--csv").stdout)
+    known = {row["field"]: row["value"] for row in fields}
+    model = record["deployment"]["deployment_model"]["model_name"]
+    assert known["deployment.deployment_model.model_name"] == model
 
 
 def test_the_demo_in_both_shapes(discreet):

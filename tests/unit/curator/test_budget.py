@@ -81,6 +81,15 @@ def test_found_keys_are_paid_by_delta_where_epsilons_are_added():
         assert 0 < curator.budget("people").total.delta <= Fraction(1, 10**6) / 50
 
 
+def test_comparing_says_what_each_choice_buys():
+    told = dp.Budget(epsilon=1, delta=1e-6).compare()
+    assert told.half_widths["epsilon"][0] == pytest.approx(2.996, rel=1e-3)
+    assert told.half_widths["mu-squared"][3] < told.half_widths["rho"][3] < 300
+    assert told.few == 8
+    assert dp.Budget(epsilon=1).compare().few is None
+    assert dp.Budget(rho=1).compare([5]).half_widths["rho"] == [pytest.approx(3.099, rel=1e-3)]
+
+
 def test_caps_within_a_dataset_count_as_it_does_unless_they_say_otherwise():
     with dp.Curator.in_memory() as curator:
         add_visits(curator, budget=dp.Budget(epsilon=3, delta=1e-6, measure="rho"))

@@ -1,8 +1,8 @@
 """A record of a dataset's use in the vocabulary of the public registry of DP deployments.
 
 The registry asks owners for facts that a curator already holds: unit, parameters, model,
-mechanisms, accounting. What only people know (who they are, what it is for) is left empty, for them
-to fill in. JSON is YAML, so the record can be handed in as it stands.
+mechanisms, accounting. What only people know (who they are, what it is for) is passed in. JSON is
+YAML, so the record can be handed in as it stands.
 
 Reference: OpenDP, Differential Privacy Deployments Registry (fields of a tier 3 entry).
 """
@@ -10,12 +10,14 @@ Reference: OpenDP, Differential Privacy Deployments Registry (fields of a tier 3
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final
 
 from discreet.curator.ledger import accounts
 from discreet.curator.ledger.orders import NEWEST
 from discreet.curator.reports.privacy_promise import private_tables, promised, unit_words
+from discreet.errors import InputError
 from discreet.plan.kinds import Type
 from discreet.plan.schema import EachRow, Limits, PersonPeriod, Table, range_words
 from discreet.privacy import Neighbours
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from discreet.curator.ledger.ledger import Ledger
     from discreet.curator.ledger.orders import Entry
 
+SECTORS: Final = ("Technology", "Healthcare", "Education", "Government", "Energy", "Finance")
 _TOLD: Final = {
     "basic": ("name", "data_curators", "description", "intended_use", "data_product_region"),
     "administrative": ("registry_authors",),
@@ -39,7 +42,32 @@ _ADJACENT = {
 }
 
 
-def deployment_record(curator: "Curator", dataset: str) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class Purpose:
+    """Facts about a deployment that only people know; `authors` have filled in the record."""
+
+    name: str = ""
+    organisation: str = ""
+    description: str = ""
+    intended_use: str = ""
+    region: str = ""
+    sector: str = ""
+    justification: str = ""
+    sources: str = ""
+    authors: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.sector and self.sector not in SECTORS:
+            raise InputError(
+                f"a sector called {self.sector}",
+                why=f"the registry knows {', '.join(SECTORS)}",
+                fix="name one of these, or none",
+            )
+
+
+def deployment_record(
+    curator: "Curator", dataset: str, purpose: Purpose | None = None
+) -> dict[str, Any]:
     """A tier 3 entry about one dataset, from what the curator and its ledger know.
 
     It has every field that the registry requires and no unknown one.
@@ -48,35 +76,44 @@ def deployment_record(curator: "Curator", dataset: str) -> dict[str, Any]:
     private = private_tables(curator, dataset)
     entries = curator.ledger.entries(limit=NEWEST)
     charged = [one for one in entries if one.kind == "charged" and one.facts["dataset"] == dataset]
+    said = purpose or Purpose(dataset)
     return {
-        "url_slug": re.sub(r"[^a-z0-9]+", "_", dataset.lower()).strip("_") or "deployment",
+        "url_slug": re.sub(r"[^a-z0-9]+", "_", (said.name or dataset).lower()).strip("_")
+        or "deployment",
         "status": "Draft",
         "tier": 3,
         "deployment": {
-            "basic": _basic(dataset, charged or entries),
+            "basic": _basic(said, charged or entries),
             "dp_variant": _variant(account, private),
             "privacy_loss": _loss(account, private, len(charged)),
             "deployment_model": _model(curator.ledger, dataset, charged),
             "accounting": _accounting(account),
-            "implementation": _implementation(charged, private),
-            "administrative": {"registry_authors": [""]},
+            "implementation": _implementation(charged, private, said),
+            "administrative": {
+                **({"sources": said.sources} if said.sources else {}),
+                "registry_authors": list(said.authors or (said.organisation,)),
+            },
         },
     }
 
 
 def blanks(record: Mapping[str, Any]) -> list[str]:
-    """Required texts that are still empty: people have to fill them in."""
+    """Required texts that are empty: the registry takes them, and readers learn nothing."""
     places = [("deployment", section, name) for section, names in _TOLD.items() for name in names]
     return [".".join(one) for one in places if record[one[0]][one[1]][one[2]] in ("", [""])]
 
 
-def _basic(dataset: str, entries: "Sequence[Entry]") -> dict[str, Any]:
+def _basic(said: Purpose, entries: "Sequence[Entry]") -> dict[str, Any]:
+    sector = {"data_product_sector": said.sector} if said.sector else {}
     return {
-        "name": dataset,
-        "data_curators": [""],
-        **dict.fromkeys(("description", "intended_use", "data_product_region"), ""),
+        "name": said.name,
+        "data_curators": [said.organisation],
+        "description": said.description,
+        "intended_use": said.intended_use,
         "data_product_type": "SQL queries",
+        "data_product_region": said.region,
         "publication_date": entries[0].time[:10],
+        **sector,
     }
 
 
@@ -178,7 +215,9 @@ def _accounting(account: "Account") -> dict[str, Any]:
     }
 
 
-def _implementation(charged: "Sequence[Entry]", tables: Sequence[Table]) -> dict[str, Any]:
+def _implementation(
+    charged: "Sequence[Entry]", tables: Sequence[Table], said: Purpose
+) -> dict[str, Any]:
     kinds = Counter(
         part["kind"].partition("/")[0] for entry in charged for part in entry.facts["measurements"]
     )
@@ -192,7 +231,7 @@ def _implementation(charged: "Sequence[Entry]", tables: Sequence[Table]) -> dict
         "floating-point number meets a private value. Noise takes the same work whatever its "
         "size; constant time is not promised to somebody who shares the processor. Guarantees "
         f"charged: {used or 'none yet'}.",
-        "justification": "",
+        "justification": said.justification,
     }
 
 

@@ -10,7 +10,8 @@ from jsonschema import Draft202012Validator, FormatChecker
 import discreet as dp
 from clinic_curator import ABOUT, BUDGET, BY_CITY, add_visits
 from deployment_fields import SCHEMA
-from discreet.curator.reports.deployment_record import blanks, deployment_record
+from discreet.curator.reports.deployment_record import Purpose, blanks, deployment_record
+from discreet.errors import InputError
 from visits import clinic
 
 VALIDATOR = Draft202012Validator(SCHEMA, format_checker=FormatChecker())
@@ -34,13 +35,16 @@ def test_a_record_has_the_fields_of_the_registry_and_the_facts_of_the_ledger():
         path = dp.KeyPath("owner", "people", "id")
         curator.add("notes", pa.table({"owner": range(9)}), unit=path, dataset="visits")
         curator.as_analyst("alice").sql(BY_CITY, epsilon=0.1)
-        record = json.loads(json.dumps(deployment_record(curator, "visits")))
+        purpose = Purpose("Visits, 2026", "Clinic", intended_use="planning", sector="Healthcare")
+        record = json.loads(json.dumps(deployment_record(curator, "visits", purpose)))
         first = next(one for one in curator.ledger.entries() if one.kind == "charged")
 
     assert not faults(record)
-    assert (record["url_slug"], record["status"], record["tier"]) == ("visits", "Draft", 3)
+    assert (record["url_slug"], record["status"], record["tier"]) == ("visits_2026", "Draft", 3)
     told = record["deployment"]
+    assert told["basic"]["data_curators"] == ["Clinic"]
     assert told["basic"]["publication_date"] == first.time[:10]
+    assert told["basic"]["data_product_sector"] == "Healthcare"
     assert told["dp_variant"]["variant_name"] == "Approximate DP"
     assert told["privacy_loss"]["privacy_unit"] == "User-level"
     assert (
@@ -58,6 +62,7 @@ def test_a_record_has_the_fields_of_the_registry_and_the_facts_of_the_ledger():
     assert "approximate Gaussian" in told["accounting"]["composition"]
     assert "gdp" in told["implementation"]["mechanisms"]
     assert "visits.amount: real, 0 .. 100" in told["dp_variant"]["data_domain"]
+    assert told["administrative"] == {"registry_authors": ["Clinic"]}
 
 
 @pytest.mark.parametrize(
@@ -84,19 +89,27 @@ def test_what_only_people_know_is_named_where_it_is_missing():
     with dp.Curator.in_memory() as curator:
         add_visits(curator)
         empty = blanks(deployment_record(curator, "visits"))
+        whole = Purpose("Visits", "Clinic", "counts", "planning", "Texas", authors=("Ann",))
+        full = blanks(deployment_record(curator, "visits", whole))
 
     places = ("data_curators", "description", "intended_use", "data_product_region")
     assert empty == [
         *(f"deployment.basic.{place}" for place in places),
         "deployment.administrative.registry_authors",
     ]
+    assert full == []
+
+
+def test_a_sector_that_the_registry_does_not_know_is_refused():
+    with pytest.raises(InputError, match="Healthcare"):
+        Purpose("Visits", sector="Astrology")
 
 
 @pytest.fixture(scope="module")
 def right():
     with dp.Curator.in_memory() as curator:
         add_visits(curator)
-        return deployment_record(curator, "visits")
+        return deployment_record(curator, "visits", Purpose("Visits", "Clinic"))
 
 
 def put(*path, value):
