@@ -4,7 +4,8 @@
 >>> dp.Laplace(epsilon=0.5, sensitivity=1).error(0.95)
 6.0
 
-Names are imported from their packages when they are first used, so that `import discreet` is quick.
+A name that is not there tells the call that does it: `dp.noisy_max`, `dp.zcdp_to_dp`. Names are
+imported from their packages when they are first used, so that `import discreet` is quick.
 """
 
 from importlib import import_module

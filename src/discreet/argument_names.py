@@ -4,8 +4,9 @@ import ast
 import builtins
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from difflib import get_close_matches
+from enum import Enum
 from functools import cache, wraps
 from importlib import import_module
 from pathlib import Path
@@ -29,6 +30,9 @@ _ARGUMENTS = r"\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)"
 
 _ALIKE: Final = 0.8
 """How like a name has to be to be taken for a misspelling (`difflib`'s ratio)."""
+
+_LEAST: Final = 4
+"""How many letters a part of a name has to have to tell what the whole means."""
 
 
 def also_called(**others: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
@@ -70,9 +74,18 @@ def also_called(**others: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
 
 def tells_calls(made: type) -> None:
-    """Let a class whose arguments do not fit tell a call that does, as `also_called` does."""
-    if "__init__" in vars(made) and not hasattr(made.__init__, "others"):  # type: ignore[misc]
-        made.__init__ = also_called()(made.__init__)  # type: ignore[misc]
+    """Let a class tell a call that runs where its arguments do not fit, or it has no such name."""
+    if issubclass(made, BaseException | Enum):
+        return
+    if not hasattr(made.__init__, "others") and made.__init__ is not object.__init__:
+        made.__init__ = also_called()(made.__init__)  # type: ignore[method-assign]
+    if not hasattr(made, "__getattr__"):
+        made.__getattr__ = missing_attribute  # type: ignore[attr-defined]
+
+
+def missing_attribute(owner: object, name: str) -> Any:
+    """What `__getattr__` does where an object has nothing of that name."""
+    raise MissingNameError(name, type(owner).__name__, type(owner))
 
 
 def misfit(function: Callable[..., Any], args: Any, named: Any) -> str | None:
@@ -81,18 +94,22 @@ def misfit(function: Callable[..., Any], args: Any, named: Any) -> str | None:
         inspect.signature(function, follow_wrapped=False).bind(*args, **named)
     except TypeError as wrong:
         made = type(args[0]) if function.__name__ == "__init__" else function
-        return f"{made.__name__}() {wrong}. Fix: {fix_of(made.__name__, made)}"
+        return f"{made.__name__}() {wrong}. Fix: {fix_of(made.__name__, made, named)}"
     return None
 
 
-def fix_of(name: str, named: object) -> str:
-    """The call in the first example of a docstring, as it runs after `import discreet as dp`."""
+def fix_of(name: str, named: object, asked: Collection[str] = ()) -> str:
+    """A call that runs: for a word of a course, or the first example of a docstring.
+
+    Of both, the one with more of the arguments that were `asked`.
+    """
     call = rf"\b{name}{_ARGUMENTS}(?:\.\w+{_ARGUMENTS})?"
     found = re.search(call, (inspect.getdoc(named) or "").partition("Example:")[2])
     whole = found[0] if found else ""
     alone = re.match(name + _ARGUMENTS, whole)
-    runs = filter(None, map(_qualified, (whole, alone[0] if alone else "")))
-    right = next(runs, None) or course_calls().get(_plain(name))
+    calls = [course_calls().get(_plain(name))]
+    calls += [_qualified(whole) or _qualified(alone[0] if alone else "")]
+    right = max(filter(None, calls), key=lambda one: sum(f"{a}=" in one for a in asked), default="")
     return f"call {right}" if right else f"see help({_path(name)})"
 
 
@@ -147,18 +164,26 @@ def class_elsewhere(name: str) -> object:
 
 
 class MissingNameError(AttributeError):
-    """A name that a package has not; its text tells the call that is meant, if that is clear.
+    """A name that a package or an object has not; its text tells the call that is meant, if clear.
 
-    Words of courses have calls of their own; else it is a public name in other letters or
-    misspelt. Imports try names too, so this is looked for when it is told.
+    Words of courses have calls of their own; else it is a public name in other letters, misspelt,
+    or part of what was asked. Imports try names too, so this is looked for when it is told.
     """
 
-    def __init__(self, name: str, package: str) -> None:
-        super().__init__(name, package, name=name)
+    def __init__(self, name: str, owner: str, made: type | None = None) -> None:
+        super().__init__(name, owner, made, name=name)
 
     def __str__(self) -> str:
-        asked, package = self.args
-        return f"module {package!r} has no attribute {asked!r}. Fix: {_meant(asked, package)}"
+        asked, owner, made = self.args
+        if made is None:
+            return f"module {owner!r} has no attribute {asked!r}. Fix: {_meant(asked, owner)}"
+        calls = course_calls()
+        one = calls.get(_plain(f"{owner}_start"), "") if hasattr(made, "start") else ""
+        more = f", or one value at a time: {one}" if one else ""
+        told = calls.get(_plain(f"{owner}_{asked}"))
+        return (
+            f"{owner} has no {asked}. Fix: {f'call {told}' if told else fix_of(owner, made)}{more}"
+        )
 
 
 @cache
@@ -180,16 +205,30 @@ def _meant(asked: str, package: str) -> str:
         _plain(name): (home, name)
         for home in (*reversed(PACKAGES), "", own)
         for name in public(home)
+        if not name.isupper() or name in homes()  # constants
     }
     plain = _plain(asked)
     bare = re.sub("mechanism|private|noisy|^dp", "", plain)
     close = get_close_matches(plain, {**known, **calls}, 1, _ALIKE)
-    for word in (plain, bare, *close):
+    for word in (plain, bare, *close, *_parts(asked)):
         if word in calls:
             return f"call {calls[word]}"
         if word in known:
             return _fix_at(*known[word])
     return f"nothing here is called that or nearly so: see dir({package.replace('discreet', 'dp')})"
+
+
+def _parts(asked: str) -> list[str]:
+    """Runs of the words of a name, the longest first, later ones before earlier ones.
+
+    Example:
+        >>> _parts("laplace_histogram")
+        ['histogram', 'laplace']
+    """
+    words = [_plain(word) for word in re.findall(r"[A-Z]?[a-z0-9]+|[A-Z0-9]+", asked)]
+    ends = range(len(words), 0, -1)
+    runs = ["".join(words[i:j]) for j in ends for i in range(j) if (i, j) != (0, len(words))]
+    return sorted((run for run in runs if len(run) >= _LEAST), key=len, reverse=True)
 
 
 def _fix_at(home: str, name: str) -> str:

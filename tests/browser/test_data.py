@@ -65,6 +65,7 @@ MESSY = """patient;city;age;day;cost
 3;Haifa;unknown;14/05/2025;1.200,00
 4;Oslo;29;15/05/2025;3,10;extra
 5;Oslo;60;17/05/2025;4,00
+6;Total;50;18/05/2025;5,00
 """
 
 
@@ -77,6 +78,7 @@ def test_a_messy_file_is_reported_asked_about_and_added(visit, curator, tmp_path
     page.get_by_role("button", name="Add the dataset").click()
     expect(page.get_by_role("alert")).to_have_text("Answer the questions about the file first.")
     page.get_by_role("button", name="leave them out").click()
+    page.get_by_role("button", name="city holds text").click()
     report = page.locator("#load-report")
     expect(report).to_contain_text("1 line with too few or too many fields is left out.")
     expect(report).to_contain_text("parted by semicolons")

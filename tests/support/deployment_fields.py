@@ -9,8 +9,6 @@ Reference: OpenDP, deployments-registry-data, schemas/deployments-schema.yaml, a
 from collections.abc import Mapping
 from typing import Any, Final
 
-from discreet.curator.reports.deployment_record import SECTORS
-
 STATUSES: Final = (
     *("Converted", "Draft", "Pending", "Changes Required", "Approved"),
     *("Approved (Update Requested)", "Approved (Pending)"),
@@ -52,7 +50,11 @@ _BASIC: Final = _section(
         "data_product_type": _one_of(*PRODUCTS),
         "publication_date": {"type": "string", "pattern": r"^\d{4}-\d{2}-\d{2}$", "format": "date"},
     },
-    {"data_product_sector": _one_of(*SECTORS)},
+    {
+        "data_product_sector": _one_of(
+            "Technology", "Healthcare", "Education", "Government", "Energy", "Finance"
+        )
+    },
 )
 _PARAMETERS: Final = _section(
     {}, {"epsilon": _NUMBER, "delta": {"type": ["number", "string"]}, "rho": _NUMBER}

@@ -12,10 +12,9 @@ import click
 
 import discreet as dp
 from discreet.cli.add import KINDS, read_columns, read_kinds
-from discreet.cli.options import END, read_budget
+from discreet.cli.options import END, EXACT, read_budget
 from discreet.curator.client.declarations import read_key
 from discreet.errors import InputError
-from discreet.rationals import read_text
 
 if TYPE_CHECKING:
     from discreet.curator.data.load_report import LoadReport
@@ -215,10 +214,13 @@ def _changed(draft: Draft, report: "LoadReport", line: str, *, asks_unit: bool) 
         case ["unit", column] if asks_unit:
             return replace(draft, unit=_column(column, report), each_row=False)
         case [("epsilon" | "delta") as what, text]:
-            amount: dict[str, Any] = {what: _amount(text, below=1 if what == "delta" else None)}
+            amount: dict[str, Any] = {what: EXACT.convert(text, None, None)}
+            dp.Budget(**{"epsilon": draft.epsilon, "delta": draft.delta, **amount}).cap()
             return replace(draft, **amount)
         case [("max_rows" | "max_groups") as what, text]:
-            limit: dict[str, Any] = {what: None if text == "any" else _count(text)}
+            number: Any = click.IntRange(1)  # which is told that it takes whole numbers alone
+            limit: dict[str, Any]
+            limit = {what: None if text == "any" else number.convert(text, None, None)}
             return replace(draft, **limit)
         case ["read", name, *values]:
             return _read_as(draft, {name: _reading_value(name, values)})
@@ -273,18 +275,3 @@ def _reading_value(name: str, values: list[str]) -> Any:
     if name == "dates":
         return {values[0]: " ".join(values[1:])} if values else {}
     return " ".join(values)
-
-
-def _count(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and int(text)):
-        raise ValueError(f"{text!r} is no whole number from 1 on")
-    return int(text)
-
-
-def _amount(text: str, *, below: int | None) -> Fraction:
-    found = read_text(text)
-    if found is None or found < 0 or (not found and below is None):
-        raise ValueError(f"{text!r} is no number above 0")
-    if below is not None and found >= below:
-        raise ValueError(f"{text!r} is not below {below}")
-    return found

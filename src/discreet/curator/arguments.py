@@ -14,6 +14,7 @@ from discreet.errors import DiscreetError, InputError
 from discreet.plan.schema import Bounds, Keys
 from discreet.rationals import Real, rational
 
+_PLACE: Final = "name a folder; data come later: dp.Curator.in_memory().add('t', data, unit=...)"
 _ADDRESSES: Final = ("postgresql://", "postgres://")
 
 
@@ -101,7 +102,7 @@ def placed(
     """A folder and the address of a ledger, from the ways to say them."""
     for said in (place, folder):
         if said is not None:
-            expect(said, (str, os.PathLike), "the place of a curator", fix="name a folder")
+            expect(said, (str, os.PathLike), "the place of a curator", fix=_PLACE)
     if isinstance(place, str) and place.lower().startswith(("http://", "https://")):
         raise InputError(
             "a folder with the address of a server",

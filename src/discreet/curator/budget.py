@@ -10,7 +10,8 @@ from discreet.errors import InputError
 from discreet.privacy import EPSILON, MU_SQUARED, RHO, Filter, Measure, Neighbours
 from discreet.privacy.budgets.buying import buys
 from discreet.privacy.budgets.charges import Charge
-from discreet.rationals import Real, non_negative, positive
+from discreet.privacy.guarantees.guarantee import below_one
+from discreet.rationals import Real, positive
 
 MeasureName: TypeAlias = Literal["epsilon", "rho", "mu-squared", "per-person"]
 PER_PERSON: Final = "per-person"
@@ -62,7 +63,7 @@ class Budget:
                 fix="pass Budget(epsilon=3, delta=1e-6) or Budget(rho=0.5)",
             )
         facts = {
-            "delta": non_negative(delta, "delta"),
+            "delta": below_one(delta, "delta"),
             "epsilon": None if epsilon is None else positive(epsilon, "epsilon"),
             "rho": None if rho is None else positive(rho, "rho"),
             "measure": measure,

@@ -8,6 +8,7 @@ import io
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -40,32 +41,21 @@ def tell(what: str, done: int, total: int) -> None:
         watcher(what, done, total)
 
 
-def open_watched(path: Path, what: str) -> io.BufferedIOBase | io.RawIOBase:
+def open_watched(path: Path, what: str) -> io.BufferedReader:
     """Open a file to be read; whoever watches is told how many of its bytes are read."""
     watcher = _WATCHER.get()
-    return path.open("rb") if watcher is None else _Watched(path, what, watcher)
+    return path.open("rb") if watcher is None else io.BufferedReader(_Watched(path, what, watcher))
 
 
-class _Watched(io.RawIOBase):
+class _Watched(io.FileIO):
     """A file that counts what is read of it, in whichever thread that happens."""
 
     def __init__(self, path: Path, what: str, watcher: Watcher) -> None:
-        self._file = path.open("rb")
-        self._what, self._watcher = what, watcher
-        self._done, self._size = 0, path.stat().st_size
-
-    def readable(self) -> bool:
-        """True."""
-        return True
+        super().__init__(path)
+        self._size, self._tell = path.stat().st_size, partial(watcher, what)
 
     def readinto(self, buffer: Any) -> int:
         """Read into a buffer, and tell."""
-        count = self._file.readinto(buffer)
-        self._done += count
-        self._watcher(self._what, self._done, self._size)
+        count = super().readinto(buffer)
+        self._tell(self.tell(), self._size)
         return count
-
-    def close(self) -> None:
-        """Let go of the file."""
-        self._file.close()
-        super().close()

@@ -4,14 +4,14 @@ None of it is for analysts: what is told here is the owner's own data.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from discreet.engines.duckdb_files import DIALECT, connected, reader
-from discreet.engines.reading import ABSENT, FALSE, TRUE, Reading, words
+from discreet.engines.reading import ABSENT, FALSE, TOTALS, TRUE, Reading, words
 from discreet.plan.calendar import moment
 from discreet.plan.kinds import Kind, Type
 from discreet.sql.writer.stored_view import render_scan_column
@@ -19,6 +19,9 @@ from discreet.sql.writer.stored_view import render_scan_column
 TEXT = "VARCHAR"
 _ISO = {Kind.DATE: "%Y-%m-%d", Kind.TIMESTAMP: "%Y-%m-%d %H:%M:%S.%f"}
 _EXAMPLES = ("first", "min", "max")
+_PLAIN = "regexp_replace(lower(trim(CAST({} AS VARCHAR))), '\\.0+$', '')"
+"""A person's name as people write it in several ways."""
+
 _BLOCK = 8
 """Columns that one statement measures."""
 
@@ -28,7 +31,8 @@ class ColumnCounts:
     """Counts of a column: `values` are not NULL; some are `unreadable` or `outside`.
 
     `absent` are words among its texts that often stand for NULL, and `codes` counts numbers that
-    begin with a 0, which is lost.
+    begin with a 0, which is lost. `totals` are texts that are a word for a sum of the other lines,
+    and `alike` is how many people's names differ from others' in case, blanks or a `.0` alone.
     """
 
     values: int
@@ -41,6 +45,8 @@ class ColumnCounts:
     outside_examples: tuple[str, ...]
     absent: tuple[str, ...] = ()
     codes: int = 0
+    totals: int = 0
+    alike: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,14 +83,21 @@ def measure(
         connection.execute("PRAGMA disable_optimizer")  # its time grows like columns cubed
         for some, source in _blocks(connection, rows, columns, reading):
             whose = list(some).index(unit) if unit in some else None
-            parts = ["COUNT(*)", "0" if whose is None else f"COUNT(DISTINCT t{whose})"]
+            names = "NULL" if whose is None else f"t{whose}"
+            parts = [
+                "COUNT(*)",
+                f"COUNT(DISTINCT {names})",
+                f"COUNT(DISTINCT {_PLAIN.format(names)})",
+            ]
             parts += [part for i, one in enumerate(some.values()) for part in _counts(i, one)]
             select = f"SELECT {', '.join(parts)} FROM ({source})"
-            [(total, persons, *found)] = connection.execute(select).fetchall()
-            people = people if whose is None else persons
+            [(total, persons, plain, *found)] = connection.execute(select).fetchall()
             width = len(found) // len(some)
             cut = (found[i * width : (i + 1) * width] for i in range(len(some)))
             counts |= {name: _told(row) for name, row in zip(some, cut, strict=True)}
+            if unit in some:
+                people, alike = persons, persons - plain
+                counts[unit] = replace(counts[unit], alike=alike)
     return total, people, counts
 
 
@@ -124,12 +137,12 @@ def _blocks(
 
 
 def _told(row: Sequence[Any]) -> ColumnCounts:
-    values, unreadable, outside, distinct, low, high, words, codes, *shown = row
+    values, unreadable, outside, distinct, low, high, words, codes, totals, *shown = row
     half = len(_EXAMPLES)
     lost, strange = (tuple(dict.fromkeys(filter(None, s))) for s in (shown[:half], shown[half:]))
     absent = tuple(word for word in ABSENT if word in (words or ()))
     return ColumnCounts(
-        *(values, unreadable, outside, distinct, low, high, lost, strange, absent, codes)
+        *(values, unreadable, outside, distinct, low, high, lost, strange, absent, codes, totals)
     )
 
 
@@ -144,6 +157,8 @@ def _counts(i: int, one: StoredColumn) -> Iterable[str]:
     yield words if is_text and kind is Kind.TEXT else "NULL"
     coded = f"COUNT(*) FILTER (t{i} IS NOT NULL AND regexp_matches(c{i}, '^[+-]?0[0-9]'))"
     yield coded if is_text and kind.is_number else "0"
+    summed = f"lower(trim(r{i})) IN ({', '.join(map(DIALECT.text, TOTALS))})"
+    yield f"COUNT(*) FILTER ({summed})" if is_text and kind is Kind.TEXT else "0"
     for which in (lost, out):
         yield from (f"{pick}(CAST(r{i} AS VARCHAR)) FILTER ({which})" for pick in _EXAMPLES)
 

@@ -15,6 +15,11 @@ NEWER: Final = ("?", ".")
 ABSENT: Final = ("NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null", "None", "-", *NEWER)
 """Words for no value; in a column of text the owner has to say whether they are."""
 
+TOTALS: Final = (
+    *("total", "totals", "grand total", "subtotal", "sum", "gesamt", "summe", "totaal", "totale"),
+)
+"""Words, in lower case, for lines that hold sums of the others."""
+
 TRUE: Final = ("true", "t", "yes", "y", "1")
 FALSE: Final = ("false", "f", "no", "n", "0")
 _MARKS: Final = {

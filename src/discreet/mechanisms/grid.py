@@ -144,7 +144,7 @@ class PowerOfTwoGrid:
             raise InputError(
                 "a value is not of an integer type",
                 why="this mechanism was declared for integers, by a whole sensitivity and no grid",
-                fix="pass ints, or a grid to round real values to, such as grid=2**-10",
+                fix="pass ints, or make it with a grid to round real values to: grid=2**-10",
             )
         return data
 

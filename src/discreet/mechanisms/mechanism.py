@@ -8,6 +8,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from numpy.typing import NDArray
 
+from discreet.argument_names import missing_attribute
 from discreet.errors import InputError
 from discreet.privacy import Guarantee
 from discreet.rationals import Real
@@ -80,9 +81,7 @@ class Mechanism(ABC):
         own = getattr(type(self).__init__, "others", {}).get(name, "")
         if own.isidentifier() and own != name:
             return getattr(self, own)
-        start = ": call run = mechanism.start() first, then run.add(value) or run.ask(value)"
-        runs = start if hasattr(type(self), "start") else ""
-        raise AttributeError(f"{type(self).__name__} has no {name}{runs}", name=name, obj=self)
+        return missing_attribute(self, name)
 
     @property
     @abstractmethod

@@ -213,6 +213,7 @@ def _look(source: Source, stated: Stated, unit: str | None, *, propose: bool) ->
         known = propose_known(source.open, wanted, counts, reading, said, public_rows)
     if not source.typed and reading.nulls is None:
         questions += _absent(counts, stated.themselves)
+    questions += _odd_lines({n: c for n, c in counts.items() if n not in stated.kinds})
     if reading.is_strict and source.skipped[0] > rows:
         raise InputError(
             f"most lines of {source.name} have other numbers of fields than the first",
@@ -223,6 +224,9 @@ def _look(source: Source, stated: Stated, unit: str | None, *, propose: bool) ->
     asked = {question.column for question in questions}
     open_ = {name: one for name, one in counts.items() if name not in asked}
     questions += _unreadable(open_, kinds, source.skipped[0], strict=reading.is_strict)
+    if unit in open_ and open_[unit].values < rows and reading.is_strict and not source.typed:
+        text = f"Some lines name no person in {unit}. Leave them out of all answers?"
+        questions.append(OwnerQuestion("unreadable", text, unit, _LEFT_OUT))
     questions.sort(key=lambda one: one.about == "sentinel")  # words that are said join NULL's
     columns = tuple(
         ColumnReport(
@@ -282,6 +286,22 @@ def _absent(counts: Mapping[str, ColumnCounts], themselves: Collection[str]) -> 
     ]
 
 
+def _odd_lines(counts: Mapping[str, ColumnCounts]) -> list[OwnerQuestion]:
+    """Ask about lines of totals among texts, and about people with two names."""
+    asked = []
+    for name, one in counts.items():
+        keep = f"say what {name} holds: {keep_as(name)}"
+        if one.totals:
+            text = f"A line with a word for total in {name} looks like sums of the others"
+            asked.append(OwnerQuestion("text", f"{text}. Delete it, or {keep}.", name))
+        if one.alike:
+            text = f"Some names of people in {name} differ in case, blanks or .0 alone"
+            text += ": who has two is protected as two. Write each in one way"
+            asked.append(OwnerQuestion("text", f"{text}, or {keep}.", name))
+    return asked
+
+
+_LEFT_OUT: Final = (("leave them out", {"unreadable": "null"}),)
 _UNANSWERED = {
     "text": "mend the file, or state the kind",
     "table": "name it: source_table='...', or --source-table",
@@ -380,7 +400,7 @@ def _unreadable(
     counts: Mapping[str, ColumnCounts], kinds: Mapping[str, Kind], skipped: int, *, strict: bool
 ) -> list[OwnerQuestion]:
     """Ask about values that cannot be read; a column that would lose most of them is refused."""
-    answers = (("make them NULL", {"unreadable": "null"}),)
+    answers = (("make them NULL", _LEFT_OUT[0][1]),)
     asked = []
     for name, one in counts.items():
         what = f"values that cannot be read as {kinds[name].value}"
@@ -392,7 +412,7 @@ def _unreadable(
             asked.append(OwnerQuestion("unreadable", text, name, answers))
     if skipped and strict:
         text = "Some lines have too few or too many fields. Leave them out?"
-        asked.append(OwnerQuestion("unreadable", text, None, (("leave them out", answers[0][1]),)))
+        asked.append(OwnerQuestion("unreadable", text, None, _LEFT_OUT))
     return asked
 
 

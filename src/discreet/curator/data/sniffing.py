@@ -16,7 +16,7 @@ from itertools import chain
 from typing import Any, Final, Literal
 
 from discreet.engines.default import ColumnCounts, StoredColumn, frequent
-from discreet.engines.reading import ABSENT, FALSE, TRUE, Reading, words
+from discreet.engines.reading import ABSENT, FALSE, TOTALS, TRUE, Reading, words
 from discreet.plan.kinds import Kind
 from discreet.plan.schema import Bounds, Keys
 
@@ -24,7 +24,13 @@ _SHARE: Final = 0.9
 """The share of values that have to look like a kind; what does not is reported as unreadable."""
 
 _DIGITS: Final = 18
-_TIMES: Final = {"": "", " %H:%M": r" \d{1,2}:\d{2}", " %H:%M:%S": r" \d{1,2}:\d{2}:\d{2}"}
+_TIMES: Final = {
+    "": "",
+    " %H:%M": r" \d{1,2}:\d{2}",
+    " %H:%M:%S": r" \d{1,2}:\d{2}:\d{2}",
+    " %I:%M %p": r" \d{1,2}:\d{2} [AaPp][Mm]",
+    " %I:%M:%S %p": r" \d{1,2}:\d{2}:\d{2} [AaPp][Mm]",
+}
 _DATED: Final = re.compile(r"\d+([./-])\d+\1\d+.*")
 _DAY: Final = r"\d{1,2}"
 _MONTH: Final = r"[A-Za-z]{3,9}"
@@ -143,7 +149,7 @@ def _guess_column(
     """The kind of one column, stated or guessed, and the format of its dates."""
     kind = Kind.TEXT
     if (pattern := found.reading.dates.get(name)) is not None:
-        kind = Kind.TIMESTAMP if "%H" in pattern else Kind.DATE
+        kind = _kind_of(pattern)
     elif texts:
         for native, regex in _NATIVE.items():
             if _share(texts, regex.fullmatch) >= _SHARE:
@@ -163,7 +169,10 @@ def _guess_column(
 
 
 _NO_NUMBERS: Final = (*(sign + "9" * n for n in range(2, 7) for sign in ("-", "")), "-9", "-1")
-_TOTALS: Final = ("total", "totals", "grand total", "sum", "gesamt", "summe", "totaal", "totale")
+_COMPACT: Final = re.compile(r"(19|20)\d{6}")
+_SERIAL: Final = re.compile(r"[2-5]\d{4}(\.\d+)?")
+"""Days since 1899, as spreadsheets count them: 1954 to 2064."""
+_DATE_NAME: Final = re.compile("date|datum|fecha|birth|day$", re.IGNORECASE)
 _FAR: Final = 4
 """How many times as far from 0 as all others a number stands that is taken for no value."""
 
@@ -173,10 +182,18 @@ def _doubtful_number(
 ) -> list[OwnerQuestion]:
     """Ask whether -999 is no value, and whether a line holds sums of the others."""
     keep = keep_as(name, kind)
-    odd = {text for text in texts if text == name or text.lower() in _TOTALS}
-    if odd:
-        what = "the names of columns again" if name in odd else "sums of the others"
-        text = f"A line with {min(odd)} in {name} looks like {what}. Delete it from the file"
+    odd = {text for text in texts if text.lower() in TOTALS}
+    if odd or (name in texts and not _is_number(name)):
+        what = "sums of the others" if odd else "the names of columns again"
+        text = f"A line with {min(odd, default=name)} in {name} looks like {what}"
+        return [
+            OwnerQuestion("text", f"{text}. Delete it, or say what {name} holds: {keep}.", name)
+        ]
+    if kind is Kind.INTEGER and _share(texts, _COMPACT.fullmatch) == _parsed(texts, "%Y%m%d") == 1:
+        text = f"Are numbers such as 20241231 in {name} dates? Else say what it holds: {keep}."
+        return [OwnerQuestion("dates", text, name, (("dates", {"dates": {name: "%Y%m%d"}}),))]
+    if _DATE_NAME.search(name) and _share(texts, _SERIAL.fullmatch) >= _SHARE:
+        text = f"{name} looks like day numbers of a spreadsheet. Write dates in the file"
         return [OwnerQuestion("text", f"{text}, or say what {name} holds: {keep}.", name)]
     if not kind.is_number or len(texts) < 3:
         return []
@@ -242,8 +259,8 @@ _DOUBTFUL: Final[Mapping[str, Callable[[str], bool]]] = {
         and _is_number(found[1])
     ),
     "percentages": lambda text: text.endswith("%") and _is_number(text[:-1].rstrip()),
-    "numbers, negative ones in brackets": lambda text: _is_number(
-        re.sub(r"^\((.*)\)$", r"\1", text)
+    "numbers, negative ones in brackets or with the sign behind": lambda text: _is_number(
+        re.sub(r"^\((.*)\)$|^(.*)-$", r"\1\2", text)
     ),
     "times with a time zone": lambda text: _ZONED.fullmatch(text) is not None,
     "objects or lists": lambda text: re.fullmatch(r"\{.*\}|\[.*\]", text, re.DOTALL) is not None,
@@ -399,7 +416,11 @@ def _guess_date(name: str, texts: Mapping[str, int], found: Guess) -> Kind | Non
         best = max(both, key=lambda p: _parsed(texts, p))
         fit = [best] if said.day_first is None else [p for p in both if p in orders]
     found.dates[name] = fit[0]
-    return Kind.TIMESTAMP if "%H" in fit[0] else Kind.DATE
+    return _kind_of(fit[0])
+
+
+def _kind_of(pattern: str) -> Kind:
+    return Kind.TIMESTAMP if "%H" in pattern or "%I" in pattern else Kind.DATE
 
 
 def _several_formats(name: str, texts: Mapping[str, int]) -> tuple[tuple[str, Any], ...]:

@@ -236,6 +236,12 @@ def _delimited(path: Path, said: Reading, exact: str | None) -> Source:
     """A CSV file: encoding, separator and header as the owner says, else as they look."""
     encoding = said.encoding or encoding_of(_parts(path))
     head = "".join(io.StringIO(_head(path, encoding), newline="").readlines()[said.skip_lines :])
+    if "\r" in head.replace("\r\n", "") and "\n" not in head:
+        raise InputError(
+            f"the lines of {path.name} end as those of old Macs did",
+            why="with a carriage return alone, which would make one line of all",
+            fix="save it again with line ends of Unix or Windows",
+        )
     delimiter = said.delimiter or _delimiter(head, path)
     lines = list(csv.reader(io.StringIO(head), delimiter=delimiter, quotechar=said.quote))
     if said.header is None and said.names is None:

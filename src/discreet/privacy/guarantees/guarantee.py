@@ -251,7 +251,7 @@ def _counted(part: Any, count: Any = 1, *more: Any) -> tuple[Guarantee, int]:
     raise InputError(
         f"a {type(part).__name__} in a composition",
         why="only guarantees compose",
-        fix="pass guarantees, mechanisms, or pairs (guarantee, count)",
+        fix="pass guarantees, mechanisms, or pairs (guarantee, n): dp.compose(dp.Pure(0.1), 10)",
     )
 
 

@@ -99,6 +99,12 @@ class Subsampled(Guarantee):
         neighbours: Neighbours | None = None,
     ) -> None:
         guarantee, how, share = Guarantee.of(guarantee), _scheme(scheme), positive(rate, "rate")
+        if not isinstance(guarantee, Guarantee):
+            raise InputError(
+                f"a sampled {type(guarantee).__name__}",
+                why="sampling amplifies a guarantee",
+                fix="call dp.Subsampled(dp.Pure(1), rate=0.01).epsilon(0)",
+            )
         if share > 1:
             raise InputError(f"rate is {rate}", why="it is a share", fix="pass 0 < rate <= 1")
         about = Neighbours.CHANGE_ONE if how else Neighbours.ADD_REMOVE

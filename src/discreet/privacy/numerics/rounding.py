@@ -28,12 +28,13 @@ class Bound:
         lower <= truth <= upper. `method` names the theorem or algorithm of the upper end.
     Edge cases:
         An upper end may be infinity; NaN, a negative lower end and lower > upper cannot be built.
-        Two bounds, or a bound and a number, are compared by their upper ends.
+        Two bounds, or a bound and a number, are compared by their upper ends, and `.3f` and other
+        formats are those of the upper end.
 
     Example:
         >>> spent = Bound(0.9, 1.0, "basic")
-        >>> float(spent), spent <= 1, spent < 0.95
-        (1.0, True, False)
+        >>> float(spent), spent <= 1, spent < 0.95, f"{spent:.2f}"
+        (1.0, True, False, '1.00')
     """
 
     lower: float
@@ -51,6 +52,9 @@ class Bound:
 
     def __float__(self) -> float:
         return self.upper
+
+    def __format__(self, spec: str) -> str:
+        return format(self.upper, spec) if spec else str(self)
 
     def __eq__(self, other: object) -> bool:
         theirs = _upper(other)

@@ -101,6 +101,10 @@ def test_the_first_record_never_becomes_names_silently(tmp_path):
         (["5.00", "(7.50)"], ["text"]),
         (["2024-03-13T10:15:00+02:00", "2024-03-13T10:15:00Z"], ["text"]),
         (["[1]", "{a}"], ["text"]),
+        (["7-", "5", "12-"], ["text"]),
+        (["20240313", "20231231"], ["dates"]),
+        (["20240313", "20231232"], []),
+        (["Haifa", "Oslo", "Summe"], ["text"]),
     ],
 )
 def test_a_doubt_is_asked_about(tmp_path, texts, about):
@@ -131,12 +135,44 @@ _DAYS = [dt.date(2024, 4, 3), dt.date(2024, 5, 6)]
         (["5", "five"] + ["6"] * 20, {"unreadable": "null"}, [5, None] + [6] * 20),
         (["2024-03-13 10:15:00"], {}, [dt.datetime(2024, 3, 13, 10, 15)]),  # noqa: DTZ001
         (["13/03/2024 10:15"], {}, [dt.datetime(2024, 3, 13, 10, 15)]),  # noqa: DTZ001
+        (["3/13/2024 1:15 PM"], {}, [dt.datetime(2024, 3, 13, 13, 15)]),  # noqa: DTZ001
+        (["20240403", "20240506"], {"dates": {"x": "%Y%m%d"}}, _DAYS),
     ],
 )
 def test_an_answer_decides_how_texts_are_read(tmp_path, texts, reading, values):
     file = file_of(tmp_path, "patient,x\n" + "".join(f"{i},{t}\n" for i, t in enumerate(texts)))
     rows = loaded(file, reading=reading, confirm="kinds")
     assert rows.column("x").to_pylist() == values
+
+
+@pytest.mark.parametrize("other", ["P1", "p1 ", "p1.0"])
+def test_people_whose_names_differ_in_writing_alone_are_asked_about(tmp_path, other):
+    file = file_of(tmp_path, f"patient,age\np1,30\n{other},40\np2,50\n")
+    assert asked(dp.describe(file, unit="patient")) == ["text"]
+    assert asked(dp.describe(file, unit="patient", kinds={"patient": "text"})) == []
+    other_column = file_of(tmp_path, f"patient,age\np1,{other}\np2,p1\n")
+    assert asked(dp.describe(other_column, unit="patient")) == []
+
+
+def test_lines_that_name_no_person_are_asked_about(tmp_path):
+    file = file_of(tmp_path, "patient,age\np1,30\n,40\n")
+    assert asked(dp.describe(file, unit="patient")) == ["unreadable"]
+    assert loaded(file, reading={"unreadable": "null"}, confirm="kinds").num_rows == 2
+
+
+def test_a_total_below_many_rows_and_spreadsheet_days_are_asked_about(tmp_path):
+    people = "".join(f"p{i},{i % 80}\n" for i in range(21_000))
+    below = file_of(tmp_path, f"patient,age\n{people}Total,800000\n")
+    assert asked(dp.describe(below, unit="patient")) == ["text"]
+    days = "".join(f"{i},{45292 + i}\n" for i in range(20))
+    for name, about in (("admission_date", ["text"]), ("income", [])):
+        assert asked(dp.describe(file_of(tmp_path, f"id,{name}\n{days}"), unit="id")) == about
+
+
+def test_lines_of_old_macs_are_told(tmp_path):
+    (tmp_path / "v.csv").write_bytes(b"patient,age\rp1,30\r")
+    with pytest.raises(InputError, match="carriage return"):
+        dp.describe(tmp_path / "v.csv")
 
 
 def test_an_archive_is_told_to_be_unpacked(tmp_path):

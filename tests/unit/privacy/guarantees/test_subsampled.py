@@ -353,3 +353,8 @@ def test_tiny_deltas_and_rates_stay_sound():
             assert sampled.delta(epsilon).upper <= delta * (1 + 1e-9)
         together = compose([(sampled, 100)])
         assert together.epsilon(1e-20).upper >= sampled.epsilon(1e-20).upper * (1 - 1e-9)
+
+
+def test_a_number_is_no_guarantee_to_sample():
+    with pytest.raises(InputError, match=r"call dp\.Subsampled\(dp\.Pure\(1\), rate=0\.01\)"):
+        Subsampled(1.0, 0.01)

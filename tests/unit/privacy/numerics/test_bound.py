@@ -32,3 +32,9 @@ def test_ends_out_of_order_fail_closed(ends):
 def test_infinity_is_a_bound():
     assert Bound(math.inf, math.inf, "x").width == 0.0
     assert Bound(1.0, math.inf, "x").width == math.inf
+
+
+def test_formats_of_numbers_are_those_of_the_upper_end():
+    bound = Bound(0.5, 1.25, "basic")
+    assert f"{bound:.2f}{bound:7.3f}" == "1.25  1.250"
+    assert f"{bound}" == str(bound)

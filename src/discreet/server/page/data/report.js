@@ -41,8 +41,15 @@ function asked({ about, column, text, answers }, draft, look) {
   };
   const free = about === "dates" && !answers.length &&
     h("input", { "aria-label": `Format of ${column}`, placeholder: "%d/%m/%Y", onchange: ({ target }) => merge({ dates: { [column]: target.value.trim() } }) });
+  const { kind } = draft.report.columns.find((one) => one.name === column) ?? {};
+  const plain = ["text", "sentinel", "words"].includes(about) || (about === "dates" && !["date", "timestamp"].includes(kind));
+  const keep = () => { // the kind, once its owner says it, answers what the column looks like
+    draft.columns[column].changed = true;
+    look();
+  };
   return h("div", { class: "notice noise stack-small question", role: "group", "aria-label": `Question about ${column ?? about}` },
-    h("p", {}, text),
+    h("p", {}, text.replace(/:? kinds=\{.*$/, ".")),
     h("div", { class: "row" },
-      answers.map(({ label, reading }) => h("button", { type: "button", class: "small", onclick: () => merge(reading) }, label)), free));
+      answers.map(({ label, reading }) => h("button", { type: "button", class: "small", onclick: () => merge(reading) }, label)), free,
+      kind && plain && h("button", { type: "button", class: "small", onclick: keep }, `${column} holds ${kind}`)));
 }
