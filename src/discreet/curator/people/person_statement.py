@@ -246,8 +246,7 @@ def check_link(
         names = {one.name for one in members}
         found = [one.table for one in tables.tables.values() if one.dataset in names]
         tables.schema.check_same_people(one.name for one in found)
-        private = [one for one in found if isinstance(one, Table)]
-        if len({unit_kind(tables.schema, one) for one in private}) == 1:
+        if len({unit_kind(tables.schema, one) for one in found if isinstance(one, Table)}) == 1:
             return
     raise unshared()
 
