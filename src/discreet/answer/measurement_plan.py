@@ -165,11 +165,7 @@ class MeasurementPlan:
         spent = [part.guarantee for measured in drawn for part in measured.spent]
         within = len(spent) == len(self.guarantees) and all(map(_is_within, spent, self.guarantees))
         if not within or len(drawn) != len(self.sets):
-            raise InvariantBroken(
-                "what was measured is not what was charged",
-                why="it gives away more than the plan says, and nothing was released",
-                fix="report this as a fault",
-            )
+            raise overspent()
 
     def present(self, drawn: Sequence[NoisyMeasurements]) -> Release:
         """The release that measurements make: a function of them, with no data and no chance."""
@@ -210,6 +206,15 @@ def answer(
     """Plan, measure and present a question, without a curator: nothing is charged or stored."""
     plan = MeasurementPlan.of(query, price, neighbours, noise_kinds)
     return plan.present(plan.measure(engine))
+
+
+def overspent() -> InvariantBroken:
+    """The error for measurements that cost more, or otherwise, than planned."""
+    return InvariantBroken(
+        "what was measured is not what was charged",
+        why="it gives away more than the plan says, and nothing was released",
+        fix="report this as a fault",
+    )
 
 
 def _unreadable(why: str) -> InputError:

@@ -17,7 +17,7 @@ from discreet.curator.data import registry
 from discreet.curator.data.data_store import DataStore
 from discreet.curator.data.registry import Registration, Registry
 from discreet.curator.data.table_checks import check_people
-from discreet.curator.ledger.charging import final_failure
+from discreet.curator.ledger.charging import ended, final_failure
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.orders import Order, Receipt, State
 from discreet.curator.ledger.stepping import step_failure
@@ -88,15 +88,6 @@ def _unsaid(table: str) -> LedgerError:
         f"what is said about {table} is not what the ledger has",
         why="answers rest on what was said, and on which data, when it was added",
         fix="put back tables.json from an intact copy",
-    )
-
-
-def _retired(dataset: str) -> QueryRefused:
-    return QueryRefused(
-        f"{dataset} is retired",
-        why="its owner has ended it: what was answered stays, and nothing new is",
-        fix="read what was answered, or ask about another dataset",
-        code="retired",
     )
 
 
@@ -183,7 +174,7 @@ class AnswerService:
         at = QuoteContext(*about, number, dialect, book)
         offer = Offer(unpriced.plan(at), at, unpriced.asked)
         if retired and self._ledger.find_question(offer.order()) is None:
-            raise _retired(dataset)
+            raise ended(dataset)
         return offer
 
     def _check_work(self, unpriced: UnpricedOrder[PlannedOrder], longest: float) -> None:
@@ -469,7 +460,7 @@ class AnswerService:
     def reopen(self, receipt: Receipt) -> tuple[PlannedOrder, "Engine"]:
         """The plan of a charge to go on with, and an engine with the data it was made for."""
         if self._ledger.retired(receipt.order.dataset):
-            raise _retired(receipt.order.dataset)
+            raise ended(receipt.order.dataset)
         planned = self.reread(receipt)
         return planned, self._open(receipt, planned)
 

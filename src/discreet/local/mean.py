@@ -17,7 +17,6 @@ from discreet.local.estimate import MeanEstimate, spread
 from discreet.local.frequency import small_law
 from discreet.local.reports import Octets
 from discreet.mechanisms.mechanism import Law, Pair
-from discreet.rationals import rational
 
 GRID: Final = 1 << 16
 """Values are rounded to so many steps between their bounds, before anything random happens."""
@@ -45,7 +44,7 @@ class MeanProtocol(protocol.LocalProtocol):
 
     def __post_init__(self) -> None:
         protocol.LocalProtocol.__post_init__(self)
-        low, high = (rational(_exact(end), "bound") for end in (self.lower, self.upper))
+        low, high = (protocol.as_fraction(end, "bound") for end in (self.lower, self.upper))
         if not 0 < _float(high) - _float(low) < math.inf:
             raise InputError(
                 "bounds without room", why="lower is below upper, as floats", fix="swap them"
@@ -347,11 +346,6 @@ class HybridMean(MeanProtocol):
     def _variance(self, place: int) -> Fraction:
         one, other = self.bit._variance(place), self.point._variance(place)  # noqa: SLF001 - halves
         return (1 - self.share) * one + self.share * other
-
-
-def _exact(end: Any) -> Any:
-    """A bound as it is typed, or as it is stored."""
-    return protocol.stored_fraction(end) if isinstance(end, str) else end
 
 
 def _float(end: Fraction) -> float:

@@ -20,7 +20,7 @@ from discreet.local.reports import Octets, write_frame
 from discreet.mechanisms.mechanism import Claim, Law, Pair
 from discreet.mechanisms.randomized_response import RandomizedResponse
 from discreet.privacy import Guarantee, Neighbours, Pure
-from discreet.rationals import Real, positive
+from discreet.rationals import Real, positive, rational
 
 if TYPE_CHECKING:
     from discreet.local.aggregator import Aggregator
@@ -42,6 +42,11 @@ def stored_as(kind: str) -> Callable[[Kind], Kind]:
         return protocol
 
     return keep
+
+
+def as_fraction(value: Any, name: str) -> Fraction:
+    """Read a number as it is typed, or as `stored_fraction` reads it."""
+    return stored_fraction(value) if isinstance(value, str) else rational(value, name)
 
 
 def stored_fraction(text: Any) -> Fraction:

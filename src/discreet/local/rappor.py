@@ -17,10 +17,10 @@ from discreet.local.estimate import Floats, estimate_table, normal_width
 from discreet.local.protocol import (
     LocalProtocol,
     Statistic,
+    as_fraction,
     as_numbers,
     as_octets,
     stored_as,
-    stored_fraction,
 )
 from discreet.local.reports import Octets
 from discreet.local.unary_encoding import has_only
@@ -99,9 +99,7 @@ class Rappor(LocalProtocol):
 
     def __post_init__(self) -> None:
         for name in ("f", "p", "q"):
-            given = getattr(self, name)
-            exact = stored_fraction(given) if isinstance(given, str) else rational(given, name)
-            object.__setattr__(self, name, exact)
+            object.__setattr__(self, name, as_fraction(getattr(self, name), name))
         for name in ("bits", "hashes", "cohorts"):
             whole(getattr(self, name), name, at_least=1)
         fits = 0 < self.f < 1 and 0 < self.p < self.q < 1

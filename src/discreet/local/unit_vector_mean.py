@@ -97,7 +97,7 @@ class UnitVectorMean(LocalProtocol):
         """Rows of numbers; longer ones are shortened to 1, NaN is 0."""
         try:
             rows = np.atleast_2d(np.asarray(values, dtype=np.float64))
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             rows = np.zeros((0, 0))
         if rows.ndim != 2 or rows.shape[1] != self.dimension:
             raise InputError(

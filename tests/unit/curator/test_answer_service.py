@@ -119,6 +119,14 @@ def test_of_a_retired_dataset_only_what_was_answered_is_offered_and_nothing_read
             refused()
 
 
+def test_what_was_priced_before_a_dataset_was_retired_is_not_charged_after_it(curator, service):
+    offer = offered(curator)
+    curator.retire("visits", reason="the study is over")
+    with pytest.raises(QueryRefused, match="visits is retired"):
+        service.charge(offer)
+    assert curator.budget("visits").total.amount == 0
+
+
 # --- people with budgets of their own -------------------------------------------------------------
 
 

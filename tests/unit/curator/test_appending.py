@@ -178,8 +178,9 @@ def test_in_memory_a_changed_file_does_not_grow(tmp_path):
         pa.table({"id": pa.array([1], pa.int32())}),
         pa.table({"other": pa.array([1])}),
         pa.table({"id": pa.array([1]), "_part": pa.array([1])}),
+        pa.table({"id": pa.array([1]), "_Part": pa.array([1])}),
     ],
-    ids=["real", "narrow", "missing", "reserved"],
+    ids=["real", "narrow", "missing", "reserved", "reserved in another case"],
 )
 def test_rows_with_other_types_are_refused_and_leave_nothing(tmp_path, wrong):
     with curator_at(tmp_path / "c") as curator:

@@ -18,8 +18,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from discreet.answer.plan.contribution_histogram import ClippedShare
-from discreet.answer.present.base_release import Cost
-from discreet.errors import InputError
+from discreet.answer.present.base_release import Cost, reading_stored
 from discreet.plan.bounding import ContributionBounds, NoiseKind
 from discreet.privacy import Guarantee
 
@@ -60,23 +59,13 @@ def pack(drawn: Sequence[NoisyMeasurements]) -> bytes:
 
 def unpack(stored: bytes) -> list[NoisyMeasurements]:
     """The measurements that `pack` wrote."""
-    try:
+    with reading_stored("noisy measurements"):
         head, _, rest = stored.partition(b"\n")
         about = json.loads(head)
         if about["version"] != _VERSION:
-            raise _unreadable()
+            raise ValueError
         ends = np.cumsum([0, *about["sizes"]])
         return [_read(memoryview(rest)[first:end]) for first, end in pairwise(ends)]
-    except (pa.ArrowException, OSError, KeyError, TypeError, ValueError, IndexError) as wrong:
-        raise _unreadable() from wrong
-
-
-def _unreadable() -> InputError:
-    return InputError(
-        "stored measurements cannot be read",
-        why="they are damaged, or another version of the package wrote them",
-        fix="use the version that wrote them, or a later one",
-    )
 
 
 def _stream(drawn: NoisyMeasurements) -> bytes:

@@ -82,6 +82,6 @@ def reading_stored(what: str) -> Iterator[None]:
     except (pa.ArrowException, OSError, LookupError, TypeError, ValueError) as wrong:
         raise InputError(
             f"stored bytes cannot be read as {what}",
-            why="they are damaged, or something else",
-            fix="restore them from an intact copy",
+            why="they are damaged, or something else, or another version of the package wrote them",
+            fix="restore them from an intact copy, or use the version that wrote them",
         ) from wrong

@@ -175,7 +175,7 @@ def _bar(value: Any, width: float | None, low: float, high: float) -> str:
     )
 
 
-_DONE = {
+CHANGE = {
     Neighbours.ADD_REMOVE: "adding or removing that one",
     Neighbours.CHANGE_ONE: "replacing that one by any other",
 }
@@ -216,7 +216,7 @@ def statement(release: "Release") -> str:
 
 def _protected(release: "Release") -> list[str]:
     unit = "one person" if release.facts is None else release.facts.unit
-    change = _DONE[release.guarantee.neighbours]
+    change = CHANGE[release.guarantee.neighbours]
     epsilon, delta = cost(release.price.epsilon), cost(release.price.delta)
     lines = [
         "These numbers were released with differential privacy.",

@@ -292,7 +292,7 @@ def check_part(table: Table, first: Any, rows: Any) -> int:
         {c.name: c.stored for c in engine_default.describe(each).columns} for each in (first, rows)
     )
     other = [name for name in table.columns if new.get(name) != known[name]]
-    if other or PART in {**known, **new}:
+    if other or PART in map(str.casefold, {**known, **new}):
         column = other[0] if other else PART
         raise InputError(
             f"column {column} of what is appended to {table.name} is not what it was",

@@ -80,12 +80,29 @@ def open_account(
             why="only datasets of this ledger can be linked",
             fix="open the dataset first",
         )
-    opened = carry(account, [one for one in before if one is not None])
+    found = [one for one in before if one is not None]
+    if sum(one.is_per_person and one.spent != (0, 0) for one in found) > 1:
+        raise unshared()
+    opened = carry(account, found)
     facts = _facts(opened, members, reason)
     opened = _put(transaction, opened, KINDS[holder.kind], by, facts, new=known is None)
     for member in members:
         transaction.insert("members (member, account)", (member.key, holder.key))
     return opened
+
+
+def unshared() -> InputError:
+    """The refusal to link datasets whose people could not share the accounts that they have.
+
+    Why: what two datasets charged one person apart may pass a limit together; and balances are
+    folded in one order, for all datasets from the first charge on.
+    """
+    return InputError(
+        "a link of datasets whose people cannot share accounts",
+        why="all have to have the same unit and Budget.per_person and be in no other link, of at"
+        " most one anything may have been asked, and the link has no budget of its own",
+        fix="link datasets right after they are added",
+    )
 
 
 def open_workbook(

@@ -26,7 +26,7 @@ from discreet.curator.ledger.orders import (
 )
 from discreet.curator.ledger.store import damaged
 from discreet.curator.ledger.transaction import Transaction
-from discreet.errors import AccessError, EngineError, InputError, LedgerError
+from discreet.errors import AccessError, EngineError, InputError, LedgerError, QueryRefused
 
 MOST_FAILURES: Final = 5
 """Questions of one analyst about one dataset that may fail before an owner has to look."""
@@ -63,6 +63,9 @@ def charge(transaction: Transaction, order: Order, turn: Turn) -> Receipt:
             _share(transaction, order, found)
         return _receive(transaction, found, turn)
     check_failures(transaction, order.analyst, order.dataset)
+    retired = "SELECT 1 FROM subjects WHERE kind = 'retired' AND subject = ?"
+    if transaction.read(retired, (order.dataset,)):  # since it was priced
+        raise ended(order.dataset)
     touched = transaction.cache.touched(order.asker)
     entry = _debit(transaction, order, touched, "charged", order.to_dict())
     made = (entry.sequence, order.request, order.question, turn.worker, turn.now)
@@ -175,6 +178,16 @@ def final_failure() -> EngineError:
         "something unforeseen; the charge stays, and asking the same again gives this error again",
         fix="ask it at another price, which is charged anew, ask a cheaper question, or tell "
         "whoever runs the curator",
+    )
+
+
+def ended(dataset: str) -> QueryRefused:
+    """The refusal of anything new about a dataset that is retired."""
+    return QueryRefused(
+        f"{dataset} is retired",
+        why="its owner has ended it: what was answered stays, and nothing new is",
+        fix="read what was answered, or ask about another dataset",
+        code="retired",
     )
 
 

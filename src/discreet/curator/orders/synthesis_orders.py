@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Any, Final, Self
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from discreet.answer.measurement_plan import overspent
 from discreet.answer.plan.price import Price
 from discreet.answer.plan.set_plan import Charged
 from discreet.answer.present.base_release import BaseRelease, Cost, reading_stored
 from discreet.answer.present.chart import altair
 from discreet.answer.present.number_text import cost
 from discreet.answer.present.release_json import plain
+from discreet.answer.present.release_text import CHANGE
 from discreet.curator.arguments import read_fields, readable, several
 from discreet.curator.ledger.orders import Order
 from discreet.curator.orders.histogram_orders import (
@@ -40,7 +42,7 @@ from discreet.curator.orders.planned_orders import (
 from discreet.curator.orders.query_orders import read_asked
 from discreet.engines.engine import Engine, Session
 from discreet.engines.timing import Deadline
-from discreet.errors import InputError, InvariantBroken
+from discreet.errors import InputError
 from discreet.mechanisms.gaussian import largest_mu
 from discreet.plan.query import Query
 from discreet.plan.schema import EachRow, Schema, Table
@@ -78,11 +80,6 @@ _SECONDS_A_CELL = 3e-5
 
 _BARS = 40
 """Pairs that are drawn."""
-
-_CHANGE = {
-    Neighbours.ADD_REMOVE: "adding or removing that one",
-    Neighbours.CHANGE_ONE: "replacing that one by any other",
-}
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -148,7 +145,7 @@ class SynthesisRelease(BaseRelease):
 
     def statement(self) -> str:
         """The privacy statement, with what the rows do not say."""
-        change, price = _CHANGE[self.guarantee.neighbours], self.price
+        change, price = CHANGE[self.guarantee.neighbours], self.price
         parts = [
             "These rows are synthetic: they were drawn from a model of marginals that were",
             f"measured with differential privacy. What is protected is {self.unit}: {change}",
@@ -388,11 +385,7 @@ class SynthesisOrder(DraftedOrder):
 
     def _check_spent(self, made: Synthesis) -> None:
         if made.result.spent + self.binning > self.mu_squared:
-            raise InvariantBroken(
-                "what was measured is not what was charged",
-                why="it gives away more than the plan says, and nothing was released",
-                fix="report this as a fault",
-            )
+            raise overspent()
 
     def present(self, measured: bytes) -> SynthesisRelease:
         """The release: a function of what is stored."""

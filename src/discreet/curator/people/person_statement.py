@@ -13,6 +13,7 @@ from discreet.curator.data.data_store import DataStore
 from discreet.curator.data.registry import Registry
 from discreet.curator.data.table_checks import unit_kind
 from discreet.curator.ledger import accounts
+from discreet.curator.ledger.account_changes import unshared
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.orders import digest
 from discreet.curator.orders.planned_orders import PlannedOrder
@@ -235,30 +236,19 @@ def check_population(unit: Unit, neighbours: Neighbours) -> None:
 def check_link(
     ledger: Ledger, tables: Registry, members: Sequence[accounts.Holder], *, capped: bool
 ) -> None:
-    """Refuse to link datasets whose people could not share the accounts that they have.
-
-    Why: what two datasets charged one person apart may pass a limit together; and balances are
-    folded in one order, for all datasets from the first charge on.
-    """
+    """Refuse a link of accounts that differ; the ledger refuses one of charges made apart."""
     known = [ledger.account(one) for one in members]
     if not any(one.is_per_person for one in known):
         return
-    charged = [one for one in known if one.total.amount]
     alike = len({(one.is_per_person, one.stated) for one in known}) == 1
     apart = not any(links_of(ledger, one.name) for one in members)
-    if alike and apart and not capped and len(charged) <= 1:
+    if alike and apart and not capped:
         names = {one.name for one in members}
         found = [one.table for one in tables.tables.values() if one.dataset in names]
         tables.schema.check_same_people(one.name for one in found)
-        private = [one for one in found if isinstance(one, Table)]
-        if len({unit_kind(tables.schema, one) for one in private}) == 1:
+        if len({unit_kind(tables.schema, one) for one in found if isinstance(one, Table)}) == 1:
             return
-    raise InputError(
-        "a link of datasets whose people cannot share accounts",
-        why="all have to have the same unit and Budget.per_person and be in no other link, of at"
-        " most one anything may have been asked, and the link has no budget of its own",
-        fix="link datasets right after they are added",
-    )
+    raise unshared()
 
 
 def check_remeasure(planned: PlannedOrder) -> None:

@@ -8,7 +8,7 @@ from fastapi.responses import StreamingResponse
 from pydantic import BaseModel
 
 from discreet.curator.client import wire
-from discreet.curator.ledger.orders import Entry, Head
+from discreet.curator.ledger.orders import Head
 from discreet.curator.ledger.verify import Problem
 from discreet.curator.reports.dossier import Dossier
 from discreet.curator.reports.ledger_words import entry_words
@@ -61,12 +61,9 @@ def entries(
     """Read entries in order, those that follow number `after`."""
     ledger = call.app_state.curator.ledger
     head, found = ledger.head(), ledger.entries(after=after, limit=limit)
-    return Entries(entries=[_told(one) for one in found], head=head)
-
-
-def _told(entry: Entry) -> EntryReply:
-    words = entry_words(entry)
-    return EntryReply(**wire.write_entry(entry), sentence=words.sentence, told=list(words.facts))
+    told = [(wire.write_entry(one), entry_words(one)) for one in found]
+    listed = [EntryReply(**e, sentence=w.sentence, told=list(w.facts)) for e, w in told]
+    return Entries(entries=listed, head=head)
 
 
 @router.post("/ledger/verify")

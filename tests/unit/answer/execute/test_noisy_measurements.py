@@ -86,7 +86,7 @@ def reheaded(**changes):
     ],
 )
 def test_what_is_damaged_or_of_another_version_is_refused_in_one_way(stored):
-    with pytest.raises(InputError, match="stored measurements cannot be read"):
+    with pytest.raises(InputError, match="cannot be read as noisy measurements"):
         unpack(stored)
 
 

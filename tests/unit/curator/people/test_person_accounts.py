@@ -15,6 +15,7 @@ import discreet as dp
 from discreet.answer.plan.measure import Measurement, weighed
 from discreet.audit.replay import replay
 from discreet.curator.client.remote import Remote
+from discreet.curator.ledger import accounts
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.orders.planned_orders import Terms
 from discreet.curator.people import person_accounts
@@ -608,6 +609,9 @@ def test_only_datasets_that_can_share_accounts_are_linked():
         number(curator, "SELECT COUNT(*) AS n FROM labs")
         with pytest.raises(InputError, match="cannot share accounts"):
             curator.link("patients", ["visits", "labs"])
+        members = [accounts.dataset(name) for name in ("visits", "labs")]
+        with pytest.raises(InputError, match="cannot share accounts"):  # asked since it was checked
+            curator.ledger.open_account(accounts.link("patients"), None, by="own", members=members)
 
 
 # --- one person -----------------------------------------------------------------------------------
