@@ -2,7 +2,8 @@
 
 import datetime as dt
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from fractions import Fraction
 from importlib import import_module
 from importlib.util import find_spec
@@ -16,6 +17,7 @@ import pyarrow as pa
 
 from discreet.audit.learning_questions import LEARNING
 from discreet.audit.replayed_questions import (
+    BUDGET,
     FIRST,
     PEOPLE,
     Ask,
@@ -25,8 +27,10 @@ from discreet.audit.replayed_questions import (
     Tables,
     table_of,
 )
+from discreet.curator.budget import Budget
 from discreet.curator.opening import Curator
 from discreet.curator.orders.census.census_plan import releases
+from discreet.errors import BudgetError
 from discreet.mechanisms.permute_and_flip_quantile import PermuteAndFlipQuantile
 from discreet.mechanisms.quantile import Quantile
 from discreet.mechanisms.smooth_sensitivity import SmoothSensitivity
@@ -67,6 +71,36 @@ def _of_presence(question: "CuratorQuestion", tables: Tables) -> Any:
     They must take as many random words on both sides, where one of them needs more.
     """
     return question.told(len(tables[0]) > question.people)
+
+
+def _of_accounts(question: CuratorQuestion, tables: Tables) -> Any:
+    """What is asked of curators who open one folder, one after another."""
+    room, said = Budget(epsilon=10 * BUDGET, delta=question.delta), {"unit": "person"}
+    limits: dict[str, Any] = {"limits": Limits(max_groups=1, max_rows=2), **said}
+    with TemporaryDirectory() as folder:
+        with Curator(folder) as curator:
+            for name, rows in zip(("visits", "bills"), tables, strict=True):
+                curator.add(name, table_of(rows), budget=room, **limits)
+        return question.told(folder)
+
+
+def _until_refused(begin: Callable[[Curator, Budget], Any], *turns: Price) -> Ask:
+    """Counts, each by another curator, at prices of their own: some repeated, some refused."""
+
+    def ask(folder: str, price: Price) -> list[Any]:
+        told: list[Any] = []
+        with Curator(folder) as curator:
+            begin(curator, Budget(epsilon=BUDGET, delta=2 * price["delta"]))
+        for turn in range(_TURNS):
+            said, epsilon = turns[turn % len(turns)], price["epsilon"] * (1 - Fraction(turn, 999))
+            text = _COUNTS.replace("visits", said.get("table", "visits"))
+            asked = {name: one for name, one in said.items() if name != "table"} | price
+            with Curator(folder) as curator, suppress(BudgetError):
+                for _ in range(2):  # the second time for nothing
+                    told.append(curator.sql(text, **{**asked, "epsilon": epsilon}).table.to_pylist())
+        return told
+
+    return ask
 
 
 def _sql(*texts: str) -> Ask:
@@ -127,18 +161,25 @@ def _fit(
         model = getattr(import_module("discreet.learn"), kind)(*args, **said, **price)
         named = {} if target is None else {"target": target}
         fitted = curator.fit(model, "visits", features=list(features), **named)
-        return getattr(fitted, told).tolist()
+        return np.asarray(getattr(fitted, told)).tolist()
 
     return ask
 
 
+_KINDS: Final[dict[str, Any]] = {"n_categories": 3, "classes": [0, 1]}
 _LABELLED: Final[dict[str, Any]] = {"features": ["side"], "target": "odd", "told": "coef_"}
 _FITTED: Final = (
     _fit("LinearRegression", told="coef_", target="value"),
     _fit("KMeans", 2, told="cluster_centers_"),
     _fit("LinearSVC", classes=[0, 1], **_LABELLED),
+    _fit("PCA", 1, told="components_", features=("value", "side")),
+    _fit("GaussianNB", told="theta_", target="turn", classes=[0, 1, 2]),
+    _fit("CategoricalNB", told="feature_log_prob_", features=["turn"], target="odd", **_KINDS),
+    _fit("DecisionTree", told="leaf_shares_", target="odd", classes=[0, 1]),
+    _fit("Anova", told="pvalue_", target="turn", classes=[0, 1, 2]),
+    _fit("ChiSquare", told="pvalue_", features=["turn"], target="odd", **_KINDS),
 )
-"""Fits of which the last takes gradients: whoever has the other label turns them round."""
+"""Fits that an engine sums, and some of gradients: whoever has the other label turns them round."""
 
 _FITS: Final = {
     f"curator-fits{end}": CuratorQuestion(_FITTED, neighbours=about, counts_moved=True)
@@ -268,6 +309,13 @@ def _people(text: str) -> Ask:
     return ask
 
 
+def _removed(curator: Curator, price: Price) -> Any:
+    """A question after the account of the person who may be there was closed for ever."""
+    curator.remove_person(PEOPLE)
+    return _sql(_BOTH)(curator, price)
+
+
+_TURNS: Final = 7
 _COUNTS: Final = "SELECT COUNT(*) AS n FROM visits"
 _BY_KIND: Final = _COUNTS.replace("SELECT", "SELECT value % 2 AS k,") + " GROUP BY 1"
 _BY_VALUE: Final = "SELECT value, COUNT(*) AS n FROM visits GROUP BY 1"
@@ -325,7 +373,42 @@ _QUANTILES: Final = (
 )
 
 
+_SHARED: Final = (
+    _sql("SELECT turn, AVG(value) AS mean, VAR_POP(value) AS v FROM visits GROUP BY 1"),
+    _sql("SELECT COUNT(DISTINCT person) AS m, SUM(value) AS s FROM visits WHERE value > 2"),
+)
+"""Measurements together, of which people have shares of their own."""
+
+_OWN: Final[dict[str, Any]] = {
+    "epsilon": Fraction(2),
+    "per_person": True,
+    "counts_moved": True,
+    "by_distance": True,
+    "limits": Limits(max_groups=2, max_rows=2),
+}
+_WHY: Final = {"reason": "an audit"}
+_SPENDERS: Final = (
+    _until_refused(lambda curator, most: curator.raise_budget("visits", most, **_WHY), {}),
+    _until_refused(lambda curator, most: curator.grant("a", "visits", most), {"analyst": "a"}),
+    _until_refused(
+        lambda curator, most: curator.group("both", "visits", ["a", "b"], most),
+        *({"analyst": "a"}, {"analyst": "b"}),
+    ),
+    _until_refused(
+        lambda curator, most: curator.link("all", ["visits", "bills"], most),
+        *({}, {"table": "bills"}),
+    ),
+)
+"""Questions under the budget of a dataset, of an analyst, of a group and of linked datasets."""
+
+
 QUESTIONS: Final[Mapping[str, CuratorQuestion]] = {
+    "curator-budgets": CuratorQuestion(
+        _SPENDERS, Fraction(6, 5), Fraction(0), source=_of_accounts, spends_all=True
+    ),
+    "curator-budgets-gaussian": CuratorQuestion(
+        _SPENDERS, Fraction(2), source=_of_accounts, spends_all=True
+    ),
     "curator-limit-histograms": CuratorQuestion(
         (_sql("SELECT COUNT(*) AS n, SUM(value) AS total FROM visits"), _sql(_GROUPED))
     ),
@@ -403,12 +486,9 @@ QUESTIONS: Final[Mapping[str, CuratorQuestion]] = {
     "wide-draws": CuratorQuestion((_gaps, _smooth), delta=Fraction(1, 100), source=_of_presence),
     "curator-standing-question": CuratorQuestion((_stream(_COUNTS), _stream(_BY_TURN))),
     "curator-per-person": CuratorQuestion(
-        tuple(map(_people, (_DISTINCT, _BY_KIND, _BOTH, _SETS))),
-        epsilon=Fraction(2),
-        per_person=True,
-        counts_moved=True,
-        by_distance=True,
-        limits=Limits(max_groups=2, max_rows=2),
+        (*map(_people, (_DISTINCT, _BY_KIND, _BOTH, _SETS)), *_SHARED), **_OWN
     ),
+    "curator-per-person-limit": CuratorQuestion(_people(_BOTH), **_OWN, own_limit=Fraction(3)),
+    "curator-per-person-closed": CuratorQuestion(_removed, **_OWN, own_limit=Fraction(1, 99)),
 }
 """Names as the command line takes them."""
