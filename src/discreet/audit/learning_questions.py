@@ -60,7 +60,7 @@ def _many_layers() -> Any:
     return Layers()
 
 
-def _trained(made: Callable[[], Any], *, exact: bool, band: int = 1) -> Ask:
+def _trained(made: Callable[[], Any], *, exact: bool, band: int = 1, steps: int = 2) -> Ask:
     """A network; everybody is in each sample, so that steps cost all they may.
 
     With a band, everybody whose turn it is; after an odd number of steps one release is begun.
@@ -79,7 +79,7 @@ def _trained(made: Callable[[], Any], *, exact: bool, band: int = 1) -> Ask:
             "clip": 0.01,
             "exact": exact,
         }
-        said |= {"band": band, "epochs": Fraction(3 if band > 1 else 2, band)}
+        said |= {"band": band, "epochs": Fraction(3 if band > 1 else steps, band)}
         loss = lambda told, y: (told[:, 0] - y) ** 2  # noqa: E731
         kind = import_module(_TRAINER).Trainer
         trainer = kind(model, loss, max_rows_per_unit=2, **said, **price)
@@ -123,7 +123,7 @@ _LEARNT: Final = (
     _learnt("CategoricalNB", classes=_CLASSES["classes"], n_categories=10),
     *(_learnt(kind, **_RANGE) for kind in ("PCA", "StandardScaler", "KMeans")),
     _learnt("Ridge", **_RANGE, target_bounds=(0, 3)),
-    *(_learnt(kind, columns=1, classes=[0, 1], **_RANGE) for kind in ("TTest", "MannWhitney")),
+    *(_learnt(kind, columns=1, classes=[0, 3], **_RANGE) for kind in ("TTest", "MannWhitney")),
     _learnt("Anova", columns=1, **_CLASSES),
     _learnt("ChiSquare", columns=1, n_categories=10, classes=_CLASSES["classes"]),
     _learnt("ProportionTest", columns=1),
@@ -137,7 +137,7 @@ _TRAINING: Final = {
         (
             _trained(_two_layers, exact=False),
             _trained(_two_layers, exact=True),
-            _trained(_many_layers, exact=False),
+            _trained(_many_layers, exact=False, steps=1),
         ),
         source=_of_rows,
         needs=_TRAINER,

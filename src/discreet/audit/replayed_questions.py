@@ -81,20 +81,9 @@ def of_curator(question: "CuratorQuestion", tables: Tables) -> Any:
             curator.limit_person(question.people, epsilon=question.own_limit)
         told = question.told(curator)
         if question.per_person:
-            return [told, OwnGuarantee(ZCDP(curator.statement_for(question.people).spent))]
+            own = ZCDP(curator.statement_for(question.people).spent)
+            return [told, lambda: own]  # for that person alone: an observer sees the same function
         return [told, Filter(curator.budget("visits").total).guarantee]
-
-
-class OwnGuarantee:
-    """What the person who may be there is told that they lost: nobody else can see it."""
-
-    __slots__ = ("guarantee",)
-
-    def __init__(self, guarantee: ZCDP) -> None:
-        self.guarantee = guarantee
-
-    def __repr__(self) -> str:
-        return "the same for whoever is not told"
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,8 +262,8 @@ def _wrong(question: CuratorQuestion, first: ReplayedRun, right: Any) -> Iterato
     stated = second.outcome[-1] if isinstance(second.outcome, list) else None
     if isinstance(stated, Guarantee):  # of a model or a ledger, which says itself what was spent
         most = min(most, Fraction(stated.epsilon(promised.delta0).upper))
-    if isinstance(stated, OwnGuarantee):
-        lost, told = compose(costs).rho().lower, stated.guarantee.rho().upper
+    if callable(stated):  # of that person, in the measure that shares add up in
+        lost, told = compose(costs).rho().lower, stated().rho().upper
         if lost > told:
             yield f"a person loses a rho of {lost:.6g}, and is charged {told:.6g}"
     if least > most:
