@@ -113,8 +113,8 @@ def _classified(rows: dict[str, Any], price: Price) -> list[Any]:
     return list(learn.private_classes(rows["y"], groups=rows["groups"], **price))
 
 
-_RANGE: Final = {"bounds": (0, 10)}
-_CLASSES: Final = {**_RANGE, "classes": [0, 1, 2, 3]}
+_RANGE: Final[dict[str, Any]] = {"bounds": (0, 10)}
+_CLASSES: Final[dict[str, Any]] = {**_RANGE, "classes": [0, 1, 2, 3]}
 _LEARNT: Final = (
     *(_learnt(kind, **_CLASSES) for kind in ("LogisticRegression", "LinearSVC", "GaussianNB")),
     *(_learnt(kind, **_CLASSES) for kind in ("DecisionTree", "RandomForest", "Perceptron")),
