@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from discreet.audit.releases import compare_paths
-from discreet.audit.replay import replay, step_by_step
+from discreet.audit.replay import leaks, paths_of
 from discreet.audit.search import NEAR, mapped, several
 from discreet.audit.trace import picture
 from discreet.errors import DiscreetError, InputError, InvariantBroken
@@ -107,27 +107,13 @@ def check_claim(mechanism: Mechanism) -> None:
 
 
 def check_release(mechanism: Mechanism) -> None:
-    """`release` and the claim's `draw` have the same distribution.
+    """`release` and the claim's `draw` have one distribution, also where it is taken step by step.
 
-    A sound mechanism fails with probability at most 1e-6.
+    A sound mechanism fails with probability at most 1e-6 for each.
     """
-    found = compare_paths(mechanism, alpha=_RATE)
-    _require(not found.refuted, mechanism, f"releases otherwise than its claim: {found.reason}")
-
-
-def check_steps(mechanism: Mechanism) -> None:
-    """Question by question a mechanism answers as it does at once, and shows nothing else either.
-
-    Where questions can be asked at all; a sound mechanism fails with probability at most 1e-6.
-    """
-    path = step_by_step(mechanism)
-    if path is None:
-        return
-    found = compare_paths(mechanism, alpha=_RATE, release=path)
-    _require(not found.refuted, mechanism, f"answers questions otherwise: {found.reason}")
-    for pair in mechanism.claim.pairs:
-        leaks = replay(path, pair.left, pair.right)
-        _require(not leaks, mechanism, f"leaks beside its answers: {leaks}")
+    for path in paths_of(mechanism):
+        found = compare_paths(mechanism, alpha=_RATE, release=path)
+        _require(not found.refuted, mechanism, f"releases otherwise than its claim: {found.reason}")
 
 
 def check_docstring(mechanism: Mechanism) -> None:
@@ -221,9 +207,8 @@ def _tried(mechanism: Mechanism, value: Any) -> tuple[Any, Exception | None]:
 def check_replay(mechanism: Mechanism) -> None:
     """With frozen randomness, releases on neighbours differ only in released numbers."""
     pairs = mechanism.claim.pairs
-    for pair in (*pairs, *several(mechanism, pairs, NEAR)):
-        found = replay(mechanism.release, pair.left, pair.right)
-        _require(not found, mechanism, f"leaks beside its noise: {found}")
+    found = leaks(mechanism, (*pairs, *several(mechanism, pairs, NEAR)))
+    _require(not found, mechanism, f"leaks beside its noise: {found}")
 
 
 def _refusal(mechanism: Mechanism, value: Any) -> Exception | None:
@@ -265,6 +250,5 @@ CHECKS: Final = (
     check_quiet_errors,
     check_replay,
     check_release,
-    check_steps,
 )
 """All checks, in the order they run."""

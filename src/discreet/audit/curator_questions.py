@@ -2,11 +2,13 @@
 
 import datetime as dt
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from fractions import Fraction
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import combinations
+from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 from typing import Any, Final
@@ -16,6 +18,7 @@ import pyarrow as pa
 
 from discreet.audit.learning_questions import LEARNING
 from discreet.audit.replayed_questions import (
+    BUDGET,
     FIRST,
     PEOPLE,
     Ask,
@@ -25,8 +28,10 @@ from discreet.audit.replayed_questions import (
     Tables,
     table_of,
 )
+from discreet.curator.budget import Budget
 from discreet.curator.opening import Curator
 from discreet.curator.orders.census.census_plan import releases
+from discreet.errors import BudgetError
 from discreet.mechanisms.permute_and_flip_quantile import PermuteAndFlipQuantile
 from discreet.mechanisms.quantile import Quantile
 from discreet.mechanisms.smooth_sensitivity import SmoothSensitivity
@@ -69,11 +74,51 @@ def _of_presence(question: "CuratorQuestion", tables: Tables) -> Any:
     return question.told(len(tables[0]) > question.people)
 
 
-def _sql(*texts: str) -> Ask:
-    def ask(curator: Curator, price: Price) -> list[Any]:
-        return [curator.sql(text, **price).to_arrow().to_pylist() for text in texts]
+def _of_accounts(question: CuratorQuestion, tables: Tables) -> Any:
+    """What is asked of curators who open one folder, one after another."""
+    room, said = Budget(epsilon=10 * BUDGET, delta=question.delta), {"unit": "person"}
+    limits: dict[str, Any] = {"limits": Limits(max_groups=1, max_rows=2), **said}
+    with TemporaryDirectory() as folder:
+        with Curator(folder) as curator:
+            for name, rows in zip(("visits", "bills"), tables, strict=True):
+                curator.add(name, table_of(rows), budget=room, **limits)
+        return question.told(folder)
+
+
+def _until_refused(begin: Callable[[Curator, Budget], Any], *turns: tuple[str, str | None]) -> Ask:
+    """Counts in a table by an analyst, each of another curator: some repeated, some refused."""
+
+    def ask(folder: str, price: Price) -> list[Any]:
+        told: list[Any] = []
+        with Curator(folder) as curator:
+            begin(curator, Budget(epsilon=BUDGET, delta=2 * price["delta"]))
+        for turn in range(_TURNS):
+            table, analyst = turns[turn % len(turns)]
+            text = _SQL["count"][0].replace("visits", table)
+            said = {**price, "epsilon": price["epsilon"] * (1 - Fraction(turn, 999))}
+            with Curator(folder) as curator, suppress(BudgetError):
+                twice = [curator.sql(text, analyst=analyst, **said) for _ in range(2)]
+                told += [one.table.to_pylist() for one in twice]  # the second time for nothing
+        return told
 
     return ask
+
+
+_FILE: Final = Path(__file__).with_name("questions.sql").read_text("utf-8")
+_SQL: Final = {
+    name: [one.strip() for one in texts.split(";")[:-1]]
+    for name, _, texts in (part.partition("\n") for part in _FILE.split("-- ")[2:])
+}
+"""The texts of questions, by name."""
+
+
+def _texts(*names: str) -> tuple[Ask, ...]:
+    """One ask for each question of these names."""
+
+    def of(text: str) -> Ask:
+        return lambda curator, price: [curator.sql(text, **price).to_arrow().to_pylist()]
+
+    return tuple(of(text) for name in names for text in _SQL[name])
 
 
 def _release(curator: Curator, price: Price) -> list[Any]:
@@ -127,18 +172,25 @@ def _fit(
         model = getattr(import_module("discreet.learn"), kind)(*args, **said, **price)
         named = {} if target is None else {"target": target}
         fitted = curator.fit(model, "visits", features=list(features), **named)
-        return getattr(fitted, told).tolist()
+        return np.asarray(getattr(fitted, told)).tolist()
 
     return ask
 
 
+_KINDS: Final[dict[str, Any]] = {"n_categories": 3, "classes": [0, 1]}
 _LABELLED: Final[dict[str, Any]] = {"features": ["side"], "target": "odd", "told": "coef_"}
 _FITTED: Final = (
     _fit("LinearRegression", told="coef_", target="value"),
     _fit("KMeans", 2, told="cluster_centers_"),
     _fit("LinearSVC", classes=[0, 1], **_LABELLED),
+    _fit("PCA", 1, told="components_", features=("value", "side")),
+    _fit("GaussianNB", told="theta_", target="turn", classes=[0, 1, 2]),
+    _fit("CategoricalNB", told="feature_log_prob_", features=["turn"], target="odd", **_KINDS),
+    _fit("DecisionTree", told="leaf_shares_", target="odd", classes=[0, 1]),
+    _fit("Anova", told="pvalue_", target="turn", classes=[0, 1, 2]),
+    _fit("ChiSquare", told="pvalue_", features=["turn"], target="odd", **_KINDS),
 )
-"""Fits of which the last takes gradients: whoever has the other label turns them round."""
+"""Fits that an engine sums, and some of gradients: whoever has the other label turns them round."""
 
 _FITS: Final = {
     f"curator-fits{end}": CuratorQuestion(_FITTED, neighbours=about, counts_moved=True)
@@ -235,13 +287,13 @@ def _smooth(there: bool, price: Price) -> Any:  # noqa: FBT001 - a side
     return rule.release((0, [first, *[turn] * 99]))
 
 
-def _stream(text: str) -> Ask:
+def _stream(name: str) -> Ask:
     """A standing question over the days, looked at whenever some of them are over."""
 
     def ask(curator: Curator, price: Price) -> list[Any]:
         until = FIRST + dt.timedelta(9)
         said: dict[str, Any] = {"every": "day", "max_periods": 2, "max_rows": 2, **price}
-        standing, told = curator.watch(text, until=until, **said), []
+        standing, told = curator.watch(_SQL[name][0], until=until, **said), []
         for day in (2, 5, 9):
             rows, last = table_of(((0, day), (1, day))), FIRST + dt.timedelta(day)
             curator.append("visits", rows, through=last)
@@ -256,162 +308,125 @@ def _profile(curator: Curator, price: Price) -> Any:
     return curator.profile("visits", **price).json_facts()
 
 
-def _people(text: str) -> Ask:
+def _people(name: str) -> Ask:
     """Questions until somebody with many rows has run out, and the share of those who have not."""
 
     def ask(curator: Curator, price: Price) -> list[Any]:
         deltas = (price["delta"] / k for k in range(1, 9))
-        counts = [curator.sql(text, **{**price, "delta": delta}) for delta in deltas]
+        counts = [curator.sql(_SQL[name][0], **{**price, "delta": delta}) for delta in deltas]
         shares = curator.participation("visits", **price).share
         return [*(one.to_arrow().to_pylist() for one in counts), shares]
 
     return ask
 
 
-_COUNTS: Final = "SELECT COUNT(*) AS n FROM visits"
-_BY_KIND: Final = _COUNTS.replace("SELECT", "SELECT value % 2 AS k,") + " GROUP BY 1"
-_BY_VALUE: Final = "SELECT value, COUNT(*) AS n FROM visits GROUP BY 1"
-_BY_TURN: Final = "SELECT turn, COUNT(*) AS n, SUM(value) AS s FROM visits GROUP BY 1"
-_DISTINCT: Final = "SELECT turn, COUNT(DISTINCT person) AS n FROM visits GROUP BY 1"
-_NOBODY: Final = _BY_TURN.replace("GROUP", "WHERE value = 10 GROUP")  # but that person
-_SETS: Final = "SELECT turn, COUNT(*) AS n FROM visits GROUP BY ROLLUP(turn)"
-_BOTH: Final = "SELECT COUNT(*) AS n, COUNT(value) AS m, AVG(value) AS mean FROM visits"
-_GROUPED: Final = (
-    "SELECT value % 4 AS k, COUNT(*) AS n, COUNT(DISTINCT person) AS m FROM visits GROUP BY 1"
-)
+def _removed(curator: Curator, price: Price) -> Any:
+    """A question after the account of the person who may be there was closed for ever."""
+    curator.remove_person(PEOPLE)
+    return _texts("three together")[0](curator, price)
 
+
+_TURNS: Final = 7
+_FEW: Final[dict[str, Any]] = {"limits": Limits(max_groups=3, max_rows=2)}
+_PURE: Final[dict[str, Any]] = {"delta": Fraction(0)}
+_CHANGE: Final[dict[str, Any]] = {"neighbours": Neighbours.CHANGE_ONE}
+_CROWD: Final[dict[str, Any]] = {"people": 10 * PEOPLE}
+_PROTECTED: Final = (
+    *_texts("by turn"),
+    *(_texts(name)[0] for name in ("found", "quantiles")),
+)
+_HISTOGRAM: Final[dict[str, Any]] = {"source": _of_histogram}
+_SPENT: Final[dict[str, Any]] = {"source": _of_accounts, "spends_all": True}
+_OWN: Final[dict[str, Any]] = {
+    "epsilon": Fraction(2),
+    "per_person": True,
+    "with_bills": True,
+    "counts_moved": True,
+    "by_distance": True,
+    "limits": Limits(max_groups=2, max_rows=2),
+}
 _STRATEGIES: Final = (
     *map(_strategy, ("independent", "identity", "matrix mechanism", "residual marginals")),
     *(_blocks, _thrice, _mwem, _synthesized, _reopened),
 )
-_FEW: Final = Limits(max_groups=3, max_rows=2)
-_FOUND: Final = (
-    _sql("SELECT word, COUNT(*) AS n FROM visits GROUP BY 1"),
-    _sql("SELECT word, COUNT(DISTINCT person) AS n FROM visits GROUP BY 1"),
-)
-_OTHERS: Final = tuple(
-    _sql(f"SELECT {function} AS n FROM visits")  # noqa: S608 - of these names
-    for function in (
-        *("COUNT(DISTINCT serial)", "SUM(DISTINCT serial)", "VAR_POP(value)", "STDDEV_POP(value)"),
-        *("COVAR_POP(value, 5 - value)", "CORR(value, value)"),
-    )
-)
-_SHAPES: Final = (
-    *map(_sql, (_BOTH, _SETS)),
-    _sql(
-        "SELECT turn, COUNT(DISTINCT value) AS n, SUM(value) AS s FROM (SELECT * FROM visits"
-        " UNION ALL SELECT * FROM bills) AS u WHERE value BETWEEN 3 AND 8 GROUP BY 1"
-    ),
-    _sql(
-        "SELECT b.turn, SUM(v.value) AS s FROM visits v JOIN bills b ON v.person = b.person AND"
-        " v.value = b.value WHERE EXISTS (SELECT 1 FROM bills c WHERE c.person = v.person AND"
-        " c.value > 6) GROUP BY 1"
-    ),
-    _sql(
-        "SELECT place, COUNT(*) AS n FROM (SELECT LEAST(ROW_NUMBER() OVER (PARTITION BY person"
-        " ORDER BY day), 3) AS place FROM visits) AS w WHERE place IN (1, 2, 3) GROUP BY 1"
-    ),
-    _sql(
-        "SELECT AVG(LEAST(n, 5)) AS mean, COUNT(*) AS people FROM"
-        " (SELECT person, COUNT(*) AS n FROM visits GROUP BY person) AS p"
-    ),
-)
-"""Grouping sets, unions, joins, windows and summaries of people."""
-
 _SYNTHESES: Final = (_synthesis("value", "day"), _synthesis("amount", "paid"))
-_QUANTILES: Final = (
-    _sql("SELECT MEDIAN(value) AS m, MODE(value) AS n, MAX(value) AS o FROM visits"),
-    _sql("SELECT QUANTILE_CONT(value, [0, 0.1, 0.2, 0.4, 0.5, 0.6, 0.8, 0.9, 1]) AS n FROM visits"),
+_SPENDERS: Final = (
+    _until_refused(
+        lambda one, most: one.raise_budget("visits", most, reason="-"), ("visits", None)
+    ),
+    _until_refused(lambda one, most: one.grant("a", "visits", most), ("visits", "a")),
+    _until_refused(
+        lambda one, most: one.group("both", "visits", ["a", "b"], most),
+        *(("visits", "a"), ("visits", "b")),
+    ),
+    _until_refused(
+        lambda one, most: one.link("all", ["visits", "bills"], most),
+        *(("visits", None), ("bills", None)),
+    ),
 )
+"""Questions under the budget of a dataset, of an analyst, of a group and of linked datasets."""
 
 
 QUESTIONS: Final[Mapping[str, CuratorQuestion]] = {
-    "curator-limit-histograms": CuratorQuestion(
-        (_sql("SELECT COUNT(*) AS n, SUM(value) AS total FROM visits"), _sql(_GROUPED))
-    ),
+    "curator-budgets": CuratorQuestion(_SPENDERS, Fraction(6, 5), **_PURE, **_SPENT),
+    "curator-budgets-gaussian": CuratorQuestion(_SPENDERS[0], Fraction(2), **_SPENT),
+    "curator-limit-histograms": CuratorQuestion(_texts("total", "grouped")),
     "curator-pure": CuratorQuestion(
-        (
-            _sql("SELECT COUNT(*) AS n, SUM(value) AS total, AVG(value) AS mean FROM visits"),
-            _sql("SELECT COUNT(value) AS n, SUM(value) AS total FROM visits"),
-            _profile,
-        ),
-        delta=Fraction(0),
-        limits=Limits(max_groups=1, max_rows=2),
+        (*_texts("measured together"), _profile), limits=Limits(max_groups=1, max_rows=2), **_PURE
     ),
     "curator-pure-groups": CuratorQuestion(
-        tuple(map(_sql, (_DISTINCT, _BY_TURN, _NOBODY))), delta=Fraction(0), limits=_FEW
+        _texts("people by turn", "by turn", "of nobody but one"), **_FEW, **_PURE
     ),
     "curator-pure-change-one": CuratorQuestion(
-        (_sql(_GROUPED), _profile, _QUANTILES[0]),
-        delta=Fraction(0),
-        neighbours=Neighbours.CHANGE_ONE,
+        (*_texts("grouped"), _profile, _texts("quantiles")[0]), **_PURE, **_CHANGE
     ),
-    "curator-aggregates": CuratorQuestion(_OTHERS, limits=_FEW),
-    "curator-shapes": CuratorQuestion(_SHAPES, limits=_FEW, with_bills=True),
+    "curator-aggregates": CuratorQuestion(_texts("aggregates"), **_FEW),
+    "curator-shapes": CuratorQuestion(
+        _texts("three together", "sets", "shapes"), **_FEW, with_bills=True
+    ),
     "curator-each-row": CuratorQuestion(
-        (*map(_sql, (_BY_TURN, _BOTH)), *_FOUND[:1], _QUANTILES[0], _profile, _release),
-        people=10 * PEOPLE,
-        unit=EachRow(),
+        (*_PROTECTED, *_texts("three together"), _profile, _release), unit=EachRow(), **_CROWD
     ),
     "curator-person-periods": CuratorQuestion(
-        (*map(_sql, (_BY_TURN, _SETS)), *_FOUND[:1], _QUANTILES[0]),
-        people=10 * PEOPLE,
-        limits=_FEW,
+        (*_PROTECTED, *_texts("sets")),
         unit=PersonPeriod("person", "day", every="day"),
+        **_CROWD,
+        **_FEW,
     ),
-    "curator-change-one": CuratorQuestion(
-        (_sql(_GROUPED), _profile), neighbours=Neighbours.CHANGE_ONE
-    ),
+    "curator-change-one": CuratorQuestion((*_texts("grouped"), _profile), **_CHANGE),
     "curator-orders-change-one": CuratorQuestion(
-        (_stream(_BY_VALUE), _workload("value"), _SYNTHESES[0], _QUANTILES[0], _release),
-        neighbours=Neighbours.CHANGE_ONE,
+        (_stream("by value"), _workload("value"), _SYNTHESES[0], _PROTECTED[2], _release), **_CHANGE
     ),
-    "curator-found-keys": CuratorQuestion(_FOUND, people=10 * PEOPLE, limits=_FEW),
-    "curator-found-keys-change-one": CuratorQuestion(
-        _FOUND, limits=_FEW, neighbours=Neighbours.CHANGE_ONE
-    ),
-    "curator-quantiles": CuratorQuestion(_QUANTILES, limits=_FEW),
-    "curator-quantiles-pure": CuratorQuestion(_QUANTILES, delta=Fraction(0), limits=_FEW),
-    "curator-join-caps": CuratorQuestion(
-        _sql(
-            "SELECT COUNT(*) AS n, SUM(b.value) AS total FROM visits v "
-            "JOIN bills b ON v.person = b.person"
-        ),
-        with_bills=True,
-    ),
+    "curator-found-keys": CuratorQuestion(_texts("found"), **_CROWD, **_FEW),
+    "curator-found-keys-change-one": CuratorQuestion(_texts("found"), **_FEW, **_CHANGE),
+    "curator-quantiles": CuratorQuestion(_texts("quantiles"), **_FEW),
+    "curator-quantiles-pure": CuratorQuestion(_texts("quantiles"), **_PURE, **_FEW),
+    "curator-join-caps": CuratorQuestion(_texts("join"), with_bills=True),
     "curator-profile": CuratorQuestion(_profile),
-    "curator-answer-tables": CuratorQuestion(
-        _sql(
-            "SELECT a.value % 2 AS odd, MAX(n) AS top, SUM(n * 1.0 / m) AS share FROM"
-            " (SELECT value % 4 AS value, COUNT(*) AS n FROM visits GROUP BY 1) a JOIN"
-            " (SELECT value % 4 AS value, COUNT(*) AS m FROM bills GROUP BY 1) b"
-            " ON a.value = b.value GROUP BY 1 ORDER BY top DESC"
-        ),
-        with_bills=True,
-    ),
+    "curator-answer-tables": CuratorQuestion(_texts("answers"), with_bills=True),
     "curator-release": CuratorQuestion(_release),
     "curator-synthesis": CuratorQuestion(_SYNTHESES),
     "curator-online": CuratorQuestion(_online, Fraction(4), people=100 * PEOPLE),
     "curator-workload": CuratorQuestion((_workload("value", "day"), _workload("value"))),
     **_FITS,
     **LEARNING,
-    "workload-strategies": CuratorQuestion(_STRATEGIES, source=_of_histogram),
+    "workload-strategies": CuratorQuestion(_STRATEGIES, **_HISTOGRAM),
     "workload-strategies-change-one": CuratorQuestion(
-        (_STRATEGIES[0], *_STRATEGIES[2:5], _mwem, _synthesized, _scored),
-        neighbours=Neighbours.CHANGE_ONE,
-        source=_of_histogram,
+        (_STRATEGIES[0], *_STRATEGIES[2:5], _mwem, _synthesized, _scored), **_HISTOGRAM, **_CHANGE
     ),
-    "small-database": CuratorQuestion(_small_database, source=_of_histogram),
+    "small-database": CuratorQuestion(_small_database, **_HISTOGRAM),
     "wide-draws": CuratorQuestion((_gaps, _smooth), delta=Fraction(1, 100), source=_of_presence),
-    "curator-standing-question": CuratorQuestion((_stream(_COUNTS), _stream(_BY_TURN))),
+    "curator-standing-question": CuratorQuestion((_stream("count"), _stream("by turn"))),
     "curator-per-person": CuratorQuestion(
-        tuple(map(_people, (_DISTINCT, _BY_KIND, _BOTH, _SETS))),
-        epsilon=Fraction(2),
-        per_person=True,
-        with_bills=True,
-        counts_moved=True,
-        by_distance=True,
-        limits=Limits(max_groups=2, max_rows=2),
+        (
+            *map(_people, ("people by turn", "by kind", "three together", "sets")),
+            *_texts("shares of people"),
+        ),
+        **_OWN,
     ),
+    "curator-per-person-limit": CuratorQuestion(
+        _people("three together"), **_OWN, own_limit=Fraction(3)
+    ),
+    "curator-per-person-closed": CuratorQuestion(_removed, **_OWN, own_limit=Fraction(1, 99)),
 }
 """Names as the command line takes them."""

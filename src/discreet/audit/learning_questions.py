@@ -1,6 +1,6 @@
 """What is learnt from the rows of people: fits, searches, statistical queries and training runs."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from importlib import import_module
 from importlib.util import find_spec
@@ -19,12 +19,12 @@ def _of_rows(question: "CuratorQuestion", tables: Tables) -> Any:
     return question.told({"X": np.stack([values, 10 - values], axis=1), **said})
 
 
-def _learnt(kind: str, **said: Any) -> Ask:
-    """A model of the rows of visits, with two rows of a person."""
+def _learnt(kind: str, *, columns: int = 2, **said: Any) -> Ask:
+    """A model of the rows of visits, with two rows of a person; a test takes one column."""
 
     def ask(rows: dict[str, Any], price: Price) -> list[Any]:
-        learn = import_module("discreet.learn")
-        model = getattr(learn, kind)(max_rows_per_unit=2, **said, **price).fit(**rows)
+        model = getattr(import_module("discreet.learn"), kind)(max_rows_per_unit=2, **said, **price)
+        model.fit(**{**rows, "X": rows["X"][:, :columns]})
         told = {name: str(one) for name, one in vars(model).items() if name.endswith("_")}
         return [told, model.guarantee_]
 
@@ -32,8 +32,36 @@ def _learnt(kind: str, **said: Any) -> Ask:
     return ask
 
 
-def _trained(*, exact: bool, band: int = 1) -> Ask:
-    """A network of two layers; everybody is in each sample, so that steps cost all they may.
+def _two_layers() -> Any:
+    nn = import_module("torch").nn
+    return nn.Sequential(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 1))
+
+
+def _many_layers() -> Any:
+    """One layer of every kind whose gradients people are told apart in by a rule of its own."""
+    torch = import_module("torch")
+    nn = torch.nn
+
+    class Layers(nn.Module):  # type: ignore[misc,name-defined]
+        def __init__(self) -> None:
+            super().__init__()
+            self.table = nn.Embedding(11, 4)
+            self.attention = nn.MultiheadAttention(4, 2, batch_first=True)
+            self.near, self.groups = nn.Conv1d(4, 4, 2), nn.GroupNorm(2, 4)
+            self.rows, self.root, self.gate = nn.LayerNorm(4), nn.RMSNorm(4), nn.GRUCell(4, 4)
+            self.last = nn.Linear(4, 1)
+
+        def forward(self, x: Any) -> Any:
+            looked_up = self.table(torch.nan_to_num(x).clamp(0, 10).long())
+            seen, _ = self.attention(looked_up, looked_up, looked_up)
+            near = self.groups(self.near(self.rows(seen).transpose(1, 2)))[:, :, 0]
+            return self.last(self.gate(self.root(near), looked_up[:, 0]))
+
+    return Layers()
+
+
+def _trained(made: Callable[[], Any], *, exact: bool, band: int = 1, steps: int = 2) -> Ask:
+    """A network; everybody is in each sample, so that steps cost all they may.
 
     With a band, everybody whose turn it is; after an odd number of steps one release is begun.
     """
@@ -41,17 +69,17 @@ def _trained(*, exact: bool, band: int = 1) -> Ask:
     def ask(rows: dict[str, Any], price: Price) -> list[Any]:
         torch = import_module("torch")
         x, y = (torch.tensor(rows[name], dtype=torch.float32) for name in ("X", "y"))
-        layers = torch.nn.Linear(2, 3), torch.nn.Tanh(), torch.nn.Linear(3, 1)
-        model = torch.nn.Sequential(*layers)
+        model = made()
         for place, one in enumerate(model.parameters()):
-            torch.nn.init.constant_(one, 0.1 * (place + 1))
+            with torch.no_grad():  # no two numbers alike: else a slip may not show
+                one.copy_(torch.linspace(-0.5, 0.1 * (1 + place % 5), one.numel()).view_as(one))
         said: dict[str, Any] = {
             "people": PEOPLE,
             "batch": PEOPLE // band,
             "clip": 0.01,
             "exact": exact,
         }
-        said |= {"band": band, "epochs": Fraction(3 if band > 1 else 2, band)}
+        said |= {"band": band, "epochs": Fraction(3 if band > 1 else steps, band)}
         loss = lambda told, y: (told[:, 0] - y) ** 2  # noqa: E731
         kind = import_module(_TRAINER).Trainer
         trainer = kind(model, loss, max_rows_per_unit=2, **said, **price)
@@ -75,8 +103,18 @@ def _tuned(rows: dict[str, Any], price: Price) -> list[Any]:
     return [best.score_, best.theta_.tolist()]
 
 
-_RANGE: Final = {"bounds": (0, 10)}
-_CLASSES: Final = {**_RANGE, "classes": [0, 1, 2, 3]}
+def _bounded(rows: dict[str, Any], price: Price) -> list[Any]:
+    learn, said = import_module("discreet.learn"), {"groups": rows["groups"]}
+    return list(learn.private_bounds(rows["X"], epsilon=price["epsilon"], largest=64, **said))
+
+
+def _classified(rows: dict[str, Any], price: Price) -> list[Any]:
+    learn = import_module("discreet.learn")
+    return list(learn.private_classes(rows["y"], groups=rows["groups"], **price))
+
+
+_RANGE: Final[dict[str, Any]] = {"bounds": (0, 10)}
+_CLASSES: Final[dict[str, Any]] = {**_RANGE, "classes": [0, 1, 2, 3]}
 _LEARNT: Final = (
     *(_learnt(kind, **_CLASSES) for kind in ("LogisticRegression", "LinearSVC", "GaussianNB")),
     *(_learnt(kind, **_CLASSES) for kind in ("DecisionTree", "RandomForest", "Perceptron")),
@@ -85,17 +123,27 @@ _LEARNT: Final = (
     _learnt("CategoricalNB", classes=_CLASSES["classes"], n_categories=10),
     *(_learnt(kind, **_RANGE) for kind in ("PCA", "StandardScaler", "KMeans")),
     _learnt("Ridge", **_RANGE, target_bounds=(0, 3)),
-    *(_queried, _tuned),
+    *(_learnt(kind, columns=1, classes=[0, 3], **_RANGE) for kind in ("TTest", "MannWhitney")),
+    _learnt("Anova", columns=1, **_CLASSES),
+    _learnt("ChiSquare", columns=1, n_categories=10, classes=_CLASSES["classes"]),
+    _learnt("ProportionTest", columns=1),
+    *(_queried, _tuned, _bounded, _classified),
 )
 
 
 _TRAINER: Final = "discreet.learn.torch.trainer"
 _TRAINING: Final = {
     "training": CuratorQuestion(
-        (_trained(exact=False), _trained(exact=True)), source=_of_rows, needs=_TRAINER
+        (
+            _trained(_two_layers, exact=False),
+            _trained(_two_layers, exact=True),
+            _trained(_many_layers, exact=False, steps=1),
+        ),
+        source=_of_rows,
+        needs=_TRAINER,
     ),
     "training-bands": CuratorQuestion(
-        _trained(exact=True, band=2),
+        _trained(_two_layers, exact=True, band=2),
         people=PEOPLE + 1,  # so that that person has the first turn, and the one that is begun
         source=_of_rows,
         needs=_TRAINER,

@@ -1,5 +1,6 @@
 """All local protocols, and what becomes of their reports; parameters make mistakes easy to see."""
 
+import secrets
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -10,6 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, ClassVar, Final
 
 import numpy as np
+from gmpy2 import mpz
 from numpy.typing import NDArray
 
 from discreet.audit.report import Audit, audit_claim, priced
@@ -21,6 +23,8 @@ from discreet.local.frequency import FrequencyProtocol, KRandomizedResponse
 from discreet.local.heavy_hitters import HeavyHitters
 from discreet.local.local_hashing import HadamardResponse, LocalHashing
 from discreet.local.mean import HybridMean, Mean1Bit, PiecewiseMean
+from discreet.local.popular_values import PopularValues
+from discreet.local.popular_values import _table as table_of
 from discreet.local.protocol import LocalProtocol
 from discreet.local.rappor import Rappor
 from discreet.local.reports import Frames, read_frames, write_frame
@@ -30,6 +34,7 @@ from discreet.local.unary_encoding import SubsetSelection, UnaryEncoding
 from discreet.local.unit_vector_mean import UnitVectorMean
 from discreet.mechanisms.mechanism import Claim, Pair
 from discreet.mechanisms.randomized_response import RandomizedResponse
+from discreet.noise import below
 from discreet.privacy import Neighbours, Pure
 
 _ONE: Final = Fraction(1)
@@ -141,6 +146,18 @@ def _shared_sum() -> Claim:
     return Claim("SecretSharedSum", rule.guarantee, (Pair(0, 3),), draw)
 
 
+def _popular() -> Claim:
+    """The bit that a server learns of a device: flipped by one place of a table, at random."""
+    search, n = PopularValues(epsilon=_ONE), mpz(77)
+
+    def draw(bit: int, runs: int) -> NDArray[Any]:
+        tables = [table_of(search, n, secrets.token_bytes(32))[1] for _ in range(runs)]
+        return np.take_along_axis(np.array(tables), below(search.length, (runs, 1)), 1) ^ bit
+
+    promised = Pure(search.epsilon, neighbours=Neighbours.CHANGE_ONE)
+    return Claim("PopularValues", promised, (Pair(0, 1),), draw)
+
+
 def _of_values(name: str) -> Claim:
     """The claim about one report, of every value of its domain, or of many where there are more."""
     one = PROTOCOLS[name]()
@@ -152,6 +169,7 @@ PATHS: Final[Mapping[str, Callable[[], Claim]]] = {
     "local-shuffle": _shuffled,
     "local-device-ledger": _device,
     "local-secret-shared-sum": _shared_sum,
+    "local-popular-values": _popular,
     "local-piecewise-mean-coarse": lambda: _CoarseMean(epsilon=_ONE).claim,
     "local-rappor-for-life": partial(_kept, "local-rappor"),
     **{

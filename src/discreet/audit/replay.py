@@ -12,7 +12,7 @@ import io
 import logging
 import math
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from itertools import zip_longest
@@ -25,7 +25,7 @@ from discreet.audit.recorder import RecordedRelease, Recorder, Step
 from discreet.audit.trace import form, is_numeric, picture
 from discreet.mechanisms.additive import Additive
 from discreet.mechanisms.continual import ContinualCount, FactorizedCount
-from discreet.mechanisms.mechanism import Mechanism
+from discreet.mechanisms.mechanism import Mechanism, Pair
 from discreet.mechanisms.sparse_vector import AboveThreshold, SparseVector
 
 ROW_BY_ROW: Final = frozenset({"SubsampleAggregate"})
@@ -242,6 +242,18 @@ def step_by_step(mechanism: Mechanism) -> Callable[[Any], Any] | None:
         case ContinualCount():
             return lambda increments: list(map(mechanism.start().release, increments))
     return None
+
+
+def paths_of(mechanism: Mechanism) -> list[Call]:
+    """All ways to take a mechanism's answers: at once and, where it can be, step by step."""
+    return [one for one in (mechanism.release, step_by_step(mechanism)) if one is not None]
+
+
+def leaks(mechanism: Mechanism, pairs: Iterable[Pair]) -> str:
+    """What any path shows of neighbours beside released numbers, once each."""
+    paths = paths_of(mechanism)
+    seen = (replay(path, pair.left, pair.right) for pair in pairs for path in paths)
+    return "; ".join(dict.fromkeys(str(one) for found in seen for one in found))
 
 
 def _asked(rule: SparseVector, values: Any) -> list[Any]:

@@ -32,11 +32,21 @@ from discreet.mechanisms.continual import FactorizedCount
 from discreet.mechanisms.gaussian import RoundedGaussian
 from discreet.mechanisms.mechanism import Claim, Pair
 from discreet.plan.schema import Bounds, EachRow, Limits, PersonPeriod
-from discreet.privacy import GDP, Approximate, BoundedRange, Guarantee, Neighbours, Pure, compose
+from discreet.privacy import (
+    GDP,
+    ZCDP,
+    Approximate,
+    BoundedRange,
+    Filter,
+    Guarantee,
+    Neighbours,
+    Pure,
+    compose,
+)
 
 FIRST: Final = dt.date(2026, 1, 1)
 PEOPLE: Final = 40
-_BUDGET: Final = Fraction(5)
+BUDGET: Final = Fraction(5)
 _MANY: Final = 300
 """Rows of the one person: more than a join keeps of anybody on one side."""
 
@@ -57,7 +67,7 @@ Ask: TypeAlias = Callable[[Any, Price], Any]
 def of_curator(question: "CuratorQuestion", tables: Tables) -> Any:
     """What is asked of a curator who has the tables."""
     budget = (Budget.per_person if question.per_person else Budget)(
-        epsilon=_BUDGET, delta=2 * question.delta
+        epsilon=BUDGET, delta=2 * question.delta
     )
     columns = {"value": Bounds(0, 10), "day": Bounds(FIRST, FIRST + dt.timedelta(9))}
     columns |= dict.fromkeys(("side", "odd"), Bounds(0, 1))
@@ -68,7 +78,13 @@ def of_curator(question: "CuratorQuestion", tables: Tables) -> Any:
         curator.add("visits", visits, budget=budget, columns=columns, **said)
         if question.with_bills:
             curator.add("bills", bills, dataset="visits", columns=columns, **said)
-        return question.told(curator)
+        if question.own_limit is not None:
+            curator.limit_person(question.people, epsilon=question.own_limit)
+        told = question.told(curator)
+        if question.per_person:
+            own = ZCDP(curator.statement_for(question.people).spent)
+            return [told, lambda: own]  # for that person alone: an observer sees the same function
+        return [told, Filter(curator.budget("visits").total).guarantee]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +110,12 @@ class CuratorQuestion:
 
     by_distance: bool = False
     """Whether Gaussian noise costs as much as this person moves its input, not as anybody may."""
+
+    own_limit: Fraction | None = None
+    """An epsilon for this person alone, of budgets that each person has."""
+
+    spends_all: bool = False
+    """Whether so much is asked that a budget is used up, which alone is promised."""
 
     needs: str = "discreet.mechanisms"
     """A package whose mechanisms have to be there before anybody listens."""
@@ -128,6 +150,10 @@ class CuratorQuestion:
             added = [heavy, largest, tuple((self.people, day) for day in (9, 10, 10**9)) * 20]
         if isinstance(self.unit, EachRow):
             added = [((self.people, value),) for value in (None, 7, 10, 10**9)]
+        if self.per_person:  # people who add less than anybody may
+            added += [((self.people, 3),), ((self.people, 1), (self.people, 8))]
+        if self.spends_all:
+            added = [heavy]
         starts = [crowd] * len(added)
         if self.neighbours is Neighbours.CHANGE_ONE:
             # As many rows before: in other groups, with the least value, or on the same day.
@@ -153,8 +179,10 @@ class CuratorQuestion:
 
     @property
     def promised(self) -> Approximate:
-        """The most that one person gives away: by one order, or by all of their budget."""
-        whole = (_BUDGET, 2 * self.delta) if self.per_person else (self.epsilon, self.delta)
+        """The most that one person gives away: by one order, or by all of a budget."""
+        spent = self.per_person or self.spends_all
+        most = BUDGET if self.own_limit is None else self.own_limit
+        whole = (most, 2 * self.delta) if spent else (self.epsilon, self.delta)
         return Approximate(*whole, neighbours=self.neighbours)
 
 
@@ -233,9 +261,13 @@ def _wrong(question: CuratorQuestion, first: ReplayedRun, right: Any) -> Iterato
             )
     costs += [one.guarantee for one in thresholds]
     least, most = compose(costs).epsilon(promised.delta0).lower, promised.epsilon0
-    stated = first.outcome[-1] if isinstance(first.outcome, list) else None
-    if isinstance(stated, Guarantee):  # of a model, which says itself what it spent
+    stated = second.outcome[-1] if isinstance(second.outcome, list) else None
+    if isinstance(stated, Guarantee):  # of a model or a ledger, which says itself what was spent
         most = min(most, Fraction(stated.epsilon(promised.delta0).upper))
+    if callable(stated):  # of that person, in the measure that shares add up in
+        lost, told = compose(costs).rho().lower, stated().rho().upper
+        if lost > told:
+            yield f"a person loses a rho of {lost:.6g}, and is charged {told:.6g}"
     if least > most:
         yield (
             f"releases that one person may move have epsilon {least:.6g} together, "

@@ -13,10 +13,10 @@ from discreet.audit.enumerate import check_law, enumerate_loss, remembered
 from discreet.audit.evidence import Evidence, points, samples_for, strongest
 from discreet.audit.refute import refute
 from discreet.audit.releases import RELEASES, compare_paths
-from discreet.audit.replay import Call, replay, step_by_step
+from discreet.audit.replay import leaks, paths_of
 from discreet.audit.search import NEAR, harder, several
 from discreet.errors import InputError
-from discreet.mechanisms.mechanism import Claim, Mechanism, Pair, RowMechanism
+from discreet.mechanisms.mechanism import Claim, Mechanism, RowMechanism
 from discreet.privacy import ZCDP, Approximate, Guarantee
 
 _DRAWS: Final = 100
@@ -105,9 +105,9 @@ def against_mechanism(
     """Everything that `audit_mechanism` tries, one after another: what costs most comes last."""
     if asked is not None:
         yield priced(claim, asked)
-    paths = [path for path in (mechanism.release, step_by_step(mechanism)) if path is not None]
-    near = several(mechanism, claim.pairs, NEAR)
-    yield _replayed(claim, paths, near)
+    paths, near = paths_of(mechanism), several(mechanism, claim.pairs, NEAR)
+    top, reason = points(claim.guarantee)[-1], leaks(mechanism, (*claim.pairs, *near))
+    yield Evidence(claim.name, "replay", top, 0.0, "neighbours look alike", reason=reason)
     # Laws of rows are known for any rows; those of numbers, near the numbers of the claim.
     if isinstance(mechanism, RowMechanism) and (claim.law is not None or claim.views) and near:
         with suppress(InputError):  # rows that are refused, which `replay` tells
@@ -129,15 +129,6 @@ def priced(claim: Claim, asked: Guarantee) -> Evidence:
     if found > most * (1 + _ROUNDING):
         reason = f"its guarantee has {unit} {found:.6g}, and {most:.6g} was asked for"
     return Evidence(claim.name, "price", top, 0.0, "it keeps what was asked for", reason=reason)
-
-
-def _replayed(claim: Claim, paths: list[Call], near: list[Pair]) -> Evidence:
-    """Every path on every pair, and on others near them, with randomness frozen."""
-    pairs = (*claim.pairs, *near)
-    seen = [replay(path, pair.left, pair.right) for pair in pairs for path in paths]
-    reason = "; ".join(dict.fromkeys(str(one) for found in seen for one in found))
-    top, event = points(claim.guarantee)[-1], "neighbours look alike"
-    return Evidence(claim.name, "replay", top, 0.0, event, reason=reason)
 
 
 def audit_claim(

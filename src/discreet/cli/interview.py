@@ -19,22 +19,7 @@ from discreet.errors import InputError
 if TYPE_CHECKING:
     from discreet.curator.data.load_report import LoadReport
 
-_HELP = """\
-  unit COLUMN                 whom the table is about; `unit each-row` protects single rows
-  COLUMN kind KIND            boolean, integer, real, text, date or timestamp
-  COLUMN bounds LOW HIGH      clip its values: age bounds 0 120
-  COLUMN keys a,b,c           its public values
-  COLUMN nothing              nothing is known of it: bounds can be bought privately later
-  COLUMN required             it is never NULL
-  private                     drop all bounds and keys that are taken from the data (*)
-  epsilon 3 | delta 1e-6      the most that may ever be given away about one person
-  max_rows 4 | max_groups 2   how much of one person counts; `any`: found out privately
-  read NAME VALUE             how texts are read: read decimal , - read header no - read nulls NA
-  a | b                       answer the first question
-  back | show | help | quit   undo the last change; show the table again; this; make nothing
-  Enter                       done
-COLUMN is a name, or its number. * is taken from the data: analysts will see it, so keep it only
-if it is public knowledge."""
+_HELP = Path(__file__).with_suffix(".txt").read_text("utf-8").rstrip()
 _PERSON = re.compile(
     r"(patient|person|user|customer|client|member|subject|people|who|id)", re.IGNORECASE
 )

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from discreet import noise
-from discreet.answer.execute import measure_set
+from discreet.answer.execute import individual, measure_set
 from discreet.answer.plan.set_plan import SetPlan
 from discreet.answer.plan.thresholded_count import ThresholdedCount
 from discreet.audit.curator_questions import QUESTIONS
@@ -19,12 +19,15 @@ from discreet.audit.replay import replay
 from discreet.audit.replayed_questions import CuratorQuestion, audit_question, findings
 from discreet.audit.report import as_facts
 from discreet.cli.audit import audit
+from discreet.curator.ledger import accounts
 from discreet.curator.orders.histogram_orders import HistogramQuery
 from discreet.curator.orders.profile_orders import ProfileOrder
 from discreet.curator.orders.streams import streams
 from discreet.curator.orders.streams.stream_orders import StreamOrder
 from discreet.curator.people.person_accounts import PersonAccounts
 from discreet.errors import BudgetError
+from discreet.learn import private_schema
+from discreet.learn.binning import BinCounts
 from discreet.learn.noisy_sums import NoisySums
 from discreet.learn.statistical_queries import Expectation
 from discreet.learn.trees import LeafCounts
@@ -431,4 +434,59 @@ def test_scores_of_changed_people_with_noise_for_a_table_are_caught(monkeypatch)
     part = QUESTIONS["workload-strategies-change-one"].parts[-1]
     assert not audit_question("sound", part).refuted
     monkeypatch.setattr(candidates, "score_noise", thin)
+    assert "declared" in audit_question("planted", part).why
+
+
+@pytest.mark.parametrize(("kind", "part"), [("dataset", 0), ("analyst", 1), ("group", 2)])
+def test_an_account_that_is_never_full_is_caught(monkeypatch, kind, part):
+    true = accounts.Account.after
+
+    def endless(account, cost):  # the running total goes on, and is held to no cap
+        free = account if account.holder.kind != kind else replace(account, cap=None)
+        return replace(true(free, cost), cap=account.cap)
+
+    monkeypatch.setattr(accounts.Account, "after", endless)
+    found = audit_question("planted", QUESTIONS["curator-budgets"].parts[part])
+    assert found.refuted
+
+
+def test_an_account_that_pays_a_part_of_the_price_is_caught(monkeypatch):
+    part = QUESTIONS["curator-pure"].parts[0]
+    true = accounts.Account.after
+    half = lambda account, cost: true(account, (cost[0] // 2, cost[1]))  # noqa: E731
+    monkeypatch.setattr(accounts.Account, "after", half)
+    assert audit_question("planted", part).refuted
+
+
+def test_shares_of_people_that_forget_a_measurement_are_caught(monkeypatch):
+    true = individual._squares
+    first = lambda sizes, *said: true(sizes[:1], *said)  # noqa: E731
+    monkeypatch.setattr(individual, "_squares", first)
+    part = QUESTIONS["curator-per-person"].parts[2]
+    assert "a person loses a rho of" in audit_question("planted", part).why
+
+
+def test_a_limit_of_one_person_that_nobody_heeds_is_caught(monkeypatch):
+    monkeypatch.setattr(PersonAccounts, "_limit", lambda *_: None)
+    assert caught("curator-per-person-limit")
+    assert caught("curator-per-person-closed")
+
+
+def test_a_statistical_test_whose_counts_are_larger_than_stated_is_caught(monkeypatch):
+    true = BinCounts.extent.fget
+    monkeypatch.setattr(BinCounts, "extent", property(lambda one: (true(one)[0], 1)))
+    for kind in ("MannWhitney", "ChiSquare", "ProportionTest"):
+        assert "declared" in audit_question("planted", _learning(kind)).why
+
+
+def test_classes_that_are_bought_with_all_rows_of_a_person_are_caught(monkeypatch):
+    monkeypatch.setattr(private_schema, "_first_rows", lambda rows, _: rows)
+    for asked in ("_bounded", "_classified"):
+        assert audit_question("planted", _learning(asked)).refuted
+
+
+def test_a_layer_whose_gradients_are_longer_than_they_are_told_is_caught(monkeypatch):
+    layers = pytest.importorskip("discreet.learn.torch.layers")
+    part, true = QUESTIONS["training"].parts[2], layers.PersonMatrix.norm_squares
+    monkeypatch.setattr(layers.PersonMatrix, "norm_squares", lambda one: true(one) / 16)
     assert "declared" in audit_question("planted", part).why

@@ -213,11 +213,11 @@ def test_an_answer_whose_type_follows_the_data_is_noticed():
 
 
 def test_a_run_that_is_not_what_is_audited_is_noticed():
-    conformance.check_steps(Laplace(epsilon=1, sensitivity=1))
-    with pytest.raises(InvariantBroken, match="answers questions otherwise"):
-        conformance.check_steps(Elsewhere(threshold=0, epsilon=1))
-    with pytest.raises(InvariantBroken, match="leaks beside its answers"):
-        conformance.check_steps(Loose(horizon=3, epsilon=1))
+    conformance.check_release(Laplace(epsilon=1, sensitivity=1))
+    with pytest.raises(InvariantBroken, match="releases otherwise than its claim"):
+        conformance.check_release(Elsewhere(threshold=0, epsilon=1))
+    with pytest.raises(InvariantBroken, match="leaks beside its noise"):
+        conformance.check_replay(Loose(horizon=3, epsilon=1))
 
 
 def test_interactions_inside_one_another_are_recorded_in_order():
