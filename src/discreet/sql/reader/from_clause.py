@@ -345,7 +345,8 @@ class RelationReader:
         )
 
     def _table_word(self, node: Node) -> Word:
-        if node.args.get("db") is not None:
+        scheme = self.syntax.part(node, "db")
+        if scheme is not None and self.syntax.word(scheme).text.lower() not in _SCHEMES:
             raise self.syntax.refuse_clause(node, "db")
         name = self.syntax.part(node, "this")
         if not isinstance(name, exp.Identifier):
@@ -431,6 +432,9 @@ def _renamed(syntax: Syntax, found: S, words: list[Word]) -> S:
         columns[at] = replace(columns[at], name=check_name(syntax, word.text, word.node))
     return replace(found, columns=tuple(columns))
 
+
+_SCHEMES = {"dbo", "main", "public"}
+"""What stands before a table where a database has no other schema."""
 
 _PIVOTED = "\0pivoted"
 """The name of what PIVOT reads, which nobody can type."""

@@ -15,7 +15,7 @@ from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.errors import ParseError, TokenError
 from sqlglot.parsers.duckdb import DuckDBParser
 
-from discreet.sql.reader.composed_aggregates import SPELLINGS
+from discreet.sql.reader import spellings
 from discreet.sql.reader.refusals import NODES, STATEMENTS, Refusal
 from discreet.sql.reader.syntax import Node, Place, Syntax
 from discreet.sql.reader.token_rules import BEFORE_NAMES, MALFORMED, check_order, span
@@ -74,15 +74,11 @@ def parse(text: str, now: dt.datetime | None = None) -> tuple[Syntax, list[Token
 
 
 def _spell(node: exp.Anonymous) -> None:
-    """Make an aggregate that the parser does not know what it is."""
+    """RATIO_TO_REPORT(x) OVER (...) is x by its sum over the same rows."""
     name, window = str(node.this).upper(), node.parent
-    if len(node.expressions) != 1:
+    if name != "RATIO_TO_REPORT" or len(node.expressions) != 1:
         return
-    if name in SPELLINGS:
-        known = SPELLINGS[name](this=node.expressions[0])
-        known.meta.update(node.meta)
-        node.replace(known)
-    elif name == "RATIO_TO_REPORT" and isinstance(window, exp.Window) and _is_whole(window):
+    if isinstance(window, exp.Window) and _is_whole(window):
         (of,) = node.expressions
         node.replace(exp.Sum(this=of.copy()))
         window.replace(exp.SafeDivide(this=of, expression=window.copy()))
@@ -194,8 +190,10 @@ def _check_nesting(tokens: list[Token]) -> None:
 
 
 class _Parser(DuckDBParser):
-    """DuckDB's, to which NUMERIC is not DECIMAL(18, 3)."""
+    """DuckDB's with spellings of others, to which NUMERIC is not DECIMAL(18, 3)."""
 
+    FUNCTIONS: ClassVar = {**DuckDBParser.FUNCTIONS, **spellings.FUNCTIONS}
+    FUNCTION_PARSERS: ClassVar = {**DuckDBParser.FUNCTION_PARSERS, **spellings.PARSERS}
     TYPE_CONVERTERS: ClassVar = {**DuckDBParser.TYPE_CONVERTERS, exp.DType.DECIMAL: lambda of: of}
 
 

@@ -258,11 +258,12 @@ CLAUSES = {
     ),
 }
 
+_LOGICAL = "LOGICAL_AND", "LOGICAL_OR", "BOOLAND_AGG", "BOOLOR_AGG"
 _LISTED = "it would list the values of single people"
 WHY = {
     **dict.fromkeys(["STRING_AGG", "GROUP_CONCAT", "LISTAGG", "ARRAY_AGG", "LIST"], _LISTED),
     **dict.fromkeys(["FIRST", "LAST", "ANY_VALUE", "ARG_MAX", "ARG_MIN"], "it is one row's value"),
-    **dict.fromkeys(["BOOL_AND", "BOOL_OR"], "one person alone decides it"),
+    **dict.fromkeys(["BOOL_AND", "BOOL_OR", "EVERY", *_LOGICAL], "one person alone decides it"),
     **dict.fromkeys(["HASH", "MD5", "SHA256"], "each engine has another one"),
     "TOP": "the number of rows is said at the end",
     "REGEXP_REPLACE": "one row could take long, and engines disagree on it",
@@ -286,7 +287,9 @@ FUNCTIONS = {
         ["FIRST", "LAST"], "use MIN, MAX or MEDIAN of a number, or count the values with GROUP BY"
     ),
     **dict.fromkeys(["ANY_VALUE", "ARG_MAX", "ARG_MIN"], "group by the column"),
-    "BOOL_AND": "write COUNT(*) FILTER (WHERE NOT condition)",
-    "BOOL_OR": "write COUNT(*) FILTER (WHERE condition)",
+    **dict.fromkeys(
+        ["BOOL_AND", "EVERY", *_LOGICAL[::2]], "write COUNT(*) FILTER (WHERE NOT condition)"
+    ),
+    **dict.fromkeys(["BOOL_OR", *_LOGICAL[1::2]], "write COUNT(*) FILTER (WHERE condition)"),
     "STRPTIME": "write CAST(x AS DATE) for texts like 2026-01-31",
 }

@@ -67,8 +67,10 @@ def pivoted_select(
     selected: list[Node] = [key.copy() for key in keys]
     for value in values:
         literal = value.this if isinstance(value, exp.PivotAlias) else value
-        negative = isinstance(literal, exp.Neg)
         nameless = literal is not value and not value.alias  # 'Haifa' TRUE
+        if isinstance(literal, exp.Column) and literal.this.args.get("quoted"):
+            literal = exp.Literal.string(literal.name)  # [paid], as in SQL Server
+        negative = isinstance(literal, exp.Neg)
         known = isinstance(literal.this if negative else literal, exp.Literal | exp.Boolean)
         if nameless or not known:
             raise syntax.refuse(value, _PIVOT)

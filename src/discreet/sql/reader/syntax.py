@@ -168,7 +168,7 @@ class Syntax:
     def remember(self, expression: Expression, node: Node) -> Expression:
         """Keep the node that an expression came from, and refuse one that has grown too large."""
         if expression.size > LARGEST:
-            raise self.refuse(node, _TOO_LARGE)
+            raise self.refuse(node, TOO_LARGE)
         self.look_at(1, node)
         self._origins[id(expression)] = (expression, node)
         return expression
@@ -185,7 +185,7 @@ class Syntax:
         return known[1] if known else None
 
 
-_TOO_LARGE = Refusal(
+TOO_LARGE = Refusal(
     "too_large",
     f"an expression has more than {LARGEST} parts",
     "it would take an engine too long to plan",

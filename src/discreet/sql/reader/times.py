@@ -17,6 +17,7 @@ from discreet.plan.expressions import (
     call,
 )
 from discreet.plan.kinds import Kind
+from discreet.sql.reader.literals import read_moment
 from discreet.sql.reader.refusals import Refusal
 from discreet.sql.reader.syntax import Node, bare
 
@@ -39,6 +40,9 @@ def read_later(
     Days and weeks are whole days; months end where the month does; hours make a date a timestamp.
     """
     value = reader.read(time)
+    if isinstance(value, Literal) and isinstance(value.value, str):
+        clock = Kind.TIMESTAMP if ":" in value.value else Kind.DATE
+        value = reader.syntax.remember(read_moment(reader.syntax, value.value, clock, time), time)
     unit = _unit(reader, interval)
     if unit in _DAYS:
         return call(function, value, _amount(reader, interval, _DAYS[unit]))
