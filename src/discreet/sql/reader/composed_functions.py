@@ -25,7 +25,7 @@ from discreet.plan.expressions import (
 from discreet.plan.kinds import Kind
 from discreet.plan.patterns import read_pattern
 from discreet.sql.reader.literals import read_whole
-from discreet.sql.reader.refusals import Refusal
+from discreet.sql.reader.refusals import said
 from discreet.sql.reader.syntax import Node
 from discreet.sql.reader.times import Rule, epoch, last_day
 
@@ -219,25 +219,16 @@ def _clock(kind: Kind, reader: "ExpressionReader", _: Node) -> Expression:
     return Literal(now.date() if kind is Kind.DATE else now, kind)
 
 
-_FORMAT = Refusal(
-    "argument",
-    "a format of dates that is not known",
-    "formats are made of %Y %m %d %H %M %S %y %j %u %V %B %b %A %a, or of YYYY MM DD HH24 MI SS Q",
-    "write STRFTIME(d, '%Y-%m') or TO_CHAR(d, 'YYYY-MM')",
-)
-DIGITS = Refusal(
-    "argument",
-    "more than 15 decimals, or more than there are digits in all",
-    "a double has no more",
-    "round to fewer, as in ROUND(x, 2) or DECIMAL(10, 2)",
-)
-_REGULAR = Refusal(
-    "pattern",
-    "a regular expression that is not understood here",
-    "each set that repeats has to differ from what can follow it, ranges go up, and alternatives"
-    " are plain texts: else one row could take long, and engines disagree",
-    "use LIKE, where % is any text and _ any character, or '^(flu|cold)', or '^[A-C][0-9]+'",
-)
+_FORMAT = said("""argument: a format of dates that is not known
+    formats are made of %Y %m %d %H %M %S %y %j %u %V %B %b %A %a, or of YYYY MM DD HH24 MI SS Q
+    write STRFTIME(d, '%Y-%m') or TO_CHAR(d, 'YYYY-MM')""")
+DIGITS = said("""argument: more than 15 decimals, or more than there are digits in all
+    a double has no more
+    round to fewer, as in ROUND(x, 2) or DECIMAL(10, 2)""")
+_REGULAR = said("""pattern: a regular expression that is not understood here
+    each set that repeats has to differ from what can follow it, ranges go up, and alternatives \
+    are plain texts: else one row could take long, and engines disagree
+    use LIKE, where % is any text and _ any character, or '^(flu|cold)', or '^[A-C][0-9]+'""")
 _NOW = (exp.CurrentTimestamp, exp.CurrentDatetime, exp.Localtimestamp)
 COMPOSED: dict[type[Node], Rule] = {
     exp.TimeToStr: partial(_formatted, _STRFTIME, r"[^%]"),

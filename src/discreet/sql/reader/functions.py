@@ -25,7 +25,7 @@ from discreet.plan.kinds import Kind
 from discreet.sql.reader import times
 from discreet.sql.reader.composed_functions import COMPOSED, DIGITS, scaled, to_digits
 from discreet.sql.reader.literals import read_moment, read_whole
-from discreet.sql.reader.refusals import Refusal
+from discreet.sql.reader.refusals import Refusal, said
 from discreet.sql.reader.spellings import Spelling
 from discreet.sql.reader.syntax import TOO_LARGE, Node, bare_word, conjuncts
 
@@ -300,24 +300,15 @@ _POWER = Refusal(
     "engines compute other powers differently",
     "write EXP(LN(x) * power), which is NULL where x is not above 0",
 )
-_AFTER = Refusal(
-    "argument",
-    "SUBSTRING from where another text is found",
-    "the start of SUBSTRING has to be known before the question is priced",
-    "write SPLIT_PART(x, '@', 2), which is what follows the first @",
-)
-_TYPE = Refusal(
-    "type",
-    "a cast to a type that does not exist here",
-    "kinds are BOOLEAN, BIGINT, DOUBLE, VARCHAR, DATE and TIMESTAMP, without lengths",
-    "cast to one of them, as in CAST(x AS DOUBLE)",
-)
-_CLOCK = Refusal(
-    "type",
-    "the time of a day as a value",
-    "values are booleans, numbers, texts, dates and timestamps",
-    "compare it, as in CAST(x AS TIME) < TIME '18:00', or take a part: EXTRACT(HOUR FROM x)",
-)
+_AFTER = said("""argument: SUBSTRING from where another text is found
+    the start of SUBSTRING has to be known before the question is priced
+    write SPLIT_PART(x, '@', 2), which is what follows the first @""")
+_TYPE = said("""type: a cast to a type that does not exist here
+    kinds are BOOLEAN, BIGINT, DOUBLE, VARCHAR, DATE and TIMESTAMP, without lengths
+    cast to one of them, as in CAST(x AS DOUBLE)""")
+_CLOCK = said("""type: the time of a day as a value
+    values are booleans, numbers, texts, dates and timestamps
+    compare it, as in CAST(x AS TIME) < TIME '18:00', or take a part: EXTRACT(HOUR FROM x)""")
 _UNARY = (exp.Abs, exp.Sign, exp.Floor, exp.Ceil, exp.Sqrt, exp.Exp, exp.Ln, exp.Lower, exp.Upper)
 _BINARY: dict[type[Node], Function] = {
     exp.Mul: Function.MULTIPLY,

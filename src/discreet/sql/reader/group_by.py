@@ -13,7 +13,7 @@ from sqlglot import exp
 from discreet.plan.expressions import Column, Expression, parts_of
 from discreet.sql.reader.expressions import ExpressionReader
 from discreet.sql.reader.literals import read_whole
-from discreet.sql.reader.refusals import Refusal
+from discreet.sql.reader.refusals import Refusal, said
 from discreet.sql.reader.select_list import POSITION, Item
 from discreet.sql.reader.syntax import Node, Syntax, Visible, bare, bare_word, lookup
 
@@ -150,12 +150,9 @@ def _columns_in(expression: Expression) -> bool:
 
 
 _EMPTY = Refusal("syntax", "GROUP BY without a key", fix="name a column, or leave GROUP BY out")
-_TWICE = Refusal(
-    "grouping",
-    "the same grouping set stands twice",
-    "its rows would be answered, and paid for, twice",
-    "list each grouping set once",
-)
+_TWICE = said("""grouping: the same grouping set stands twice
+    its rows would be answered, and paid for, twice
+    list each grouping set once""")
 _MANY = Refusal(
     "grouping",
     f"more than {MOST_SETS} grouping sets",

@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from discreet.plan.expressions import Literal
 from discreet.plan.kinds import INT64, Kind
-from discreet.sql.reader.refusals import Refusal
+from discreet.sql.reader.refusals import Refusal, said
 from discreet.sql.reader.syntax import Node, Syntax
 
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
@@ -97,9 +97,6 @@ def _padded(text: str) -> str:
     return whole + point + part.ljust(6, "0") if point else text
 
 
-_TOO_LARGE = Refusal(
-    "literal",
-    "a number is too large",
-    "integers have 64 bits, decimals are finite doubles",
-    "write a smaller number",
-)
+_TOO_LARGE = said("""literal: a number is too large
+    integers have 64 bits, decimals are finite doubles
+    write a smaller number""")

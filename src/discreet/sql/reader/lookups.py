@@ -22,7 +22,7 @@ from discreet.plan.expressions import Case, Column, Expression, Function, Litera
 from discreet.plan.kinds import Kind, Type
 from discreet.plan.row_counts import or_zero
 from discreet.sql.reader.joins import Condition, Public, RowJoin, holds, public_condition
-from discreet.sql.reader.refusals import NODES, Refusal
+from discreet.sql.reader.refusals import NODES, said
 from discreet.sql.reader.syntax import (
     PERSON,
     Identity,
@@ -210,43 +210,26 @@ class Lookups:
         return self.rows.reader("IN").check(expression, self.rows.select)
 
 
-_EXISTS_SHAPE = Refusal(
-    "subquery",
-    "EXISTS of more than SELECT, FROM and WHERE",
-    "only whether a row of the same person is there is asked",
-    "group in a subquery of FROM: id IN (SELECT person FROM ... GROUP BY person HAVING ...)",
-)
-_IN_ANSWER = Refusal(
-    "subquery",
-    "IN over groups of many people",
-    "rows would depend on other people's rows",
-    "group the subquery by the column that names the person, or ask for the groups first",
-)
-_IN_PEOPLE = Refusal(
-    "subquery",
-    "IN (SELECT ...) that is not about the same person on both sides",
-    "whether a row counts would depend on other people's rows",
-    "compare the columns that name the person, as in id IN (SELECT person FROM ...), or put "
-    "conditions on both rows in EXISTS (SELECT 1 FROM ... WHERE person = id AND ...)",
-)
-_IN_ROWS = Refusal(
-    "subquery",
-    "IN over a subquery that names columns of the question around it",
-    "IN compares values with those of a question that stands by itself",
-    "write EXISTS (SELECT 1 FROM ... WHERE person = id AND ...) with all conditions in WHERE",
-)
-_IN_COLUMN = Refusal(
-    "subquery",
-    "IN over a public table that does not select one of its columns",
-    "values are compared with a column",
-    "select one column, or use EXISTS",
-)
-_IN_UNKNOWN = Refusal(
-    "null",
-    "IN of several values, some of which may be NULL, that is more than a condition of WHERE",
-    "it would be neither true nor false where one of them is NULL",
-    "write NOT EXISTS (SELECT 1 FROM ... WHERE person = id AND ...)",
-)
+_EXISTS_SHAPE = said("""subquery: EXISTS of more than SELECT, FROM and WHERE
+    only whether a row of the same person is there is asked
+    group in a subquery of FROM: id IN (SELECT person FROM ... GROUP BY person HAVING ...)""")
+_IN_ANSWER = said("""subquery: IN over groups of many people
+    rows would depend on other people's rows
+    group the subquery by the column that names the person, or ask for the groups first""")
+_IN_PEOPLE = said("""subquery: IN (SELECT ...) that is not about the same person on both sides
+    whether a row counts would depend on other people's rows
+    compare the columns that name the person, as in id IN (SELECT person FROM ...), or put \
+    conditions on both rows in EXISTS (SELECT 1 FROM ... WHERE person = id AND ...)""")
+_IN_ROWS = said("""subquery: IN over a subquery that names columns of the question around it
+    IN compares values with those of a question that stands by itself
+    write EXISTS (SELECT 1 FROM ... WHERE person = id AND ...) with all conditions in WHERE""")
+_IN_COLUMN = said("""subquery: IN over a public table that does not select one of its columns
+    values are compared with a column
+    select one column, or use EXISTS""")
+_IN_UNKNOWN = said("""null: IN of several values, some of which may be NULL, that is more than a \
+    condition of WHERE
+    it would be neither true nor false where one of them is NULL
+    write NOT EXISTS (SELECT 1 FROM ... WHERE person = id AND ...)""")
 
 
 _COUNTS = (exp.Count, exp.CountIf)
@@ -317,23 +300,16 @@ def _is_own(lookups: Lookups, node: Node, columns: "Sequence[Visible]") -> bool:
 
 
 _PARTS = ("group", "having", "qualify", "limit", "offset", "order", "distinct", "with_")
-_SHAPE = Refusal(
-    "subquery",
-    "a value of a subquery that looks at the row around it in another way than by equal columns",
-    "it is an aggregate of the rows that are equal to it in some columns, one of which names the"
-    " person",
-    "write (SELECT AVG(x) FROM t WHERE t.person = outer.person AND ...), join a subquery that is"
-    " grouped by the person, or use a window: AVG(x) OVER (PARTITION BY person)",
-)
-_PERSON = Refusal(
-    "subquery",
-    "a value of a subquery that is not about the same person as the row around it",
-    "the value beside a row would depend on other people's rows",
-    "add t.person = outer.person to its WHERE, for the columns that name the person",
-)
-_COUNTED = Refusal(
-    "subquery",
-    "a count inside a larger expression of a subquery",
-    "it is 0 where no row meets, and what is computed from it would be NULL",
-    "select COUNT alone, and compute with it outside: 2 * (SELECT COUNT(*) ...)",
-)
+_SHAPE = said("""subquery: a value of a subquery that looks at the row around it in another way \
+    than by equal columns
+    it is an aggregate of the rows that are equal to it in some columns, one of which names the \
+    person
+    write (SELECT AVG(x) FROM t WHERE t.person = outer.person AND ...), join a subquery \
+    that is grouped by the person, or use a window: AVG(x) OVER (PARTITION BY person)""")
+_PERSON = said("""subquery: a value of a subquery that is not about the same person as the row \
+    around it
+    the value beside a row would depend on other people's rows
+    add t.person = outer.person to its WHERE, for the columns that name the person""")
+_COUNTED = said("""subquery: a count inside a larger expression of a subquery
+    it is 0 where no row meets, and what is computed from it would be NULL
+    select COUNT alone, and compute with it outside: 2 * (SELECT COUNT(*) ...)""")

@@ -16,7 +16,7 @@ from sqlglot.errors import ParseError, TokenError
 from sqlglot.parsers.duckdb import DuckDBParser
 
 from discreet.sql.reader import spellings
-from discreet.sql.reader.refusals import NODES, STATEMENTS, Refusal
+from discreet.sql.reader.refusals import NODES, STATEMENTS, Refusal, said
 from discreet.sql.reader.syntax import Node, Place, Syntax
 from discreet.sql.reader.token_rules import BEFORE_NAMES, MALFORMED, check_order, span
 
@@ -257,36 +257,21 @@ def _open_quote(text: str) -> Place:
 
 
 _EXAMPLE = "ask for example SELECT city, COUNT(*) FROM visits GROUP BY city"
-_UNFINISHED = Refusal(
-    "syntax",
-    "a quote, comment or number is not finished",
-    "the text cannot be cut into words",
-    "close what begins here",
-)
-_RESERVED = Refusal(
-    "syntax",
-    "a table is called by a word of SQL",
-    "it may be the beginning of a clause that is not finished",
-    "leave it out, call the table otherwise, or put the name in double quotes",
-)
-_SEVERAL = Refusal(
-    "several_statements",
-    "the text holds several statements",
-    "each question is priced and answered by itself",
-    "ask one question at a time",
-)
-_TILDE = Refusal(
-    "pattern",
-    "a pattern after ~",
-    "it matches the whole text in DuckDB and a part of it in Postgres",
-    "write REGEXP_MATCHES(x, '^J') or x LIKE 'J%'",
-)
-_BAD_NUMBER = Refusal(
-    "literal",
-    "letters follow a number",
-    "numbers are written in decimal digits here",
-    "write the number in decimal, or put a space after it",
-)
+_UNFINISHED = said("""syntax: a quote, comment or number is not finished
+    the text cannot be cut into words
+    close what begins here""")
+_RESERVED = said("""syntax: a table is called by a word of SQL
+    it may be the beginning of a clause that is not finished
+    leave it out, call the table otherwise, or put the name in double quotes""")
+_SEVERAL = said("""several_statements: the text holds several statements
+    each question is priced and answered by itself
+    ask one question at a time""")
+_TILDE = said("""pattern: a pattern after ~
+    it matches the whole text in DuckDB and a part of it in Postgres
+    write REGEXP_MATCHES(x, '^J') or x LIKE 'J%'""")
+_BAD_NUMBER = said("""literal: letters follow a number
+    numbers are written in decimal digits here
+    write the number in decimal, or put a space after it""")
 
 _NAMES = """
 WITH ALIAS SELECT FROM FILTER WHERE DCOLON NOT LIKE ILIKE ESCAPE PLUS DASH STAR SLASH MOD DOT EQ NEQ

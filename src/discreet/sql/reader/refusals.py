@@ -31,6 +31,20 @@ class Refusal:
         return QueryRefused(self.what, **said, start=start, end=end)
 
 
+def said(text: str) -> Refusal:
+    '''A refusal: its code and what happened, why, and what to do, a line each.
+
+    Example:
+        >>> said("""clause: LIMIT BY is used
+        ...     rows are counted as a whole
+        ...     give a number of rows""").fix
+        'give a number of rows'
+    '''
+    first, why, fix = (" ".join(line.split()) for line in text.split("\n"))
+    code, _, what = first.partition(": ")
+    return Refusal(code, what, why, fix)
+
+
 _ONLY_READS = "a question reads and changes nothing"
 _ASK = "ask a SELECT with aggregates, such as SELECT city, COUNT(*) FROM visits GROUP BY city"
 
@@ -59,81 +73,50 @@ STATEMENTS = {
     ),
 }
 
-ROW_OUTPUT = Refusal(
-    "row_output",
-    "the question asks for rows",
-    "a row is somebody's; only aggregates over many people are answered",
-    "aggregate, for example SELECT COUNT(*), or group by a category",
-)
-WINDOW = Refusal(
-    "window",
-    "a window function over the rows of many people",
-    "the value beside a row would depend on other people's rows",
-    "put the column that names the person in PARTITION BY, or aggregate first: windows over groups"
-    " are free, as in SUM(COUNT(*)) OVER () with GROUP BY",
-)
-_SUBQUERY = Refusal(
-    "subquery",
-    "a subquery stands inside an expression over private rows",
-    "which rows count would depend on other people's rows",
-    "write id IN (SELECT person ...), EXISTS, or a join on the column that names the person; or ask"
-    " the subquery first and write its number out (beside aggregates it can stand as it is)",
-)
+ROW_OUTPUT = said("""row_output: the question asks for rows
+    a row is somebody's; only aggregates over many people are answered
+    aggregate, for example SELECT COUNT(*), or group by a category""")
+WINDOW = said("""window: a window function over the rows of many people
+    the value beside a row would depend on other people's rows
+    put the column that names the person in PARTITION BY, or aggregate first: windows over \
+    groups are free, as in SUM(COUNT(*)) OVER () with GROUP BY""")
+_SUBQUERY = said("""subquery: a subquery stands inside an expression over private rows
+    which rows count would depend on other people's rows
+    write id IN (SELECT person ...), EXISTS, or a join on the column that names the person; \
+    or ask the subquery first and write its number out (beside aggregates it can stand as \
+    it is)""")
 _COLLECTION = Refusal(
     "collection",
     "a list, struct, map or JSON value is used",
     "values are booleans, numbers, texts, dates and timestamps",
     'use a column for each part; names that need it stand in "double quotes"',
 )
-_PLACEHOLDER = Refusal(
-    "placeholder",
-    "a placeholder stands where a value belongs",
-    "the question has to be complete before it is priced",
-    "write the value itself",
-)
-_TABLE_FUNCTION = Refusal(
-    "table_function",
-    "a table function or file stands in FROM",
-    "only the tables of the dataset can be asked about",
-    "name a table of the dataset",
-)
-SAMPLE = Refusal(
-    "sample",
-    "the question samples rows",
-    "sampling is part of the guarantee and not of the question",
-    "leave TABLESAMPLE out; the price does not depend on the number of rows",
-)
-_NOW = Refusal(
-    "clock",
-    "the question depends on the time at which it is asked",
-    "the same question has to have the same answer",
-    "write the date, as in DATE '2026-01-31'",
-)
-SET_OPERATION = Refusal(
-    "set_operation",
-    "UNION, INTERSECT or EXCEPT of rows that do not name the same person in one column",
-    "a row of one person would hide or keep that of another",
-    "select the column that names the person on both sides, or use UNION ALL",
-)
-_LATERAL = Refusal(
-    "lateral",
-    "LATERAL or UNNEST stands in FROM",
-    "what a row meets would be computed anew for each row, and lists have no bound on their length",
-    "join a subquery that is grouped by the person, or write (SELECT COUNT(*) FROM t WHERE t.person"
-    " = outer.person) as a value",
-)
-_PATTERN = Refusal(
-    "pattern",
-    "a regular expression or GLOB pattern is used",
-    "engines disagree on their meaning",
-    "use LIKE, where % is any text and _ any character",
-)
-_ORDERED_ARGUMENT = Refusal(
-    "clause",
-    "ORDER BY stands inside an aggregate",
-    "the aggregates here do not depend on the order of rows",
-    "leave it out",
-)
+_PLACEHOLDER = said("""placeholder: a placeholder stands where a value belongs
+    the question has to be complete before it is priced
+    write the value itself""")
+_TABLE_FUNCTION = said("""table_function: a table function or file stands in FROM
+    only the tables of the dataset can be asked about
+    name a table of the dataset""")
+SAMPLE = said("""sample: the question samples rows
+    sampling is part of the guarantee and not of the question
+    leave TABLESAMPLE out; the price does not depend on the number of rows""")
+_NOW = said("""clock: the question depends on the time at which it is asked
+    the same question has to have the same answer
+    write the date, as in DATE '2026-01-31'""")
+SET_OPERATION = said("""set_operation: UNION, INTERSECT or EXCEPT of rows that do not name the \
+    same person in one column
+    a row of one person would hide or keep that of another
+    select the column that names the person on both sides, or use UNION ALL""")
+_LATERAL = said("""lateral: LATERAL or UNNEST stands in FROM
+    what a row meets would be computed anew for each row, and lists have no bound on their length
+    join a subquery that is grouped by the person, or write (SELECT COUNT(*) FROM t WHERE \
+    t.person = outer.person) as a value""")
+_PATTERN = said("""pattern: a regular expression or GLOB pattern is used
+    engines disagree on their meaning
+    use LIKE, where % is any text and _ any character""")
+_ORDERED_ARGUMENT = said("""clause: ORDER BY stands inside an aggregate
+    the aggregates here do not depend on the order of rows
+    leave it out""")
 NODES = {
     **dict.fromkeys(("Window", "WindowSpec"), WINDOW),
     **dict.fromkeys(("Subquery", "Select", "Exists", "Any", "All", "Union"), _SUBQUERY),
@@ -147,43 +130,25 @@ NODES = {
     "Star": ROW_OUTPUT,
     "Order": _ORDERED_ARGUMENT,
     "Limit": _ORDERED_ARGUMENT,
-    "Distinct": Refusal(
-        "distinct",
-        "DISTINCT stands inside this aggregate",
-        "one person could be the only one with a value, however far from all others",
-        "compute it from the values that are found: SELECT SUM(x) FROM (SELECT x FROM ... GROUP BY"
-        " x)",
-    ),
-    "Null": Refusal(
-        "null",
-        "NULL stands where its kind cannot be told",
-        "every value has a kind",
-        "write CAST(NULL AS BIGINT), or use IS NULL to test for it",
-    ),
-    "Rand": Refusal(
-        "function",
-        "a random number is asked for",
-        "rows must not depend on chance",
-        "leave it out",
-    ),
-    "AtTimeZone": Refusal(
-        "function",
-        "AT TIME ZONE is used",
-        "timestamps have no zone here",
-        "shift the data when it is added",
-    ),
-    "Collate": Refusal(
-        "function",
-        "COLLATE is used",
-        "texts are compared by code point on every engine",
-        "compare LOWER(x) instead",
-    ),
-    "Grouping": Refusal(
-        "grouping",
-        "GROUPING stands where there are no groups",
-        "it tells which keys a row of the answer is grouped by",
-        "select it beside aggregates, with GROUP BY ROLLUP (...)",
-    ),
+    "Distinct": said("""distinct: DISTINCT stands inside this aggregate
+        one person could be the only one with a value, however far from all others
+        compute it from the values that are found: SELECT SUM(x) FROM (SELECT x FROM ... \
+        GROUP BY x)"""),
+    "Null": said("""null: NULL stands where its kind cannot be told
+        every value has a kind
+        write CAST(NULL AS BIGINT), or use IS NULL to test for it"""),
+    "Rand": said("""function: a random number is asked for
+        rows must not depend on chance
+        leave it out"""),
+    "AtTimeZone": said("""function: AT TIME ZONE is used
+        timestamps have no zone here
+        shift the data when it is added"""),
+    "Collate": said("""function: COLLATE is used
+        texts are compared by code point on every engine
+        compare LOWER(x) instead"""),
+    "Grouping": said("""grouping: GROUPING stands where there are no groups
+        it tells which keys a row of the answer is grouped by
+        select it beside aggregates, with GROUP BY ROLLUP (...)"""),
     "Values": _TABLE_FUNCTION,
     "Alias": Refusal(
         "clause", "AS stands inside an expression", fix="put AS after the whole expression"
@@ -199,21 +164,16 @@ CLAUSES = {
         "window", "QUALIFY filters rows by a window function", WINDOW.why, WINDOW.fix
     ),
     ("", "windows"): WINDOW,
-    ("", "pivots"): Refusal(
-        "pivot",
-        "PIVOT twice, or of a public table",
-        "a source of rows is pivoted once",
-        "put it in a subquery: FROM (SELECT a, b FROM ...) PIVOT (COUNT(*) FOR b IN ('x', 'y'))",
-    ),
+    ("", "pivots"): said("""pivot: PIVOT twice, or of a public table
+        a source of rows is pivoted once
+        put it in a subquery: FROM (SELECT a, b FROM ...) PIVOT (COUNT(*) FOR b IN ('x', \
+        'y'))"""),
     ("", "laterals"): _LATERAL,
     ("", "into"): Refusal("statement", "SELECT INTO writes a table", _ONLY_READS, "leave INTO out"),
     ("", "locks"): Refusal("clause", "FOR UPDATE locks rows", _ONLY_READS, "leave it out"),
-    ("", "recursive"): Refusal(
-        "recursive",
-        "WITH RECURSIVE is used",
-        "it has no bound",
-        "write out the steps as subqueries",
-    ),
+    ("", "recursive"): said("""recursive: WITH RECURSIVE is used
+        it has no bound
+        write out the steps as subqueries"""),
     ("", "materialized"): Refusal(
         "clause", "MATERIALIZED is a hint to one engine", fix="leave it out"
     ),
@@ -223,12 +183,9 @@ CLAUSES = {
     ("Column", "db"): Refusal(
         "unknown_column", "a schema stands before a column", fix="name table.column"
     ),
-    ("Distinct", "on"): Refusal(
-        "distinct",
-        "DISTINCT ON without ORDER BY",
-        "which row it keeps would be anything",
-        "add ORDER BY, the columns of DISTINCT ON first",
-    ),
+    ("Distinct", "on"): said("""distinct: DISTINCT ON without ORDER BY
+        which row it keeps would be anything
+        add ORDER BY, the columns of DISTINCT ON first"""),
     ("Union", "by_name"): Refusal(
         "set_operation", "UNION BY NAME is used", fix="list the columns of both sides in one order"
     ),

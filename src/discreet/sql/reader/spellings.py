@@ -28,30 +28,30 @@ class Spelling(exp.Expression, exp.Func):
 
 
 _TEMPLATES = {
-    "BTRIM": ["TRIM(_1)"],
-    "CURDATE": ["CURRENT_DATE"],
-    "DATETIME": ["CAST(_1 AS TIMESTAMP)"],
-    "DIV0": ["IF(_2 = 0 AND NOT _1 IS NULL, 0, _1 / _2)"],
-    "EOMONTH": ["LAST_DAY(_1)"],
-    "FORMAT_DATE": ["STRFTIME(_2, _1)"],
-    "FORMAT_TIMESTAMP": ["STRFTIME(_2, _1)"],
-    **dict.fromkeys(["GETDATE", "SYSDATE", "NOW", "GET_CURRENT_TIMESTAMP"], ["CURRENT_TIMESTAMP"]),
-    "IFF": ["CASE WHEN _1 THEN _2 ELSE _3 END"],
-    "ISNULL": ["COALESCE(_1, _2)"],
-    "ISODOW": ["EXTRACT(ISODOW FROM _1)"],
-    "NULLIFZERO": ["NULLIF(_1, 0)"],
-    "NVL2": ["CASE WHEN _1 IS NULL THEN _3 ELSE _2 END"],
-    "PREFIX": ["STARTS_WITH(_1, _2)"],
-    "REGEXP_CONTAINS": ["REGEXP_MATCHES(_1, _2)"],
-    "SUFFIX": ["ENDS_WITH(_1, _2)"],
-    "TIMESTAMP": ["CAST(_1 AS TIMESTAMP)"],
-    "TO_DATE": ["CAST(_1 AS DATE)"],
-    "TO_VARCHAR": ["TO_CHAR(_1, _2)", "CAST(_1 AS VARCHAR)"],
-    "UNIX_TIMESTAMP": ["EPOCH(_1)"],
-    "WEEKDAY": ["EXTRACT(DOW FROM _1)"],
-    "ZEROIFNULL": ["COALESCE(_1, 0)"],
+    "BTRIM": "TRIM(_1)",
+    "CURDATE": "CURRENT_DATE",
+    "DATETIME": "CAST(_1 AS TIMESTAMP)",
+    "DIV0": "IF(_2 = 0 AND NOT _1 IS NULL, 0, _1 / _2)",
+    "EOMONTH": "LAST_DAY(_1)",
+    "FORMAT_DATE": "STRFTIME(_2, _1)",
+    "FORMAT_TIMESTAMP": "STRFTIME(_2, _1)",
+    **dict.fromkeys(["GETDATE", "SYSDATE", "NOW", "GET_CURRENT_TIMESTAMP"], "CURRENT_TIMESTAMP"),
+    "IFF": "CASE WHEN _1 THEN _2 ELSE _3 END",
+    "ISNULL": "COALESCE(_1, _2)",
+    "ISODOW": "EXTRACT(ISODOW FROM _1)",
+    "NULLIFZERO": "NULLIF(_1, 0)",
+    "NVL2": "CASE WHEN _1 IS NULL THEN _3 ELSE _2 END",
+    "PREFIX": "STARTS_WITH(_1, _2)",
+    "REGEXP_CONTAINS": "REGEXP_MATCHES(_1, _2)",
+    "SUFFIX": "ENDS_WITH(_1, _2)",
+    "TIMESTAMP": "CAST(_1 AS TIMESTAMP)",
+    "TO_DATE": "CAST(_1 AS DATE)",
+    "TO_VARCHAR": "TO_CHAR(_1, _2)",
+    "UNIX_TIMESTAMP": "EPOCH(_1)",
+    "WEEKDAY": "EXTRACT(DOW FROM _1)",
+    "ZEROIFNULL": "COALESCE(_1, 0)",
 }
-"""What is said instead, by how many values are given: _1 is the first of them."""
+"""What is said instead; _1 is the first of the values that are given."""
 
 _BETWEEN = "CAST(_2 AS TIMESTAMP) - CAST(_1 AS TIMESTAMP)"
 _ELAPSED = {
@@ -95,14 +95,9 @@ def _filled(text: str, given: Given) -> Node:
     return Spelling(this=_template(text).copy().transform(fill, copy=False))
 
 
-def _spelled(name: str, forms: Sequence[str]) -> Builder:
-    by_count = {max([0, *map(int, re.findall("_([1-9])", form))]): form for form in forms}
-
-    def build(given: Given) -> Node:
-        form = by_count.get(len(given))
-        return _unknown(name, given) if form is None else _filled(form, given)
-
-    return build
+def _spelled(name: str, form: str, given: Given) -> Node:
+    many = max([0, *map(int, re.findall("_([1-9])", form))])
+    return _filled(form, given) if len(given) == many else _unknown(name, given)
 
 
 def _unknown(name: str, given: Given) -> Node:
@@ -178,9 +173,8 @@ def _difference(name: str, given: Given) -> Node:
 
 def _truncated(given: Given) -> Node:
     """DATE_TRUNC('month', d), and DATE_TRUNC(d, MONTH) of BigQuery."""
-    written = not given or isinstance(given[0], exp.Literal)
-    unit = None if written or len(given) != 2 else _word(given[1], _UNITS)
-    if unit is None:
+    unit = _word(given[1], _UNITS) if len(given) == 2 else None
+    if unit is None or isinstance(given[0], exp.Literal) or _word(given[0], _UNITS):
         return _own("DATE_TRUNC", given)
     return _in_unit(exp.TimestampTrunc(this=given[0], unit=unit), unit)
 
@@ -256,7 +250,7 @@ def _convert(name: str, parser: DuckDBParser) -> Node | None:
 
 
 FUNCTIONS: dict[str, Builder] = {
-    **{name: _spelled(name, forms) for name, forms in _TEMPLATES.items()},
+    **{name: partial(_spelled, name, form) for name, form in _TEMPLATES.items()},
     **{name: partial(_aggregate, name) for name in SPELLINGS},
     "CONCAT_WS": _joined,
     "DATEADD": _later,

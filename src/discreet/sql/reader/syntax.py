@@ -28,7 +28,7 @@ from discreet.errors import InputError, QueryRefused
 from discreet.plan.expressions import Column, Expression
 from discreet.plan.relations import FilterRows, Relation, Scan, columns_of
 from discreet.plan.schema import KeyPath, Person, Schema, Table
-from discreet.sql.reader.refusals import CLAUSES, Refusal
+from discreet.sql.reader.refusals import CLAUSES, Refusal, said
 
 Node: TypeAlias = exp.Expr
 Place: TypeAlias = tuple[int, int]
@@ -191,12 +191,10 @@ TOO_LARGE = Refusal(
     "it would take an engine too long to plan",
     "compute parts of it in a subquery",
 )
-_TOO_MUCH = Refusal(
-    "too_large",
-    "the question has too many parts, once every name stands for what it means",
-    "it would take too long to read",
-    "ask for fewer columns, or shorter expressions",
-)
+_TOO_MUCH = said("""too_large: the question has too many parts, once every name stands for what it \
+    means
+    it would take too long to read
+    ask for fewer columns, or shorter expressions""")
 _UNMARKED = {
     "Null": "NULL",
     "CurrentDate": "CURRENT_DATE",
