@@ -16,7 +16,7 @@ from reference.interpreter import evaluate
 SAME = [
     ("BTRIM(city)", "TRIM(city)"),
     ("DATETIME(day)", "CAST(day AS TIMESTAMP)"),
-    ("DATE_TRUNC(day, MONTH)", "DATE_TRUNC('month', day)"),
+    ("DATE_TRUNC(seen, MONTH)", "DATE_TRUNC('month', seen)"),
     ("DATE_DIFF(day, DATE '2024-01-05', MONTH)", "DATE_DIFF('month', DATE '2024-01-05', day)"),
     ("DATEDIFF(day, DATE '2024-01-05')", "DATE_DIFF('day', DATE '2024-01-05', day)"),
     ("day > DATEADD(day, -9, '2024-06-30')", "day > DATE '2024-06-30' + INTERVAL (-9) DAY"),
