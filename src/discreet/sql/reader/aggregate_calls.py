@@ -280,9 +280,8 @@ _MEASURES: dict[type[Node], tuple[AggregateFunction, bool]] = {
 _OF_PAIRS = {AggregateFunction.COVARIANCE, AggregateFunction.CORRELATION}
 _SUMMED = {AggregateFunction.SUM, AggregateFunction.MEAN}
 _SUMMED |= {AggregateFunction.VARIANCE, AggregateFunction.STDDEV}
-_LEVELS = Refusal(
-    "argument", "the list of levels is empty or repeats one", fix="list each level once"
-)
+_LEVELS = said("""argument: the list of levels is empty or repeats one
+    list each level once""")
 _NO_LEVEL = said("""argument: a quantile without its level and value
     it needs one of each
     write QUANTILE_CONT(x, 0.5) or PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY x)""")

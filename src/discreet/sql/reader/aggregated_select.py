@@ -195,6 +195,8 @@ class AggregatedSelect:
             )
             if not grouped or not isinstance(self.outer.subquery(query), Answer):
                 return self._look(node)
+        if look is not None and self.outer.private.knows(node):
+            return self._look(node)
         return self.beyond.read(reader, node)
 
     def _finer(

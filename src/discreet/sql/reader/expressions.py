@@ -413,9 +413,8 @@ _IN_NULL = said("""null: the list of IN is empty or holds NULL
 _IN_WIDTH = said("""argument: IN compares rows of different length, or with NULL
     each value is compared with the one at its place, and nothing equals NULL
     write (a, b) IN ((1, 'x'), (2, 'y'))""")
-_IS = Refusal(
-    "clause", "IS is followed by something else", fix="write IS NULL, IS TRUE or IS FALSE"
-)
+_IS = said("""clause: IS is followed by something else
+    write IS NULL, IS TRUE or IS FALSE""")
 _ILIKE = said("""pattern: ILIKE with letters beyond A-Z
     engines fold other letters differently
     use LIKE for this pattern""")

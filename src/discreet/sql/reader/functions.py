@@ -291,9 +291,8 @@ def _spelled(reader: "ExpressionReader", node: Node) -> Expression:
     return reader.part(node, "this")
 
 
-_BASE = Refusal(
-    "argument", "a logarithm to another base than 2 or 10", fix="write LN(x) / LN(base)"
-)
+_BASE = said("""argument: a logarithm to another base than 2 or 10
+    write LN(x) / LN(base)""")
 _POWER = Refusal(
     "argument",
     f"a power that is not a whole number from 1 to {_LARGEST_POWER}, or 0.5",

@@ -46,6 +46,10 @@ class GroupReader:
         if everything is False:  # GROUP BY DISTINCT leaves nothing but this
             raise self._syntax.refuse_clause(group, "all")
         elements = self._syntax.parts(group, "expressions")
+        for form in ("rollup", "cube"):  # GROUP BY a, b WITH ROLLUP
+            elements = [
+                type(one)(expressions=elements) for one in self._syntax.parts(group, form)
+            ] or elements
         if not elements and not everything:
             raise self._syntax.refuse(group, _EMPTY)
         if everything:

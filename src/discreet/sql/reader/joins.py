@@ -257,7 +257,7 @@ class RowJoin:
         keys: dict[str, Expression] = {}
         rest: list[Condition] = []
         for condition in self.conditions:
-            pair = self._pair(condition.expression)
+            pair = self._pair(condition.expression, constants=True)
             key = stored.get(pair[1].name) if pair and isinstance(pair[1], Column) else None
             if pair and key in right.table.key and key not in keys:
                 keys[str(key)] = pair[0]
@@ -350,14 +350,16 @@ class RowJoin:
         public = isinstance(self.right, Public)
         return public or infer(left, self.types).kind is infer(right, self.types).kind
 
-    def _pair(self, expression: Expression) -> tuple[Expression, Expression] | None:
-        """Both sides of an equality, if one is over the left and one over the right."""
+    def _pair(
+        self, expression: Expression, *, constants: bool = False
+    ) -> tuple[Expression, Expression] | None:
+        """Both sides of an equality, if one is over the left (or constant), one over the right."""
+        known = {"left", "none"} if constants else {"left"}
         match expression:
             case Call(Function.EQUAL, (a, b)):
-                sides = self._side(a), self._side(b)
-                if sides == ("left", "right"):
+                if self._side(a) in known and self._side(b) == "right":
                     return a, b
-                if sides == ("right", "left"):
+                if self._side(b) in known and self._side(a) == "right":
                     return b, a
         return None
 

@@ -295,7 +295,18 @@ RESERVED = frozenset(_RESERVED_WORDS.split())
 """Words that name nothing in DuckDB unless quoted; and PARTITION, which begins a MySQL clause."""
 _STRUCTURE = {TokenType[name] for name in _NAMES.split()}
 _WORDS = {"NULLS", "LAST", "WITHIN", "GROUP", "UNKNOWN", "LEADING", "TRAILING", "BOTH"}
-_WORDS |= {"EXCLUDE", "FETCH", "NEXT", "ONLY", "ROWS", "INCLUDE", "NAME", "VALUE"}
+_WORDS |= {
+    "LATERAL",
+    "APPLY",
+    "EXCLUDE",
+    "FETCH",
+    "NEXT",
+    "ONLY",
+    "ROWS",
+    "INCLUDE",
+    "NAME",
+    "VALUE",
+}
 _WORDS |= {"UNBOUNDED", "PRECEDING", "FOLLOWING", "CURRENT", "ROW"}
 _UNIT_BEFORE = {"EXTRACT", "DATE_TRUNC", "DATETRUNC", "DATE_DIFF", "DATEDIFF"}
 

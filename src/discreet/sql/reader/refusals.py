@@ -32,7 +32,7 @@ class Refusal:
 
 
 def said(text: str) -> Refusal:
-    '''A refusal: its code and what happened, why, and what to do, a line each.
+    '''A refusal: its code and what happened, why (often `_NOT_PART`), what to do; a line each.
 
     Example:
         >>> said("""clause: LIMIT BY is used
@@ -40,9 +40,9 @@ def said(text: str) -> Refusal:
         ...     give a number of rows""").fix
         'give a number of rows'
     '''
-    first, why, fix = (" ".join(line.split()) for line in text.split("\n"))
+    first, *why, fix = (" ".join(line.split()) for line in text.split("\n"))
     code, _, what = first.partition(": ")
-    return Refusal(code, what, why, fix)
+    return Refusal(code, what, why[0] if why else _NOT_PART, fix)
 
 
 _ONLY_READS = "a question reads and changes nothing"
@@ -94,9 +94,9 @@ _COLLECTION = Refusal(
 _PLACEHOLDER = said("""placeholder: a placeholder stands where a value belongs
     the question has to be complete before it is priced
     write the value itself""")
-_TABLE_FUNCTION = said("""table_function: a table function or file stands in FROM
+_TABLE_FUNCTION = said("""table_function: a list of values, table function or file stands in FROM
     only the tables of the dataset can be asked about
-    name a table of the dataset""")
+    write what each row gets as CASE x WHEN 'a' THEN 'b' END; more belongs in a public table""")
 SAMPLE = said("""sample: the question samples rows
     sampling is part of the guarantee and not of the question
     leave TABLESAMPLE out; the price does not depend on the number of rows""")
@@ -107,10 +107,10 @@ SET_OPERATION = said("""set_operation: UNION, INTERSECT or EXCEPT of rows that d
     same person in one column
     a row of one person would hide or keep that of another
     select the column that names the person on both sides, or use UNION ALL""")
-_LATERAL = said("""lateral: LATERAL or UNNEST stands in FROM
+_LATERAL = said("""lateral: LATERAL, CROSS APPLY or UNNEST stands in FROM
     what a row meets would be computed anew for each row, and lists have no bound on their length
-    join a subquery that is grouped by the person, or write (SELECT COUNT(*) FROM t WHERE \
-    t.person = outer.person) as a value""")
+    compute it in a subquery: FROM (SELECT *, x + 1 AS y FROM t); or write (SELECT COUNT(*) FROM t \
+    WHERE t.person = outer.person) as a value""")
 _PATTERN = said("""pattern: a regular expression or GLOB pattern is used
     engines disagree on their meaning
     use LIKE, where % is any text and _ any character""")
@@ -150,12 +150,10 @@ NODES = {
         it tells which keys a row of the answer is grouped by
         select it beside aggregates, with GROUP BY ROLLUP (...)"""),
     "Values": _TABLE_FUNCTION,
-    "Alias": Refusal(
-        "clause", "AS stands inside an expression", fix="put AS after the whole expression"
-    ),
-    "PositionalColumn": Refusal(
-        "clause", "# refers to a column by position", fix="name the column"
-    ),
+    "Alias": said("""clause: AS stands inside an expression
+        put AS after the whole expression"""),
+    "PositionalColumn": said("""clause: # refers to a column by position
+        name the column"""),
 }
 
 CLAUSES = {
@@ -174,45 +172,32 @@ CLAUSES = {
     ("", "recursive"): said("""recursive: WITH RECURSIVE is used
         it has no bound
         write out the steps as subqueries"""),
-    ("", "materialized"): Refusal(
-        "clause", "MATERIALIZED is a hint to one engine", fix="leave it out"
-    ),
-    ("Table", "db"): Refusal(
-        "unknown_table", "a schema stands before a table", fix="name the table alone"
-    ),
-    ("Column", "db"): Refusal(
-        "unknown_column", "a schema stands before a column", fix="name table.column"
-    ),
+    ("", "materialized"): said("""clause: MATERIALIZED is a hint to one engine
+        leave it out"""),
+    ("Table", "db"): said("""unknown_table: a schema stands before a table
+        name the table alone"""),
+    ("Column", "db"): said("""unknown_column: a schema stands before a column
+        name table.column"""),
     ("Distinct", "on"): said("""distinct: DISTINCT ON without ORDER BY
         which row it keeps would be anything
         add ORDER BY, the columns of DISTINCT ON first"""),
-    ("Union", "by_name"): Refusal(
-        "set_operation", "UNION BY NAME is used", fix="list the columns of both sides in one order"
-    ),
-    ("Limit", "limit_options"): Refusal(
-        "clause", "a limit by percent or with ties is used", fix="give a number of rows"
-    ),
+    ("Union", "by_name"): said("""set_operation: UNION BY NAME is used
+        list the columns of both sides in one order"""),
+    ("Limit", "limit_options"): said("""clause: a limit by percent or with ties is used
+        give a number of rows"""),
     ("Limit", "expressions"): Refusal("clause", "LIMIT BY is used", fix="give a number of rows"),
-    ("Trim", "expression"): Refusal(
-        "function", "TRIM of other characters than spaces", fix="write TRIM(x)"
-    ),
+    ("Trim", "expression"): said("""function: TRIM of other characters than spaces
+        write TRIM(x)"""),
     ("Star", "rename"): Refusal("clause", "* RENAME is used", fix="list the columns"),
-    ("Group", "rollup"): Refusal(
-        "grouping", "WITH ROLLUP is used", fix="write GROUP BY ROLLUP (a, b)"
-    ),
-    ("Group", "cube"): Refusal("grouping", "WITH CUBE is used", fix="write GROUP BY CUBE (a, b)"),
-    ("Group", "all"): Refusal(
-        "grouping", "GROUP BY DISTINCT is used", fix="list each grouping set once"
-    ),
-    ("Table", "joins"): Refusal(
-        "join", "a join stands in parentheses", fix="leave the parentheses out"
-    ),
+    ("Group", "all"): said("""grouping: GROUP BY DISTINCT is used
+        list each grouping set once"""),
+    ("Table", "joins"): said("""join: a join stands in parentheses
+        leave the parentheses out"""),
     ("Join", "method"): Refusal(
         "join", "an ASOF or POSITIONAL join", "which rows meet would depend on others", "use ON"
     ),
-    ("Between", "symmetric"): Refusal(
-        "clause", "BETWEEN SYMMETRIC is used", fix="order the limits"
-    ),
+    ("Between", "symmetric"): said("""clause: BETWEEN SYMMETRIC is used
+        order the limits"""),
 }
 
 _LOGICAL = "LOGICAL_AND", "LOGICAL_OR", "BOOLAND_AGG", "BOOLOR_AGG"

@@ -308,13 +308,23 @@ class ReleasedSelect(SelectReader):
         """The answer."""
         distinct = self.select.args.get("distinct")
         if distinct is not None and distinct.args.get("on") is not None:
-            raise self.syntax.refuse(distinct, _DISTINCT_ON)
+            self._tell_first(distinct)
         groups = self._groups() if self.program else None
         if groups is None:
             return self._plain()
         found = AggregatedSelect(self, groups, per_person=False).read()
         assert isinstance(found, Answer)  # noqa: S101 - narrowing: it is not per person
         return found
+
+    def _tell_first(self, distinct: Node) -> None:
+        """DISTINCT ON (city) ... ORDER BY city, n: the first of each city, told by a window."""
+        order = self.select.args.get("order")
+        if order is None or self.select.args.get("qualify") is not None:
+            raise self.syntax.refuse(distinct, _DISTINCT_ON)
+        by = distinct.args["on"].expressions
+        turn = exp.Window(this=exp.RowNumber(), partition_by=by, order=order.copy(), over="OVER")
+        self.select.set("qualify", exp.Qualify(this=turn.eq(1)))
+        self.select.set("distinct", None)
 
     def _distinct_reader(self) -> ExpressionReader:
         return self.rows
@@ -356,6 +366,6 @@ class ReleasedSelect(SelectReader):
         return self.syntax.build(self.select, shown.over, joined, beyond.windows)
 
 
-_DISTINCT_ON = said("""distinct: DISTINCT ON over answers
-    its first rows are told by a window
-    write QUALIFY ROW_NUMBER() OVER (PARTITION BY ... ORDER BY ...) = 1""")
+_DISTINCT_ON = said("""distinct: DISTINCT ON over answers without ORDER BY, or with QUALIFY
+    which row it keeps would be anything
+    add ORDER BY, the columns of DISTINCT ON first""")

@@ -110,6 +110,10 @@ class SelectRows:
             raise self.syntax.refuse(node, RANKED if has_aggregate(node) else _WINDOW_PLACE)
         return self._found[id(node)][1]
 
+    def knows(self, node: Node) -> bool:
+        """Whether the same was asked of the rows before, as a key is."""
+        return any(other == node for other, _ in self._found.values())
+
     def over(self, rows: NamedRelation, select: Node) -> "SelectRows":
         """The rows of a SELECT inside of this one."""
         return SelectRows(self.tables, rows, select)

@@ -489,6 +489,5 @@ def quoted(name: str) -> str:
     return name if plain else '"' + name.replace('"', '""') + '"'
 
 
-_STAR = Refusal(
-    "row_output", "* stands where one value belongs", fix="name a column, or use COUNT(*)"
-)
+_STAR = said("""row_output: * stands where one value belongs
+    name a column, or use COUNT(*)""")
