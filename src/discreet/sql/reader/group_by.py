@@ -46,14 +46,12 @@ class GroupReader:
         if everything is False:  # GROUP BY DISTINCT leaves nothing but this
             raise self._syntax.refuse_clause(group, "all")
         elements = self._syntax.parts(group, "expressions")
-        for form in ("rollup", "cube"):  # GROUP BY a, b WITH ROLLUP
-            elements = [
-                type(one)(expressions=elements) for one in self._syntax.parts(group, form)
-            ] or elements
         if not elements and not everything:
             raise self._syntax.refuse(group, _EMPTY)
         if everything:
             return self.of_items([item for item in self.items if not item.aggregates])
+        for one in (*self._syntax.parts(group, "rollup"), *self._syntax.parts(group, "cube")):
+            elements = [type(one)(expressions=elements)]  # GROUP BY a, b WITH ROLLUP
         sets = self._product([self._element(element) for element in elements], group)
         return self._finish(sets, group)
 
