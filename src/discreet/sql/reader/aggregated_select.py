@@ -34,7 +34,7 @@ from discreet.sql.reader.composed_aggregates import (
 )
 from discreet.sql.reader.expressions import ExpressionReader, Resolve
 from discreet.sql.reader.group_by import Groups
-from discreet.sql.reader.refusals import Refusal, said
+from discreet.sql.reader.refusals import said
 from discreet.sql.reader.released_tables import Beyond, Shown, regrouped
 from discreet.sql.reader.select_list import (
     Answer,
@@ -412,13 +412,11 @@ ORDER = said("""order_of_rows: ORDER BY stands where there are private rows
 _FINER_SETS = said("""grouping: MODE, ENTROPY or HISTOGRAM beside several grouping sets
     values are counted once, in the groups of one set
     ask it for each set, and put the answers together with UNION ALL""")
-_HISTOGRAM = Refusal(
-    "collection",
-    f"HISTOGRAM of values that are not declared, or more than {MOST_COLUMNS}",
-    "each value is a column of the answer, and columns are known before it is priced",
-    "ask SELECT x, COUNT(*) FROM ... GROUP BY x, of numbers GROUP BY WIDTH_BUCKET(x, low, high,"
-    " bins)",
-)
+_HISTOGRAM = said(f"""collection: HISTOGRAM of values that are not declared, or more than \
+    {MOST_COLUMNS}
+    each value is a column of the answer, and columns are known before it is priced
+    ask SELECT x, COUNT(*) FROM ... GROUP BY x, of numbers GROUP BY WIDTH_BUCKET(x, low, \
+    high, bins)""")
 _NO_KEY = said("""grouping: GROUPING of something that is no key
     it tells whether a row of the answer is grouped by one
     name a key of GROUP BY""")

@@ -12,16 +12,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from discreet.errors import InputError
-from discreet.plan.expressions import (
-    Case,
-    Cast,
-    Expression,
-    Function,
-    Like,
-    Literal,
-    call,
-    chain,
-)
+from discreet.plan.expressions import Case, Cast, Expression, Function, Like, Literal, call, chain
 from discreet.plan.kinds import Kind
 from discreet.plan.patterns import read_pattern
 from discreet.sql.reader.literals import read_whole

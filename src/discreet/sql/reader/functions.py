@@ -11,21 +11,12 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from discreet.plan.calendar import PARTS
-from discreet.plan.expressions import (
-    Call,
-    Case,
-    Cast,
-    Column,
-    Expression,
-    Function,
-    Literal,
-    call,
-)
+from discreet.plan.expressions import Call, Case, Cast, Column, Expression, Function, Literal, call
 from discreet.plan.kinds import Kind
 from discreet.sql.reader import times
 from discreet.sql.reader.composed_functions import COMPOSED, DIGITS, scaled, to_digits
 from discreet.sql.reader.literals import read_moment, read_whole
-from discreet.sql.reader.refusals import Refusal, said
+from discreet.sql.reader.refusals import said
 from discreet.sql.reader.spellings import Spelling
 from discreet.sql.reader.syntax import TOO_LARGE, Node, bare_word, conjuncts
 
@@ -293,12 +284,9 @@ def _spelled(reader: "ExpressionReader", node: Node) -> Expression:
 
 _BASE = said("""argument: a logarithm to another base than 2 or 10
     write LN(x) / LN(base)""")
-_POWER = Refusal(
-    "argument",
-    f"a power that is not a whole number from 1 to {_LARGEST_POWER}, or 0.5",
-    "engines compute other powers differently",
-    "write EXP(LN(x) * power), which is NULL where x is not above 0",
-)
+_POWER = said(f"""argument: a power that is not a whole number from 1 to {_LARGEST_POWER}, or 0.5
+    engines compute other powers differently
+    write EXP(LN(x) * power), which is NULL where x is not above 0""")
 _AFTER = said("""argument: SUBSTRING from where another text is found
     the start of SUBSTRING has to be known before the question is priced
     write SPLIT_PART(x, '@', 2), which is what follows the first @""")

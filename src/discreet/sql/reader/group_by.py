@@ -155,12 +155,9 @@ _EMPTY = Refusal("syntax", "GROUP BY without a key", fix="name a column, or leav
 _TWICE = said("""grouping: the same grouping set stands twice
     its rows would be answered, and paid for, twice
     list each grouping set once""")
-_MANY = Refusal(
-    "grouping",
-    f"more than {MOST_SETS} grouping sets",
-    "each of them is an answer of its own",
-    "group by fewer columns",
-)
+_MANY = said(f"""grouping: more than {MOST_SETS} grouping sets
+    each of them is an answer of its own
+    group by fewer columns""")
 _CONSTANT = Refusal(
     "grouping", "GROUP BY a constant", "it makes one group", "name a column, or leave it out"
 )

@@ -63,12 +63,9 @@ def read_level(syntax: Syntax, node: Node) -> Fraction:
                 return level
     raise syntax.refuse(
         node,
-        Refusal(
-            "argument",
-            "the level of a quantile is not a number from 0 to 1",
-            "0 is the smallest value, 0.5 the median, 1 the largest",
-            "write for example QUANTILE_CONT(x, 0.9)",
-        ),
+        said("""argument: the level of a quantile is not a number from 0 to 1
+            0 is the smallest value, 0.5 the median, 1 the largest
+            write for example QUANTILE_CONT(x, 0.9)"""),
     )
 
 

@@ -39,18 +39,13 @@ class _Dialect(DuckDB):
         IDENTIFIERS: ClassVar = [*DuckDB.Tokenizer.IDENTIFIERS, "`"]
 
 
-_TOO_DEEP = Refusal(
-    "too_deep",
-    f"the question is nested more than {DEEPEST} deep",
-    "nobody reads such a question, and engines refuse it",
-    "name parts of it in WITH, or leave out parentheses",
-)
-_TOO_LONG = Refusal(
-    "too_long",
-    f"the text has more than {LONGEST} characters or {MOST_TOKENS} words and signs",
-    "it would take too long to read",
-    "shorten it; long lists of values belong in a public table",
-)
+_TOO_DEEP = said(f"""too_deep: the question is nested more than {DEEPEST} deep
+    nobody reads such a question, and engines refuse it
+    name parts of it in WITH, or leave out parentheses""")
+_TOO_LONG = said(f"""too_long: the text has more than {LONGEST} characters or {MOST_TOKENS} words \
+    and signs
+    it would take too long to read
+    shorten it; long lists of values belong in a public table""")
 _STARTS = {TokenType.SELECT, TokenType.WITH, TokenType.FROM, TokenType.L_PAREN}
 _STARTS |= {TokenType.PIVOT, TokenType.UNPIVOT}
 _OPENS = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE, TokenType.CASE}

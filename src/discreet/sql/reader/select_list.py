@@ -347,8 +347,7 @@ class SelectOver:
         outputs = read_in_turn(self.reader, self.columns, items, self.values)
         names = name_items(self.syntax, items, [None] * len(items))
         query = replace(
-            self.query,
-            outputs=tuple(Named(n, e) for n, e in zip(names, outputs, strict=True)),
+            self.query, outputs=tuple(Named(n, e) for n, e in zip(names, outputs, strict=True))
         )
         query = self._limited(self._filtered(query), list(zip(names, outputs, strict=True)))
         return replace(answer_named(query, names), personal=self.personal)

@@ -31,6 +31,7 @@ _TEMPLATES = {
     "BTRIM": "TRIM(_1)",
     "CURDATE": "CURRENT_DATE",
     "DATETIME": "CAST(_1 AS TIMESTAMP)",
+    "DATE_SUB": "_1 - _2",
     "DIV0": "IF(_2 = 0 AND NOT _1 IS NULL, 0, _1 / _2)",
     "EOMONTH": "LAST_DAY(_1)",
     "FORMAT_DATE": "STRFTIME(_2, _1)",
@@ -136,13 +137,6 @@ def _later(given: Given) -> Node:
         return _unknown("DATEADD", given)
     amount = _in_unit(exp.Interval(this=given[1], unit=unit), unit)
     return Spelling(this=exp.Add(this=given[2], expression=amount))
-
-
-def _earlier(given: Given) -> Node:
-    """DATE_SUB(d, INTERVAL 1 DAY)."""
-    if len(given) != 2 or not isinstance(given[1].unnest(), exp.Interval):
-        return _unknown("DATE_SUB", given)
-    return Spelling(this=exp.Sub(this=given[0], expression=given[1].unnest()))
 
 
 def _elapsed(given: Given) -> Node:
@@ -256,7 +250,6 @@ FUNCTIONS: dict[str, Builder] = {
     "DATEADD": _later,
     **{name: partial(_difference, name) for name in ("DATEDIFF", "DATE_DIFF")},
     "DATE_FORMAT": _formatted("DATE_FORMAT"),
-    "DATE_SUB": _earlier,
     "DATE_TRUNC": _truncated,
     "DECODE": _decoded,
     "FORMAT": _formatted("FORMAT"),

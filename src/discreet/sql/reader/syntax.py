@@ -185,12 +185,9 @@ class Syntax:
         return known[1] if known else None
 
 
-TOO_LARGE = Refusal(
-    "too_large",
-    f"an expression has more than {LARGEST} parts",
-    "it would take an engine too long to plan",
-    "compute parts of it in a subquery",
-)
+TOO_LARGE = said(f"""too_large: an expression has more than {LARGEST} parts
+    it would take an engine too long to plan
+    compute parts of it in a subquery""")
 _TOO_MUCH = said("""too_large: the question has too many parts, once every name stands for what it \
     means
     it would take too long to read
