@@ -827,26 +827,6 @@ GROUP BY 1
 -- output high
 -- output n
 
-SELECT city, urgent, SUM(age) AS s FROM visits GROUP BY city, urgent WITH ROLLUP
--- scan visits
--- key city
--- key urgent
--- sets (city, urgent), (city), ()
--- aggregate s := SUM(age)
--- output city
--- output urgent
--- output s
-
-SELECT city, urgent, SUM(age) AS s FROM visits GROUP BY city, urgent WITH CUBE
--- scan visits
--- key city
--- key urgent
--- sets (city, urgent), (city), (urgent), ()
--- aggregate s := SUM(age)
--- output city
--- output urgent
--- output s
-
 SELECT DISTINCT ON (city) city, urgent, n FROM (SELECT city, urgent, COUNT(*) AS n FROM visits GROUP BY 1, 2) t ORDER BY city, n DESC
 -- scan visits
 -- key city

@@ -70,6 +70,14 @@ def test_values_of_a_pivot_stand_in_brackets_as_in_sql_server():
     assert brackets == read(asked.format("'Haifa', 'Austin'"), CLINIC)
 
 
+@pytest.mark.parametrize("form", ["ROLLUP", "CUBE"])
+def test_subtotals_stand_behind_the_keys_as_in_mysql(form):
+    ask = "SELECT city, urgent, SUM(age) AS s FROM visits GROUP BY "
+    behind = read(f"{ask}city, urgent WITH {form}", CLINIC)
+    assert behind == read(f"{ask}{form} (city, urgent)", CLINIC)
+    assert len(behind.sets) > 2
+
+
 ELAPSED = [
     ("MONTH", "2024-01-31", "2024-02-29", 0),
     ("MONTH", "2024-01-31", "2024-03-31", 2),
