@@ -800,3 +800,42 @@ SELECT SUM(DISTINCT n) AS s FROM (SELECT city, COUNT(*) AS n FROM visits GROUP B
 --   compute city, n
 --   group s := SUM_DISTINCT(n)
 --   compute s
+
+SELECT (SELECT c.region FROM cities c WHERE c.name = v.city) AS region, COUNT(*) AS n
+FROM visits v
+WHERE v.cost > (SELECT population FROM cities WHERE name = 'Haifa')
+GROUP BY 1
+-- scan visits
+-- left join public cities on 'Haifa' = name giving name := name, region := region, population := population
+-- filter (cost > population)
+-- left join public cities on city = name giving c.name := name, c.region := region, c.population := population
+-- key region := c.region
+-- aggregate n := COUNT(*)
+-- output region
+-- output n
+
+SELECT (SELECT t.value FROM tests t WHERE t.patient = p.id ORDER BY t.visit_id DESC LIMIT 1) > 3 AS high, COUNT(*) AS n
+FROM patients p
+GROUP BY 1
+-- scan patients
+-- left join same person
+--   scan tests
+--   per person key 0 := patient, value := FIRST(value) order visit_id desc
+--   project key 0, value
+-- key high := (value > 3)
+-- aggregate n := COUNT(*)
+-- output high
+-- output n
+
+SELECT DISTINCT ON (city) city, urgent, n FROM (SELECT city, urgent, COUNT(*) AS n FROM visits GROUP BY 1, 2) t ORDER BY city, n DESC
+-- scan visits
+-- key city
+-- key urgent
+-- aggregate n := COUNT(*)
+-- then
+--   answer 0
+--   compute city, urgent, n
+--   window window 1 := ROW_NUMBER() by [city] order [city, n desc]
+--   filter (window 1 = 1)
+--   sort city, n desc limit None offset 0
+--   compute city, urgent, n

@@ -55,7 +55,7 @@ WINDOWS = [
     "COUNT(*) FILTER (WHERE n > 2) OVER (PARTITION BY j)",
     "CUME_DIST() OVER (ORDER BY n)",
     "SUM(n) OVER w",
-    "m - LAG(m, 1, n) OVER w",
+    "m - LAG(m, 1, CAST(n AS BIGINT)) OVER w",  # released sums are doubles, DuckDB's whole numbers
     "SUM(n) OVER (w ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)",
 ]
 FIRSTS = [

@@ -16,7 +16,9 @@ PEOPLE = {"visits": "patient_id", "patients": "id", "tests": "patient"}
 CONDITIONS = {
     "visits": ["urgent", "NOT urgent", "age > 40", "city = 'Haifa'", "cost < 300",
                "day >= '2023-01-01'",
-               "city IN (SELECT name FROM cities WHERE population > 50)", "age IS NULL"],
+               "city IN (SELECT name FROM cities WHERE population > 50)", "age IS NULL",
+               "(SELECT c.population FROM cities c WHERE c.name = city AND region = 'north') > 50",
+               "age > (SELECT population FROM cities WHERE name = 'Austin')"],
     "patients": ["sex = 'f'", "income > 30000", "born IS NULL", "sex IS NOT NULL"],
     "tests": ["value > 4", "value IS NULL", "visit_id % 2 = 0"],
 }  # fmt: skip
@@ -171,15 +173,17 @@ def exists(choose, table, name, depth):
 def scalar(choose, table, name, depth):
     """A value of a subquery about the same person."""
     inner = f"{name}s{depth}"
-    value, most = choose.one(
-        [("COUNT(*)", 2), ("AVG({i}.cost)", 250), ("MAX({i}.age)", 40), ("COUNT({i}.age)", 1)]
-    )
+    value, most, order = choose.one(
+        [("COUNT(*)", 2, ""), ("AVG({i}.cost)", 250, ""), ("MAX({i}.age)", 40, ""),
+         ("COUNT({i}.age)", 1, ""), ("{i}.age", 41, " ORDER BY {i}.visit_id DESC LIMIT 1")]
+    )  # fmt: skip
     parts = [f"{inner}.patient_id = {name}.{PEOPLE[table]}"]
     if table == "visits" and choose.one([True, False]):
         parts.append(f"{name}.city = {inner}.city")
     if choose.one([True, False]):
         parts.append(own(choose, "visits", inner, depth))
     select = f"SELECT {value.format(i=inner)} FROM visits {inner} WHERE {' AND '.join(parts)}"
+    select += order.format(i=inner)
     return f"({select}) {choose.one(['<', '>', '='])} {most}"
 
 

@@ -6,13 +6,7 @@ from typing import Any, Unpack, get_args
 
 from discreet.argument_names import also_called
 from discreet.curator.answer_service import AnswerService
-from discreet.curator.arguments import (
-    AppendArguments,
-    expect,
-    order_spec,
-    read_columns,
-    several,
-)
+from discreet.curator.arguments import AppendArguments, expect, order_spec, read_columns, several
 from discreet.curator.budget import Budget
 from discreet.curator.data.data_store import DataStore
 from discreet.curator.data.intake import NewTable, read_kinds

@@ -18,12 +18,7 @@ from typing import Any
 import pyarrow as pa
 
 from discreet.engines.engine import ARROW, Work
-from discreet.engines.remote_engine import (
-    RemoteEngine,
-    lost,
-    read_numbers,
-    without_secret,
-)
+from discreet.engines.remote_engine import RemoteEngine, lost, read_numbers, without_secret
 from discreet.engines.spark_dialect import SparkDialect
 from discreet.engines.stored_types import SPARK
 from discreet.engines.timing import Deadline, in_time, stopping, unfinished

@@ -62,8 +62,7 @@ class Bins:
     ) -> View:
         """The bin of a noisy number, which `numbers` picks out of rows; `centre` is it in steps."""
         return View(
-            lambda rows: self.code(numbers(rows)),
-            lambda value: ends(self.law(centre(value), tail)),
+            lambda rows: self.code(numbers(rows)), lambda value: ends(self.law(centre(value), tail))
         )
 
     def law(self, centre: int, tail: Tail) -> dict[Any, Interval]:

@@ -12,13 +12,7 @@ from discreet import noise
 from discreet.mechanisms.key_tables import HALF_BITS, UNIT, Row, keep_table
 from discreet.mechanisms.mechanism import Claim
 from discreet.mechanisms.noise_tails import failure
-from discreet.mechanisms.unknown_keys import (
-    Audited,
-    KeyCounts,
-    KeyMechanism,
-    read_counts,
-    touched,
-)
+from discreet.mechanisms.unknown_keys import Audited, KeyCounts, KeyMechanism, read_counts, touched
 from discreet.privacy.numerics.rounding import Interval
 from discreet.rationals import Real, whole
 

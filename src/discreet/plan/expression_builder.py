@@ -208,9 +208,7 @@ def condition_of(value: object, rows: rel.Relation | None = None) -> ex.Expressi
     if isinstance(value, Expr):
         return expression_of(value, rows)
     raise odd(
-        "a condition",
-        value,
-        'one on columns, as in col("age") >= 18; in SQL, .query("age >= 18")',
+        "a condition", value, 'one on columns, as in col("age") >= 18; in SQL, .query("age >= 18")'
     )
 
 

@@ -155,13 +155,13 @@ def _steps(condition: Expression) -> int:
 
 
 def _narrowed(name: str, of: Type, condition: Expression) -> Type:
-    """The type of a column with the keys alone that meet a condition."""
-    if not of.keys:
+    """The type of a column with the keys alone that meet a condition; NULL may be ruled out."""
+    keys = of.keys or ()
+    true = _outcomes(condition, name, _Values.of((*keys, None), of.kind))[0]
+    left = tuple(key for key, may in zip(keys, true[:-1], strict=True) if may)
+    if keys and not left:
         return of
-    values = (*of.keys, None)
-    true = _outcomes(condition, name, _Values.of(values))[0]
-    left = tuple(key for key, may in zip(of.keys, true[:-1], strict=True) if may)
-    return replace(of, keys=left, nullable=of.nullable and bool(true[-1])) if left else of
+    return replace(of, keys=left or of.keys, nullable=of.nullable and bool(true[-1]))
 
 
 def _cut(of: Type, name: str, condition: Expression) -> Type:
@@ -226,13 +226,11 @@ class _Values:
     """Whether whole numbers and doubles compare alike."""
 
     @staticmethod
-    def of(values: tuple[Value, ...]) -> "_Values":
+    def of(values: tuple[Value, ...], kind: Kind) -> "_Values":
         null = np.array([value is None for value in values])
-        some = next((value for value in values if value is not None), None)
-        empty = "" if isinstance(some, str) else 0
+        empty, stored = ("", object) if kind is Kind.TEXT else (0, None)
         placed = [empty if value is None else _place(value) for value in values]
-        kind = object if isinstance(some, str) else None
-        return _Values(values, np.array(placed, kind), null, all(map(_is_exact, values)))
+        return _Values(values, np.array(placed, stored), null, all(map(_is_exact, values)))
 
     def outcomes(self, true: Flags) -> Outcomes:
         """Of a condition that is NULL for NULL and known for all else."""

@@ -236,10 +236,7 @@ def clamped_columns(relation: rel.Relation) -> Iterator[tuple[str, Value, Value]
                         (_,),
                         Call(
                             Function.LEAST,
-                            (
-                                Call(Function.GREATEST, (Column(name), Literal(low))),
-                                Literal(high),
-                            ),
+                            (Call(Function.GREATEST, (Column(name), Literal(low))), Literal(high)),
                         ),
                     ) if name == one.name:
                         yield name, low, high

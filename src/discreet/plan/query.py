@@ -145,11 +145,7 @@ class Query:
         _settle(self)
         _check_shape(self)
         distinct(
-            [
-                *(key.name for key in self.keys),
-                *(a.name for a in self.aggregates),
-                *groupings(self),
-            ]
+            [*(key.name for key in self.keys), *(a.name for a in self.aggregates), *groupings(self)]
         )
         distinct(output.name for output in self.outputs)
         scope = columns_of(self.relation)

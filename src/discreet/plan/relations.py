@@ -15,22 +15,8 @@ from typing import TypeAlias, assert_never, cast
 from discreet.errors import InputError
 from discreet.plan.expressions import Column, Expression
 from discreet.plan.kinds import Kind, Type
-from discreet.plan.schema import (
-    EachRow,
-    Limits,
-    Person,
-    PersonPeriod,
-    PublicTable,
-    Table,
-    distinct,
-)
-from discreet.plan.summaries import (
-    PersonAggregate,
-    WindowColumn,
-    expect,
-    summary_type,
-    window_type,
-)
+from discreet.plan.schema import EachRow, Limits, Person, PersonPeriod, PublicTable, Table, distinct
+from discreet.plan.summaries import PersonAggregate, WindowColumn, expect, summary_type, window_type
 from discreet.plan.typing import DEEPEST, infer
 
 LARGEST = 1 << 14

@@ -36,6 +36,7 @@ KEYS = {
     "day": Type(Kind.DATE, range=Range(20_000, 20_200)),
 }
 FREE = {"note": Type(Kind.TEXT), "big": Type(Kind.INTEGER)}
+FREE["seen"] = Type(Kind.TIMESTAMP, range=Range(1_728_000_000_000_000, 1_745_000_000_000_000))
 ROWS = Table("rows", {"who": Type(Kind.INTEGER), **KEYS, **FREE}, Person("who"))
 SCHEMA = Schema({"rows": ROWS, "cities": CLINIC.tables["cities"]})
 
@@ -83,6 +84,10 @@ def keys(key, where, source="rows"):
         ("STRFTIME(day, '%Y-%m')", "day < '2024-12-01'", ("2024-10", "2024-11")),
         ("city || '/' || n", "city = 'A' AND n > 1", ("A/2", "A/3")),
         ("day + 1", "day = '2024-12-31'", (dt.date(2025, 1, 1),)),
+        ("MONTH(seen)", "n > 0", (1, 2, 3, 4, 10, 11, 12, None)),
+        ("MONTH(seen)", "seen IS NOT NULL", (1, 2, 3, 4, 10, 11, 12)),
+        ("MONTH(seen)", "seen > '2020-01-01' OR seen IS NULL", (1, 2, 3, 4, 10, 11, 12, None)),
+        ("QUARTER(seen)", "seen < '2025-01-01'", (4,)),
         ("city || note", "city = 'A'", None),
         (f"city || '{'x' * 16_384}'", "n = 1", None),
         ("note", "note IN ('a', 'b') AND n > 0", ("a", "b")),

@@ -169,11 +169,7 @@ class AnswerTables:
         return wider_by(shown, rows, noise, picked=True)
 
     def _moved(
-        self,
-        wanted: Sequence[str],
-        many: Parts,
-        rows: int,
-        draws: int,
+        self, wanted: Sequence[str], many: Parts, rows: int, draws: int
     ) -> tuple[dict[str, Floats], NDArray[np.bool_]]:
         """How far each draw moves each number of each shown row, and whether it has the row."""
         names = [f"a.{DefaultEngine.dialect.identifier(own_name(name))}" for name in wanted]

@@ -156,10 +156,7 @@ class Average:
         values = np.stack([_at(one.values, p) for one, p in zip(noises, places, strict=True)])
         wider = np.stack([_at(one.excess, p) for one, p in zip(noises, places, strict=True)])
         return Average(
-            (weights * values).sum(axis=0),
-            weights,
-            tuple(noises),
-            (weights * wider).sum(axis=0),
+            (weights * values).sum(axis=0), weights, tuple(noises), (weights * wider).sum(axis=0)
         )
 
     @property
@@ -197,10 +194,7 @@ class Average:
         """Some of the groups, with the same noise."""
         some = slice(first, first + size)
         return replace(
-            self,
-            values=self.values[some],
-            weights=self.weights[:, some],
-            excess=self.excess[some],
+            self, values=self.values[some], weights=self.weights[:, some], excess=self.excess[some]
         )
 
     def _plain(self, confidence: float) -> Floats:

@@ -120,10 +120,7 @@ def laplace(epsilon: Fraction, moved: Fraction, neighbours: Neighbours) -> Lapla
 def gaussian(mu_squared: Fraction, moved: Fraction, neighbours: Neighbours) -> RoundedGaussian:
     """Gaussian noise on whole numbers that a person moves so far, in l2."""
     return RoundedGaussian(
-        mu_squared=mu_squared,
-        sensitivity=moved,
-        grid=INTEGERS,
-        neighbours=neighbours,
+        mu_squared=mu_squared, sensitivity=moved, grid=INTEGERS, neighbours=neighbours
     )
 
 

@@ -242,10 +242,7 @@ def _check_findable(price: Price, shared: Statistic | None) -> None:
 
 
 def _possible(
-    epsilon: Fraction,
-    delta: Fraction,
-    noise_kinds: Iterable[NoiseKind],
-    measure: Measure | None,
+    epsilon: Fraction, delta: Fraction, noise_kinds: Iterable[NoiseKind], measure: Measure | None
 ) -> dict[NoiseKind, Fraction]:
     """The laws that the price can pay for, and what all statistics of all sets cost together."""
     kinds = tuple(noise_kinds)

@@ -16,10 +16,7 @@ from discreet.answer.plan.price import Price
 from discreet.answer.plan.thresholded_count import ThresholdedCount, shared_count
 from discreet.mechanisms import KeySelection, Laplace, RoundedGaussian
 from discreet.mechanisms.grid import sqrt_up
-from discreet.plan.bounding import (
-    ContributionBounds,
-    NoiseKind,
-)
+from discreet.plan.bounding import ContributionBounds, NoiseKind
 from discreet.plan.query import Aggregate, AggregateFunction, Query, level_of
 from discreet.plan.sensitivity import Strategy
 from discreet.plan.statistics import Distinct, Ranks, Statistic, needed

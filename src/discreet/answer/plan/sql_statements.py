@@ -14,11 +14,7 @@ from discreet.plan.query import Query
 from discreet.plan.statistics import Distinct, Ranks, needed
 from discreet.sql.writer.compile import SECRET, CompiledQuery, Kept
 from discreet.sql.writer.dialect import Dialect
-from discreet.sql.writer.individual import (
-    MeasuredTotals,
-    render_contributions,
-    with_accounts,
-)
+from discreet.sql.writer.individual import MeasuredTotals, render_contributions, with_accounts
 
 _SALT = secrets.token_hex(16)
 """Where the salt will stand in compiled texts; nobody knows it, so no question has it in it."""

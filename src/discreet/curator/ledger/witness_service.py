@@ -40,11 +40,7 @@ class WitnessService(ThreadingHTTPServer):
     request_queue_size = _AT_ONCE
 
     def __init__(
-        self,
-        cosigner: Cosigner,
-        host: str,
-        port: int,
-        certificate: tuple[Path, Path] | None = None,
+        self, cosigner: Cosigner, host: str, port: int, certificate: tuple[Path, Path] | None = None
     ) -> None:
         super().__init__((host, port), _Handler)
         self.cosigner = cosigner

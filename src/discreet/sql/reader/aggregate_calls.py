@@ -15,7 +15,7 @@ from discreet.plan.query import AggregateFunction, level_name
 from discreet.plan.summaries import RowOrder, Summary
 from discreet.sql.reader.expressions import ExpressionReader
 from discreet.sql.reader.literals import read_level
-from discreet.sql.reader.refusals import Refusal
+from discreet.sql.reader.refusals import Refusal, said
 from discreet.sql.reader.syntax import PERSON, Node, Syntax, Visible, fresh
 from discreet.sql.reader.windows import row_orders
 
@@ -280,33 +280,21 @@ _MEASURES: dict[type[Node], tuple[AggregateFunction, bool]] = {
 _OF_PAIRS = {AggregateFunction.COVARIANCE, AggregateFunction.CORRELATION}
 _SUMMED = {AggregateFunction.SUM, AggregateFunction.MEAN}
 _SUMMED |= {AggregateFunction.VARIANCE, AggregateFunction.STDDEV}
-_LEVELS = Refusal(
-    "argument", "the list of levels is empty or repeats one", fix="list each level once"
-)
-_NO_LEVEL = Refusal(
-    "argument",
-    "a quantile without its level and value",
-    "it needs one of each",
-    "write QUANTILE_CONT(x, 0.5) or PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY x)",
-)
-_DISCRETE = Refusal(
-    "argument",
-    "QUANTILE_DISC of one person's rows, or of released ones",
-    "quantiles without noise lie between the two values next to them",
-    "write QUANTILE_CONT(x, 0.5)",
-)
+_LEVELS = said("""argument: the list of levels is empty or repeats one
+    list each level once""")
+_NO_LEVEL = said("""argument: a quantile without its level and value
+    it needs one of each
+    write QUANTILE_CONT(x, 0.5) or PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY x)""")
+_DISCRETE = said("""argument: QUANTILE_DISC of one person's rows, or of released ones
+    quantiles without noise lie between the two values next to them
+    write QUANTILE_CONT(x, 0.5)""")
 NO_ARGUMENT = Refusal("argument", "an aggregate of nothing", fix="name the column")
-_DISTINCT_REAL = Refusal(
-    "distinct",
-    "COUNT(DISTINCT ...) of several columns, one of which has decimals",
-    "rows are told apart by their texts, and engines write decimals differently",
-    "round it to a whole number first, as in CAST(x AS BIGINT)",
-)
+_DISTINCT_REAL = said("""distinct: COUNT(DISTINCT ...) of several columns, one of which has \
+    decimals
+    rows are told apart by their texts, and engines write decimals differently
+    round it to a whole number first, as in CAST(x AS BIGINT)""")
 
 
-_UNORDERED = Refusal(
-    "argument",
-    "the first or last of rows without an order",
-    "which row that is would be anything",
-    "write FIRST(x ORDER BY day), or ANY_VALUE(x)",
-)
+_UNORDERED = said("""argument: the first or last of rows without an order
+    which row that is would be anything
+    write FIRST(x ORDER BY day), or ANY_VALUE(x)""")

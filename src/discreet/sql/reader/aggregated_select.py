@@ -34,7 +34,7 @@ from discreet.sql.reader.composed_aggregates import (
 )
 from discreet.sql.reader.expressions import ExpressionReader, Resolve
 from discreet.sql.reader.group_by import Groups
-from discreet.sql.reader.refusals import Refusal
+from discreet.sql.reader.refusals import said
 from discreet.sql.reader.released_tables import Beyond, Shown, regrouped
 from discreet.sql.reader.select_list import (
     Answer,
@@ -195,6 +195,8 @@ class AggregatedSelect:
             )
             if not grouped or not isinstance(self.outer.subquery(query), Answer):
                 return self._look(node)
+        if look is not None and self.outer.private.knows(node):
+            return self._look(node)
         return self.beyond.read(reader, node)
 
     def _finer(
@@ -401,46 +403,27 @@ def _same(here: Expression, there: Expression) -> Expression:
     return call(Function.COALESCE, here.equals(there), here.is_null() & there.is_null())
 
 
-LIMIT = Refusal(
-    "limit_on_rows",
-    "LIMIT or OFFSET stands where there are private rows",
-    "which rows it keeps would depend on other people's",
-    "aggregate first; LIMIT then counts rows of the answer",
-)
-ORDER = Refusal(
-    "order_of_rows",
-    "ORDER BY stands where there are private rows",
-    "their order means nothing to an aggregate",
-    "leave it out, or order the answer",
-)
-_FINER_SETS = Refusal(
-    "grouping",
-    "MODE, ENTROPY or HISTOGRAM beside several grouping sets",
-    "values are counted once, in the groups of one set",
-    "ask it for each set, and put the answers together with UNION ALL",
-)
-_HISTOGRAM = Refusal(
-    "collection",
-    f"HISTOGRAM of values that are not declared, or more than {MOST_COLUMNS}",
-    "each value is a column of the answer, and columns are known before it is priced",
-    "ask SELECT x, COUNT(*) FROM ... GROUP BY x, of numbers GROUP BY WIDTH_BUCKET(x, low, high,"
-    " bins)",
-)
-_NO_KEY = Refusal(
-    "grouping",
-    "GROUPING of something that is no key",
-    "it tells whether a row of the answer is grouped by one",
-    "name a key of GROUP BY",
-)
-_PEOPLE_SETS = Refusal(
-    "grouping",
-    "a subquery per person has several grouping sets",
-    "each person would have rows of several shapes",
-    "group it by the person and further columns",
-)
-_UNGROUPED = Refusal(
-    "ungrouped_column",
-    "a condition on other rows of a person is neither grouped nor aggregated",
-    "it holds or not for each row, and the answer has one row for each group",
-    "put it in WHERE, in GROUP BY, or count where it holds: COUNT(*) FILTER (WHERE ...)",
-)
+LIMIT = said("""limit_on_rows: LIMIT or OFFSET stands where there are private rows
+    which rows it keeps would depend on other people's
+    aggregate first; LIMIT then counts rows of the answer""")
+ORDER = said("""order_of_rows: ORDER BY stands where there are private rows
+    their order means nothing to an aggregate
+    leave it out, or order the answer""")
+_FINER_SETS = said("""grouping: MODE, ENTROPY or HISTOGRAM beside several grouping sets
+    values are counted once, in the groups of one set
+    ask it for each set, and put the answers together with UNION ALL""")
+_HISTOGRAM = said(f"""collection: HISTOGRAM of values that are not declared, or more than \
+    {MOST_COLUMNS}
+    each value is a column of the answer, and columns are known before it is priced
+    ask SELECT x, COUNT(*) FROM ... GROUP BY x, of numbers GROUP BY WIDTH_BUCKET(x, low, \
+    high, bins)""")
+_NO_KEY = said("""grouping: GROUPING of something that is no key
+    it tells whether a row of the answer is grouped by one
+    name a key of GROUP BY""")
+_PEOPLE_SETS = said("""grouping: a subquery per person has several grouping sets
+    each person would have rows of several shapes
+    group it by the person and further columns""")
+_UNGROUPED = said("""ungrouped_column: a condition on other rows of a person is neither grouped \
+    nor aggregated
+    it holds or not for each row, and the answer has one row for each group
+    put it in WHERE, in GROUP BY, or count where it holds: COUNT(*) FILTER (WHERE ...)""")

@@ -41,7 +41,7 @@ from discreet.sql.reader.composed_aggregates import (
     StandardError,
     ValueHistogram,
 )
-from discreet.sql.reader.refusals import NODES, Refusal
+from discreet.sql.reader.refusals import NODES, Refusal, said
 from discreet.sql.reader.syntax import Node, order_parts
 
 Finer: TypeAlias = Callable[
@@ -339,23 +339,14 @@ _COMPOSED: dict[type[Node], Callable[[ComposedAggregates, Expression], Expressio
     GeometricMean: ComposedAggregates.geometric_mean,
     StandardError: ComposedAggregates.standard_error,
 }
-_PER_PERSON = Refusal(
-    "per_person_aggregate",
-    "this aggregate is asked of each person's rows",
-    "per person there are COUNT, COUNT(DISTINCT x), SUM, AVG, MIN, MAX, quantiles, STDDEV, "
-    "VARIANCE, BOOL_OR, BOOL_AND, ARG_MIN, ARG_MAX, ANY_VALUE, FIRST and LAST in an order",
-    "use one of them in the subquery, or aggregate in the outer question",
-)
-_LIST = Refusal(
-    "collection",
-    "a list of quantiles stands inside an expression",
-    "each level becomes a column of its own",
-    "select it by itself, or ask for one level",
-)
-_UNBOUNDED_TIME = Refusal(
-    "type",
-    "an aggregate of dates without bounds",
-    "one person could move the answer over the whole calendar",
-    "declare Bounds for the column, buy them with a profile of the table first, or hold it between"
-    " two dates: LEAST(GREATEST(d, DATE '2020-01-01'), DATE '2025-12-31')",
-)
+_PER_PERSON = said("""per_person_aggregate: this aggregate is asked of each person's rows
+    per person there are COUNT, COUNT(DISTINCT x), SUM, AVG, MIN, MAX, quantiles, STDDEV, \
+    VARIANCE, BOOL_OR, BOOL_AND, ARG_MIN, ARG_MAX, ANY_VALUE, FIRST and LAST in an order
+    use one of them in the subquery, or aggregate in the outer question""")
+_LIST = said("""collection: a list of quantiles stands inside an expression
+    each level becomes a column of its own
+    select it by itself, or ask for one level""")
+_UNBOUNDED_TIME = said("""type: an aggregate of dates without bounds
+    one person could move the answer over the whole calendar
+    declare Bounds for the column, buy them with a profile of the table first, or hold it \
+    between two dates: LEAST(GREATEST(d, DATE '2020-01-01'), DATE '2025-12-31')""")

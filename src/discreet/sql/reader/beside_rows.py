@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from discreet.sql.reader.joins import Public
-from discreet.sql.reader.refusals import Refusal
+from discreet.sql.reader.refusals import said
 from discreet.sql.reader.select_list import Item
 from discreet.sql.reader.syntax import (
     AGGREGATES,
@@ -293,21 +293,14 @@ def _aliased(select: exp.Select, name: str) -> exp.Subquery:
     )
 
 
-_GROUPED = Refusal(
-    "join",
-    "a join that keeps all rows of a public table, without GROUP BY of its columns",
-    "rows that belong to nobody would be counted among people's",
-    "group by columns of the public table; or begin FROM with the private table",
-)
-_FILTERED = Refusal(
-    "join",
-    "WHERE with private columns after a join that keeps all rows of a public table",
-    "it drops the rows that were kept, since their private columns are NULL",
-    "put the condition in ON, or write JOIN in place of LEFT JOIN",
-)
-_COUNTED = Refusal(
-    "join",
-    "an aggregate that also counts public rows which nobody meets",
-    "they belong to nobody, and how many there are depends on who is in the data",
-    "aggregate private columns alone, without COALESCE or IS NULL: COUNT(v.id), SUM(v.cost)",
-)
+_GROUPED = said("""join: a join that keeps all rows of a public table, without GROUP BY of its \
+    columns
+    rows that belong to nobody would be counted among people's
+    group by columns of the public table; or begin FROM with the private table""")
+_FILTERED = said("""join: WHERE with private columns after a join that keeps all rows of a public \
+    table
+    it drops the rows that were kept, since their private columns are NULL
+    put the condition in ON, or write JOIN in place of LEFT JOIN""")
+_COUNTED = said("""join: an aggregate that also counts public rows which nobody meets
+    they belong to nobody, and how many there are depends on who is in the data
+    aggregate private columns alone, without COALESCE or IS NULL: COUNT(v.id), SUM(v.cost)""")

@@ -4,7 +4,7 @@ Each is total where its parts are, and costs what they cost; none is new to an e
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
@@ -12,20 +12,11 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from discreet.errors import InputError
-from discreet.plan.expressions import (
-    Case,
-    Cast,
-    Expression,
-    Function,
-    Like,
-    Literal,
-    call,
-    chain,
-)
+from discreet.plan.expressions import Case, Cast, Expression, Function, Like, Literal, call, chain
 from discreet.plan.kinds import Kind
 from discreet.plan.patterns import read_pattern
 from discreet.sql.reader.literals import read_whole
-from discreet.sql.reader.refusals import Refusal
+from discreet.sql.reader.refusals import said
 from discreet.sql.reader.syntax import Node
 from discreet.sql.reader.times import Rule, epoch, last_day
 
@@ -67,6 +58,7 @@ _STRFTIME: Mapping[str, tuple[Function, int]] = {
     "%j": (Function.YEARDAY, 3),
     "%u": (Function.WEEKDAY, 1),
     "%V": (Function.WEEK, 2),
+    "%Q": (Function.QUARTER, 1),
     "%y": (Function.YEAR, 2),
     "%-m": (Function.MONTH, 0),
     "%-d": (Function.DAY, 0),
@@ -122,15 +114,32 @@ def _formatted(
 # --- numbers --------------------------------------------------------------------------------------
 
 
-def _truncation(reader: "ExpressionReader", node: Node) -> Expression:
-    """TRUNC(x) and TRUNC(x, 2): digits cut off, towards 0."""
-    value, places = reader.part(node, "this"), reader.syntax.part(node, "decimals")
-    digits = 0 if places is None else read_whole(reader.syntax, places, "the digits of TRUNC")
+def scaled(
+    reader: "ExpressionReader", node: Node, cut: Callable[[Expression], Expression]
+) -> Expression:
+    """ROUND or TRUNC of a value, to a number of digits behind the point or, below 0, before it."""
+    value, digits_node = reader.part(node, "this"), reader.syntax.part(node, "decimals")
+    if digits_node is None:
+        return cut(value)
+    negative = isinstance(digits_node, exp.Neg)
+    inner = reader.syntax.part(digits_node, "this") if negative else digits_node
+    digits = read_whole(reader.syntax, inner, f"the number of digits of {node.key.upper()}")
     if digits > 15:
-        raise reader.syntax.refuse(node, DIGITS)
-    scaled = value if not digits else value * 10**digits
-    cut = Case(((scaled < 0, call(Function.CEIL, scaled)),), call(Function.FLOOR, scaled))
-    return cut / 10**digits if digits else cut
+        raise reader.syntax.refuse(digits_node, DIGITS)
+    return to_digits(value, -digits if negative else digits, cut)
+
+
+def to_digits(
+    value: Expression, digits: int, cut: Callable[[Expression], Expression]
+) -> Expression:
+    """A value cut to so many digits."""
+    scale: int = 10 ** abs(digits)
+    return cut(value / scale) * scale if digits < 0 else cut(value * scale) / scale
+
+
+def _cut_off(value: Expression) -> Expression:
+    """Digits behind the point cut off, towards 0."""
+    return Case(((value < 0, call(Function.CEIL, value)),), call(Function.FLOOR, value))
 
 
 # --- text -----------------------------------------------------------------------------------------
@@ -201,25 +210,16 @@ def _clock(kind: Kind, reader: "ExpressionReader", _: Node) -> Expression:
     return Literal(now.date() if kind is Kind.DATE else now, kind)
 
 
-_FORMAT = Refusal(
-    "argument",
-    "a format of dates that is not known",
-    "formats are made of %Y %m %d %H %M %S %y %j %u %V %B %b %A %a, or of YYYY MM DD HH24 MI SS Q",
-    "write STRFTIME(d, '%Y-%m') or TO_CHAR(d, 'YYYY-MM')",
-)
-DIGITS = Refusal(
-    "argument",
-    "more than 15 decimals, or more than there are digits in all",
-    "a double has no more",
-    "round to fewer, as in ROUND(x, 2) or DECIMAL(10, 2)",
-)
-_REGULAR = Refusal(
-    "pattern",
-    "a regular expression that is not understood here",
-    "each set that repeats has to differ from what can follow it, ranges go up, and alternatives"
-    " are plain texts: else one row could take long, and engines disagree",
-    "use LIKE, where % is any text and _ any character, or '^(flu|cold)', or '^[A-C][0-9]+'",
-)
+_FORMAT = said("""argument: a format of dates that is not known
+    formats are made of %Y %m %d %H %M %S %y %j %u %V %B %b %A %a, or of YYYY MM DD HH24 MI SS Q
+    write STRFTIME(d, '%Y-%m') or TO_CHAR(d, 'YYYY-MM')""")
+DIGITS = said("""argument: more than 15 decimals, or more than there are digits in all
+    a double has no more
+    round to fewer, as in ROUND(x, 2) or DECIMAL(10, 2)""")
+_REGULAR = said("""pattern: a regular expression that is not understood here
+    each set that repeats has to differ from what can follow it, ranges go up, and alternatives \
+    are plain texts: else one row could take long, and engines disagree
+    use LIKE, where % is any text and _ any character, or '^(flu|cold)', or '^[A-C][0-9]+'""")
 _NOW = (exp.CurrentTimestamp, exp.CurrentDatetime, exp.Localtimestamp)
 COMPOSED: dict[type[Node], Rule] = {
     exp.TimeToStr: partial(_formatted, _STRFTIME, r"[^%]"),
@@ -228,7 +228,7 @@ COMPOSED: dict[type[Node], Rule] = {
     exp.Monthname: lambda reader, node: _name(reader.part(node, "this"), *_NAMES["%B"]),
     exp.TimeToUnix: lambda reader, node: epoch(reader, reader.syntax.part(node, "this")),
     exp.LastDay: lambda reader, node: last_day(reader.part(node, "this")),
-    exp.Trunc: _truncation,
+    exp.Trunc: partial(scaled, cut=_cut_off),
     exp.SplitPart: _split,
     exp.RegexpExtract: _extraction,
     exp.RegexpLike: partial(_matches, whole=False),

@@ -35,7 +35,7 @@ from discreet.sql.reader import times
 from discreet.sql.reader.functions import FUNCTIONS, KNOWN_FUNCTIONS
 from discreet.sql.reader.literals import read_literal, read_moment
 from discreet.sql.reader.refusals import FUNCTIONS as INSTEAD
-from discreet.sql.reader.refusals import NODES, WHY, Refusal
+from discreet.sql.reader.refusals import NODES, WHY, Refusal, said
 from discreet.sql.reader.syntax import (
     AGGREGATES,
     Node,
@@ -404,33 +404,20 @@ def _escape(reader: ExpressionReader, node: Node) -> Expression:
     return reader.syntax.remember(_like(reader, like, escape), like)
 
 
-_NULL_COMPARED = Refusal(
-    "null",
-    "a value is compared with NULL",
-    "the comparison is NULL for every row, so it holds for none",
-    "write IS NULL or IS NOT NULL",
-)
-_IN_NULL = Refusal(
-    "null",
-    "the list of IN is empty or holds NULL",
-    "nothing equals NULL, and NOT IN would hold for no row",
-    "list the values, and test for NULL with IS NULL",
-)
-_IN_WIDTH = Refusal(
-    "argument",
-    "IN compares rows of different length, or with NULL",
-    "each value is compared with the one at its place, and nothing equals NULL",
-    "write (a, b) IN ((1, 'x'), (2, 'y'))",
-)
-_IS = Refusal(
-    "clause", "IS is followed by something else", fix="write IS NULL, IS TRUE or IS FALSE"
-)
-_ILIKE = Refusal(
-    "pattern",
-    "ILIKE with letters beyond A-Z",
-    "engines fold other letters differently",
-    "use LIKE for this pattern",
-)
+_NULL_COMPARED = said("""null: a value is compared with NULL
+    the comparison is NULL for every row, so it holds for none
+    write IS NULL or IS NOT NULL""")
+_IN_NULL = said("""null: the list of IN is empty or holds NULL
+    nothing equals NULL, and NOT IN would hold for no row
+    list the values, and test for NULL with IS NULL""")
+_IN_WIDTH = said("""argument: IN compares rows of different length, or with NULL
+    each value is compared with the one at its place, and nothing equals NULL
+    write (a, b) IN ((1, 'x'), (2, 'y'))""")
+_IS = said("""clause: IS is followed by something else
+    write IS NULL, IS TRUE or IS FALSE""")
+_ILIKE = said("""pattern: ILIKE with letters beyond A-Z
+    engines fold other letters differently
+    use LIKE for this pattern""")
 _MISSING = Refusal("syntax", "a value is missing", "an operator stands alone", "write its operand")
 _AGGREGATE_NAMES = """
 COUNT SUM AVG VARIANCE VAR_SAMP VAR_POP STDDEV STDDEV_SAMP STDDEV_POP COVAR_SAMP COVAR_POP CORR

@@ -16,7 +16,7 @@ from discreet.plan.schema import PublicTable, Schema
 from discreet.sql.reader.aggregates import NeedsOneRowEach
 from discreet.sql.reader.beside_rows import count_beside, keep_public_rows
 from discreet.sql.reader.joins import Public, RowSource, is_loose, join
-from discreet.sql.reader.refusals import CLAUSES, NODES, ROW_OUTPUT, SET_OPERATION, Refusal
+from discreet.sql.reader.refusals import CLAUSES, NODES, ROW_OUTPUT, SET_OPERATION, Refusal, said
 from discreet.sql.reader.released_select import (
     Released,
     ReleasedSelect,
@@ -345,7 +345,8 @@ class RelationReader:
         )
 
     def _table_word(self, node: Node) -> Word:
-        if node.args.get("db") is not None:
+        scheme = self.syntax.part(node, "db")
+        if scheme is not None and self.syntax.word(scheme).text.lower() not in _SCHEMES:
             raise self.syntax.refuse_clause(node, "db")
         name = self.syntax.part(node, "this")
         if not isinstance(name, exp.Identifier):
@@ -432,6 +433,9 @@ def _renamed(syntax: Syntax, found: S, words: list[Word]) -> S:
     return replace(found, columns=tuple(columns))
 
 
+_SCHEMES = {"dbo", "main", "public"}
+"""What stands before a table where a database has no other schema."""
+
 _PIVOTED = "\0pivoted"
 """The name of what PIVOT reads, which nobody can type."""
 
@@ -441,73 +445,42 @@ _UNION_OUTPUT = Refusal(
     ROW_OUTPUT.why,
     "put it in FROM and aggregate over it, as in SELECT COUNT(*) FROM (... UNION ALL ...)",
 )
-_UNION_OF_ANSWERS = Refusal(
-    "set_operation",
-    "an answer and private rows are put together with UNION",
-    "an answer belongs to nobody, and rows are somebody's",
-    "aggregate on both sides, as in SELECT COUNT(*) FROM a UNION ALL SELECT COUNT(*) FROM b",
-)
-_SETS_OF_ANSWERS = Refusal(
-    "set_operation",
-    "INTERSECT or EXCEPT of answers",
-    "rows with noisy numbers are hardly ever equal",
-    "compare the keys: WHERE key IN (SELECT key FROM ... GROUP BY key), or NOT IN",
-)
-_ALL = Refusal(
-    "set_operation",
-    "INTERSECT ALL or EXCEPT ALL",
-    "rows are kept or left out whole, and not by how often they stand",
-    "leave ALL out",
-)
-_COMMA_OUTER = Refusal(
-    "join",
-    "a comma in FROM beside a RIGHT or FULL join",
-    "engines join what is on the right of the comma first",
-    "write JOIN ... ON for every table",
-)
-_PUBLIC_LIST = Refusal(
-    "subquery",
-    "IN over a public table that is grouped, ordered or cut",
-    "only its rows and a condition on them are looked at",
-    "write IN (SELECT column FROM table WHERE ...)",
-)
-_UNEQUAL = Refusal(
-    "set_operation",
-    "UNION, INTERSECT or EXCEPT of different numbers of columns",
-    "columns are matched by position",
-    "select as many values on both sides",
-)
-PUBLIC_ONLY = Refusal(
-    "public_only",
-    "the question is about public tables alone",
-    "it belongs to nobody: there is nothing to price, to measure or to explain",
-    "ask that by itself with sql() or discreet query, which is free, or join it to a private table",
-)
-OTHER_ROWS = Refusal(
-    "other_rows",
-    "a question in SQL about other rows",
-    "the rows of these steps are the table self, which it does not read",
-    "write FROM self",
-)
-_ANSWER_JOINED = Refusal(
-    "nested_answer",
-    "an aggregated subquery is joined to a table",
-    "which rows count would depend on numbers that are known only once this question is answered",
-    "aggregate on both sides of the join; ask the subquery first, and write its numbers out; or"
-    " group it by the column that names the person",
-)
-_PUBLIC_COMPUTED = Refusal(
-    "nested_answer",
-    "private rows are joined to what is computed from public tables",
-    "a row meets at most one row of a public table, by its key, and of others that is not known",
-    "join the public table itself, and put conditions on it in WHERE",
-)
-_PERSONAL = Refusal(
-    "nested_answer",
-    "groups by a column that names people are computed with",
-    "each group is one person's, or of those without a name, and none of them is shown",
-    "group by the column that names the person in its own table, where it is never NULL",
-)
+_UNION_OF_ANSWERS = said("""set_operation: an answer and private rows are put together with UNION
+    an answer belongs to nobody, and rows are somebody's
+    aggregate on both sides, as in SELECT COUNT(*) FROM a UNION ALL SELECT COUNT(*) FROM b""")
+_SETS_OF_ANSWERS = said("""set_operation: INTERSECT or EXCEPT of answers
+    rows with noisy numbers are hardly ever equal
+    compare the keys: WHERE key IN (SELECT key FROM ... GROUP BY key), or NOT IN""")
+_ALL = said("""set_operation: INTERSECT ALL or EXCEPT ALL
+    rows are kept or left out whole, and not by how often they stand
+    leave ALL out""")
+_COMMA_OUTER = said("""join: a comma in FROM beside a RIGHT or FULL join
+    engines join what is on the right of the comma first
+    write JOIN ... ON for every table""")
+_PUBLIC_LIST = said("""subquery: IN over a public table that is grouped, ordered or cut
+    only its rows and a condition on them are looked at
+    write IN (SELECT column FROM table WHERE ...)""")
+_UNEQUAL = said("""set_operation: UNION, INTERSECT or EXCEPT of different numbers of columns
+    columns are matched by position
+    select as many values on both sides""")
+PUBLIC_ONLY = said("""public_only: the question is about public tables alone
+    it belongs to nobody: there is nothing to price, to measure or to explain
+    ask that by itself with sql() or discreet query, which is free, or join it to a private \
+    table""")
+OTHER_ROWS = said("""other_rows: a question in SQL about other rows
+    the rows of these steps are the table self, which it does not read
+    write FROM self""")
+_ANSWER_JOINED = said("""nested_answer: an aggregated subquery is joined to a table
+    which rows count would depend on numbers that are known only once this question is answered
+    aggregate on both sides of the join; ask the subquery first, and write its numbers out; \
+    or group it by the column that names the person""")
+_PUBLIC_COMPUTED = said("""nested_answer: private rows are joined to what is computed from public \
+    tables
+    a row meets at most one row of a public table, by its key, and of others that is not known
+    join the public table itself, and put conditions on it in WHERE""")
+_PERSONAL = said("""nested_answer: groups by a column that names people are computed with
+    each group is one person's, or of those without a name, and none of them is shown
+    group by the column that names the person in its own table, where it is never NULL""")
 _WITH_TWICE = Refusal(
     "duplicate_name", "WITH gives one name twice", "it has to mean one thing", "rename one of them"
 )

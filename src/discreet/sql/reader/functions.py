@@ -5,30 +5,20 @@ statement is refused for it.
 """
 
 import operator
-import re
-from collections.abc import Callable
 from functools import partial, reduce
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from discreet.plan.calendar import PARTS
-from discreet.plan.expressions import (
-    Call,
-    Case,
-    Cast,
-    Column,
-    Expression,
-    Function,
-    Literal,
-    call,
-)
+from discreet.plan.expressions import Call, Case, Cast, Column, Expression, Function, Literal, call
 from discreet.plan.kinds import Kind
 from discreet.sql.reader import times
-from discreet.sql.reader.composed_functions import COMPOSED, DIGITS
+from discreet.sql.reader.composed_functions import COMPOSED, DIGITS, scaled, to_digits
 from discreet.sql.reader.literals import read_moment, read_whole
-from discreet.sql.reader.refusals import Refusal
-from discreet.sql.reader.syntax import Node, bare_word, conjuncts
+from discreet.sql.reader.refusals import said
+from discreet.sql.reader.spellings import Spelling
+from discreet.sql.reader.syntax import TOO_LARGE, Node, bare_word, conjuncts
 
 if TYPE_CHECKING:
     from discreet.sql.reader.expressions import ExpressionReader
@@ -117,22 +107,7 @@ _LARGEST_POWER = 4
 
 def _round(reader: "ExpressionReader", node: Node) -> Expression:
     """ROUND(x, 2) is ROUND(x * 100) / 100, and ROUND(x, -2) is ROUND(x / 100) * 100."""
-    value, digits_node = reader.part(node, "this"), reader.syntax.part(node, "decimals")
-    if digits_node is None:
-        return call(Function.ROUND, value)
-    negative = isinstance(digits_node, exp.Neg)
-    inner = reader.syntax.part(digits_node, "this") if negative else digits_node
-    digits = read_whole(reader.syntax, inner, "the number of digits of ROUND")
-    if digits > 15:
-        raise reader.syntax.refuse(digits_node, DIGITS)
-    return _rounded(value, -digits if negative else digits)
-
-
-def _rounded(value: Expression, digits: int) -> Expression:
-    scale: int = 10 ** abs(digits)
-    if digits < 0:
-        return call(Function.ROUND, value / scale) * scale
-    return call(Function.ROUND, value * scale) / scale
+    return scaled(reader, node, partial(call, Function.ROUND))
 
 
 # --- text -----------------------------------------------------------------------------------------
@@ -173,7 +148,10 @@ def _concat(reader: "ExpressionReader", node: Node) -> Expression:
 def _substring(reader: "ExpressionReader", node: Node) -> Expression:
     syntax = reader.syntax
     text = reader.part(node, "this")
-    first = read_whole(syntax, syntax.part(node, "start"), "the start of SUBSTRING", at_least=1)
+    start = syntax.part(node, "start")
+    if start is not None and start.find(exp.StrPosition):
+        raise syntax.refuse(start, _AFTER)
+    first = read_whole(syntax, start, "the start of SUBSTRING", at_least=1)
     length, rest = syntax.part(node, "length"), _REST - first
     count = rest if length is None else read_whole(syntax, length, "the length of SUBSTRING")
     return call(Function.SUBSTRING, text, first, count)
@@ -262,7 +240,7 @@ def _as_decimal(reader: "ExpressionReader", node: Node, to: Node) -> Expression:
     most, *rest = [read_whole(syntax, one, "the digits of DECIMAL") for one in sizes]
     if most == 0 or len(rest) > 1 or sum(rest) > min(most, 15):
         raise syntax.refuse(node, DIGITS)
-    return _rounded(_as_kind(reader, node, Kind.REAL), sum(rest))
+    return to_digits(_as_kind(reader, node, Kind.REAL), sum(rest), partial(call, Function.ROUND))
 
 
 def _as_kind(reader: "ExpressionReader", node: Node, kind: Kind) -> Expression:
@@ -289,77 +267,35 @@ def _by_name(reader: "ExpressionReader", node: Node) -> Expression:
         case (("DATE_PART" | "DATEPART"), [unit, of]):
             part = reader.text(unit, "the part of DATE_PART") if word is None else word.text
             return times.read_part(reader, node, part.upper(), of)
-        case "DATEADD", [_, count, of] if word is not None:
-            interval = exp.Interval(this=count, unit=exp.var(word.text))
-            return times.read_later(reader, Function.ADD, of, interval)
-        case "DATE_SUB", [of, interval] if times.is_interval(interval):
-            return times.read_later(reader, Function.SUBTRACT, of, interval)
-        case "DATE_FORMAT", [of, form]:
-            said = reader.text(form, "the format of a date")
-            spelt = re.sub("%(.)", lambda one: _MYSQL.get(one[1], "%!"), said)
-            said = spelt if "%" in said else "%!"  # which is refused, as Spark's yyyy-MM is
-            arguments, name = [exp.Literal.string(said), of], "FORMAT_DATE"
         case "AGE", _:
             raise reader.syntax.refuse(node, times.ALONE)
-    if (name, len(arguments)) not in _SPELLINGS:
-        raise reader.unknown(node)
-    known = _SPELLINGS[name, len(arguments)](*arguments)
-    known.meta.update(node.meta)
-    return reader.read(known)
+    raise reader.unknown(node)
 
 
-_MYSQL = {one: f"%{one}" for one in "YymdHSjba"} | {"i": "%M", "M": "%B", "W": "%A", "s": "%S"}
-_MYSQL |= {"c": "%-m", "e": "%-d", "k": "%-H", "T": "%H:%M:%S"}
-"""Letters of formats in MySQL, as STRFTIME has them."""
-
-_SPELLINGS: dict[tuple[str, int], Callable[..., Node]] = {
-    ("WEEKDAY", 1): lambda of: exp.DayOfWeek(this=of),
-    ("ISODOW", 1): lambda of: exp.DayOfWeekIso(this=of),
-    ("EOMONTH", 1): lambda of: exp.LastDay(this=of),
-    ("DIV0", 2): lambda of, by: exp.If(
-        this=exp.And(
-            this=exp.EQ(this=by.copy(), expression=exp.Literal.number(0)),
-            expression=exp.Not(this=exp.Is(this=of.copy(), expression=exp.Null())),
-        ),
-        true=exp.Literal.number(0),
-        false=exp.SafeDivide(this=of, expression=by),
-    ),
-    ("TO_DATE", 1): lambda of: exp.Date(this=of),
-    ("PREFIX", 2): lambda text, part: exp.StartsWith(this=text, expression=part),
-    ("SUFFIX", 2): lambda text, part: exp.EndsWith(this=text, expression=part),
-    ("ISNULL", 2): lambda of, other: exp.Coalesce(this=of, expressions=[other]),
-    ("REGEXP_CONTAINS", 2): lambda text, one: exp.RegexpLike(this=text, expression=one),
-    ("IFF", 3): lambda test, one, other: exp.If(this=test, true=one, false=other),
-    ("FORMAT_DATE", 2): lambda form, of: exp.TimeToStr(this=of, format=form),
-    ("FORMAT_TIMESTAMP", 2): lambda form, of: exp.TimeToStr(this=of, format=form),
-    ("NOW", 0): exp.CurrentTimestamp,
-    ("GETDATE", 0): exp.CurrentTimestamp,
-    ("GET_CURRENT_TIMESTAMP", 0): exp.CurrentTimestamp,
-}
-"""What functions of other names are, by how many arguments they have."""
+def _spelled(reader: "ExpressionReader", node: Node) -> Expression:
+    """What stands for a call under another name, and the words of the call that it has taken in."""
+    for part in (part for one in reader.syntax.parts(node, "expressions") for part in one.walk()):
+        for name in part.args:
+            reader.syntax.part(part, name)
+    if node.args.get("this") is None:
+        raise reader.syntax.refuse(node, TOO_LARGE)
+    return reader.part(node, "this")
 
 
-_BASE = Refusal(
-    "argument", "a logarithm to another base than 2 or 10", fix="write LN(x) / LN(base)"
-)
-_POWER = Refusal(
-    "argument",
-    f"a power that is not a whole number from 1 to {_LARGEST_POWER}, or 0.5",
-    "engines compute other powers differently",
-    "write EXP(LN(x) * power), which is NULL where x is not above 0",
-)
-_TYPE = Refusal(
-    "type",
-    "a cast to a type that does not exist here",
-    "kinds are BOOLEAN, BIGINT, DOUBLE, VARCHAR, DATE and TIMESTAMP, without lengths",
-    "cast to one of them, as in CAST(x AS DOUBLE)",
-)
-_CLOCK = Refusal(
-    "type",
-    "the time of a day as a value",
-    "values are booleans, numbers, texts, dates and timestamps",
-    "compare it, as in CAST(x AS TIME) < TIME '18:00', or take a part: EXTRACT(HOUR FROM x)",
-)
+_BASE = said("""argument: a logarithm to another base than 2 or 10
+    write LN(x) / LN(base)""")
+_POWER = said(f"""argument: a power that is not a whole number from 1 to {_LARGEST_POWER}, or 0.5
+    engines compute other powers differently
+    write EXP(LN(x) * power), which is NULL where x is not above 0""")
+_AFTER = said("""argument: SUBSTRING from where another text is found
+    the start of SUBSTRING has to be known before the question is priced
+    write SPLIT_PART(x, '@', 2), which is what follows the first @""")
+_TYPE = said("""type: a cast to a type that does not exist here
+    kinds are BOOLEAN, BIGINT, DOUBLE, VARCHAR, DATE and TIMESTAMP, without lengths
+    cast to one of them, as in CAST(x AS DOUBLE)""")
+_CLOCK = said("""type: the time of a day as a value
+    values are booleans, numbers, texts, dates and timestamps
+    compare it, as in CAST(x AS TIME) < TIME '18:00', or take a part: EXTRACT(HOUR FROM x)""")
 _UNARY = (exp.Abs, exp.Sign, exp.Floor, exp.Ceil, exp.Sqrt, exp.Exp, exp.Ln, exp.Lower, exp.Upper)
 _BINARY: dict[type[Node], Function] = {
     exp.Mul: Function.MULTIPLY,
@@ -413,6 +349,7 @@ FUNCTIONS: dict[type[Node], times.Rule] = {
     exp.DateTrunc: times.read_truncated,
     exp.WidthBucket: partial(_plain, Function.BUCKET, _BUCKET),
     exp.Anonymous: _by_name,
+    Spelling: _spelled,
 }
 _NAMES = """
 ABS SIGN FLOOR CEIL ROUND SQRT EXP LN LOG LOG10 LOG2 POWER LEAST GREATEST COALESCE IFNULL NULLIF

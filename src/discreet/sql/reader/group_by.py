@@ -13,7 +13,7 @@ from sqlglot import exp
 from discreet.plan.expressions import Column, Expression, parts_of
 from discreet.sql.reader.expressions import ExpressionReader
 from discreet.sql.reader.literals import read_whole
-from discreet.sql.reader.refusals import Refusal
+from discreet.sql.reader.refusals import Refusal, said
 from discreet.sql.reader.select_list import POSITION, Item
 from discreet.sql.reader.syntax import Node, Syntax, Visible, bare, bare_word, lookup
 
@@ -50,6 +50,8 @@ class GroupReader:
             raise self._syntax.refuse(group, _EMPTY)
         if everything:
             return self.of_items([item for item in self.items if not item.aggregates])
+        for one in (*self._syntax.parts(group, "rollup"), *self._syntax.parts(group, "cube")):
+            elements = [type(one)(expressions=elements)]  # GROUP BY a, b WITH ROLLUP
         sets = self._product([self._element(element) for element in elements], group)
         return self._finish(sets, group)
 
@@ -150,18 +152,12 @@ def _columns_in(expression: Expression) -> bool:
 
 
 _EMPTY = Refusal("syntax", "GROUP BY without a key", fix="name a column, or leave GROUP BY out")
-_TWICE = Refusal(
-    "grouping",
-    "the same grouping set stands twice",
-    "its rows would be answered, and paid for, twice",
-    "list each grouping set once",
-)
-_MANY = Refusal(
-    "grouping",
-    f"more than {MOST_SETS} grouping sets",
-    "each of them is an answer of its own",
-    "group by fewer columns",
-)
+_TWICE = said("""grouping: the same grouping set stands twice
+    its rows would be answered, and paid for, twice
+    list each grouping set once""")
+_MANY = said(f"""grouping: more than {MOST_SETS} grouping sets
+    each of them is an answer of its own
+    group by fewer columns""")
 _CONSTANT = Refusal(
     "grouping", "GROUP BY a constant", "it makes one group", "name a column, or leave it out"
 )

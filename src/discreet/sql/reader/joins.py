@@ -29,7 +29,7 @@ from discreet.plan.kinds import Kind, Type
 from discreet.plan.schema import PublicTable
 from discreet.plan.typing import infer
 from discreet.sql.reader.expressions import ExpressionReader, column_among
-from discreet.sql.reader.refusals import Refusal
+from discreet.sql.reader.refusals import Refusal, said
 from discreet.sql.reader.select_list import Lift
 from discreet.sql.reader.syntax import (
     PERSON,
@@ -123,12 +123,9 @@ def is_loose(node: Node) -> bool:
     return bare and node.text("kind").upper() in {"", "CROSS"}
 
 
-_NATURAL = Refusal(
-    "join",
-    "NATURAL JOIN with ON or USING",
-    "NATURAL says already which columns are equal: those of the same name",
-    "leave out NATURAL, or ON and USING",
-)
+_NATURAL = said("""join: NATURAL JOIN with ON or USING
+    NATURAL says already which columns are equal: those of the same name
+    leave out NATURAL, or ON and USING""")
 
 
 class RowJoin:
@@ -260,7 +257,7 @@ class RowJoin:
         keys: dict[str, Expression] = {}
         rest: list[Condition] = []
         for condition in self.conditions:
-            pair = self._pair(condition.expression)
+            pair = self._pair(condition.expression, constants=True)
             key = stored.get(pair[1].name) if pair and isinstance(pair[1], Column) else None
             if pair and key in right.table.key and key not in keys:
                 keys[str(key)] = pair[0]
@@ -353,14 +350,16 @@ class RowJoin:
         public = isinstance(self.right, Public)
         return public or infer(left, self.types).kind is infer(right, self.types).kind
 
-    def _pair(self, expression: Expression) -> tuple[Expression, Expression] | None:
-        """Both sides of an equality, if one is over the left and one over the right."""
+    def _pair(
+        self, expression: Expression, *, constants: bool = False
+    ) -> tuple[Expression, Expression] | None:
+        """Both sides of an equality, if one is over the left (or constant), one over the right."""
+        known = {"left", "none"} if constants else {"left"}
         match expression:
             case Call(Function.EQUAL, (a, b)):
-                sides = self._side(a), self._side(b)
-                if sides == ("left", "right"):
+                if self._side(a) in known and self._side(b) == "right":
                     return a, b
-                if sides == ("right", "left"):
+                if self._side(b) in known and self._side(a) == "right":
                     return b, a
         return None
 
@@ -476,29 +475,19 @@ def public_condition(syntax: Syntax, public: Public, where: Sequence[Node]) -> E
 
 
 _KEEP = {"INNER": rel.Keep.MATCHED, "LEFT": rel.Keep.ALL}
-_CROSS = Refusal(
-    "cross_join",
-    "a join without a condition",
-    "every row would meet everybody's rows",
-    "join on the column that names the person, or on the key of a public table",
-)
-_SPECIAL = Refusal(
-    "join",
-    "a join that is not among those that are answered",
-    "its rows would not be told by the person and a condition",
-    "use JOIN, LEFT, RIGHT, FULL, SEMI or ANTI JOIN",
-)
-_PUBLIC_MATCH = Refusal(
-    "join",
-    "a row is compared with rows of a public table by more than equal columns",
-    "each row would have to be tested with every row of the table",
-    "compare with = column, and put conditions on the table's own columns",
-)
-_PUBLIC_FIRST = Refusal(
-    "join",
-    "a join that keeps all rows of a public table, or joins two public tables alone",
-    "rows that belong to nobody would be counted among people's",
-    "begin FROM with the private table, and join public tables to it; or keep all rows of the "
-    "public table beside an answer: FROM cities c LEFT JOIN (SELECT city, COUNT(*) AS n FROM "
-    "visits GROUP BY city) v ON v.city = c.city, with COALESCE(n, 0)",
-)
+_CROSS = said("""cross_join: a join without a condition
+    every row would meet everybody's rows
+    join on the column that names the person, or on the key of a public table""")
+_SPECIAL = said("""join: a join that is not among those that are answered
+    its rows would not be told by the person and a condition
+    use JOIN, LEFT, RIGHT, FULL, SEMI or ANTI JOIN""")
+_PUBLIC_MATCH = said("""join: a row is compared with rows of a public table by more than equal \
+    columns
+    each row would have to be tested with every row of the table
+    compare with = column, and put conditions on the table's own columns""")
+_PUBLIC_FIRST = said("""join: a join that keeps all rows of a public table, or joins two public \
+    tables alone
+    rows that belong to nobody would be counted among people's
+    begin FROM with the private table, and join public tables to it; or keep all rows of \
+    the public table beside an answer: FROM cities c LEFT JOIN (SELECT city, COUNT(*) AS n \
+    FROM visits GROUP BY city) v ON v.city = c.city, with COALESCE(n, 0)""")

@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from discreet.plan.expressions import Literal
 from discreet.plan.kinds import INT64, Kind
-from discreet.sql.reader.refusals import Refusal
+from discreet.sql.reader.refusals import Refusal, said
 from discreet.sql.reader.syntax import Node, Syntax
 
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
@@ -63,12 +63,9 @@ def read_level(syntax: Syntax, node: Node) -> Fraction:
                 return level
     raise syntax.refuse(
         node,
-        Refusal(
-            "argument",
-            "the level of a quantile is not a number from 0 to 1",
-            "0 is the smallest value, 0.5 the median, 1 the largest",
-            "write for example QUANTILE_CONT(x, 0.9)",
-        ),
+        said("""argument: the level of a quantile is not a number from 0 to 1
+            0 is the smallest value, 0.5 the median, 1 the largest
+            write for example QUANTILE_CONT(x, 0.9)"""),
     )
 
 
@@ -97,9 +94,6 @@ def _padded(text: str) -> str:
     return whole + point + part.ljust(6, "0") if point else text
 
 
-_TOO_LARGE = Refusal(
-    "literal",
-    "a number is too large",
-    "integers have 64 bits, decimals are finite doubles",
-    "write a smaller number",
-)
+_TOO_LARGE = said("""literal: a number is too large
+    integers have 64 bits, decimals are finite doubles
+    write a smaller number""")

@@ -21,8 +21,9 @@ from discreet.plan import relations as rel
 from discreet.plan.expressions import Case, Column, Expression, Function, Literal, chain
 from discreet.plan.kinds import Kind, Type
 from discreet.plan.row_counts import or_zero
+from discreet.sql.reader.expressions import ExpressionReader, column_among
 from discreet.sql.reader.joins import Condition, Public, RowJoin, holds, public_condition
-from discreet.sql.reader.refusals import NODES, Refusal
+from discreet.sql.reader.refusals import NODES, said
 from discreet.sql.reader.syntax import (
     PERSON,
     Identity,
@@ -58,9 +59,25 @@ class Lookups:
                 return self._exists(node)
             case exp.In():
                 return self._in(node)
-            case exp.Subquery() if self.is_correlated(node):
-                return correlated_value(self, node)
+            case exp.Subquery():
+                public = self.tables.public_select(node) if is_plain(node) else None
+                if public is not None:
+                    return self._public_value(node, *public)
+                if self.is_correlated(node):
+                    return correlated_value(self, node)
         raise self.syntax.refuse(node, NODES["Subquery"])
+
+    def _public_value(self, node: Node, select: Node, public: Public) -> Expression:
+        """A value of the one row of a public table that WHERE tells by its key; else NULL."""
+        rows = NamedRelation(self.rows.relation, self.rows.columns)
+        join = RowJoin(self.syntax, rows, public, node, rel.Keep.ALL)
+        join.conditions = self._conditions(join, where_parts(self.syntax, select), select)
+        joined = join.public()
+        self.rows.relation = joined.relation
+        self.rows.types.update(rel.columns_of(joined.relation))
+        meaning = column_among(join.right.columns, self.syntax)
+        (item,) = self.syntax.parts(select, "expressions")
+        return ExpressionReader(self.syntax, self.rows.types, meaning).checked(item)
 
     # --- EXISTS ----------------------------------------------------------------------------------
 
@@ -210,46 +227,53 @@ class Lookups:
         return self.rows.reader("IN").check(expression, self.rows.select)
 
 
-_EXISTS_SHAPE = Refusal(
-    "subquery",
-    "EXISTS of more than SELECT, FROM and WHERE",
-    "only whether a row of the same person is there is asked",
-    "group in a subquery of FROM: id IN (SELECT person FROM ... GROUP BY person HAVING ...)",
-)
-_IN_ANSWER = Refusal(
-    "subquery",
-    "IN over groups of many people",
-    "rows would depend on other people's rows",
-    "group the subquery by the column that names the person, or ask for the groups first",
-)
-_IN_PEOPLE = Refusal(
-    "subquery",
-    "IN (SELECT ...) that is not about the same person on both sides",
-    "whether a row counts would depend on other people's rows",
-    "compare the columns that name the person, as in id IN (SELECT person FROM ...), or put "
-    "conditions on both rows in EXISTS (SELECT 1 FROM ... WHERE person = id AND ...)",
-)
-_IN_ROWS = Refusal(
-    "subquery",
-    "IN over a subquery that names columns of the question around it",
-    "IN compares values with those of a question that stands by itself",
-    "write EXISTS (SELECT 1 FROM ... WHERE person = id AND ...) with all conditions in WHERE",
-)
-_IN_COLUMN = Refusal(
-    "subquery",
-    "IN over a public table that does not select one of its columns",
-    "values are compared with a column",
-    "select one column, or use EXISTS",
-)
-_IN_UNKNOWN = Refusal(
-    "null",
-    "IN of several values, some of which may be NULL, that is more than a condition of WHERE",
-    "it would be neither true nor false where one of them is NULL",
-    "write NOT EXISTS (SELECT 1 FROM ... WHERE person = id AND ...)",
-)
+_EXISTS_SHAPE = said("""subquery: EXISTS of more than SELECT, FROM and WHERE
+    only whether a row of the same person is there is asked
+    group in a subquery of FROM: id IN (SELECT person FROM ... GROUP BY person HAVING ...)""")
+_IN_ANSWER = said("""subquery: IN over groups of many people
+    rows would depend on other people's rows
+    group the subquery by the column that names the person, or ask for the groups first""")
+_IN_PEOPLE = said("""subquery: IN (SELECT ...) that is not about the same person on both sides
+    whether a row counts would depend on other people's rows
+    compare the columns that name the person, as in id IN (SELECT person FROM ...), or put \
+    conditions on both rows in EXISTS (SELECT 1 FROM ... WHERE person = id AND ...)""")
+_IN_ROWS = said("""subquery: IN over a subquery that names columns of the question around it
+    IN compares values with those of a question that stands by itself
+    write EXISTS (SELECT 1 FROM ... WHERE person = id AND ...) with all conditions in WHERE""")
+_IN_COLUMN = said("""subquery: IN over a public table that does not select one of its columns
+    values are compared with a column
+    select one column, or use EXISTS""")
+_IN_UNKNOWN = said("""null: IN of several values, some of which may be NULL, that is more than a \
+    condition of WHERE
+    it would be neither true nor false where one of them is NULL
+    write NOT EXISTS (SELECT 1 FROM ... WHERE person = id AND ...)""")
+
+
+def is_plain(node: Node) -> bool:
+    """Whether a subquery is one value of a row: no aggregate."""
+    inner = node.unnest() if isinstance(node, exp.Subquery) else node
+    plain = isinstance(inner, exp.Select) and len(inner.expressions) == 1
+    return plain and not has_aggregate(inner.expressions[0])
 
 
 _COUNTS = (exp.Count, exp.CountIf)
+
+
+def _first_row(select: exp.Select) -> exp.Select:
+    """SELECT x ... ORDER BY y LIMIT 1 as SELECT FIRST(x ORDER BY y); others as they are."""
+    limit, order = select.args.get("limit"), select.args.get("order")
+    one = limit is not None and {k: v for k, v in limit.args.items() if v} == _ONE
+    if not one or order is None or not is_plain(select):
+        return select
+    found, ordered = select.copy(), order.copy()
+    ordered.set("this", select.expressions[0].unalias().copy())
+    found.set("expressions", [exp.First(this=ordered)])
+    found.set("order", None)
+    found.set("limit", None)
+    return found
+
+
+_ONE = {"expression": exp.Literal.number(1)}
 
 
 def correlated_value(lookups: Lookups, node: Node) -> Expression:
@@ -259,6 +283,7 @@ def correlated_value(lookups: Lookups, node: Node) -> Expression:
         select = lookups.syntax.part(select, "this")
     if not isinstance(select, exp.Select) or len(select.expressions) != 1:
         raise lookups.syntax.refuse(node, _SHAPE)
+    whole, select = select, _first_row(select)
     if any(select.args.get(part) for part in _PARTS) or not has_aggregate(select.expressions[0]):
         raise lookups.syntax.refuse(node, _SHAPE)
     inner = select.copy()
@@ -272,7 +297,7 @@ def correlated_value(lookups: Lookups, node: Node) -> Expression:
     found = lookups.tables.rows(inner, _PERSON)
     reader = lookups.rows.reader("a subquery")
     outer = [reader.checked(there) for _, there in pairs]
-    lookups.syntax.read_as([select], inner)
+    lookups.syntax.read_as([whole], inner)
     taken = {one.lower() for one in lookups.rows.types}
     names = [fresh(one.name, taken) for one in found.columns]
     right, on = lookups.beside(found, outer, names)  # the value is last, and equal to nothing
@@ -317,23 +342,16 @@ def _is_own(lookups: Lookups, node: Node, columns: "Sequence[Visible]") -> bool:
 
 
 _PARTS = ("group", "having", "qualify", "limit", "offset", "order", "distinct", "with_")
-_SHAPE = Refusal(
-    "subquery",
-    "a value of a subquery that looks at the row around it in another way than by equal columns",
-    "it is an aggregate of the rows that are equal to it in some columns, one of which names the"
-    " person",
-    "write (SELECT AVG(x) FROM t WHERE t.person = outer.person AND ...), join a subquery that is"
-    " grouped by the person, or use a window: AVG(x) OVER (PARTITION BY person)",
-)
-_PERSON = Refusal(
-    "subquery",
-    "a value of a subquery that is not about the same person as the row around it",
-    "the value beside a row would depend on other people's rows",
-    "add t.person = outer.person to its WHERE, for the columns that name the person",
-)
-_COUNTED = Refusal(
-    "subquery",
-    "a count inside a larger expression of a subquery",
-    "it is 0 where no row meets, and what is computed from it would be NULL",
-    "select COUNT alone, and compute with it outside: 2 * (SELECT COUNT(*) ...)",
-)
+_SHAPE = said("""subquery: a value of a subquery that looks at the row around it in another way \
+    than by equal columns
+    it is an aggregate of the rows that are equal to it in some columns, one of which names the \
+    person
+    write (SELECT AVG(x) FROM t WHERE t.person = outer.person AND ...), join a subquery \
+    that is grouped by the person, or use a window: AVG(x) OVER (PARTITION BY person)""")
+_PERSON = said("""subquery: a value of a subquery that is not about the same person as the row \
+    around it
+    the value beside a row would depend on other people's rows
+    add t.person = outer.person to its WHERE, for the columns that name the person""")
+_COUNTED = said("""subquery: a count inside a larger expression of a subquery
+    it is 0 where no row meets, and what is computed from it would be NULL
+    select COUNT alone, and compute with it outside: 2 * (SELECT COUNT(*) ...)""")

@@ -15,8 +15,8 @@ from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.errors import ParseError, TokenError
 from sqlglot.parsers.duckdb import DuckDBParser
 
-from discreet.sql.reader.composed_aggregates import SPELLINGS
-from discreet.sql.reader.refusals import NODES, STATEMENTS, Refusal
+from discreet.sql.reader import spellings
+from discreet.sql.reader.refusals import NODES, STATEMENTS, Refusal, said
 from discreet.sql.reader.syntax import Node, Place, Syntax
 from discreet.sql.reader.token_rules import BEFORE_NAMES, MALFORMED, check_order, span
 
@@ -39,18 +39,13 @@ class _Dialect(DuckDB):
         IDENTIFIERS: ClassVar = [*DuckDB.Tokenizer.IDENTIFIERS, "`"]
 
 
-_TOO_DEEP = Refusal(
-    "too_deep",
-    f"the question is nested more than {DEEPEST} deep",
-    "nobody reads such a question, and engines refuse it",
-    "name parts of it in WITH, or leave out parentheses",
-)
-_TOO_LONG = Refusal(
-    "too_long",
-    f"the text has more than {LONGEST} characters or {MOST_TOKENS} words and signs",
-    "it would take too long to read",
-    "shorten it; long lists of values belong in a public table",
-)
+_TOO_DEEP = said(f"""too_deep: the question is nested more than {DEEPEST} deep
+    nobody reads such a question, and engines refuse it
+    name parts of it in WITH, or leave out parentheses""")
+_TOO_LONG = said(f"""too_long: the text has more than {LONGEST} characters or {MOST_TOKENS} words \
+    and signs
+    it would take too long to read
+    shorten it; long lists of values belong in a public table""")
 _STARTS = {TokenType.SELECT, TokenType.WITH, TokenType.FROM, TokenType.L_PAREN}
 _STARTS |= {TokenType.PIVOT, TokenType.UNPIVOT}
 _OPENS = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE, TokenType.CASE}
@@ -74,15 +69,11 @@ def parse(text: str, now: dt.datetime | None = None) -> tuple[Syntax, list[Token
 
 
 def _spell(node: exp.Anonymous) -> None:
-    """Make an aggregate that the parser does not know what it is."""
+    """RATIO_TO_REPORT(x) OVER (...) is x by its sum over the same rows."""
     name, window = str(node.this).upper(), node.parent
-    if len(node.expressions) != 1:
+    if name != "RATIO_TO_REPORT" or len(node.expressions) != 1:
         return
-    if name in SPELLINGS:
-        known = SPELLINGS[name](this=node.expressions[0])
-        known.meta.update(node.meta)
-        node.replace(known)
-    elif name == "RATIO_TO_REPORT" and isinstance(window, exp.Window) and _is_whole(window):
+    if isinstance(window, exp.Window) and _is_whole(window):
         (of,) = node.expressions
         node.replace(exp.Sum(this=of.copy()))
         window.replace(exp.SafeDivide(this=of, expression=window.copy()))
@@ -194,8 +185,10 @@ def _check_nesting(tokens: list[Token]) -> None:
 
 
 class _Parser(DuckDBParser):
-    """DuckDB's, to which NUMERIC is not DECIMAL(18, 3)."""
+    """DuckDB's with spellings of others, to which NUMERIC is not DECIMAL(18, 3)."""
 
+    FUNCTIONS: ClassVar = {**DuckDBParser.FUNCTIONS, **spellings.FUNCTIONS}
+    FUNCTION_PARSERS: ClassVar = {**DuckDBParser.FUNCTION_PARSERS, **spellings.PARSERS}
     TYPE_CONVERTERS: ClassVar = {**DuckDBParser.TYPE_CONVERTERS, exp.DType.DECIMAL: lambda of: of}
 
 
@@ -259,36 +252,21 @@ def _open_quote(text: str) -> Place:
 
 
 _EXAMPLE = "ask for example SELECT city, COUNT(*) FROM visits GROUP BY city"
-_UNFINISHED = Refusal(
-    "syntax",
-    "a quote, comment or number is not finished",
-    "the text cannot be cut into words",
-    "close what begins here",
-)
-_RESERVED = Refusal(
-    "syntax",
-    "a table is called by a word of SQL",
-    "it may be the beginning of a clause that is not finished",
-    "leave it out, call the table otherwise, or put the name in double quotes",
-)
-_SEVERAL = Refusal(
-    "several_statements",
-    "the text holds several statements",
-    "each question is priced and answered by itself",
-    "ask one question at a time",
-)
-_TILDE = Refusal(
-    "pattern",
-    "a pattern after ~",
-    "it matches the whole text in DuckDB and a part of it in Postgres",
-    "write REGEXP_MATCHES(x, '^J') or x LIKE 'J%'",
-)
-_BAD_NUMBER = Refusal(
-    "literal",
-    "letters follow a number",
-    "numbers are written in decimal digits here",
-    "write the number in decimal, or put a space after it",
-)
+_UNFINISHED = said("""syntax: a quote, comment or number is not finished
+    the text cannot be cut into words
+    close what begins here""")
+_RESERVED = said("""syntax: a table is called by a word of SQL
+    it may be the beginning of a clause that is not finished
+    leave it out, call the table otherwise, or put the name in double quotes""")
+_SEVERAL = said("""several_statements: the text holds several statements
+    each question is priced and answered by itself
+    ask one question at a time""")
+_TILDE = said("""pattern: a pattern after ~
+    it matches the whole text in DuckDB and a part of it in Postgres
+    write REGEXP_MATCHES(x, '^J') or x LIKE 'J%'""")
+_BAD_NUMBER = said("""literal: letters follow a number
+    numbers are written in decimal digits here
+    write the number in decimal, or put a space after it""")
 
 _NAMES = """
 WITH ALIAS SELECT FROM FILTER WHERE DCOLON NOT LIKE ILIKE ESCAPE PLUS DASH STAR SLASH MOD DOT EQ NEQ
@@ -312,7 +290,18 @@ RESERVED = frozenset(_RESERVED_WORDS.split())
 """Words that name nothing in DuckDB unless quoted; and PARTITION, which begins a MySQL clause."""
 _STRUCTURE = {TokenType[name] for name in _NAMES.split()}
 _WORDS = {"NULLS", "LAST", "WITHIN", "GROUP", "UNKNOWN", "LEADING", "TRAILING", "BOTH"}
-_WORDS |= {"EXCLUDE", "FETCH", "NEXT", "ONLY", "ROWS", "INCLUDE", "NAME", "VALUE"}
+_WORDS |= {
+    "LATERAL",
+    "APPLY",
+    "EXCLUDE",
+    "FETCH",
+    "NEXT",
+    "ONLY",
+    "ROWS",
+    "INCLUDE",
+    "NAME",
+    "VALUE",
+}
 _WORDS |= {"UNBOUNDED", "PRECEDING", "FOLLOWING", "CURRENT", "ROW"}
 _UNIT_BEFORE = {"EXTRACT", "DATE_TRUNC", "DATETRUNC", "DATE_DIFF", "DATEDIFF"}
 

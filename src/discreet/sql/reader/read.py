@@ -18,7 +18,7 @@ from discreet.plan.relations import Relation, nodes_of
 from discreet.plan.released_tables import ReleasedTable
 from discreet.plan.schema import Schema
 from discreet.plan.work import MOST_ROWS_EACH, bound_work, check_work
-from discreet.sql.reader.refusals import Refusal
+from discreet.sql.reader.refusals import Refusal, said
 
 T = TypeVar("T")
 
@@ -74,7 +74,7 @@ def _guarded(text: str, reads: Callable[[], T]) -> T:
 _SIMPLER = "ask a simpler SELECT with aggregates"
 
 
-reads_clock = re.compile("now|current|localtime|today", re.IGNORECASE).search
+reads_clock = re.compile("now|cur|localtime|today|date *[(]|age *[(]", re.IGNORECASE).search
 """Whether a text may mean something else at another time."""
 
 
@@ -127,12 +127,9 @@ def _read_public(text: str, schema: Schema, now: dt.datetime | None) -> Released
 
 _WORDS = ["FOR", "VERSION", "AS", "OF"]
 _VERSION = re.compile(r"\bfor\s+version\b", re.IGNORECASE)
-_VERSIONS = Refusal(
-    "version",
-    "a version that is not the same number after every table",
-    "a question is answered on one version of a dataset, with all of its tables",
-    "write FOR VERSION AS OF 2 after each of them, before AS, or pass as_of=2",
-)
+_VERSIONS = said("""version: a version that is not the same number after every table
+    a question is answered on one version of a dataset, with all of its tables
+    write FOR VERSION AS OF 2 after each of them, before AS, or pass as_of=2""")
 _NUMBERED = re.compile(r"FOR VERSION AS OF ([0-9]{1,9})")
 
 

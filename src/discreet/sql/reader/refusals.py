@@ -31,6 +31,20 @@ class Refusal:
         return QueryRefused(self.what, **said, start=start, end=end)
 
 
+def said(text: str) -> Refusal:
+    '''A refusal: its code and what happened, why (often `_NOT_PART`), what to do; a line each.
+
+    Example:
+        >>> said("""clause: LIMIT BY is used
+        ...     rows are counted as a whole
+        ...     give a number of rows""").fix
+        'give a number of rows'
+    '''
+    first, *why, fix = (" ".join(line.split()) for line in text.split("\n"))
+    code, _, what = first.partition(": ")
+    return Refusal(code, what, why[0] if why else _NOT_PART, fix)
+
+
 _ONLY_READS = "a question reads and changes nothing"
 _ASK = "ask a SELECT with aggregates, such as SELECT city, COUNT(*) FROM visits GROUP BY city"
 
@@ -59,81 +73,50 @@ STATEMENTS = {
     ),
 }
 
-ROW_OUTPUT = Refusal(
-    "row_output",
-    "the question asks for rows",
-    "a row is somebody's; only aggregates over many people are answered",
-    "aggregate, for example SELECT COUNT(*), or group by a category",
-)
-WINDOW = Refusal(
-    "window",
-    "a window function over the rows of many people",
-    "the value beside a row would depend on other people's rows",
-    "put the column that names the person in PARTITION BY, or aggregate first: windows over groups"
-    " are free, as in SUM(COUNT(*)) OVER () with GROUP BY",
-)
-_SUBQUERY = Refusal(
-    "subquery",
-    "a subquery stands inside an expression over private rows",
-    "which rows count would depend on other people's rows",
-    "write id IN (SELECT person ...), EXISTS, or a join on the column that names the person; or ask"
-    " the subquery first and write its number out (beside aggregates it can stand as it is)",
-)
+ROW_OUTPUT = said("""row_output: the question asks for rows
+    a row is somebody's; only aggregates over many people are answered
+    aggregate, for example SELECT COUNT(*), or group by a category""")
+WINDOW = said("""window: a window function over the rows of many people
+    the value beside a row would depend on other people's rows
+    put the column that names the person in PARTITION BY, or aggregate first: windows over \
+    groups are free, as in SUM(COUNT(*)) OVER () with GROUP BY""")
+_SUBQUERY = said("""subquery: a subquery stands inside an expression over private rows
+    which rows count would depend on other people's rows
+    write id IN (SELECT person ...), EXISTS, or a join on the column that names the person; \
+    or ask the subquery first and write its number out (beside aggregates it can stand as \
+    it is)""")
 _COLLECTION = Refusal(
     "collection",
     "a list, struct, map or JSON value is used",
     "values are booleans, numbers, texts, dates and timestamps",
     'use a column for each part; names that need it stand in "double quotes"',
 )
-_PLACEHOLDER = Refusal(
-    "placeholder",
-    "a placeholder stands where a value belongs",
-    "the question has to be complete before it is priced",
-    "write the value itself",
-)
-_TABLE_FUNCTION = Refusal(
-    "table_function",
-    "a table function or file stands in FROM",
-    "only the tables of the dataset can be asked about",
-    "name a table of the dataset",
-)
-SAMPLE = Refusal(
-    "sample",
-    "the question samples rows",
-    "sampling is part of the guarantee and not of the question",
-    "leave TABLESAMPLE out; the price does not depend on the number of rows",
-)
-_NOW = Refusal(
-    "clock",
-    "the question depends on the time at which it is asked",
-    "the same question has to have the same answer",
-    "write the date, as in DATE '2026-01-31'",
-)
-SET_OPERATION = Refusal(
-    "set_operation",
-    "UNION, INTERSECT or EXCEPT of rows that do not name the same person in one column",
-    "a row of one person would hide or keep that of another",
-    "select the column that names the person on both sides, or use UNION ALL",
-)
-_LATERAL = Refusal(
-    "lateral",
-    "LATERAL or UNNEST stands in FROM",
-    "what a row meets would be computed anew for each row, and lists have no bound on their length",
-    "join a subquery that is grouped by the person, or write (SELECT COUNT(*) FROM t WHERE t.person"
-    " = outer.person) as a value",
-)
-_PATTERN = Refusal(
-    "pattern",
-    "a regular expression or GLOB pattern is used",
-    "engines disagree on their meaning",
-    "use LIKE, where % is any text and _ any character",
-)
-_ORDERED_ARGUMENT = Refusal(
-    "clause",
-    "ORDER BY stands inside an aggregate",
-    "the aggregates here do not depend on the order of rows",
-    "leave it out",
-)
+_PLACEHOLDER = said("""placeholder: a placeholder stands where a value belongs
+    the question has to be complete before it is priced
+    write the value itself""")
+_TABLE_FUNCTION = said("""table_function: a list of values, table function or file stands in FROM
+    only the tables of the dataset can be asked about
+    write what each row gets as CASE x WHEN 'a' THEN 'b' END; more belongs in a public table""")
+SAMPLE = said("""sample: the question samples rows
+    sampling is part of the guarantee and not of the question
+    leave TABLESAMPLE out; the price does not depend on the number of rows""")
+_NOW = said("""clock: the question depends on the time at which it is asked
+    the same question has to have the same answer
+    write the date, as in DATE '2026-01-31'""")
+SET_OPERATION = said("""set_operation: UNION, INTERSECT or EXCEPT of rows that do not name the \
+    same person in one column
+    a row of one person would hide or keep that of another
+    select the column that names the person on both sides, or use UNION ALL""")
+_LATERAL = said("""lateral: LATERAL, CROSS APPLY or UNNEST stands in FROM
+    what a row meets would be computed anew for each row, and lists have no bound on their length
+    compute it in a subquery: FROM (SELECT *, x + 1 AS y FROM t); or write (SELECT COUNT(*) FROM t \
+    WHERE t.person = outer.person) as a value""")
+_PATTERN = said("""pattern: a regular expression or GLOB pattern is used
+    engines disagree on their meaning
+    use LIKE, where % is any text and _ any character""")
+_ORDERED_ARGUMENT = said("""clause: ORDER BY stands inside an aggregate
+    the aggregates here do not depend on the order of rows
+    leave it out""")
 NODES = {
     **dict.fromkeys(("Window", "WindowSpec"), WINDOW),
     **dict.fromkeys(("Subquery", "Select", "Exists", "Any", "All", "Union"), _SUBQUERY),
@@ -147,50 +130,30 @@ NODES = {
     "Star": ROW_OUTPUT,
     "Order": _ORDERED_ARGUMENT,
     "Limit": _ORDERED_ARGUMENT,
-    "Distinct": Refusal(
-        "distinct",
-        "DISTINCT stands inside this aggregate",
-        "one person could be the only one with a value, however far from all others",
-        "compute it from the values that are found: SELECT SUM(x) FROM (SELECT x FROM ... GROUP BY"
-        " x)",
-    ),
-    "Null": Refusal(
-        "null",
-        "NULL stands where its kind cannot be told",
-        "every value has a kind",
-        "write CAST(NULL AS BIGINT), or use IS NULL to test for it",
-    ),
-    "Rand": Refusal(
-        "function",
-        "a random number is asked for",
-        "rows must not depend on chance",
-        "leave it out",
-    ),
-    "AtTimeZone": Refusal(
-        "function",
-        "AT TIME ZONE is used",
-        "timestamps have no zone here",
-        "shift the data when it is added",
-    ),
-    "Collate": Refusal(
-        "function",
-        "COLLATE is used",
-        "texts are compared by code point on every engine",
-        "compare LOWER(x) instead",
-    ),
-    "Grouping": Refusal(
-        "grouping",
-        "GROUPING stands where there are no groups",
-        "it tells which keys a row of the answer is grouped by",
-        "select it beside aggregates, with GROUP BY ROLLUP (...)",
-    ),
+    "Distinct": said("""distinct: DISTINCT stands inside this aggregate
+        one person could be the only one with a value, however far from all others
+        compute it from the values that are found: SELECT SUM(x) FROM (SELECT x FROM ... \
+        GROUP BY x)"""),
+    "Null": said("""null: NULL stands where its kind cannot be told
+        every value has a kind
+        write CAST(NULL AS BIGINT), or use IS NULL to test for it"""),
+    "Rand": said("""function: a random number is asked for
+        rows must not depend on chance
+        leave it out"""),
+    "AtTimeZone": said("""function: AT TIME ZONE is used
+        timestamps have no zone here
+        shift the data when it is added"""),
+    "Collate": said("""function: COLLATE is used
+        texts are compared by code point on every engine
+        compare LOWER(x) instead"""),
+    "Grouping": said("""grouping: GROUPING stands where there are no groups
+        it tells which keys a row of the answer is grouped by
+        select it beside aggregates, with GROUP BY ROLLUP (...)"""),
     "Values": _TABLE_FUNCTION,
-    "Alias": Refusal(
-        "clause", "AS stands inside an expression", fix="put AS after the whole expression"
-    ),
-    "PositionalColumn": Refusal(
-        "clause", "# refers to a column by position", fix="name the column"
-    ),
+    "Alias": said("""clause: AS stands inside an expression
+        put AS after the whole expression"""),
+    "PositionalColumn": said("""clause: # refers to a column by position
+        name the column"""),
 }
 
 CLAUSES = {
@@ -199,70 +162,50 @@ CLAUSES = {
         "window", "QUALIFY filters rows by a window function", WINDOW.why, WINDOW.fix
     ),
     ("", "windows"): WINDOW,
-    ("", "pivots"): Refusal(
-        "pivot",
-        "PIVOT twice, or of a public table",
-        "a source of rows is pivoted once",
-        "put it in a subquery: FROM (SELECT a, b FROM ...) PIVOT (COUNT(*) FOR b IN ('x', 'y'))",
-    ),
+    ("", "pivots"): said("""pivot: PIVOT twice, or of a public table
+        a source of rows is pivoted once
+        put it in a subquery: FROM (SELECT a, b FROM ...) PIVOT (COUNT(*) FOR b IN ('x', \
+        'y'))"""),
     ("", "laterals"): _LATERAL,
     ("", "into"): Refusal("statement", "SELECT INTO writes a table", _ONLY_READS, "leave INTO out"),
     ("", "locks"): Refusal("clause", "FOR UPDATE locks rows", _ONLY_READS, "leave it out"),
-    ("", "recursive"): Refusal(
-        "recursive",
-        "WITH RECURSIVE is used",
-        "it has no bound",
-        "write out the steps as subqueries",
-    ),
-    ("", "materialized"): Refusal(
-        "clause", "MATERIALIZED is a hint to one engine", fix="leave it out"
-    ),
-    ("Table", "db"): Refusal(
-        "unknown_table", "a schema stands before a table", fix="name the table alone"
-    ),
-    ("Column", "db"): Refusal(
-        "unknown_column", "a schema stands before a column", fix="name table.column"
-    ),
-    ("Distinct", "on"): Refusal(
-        "distinct",
-        "DISTINCT ON without ORDER BY",
-        "which row it keeps would be anything",
-        "add ORDER BY, the columns of DISTINCT ON first",
-    ),
-    ("Union", "by_name"): Refusal(
-        "set_operation", "UNION BY NAME is used", fix="list the columns of both sides in one order"
-    ),
-    ("Limit", "limit_options"): Refusal(
-        "clause", "a limit by percent or with ties is used", fix="give a number of rows"
-    ),
+    ("", "recursive"): said("""recursive: WITH RECURSIVE is used
+        it has no bound
+        write out the steps as subqueries"""),
+    ("", "materialized"): said("""clause: MATERIALIZED is a hint to one engine
+        leave it out"""),
+    ("Table", "db"): said("""unknown_table: a schema stands before a table
+        name the table alone"""),
+    ("Column", "db"): said("""unknown_column: a schema stands before a column
+        name table.column"""),
+    ("Distinct", "on"): said("""distinct: DISTINCT ON without ORDER BY
+        which row it keeps would be anything
+        add ORDER BY, the columns of DISTINCT ON first"""),
+    ("Union", "by_name"): said("""set_operation: UNION BY NAME is used
+        list the columns of both sides in one order"""),
+    ("Limit", "limit_options"): said("""clause: a limit by percent or with ties is used
+        give a number of rows"""),
     ("Limit", "expressions"): Refusal("clause", "LIMIT BY is used", fix="give a number of rows"),
-    ("Trim", "expression"): Refusal(
-        "function", "TRIM of other characters than spaces", fix="write TRIM(x)"
-    ),
+    ("Trim", "expression"): said("""function: TRIM of other characters than spaces
+        write TRIM(x)"""),
     ("Star", "rename"): Refusal("clause", "* RENAME is used", fix="list the columns"),
-    ("Group", "rollup"): Refusal(
-        "grouping", "WITH ROLLUP is used", fix="write GROUP BY ROLLUP (a, b)"
-    ),
-    ("Group", "cube"): Refusal("grouping", "WITH CUBE is used", fix="write GROUP BY CUBE (a, b)"),
-    ("Group", "all"): Refusal(
-        "grouping", "GROUP BY DISTINCT is used", fix="list each grouping set once"
-    ),
-    ("Table", "joins"): Refusal(
-        "join", "a join stands in parentheses", fix="leave the parentheses out"
-    ),
+    ("Group", "all"): said("""grouping: GROUP BY DISTINCT is used
+        list each grouping set once"""),
+    ("Table", "joins"): said("""join: a join stands in parentheses
+        leave the parentheses out"""),
     ("Join", "method"): Refusal(
         "join", "an ASOF or POSITIONAL join", "which rows meet would depend on others", "use ON"
     ),
-    ("Between", "symmetric"): Refusal(
-        "clause", "BETWEEN SYMMETRIC is used", fix="order the limits"
-    ),
+    ("Between", "symmetric"): said("""clause: BETWEEN SYMMETRIC is used
+        order the limits"""),
 }
 
+_LOGICAL = "LOGICAL_AND", "LOGICAL_OR", "BOOLAND_AGG", "BOOLOR_AGG"
 _LISTED = "it would list the values of single people"
 WHY = {
     **dict.fromkeys(["STRING_AGG", "GROUP_CONCAT", "LISTAGG", "ARRAY_AGG", "LIST"], _LISTED),
     **dict.fromkeys(["FIRST", "LAST", "ANY_VALUE", "ARG_MAX", "ARG_MIN"], "it is one row's value"),
-    **dict.fromkeys(["BOOL_AND", "BOOL_OR"], "one person alone decides it"),
+    **dict.fromkeys(["BOOL_AND", "BOOL_OR", "EVERY", *_LOGICAL], "one person alone decides it"),
     **dict.fromkeys(["HASH", "MD5", "SHA256"], "each engine has another one"),
     "TOP": "the number of rows is said at the end",
     "REGEXP_REPLACE": "one row could take long, and engines disagree on it",
@@ -286,7 +229,9 @@ FUNCTIONS = {
         ["FIRST", "LAST"], "use MIN, MAX or MEDIAN of a number, or count the values with GROUP BY"
     ),
     **dict.fromkeys(["ANY_VALUE", "ARG_MAX", "ARG_MIN"], "group by the column"),
-    "BOOL_AND": "write COUNT(*) FILTER (WHERE NOT condition)",
-    "BOOL_OR": "write COUNT(*) FILTER (WHERE condition)",
+    **dict.fromkeys(
+        ["BOOL_AND", "EVERY", *_LOGICAL[::2]], "write COUNT(*) FILTER (WHERE NOT condition)"
+    ),
+    **dict.fromkeys(["BOOL_OR", *_LOGICAL[1::2]], "write COUNT(*) FILTER (WHERE condition)"),
     "STRPTIME": "write CAST(x AS DATE) for texts like 2026-01-31",
 }

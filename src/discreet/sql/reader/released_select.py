@@ -25,7 +25,7 @@ from discreet.plan.released_tables import (
 )
 from discreet.sql.reader.aggregated_select import AggregatedSelect
 from discreet.sql.reader.expressions import ExpressionReader, column_among
-from discreet.sql.reader.refusals import Refusal
+from discreet.sql.reader.refusals import Refusal, said
 from discreet.sql.reader.released_tables import Beyond, Shown, answer_of, program_of
 from discreet.sql.reader.select import SelectReader
 from discreet.sql.reader.select_list import (
@@ -67,8 +67,10 @@ def pivoted_select(
     selected: list[Node] = [key.copy() for key in keys]
     for value in values:
         literal = value.this if isinstance(value, exp.PivotAlias) else value
-        negative = isinstance(literal, exp.Neg)
         nameless = literal is not value and not value.alias  # 'Haifa' TRUE
+        if isinstance(literal, exp.Column) and literal.this.args.get("quoted"):
+            literal = exp.Literal.string(literal.name)  # [paid], as in SQL Server
+        negative = isinstance(literal, exp.Neg)
         known = isinstance(literal.this if negative else literal, exp.Literal | exp.Boolean)
         if nameless or not known:
             raise syntax.refuse(value, _PIVOT)
@@ -254,54 +256,30 @@ def _using(
     return chain(Function.AND, equal), columns, pairs
 
 
-_PIVOT = Refusal(
-    "pivot",
-    "a PIVOT that does not list the values of one column",
-    "the columns of an answer have to be known before it is priced",
-    "list them: PIVOT visits ON city IN ('Austin', 'Haifa') USING COUNT(*) GROUP BY year",
-)
-_PIVOTED = Refusal(
-    "pivot",
-    "a PIVOT or UNPIVOT statement over a table with one of its own",
-    "only one of the two would be read",
-    "write the inner one as a subquery",
-)
-_UNPIVOT = Refusal(
-    "pivot",
-    "an UNPIVOT of more than single columns into one",
-    "each listed column gives rows of its own, with its name and its value",
-    "write UNPIVOT (answer FOR question IN (q1, q2)) after a table or subquery",
-)
-_PIVOT_GROUP = Refusal(
-    "pivot",
-    "GROUP BY inside PIVOT that does not list columns",
-    "each row of the answer has to stand for values of columns",
-    "list them, or leave GROUP BY out for all columns that PIVOT does not name",
-)
-_CROSS = Refusal(
-    "join",
-    "three answers stand beside each other without columns that are equal",
-    "each row of one with each of the others is more rows than anybody reads",
-    "write JOIN ... ON a.city = b.city",
-)
-_JOIN = Refusal(
-    "join",
-    "a join of answers that is not INNER, LEFT, RIGHT, FULL ... ON, or CROSS",
-    "answers are joined on conditions",
-    "write JOIN ... ON a.city = b.city",
-)
-_NATURAL = Refusal(
-    "join",
-    "a NATURAL join of answers",
-    "which columns of answers are equal has to be written out",
-    "write JOIN ... USING (city)",
-)
-_UNION_ORDER = Refusal(
-    "clause",
-    "ORDER BY after UNION names no column of the answer",
-    "both sides are sorted together, by what they are called on the left",
-    "name a column, or its place",
-)
+_PIVOT = said("""pivot: a PIVOT that does not list the values of one column
+    the columns of an answer have to be known before it is priced
+    list them: PIVOT visits ON city IN ('Austin', 'Haifa') USING COUNT(*) GROUP BY year""")
+_PIVOTED = said("""pivot: a PIVOT or UNPIVOT statement over a table with one of its own
+    only one of the two would be read
+    write the inner one as a subquery""")
+_UNPIVOT = said("""pivot: an UNPIVOT of more than single columns into one
+    each listed column gives rows of its own, with its name and its value
+    write UNPIVOT (answer FOR question IN (q1, q2)) after a table or subquery""")
+_PIVOT_GROUP = said("""pivot: GROUP BY inside PIVOT that does not list columns
+    each row of the answer has to stand for values of columns
+    list them, or leave GROUP BY out for all columns that PIVOT does not name""")
+_CROSS = said("""join: three answers stand beside each other without columns that are equal
+    each row of one with each of the others is more rows than anybody reads
+    write JOIN ... ON a.city = b.city""")
+_JOIN = said("""join: a join of answers that is not INNER, LEFT, RIGHT, FULL ... ON, or CROSS
+    answers are joined on conditions
+    write JOIN ... ON a.city = b.city""")
+_NATURAL = said("""join: a NATURAL join of answers
+    which columns of answers are equal has to be written out
+    write JOIN ... USING (city)""")
+_UNION_ORDER = said("""clause: ORDER BY after UNION names no column of the answer
+    both sides are sorted together, by what they are called on the left
+    name a column, or its place""")
 
 
 class ReleasedSelect(SelectReader):
@@ -330,13 +308,23 @@ class ReleasedSelect(SelectReader):
         """The answer."""
         distinct = self.select.args.get("distinct")
         if distinct is not None and distinct.args.get("on") is not None:
-            raise self.syntax.refuse(distinct, _DISTINCT_ON)
+            self._tell_first(distinct)
         groups = self._groups() if self.program else None
         if groups is None:
             return self._plain()
         found = AggregatedSelect(self, groups, per_person=False).read()
         assert isinstance(found, Answer)  # noqa: S101 - narrowing: it is not per person
         return found
+
+    def _tell_first(self, distinct: Node) -> None:
+        """DISTINCT ON (city) ... ORDER BY city, n: the first of each city, told by a window."""
+        order = self.select.args.get("order")
+        if order is None or self.select.args.get("qualify") is not None:
+            raise self.syntax.refuse(distinct, _DISTINCT_ON)
+        by = distinct.args["on"].expressions
+        turn = exp.Window(this=exp.RowNumber(), partition_by=by, order=order.copy(), over="OVER")
+        self.select.set("qualify", exp.Qualify(this=turn.eq(1)))
+        self.select.set("distinct", None)
 
     def _distinct_reader(self) -> ExpressionReader:
         return self.rows
@@ -378,9 +366,6 @@ class ReleasedSelect(SelectReader):
         return self.syntax.build(self.select, shown.over, joined, beyond.windows)
 
 
-_DISTINCT_ON = Refusal(
-    "distinct",
-    "DISTINCT ON over answers",
-    "its first rows are told by a window",
-    "write QUALIFY ROW_NUMBER() OVER (PARTITION BY ... ORDER BY ...) = 1",
-)
+_DISTINCT_ON = said("""distinct: DISTINCT ON over answers without ORDER BY, or with QUALIFY
+    which row it keeps would be anything
+    add ORDER BY, the columns of DISTINCT ON first""")

@@ -33,7 +33,7 @@ from discreet.plan.summaries import RowOrder
 from discreet.plan.typing import infer
 from discreet.sql.reader.expressions import ExpressionReader
 from discreet.sql.reader.literals import read_whole
-from discreet.sql.reader.refusals import ROW_OUTPUT, Refusal
+from discreet.sql.reader.refusals import ROW_OUTPUT, Refusal, said
 from discreet.sql.reader.select_list import Answer, answer_named, orders
 from discreet.sql.reader.syntax import Node, Syntax, fresh
 from discreet.sql.reader.windows import WindowSyntax
@@ -233,24 +233,15 @@ class Shown:
 NO_FROM = Refusal(
     "syntax", "SELECT without FROM", "there is nothing to answer about", "name a table in FROM"
 )
-_ONE_COLUMN = Refusal(
-    "subquery",
-    "a subquery inside an expression has several columns",
-    "it stands for one value",
-    "select one value in it",
-)
-_ONE_ROW = Refusal(
-    "subquery",
-    "a subquery inside an expression may have several rows, or none",
-    "it stands for one value, and how many groups there are is not known before",
-    "aggregate it once more, as in (SELECT MAX(n) FROM (...)), or add ORDER BY ... LIMIT 1",
-)
-_NO_WINDOW = Refusal(
-    "window",
-    "this function has no window",
-    "over windows there are COUNT, SUM, AVG, MIN, MAX, STDDEV, VARIANCE, ranks, LAG and LEAD",
-    "aggregate in a subquery, and join it",
-)
+_ONE_COLUMN = said("""subquery: a subquery inside an expression has several columns
+    it stands for one value
+    select one value in it""")
+_ONE_ROW = said("""subquery: a subquery inside an expression may have several rows, or none
+    it stands for one value, and how many groups there are is not known before
+    aggregate it once more, as in (SELECT MAX(n) FROM (...)), or add ORDER BY ... LIMIT 1""")
+_NO_WINDOW = said("""window: this function has no window
+    over windows there are COUNT, SUM, AVG, MIN, MAX, STDDEV, VARIANCE, ranks, LAG and LEAD
+    aggregate in a subquery, and join it""")
 
 
 _NO = Literal(value=False, kind=Kind.BOOLEAN)

@@ -29,7 +29,7 @@ from discreet.sql.reader.aggregated_select import LIMIT, ORDER, AggregatedSelect
 from discreet.sql.reader.expressions import ExpressionReader
 from discreet.sql.reader.group_by import GroupReader, Groups
 from discreet.sql.reader.lookups import Lookups
-from discreet.sql.reader.refusals import ROW_OUTPUT, Refusal
+from discreet.sql.reader.refusals import ROW_OUTPUT, said
 from discreet.sql.reader.select_list import (
     Answer,
     Item,
@@ -109,6 +109,10 @@ class SelectRows:
         if id(node) not in self._found:
             raise self.syntax.refuse(node, RANKED if has_aggregate(node) else _WINDOW_PLACE)
         return self._found[id(node)][1]
+
+    def knows(self, node: Node) -> bool:
+        """Whether the same was asked of the rows before, as a key is."""
+        return any(other == node for other, _ in self._found.values())
 
     def over(self, rows: NamedRelation, select: Node) -> "SelectRows":
         """The rows of a SELECT inside of this one."""
@@ -284,27 +288,15 @@ def _is_one(expression: Expression, named: Mapping[str, Visible]) -> TypeGuard[C
     return isinstance(expression, Column) and expression.name in named
 
 
-_PER_PERSON_OUTPUT = Refusal(
-    "per_person_output",
-    "the answer would have a row for each person",
-    "an answer about one person gives that person away",
-    "put the question in FROM and aggregate over it, as in SELECT AVG(n) FROM (...)",
-)
-_DISTINCT_ANSWER = Refusal(
-    "distinct",
-    "SELECT DISTINCT stands beside aggregates or GROUP BY",
-    "groups are different already, and equal noisy numbers mean nothing",
-    "leave DISTINCT out",
-)
-_WINDOW_PLACE = Refusal(
-    "window",
-    "a window function stands in a condition or a key",
-    "it is computed after rows are filtered and grouped",
-    "select it under a name in a subquery, and use the name; or write QUALIFY",
-)
-_AGGREGATE_KEY = Refusal(
-    "misplaced_aggregate",
-    "GROUP BY names an aggregate",
-    "groups are made before anything is aggregated",
-    "group by a column",
-)
+_PER_PERSON_OUTPUT = said("""per_person_output: the answer would have a row for each person
+    an answer about one person gives that person away
+    put the question in FROM and aggregate over it, as in SELECT AVG(n) FROM (...)""")
+_DISTINCT_ANSWER = said("""distinct: SELECT DISTINCT stands beside aggregates or GROUP BY
+    groups are different already, and equal noisy numbers mean nothing
+    leave DISTINCT out""")
+_WINDOW_PLACE = said("""window: a window function stands in a condition or a key
+    it is computed after rows are filtered and grouped
+    select it under a name in a subquery, and use the name; or write QUALIFY""")
+_AGGREGATE_KEY = said("""misplaced_aggregate: GROUP BY names an aggregate
+    groups are made before anything is aggregated
+    group by a column""")

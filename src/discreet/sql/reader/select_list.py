@@ -17,7 +17,7 @@ from discreet.plan.query import Query, SortKey, released_columns
 from discreet.plan.relations import Named
 from discreet.sql.reader.expressions import ExpressionReader, Resolve, function_name
 from discreet.sql.reader.literals import read_whole
-from discreet.sql.reader.refusals import Refusal
+from discreet.sql.reader.refusals import Refusal, said
 from discreet.sql.reader.syntax import (
     AGGREGATES,
     Node,
@@ -166,12 +166,9 @@ def _read_star(syntax: Syntax, star: Node, columns: Sequence[Visible]) -> list[I
 _NOTHING = Refusal(
     "syntax", "SELECT without values", "there is nothing to answer", "select COUNT(*)"
 )
-_SAME_NAME = Refusal(
-    "duplicate_name",
-    "two columns have one name",
-    "a name has to mean one column, in any case",
-    "rename one of them with AS",
-)
+_SAME_NAME = said("""duplicate_name: two columns have one name
+    a name has to mean one column, in any case
+    rename one of them with AS""")
 
 
 @dataclass(frozen=True, slots=True)
@@ -350,8 +347,7 @@ class SelectOver:
         outputs = read_in_turn(self.reader, self.columns, items, self.values)
         names = name_items(self.syntax, items, [None] * len(items))
         query = replace(
-            self.query,
-            outputs=tuple(Named(n, e) for n, e in zip(names, outputs, strict=True)),
+            self.query, outputs=tuple(Named(n, e) for n, e in zip(names, outputs, strict=True))
         )
         query = self._limited(self._filtered(query), list(zip(names, outputs, strict=True)))
         return replace(answer_named(query, names), personal=self.personal)
@@ -375,15 +371,9 @@ class SelectOver:
 
 
 _FETCH = Refusal("clause", "FETCH by percent or WITH TIES", fix="write LIMIT and a number")
-_AMBIGUOUS = Refusal(
-    "ambiguous_column",
-    "the name is both a column and a selected value",
-    "engines disagree on which one it means here",
-    "give the selected value another name with AS",
-)
-POSITION = Refusal(
-    "argument",
-    "a position behind the end of the SELECT list",
-    "positions count the selected values from 1",
-    "use a smaller number or a name",
-)
+_AMBIGUOUS = said("""ambiguous_column: the name is both a column and a selected value
+    engines disagree on which one it means here
+    give the selected value another name with AS""")
+POSITION = said("""argument: a position behind the end of the SELECT list
+    positions count the selected values from 1
+    use a smaller number or a name""")

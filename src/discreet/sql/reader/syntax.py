@@ -28,7 +28,7 @@ from discreet.errors import InputError, QueryRefused
 from discreet.plan.expressions import Column, Expression
 from discreet.plan.relations import FilterRows, Relation, Scan, columns_of
 from discreet.plan.schema import KeyPath, Person, Schema, Table
-from discreet.sql.reader.refusals import CLAUSES, Refusal
+from discreet.sql.reader.refusals import CLAUSES, Refusal, said
 
 Node: TypeAlias = exp.Expr
 Place: TypeAlias = tuple[int, int]
@@ -168,7 +168,7 @@ class Syntax:
     def remember(self, expression: Expression, node: Node) -> Expression:
         """Keep the node that an expression came from, and refuse one that has grown too large."""
         if expression.size > LARGEST:
-            raise self.refuse(node, _TOO_LARGE)
+            raise self.refuse(node, TOO_LARGE)
         self.look_at(1, node)
         self._origins[id(expression)] = (expression, node)
         return expression
@@ -185,18 +185,13 @@ class Syntax:
         return known[1] if known else None
 
 
-_TOO_LARGE = Refusal(
-    "too_large",
-    f"an expression has more than {LARGEST} parts",
-    "it would take an engine too long to plan",
-    "compute parts of it in a subquery",
-)
-_TOO_MUCH = Refusal(
-    "too_large",
-    "the question has too many parts, once every name stands for what it means",
-    "it would take too long to read",
-    "ask for fewer columns, or shorter expressions",
-)
+TOO_LARGE = said(f"""too_large: an expression has more than {LARGEST} parts
+    it would take an engine too long to plan
+    compute parts of it in a subquery""")
+_TOO_MUCH = said("""too_large: the question has too many parts, once every name stands for what it \
+    means
+    it would take too long to read
+    ask for fewer columns, or shorter expressions""")
 _UNMARKED = {
     "Null": "NULL",
     "CurrentDate": "CURRENT_DATE",
@@ -491,6 +486,5 @@ def quoted(name: str) -> str:
     return name if plain else '"' + name.replace('"', '""') + '"'
 
 
-_STAR = Refusal(
-    "row_output", "* stands where one value belongs", fix="name a column, or use COUNT(*)"
-)
+_STAR = said("""row_output: * stands where one value belongs
+    name a column, or use COUNT(*)""")

@@ -17,7 +17,8 @@ from discreet.plan.expressions import (
     call,
 )
 from discreet.plan.kinds import Kind
-from discreet.sql.reader.refusals import Refusal
+from discreet.sql.reader.literals import read_moment
+from discreet.sql.reader.refusals import said
 from discreet.sql.reader.syntax import Node, bare
 
 if TYPE_CHECKING:
@@ -39,6 +40,9 @@ def read_later(
     Days and weeks are whole days; months end where the month does; hours make a date a timestamp.
     """
     value = reader.read(time)
+    if isinstance(value, Literal) and isinstance(value.value, str):
+        clock = Kind.TIMESTAMP if ":" in value.value else Kind.DATE
+        value = reader.syntax.remember(read_moment(reader.syntax, value.value, clock, time), time)
     unit = _unit(reader, interval)
     if unit in _DAYS:
         return call(function, value, _amount(reader, interval, _DAYS[unit]))
@@ -419,52 +423,31 @@ def read_truncated(reader: "ExpressionReader", node: Node) -> Expression:
     return Truncate(reader.part(node, "this"), Unit(name))
 
 
-INTERVAL = Refusal(
-    "interval",
-    "an interval that is not one number and its unit",
-    "units are SECOND, MINUTE, HOUR, DAY, WEEK, MONTH, QUARTER and YEAR, each added to a date",
-    "write date + INTERVAL 3 MONTH",
-)
-ALONE = Refusal(
-    "interval",
-    "an interval stands by itself",
-    "it can be added to a date, or compared with the difference of two timestamps or with AGE",
-    "write date + INTERVAL 3 DAY, or a - b > INTERVAL 2 HOUR",
-)
-_OF_DATES = Refusal(
-    "interval",
-    "a length of time that is not the difference of two timestamps",
-    "the difference of two dates is a number of days, and no interval",
-    "compare it with a number, as in d1 - d2 > 30; of timestamps ask EXTRACT(EPOCH FROM a - b),"
-    " which is in seconds, or DATE_DIFF('hour', a, b)",
-)
-_AGE = Refusal(
-    "argument",
-    "AGE of something else than times, or a part of it other than YEAR, MONTH and DAY",
-    "ages are years, months and days of the calendar",
-    "write EXTRACT(YEAR FROM AGE(a, b)), or DATE_DIFF('hour', b, a)",
-)
-_CLOCK = Refusal(
-    "type",
-    "the time of a day that is compared with something else",
-    "CAST(x AS TIME) of a timestamp is compared with another one, or with a time such as '08:30'",
-    "write CAST(x AS TIME) < TIME '08:30', or compare its parts: EXTRACT(HOUR FROM x) >= 18",
-)
-_DIFFERENCE = Refusal(
-    "argument",
-    "DATE_DIFF in a unit that is not known",
-    "units are second, minute, hour, day, week, month, quarter and year",
-    "write DATE_DIFF('day', a, b)",
-)
-PART = Refusal(
-    "argument",
-    "a part of a date that is not known, or a week or weekday as SQL Server numbers it",
-    "parts are YEAR, QUARTER, MONTH, WEEK (ISO), DAY, HOUR, MINUTE, SECOND, DOW, ISODOW and DOY",
-    "write EXTRACT(WEEK FROM d), EXTRACT(DOW FROM d), where Sunday is 0, or DATE_TRUNC('month', d)",
-)
-_UNIT = Refusal(
-    "argument",
-    "DATE_TRUNC to a unit that is not known",
-    "units are year, quarter, month, week, day, hour and minute",
-    "write for example DATE_TRUNC('month', d)",
-)
+INTERVAL = said("""interval: an interval that is not one number and its unit
+    units are SECOND, MINUTE, HOUR, DAY, WEEK, MONTH, QUARTER and YEAR, each added to a date
+    write date + INTERVAL 3 MONTH""")
+ALONE = said("""interval: an interval stands by itself
+    it can be added to a date, or compared with the difference of two timestamps or with AGE
+    write date + INTERVAL 3 DAY, or a - b > INTERVAL 2 HOUR""")
+_OF_DATES = said("""interval: a length of time that is not the difference of two timestamps
+    the difference of two dates is a number of days, and no interval
+    compare it with a number, as in d1 - d2 > 30; of timestamps ask EXTRACT(EPOCH FROM a - \
+    b), which is in seconds, or DATE_DIFF('hour', a, b)""")
+_AGE = said("""argument: AGE of something else than times, or a part of it other than YEAR, MONTH \
+    and DAY
+    ages are years, months and days of the calendar
+    write EXTRACT(YEAR FROM AGE(a, b)), or DATE_DIFF('hour', b, a)""")
+_CLOCK = said("""type: the time of a day that is compared with something else
+    CAST(x AS TIME) of a timestamp is compared with another one, or with a time such as '08:30'
+    write CAST(x AS TIME) < TIME '08:30', or compare its parts: EXTRACT(HOUR FROM x) >= 18""")
+_DIFFERENCE = said("""argument: DATE_DIFF in a unit that is not known
+    units are second, minute, hour, day, week, month, quarter and year
+    write DATE_DIFF('day', a, b)""")
+PART = said("""argument: a part of a date that is not known, or a week or weekday as SQL Server \
+    numbers it
+    parts are YEAR, QUARTER, MONTH, WEEK (ISO), DAY, HOUR, MINUTE, SECOND, DOW, ISODOW and DOY
+    write EXTRACT(WEEK FROM d), EXTRACT(DOW FROM d), where Sunday is 0, or \
+    DATE_TRUNC('month', d)""")
+_UNIT = said("""argument: DATE_TRUNC to a unit that is not known
+    units are year, quarter, month, week, day, hour and minute
+    write for example DATE_TRUNC('month', d)""")

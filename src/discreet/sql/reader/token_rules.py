@@ -5,15 +5,12 @@ from typing import Final
 
 from sqlglot import Token, TokenType
 
-from discreet.sql.reader.refusals import Refusal
+from discreet.sql.reader.refusals import said
 from discreet.sql.reader.syntax import Place
 
-MALFORMED: Final = Refusal(
-    "syntax",
-    "the text is not a SQL statement",
-    "it cannot be read on from this place",
-    "look for a missing comma, operator, parenthesis or quote here",
-)
+MALFORMED: Final = said("""syntax: the text is not a SQL statement
+    it cannot be read on from this place
+    look for a missing comma, operator, parenthesis or quote here""")
 
 BEFORE_NAMES: Final = {
     *(TokenType.SELECT, TokenType.DISTINCT, TokenType.COMMA, TokenType.DOT, TokenType.L_PAREN),

@@ -19,7 +19,7 @@ from discreet.plan.relations import FilterRows, PersonWindow
 from discreet.plan.summaries import RowOrder, Summary, WindowColumn, WindowFunction
 from discreet.sql.reader.expressions import ExpressionReader
 from discreet.sql.reader.literals import read_whole
-from discreet.sql.reader.refusals import WINDOW, Refusal
+from discreet.sql.reader.refusals import WINDOW, Refusal, said
 from discreet.sql.reader.syntax import PERSON, Node, Syntax, order_parts
 
 if TYPE_CHECKING:
@@ -126,24 +126,15 @@ class WindowSyntax:
         return argument, other[0] if other else None, away
 
 
-_UNNAMED = Refusal(
-    "window",
-    "OVER names a window that is not there, or says again what it says",
-    "each part of a window is defined in one place",
-    "write it out after OVER, or name it in WINDOW",
-)
-_FRAME = Refusal(
-    "window",
-    "a frame of a window that is not ROWS BETWEEN two rows",
-    "others depend on distances that engines measure in different ways",
-    "write ROWS BETWEEN 2 PRECEDING AND CURRENT ROW, or leave the frame out",
-)
-_DISTINCT = Refusal(
-    "window",
-    "DISTINCT inside a window",
-    "engines disagree on it",
-    "group by the value in a subquery first",
-)
+_UNNAMED = said("""window: OVER names a window that is not there, or says again what it says
+    each part of a window is defined in one place
+    write it out after OVER, or name it in WINDOW""")
+_FRAME = said("""window: a frame of a window that is not ROWS BETWEEN two rows
+    others depend on distances that engines measure in different ways
+    write ROWS BETWEEN 2 PRECEDING AND CURRENT ROW, or leave the frame out""")
+_DISTINCT = said("""window: DISTINCT inside a window
+    engines disagree on it
+    group by the value in a subquery first""")
 
 
 _RANKS = (exp.RowNumber, exp.Rank, exp.DenseRank)
@@ -306,11 +297,9 @@ RANKED = Refusal(
     " CASE WHEN x < ... with its numbers",
 )
 _TILES = Refusal("window", "NTILE of more than 65536", "nobody has as many rows", "use fewer")
-_FUNCTION = Refusal(
-    "window",
-    "this function is asked over a window",
-    "over the rows of a person there are ROW_NUMBER, RANK, DENSE_RANK, PERCENT_RANK, CUME_DIST, "
-    "NTILE, LAG, LEAD, FIRST_VALUE, LAST_VALUE, COUNT, SUM, AVG, MIN, MAX, BOOL_AND and BOOL_OR",
-    "use one of them, with ORDER BY, or aggregate in a subquery that is grouped by the person",
-)
+_FUNCTION = said("""window: this function is asked over a window
+    over the rows of a person there are ROW_NUMBER, RANK, DENSE_RANK, PERCENT_RANK, CUME_DIST, \
+    NTILE, LAG, LEAD, FIRST_VALUE, LAST_VALUE, COUNT, SUM, AVG, MIN, MAX, BOOL_AND and BOOL_OR
+    use one of them, with ORDER BY, or aggregate in a subquery that is grouped by the \
+    person""")
 _DEFAULT = Refusal("window", "a default that is no constant", fix="write the value itself")
