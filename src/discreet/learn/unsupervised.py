@@ -8,7 +8,12 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from sklearn.base import ClusterMixin, OneToOneFeatureMixin, TransformerMixin
+from sklearn.base import (
+    ClassNamePrefixFeaturesOutMixin,
+    ClusterMixin,
+    OneToOneFeatureMixin,
+    TransformerMixin,
+)
 
 from discreet.errors import InputError
 from discreet.learn.base import PrivateEstimator
@@ -26,7 +31,7 @@ _TRIES = 64
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class PCA(TransformerMixin, PrivateEstimator):  # type: ignore[misc]
+class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator):  # type: ignore[misc]
     """Principal components of features scaled by their bounds.
 
     Guarantee:
@@ -130,7 +135,9 @@ class ClusterTotals(RowStatistic):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class KMeans(ClusterMixin, TransformerMixin, PrivateEstimator):  # type: ignore[misc]
+class KMeans(  # type: ignore[misc]
+    ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, PrivateEstimator
+):
     """K-means of features scaled by their bounds.
 
     Guarantee:
