@@ -172,13 +172,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc] # ships no types
         check_is_fitted(self, "guarantee_")
         named = getattr(self, "features_", None)
         if named and all(isinstance(one, str) for one in getattr(x, "columns", [0])):
-            if missing := [name for name in named if name not in x.columns]:
-                raise InputError(
-                    f"a frame without {', '.join(missing)}",
-                    why="the model was fitted to columns of these names",
-                    fix=f"pass the columns {', '.join(named)}",
-                )
-            x = x[named].to_numpy()
+            x = x[named].to_numpy()  # who lacks one is told which
         if named and getattr(x, "dtype", np.dtype(object)).kind in "OUS":
             items = np.asarray(x, dtype=object).ravel().tolist()
             if any(isinstance(one, str) and np.isnan(number(one)) for one in items):

@@ -8,12 +8,8 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from sklearn.base import (
-    ClassNamePrefixFeaturesOutMixin,
-    ClusterMixin,
-    OneToOneFeatureMixin,
-    TransformerMixin,
-)
+from sklearn.base import ClassNamePrefixFeaturesOutMixin as NamedOutputs
+from sklearn.base import ClusterMixin, OneToOneFeatureMixin, TransformerMixin
 
 from discreet.errors import InputError
 from discreet.learn.base import PrivateEstimator
@@ -31,7 +27,7 @@ _TRIES = 64
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator):  # type: ignore[misc]
+class PCA(NamedOutputs, TransformerMixin, PrivateEstimator):  # type: ignore[misc]
     """Principal components of features scaled by their bounds.
 
     Guarantee:
@@ -135,9 +131,7 @@ class ClusterTotals(RowStatistic):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class KMeans(  # type: ignore[misc]
-    ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, PrivateEstimator
-):
+class KMeans(NamedOutputs, ClusterMixin, TransformerMixin, PrivateEstimator):  # type: ignore[misc]
     """K-means of features scaled by their bounds.
 
     Guarantee:

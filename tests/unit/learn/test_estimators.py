@@ -237,14 +237,16 @@ def test_a_fit_that_is_interrupted_is_counted(monkeypatch):
     x, y, _ = people()
     one = learn.GaussianNB(bounds=BOUNDS, classes=LABELS, **PAID).fit(x, y)
 
-    def interrupted(self, sums):
+    def interrupted(_, sums):
         sums.sums(BinCounts(equal_bins(np.zeros(3), np.ones(3), [2] * 3)), Fraction(1))
         raise KeyboardInterrupt
 
     monkeypatch.setattr(learn.GaussianNB, "_learn", interrupted)
     with pytest.raises(KeyboardInterrupt), pytest.warns(learn.PrivacyWarning):
         one.fit(x, y)
-    assert one.spent_.epsilon(PAID["delta"]).upper > 1.3 * one.guarantee_.epsilon(PAID["delta"]).upper
+    assert (
+        one.spent_.epsilon(PAID["delta"]).upper > 1.3 * one.guarantee_.epsilon(PAID["delta"]).upper
+    )
 
 
 def test_transformers_name_their_columns():

@@ -201,8 +201,8 @@ def _check_rows(model: nn.Module, losses: Losses, probe: Probe) -> None:
         raise InputError(
             "a row's loss that depends on other rows, or on chance",
             why="a person's gradient must be their own",
-            fix="look for operations over the first dimension, for outputs and targets of different "
-            "shapes, which torch spreads over each other, and for random numbers",
+            fix="look for operations over the first dimension, for outputs and targets of "
+            "different shapes, which torch spreads over each other, and for random numbers",
         )
     for name, one in model.named_buffers():
         if not torch.equal(one, before[name]):
@@ -257,7 +257,7 @@ def _differs(listener: PersonGradients, losses: Losses, probe: Probe) -> str:
         theirs = torch.zeros_like(one) if found is None else found
         ours = own[name].weighted_sum(torch.ones(3).to(one)) if name in own else 0 * theirs
         off = (ours.to(theirs) - theirs).abs().max()
-        # A gradient that cancels (a bias before a norm, of keys) is rounding alone; NaN is no number.
+        # What cancels (a bias before a norm, or of keys) is rounding alone; NaN is no agreement.
         if not off <= _CLOSE * (theirs.abs().max() + _CLOSE * largest + 1e-6):
             return f"the parameter {name}"
     return ""

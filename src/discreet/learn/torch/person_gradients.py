@@ -309,7 +309,8 @@ class PersonGradients:
         except (RuntimeError, NotImplementedError, ValueError) as wrong:
             raise _not_by_person(call, wrong) from None
         return {
-            name: PersonMatrix(one if one.dim() > 1 else one[:, None]) for name, one in grads.items()
+            name: PersonMatrix(one if one.dim() > 1 else one[:, None])
+            for name, one in grads.items()
         }
 
 

@@ -133,7 +133,7 @@ def test_a_fitted_model_knows_its_columns_by_name(curator):
         # By place, costs would count as ages.
         told = model.predict_proba(frame)
         assert told.tolist() == model.predict_proba(frame[features].to_numpy()).tolist()
-        with pytest.raises(InputError, match="a frame without cost"):
+        with pytest.raises(KeyError, match="cost"):
             model.predict(frame[["age"]])
 
     city = dp.learn.GaussianNB(epsilon=1)
