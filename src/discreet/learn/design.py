@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -29,10 +29,6 @@ FREE = 4
 """Deviations at which a free column is cut, unless its bounds are nearer. Noise grows with it: at 6
 intervals are 1.1 to 1.4 times as long, at 8 up to 1.8 times."""
 
-NEAR = 0.8
-"""Where rows are cut for components and clusters, in roots of their mean square: about the median
-of lengths whose law has a long tail, which decides the mean square."""
-
 
 @dataclass(frozen=True)
 class GridColumns:
@@ -45,6 +41,12 @@ class GridColumns:
     factor: Floats
     least: Floats
     most: Floats
+
+    @classmethod
+    def between(cls, low: Floats, high: Floats, start: Floats, factor: Floats, widest: Any) -> Self:
+        """The columns with values clamped to low and high first."""
+        ends = (np.clip(np.rint((end - start) * factor), -widest, widest) for end in (low, high))
+        return cls(start, factor, *ends)
 
     def __call__(self, x: Floats) -> Floats:
         """Whole numbers, as doubles."""
@@ -106,9 +108,7 @@ class Scaling:
         """How each feature becomes a whole number, before rows are cut."""
         widest = np.full(len(self.low), _WIDEST * GRID)
         widest[len(widest) - self.free :] = min(self.most, _WIDEST * GRID)
-        ends = (np.rint((end - self.centre) * self.scale * GRID) for end in (self.low, self.high))
-        within = (np.clip(end, -widest, widest) for end in ends)
-        return GridColumns(self.centre, self.scale * GRID, *within)
+        return GridColumns.between(self.low, self.high, self.centre, self.scale * GRID, widest)
 
     @property
     def constant(self) -> int:
@@ -162,6 +162,27 @@ def unit(low: Floats, high: Floats) -> GridColumns:
     """Values between bounds as whole steps from -GRID to GRID."""
     ends = np.full(len(low), float(GRID))
     return GridColumns((low + high) / 2, GRID / ((high - low) / 2), -ends, ends)
+
+
+@dataclass(frozen=True)
+class NormCounts(RowStatistic):
+    """How many rows have a norm in each of equal cells from 0 to `most`."""
+
+    scaling: Scaling
+    most: float
+    cells: int = 64
+
+    @property
+    def extent(self) -> tuple[int, int]:
+        """Cells; a row is in one cell."""
+        return self.cells, 1
+
+    def sums(self, chunk: Chunk) -> Any:
+        """Counts by cell."""
+        z = self.scaling.steps(chunk.x)
+        length = np.sqrt((z[:, : z.shape[1] - self.scaling.free] ** 2).sum(axis=1)) / GRID
+        cell = np.minimum(np.floor(length * (self.cells / self.most)), self.cells - 1)
+        return np.bincount(cell.astype(np.int64), chunk.weight, minlength=self.cells)
 
 
 @dataclass(frozen=True)
@@ -225,13 +246,18 @@ def standardize(
 def centre(sums: NoisySums, low: Floats, high: Floats, share: Fraction) -> tuple[Scaling, float]:
     """Features scaled by their bounds and centred at their mean, and how many rows there are.
 
-    The mean is measured twice: among all that bounds allow, then among rows that are cut near the
-    first, which are far shorter where there are many features: at NEAR of the root of the mean
-    square of their distance.
+    The mean is measured twice: among all that bounds allow, then among rows cut at a noisy median
+    of their distance from the first, which is far shorter where there are many features.
     """
-    scale = 2 / (high - low)
-    _, mean, variance = feature_moments(sums, low, high, share / 2)
-    norm = NEAR * float((variance * scale**2).sum()) ** 0.5
+    d, scale, middle = len(low), 2 / (high - low), (low + high) / 2
+    first = Scaling(low, high, middle, scale, d**0.5, 0.0)
+    totals = sums.sums(RowTotals(first), share / 3) / GRID
+    mean = np.clip(middle + totals[1:] / max(totals[0], 1.0) / scale, low, high)
+    free = Scaling(low, high, mean, scale, 2 * d**0.5, 0.0)
+    counts = NormCounts(free, d**0.5)
+    held = np.cumsum(np.maximum(sums.sums(counts, share / 6), 0))
+    median = int(np.searchsorted(held, held[-1] / 2)) if held[-1] > 0 else counts.cells - 1
+    norm = counts.most * (median + 1) / counts.cells
     short = Scaling(low, high, mean, scale, norm, 0.0)
     totals = sums.sums(RowTotals(short), share / 2) / GRID
     count = max(float(totals[0]), 1.0)

@@ -8,7 +8,7 @@ import pytest
 from discreet.errors import InputError
 from discreet.learn.additive import CurveGradient
 from discreet.learn.binning import BinCounts, equal_bins, fine_cells, private_bins
-from discreet.learn.design import FeatureTotals, RowTotals, Scaling, read_bounds
+from discreet.learn.design import FeatureTotals, NormCounts, RowTotals, Scaling, read_bounds
 from discreet.learn.linear_sums import LinkGradient, LogisticCurvature, SecondMoments
 from discreet.learn.noisy_sums import NoisySums
 from discreet.learn.rows import FULL, Chunk, exact_dot, exact_product, rows_of, weights_of
@@ -48,6 +48,7 @@ def _placed(chunk):
 CASES = {
     "feature totals": (FeatureTotals(LOW, HIGH), _same),
     "row totals": (RowTotals(BARE), _same),
+    "norm counts": (NormCounts(SCALING, 4.0), _same),
     "second moments": (SecondMoments(SCALING), _same),
     "joined moments": (SecondMoments(JOINED), _same),
     "class totals": (FeatureTotals(LOW, HIGH, 3), _same),

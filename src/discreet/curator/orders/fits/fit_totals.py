@@ -20,6 +20,7 @@ from discreet.learn.design import (
     GRID,
     FeatureTotals,
     GridColumns,
+    NormCounts,
     RowTotals,
     Scaling,
     unit,
@@ -131,6 +132,17 @@ class FitTotals:
         return [one for one in self._read(self._select(shown, rows) + groups) if one[2]]
 
     # --- counts ---------------------------------------------------------------------------------
+
+    @totals.register
+    def _(self, one: NormCounts) -> Totals | None:
+        rows, names = self._cut(one.scaling)
+        zero = self.dialect.double(0)
+        kept = [f"COALESCE({z} * {z}, {zero})" for z in names[: len(names) - one.scaling.free]]
+        square = self._real(Function.SQRT, " + ".join(kept))
+        length = self._real(Function.DIVIDE, square, float(GRID))
+        place = self._real(Function.MULTIPLY, length, one.cells / one.most)
+        cell = f"LEAST({self._floor(place)}, {one.cells - 1})"
+        return self._counts([(self._select([f"{cell} AS k", "w"], rows), 0)], one.width)
 
     @totals.register
     def _(self, one: BinCounts) -> Totals | None:

@@ -10,7 +10,7 @@ from discreet.curator.orders.fits import fit_totals
 from discreet.curator.orders.fits.fit_rows import NumberColumns, person_rows
 from discreet.engines.duckdb import DuckDBEngine
 from discreet.learn.binning import BinCounts, FeatureBins, equal_bins, placed
-from discreet.learn.design import FeatureTotals, RowTotals, Scaling
+from discreet.learn.design import FeatureTotals, NormCounts, RowTotals, Scaling
 from discreet.learn.linear_sums import SecondMoments
 from discreet.learn.rows import FULL
 from discreet.learn.trees import LeafCounts, Tree
@@ -92,6 +92,7 @@ PLAIN = {
     "row totals that are not": RowTotals(scaling(1e3)),
     "second moments that are cut": SecondMoments(scaling(1.7)),
     "second moments that are not": SecondMoments(scaling(1e3)),
+    "norms": NormCounts(scaling(64.0), 3.0),
     "fine bins": BinCounts(CELLS),
     "joined bins": BinCounts(BINS),
 }
@@ -153,6 +154,7 @@ def test_a_target_that_is_a_number_is_one_more_feature(opened, norm):
 
     for one in (FeatureTotals(low, high), SecondMoments(scaling(norm, 1, low, high))):
         assert agree(found, one)
+    assert agree(found, NormCounts(scaling(norm, 1, low, high), 4.0))
 
 
 def test_more_rows_than_doubles_count_are_summed_in_wide_numbers(opened, monkeypatch):
