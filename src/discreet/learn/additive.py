@@ -2,12 +2,10 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property, reduce
-from math import prod
+from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.errors import InputError
 from discreet.learn.binning import (
@@ -20,63 +18,22 @@ from discreet.learn.binning import (
 )
 from discreet.learn.classifiers import PrivateClassifier, softmax
 from discreet.learn.design import GRID
-from discreet.learn.linear_sums import CELLS, Link, descend, link_residuals
+from discreet.learn.linear_sums import CELLS, descend, link_residuals
 from discreet.learn.noisy_sums import NoisySums, RowStatistic
 from discreet.learn.rows import Chunk, Floats, PersonRows
 from discreet.rationals import whole
 
 _VALUES = 10_000
 
-_JOINED = 1 << 12
-"""Codes of features that are joined, at most."""
-
 _BINS = Fraction(1, 10)
 """The share of the budget for bins and their counts."""
 
 
 @dataclass(frozen=True)
-class JoinedCodes:
-    """Bins of several features as one code, so that a row has few codes to look up."""
-
-    sizes: tuple[int, ...]
-
-    @cached_property
-    def groups(self) -> list[list[int]]:
-        """Features that share a code, one after another."""
-        found: list[list[int]] = []
-        for j, size in enumerate(self.sizes):
-            if found and size * prod(self.sizes[i] for i in found[-1]) <= _JOINED:
-                found[-1].append(j)
-            else:
-                found.append([j])
-        return found
-
-    def join(self, places: NDArray[Any], bins: list[NDArray[np.int64]]) -> NDArray[Any]:
-        """Codes of rows that are given by places, each of which is in one of a feature's `bins`."""
-        joined = np.zeros((len(self.groups), len(places)), dtype=np.int32)
-        for at, group in enumerate(self.groups):
-            for j in group:
-                joined[at] *= self.sizes[j]
-                joined[at] += bins[j].astype(np.int32).take(places[:, j])
-        return joined.T
-
-    def tables(self, flat: Floats) -> list[Floats]:
-        """For each code the sum of the numbers of its bins."""
-        parts = np.split(flat, np.cumsum(self.sizes))
-        return [reduce(np.add.outer, (parts[j] for j in group)).ravel() for group in self.groups]
-
-    def totals(self, by_code: list[NDArray[Any]]) -> Floats:
-        """For each bin the sum over all codes that it is in."""
-        found = []
-        for group, one in zip(self.groups, by_code, strict=True):
-            cube, axes = one.reshape([self.sizes[j] for j in group]), range(len(group))
-            found += [cube.sum(axis=tuple(i for i in axes if i != keep)) for keep in axes]
-        return np.concatenate(found)
-
-
-@dataclass(frozen=True)
 class CurveGradient(RowStatistic):
-    """The gradient of logistic loss with one coefficient a bin, of rows given as joined codes.
+    """The gradient of logistic loss with one coefficient a bin, of rows given as places in bins.
+
+    `sizes` are the numbers of bins of each feature.
 
     Guarantee:
         A row adds its residual, at most `clip` GRID, to one bin of each feature and to the
@@ -84,14 +41,14 @@ class CurveGradient(RowStatistic):
     """
 
     theta: Floats
-    codes: JoinedCodes
+    sizes: tuple[int, ...]
     label: int = 1
     clip: float = 1.0
 
     @property
     def extent(self) -> tuple[int, int]:
         """One number for each bin and the constant; the residual on each feature and that."""
-        return self.theta.size, (len(self.codes.sizes) + 1) * self._limit**2
+        return self.theta.size, (len(self.sizes) + 1) * self._limit**2
 
     @property
     def _limit(self) -> int:
@@ -104,16 +61,16 @@ class CurveGradient(RowStatistic):
         for j, table in enumerate(tables):
             margin += table.take(chunk.x[:, j])
         cells = np.floor(margin * (CELLS / GRID))
-        r = link_residuals(Link.LOGISTIC, cells, chunk.y == self.label)
+        r = link_residuals("logistic", cells, chunk.y == self.label)
         r = np.clip(r, -self._limit, self._limit) * (chunk.weight * np.isfinite(chunk.y))
-        by_code = [np.bincount(chunk.x[:, j], r, len(one)) for j, one in enumerate(tables)]
-        return np.append(self.codes.totals(by_code), r.sum())
+        by_bin = [np.bincount(chunk.x[:, j], r, size) for j, size in enumerate(self.sizes)]
+        return np.concatenate([*by_bin, [r.sum()]])
 
     @cached_property
     def _tables(self) -> list[Any]:
-        """What each code adds to a margin, and the constant; in steps."""
+        """What each bin adds to a margin, by feature, and the constant; in steps."""
         whole = np.rint(np.clip(self.theta, -64.0, 64.0) * GRID)
-        return [*self.codes.tables(whole[:-1]), whole[-1]]
+        return [*np.split(whole[:-1], np.cumsum(self.sizes)[:-1]), whole[-1]]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -138,7 +95,7 @@ class AdditiveClassifier(PrivateClassifier):
     categorical: Any = None
     n_bins: Any = 12
     max_iter: Any = 60
-    batch_rows: Any = 500_000
+    batch_rows: Any = 250_000
 
     def _prepare(self, features: int) -> None:
         super()._prepare(features)
@@ -166,7 +123,7 @@ class AdditiveClassifier(PrivateClassifier):
         self.intercept_ = np.array([theta[-1] for theta in thetas])
 
     def _binned(self, sums: NoisySums) -> tuple[FeatureBins, Floats, list[PersonRows]]:
-        """Private bins, their noisy counts, and rows as joined codes of bins, in batches.
+        """Private bins, their noisy counts, and rows as places in bins, in batches.
 
         Rows are read once: they are kept as cells, which are counted and then joined.
         """
@@ -176,11 +133,13 @@ class AdditiveClassifier(PrivateClassifier):
         (placed,) = sums.rows.with_features(cells.places).batches(1)
         known = PlacedBins(cells.edges)
         bins, counts = private_bins(sums, known, self.n_bins, _BINS, listed, placed)
-        codes, to_bin = JoinedCodes(tuple(bins.sizes)), bins_of_cells(bins, cells)
-        joined = placed.with_features(lambda x: codes.join(x, to_bin))
+        to_bin = bins_of_cells(bins, cells)
+        binned = placed.with_features(
+            lambda x: np.stack([one.take(x[:, j]) for j, one in enumerate(to_bin)], axis=1)
+        )
         rows = counts.sum() / len(low)
         many = 1 if self.batch_rows is None else int(rows / self.batch_rows)
-        return bins, counts, joined.batches(max(1, min(many, self.max_iter)))
+        return bins, counts, binned.batches(max(1, min(many, self.max_iter)))
 
     def _curves(
         self,
@@ -196,7 +155,6 @@ class AdditiveClassifier(PrivateClassifier):
         part = np.append(np.clip(counts / total, 0, 1), 1.0)
         curvature = np.maximum(part, self._FLOOR) / 4
         own = np.repeat(np.arange(features), bins.sizes)
-        codes = JoinedCodes(tuple(bins.sizes))
 
         def centred(step: Floats) -> Floats:
             """Curves of mean 0: what all features share is the constant's alone."""
@@ -204,7 +162,7 @@ class AdditiveClassifier(PrivateClassifier):
             return np.asarray(np.append(step[:-1] - mean[own], step[-1]))
 
         def gradient(theta: Floats) -> CurveGradient:
-            return CurveGradient(theta, codes, label, self._CLIP)
+            return CurveGradient(theta, tuple(bins.sizes), label, self._CLIP)
 
         start = np.zeros(sum(bins.sizes) + 1)
         paid, unit = (self.max_iter, share, batches), GRID * (total / len(batches))

@@ -88,8 +88,11 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc] # ships no types
     def fit(self, X: Any, y: Any = None, *, groups: Any = None) -> Self:  # noqa: N803 - sklearn's
         """Learn from rows; `groups` names the person of each row."""
         rows = self._rows(X, y, groups, self.max_rows_per_unit)
-        self._learn_from(NoisySums(rows, self._mu_squared))
-        self._spending.add(self.guarantee_)
+        sums = NoisySums(rows, self._mu_squared)
+        try:
+            self._learn_from(sums)
+        finally:  # a fit that is interrupted was paid for as well
+            self._spending.add(sums.guarantee)
         return self
 
     def _rows(self, x: Any, y: Any, groups: Any, max_rows_per_unit: int) -> PersonRows:
@@ -165,8 +168,19 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc] # ships no types
         return read
 
     def _fitted_features(self, x: Any) -> Floats:
-        """Features to predict from, as they are."""
+        """Features to predict from, as they are; of a curator's fit by their names in a frame."""
         check_is_fitted(self, "guarantee_")
+        named = getattr(self, "features_", None)
+        if named and all(isinstance(one, str) for one in getattr(x, "columns", [0])):
+            x = x[named].to_numpy()  # who lacks one is told which
+        if named and getattr(x, "dtype", np.dtype(object)).kind in "OUS":
+            items = np.asarray(x, dtype=object).ravel().tolist()
+            if any(isinstance(one, str) and np.isnan(number(one)) for one in items):
+                raise InputError(
+                    "a text to predict from",
+                    why="the model learned from the place of each value in the table's list",
+                    fix="pass places, from 0 on in the order of the list",
+                )
         return self._read_features(x, reset=False)
 
     def _clamped(self, x: Any) -> Floats:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import TransformerMixin
+from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 
 from discreet.errors import InputError
 from discreet.learn.base import CELLS, PrivateEstimator
@@ -214,7 +214,7 @@ def _joined(inner: Floats, counts: Floats, n_bins: int) -> Floats:
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class Binner(TransformerMixin, PrivateEstimator):  # type: ignore[misc]
+class Binner(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator):  # type: ignore[misc]
     """Features as numbers of bins, which hold about as many rows each.
 
     Guarantee:

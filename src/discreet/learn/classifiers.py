@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from discreet.learn.base import PrivateEstimator, normal_intervals
 from discreet.learn.design import CENTRE, GRID, Scaling, standardize
 from discreet.learn.linear import unscaling
-from discreet.learn.linear_sums import Link, LinkGradient, LogisticCurvature, descend, symmetric
+from discreet.learn.linear_sums import LinkGradient, LogisticCurvature, descend, symmetric
 from discreet.learn.noisy_sums import NoisySums
 from discreet.learn.rows import Chunk, Floats, PersonRows
 
@@ -39,7 +39,7 @@ class LinearClassifier(PrivateClassifier):
     bounds: Any = None
     max_iter: Any = 30
 
-    _LINK: ClassVar[Link] = Link.LOGISTIC
+    _LINK: ClassVar[str] = "logistic"
     _SOFTMAX: ClassVar[bool] = False
 
     def _learn(self, sums: NoisySums) -> None:
@@ -171,7 +171,7 @@ class LinearSVC(LinearClassifier):
     2011 (the smoothed hinge).
     """
 
-    _LINK: ClassVar[Link] = Link.HINGE
+    _LINK: ClassVar[str] = "hinge"
 
 
 class Perceptron(LinearSVC):
@@ -183,7 +183,7 @@ class Perceptron(LinearSVC):
     Reference: Blum, Dwork, McSherry, Nissim, Practical Privacy: the SuLQ Framework, 2005.
     """
 
-    _LINK: ClassVar[Link] = Link.PERCEPTRON
+    _LINK: ClassVar[str] = "perceptron"
 
 
 def newton_step(

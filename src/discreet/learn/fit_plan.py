@@ -41,13 +41,6 @@ _MOST: Final = {
 _CATEGORIES = 10_000
 _STEPS = 16
 
-_FORM: Final[dict[str, Any]] = {"form": 3}
-_ERRORS_FORM: Final[dict[str, Any]] = {"form": 4}
-_FORMS = {"2", "3", "4"}
-_CHANGED = {"LinearRegression", "LinearSVC", "LogisticRegression", "Perceptron", "Ridge"}
-"""Marks of fits whose sums are others than in earlier versions, which stored a lower one or none;
-that of logistic regression with standard errors; whose they are."""
-
 Step = tuple[str, Mapping[str, Any]]
 
 
@@ -94,16 +87,6 @@ class FitPlan:
         """How many rows of a person count whole."""
         return whole(self._made[-1].max_rows_per_unit, "max_rows_per_unit", at_least=1)
 
-    def check_form(self) -> None:
-        """Refuse a plan that another version stored, where this one measures other sums."""
-        if any({**step[1], **_form(*step)} != step[1] for step in self.steps):
-            raise InputError(
-                "the model of a fit that another version of discreet stored",
-                why="it measured other sums than this version makes coefficients from",
-                fix="fit it again, which is charged anew; its price, guarantee, statement and "
-                "bytes can still be read",
-            )
-
     def rehearse(self, neighbours: Neighbours) -> None:
         """Run on no rows: what fails, fails now and for public reasons."""
         nobody = np.zeros((0, self.features))
@@ -123,7 +106,6 @@ class FitPlan:
         self, rows: PersonRows, neighbours: Neighbours, tape: Sequence[NDArray[Any]] | None = None
     ) -> tuple[list[PrivateEstimator], list[NDArray[Any]]]:
         """Fitted estimators and the tape of noisy sums; with a tape no row is looked at."""
-        self.check_form()
         recorded = None if tape is None else iter(tape)
         told: list[NDArray[Any]] = []
         fitted: list[PrivateEstimator] = []
@@ -159,18 +141,6 @@ def steps_of(estimator: Any) -> tuple[Step, ...]:
     )
 
 
-def marked(name: str, params: Mapping[str, Any]) -> dict[str, Any]:
-    """Parameters as this version stores them: with a mark where its sums are not the first."""
-    return {**_form(name, params), **params}
-
-
-def _form(name: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The mark of a step; empty where sums are still the first."""
-    if name not in _CHANGED:
-        return {}
-    return _ERRORS_FORM if params.get("standard_errors") else _FORM
-
-
 def _json(value: Any) -> Any:
     if isinstance(value, np.ndarray | np.generic):
         return _json(value.tolist())
@@ -189,8 +159,6 @@ def _json(value: Any) -> Any:
 
 def _make(name: str, params: Mapping[str, Any]) -> PrivateEstimator:
     """An estimator from plain parameters, none of them too large."""
-    if name in _CHANGED and repr(params.get("form")) in _FORMS:  # others are unknown parameters
-        params = {key: value for key, value in params.items() if key not in _FORM}
     kind = ESTIMATORS.get(name)
     known = set() if kind is None else set(kind().get_params(deep=False))
     if kind is None or not set(params) <= known:
@@ -207,7 +175,7 @@ def _make(name: str, params: Mapping[str, Any]) -> PrivateEstimator:
         raise InputError("too many categories", why=f"at most {_CATEGORIES}", fix="join some")
     made = kind(**{**params, **exact})
     if "batch_rows" in known and "batch_rows" not in params:
-        made.batch_rows = None  # as in fits that were stored before there were batches
+        made.batch_rows = None  # which is left out where it is None
     return made
 
 

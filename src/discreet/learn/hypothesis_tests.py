@@ -311,14 +311,9 @@ def benjamini_hochberg(
     Reference: Benjamini, Hochberg, Controlling the False Discovery Rate, 1995; Dwork, Su, Zhang,
     Differentially Private False Discovery Rate Control, 2021.
     """
-    p = np.asarray(pvalues, dtype=np.float64)
-    if any_dependence:
-        level = level / float((1 / np.arange(1, len(p) + 1)).sum() or 1)
-    order = np.argsort(p)
-    below = np.flatnonzero(p[order] <= level * np.arange(1, len(p) + 1) / max(len(p), 1))
-    rejected = np.zeros(len(p), dtype=bool)
-    rejected[order[: below[-1] + 1 if len(below) else 0]] = True
-    return rejected
+    p = np.nan_to_num(np.asarray(pvalues, dtype=np.float64), nan=1.0)
+    adjusted = stats.false_discovery_control(p, method="by" if any_dependence else "bh")
+    return np.asarray((adjusted <= level) & (p < 1))
 
 
 # --- null laws ------------------------------------------------------------------------------------

@@ -2,9 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from enum import Enum
 from fractions import Fraction
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -25,25 +23,14 @@ _LARGEST = 64.0
 """Coefficients of scaled features are cut here, so that margins stay exact."""
 
 
-class Link(Enum):
-    """The residual of a margin and a label, which is the slope of its loss."""
-
-    LOGISTIC = "logistic"
-    HINGE = "hinge"
-    PERCEPTRON = "perceptron"
-
-
-@lru_cache(maxsize=8)
-def _table(link: Link) -> NDArray[np.float64]:
-    """Residuals of a label 0 for margins from -_FAR to _FAR, in steps of at most GRID."""
-    m = np.arange(-_FAR * CELLS, _FAR * CELLS + 1) / CELLS
-    slope = {
-        Link.LOGISTIC: 1 / (1 + np.exp(-m)),
-        Link.HINGE: np.clip((m + 1) / 2 + 0.5, 0, 1),  # smoothed over a margin of 2
-        Link.PERCEPTRON: np.clip(m + 0.5, 0, 1),
-    }[link]
-    return np.asarray(np.rint(slope * GRID))
-
+_MARGINS = np.arange(-_FAR * CELLS, _FAR * CELLS + 1) / CELLS
+_LINKS = {
+    "logistic": 1 / (1 + np.exp(-_MARGINS)),
+    "hinge": np.clip((_MARGINS + 1) / 2 + 0.5, 0, 1),  # smoothed over a margin of 2
+    "perceptron": np.clip(_MARGINS + 0.5, 0, 1),
+}
+_RESIDUALS = {link: np.rint(slope * GRID) for link, slope in _LINKS.items()}
+"""Residuals of a label 0 by link (the slope of its loss), for margins from -_FAR to _FAR."""
 
 _EXPONENTIALS = np.rint(np.exp(np.arange(-_FAR * CELLS, 1) / CELLS) * 2**20)
 
@@ -64,7 +51,7 @@ class LinkGradient(RowStatistic):
 
     theta: Floats
     radius: int
-    link: Link = Link.LOGISTIC
+    link: str = "logistic"
     softmax: bool = False
     clip: float = 1.0
     by_row: bool = False
@@ -110,11 +97,11 @@ class LinkGradient(RowStatistic):
         return np.asarray(np.floor(e / e.sum(axis=1, keepdims=True) * GRID))
 
 
-def link_residuals(link: Link, margin: Floats, here: NDArray[Any]) -> Floats:
+def link_residuals(link: str, margin: Floats, here: NDArray[Any]) -> Floats:
     """Residuals by margins in cells of a link's table; that of a label 1 is that of 0, mirrored."""
     sign = 1 - 2.0 * here
     m = np.clip(margin * sign, -_FAR * CELLS, _FAR * CELLS).astype(np.int64)
-    return np.asarray(_table(link).take(m + _FAR * CELLS) * sign)
+    return np.asarray(_RESIDUALS[link].take(m + _FAR * CELLS) * sign)
 
 
 def descend(
@@ -238,30 +225,18 @@ class LogisticCurvature(RowStatistic):
 class ClassMoments:
     """Noisy counts, sums and sums of squares of features on [-1, 1], one row a label.
 
-    `sigma` is the deviation of the noise of each number.
+    `sigma` is the deviation of the noise of each number. `sizes` are counts of at least one row and
+    what noise alone could be; means are within the bounds, variances no smaller than noise lets
+    them be known.
     """
 
     counts: Floats
     sums: Floats
     squares: Floats
     sigma: float
-
-    @property
-    def sizes(self) -> Floats:
-        """Counts, at least one row and at least what noise alone could be."""
-        return np.asarray(np.maximum(self.counts, max(1.0, self.sigma)))
-
-    @property
-    def means(self) -> Floats:
-        """Means of features, between -1 and 1."""
-        return np.asarray(np.clip(self.sums / self.sizes[:, None], -1, 1))
-
-    @property
-    def variances(self) -> Floats:
-        """Variances, no smaller than noise lets them be known."""
-        least = np.minimum(0.5 * self.sigma / self.sizes, 0.25)[:, None] + 1e-6
-        found = self.squares / self.sizes[:, None] - self.means**2
-        return np.asarray(np.clip(found, least, 1.0))
+    sizes: Floats
+    means: Floats
+    variances: Floats
 
 
 def class_moments(
@@ -270,6 +245,10 @@ def class_moments(
     """Measure totals by class once."""
     statistic = FeatureTotals(low, high, labels)
     totals = sums.sums(statistic, share).reshape(labels, -1) / GRID
-    d = len(low)
+    counts, total, squares = np.split(totals, [1, 1 + len(low)], axis=1)
     sigma = sums.sigma(statistic, share) / GRID
-    return ClassMoments(totals[:, 0], totals[:, 1 : d + 1], totals[:, d + 1 :], sigma)
+    sizes = np.maximum(counts, max(1.0, sigma))
+    means = np.clip(total / sizes, -1, 1)
+    least = np.minimum(0.5 * sigma / sizes, 0.25) + 1e-6
+    variances = np.clip(squares / sizes - means**2, least, 1.0)
+    return ClassMoments(counts[:, 0], total, squares, sigma, sizes[:, 0], means, variances)

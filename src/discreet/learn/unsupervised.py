@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from sklearn.base import ClassNamePrefixFeaturesOutMixin as NamedOutputs
 from sklearn.base import ClusterMixin, OneToOneFeatureMixin, TransformerMixin
 
 from discreet.errors import InputError
@@ -26,7 +27,7 @@ _TRIES = 64
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class PCA(TransformerMixin, PrivateEstimator):  # type: ignore[misc]
+class PCA(NamedOutputs, TransformerMixin, PrivateEstimator):  # type: ignore[misc]
     """Principal components of features scaled by their bounds.
 
     Guarantee:
@@ -130,7 +131,7 @@ class ClusterTotals(RowStatistic):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class KMeans(ClusterMixin, TransformerMixin, PrivateEstimator):  # type: ignore[misc]
+class KMeans(NamedOutputs, ClusterMixin, TransformerMixin, PrivateEstimator):  # type: ignore[misc]
     """K-means of features scaled by their bounds.
 
     Guarantee:

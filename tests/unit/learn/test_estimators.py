@@ -5,8 +5,10 @@ import pickle
 import subprocess
 import sys
 from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 from sklearn.base import clone
@@ -18,11 +20,12 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from discreet import learn
 from discreet.errors import BudgetError, InputError, InvariantBroken
-from discreet.learn.fit_plan import FitPlan, marked, steps_of
+from discreet.learn.binning import BinCounts, equal_bins
+from discreet.learn.fit_plan import FitPlan, steps_of
 from discreet.learn.noisy_sums import mu_squared_of
 from discreet.learn.tuning import search_guarantee
 from discreet.noise.bits import Keystream, replaced
-from discreet.privacy import GDP, Neighbours
+from discreet.privacy import GDP
 from learners import ALL, ALONE, BOUNDS, LABELS, PAID, REGRESSION, SUPERVISED, TESTS, fit, people
 
 NOISY = "noise drowns what a handful of rows say"
@@ -228,6 +231,33 @@ def test_a_fit_has_a_limit_on_all_its_numbers_together():
         many.set_params(max_iter=10**6).fit(x[:0], y[:0])
     with pytest.raises(InputError, match="cells"):
         learn.ChiSquare(probabilities=np.full(4096, 2.0**-12)).fit(x[:, :1])
+
+
+def test_a_fit_that_is_interrupted_is_counted(monkeypatch):
+    x, y, _ = people()
+    one = learn.GaussianNB(bounds=BOUNDS, classes=LABELS, **PAID).fit(x, y)
+
+    def interrupted(_, sums):
+        sums.sums(BinCounts(equal_bins(np.zeros(3), np.ones(3), [2] * 3)), Fraction(1))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(learn.GaussianNB, "_learn", interrupted)
+    with pytest.raises(KeyboardInterrupt), pytest.warns(learn.PrivacyWarning):
+        one.fit(x, y)
+    assert (
+        one.spent_.epsilon(PAID["delta"]).upper > 1.3 * one.guarantee_.epsilon(PAID["delta"]).upper
+    )
+
+
+def test_transformers_name_their_columns():
+    frame = pd.DataFrame(np.zeros((3, 2)), columns=["a", "b"])
+    told = {"bounds": (0, 1), **PAID}
+    for one, names in (
+        (learn.PCA(1, **told), ["pca0"]),
+        (learn.KMeans(2, **told), ["kmeans0", "kmeans1"]),
+        (learn.Binner(**told), ["a", "b"]),
+    ):
+        assert list(one.set_output(transform="pandas").fit_transform(frame)) == names
 
 
 def test_each_step_of_a_pipeline_spends_once():
@@ -511,27 +541,11 @@ def test_the_package_loads_learning_only_when_it_is_named():
     assert run.stdout.split() == ["False", "True"]
 
 
-def test_a_stored_fit_of_earlier_steps_is_refused_in_words():
-    logistic = {"classes": [0, 1], "bounds": [0, 1], "standard_errors": True}
-    linear = {"bounds": [0, 1], "target_bounds": [0, 1]}
-    for step in (("LogisticRegression", logistic), ("LinearRegression", linear), ("Ridge", linear)):
-        with pytest.raises(InputError, match="fit it again"):
-            FitPlan((step,), 2).rehearse(Neighbours.ADD_REMOVE)
-        FitPlan(((step[0], marked(*step)),), 2).rehearse(Neighbours.ADD_REMOVE)
-        earlier = marked(*step)["form"] - 1
-        with pytest.raises(InputError, match="fit it again"):
-            FitPlan(((step[0], {**step[1], "form": earlier}),), 2).rehearse(Neighbours.ADD_REMOVE)
-        for form in (7, 1, 3.0, "3", None):
-            with pytest.raises(InputError, match="a parameter that is not known"):
-                FitPlan(((step[0], marked(step[0], {**step[1], "form": form})),), 2)
-    naive = {"classes": [0, 1], "bounds": [0, 1]}
-    assert marked("GaussianNB", naive) == naive
-    FitPlan((("GaussianNB", naive),), 2)
-    for form in (7, 3):
-        with pytest.raises(InputError, match="a parameter that is not known"):
-            FitPlan((("GaussianNB", {**naive, "form": form}),), 2)
+def test_a_plan_has_known_parameters_alone():
     [[_, known]] = steps_of(learn.LogisticRegression(standard_errors=True))
     assert known["newton_steps"] == 3
+    with pytest.raises(InputError, match="a parameter that is not known"):
+        FitPlan((("GaussianNB", {"classes": [0, 1], "bounds": [0, 1], "form": 3}),), 2)
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from discreet.errors import InputError
-from discreet.learn.additive import CurveGradient, JoinedCodes
+from discreet.learn.additive import CurveGradient
 from discreet.learn.binning import BinCounts, equal_bins, fine_cells, private_bins
 from discreet.learn.design import FeatureTotals, NormCounts, RowTotals, Scaling, read_bounds
-from discreet.learn.linear_sums import Link, LinkGradient, LogisticCurvature, SecondMoments
+from discreet.learn.linear_sums import LinkGradient, LogisticCurvature, SecondMoments
 from discreet.learn.noisy_sums import NoisySums
 from discreet.learn.rows import FULL, Chunk, exact_dot, exact_product, rows_of, weights_of
 from discreet.learn.statistical_queries import Expectation
@@ -26,7 +26,6 @@ TREE = Tree(np.array([0, 1, 2]), np.array([2, 3, 1]))
 THETA = np.array([[0.3, -60.0, 1.5, 2.0]])
 THREE = np.array([[0.3, -6.0, 1.5, 2.0], [1.0, 2.0, -3.0, 0.1], [0.0, 0.0, 9.0, -70.0]])
 CURVES = np.linspace(-3, 3, sum(BINS.sizes) + 1)
-CODES = JoinedCodes(tuple(BINS.sizes))
 AXES, CENTRES = np.array([[0.6, 0.8, 0.0]]), np.array([[100.0], [-700.0]])
 
 
@@ -46,11 +45,6 @@ def _placed(chunk):
     return Chunk(BINS.places(chunk.x), chunk.y, chunk.weight)
 
 
-def _joined(chunk):
-    own = [np.arange(size) for size in CODES.sizes]
-    return Chunk(CODES.join(BINS.places(chunk.x), own), chunk.y, chunk.weight)
-
-
 CASES = {
     "feature totals": (FeatureTotals(LOW, HIGH), _same),
     "row totals": (RowTotals(BARE), _same),
@@ -60,12 +54,12 @@ CASES = {
     "class totals": (FeatureTotals(LOW, HIGH, 3), _same),
     "bin counts": (BinCounts(BINS, 3), _same),
     "logistic": (LinkGradient(THETA, SCALING.radius), _scaled),
-    "hinge": (LinkGradient(THREE, SCALING.radius, Link.HINGE, clip=0.5), _scaled),
-    "perceptron": (LinkGradient(THREE, SCALING.radius, Link.PERCEPTRON), _scaled),
+    "hinge": (LinkGradient(THREE, SCALING.radius, "hinge", clip=0.5), _scaled),
+    "perceptron": (LinkGradient(THREE, SCALING.radius, "perceptron"), _scaled),
     "softmax": (LinkGradient(THREE, SCALING.radius, softmax=True, clip=0.7), _scaled),
     "by row": (LinkGradient(THETA, SCALING.radius, clip=0.25, by_row=True), _scaled),
     "curvature": (LogisticCurvature(THETA[0], SCALING.radius, SCALING.reach), _scaled),
-    "curves": (CurveGradient(CURVES, CODES, 1, 0.6), _joined),
+    "curves": (CurveGradient(CURVES, tuple(BINS.sizes), 1, 0.6), _placed),
     "clusters": (ClusterTotals(CENTRES, AXES, BARE.radius, 700), _bare),
     "leaves": (LeafCounts((TREE, TREE), 3, BINS), _placed),
     "leaf bins": (LeafCounts((TREE,), 3, BINS, by_bin=True), _placed),
@@ -201,24 +195,6 @@ def test_a_heavy_cell_is_a_bin_of_its_own():
     assert bins.edges[0][0] < 1
     assert (bins.edges[0] > 20).sum() >= 5
     assert counts[0] == pytest.approx(90_000, abs=100)
-
-
-def test_joined_codes_look_up_and_add_up_what_single_bins_would():
-    rng = np.random.default_rng(5)
-    codes = JoinedCodes((9, 14, 14, 14, 5000, 3, 14))
-    places = np.stack([rng.integers(0, size, 500) for size in codes.sizes], axis=1)
-    starts = np.concatenate([[0], np.cumsum(codes.sizes)[:-1]])
-    numbers, residuals = rng.integers(-99, 99, sum(codes.sizes)), rng.integers(-99, 99, 500)
-
-    joined = codes.join(places, [np.arange(size) for size in codes.sizes])
-    tables = codes.tables(numbers.astype(float))
-    by_code = [np.bincount(joined[:, j], residuals, len(one)) for j, one in enumerate(tables)]
-
-    assert [len(group) for group in codes.groups] == [3, 1, 1, 2]
-    found = sum(table[joined[:, j]] for j, table in enumerate(tables))
-    assert np.array_equal(found, numbers[places + starts].sum(axis=1))
-    each = np.repeat(residuals, len(codes.sizes))
-    assert np.array_equal(codes.totals(by_code), np.bincount((places + starts).ravel(), each))
 
 
 @pytest.mark.parametrize(

@@ -105,6 +105,19 @@ class Reruns(nn.Module):
         return checkpoint(lambda one: torch.tanh(self.inner(one)), x, use_reentrant=False)
 
 
+class Keys(nn.Module):
+    """Attention by hand, with a parameter of no dimension; the keys' bias has no gradient."""
+
+    def __init__(self):
+        super().__init__()
+        self.query, self.key = nn.Linear(8, 8), nn.Linear(8, 8)
+        self.sharpness = nn.Parameter(torch.ones(()))
+
+    def forward(self, x):
+        match = self.query(x) @ self.key(x).transpose(1, 2) * self.sharpness
+        return match.softmax(-1) @ x
+
+
 def images(*layers):
     return nn.Sequential(*layers, nn.Flatten(), nn.LazyLinear(3))
 
@@ -145,6 +158,8 @@ MODELS = {
     "attention without bias": (lambda: Tokens(Attends(bias=False)), WORDS),
     "attention elsewhere": (lambda: Tokens(Looks()), WORDS),
     "transformer block": (lambda: Tokens(ENCODER), WORDS),
+    "attention by hand": (lambda: Tokens(Keys()), WORDS),
+    "bias before a norm": (lambda: images(nn.Conv2d(4, 6, 3), nn.GroupNorm(6, 6)), PICTURES),
     "bare parameter": (lambda: Tokens(Bare()), WORDS),
     "shared and tied": (lambda: Tokens(Twice()), WORDS),
     "checkpointed": (lambda: Tokens(Reruns()), WORDS),

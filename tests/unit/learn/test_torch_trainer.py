@@ -389,6 +389,7 @@ REFUSED = {
     "\\(Outliers\\) cannot run person by person": Outliers,
     "\\(Recurs\\) cannot run person by person": lambda: Recurs(4, 2, batch_first=True),
     "buffer seen": Counts,
+    "parameters of 16 bits": lambda: nn.Linear(4, 2).bfloat16(),
 }
 
 
@@ -422,6 +423,12 @@ def test_parameters_that_would_give_something_away_are_refused():
         trainer().fit(rows()[0], rows(3)[1])
     with pytest.raises(InputError, match="are no numbers"):
         trainer().fit(rows(3)[0], ["secret", "a", "b"])
+    with pytest.raises(InputError, match="TensorDataset"):
+        trainer().fit(torch.utils.data.TensorDataset(*rows(3)))
+    with pytest.raises(InputError, match="has its parameters"):
+        trainer(optimizer=torch.optim.SGD(network().parameters()))
+    with pytest.raises(InputError, match="different shapes"):
+        Trainer(nn.Linear(4, 1), lambda out, y: (out - y) ** 2, **TOLD).fit(*rows())
     with pytest.raises(InputError, match="made-up rows"):
         trainer().fit(rows()[0].double(), rows()[1])
     with pytest.raises(InputError, match="asks for the loss again"):

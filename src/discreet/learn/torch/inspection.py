@@ -128,7 +128,14 @@ def refuse_layers(model: nn.Module) -> None:
                 why="people are told apart by the first dimension",
                 fix="pass batch_first=True",
             )
-    if not any(p.requires_grad for p in model.parameters()):
+    trained = [p for p in model.parameters() if p.requires_grad]
+    if any(p.dtype in (torch.float16, torch.bfloat16) for p in trained):
+        raise InputError(
+            "trainable parameters of 16 bits",
+            why="their steps would be rounded away",
+            fix="pass model.float(), and precision=torch.bfloat16 to compute in 16 bits",
+        )
+    if not trained:
         raise InputError(
             "a model without trainable parameters",
             why="there is nothing to learn",
@@ -194,7 +201,8 @@ def _check_rows(model: nn.Module, losses: Losses, probe: Probe) -> None:
         raise InputError(
             "a row's loss that depends on other rows, or on chance",
             why="a person's gradient must be their own",
-            fix="look for operations over the first dimension, and for random numbers",
+            fix="look for operations over the first dimension, for outputs and targets of "
+            "different shapes, which torch spreads over each other, and for random numbers",
         )
     for name, one in model.named_buffers():
         if not torch.equal(one, before[name]):
@@ -244,10 +252,12 @@ def _differs(listener: PersonGradients, losses: Losses, probe: Probe) -> str:
         torchs = torch.autograd.grad(
             losses(*probe).sum(), list(parameters.values()), allow_unused=True
         )
+    largest = max(float(one.abs().max()) for one in torchs if one is not None and one.numel())
     for (name, one), found in zip(parameters.items(), torchs, strict=True):
         theirs = torch.zeros_like(one) if found is None else found
         ours = own[name].weighted_sum(torch.ones(3).to(one)) if name in own else 0 * theirs
         off = (ours.to(theirs) - theirs).abs().max()
-        if not off <= _CLOSE * (theirs.abs().max() + 1e-6):  # NaN is no agreement
+        # What cancels (a bias before a norm, or of keys) is rounding alone; NaN is no agreement.
+        if not off <= _CLOSE * (theirs.abs().max() + _CLOSE * largest + 1e-6):
             return f"the parameter {name}"
     return ""

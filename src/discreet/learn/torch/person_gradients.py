@@ -308,7 +308,10 @@ class PersonGradients:
                 grads = run(mine, batched, slopes)
         except (RuntimeError, NotImplementedError, ValueError) as wrong:
             raise _not_by_person(call, wrong) from None
-        return {name: PersonMatrix(one) for name, one in grads.items()}
+        return {
+            name: PersonMatrix(one if one.dim() > 1 else one[:, None])
+            for name, one in grads.items()
+        }
 
 
 _RECURRENT: Final = nn.RNN, nn.LSTM, nn.GRU, nn.RNNCell, nn.LSTMCell, nn.GRUCell

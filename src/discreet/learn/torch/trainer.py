@@ -105,6 +105,12 @@ class Trainer:
         self.device = next(model.parameters()).device
         trained = [p for p in model.parameters() if p.requires_grad]
         self.grid = GradientGrid(positive(clip, "clip"), sum(p.numel() for p in trained))
+        if isinstance(optimizer, torch.optim.Optimizer):
+            raise InputError(
+                "an optimizer that has its parameters",
+                why="the trainer says which they are",
+                fix="pass a function: optimizer=lambda p: torch.optim.SGD(p, lr=0.1)",
+            )
         self.optimizer = (optimizer or partial(torch.optim.Adam, lr=1e-3))(trained)
         self.schedule = None if schedule is None else schedule(self.optimizer)
         self.rows = whole(max_rows_per_unit, "max_rows_per_unit", at_least=1)
@@ -429,11 +435,14 @@ def _named(one: Any) -> str:
 def _tensor(data: Any) -> Tensor:
     if torch.is_tensor(data):
         return data.detach()
-    array = np.asarray(data)
+    try:
+        array = np.asarray(data)
+    except ValueError:  # rows of several lengths, or a dataset
+        array = np.asarray(None)
     if array.dtype.kind not in "biuf":
         raise InputError(
             "rows or targets that are no numbers",
-            why="a tensor holds numbers",
-            fix="pass numbers, labels as 0, 1, ...",
+            why="a tensor holds numbers, as many a row",
+            fix="pass numbers, labels as 0, 1, ...; of a TensorDataset the parts of its .tensors",
         )
     return torch.from_numpy(array.astype(np.float32) if array.dtype == np.float64 else array)

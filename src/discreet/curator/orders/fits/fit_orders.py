@@ -47,6 +47,9 @@ _FEATURES: Final = 500
 _PASSES: Final = 20
 """How many times a question's work a fit is reckoned to be, for each of its features at most."""
 
+_FORM: Final = 5
+"""Of the sums that fits are made of: another version's are not read as this one's."""
+
 _DEFAULTS: Final = {"epsilon": "1", "delta": "1/1000000"}
 
 
@@ -64,9 +67,11 @@ class FittedModel(BaseRelease):
     @property
     def estimators(self) -> list[Any]:
         """All steps, fitted: a function of the noisy sums; InputError for another version's."""
+        _check_form(self.spec)
         nobody = import_module("discreet.learn.rows").PersonRows(lambda: iter(()))
         rows = replace(nobody, full=self.spec["full"], bound=self.spec["bound"])
         fits, _ = _plan(self.spec).run(rows, self.guarantee.neighbours, self.tape)
+        fits[0].features_ = list(self.spec["features"])
         return fits
 
     def statement(self) -> str:
@@ -183,7 +188,7 @@ class FitOrder(DraftedOrder):
 
     def seconds(self, bound: Callable[[Query], Work]) -> float:
         """How long it takes at most, by public numbers; another version's order cannot be run."""
-        _plan(self.spec).check_form()
+        _check_form(self.spec)
         return self.work(bound).seconds * _PASSES * (1 + len(self.spec["features"]))
 
     def measure(self, engine: Engine, until: Deadline | None) -> bytes:
@@ -244,14 +249,14 @@ def _completed(facts: Mapping[str, Any], table: Table) -> dict[str, Any]:
     for of in types:
         if of.kind is Kind.TEXT and of.keys is None:
             raise _not_a_number("a feature")
-    plans = import_module("discreet.learn.fit_plan")
-    steps = [[name, plans.marked(name, {**_DEFAULTS, **one})] for name, one in facts["steps"]]
-    estimators = plans.ESTIMATORS
+    estimators = import_module("discreet.learn.fit_plan").ESTIMATORS
+    steps = [[name, {**_DEFAULTS, **one}] for name, one in facts["steps"]]
     for name, params in steps[:1]:
         _fill(params, estimators.get(name), types)
     if steps and steps[-1][0] in estimators:
         _complete_target(steps[-1][1], estimators[steps[-1][0]], table, target)
     spec = {"steps": steps, "table": table.name, "features": features, "target": target}
+    spec["form"] = _FORM
     plan = _plan(spec)
     by_row = isinstance(table.unit, EachRow)
     full = 1 if by_row else int(import_module("discreet.learn.rows").FULL)
@@ -287,8 +292,14 @@ def _complete_target(params: dict[str, Any], kind: Any, table: Table, target: An
             _check_classes(params["classes"], of.kind)
         elif of.kind is Kind.TEXT:
             raise _not_a_number("a target")
-    elif kind._TARGET == "number" or params.get("classes") is not None:  # noqa: SLF001 - own
-        raise InputError("a fit has no target", why="it learns to predict one", fix="say target")
+    elif kind._TARGET != "none" and not (  # noqa: SLF001 - own
+        getattr(kind, "_ALONE", False) and params.get("classes") is None
+    ):
+        raise InputError(
+            "a fit has no target",
+            why="it learns to predict one, or compares its groups",
+            fix="say target=, of a test by=",
+        )
 
 
 def _check_classes(classes: Any, kind: Kind) -> None:
@@ -343,9 +354,23 @@ def column_type(table: Table, name: Any) -> Type:
 
 
 def _plan(spec: Mapping[str, Any]) -> "FitPlan":
-    steps = tuple((name, params) for name, params in spec["steps"])
+    marks = () if "form" in spec else ("form",)  # of steps in earlier versions
+    steps = tuple(
+        (name, {key: one for key, one in params.items() if key not in marks})
+        for name, params in spec["steps"]
+    )
     plan: FitPlan = import_module("discreet.learn.fit_plan").FitPlan(steps, len(spec["features"]))
     return plan
+
+
+def _check_form(spec: Mapping[str, Any]) -> None:
+    if spec.get("form") != _FORM:
+        raise InputError(
+            "the model of a fit that another version of discreet stored",
+            why="it measured other sums than this version makes coefficients from",
+            fix="fit it again, which is charged anew; its price, guarantee, statement and "
+            "bytes can still be read",
+        )
 
 
 def _price(spec: Mapping[str, Any]) -> Price:
