@@ -70,6 +70,7 @@ BUILT = {
     "regrouped": CITIES.group_by(big=col("n") > 10).agg(k=count()),
     "joined": CITIES.join(CITIES.select(town="city", m="n"), col("city") == col("town")),
     "stacked": CITIES.stack(CITIES),
+    "mode": VISITS.mode("age"),
     "mode, sum of different": VISITS.sql("SELECT MODE(age), SUM(DISTINCT age) FROM self"),
 }
 
