@@ -411,6 +411,12 @@ class From:
 
     def mode(self, column: str) -> "Question":
         """The most frequent value of all rows, as `mode_column`; of groups, ask in SQL."""
+        if self.keys:
+            raise InputError(
+                "the mode of each group",
+                why="this step asks about all rows",
+                fix='ask .sql("SELECT y, MODE(x) FROM self GROUP BY y") of the rows',
+            )
         infer(ex.Column(column), rel.columns_of(self.relation))
         of, name = ('"' + text.replace('"', '""') + '"' for text in (column, f"mode_{column}"))
         return self.sql(f"SELECT MODE({of}) AS {name} FROM self")  # noqa: S608 - quoted

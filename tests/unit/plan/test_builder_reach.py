@@ -159,6 +159,8 @@ def test_steps_in_python_are_the_table_self_of_sql():
         old.sql("SELECT COUNT(*) FROM visits")
     with pytest.raises(InputError, match="GROUP BY"):
         old.group_by("city").sql("SELECT COUNT(*) FROM self")
+    with pytest.raises(InputError, match="the mode of each group"):
+        old.group_by("city").mode("age")
     shown = old.sql("SELECT city, COUNT(*) + 1 AS n FROM self GROUP BY city")
     assert list(shown.having(col("n") > 3).query().then.columns) == ["city", "n"]
 
