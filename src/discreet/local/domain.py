@@ -17,7 +17,7 @@ LARGEST = 1 << 26
 
 @dataclass(frozen=True)
 class ValueDomain:
-    """The ints 0 to size - 1, or the labels in their order.
+    """The ints 0 to size - 1, or the labels in their order, which are texts or ints.
 
     Example:
         >>> ValueDomain.of(["red", "blue"]).numbers("blue")
@@ -25,31 +25,37 @@ class ValueDomain:
     """
 
     size: int
-    labels: tuple[str, ...] | None = None
+    labels: tuple[str | int, ...] | None = None
 
     @staticmethod
-    def of(given: "int | range | Sequence[str] | ValueDomain") -> "ValueDomain":
-        """Read a number of values (100 or range(100)), or their names."""
+    def of(given: "int | Sequence[str] | Sequence[int] | ValueDomain") -> "ValueDomain":
+        """Read a number of values (100 or all of 0 to 99), or their names."""
         if isinstance(given, ValueDomain):
             return given
         if isinstance(given, range) and given == range(len(given)):
             given = len(given)
-        if isinstance(given, list | tuple):
-            labels = tuple(given)
-            if not all(isinstance(one, str) for one in labels) or len(set(labels)) < len(labels):
+        if hasattr(given, "__array__"):
+            given = np.asarray(given).tolist()
+        if isinstance(given, range | list | tuple):
+            size, labels = _size(len(given)), tuple(given)
+            alike = all(isinstance(one, str) for one in labels)
+            if not (alike or all(type(one) is int for one in labels)) or len(set(labels)) < size:
                 raise InputError(
-                    "the domain has labels that are no texts, or one of them twice",
+                    "the domain has neither texts nor whole numbers alone, or one of them twice",
                     why="a report names one of them by its place",
-                    fix="pass different texts, or how many values there are",
+                    fix="pass different ones, as str(value) of each, or for whole numbers from 0 "
+                    "how many there are: domain=100",
                 )
-            return ValueDomain(_size(len(labels)), labels)
+            return ValueDomain(size, None if labels == tuple(range(size)) else labels)
         return ValueDomain(_size(whole(given, "domain", at_least=2)))
 
     def numbers(self, values: Any) -> NDArray[np.int64]:
         """Each value's number; anything else is refused in words that do not quote it."""
         if self.labels is not None:
-            flat = [values] if isinstance(values, str) else list(values)
-            found = [self._places.get(one, -1) if isinstance(one, str) else -1 for one in flat]
+            if hasattr(values, "__array__"):
+                values = np.asarray(values).tolist()
+            flat = [values] if isinstance(values, str | int) else list(values)
+            found = [-1 if isinstance(one, bool) else self._place(one) for one in flat]
             numbers: NDArray[Any] = np.array(found, dtype=np.int64)
         else:
             numbers = np.atleast_1d(np.asarray(values))
@@ -64,17 +70,20 @@ class ValueDomain:
             fix="put one value into the domain that stands for everything else",
         )
 
+    def _place(self, value: object) -> int:
+        return self._places.get(value, -1) if isinstance(value, str | int | np.integer) else -1
+
     @property
     def values(self) -> Sequence[Any]:
         """All values, in order."""
         return range(self.size) if self.labels is None else self.labels
 
-    def described(self) -> int | list[str]:
+    def described(self) -> int | list[str | int]:
         """The domain as JSON."""
         return self.size if self.labels is None else list(self.labels)
 
     @cached_property
-    def _places(self) -> dict[str, int]:
+    def _places(self) -> dict[object, int]:
         return {label: place for place, label in enumerate(self.labels or ())}
 
 

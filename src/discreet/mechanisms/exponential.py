@@ -1,5 +1,6 @@
 """The exponential mechanism: any finite output space, any utility."""
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -75,6 +76,16 @@ class ExponentialMechanism(Selection):
     def is_listed(self) -> bool:
         """Up to 256 outputs."""
         return len(self.outputs) <= _LISTED
+
+    def probabilities(self, value: Any) -> dict[Hashable, float]:
+        """How likely each output is: made from the data, and no release.
+
+        Example:
+            >>> ExponentialMechanism(["a", "b"], epsilon=2).probabilities([0, 1])
+            {'a': 0.2689..., 'b': 0.7310...}
+        """
+        law = self.law(self.scores(value))
+        return {one: law[at][0] for at, one in enumerate(self.outputs)}
 
     def law(self, scores: NDArray[Any]) -> Law:
         """The exact law of the position."""

@@ -1,7 +1,7 @@
 """Counts of bins, all for the price of one: a person is in one bin."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -27,8 +27,8 @@ class Histogram(Mechanism):
 
     `bins` are how many there are, and counts are released; or how many of one width in a `range`,
     or their edges, both as numpy.histogram takes them, or texts, and a list with one value of each
-    person is released. Values are read one by one: what is in no bin, is no number or is not one of
-    the texts, is not counted.
+    person is released, or for texts `{text: count}`. Values are read one by one: what is in no bin,
+    is no number or is not one of the texts, is not counted; so a list of counts is for `bins=3`.
 
     Guarantee:
         That of `noise`, which is Laplace noise for `epsilon` alone and Gaussian noise for `rho` or
@@ -45,6 +45,9 @@ class Histogram(Mechanism):
         >>> noisy = Histogram(bins=3, epsilon=1).release([10, 0, 5])
         >>> Histogram(bins=[0, 18, 65], epsilon=1).release([7, 30, 31, 40]).shape
         (2,)
+        >>> colours = Histogram(bins=["red", "green"], epsilon=1)
+        >>> dict(zip(colours.bins, colours.release({"red": 90, "green": 7}).tolist())).keys()
+        dict_keys(['red', 'green'])
         >>> Histogram(bins=1000, epsilon=0.5).noise.scale
         Fraction(2, 1)
         >>> Histogram(bins=4, epsilon=0.5, neighbours=Neighbours.CHANGE_ONE).noise.scale
@@ -56,9 +59,8 @@ class Histogram(Mechanism):
     Analysis (histograms).
     """
 
-    bins: int
+    bins: int | tuple[Any, ...]
     noise: Additive
-    named: tuple[Any, ...]
 
     @also_called(edges="bins", categories="bins", keys="bins")
     def __init__(
@@ -99,7 +101,17 @@ class Histogram(Mechanism):
                 dimension=count,
                 neighbours=about,
             )
-        fill(self, bins=count, noise=noise, named=named)
+        fill(self, bins=named or count, noise=noise)
+
+    @property
+    def named(self) -> tuple[Any, ...]:
+        """The texts or edges of the bins; none where they are only counted."""
+        return self.bins if isinstance(self.bins, tuple) else ()
+
+    @property
+    def size(self) -> int:
+        """How many bins there are."""
+        return self.noise.dimension or 1
 
     @property
     def neighbours(self) -> Neighbours:
@@ -116,11 +128,13 @@ class Histogram(Mechanism):
         return self.noise.release(self._counts(value))
 
     def _counts(self, value: Any) -> Any:
-        """Counts as they are, where bins are not named, and else of the values in each."""
+        """Counts as they are, `{text: count}` too, or how many of the values are in each bin."""
+        if isinstance(value, Mapping) and _are_texts(self.named):
+            return [value.get(one, 0) for one in self.named]
         values = listed(value)
-        if values is None or (not self.named and len(values) != self.bins):
+        if values is None or (not self.named and len(values) != self.size):
             raise InputError(
-                f"a histogram takes a list of {'values' if self.named else f'{self.bins} counts'}",
+                f"a histogram takes a list of {'values' if self.named else f'{self.size} counts'}",
                 why="its bins are named without looking at the data, and a person is in one",
                 fix="pass a list, of values to such as Histogram(bins=[0, 18, 65], epsilon=1)",
             )
@@ -137,8 +151,8 @@ class Histogram(Mechanism):
     @property
     def claim(self) -> Claim:
         """One person comes, or moves from one bin to another, or to none; seen in outer bins."""
-        changed, several = self.neighbours is Neighbours.CHANGE_ONE, self.bins > 1
-        rest = [0] * (self.bins - 1)
+        changed, several = self.neighbours is Neighbours.CHANGE_ONE, self.size > 1
+        rest = [0] * (self.size - 1)
         pairs = [Pair([0, *[1] * (changed and several), *rest[changed:]], [1, *rest])]
         if self.named:
             one, other = self.named[0], self.named[several]

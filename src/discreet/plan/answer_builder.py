@@ -67,11 +67,11 @@ def over(
     order = sort_keys([order_by], descending=descending)
     partition = tuple(one.expression for one in sort_keys([partition_by], descending=False))
     if isinstance(function, Agg):
-        if function.where is not None or function.level is not None:
+        if function.made.where is not None or function.made.level is not None:
             raise odd(
                 "a window", function, "a count, sum, mean, minimum or maximum of all its rows"
             )
-        kind: Any = function.measure
+        kind: Any = function.made.measure
         values = function.named("").arguments
     else:
         kind, values = member(AnswerWindowFunction, function), tuple(map(expression_of, arguments))

@@ -112,19 +112,20 @@ def _summary(
     """A summary of a person's rows, under a name."""
     if isinstance(of, PersonAggregate):
         return replace(of, name=name)
-    of = aggregate(of)
-    check_rows(of, rows)
-    measure = _SQUARED.get(of.measure, of.measure)
-    found = summary_of(measure, sample=of.sample)
+    agg = aggregate(of)
+    check_rows(agg, rows)
+    made = agg.made
+    measure = _SQUARED.get(made.measure, made.measure)
+    found = summary_of(measure, sample=made.sample)
     if found is None:
         raise InputError(
-            f"{of.measure.value} of each person's rows",
+            f"{made.measure.value} of each person's rows",
             why="it is made for groups of many people",
             fix="use count, total, mean, median, quantile, variance, minimum, maximum or first",
         )
-    level = None if of.level == Fraction(1, 2) else of.level
-    argument = of.arguments[0] if of.arguments else None
-    return PersonAggregate(name, found, argument, of.where, level=level)
+    level = None if made.level == Fraction(1, 2) else made.level
+    argument = made.arguments[0] if made.arguments else None
+    return PersonAggregate(name, found, argument, made.where, level=level)
 
 
 # --- questions ----------------------------------------------------------------------------------
@@ -167,11 +168,12 @@ def _of_columns(given: object) -> list[Any]:
 
 def _name(agg: Agg) -> str:
     """The name of an aggregate: its own, or mean_age, or p90_age."""
-    if agg.name:
-        return agg.name
-    function = _NAMES.get(agg.measure, agg.measure.value)
-    stem = function if agg.level is None else level_name(agg.level)
-    return "_".join([stem, *(one.name for one in agg.arguments if isinstance(one, ex.Column))])
+    made = agg.made
+    if made.name:
+        return made.name
+    function = _NAMES.get(made.measure, made.measure.value)
+    stem = function if made.level is None else level_name(made.level)
+    return "_".join([stem, *(one.name for one in made.arguments if isinstance(one, ex.Column))])
 
 
 def _as_other(
@@ -305,9 +307,11 @@ class From:
     def per_person(self, *names: str, **summaries: Agg | PersonAggregate) -> "From":
         """One row a person (and a value of some columns), with summaries of that person's rows."""
         keys = tuple(rel.Named(name, ex.Column(name)) for name in names)
-        made = tuple(_summary(name, one, self.relation) for name, one in summaries.items())
+        others = {n: of for n, of in summaries.items() if not isinstance(of, PersonAggregate)}
+        given = {name: aggregate(of) for name, of in others.items()}
+        made = tuple(_summary(n, given.get(n, one), self.relation) for n, one in summaries.items())
         people = replace(self, relation=rel.PerPerson(self.relation, keys, made))
-        squared = [n for n, one in summaries.items() if getattr(one, "measure", None) in _SQUARED]
+        squared = [name for name, agg in given.items() if agg.made.measure in _SQUARED]
         roots = {name: call(ex.Function.SQRT, col(name)) for name in squared}
         return people.with_columns(**roots) if roots else people
 
@@ -405,6 +409,18 @@ class From:
         """How many rows have each value, the most frequent first."""
         return self.group_by(*columns).count().order_by("count", descending=True)
 
+    def mode(self, column: str) -> "Question":
+        """The most frequent value of all rows, as `mode_column`; of groups, ask in SQL."""
+        if self.keys:
+            raise InputError(
+                "the mode of each group",
+                why="this step asks about all rows",
+                fix='ask .sql("SELECT y, MODE(x) FROM self GROUP BY y") of the rows',
+            )
+        infer(ex.Column(column), rel.columns_of(self.relation))
+        of, name = ('"' + text.replace('"', '""') + '"' for text in (column, f"mode_{column}"))
+        return self.sql(f"SELECT MODE({of}) AS {name} FROM self")  # noqa: S608 - quoted
+
     def agg(self, *unnamed: Any, **named: Any) -> "Question":
         """Aggregates of each group, called mean_age unless named; a true condition counts 1."""
         listed = (one for given in unnamed for one in _of_columns(given))
@@ -448,11 +464,12 @@ class From:
         """An aggregate over these rows; conditions count 1 where they are true."""
         for part in agg.reads:
             self._over(Expr(part, rows=agg.rows))
-        if agg.measure not in {AggregateFunction.SUM, AggregateFunction.MEAN}:
+        if agg.made.measure not in {AggregateFunction.SUM, AggregateFunction.MEAN}:
             return agg
-        of = agg.arguments[0]
+        of = agg.made.arguments[0]
         true = infer(of, rel.columns_of(self.relation)).kind is Kind.BOOLEAN
-        return replace(agg, arguments=(ex.Cast(of, Kind.INTEGER),)) if true else agg
+        counted = replace(agg.made, arguments=(ex.Cast(of, Kind.INTEGER),))
+        return replace(agg, made=counted) if true else agg
 
 
 def asker_of(ask: Asker | None) -> Asker:

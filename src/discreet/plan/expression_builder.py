@@ -2,12 +2,12 @@
 
 >>> (col("age") >= 18).expression.function
 <Function.GREATER_EQUAL: '>='>
->>> mean("age").measure
+>>> mean("age").made.measure
 <AggregateFunction.MEAN: 'avg'>
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from enum import Enum
 from fractions import Fraction
 from functools import partial
@@ -274,10 +274,16 @@ def _rows_of(*parts: object) -> rel.Relation | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Agg(Aggregate):
-    """An aggregate; `name` is what `alias` gave, `rows` those that its columns are taken from."""
+class Agg:
+    """What `made` says, under the name that `alias` gave; its columns were taken from `rows`."""
 
+    made: Aggregate
     rows: rel.Relation | None = None
+
+    @property
+    def reads(self) -> tuple[ex.Expression, ...]:
+        """All row expressions."""
+        return self.made.reads
 
     def _apart(self, _other: object) -> Any:
         raise InputError(
@@ -290,33 +296,42 @@ class Agg(Aggregate):
 
     def alias(self, name: str) -> "Agg":
         """The same under a name."""
-        return replace(self, name=name)
+        return self._with(name=name)
 
-    def filter(self, condition: Expr) -> "Agg":
-        """The same over the rows that satisfy a condition."""
-        where = condition_of(condition, _taken(condition))
-        return replace(self, where=where, rows=_rows_of(self, condition))
+    def where(self, *conditions: Expr, **equal: Value) -> "Agg":
+        """The same over the rows that satisfy all conditions, and those said before."""
+        agg = self
+        for one in (*conditions, *(col(name) == value for name, value in equal.items())):
+            said = condition_of(one, _taken(one))
+            every = (*ex.conjuncts(agg.made.where), *ex.conjuncts(said))
+            both = ex.Call(ex.Function.AND, every) if len(every) > 1 else said
+            agg = replace(agg._with(where=both), rows=_rows_of(agg, one))
+        return agg
+
+    filter = where
 
     def weighted(self, weight: Real) -> "Agg":
         """The same with more (or less) of the budget: its error matters so much, others' 1."""
-        return replace(self, weight=positive(weight, "weight"))
+        return self._with(weight=positive(weight, "weight"))
 
     def without_interval(self) -> "Agg":
         """The same; a quantile then spends nothing on an interval."""
-        return replace(self, interval=False)
+        return self._with(interval=False)
 
     def named(self, name: str, rows: rel.Relation | None = None) -> Aggregate:
         """The aggregate of rows under a name."""
         check_rows(self, rows)
-        facts = {one.name: getattr(self, one.name) for one in fields(Aggregate)}
-        interval = self.interval or self.measure is not AggregateFunction.QUANTILE
-        made = Aggregate(**{**facts, "name": name, "interval": interval})
+        interval = self.made.interval or self.made.measure is not AggregateFunction.QUANTILE
+        made = replace(self.made, name=name, interval=interval)
         return made if rows is None else counted_from_end(made)
+
+    def _with(self, **facts: Any) -> "Agg":
+        return replace(self, made=replace(self.made, **facts))
 
 
 def _agg(measure: AggregateFunction, *of: Expr | str, **how: Any) -> Agg:
     parts = tuple(expression_of(one, _taken(one)) for one in of)
-    return Agg("", measure, parts, rows=_rows_of(*of), **how)
+    return Agg(Aggregate("", measure, parts, **how), _rows_of(*of))
 
 
 def count(of: Expr | str | None = None) -> Agg:
@@ -435,7 +450,7 @@ HINTS = {
     ),
     **dict.fromkeys(("info", "columns", "dtypes", "schema"), "see curator.schema"),
     "rename": 'call .with_columns(new="old")',
-    "mode": 'call .value_counts("x").head(1), or .sql("SELECT MODE(x) FROM self")',
+    "mode": 'call .mode("x") of a table, or .group_by("y").agg(...) and .value_counts("x")',
     "contains": 'call .like("%text%")',
     "clip": "call .clamp(low, high), where NULL counts as low",
     "describe": "call curator.profile(table, epsilon=1)",

@@ -116,9 +116,14 @@ def test_the_planner_picks_by_domain_and_epsilon_and_says_why():
     assert len(large.considered) == 5
 
 
-def test_a_range_from_zero_is_a_domain_and_no_other_range_is() -> None:
-    protocol = local.HadamardResponse(epsilon=1, domain=range(100))
-    assert protocol.domain == local.HadamardResponse(epsilon=1, domain=100).domain
-    for other in (range(1, 100), range(0, 100, 2)):
-        with pytest.raises(InputError, match="domain is of type range"):
-            local.HadamardResponse(epsilon=1, domain=other)
+def test_whole_numbers_are_a_domain() -> None:
+    plain = local.HadamardResponse(epsilon=1, domain=100)
+    for same in (range(100), list(range(100)), np.arange(100)):
+        assert local.HadamardResponse(epsilon=1, domain=same) == plain
+    ages = local.KRandomizedResponse(epsilon=20, domain=range(18, 91))
+    told = ages.aggregator().add(ages.reporter().report(np.array([18] * 40 + [90] * 60)))
+    assert told.estimate([18, 90]).counts == pytest.approx([40, 60], abs=1)
+    assert local.LocalProtocol.from_dict(ages.to_dict()) == ages
+    for other in ([17], ["18"], [18.0], [True]):
+        with pytest.raises(InputError, match="not in the domain"):
+            ages.reporter().report(other)

@@ -216,7 +216,9 @@ def test_a_digest_is_of_all_parameters():
     assert len(digests) == 5
 
 
-@pytest.mark.parametrize("domain", [1, 1 << 27, ["a", "a"], [1, 2], []])
+@pytest.mark.parametrize(
+    "domain", [1, 1 << 27, ["a", "a"], [1, 1], [1, "2"], [1.5, 2], [False, True], [[1, 2]], []]
+)
 def test_a_domain_is_of_different_values(domain):
     with pytest.raises(InputError):
         local.HadamardResponse(epsilon=1, domain=domain)

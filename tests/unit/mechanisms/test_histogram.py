@@ -157,13 +157,31 @@ def test_edges_are_those_of_numpy():
 
 @pytest.mark.parametrize(
     "value",
-    [5, "1", {"1": 2}, {"1"}, iter(["1"]), np.zeros((4, 2)), np.float64(1), np.ma.array([1])],
+    [
+        5,
+        "1",
+        {"1": 2}.items(),
+        {"1"},
+        iter(["1"]),
+        np.zeros((4, 2)),
+        np.float64(1),
+        np.ma.array([1]),
+    ],
     ids=lambda value: type(value).__name__,
 )
 @pytest.mark.parametrize("bins", [["1", "2"], [0, 1, 2], 4])
 def test_a_container_that_is_no_list_of_one_axis_is_refused(bins, value):
     with pytest.raises(InputError, match="takes a list"):
         Histogram(bins=bins, epsilon=1).release(value)
+
+
+def test_counts_of_texts_come_with_their_names():
+    drinks = Histogram(bins=["tea", "milk", "juice"], epsilon=1000)
+    assert list(drinks.release({"milk": 7, "tea": 90, "beer": 5})) == [90, 7, 0]
+    assert drinks.bins == ("tea", "milk", "juice")
+    for bins in ([0, 1, 2], 4):
+        with pytest.raises(InputError, match="takes a list"):
+            Histogram(bins=bins, epsilon=1).release({"tea": 2})
 
 
 @pytest.mark.parametrize(

@@ -52,6 +52,10 @@ SAME = [
         VISITS.agg(n=count().filter(col("city").is_in(["Haifa"]))),
     ),
     (
+        "SELECT COUNT(*) FILTER (WHERE urgent AND city = 'Haifa' AND age > 18) AS n FROM visits",
+        VISITS.agg(n=count().where(col("urgent"), city="Haifa").filter(col("age") > 18)),
+    ),
+    (
         "SELECT city, COUNT(*) AS n FROM visits GROUP BY city HAVING n > 3 ORDER BY n DESC LIMIT 2",
         VISITS.group_by("city")
         .agg(n=count())
@@ -144,6 +148,10 @@ ABOUT_PEOPLE = [
             "per person city, n := COUNT(*), c := FIRST(city) order day, s := VARIANCE(age)",
             "s := SQRT(s)",
         ],
+    ),
+    (
+        VISITS.per_person(s=("age", "std")).agg(m=mean("s")),
+        ["s := VARIANCE(age)", "s := SQRT(s)"],
     ),
     (
         VISITS.with_windows(

@@ -70,6 +70,7 @@ BUILT = {
     "regrouped": CITIES.group_by(big=col("n") > 10).agg(k=count()),
     "joined": CITIES.join(CITIES.select(town="city", m="n"), col("city") == col("town")),
     "stacked": CITIES.stack(CITIES),
+    "mode": VISITS.mode("age"),
     "mode, sum of different": VISITS.sql("SELECT MODE(age), SUM(DISTINCT age) FROM self"),
 }
 
@@ -158,6 +159,8 @@ def test_steps_in_python_are_the_table_self_of_sql():
         old.sql("SELECT COUNT(*) FROM visits")
     with pytest.raises(InputError, match="GROUP BY"):
         old.group_by("city").sql("SELECT COUNT(*) FROM self")
+    with pytest.raises(InputError, match="the mode of each group"):
+        old.group_by("city").mode("age")
     shown = old.sql("SELECT city, COUNT(*) + 1 AS n FROM self GROUP BY city")
     assert list(shown.having(col("n") > 3).query().then.columns) == ["city", "n"]
 

@@ -209,7 +209,7 @@ def _doubtful_number(
 
 def _stands_apart(number: float, others: Collection[float]) -> bool:
     """Whether a number is far from all others, or the only one below 0 and below most of them."""
-    alone = number < -1 and min(others) >= 0
+    alone = number < 0 <= min(others) and max(others) > 1  # -1, 0 and 1 are signs
     return alone or abs(number) > _FAR * max(map(abs, others))
 
 
