@@ -137,7 +137,7 @@ def to_digits(
     return cut(value / scale) * scale if digits < 0 else cut(value * scale) / scale
 
 
-def _cut_off(value: Expression) -> Expression:
+def cut_off(value: Expression) -> Expression:
     """Digits behind the point cut off, towards 0."""
     return Case(((value < 0, call(Function.CEIL, value)),), call(Function.FLOOR, value))
 
@@ -228,7 +228,7 @@ COMPOSED: dict[type[Node], Rule] = {
     exp.Monthname: lambda reader, node: _name(reader.part(node, "this"), *_NAMES["%B"]),
     exp.TimeToUnix: lambda reader, node: epoch(reader, reader.syntax.part(node, "this")),
     exp.LastDay: lambda reader, node: last_day(reader.part(node, "this")),
-    exp.Trunc: partial(scaled, cut=_cut_off),
+    exp.Trunc: partial(scaled, cut=cut_off),
     exp.SplitPart: _split,
     exp.RegexpExtract: _extraction,
     exp.RegexpLike: partial(_matches, whole=False),

@@ -309,7 +309,8 @@ class RelationReader:
         found: Found
         match node:
             case exp.Table():
-                found = self._table(self._table_word(node), alias)
+                own = () if node.args.get("db") is not None else self.named
+                found = self._table(self._table_word(node), alias, own)
             case exp.Subquery():
                 found = _known_as(self.read(node), alias.text if alias else f"(subquery {number})")
             case _:
@@ -353,8 +354,8 @@ class RelationReader:
             raise self.syntax.refuse(node, NODES["Values"])
         return self.syntax.word(name)
 
-    def _table(self, word: Word, alias: Word | None) -> Found:
-        for name, known in reversed(self.named):
+    def _table(self, word: Word, alias: Word | None, own: tuple[tuple[str, Rows], ...]) -> Found:
+        for name, known in reversed(own):
             if word.names(name):
                 return _known_as(known, alias.text if alias else name)
         found = [table for name, table in self.schema.tables.items() if word.names(name)]

@@ -14,10 +14,10 @@ from discreet.plan.calendar import PARTS
 from discreet.plan.expressions import Call, Case, Cast, Column, Expression, Function, Literal, call
 from discreet.plan.kinds import Kind
 from discreet.sql.reader import times
-from discreet.sql.reader.composed_functions import COMPOSED, DIGITS, scaled, to_digits
+from discreet.sql.reader.composed_functions import COMPOSED, DIGITS, cut_off, scaled, to_digits
 from discreet.sql.reader.literals import read_moment, read_whole
 from discreet.sql.reader.refusals import said
-from discreet.sql.reader.spellings import Spelling
+from discreet.sql.reader.spellings import Converted, Spelling
 from discreet.sql.reader.syntax import TOO_LARGE, Node, bare_word, conjuncts
 
 if TYPE_CHECKING:
@@ -234,6 +234,15 @@ def _cast(reader: "ExpressionReader", node: Node) -> Expression:
     return _as_kind(reader, node, kind)
 
 
+def _converted(reader: "ExpressionReader", node: Node) -> Expression:
+    """CONVERT(int, x), where digits are cut off."""
+    found = _cast(reader, node)
+    if not isinstance(found, Cast) or found.kind is not Kind.INTEGER:
+        return found
+    real = reader.check(found.operand, node).kind is Kind.REAL
+    return Cast(cut_off(found.operand), Kind.INTEGER) if real else found
+
+
 def _as_decimal(reader: "ExpressionReader", node: Node, to: Node) -> Expression:
     syntax = reader.syntax
     sizes = [syntax.part(one, "this") for one in syntax.parts(to, "expressions")]
@@ -339,6 +348,7 @@ FUNCTIONS: dict[type[Node], times.Rule] = {
     exp.Substring: _substring,
     exp.Cast: _cast,
     exp.TryCast: _cast,
+    Converted: _converted,
     exp.Date: partial(_as_kind, kind=Kind.DATE),
     exp.Extract: times.read_extract,
     exp.DateDiff: times.read_difference,

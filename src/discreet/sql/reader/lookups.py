@@ -77,7 +77,13 @@ class Lookups:
         self.rows.types.update(rel.columns_of(joined.relation))
         meaning = column_among(join.right.columns, self.syntax)
         (item,) = self.syntax.parts(select, "expressions")
-        return ExpressionReader(self.syntax, self.rows.types, meaning).checked(item)
+        reader = ExpressionReader(self.syntax, self.rows.types, meaning)
+        value = reader.checked(item)
+        if isinstance(value, Column):
+            return value
+        stored = dict(zip(public.table.columns, join.right.columns, strict=True))
+        met = ~Column(stored[public.table.key[0]].column).is_null()
+        return Case(((met, value),), Literal(None, reader.check(value, item).kind))
 
     # --- EXISTS ----------------------------------------------------------------------------------
 
@@ -265,8 +271,16 @@ def _first_row(select: exp.Select) -> exp.Select:
     one = limit is not None and {k: v for k, v in limit.args.items() if v} == _ONE
     if not one or order is None or not is_plain(select):
         return select
-    found, ordered = select.copy(), order.copy()
-    ordered.set("this", select.expressions[0].unalias().copy())
+    found, ordered, (item,) = select.copy(), order.copy(), select.expressions
+    for part in ordered.expressions:
+        if isinstance(part.this, exp.Literal) and part.this != _ONE["expression"]:
+            return select  # a place where nothing stands
+        named = isinstance(part.this, exp.Column) and not part.this.table
+        if part.this == _ONE["expression"] or (
+            named and part.this.name.lower() == item.alias_or_name.lower()
+        ):
+            part.set("this", item.unalias().copy())
+    ordered.set("this", item.unalias().copy())
     found.set("expressions", [exp.First(this=ordered)])
     found.set("order", None)
     found.set("limit", None)

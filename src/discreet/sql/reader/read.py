@@ -74,7 +74,7 @@ def _guarded(text: str, reads: Callable[[], T]) -> T:
 _SIMPLER = "ask a simpler SELECT with aggregates"
 
 
-reads_clock = re.compile("now|cur|localtime|today|date *[(]|age *[(]", re.IGNORECASE).search
+reads_clock = re.compile(r"now|cur|localtime|today|(date|age)\W*[(]|--|/[*]", re.IGNORECASE).search
 """Whether a text may mean something else at another time."""
 
 

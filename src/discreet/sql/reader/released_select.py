@@ -25,10 +25,12 @@ from discreet.plan.released_tables import (
 )
 from discreet.sql.reader.aggregated_select import AggregatedSelect
 from discreet.sql.reader.expressions import ExpressionReader, column_among
+from discreet.sql.reader.literals import read_whole
 from discreet.sql.reader.refusals import Refusal, said
 from discreet.sql.reader.released_tables import Beyond, Shown, answer_of, program_of
 from discreet.sql.reader.select import SelectReader
 from discreet.sql.reader.select_list import (
+    POSITION,
     Answer,
     name_items,
     read_in_turn,
@@ -68,7 +70,11 @@ def pivoted_select(
     for value in values:
         literal = value.this if isinstance(value, exp.PivotAlias) else value
         nameless = literal is not value and not value.alias  # 'Haifa' TRUE
-        if isinstance(literal, exp.Column) and literal.this.args.get("quoted"):
+        if (
+            isinstance(literal, exp.Column)
+            and not literal.table
+            and literal.this.args.get("quoted")
+        ):
             literal = exp.Literal.string(literal.name)  # [paid], as in SQL Server
         negative = isinstance(literal, exp.Neg)
         known = isinstance(literal.this if negative else literal, exp.Literal | exp.Boolean)
@@ -321,10 +327,26 @@ class ReleasedSelect(SelectReader):
         order = self.select.args.get("order")
         if order is None or self.select.args.get("qualify") is not None:
             raise self.syntax.refuse(distinct, _DISTINCT_ON)
-        by = distinct.args["on"].expressions
-        turn = exp.Window(this=exp.RowNumber(), partition_by=by, order=order.copy(), over="OVER")
+        keys = self.syntax.parts(self.syntax.part(distinct, "on"), "expressions")
+        by, order = [self._placed(one) for one in keys], order.copy()
+        for part in order.expressions:
+            part.set("this", self._placed(part.this))
+        turn = exp.Window(this=exp.RowNumber(), partition_by=by, order=order, over="OVER")
         self.select.set("qualify", exp.Qualify(this=turn.eq(1)))
         self.select.set("distinct", None)
+
+    def _placed(self, node: Node) -> Node:
+        """The selected value whose place stands there; a window would take it for a number."""
+        if not isinstance(node, exp.Literal):
+            return node
+        at = read_whole(self.syntax, node, "a position in ORDER BY", at_least=1)
+        if at > len(self.items):
+            raise self.syntax.refuse(node, POSITION)
+        item = self.items[at - 1]
+        seen = item.visible
+        found = exp.column(seen.name, seen.source, quoted=True) if seen else item.node.copy()
+        found.meta.update(node.meta)
+        return found
 
     def _distinct_reader(self) -> ExpressionReader:
         return self.rows

@@ -20,6 +20,10 @@ Given: TypeAlias = Sequence[Any]
 Builder: TypeAlias = Callable[[Given], Node]
 
 
+class Converted(exp.TryCast):
+    """CONVERT(int, x) of SQL Server, which cuts digits off where a cast rounds."""
+
+
 class Spelling(exp.Expression, exp.Func):
     """A call under another dialect's name: what it is, under the name that it was given."""
 
@@ -78,12 +82,16 @@ def _template(text: str) -> Node:
     return found
 
 
+def _is_large(given: Given) -> bool:
+    return sum(1 for one in given for _ in one.walk()) > _MOST_PARTS
+
+
 def _filled(text: str, given: Given) -> Node:
     """A template with what was given; each stands in it as often as it is named.
 
     What has many parts already is none: calls inside calls would double them at each step.
     """
-    if sum(1 for one in given for _ in one.walk()) > _MOST_PARTS:
+    if _is_large(given):
         return Spelling(expressions=list(given))
 
     def fill(node: Node) -> Node:
@@ -165,20 +173,37 @@ def _difference(name: str, given: Given) -> Node:
     return _in_unit(found, unit)
 
 
+_WEEKS = {
+    "ISOWEEK": "DATE_TRUNC('week', _1)",
+    "WEEK": "DATE_TRUNC('week', _1 + INTERVAL 1 DAY) - INTERVAL 1 DAY",
+}
+
+
 def _truncated(given: Given) -> Node:
-    """DATE_TRUNC('month', d), and DATE_TRUNC(d, MONTH) of BigQuery."""
-    unit = _word(given[1], _UNITS) if len(given) == 2 else None
+    """DATE_TRUNC('month', d), and DATE_TRUNC(d, MONTH) of BigQuery, with weeks from Sunday."""
+    unit = _word(given[1], {*_UNITS, "ISOWEEK"}) if len(given) == 2 else None
     if unit is None or isinstance(given[0], exp.Literal) or _word(given[0], _UNITS):
         return _own("DATE_TRUNC", given)
+    if unit.name in _WEEKS:
+        found = _filled(_WEEKS[unit.name], given[:1])
+        found.append("expressions", unit)
+        return found
     return _in_unit(exp.TimestampTrunc(this=given[0], unit=unit), unit)
 
 
 def _decoded(given: Given) -> Node:
-    """DECODE(x, 'a', 1, 'b', 2, 0): a CASE."""
+    """DECODE(x, 'a', 1, 'b', 2, 0): a CASE; what is no constant meets NULL where it is NULL."""
     if len(given) < 3:
         return _unknown("DECODE", given)
-    pairs = zip(given[1:-1:2], given[2::2], strict=False)
-    found = exp.Case(this=given[0], ifs=[exp.If(this=one, true=value) for one, value in pairs])
+    if _is_large(given):
+        return Spelling(expressions=list(given))
+    kinds = [exp.EQ if isinstance(one, exp.Literal) else exp.NullSafeEQ for one in given[1:-1:2]]
+    tests = [
+        kind(this=given[0].copy(), expression=one)
+        for kind, one in zip(kinds, given[1:-1:2], strict=True)
+    ]
+    ifs = [exp.If(this=a, true=b) for a, b in zip(tests, given[2::2], strict=False)]
+    found = exp.Case(ifs=ifs)
     found.set("default", given[-1] if len(given) % 2 == 0 else None)
     return Spelling(this=found)
 
@@ -206,7 +231,7 @@ _LETTERS = {
         | {"c": "%-m", "e": "%-d", "k": "%-H", "T": "%H:%M:%S"},
     ),
     "FORMAT": (
-        "([A-Za-z]+)",
+        r"([A-Za-z]+|[\"'\\%])",
         {"yyyy": "%Y", "yy": "%y", "MM": "%m", "dd": "%d", "HH": "%H", "mm": "%M", "ss": "%S"}
         | {"MMMM": "%B", "MMM": "%b", "dddd": "%A", "ddd": "%a"},
     ),
@@ -237,7 +262,7 @@ def _convert(name: str, parser: DuckDBParser) -> Node | None:
     if known and parser._match(TokenType.COMMA):  # noqa: SLF001
         value = parser._parse_disjunction()  # noqa: SLF001
         if value is not None and parser._curr.token_type is TokenType.R_PAREN:  # noqa: SLF001
-            return exp.TryCast(this=value, to=kind, safe=True)
+            return Converted(this=value, to=kind, safe=True)
     parser._retreat(start)  # noqa: SLF001
     own: Callable[[DuckDBParser], Node | None] = DuckDBParser.FUNCTION_PARSERS[name]
     return own(parser)
@@ -250,7 +275,7 @@ FUNCTIONS: dict[str, Builder] = {
     "DATEADD": _later,
     **{name: partial(_difference, name) for name in ("DATEDIFF", "DATE_DIFF")},
     "DATE_FORMAT": _formatted("DATE_FORMAT"),
-    "DATE_TRUNC": _truncated,
+    **dict.fromkeys(["DATE_TRUNC", "TIMESTAMP_TRUNC"], _truncated),
     "DECODE": _decoded,
     "FORMAT": _formatted("FORMAT"),
     "TIMESTAMPDIFF": _elapsed,

@@ -378,6 +378,7 @@ _PARTS = {
     **{one: Function[one] for one in (*_MONTHS, *_DAYS, *_SECONDS) if one in Function.__members__},
     "DAYOFMONTH": Function.DAY,
     "WEEKOFYEAR": Function.WEEK,
+    "ISOWEEK": Function.WEEK,
     "ISODOW": Function.WEEKDAY,
     "DOY": Function.YEARDAY,
     "DAYOFYEAR": Function.YEARDAY,
