@@ -88,6 +88,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc] # ships no types
     def fit(self, X: Any, y: Any = None, *, groups: Any = None) -> Self:  # noqa: N803 - sklearn's
         """Learn from rows; `groups` names the person of each row."""
         rows = self._rows(X, y, groups, self.max_rows_per_unit)
+        self.__dict__.pop("features_", None)  # of an earlier fit, by a curator
         sums = NoisySums(rows, self._mu_squared)
         try:
             self._learn_from(sums)
@@ -173,6 +174,8 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc] # ships no types
         named = getattr(self, "features_", None)
         if named and all(isinstance(one, str) for one in getattr(x, "columns", [0])):
             x = x[named].to_numpy()  # who lacks one is told which
+        elif named and hasattr(x, "column_names"):  # of Arrow
+            x = np.asarray(x.select(named))
         if named and getattr(x, "dtype", np.dtype(object)).kind in "OUS":
             items = np.asarray(x, dtype=object).ravel().tolist()
             if any(isinstance(one, str) and np.isnan(number(one)) for one in items):

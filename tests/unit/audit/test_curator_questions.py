@@ -4,6 +4,7 @@ from copy import copy
 from dataclasses import replace
 from fractions import Fraction
 from importlib import import_module
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from discreet import noise
 from discreet.answer.execute import individual, measure_set
 from discreet.answer.plan.set_plan import SetPlan
 from discreet.answer.plan.thresholded_count import ThresholdedCount
+from discreet.audit import curator_questions
 from discreet.audit.curator_questions import QUESTIONS
 from discreet.audit.recorder import Recorder
 from discreet.audit.replay import replay
@@ -490,3 +492,14 @@ def test_a_layer_whose_gradients_are_longer_than_they_are_told_is_caught(monkeyp
     part, true = QUESTIONS["training"].parts[2], layers.PersonMatrix.norm_squares
     monkeypatch.setattr(layers.PersonMatrix, "norm_squares", lambda one: true(one) / 16)
     assert "declared" in audit_question("planted", part).why
+
+
+def test_every_question_of_the_file_is_asked():
+    file, source = Path(curator_questions.__file__), curator_questions._SQL
+    _, *sections = file.with_name("questions.sql").read_text("utf-8").split("\n--")
+    names = [one.partition("\n")[0].strip() for one in sections]
+    assert names == list(source)  # none came twice, which would hide the first
+    starts = [one.count("\nSELECT ") for one in sections]
+    assert starts == [len(texts) for texts in source.values()]  # nor lacks one a semicolon
+    asked = file.read_text("utf-8")
+    assert not [name for name in names if f'"{name}"' not in asked]

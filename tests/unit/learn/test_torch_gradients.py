@@ -118,6 +118,31 @@ class Keys(nn.Module):
         return match.softmax(-1) @ x
 
 
+class Sorted(nn.Module):
+    """A layer that meets rows in an order of its own."""
+
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.Linear(8, 8)
+
+    def forward(self, x):
+        order = x.sum((1, 2)).argsort()
+        return torch.tanh(self.inner(x[order]))[order.argsort()]
+
+
+class Vanishes(nn.Module):
+    """Gradients so small that floats keep their rounding alone."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(2)
+        self.first, self.last = nn.Linear(1, 8), nn.Linear(8, 3)
+        self.inner = nn.LSTM(8, 8, batch_first=True)
+
+    def forward(self, x):
+        return self.last(self.inner(self.first(x[..., None]))[0][:, -1])
+
+
 def images(*layers):
     return nn.Sequential(*layers, nn.Flatten(), nn.LazyLinear(3))
 
@@ -162,6 +187,7 @@ MODELS = {
     "bias before a norm": (lambda: images(nn.Conv2d(4, 6, 3), nn.GroupNorm(6, 6)), PICTURES),
     "bare parameter": (lambda: Tokens(Bare()), WORDS),
     "shared and tied": (lambda: Tokens(Twice()), WORDS),
+    "rows in another order": (lambda: Tokens(Sorted()), WORDS),
     "checkpointed": (lambda: Tokens(Reruns()), WORDS),
     "used as a function": (lambda: Tokens(Functional()), WORDS),
     "parametrised": (
@@ -250,6 +276,17 @@ def test_rows_of_a_person_are_averaged_before_they_are_clipped(name):
     found = ours(trainer, inputs, targets, people)
 
     assert (found - theirs).norm() <= 1e-5 * theirs.norm()
+
+
+def test_a_sound_model_whose_gradients_nearly_vanish_is_taken():
+    model, inputs, targets = Vanishes(), rows_of(20, 4), torch.arange(20) % 3
+    before = {}
+    for name, one in model.named_parameters():
+        one.data *= 30
+        before[name] = one.data.clone()
+    trainer = trainer_of(model, clip=1e-9)
+    assert inspect(model, trainer._losses, (inputs,), targets).units.keys() != {""}
+    assert all(torch.equal(one, before[name]) for name, one in model.named_parameters())
 
 
 def test_every_layer_with_a_rule_is_heard_by_its_rule_and_others_as_a_whole():

@@ -5,7 +5,7 @@ happens for public reasons.
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import partial
 from typing import Any, Final
 
@@ -41,8 +41,8 @@ def inspect(
     """How to get each person's gradient; InputError for what mixes people, by the layer's name.
 
     Guarantee:
-        On made-up rows, no row's loss depends on another row, no buffer changes, and people's
-        gradients add up to torch's own. It runs on as many rows as a batch has.
+        On made-up rows, no row's loss depends on another row, no buffer changes, and each person's
+        gradient is torch's own of their loss alone. It runs on as many rows as a batch has.
     Edge cases:
         A model whose parameters are used outside of its layers, or that hides rows from a layer, is
         run as a whole under vmap. Values of `inputs` are not read, only their shapes and types.
@@ -65,7 +65,7 @@ def inspect(
             listener = PersonGradients(model, units)
             try:
                 wrong = _learn_layout(listener, losses, probes)
-                wrong = wrong or _differs(listener, losses, probes[1])
+                wrong = wrong or _differs_exactly(listener, losses, probes[1])
             except RuntimeError as one:  # layers that run again in the backward pass, say
                 wrong = f"the model ({type(one).__name__})"
             if not wrong:
@@ -76,7 +76,7 @@ def inspect(
         return listener
     raise InputError(
         f"{wrong} cannot be trained person by person",
-        why="its gradients do not add up to the model's, even when the model is run by person",
+        why="a person's gradient is not that of their loss, even when the model is run by person",
         fix="compute with rows as the first dimension, from layers that are called as modules",
     )
 
@@ -173,8 +173,8 @@ def _made_up(
 def _numbers(like: Tensor, rows: int) -> Tensor:
     shape = torch.Size((rows, *like.shape[1:]))
     count = torch.arange(shape.numel())
-    waves, bits = torch.sin(1.7 * count.double() + 0.3), count * 7 // 3 % 2
-    made = waves if like.is_floating_point() else bits
+    waves = torch.sin(1.7 * count.double() + 0.3)  # of no period, so that rows differ
+    made = waves if like.is_floating_point() else waves > 0
     return made.to(like.dtype).reshape(shape)
 
 
@@ -186,18 +186,13 @@ def _second_row(one: Tensor, times: int) -> Tensor:
 
 def _check_rows(model: nn.Module, losses: Losses, probe: Probe) -> None:
     """Refuse what a row of made-up numbers does to the losses of others, or to buffers."""
-    inputs, targets = probe
     before = {name: one.clone() for name, one in model.named_buffers()}
-
-    def others(change: Callable[[Tensor], Tensor]) -> Tensor:
-        with torch.no_grad():
-            found = losses(tuple(map(change, inputs)), None if targets is None else change(targets))
-        return found[::2]
-
-    first = others(lambda one: one)
-    told = [others(partial(_second_row, times=times)) for times in (0, 8)]
-    told.append(others(lambda one: one.flip(0)).flip(0))  # nor on their places
-    if not all(torch.allclose(first, one, rtol=1e-4, atol=1e-6, equal_nan=True) for one in told):
+    mixed = _mixes(losses, probe, 0.0)
+    if mixed and not _mixes(losses, probe, 1e-4):  # rounding, or a trace? In doubles it shows
+        mixed = False
+        with suppress(RuntimeError, TypeError, ValueError), _in_double(model):  # where it can run
+            mixed = _mixes(losses, _mapped(_doubled, probe), 1e-10)
+    if mixed:
         raise InputError(
             "a row's loss that depends on other rows, or on chance",
             why="a person's gradient must be their own",
@@ -211,6 +206,24 @@ def _check_rows(model: nn.Module, losses: Losses, probe: Probe) -> None:
                 why="it would keep what it saw without any noise",
                 fix="remove it from the layer",
             )
+
+
+def _mixes(losses: Losses, probe: Probe, close: float) -> bool:
+    """Whether two of three rows' losses change with the third row, with their places, or by chance.
+
+    As little as `close` of a loss is none.
+    """
+
+    def others(change: Callable[[Tensor], Tensor]) -> Tensor:
+        with torch.no_grad():
+            return losses(*_mapped(change, probe))[::2]
+
+    first, again = (others(lambda one: one) for _ in range(2))
+    told = [others(partial(_second_row, times=times)) for times in (0, 8, -8)]
+    told += [again, others(lambda one: one.flip(0)).flip(0)]
+    return not all(
+        torch.allclose(first, one, rtol=close, atol=close / 100, equal_nan=True) for one in told
+    )
 
 
 def _learn_layout(listener: PersonGradients, losses: Losses, probes: list[Probe]) -> str:
@@ -245,19 +258,60 @@ def _lengths(one: LayerCall, other: LayerCall, at: Any) -> tuple[int, int]:
 
 
 def _differs(listener: PersonGradients, losses: Losses, probe: Probe) -> str:
-    """The name of a parameter whose gradients do not add up to torch's own, if there is one."""
-    own = listener.of(lambda: losses(*probe).sum(), 3, 1, nullcontext)
+    """The name of a parameter where somebody's gradient is not torch's, if there is one.
+
+    Torch's is that of this person's loss alone, in two orders of people: a backward pass that mixes
+    them, or a layer that meets their rows in an order of its own, adds up to the same sum.
+    """
     parameters = listener.parameters
-    with torch.enable_grad():
-        torchs = torch.autograd.grad(
-            losses(*probe).sum(), list(parameters.values()), allow_unused=True
-        )
-    largest = max(float(one.abs().max()) for one in torchs if one is not None and one.numel())
-    for (name, one), found in zip(parameters.items(), torchs, strict=True):
-        theirs = torch.zeros_like(one) if found is None else found
-        ours = own[name].weighted_sum(torch.ones(3).to(one)) if name in own else 0 * theirs
-        off = (ours.to(theirs) - theirs).abs().max()
-        # What cancels (a bias before a norm, or of keys) is rounding alone; NaN is no agreement.
-        if not off <= _CLOSE * (theirs.abs().max() + _CLOSE * largest + 1e-6):
-            return f"the parameter {name}"
+    for turned in (probe, _mapped(lambda one: one.flip(0), probe)):
+        own = listener.of(lambda rows=turned: losses(*rows).sum(), 3, 1, nullcontext)  # type: ignore[misc]
+        for person in range(3):
+            with torch.enable_grad():
+                loss = losses(*turned)[person]
+                torchs = torch.autograd.grad(loss, list(parameters.values()), allow_unused=True)
+            sizes = [float(g.abs().max()) for g in torchs if g is not None and g.numel()]
+            largest = max(sizes, default=0.0)
+            for (name, one), found in zip(parameters.items(), torchs, strict=True):
+                theirs = torch.zeros_like(one) if found is None else found
+                alone = (torch.arange(3, device=one.device) == person).to(one)
+                ours = own[name].weighted_sum(alone) if name in own else 0 * theirs
+                off = (ours.to(theirs) - theirs).abs().max()
+                # What cancels (a bias before a norm, or of keys) is rounding; NaN is no agreement.
+                if not off <= _CLOSE * (theirs.abs().max() + _CLOSE * largest + 1e-6):
+                    return f"the parameter {name}"
     return ""
+
+
+def _differs_exactly(listener: PersonGradients, losses: Losses, probe: Probe) -> str:
+    """The same, and in doubles: of gradients that nearly vanish, floats keep rounding alone."""
+    if wrong := _differs(listener, losses, probe):
+        with (
+            suppress(RuntimeError, TypeError, DiscreetError),
+            _in_double(listener.model),
+        ):  # where it can run
+            return _differs(listener, losses, _mapped(_doubled, probe))
+    return wrong
+
+
+def _mapped(change: Callable[[Tensor], Tensor], probe: Probe) -> Probe:
+    inputs, targets = probe
+    return tuple(map(change, inputs)), None if targets is None else change(targets)
+
+
+def _doubled(one: Tensor) -> Tensor:
+    return one.double() if one.is_floating_point() else one
+
+
+@contextmanager
+def _in_double(model: nn.Module) -> Iterator[None]:
+    """A model of doubles for a while; afterwards it has its own numbers again."""
+    held = [one for one in (*model.parameters(), *model.buffers()) if one.is_floating_point()]
+    before = [one.data for one in held]
+    try:
+        for one in held:
+            one.data = one.data.double()
+        yield
+    finally:
+        for one, data in zip(held, before, strict=True):
+            one.data = data

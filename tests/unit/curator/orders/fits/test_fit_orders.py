@@ -133,8 +133,11 @@ def test_a_fitted_model_knows_its_columns_by_name(curator):
         # By place, costs would count as ages.
         told = model.predict_proba(frame)
         assert told.tolist() == model.predict_proba(frame[features].to_numpy()).tolist()
+        assert told.tolist() == model.predict_proba(pa.Table.from_pandas(frame)).tolist()
         with pytest.raises(KeyError, match="cost"):
             model.predict(frame[["age"]])
+        with pytest.raises(KeyError, match="cost"):
+            model.predict(pa.table({"age": [9]}))
 
     city = dp.learn.GaussianNB(epsilon=1)
     curator.fit(city, "visits", features=["city"], target="smokes")
@@ -142,6 +145,10 @@ def test_a_fitted_model_knows_its_columns_by_name(curator):
         with pytest.raises(InputError, match="place of each value"):
             city.predict(texts)
     assert len(city.predict([["1"], [0]])) == 2
+    own = dp.learn.GaussianNB(epsilon=1, bounds=(0, 1), classes=[False, True])
+    curator.fit(own, "visits", features=["age"], target="smokes")
+    other = pd.DataFrame({"dose": [0.0, 1.0]})
+    assert len(own.fit(other, [False, True]).predict(other)) == 2
 
 
 def test_a_pipeline_is_one_order(curator):
