@@ -41,7 +41,8 @@ def simulate(
 ) -> dict[Statistic, Floats]:
     """Statistics as they might have come out, a row a draw; all of them unless some are wanted.
 
-    Noise is wider where being shown tells of it, and by what limits cut off.
+    Noise is wider where being shown tells of it, and by how unevenly limits cut off: what they cut
+    off alike is no noise, and is added to what is read off (`NoisyStatistics.cut_off_alike`).
     It is no secret and no randomness: the same statistics are simulated in the same way.
     """
     found: dict[Statistic, Floats] = {}
@@ -75,9 +76,11 @@ def _wider(statistic: Statistic, part: NoisyStatistics) -> Floats | float:
     measurement, values = part.measurements[statistic], part.statistics[statistic]
     # Exact noise may be 0 nearly always, so that it is off by 0; nothing is so many times wider.
     plain = max(measurement.error(CONFIDENCE), measurement.scale)
-    widths = plain + (np.zeros(values.size) if lost is None else lost)
+    widths = np.full(values.size, plain)
     if showing is not None:
-        widths += showing.half_widths(values, plain) - plain
+        widths = showing.half_widths(values, plain)
+    if lost is not None:  # no more than if all of it were noise
+        widths = np.minimum(np.hypot(widths, 2 * part.uneven(statistic)), widths + lost)
     return np.asarray(widths / plain)
 
 
