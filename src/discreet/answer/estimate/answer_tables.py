@@ -22,7 +22,13 @@ from discreet.answer.estimate.aggregates import (
     moment,
 )
 from discreet.answer.estimate.aggregates import compute as compute_aggregate
-from discreet.answer.estimate.error_bars import IN_ROWS, RANKED, simulate, wider_by
+from discreet.answer.estimate.error_bars import (
+    IN_ROWS,
+    RANKED,
+    clipped_unevenly,
+    simulate,
+    wider_by,
+)
 from discreet.answer.estimate.noisy_statistics import NoisyStatistics
 from discreet.answer.estimate.released_sql import (
     DRAWS,
@@ -263,7 +269,7 @@ def _opposites(part: NoisyStatistics, pairs: int, times: float) -> NoisyStatisti
     both = {}
     for of, values in drawn.items():
         middle = part.statistics[of]
-        noise = times * (values - middle)
+        noise = times * clipped_unevenly(of, part) * (values - middle)
         both[of] = np.concatenate([middle + noise, middle - noise])
     return replace(part, statistics=both)
 

@@ -28,6 +28,7 @@ from discreet.answer.estimate.error_bars import (
     IN_ROWS,
     POINTS,
     RANKED,
+    clipped_unevenly,
     is_picked,
     lay_out,
     simulate,
@@ -293,7 +294,8 @@ class Simulation:
         clipped: list[list[pa.Table]] = []
         for part, many in zip(self.parts, self.many, strict=True):
             own = {
-                of: times * (many.statistics[of] - part.statistics[of]) for of in many.statistics
+                of: times * clipped_unevenly(of, part) * (values - part.statistics[of])
+                for of, values in many.statistics.items()
             }
             drawn = {of: part.statistics[of] + noise for of, noise in own.items()}
             table = tabulate(self.query, replace(many, statistics=drawn), self.draws)
