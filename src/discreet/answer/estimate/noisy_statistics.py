@@ -41,6 +41,8 @@ from discreet.plan.statistics import (
 )
 
 CONFIDENCE = 0.95
+_ANY = 2.0**62
+"""How many rows each person may have lost, where older versions did not store it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +120,7 @@ class NoisyStatistics:
         lost = self.cut_off[statistic]
         if isinstance(statistic, People):
             return np.sqrt(lost)
-        each, rows = max(one.each for one in self.clipped.values()), lost
+        each, rows = max(one.each or _ANY for one in self.clipped.values()), lost
         if isinstance(statistic, Total):
             most = statistic.grid.reach * statistic.grid.step
             rows = self.cut_off.get(Rows(statistic.where), lost / most)
@@ -388,7 +390,7 @@ def _stream(part: MeasuredSet) -> bytes:
             columns[f"w{i}"] = quantile.widths
         ranked.append([name, quantile.off])
     contributions = part.contributions
-    clipped = {what: astuple(one) for what, one in part.clipped.items()}
+    clipped = {what: one.stored() for what, one in part.clipped.items()}
     about = {
         "keys": len(part.keys),
         "groups": part.groups,

@@ -6,7 +6,7 @@ is not where people end. What follows reads the noisy counts and their scale, an
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from functools import cache
 
 import numpy as np
@@ -107,10 +107,14 @@ class ClippedShare:
     error: float
     lost: float
     most: int
-    each: float = float(LADDER[-1])
+    each: float | None = None
 
     def __str__(self) -> str:
         return share_text(self.share, self.error)
+
+    def stored(self) -> list[float]:
+        """The fields as they are stored; `each` is left out where it is not known."""
+        return [one for one in astuple(self) if one is not None]
 
 
 def share_text(share: float, error: float) -> str:

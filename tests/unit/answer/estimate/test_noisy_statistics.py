@@ -123,6 +123,16 @@ def test_what_is_cut_off_alike_cancels_in_quotients_and_differences(cities):
         assert np.nansum(uneven[name]) > np.nansum(wide[name]) > np.nansum(plain[name])
 
 
+def test_where_it_is_not_known_how_unevenly_all_that_is_cut_off_may_be_noise(cities):
+    """Answers that older versions stored do not tell what each person loses."""
+    lags = "n - LAG(n) OVER (ORDER BY city) AS d"
+    old = {"rows": replace(ROWS_ALONE["rows"], each=None)}
+    least, most = (widths_over(cities, lags, one)["d"][1:] for one in (ROWS_ALONE, old))
+
+    assert np.all(most > 1.5 * least)
+    assert np.all(np.isfinite(most))
+
+
 def test_columns_of_one_question_are_clipped_alike():
     """A quotient of counts knows nothing of one rate, a sum of two loses what both lose."""
     text = "SELECT city, COUNT(*) + COUNT(amount) AS a, COUNT(amount) / COUNT(*) AS r FROM visits"
@@ -147,6 +157,8 @@ def test_what_is_cut_off_is_stored_and_does_not_average_out(measured):
     stored = unpack_sets(pack_sets(_kept(replace(part, clipped=CLIPPED))))
 
     assert stored[0].clipped == CLIPPED
+    known = unpack_sets(pack_sets(_kept(replace(part, clipped=ROWS_ALONE))))
+    assert known[0].clipped == ROWS_ALONE
     assert stored[0].beyond == CLIPPED["rows"].share
     one, many = (merge_parts(query, [stored] * times) for times in (1, 4))
     rows = part.statistics[Rows(None)]
