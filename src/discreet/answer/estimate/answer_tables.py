@@ -22,7 +22,13 @@ from discreet.answer.estimate.aggregates import (
     moment,
 )
 from discreet.answer.estimate.aggregates import compute as compute_aggregate
-from discreet.answer.estimate.error_bars import IN_ROWS, RANKED, simulate, wider_by
+from discreet.answer.estimate.error_bars import (
+    IN_ROWS,
+    RANKED,
+    clipped_unevenly,
+    simulate,
+    wider_by,
+)
 from discreet.answer.estimate.noisy_statistics import NoisyStatistics
 from discreet.answer.estimate.released_sql import (
     DRAWS,
@@ -140,7 +146,13 @@ class AnswerTables:
                 [_from_plausible(*one, each) for one in zip(parts, drawn, strict=True)]
                 for parts, drawn in zip(self.parts, many, strict=True)
             ]
-        moved, known = self._moved(wanted, many, shown, 2 * pairs + truths * (1 + 2 * each))
+        cut_off, draws = self._cut_off(), 2 * pairs + truths * (1 + 2 * each)
+        many = [
+            [_with_draws(part, [one[at][i] for one in cut_off]) for i, part in enumerate(parts)]
+            for at, parts in enumerate(many)
+        ]
+        every, known = self._moved(wanted, many, shown, draws + len(cut_off))
+        moved = {name: one[:draws] for name, one in every.items()}
         sampled, found = slice(0, 2 * pairs), {}
         for name in wanted:
             if levels[name] < 2:
@@ -149,9 +161,30 @@ class AnswerTables:
             # Whatever the truth is, what is released is so far from it 95 times in 100: the widest
             # of all that it may be. 97 in 100 draws keep within it, since few are drawn.
             blocks = (one[1:] - one[0] for one in np.split(moved[name][2 * pairs :], truths))
-            away = [np.quantile(np.nan_to_num(np.abs(one)), 0.97, axis=0) for one in blocks]
-            found[name] = np.max(away, axis=0)
+            likely = [np.quantile(np.nan_to_num(np.abs(one)), 0.97, axis=0) for one in blocks]
+            found[name] = np.max(likely, axis=0)
+        for name, width in found.items():
+            away = np.where(known[draws:], np.abs(every[name][draws:]), 0.0)
+            found[name] = width + np.max(away, axis=0, initial=0.0)
         return found
+
+    def _cut_off(self) -> list[list[list[Mapping[Statistic, Floats]]]]:
+        """Statistics of all parts as they may be without clipping, in all questions or in one."""
+        ends = [[part.cut_off_alike for part in parts] for parts in self.parts]
+        most = max(len(one) for own in ends for one in own)
+        clipped = [place for place, own in enumerate(ends) if any(own)]
+        together = [set(clipped), *({one} for one in clipped if len(clipped) > 1)]
+        return [
+            [
+                [
+                    end[at % len(end)] if end and place in some else part.statistics
+                    for part, end in zip(parts, ends[place], strict=True)
+                ]
+                for place, parts in enumerate(self.parts)
+            ]
+            for some in together
+            for at in range(most)
+        ]
 
     def _times(self, shown: int) -> float:
         """How many times wider noise is reckoned where some rows of all are picked by it."""
@@ -236,9 +269,19 @@ def _opposites(part: NoisyStatistics, pairs: int, times: float) -> NoisyStatisti
     both = {}
     for of, values in drawn.items():
         middle = part.statistics[of]
-        noise = times * (values - middle)
+        noise = times * clipped_unevenly(of, part) * (values - middle)
         both[of] = np.concatenate([middle + noise, middle - noise])
     return replace(part, statistics=both)
+
+
+def _with_draws(
+    drawn: NoisyStatistics, more: Sequence[Mapping[Statistic, Floats]]
+) -> NoisyStatistics:
+    """The same draws and some more below them."""
+    both = {
+        of: np.vstack([own, *(one[of] for one in more)]) for of, own in drawn.statistics.items()
+    }
+    return replace(drawn, statistics=both)
 
 
 def _from_plausible(part: NoisyStatistics, drawn: NoisyStatistics, each: int) -> NoisyStatistics:

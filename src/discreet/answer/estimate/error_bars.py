@@ -41,7 +41,8 @@ def simulate(
 ) -> dict[Statistic, Floats]:
     """Statistics as they might have come out, a row a draw; all of them unless some are wanted.
 
-    Noise is wider where being shown tells of it, and by what limits cut off.
+    Noise is wider where being shown tells of it. What limits cut off is no noise: how far that
+    moves a number (`NoisyStatistics.cut_off_alike`) is added to what is read off.
     It is no secret and no randomness: the same statistics are simulated in the same way.
     """
     found: dict[Statistic, Floats] = {}
@@ -68,17 +69,30 @@ def lay_out(part: NoisyStatistics) -> dict[Statistic, Floats]:
 
 
 def _wider(statistic: Statistic, part: NoisyStatistics) -> Floats | float:
-    """How many times wider than noise alone the interval of each group is."""
-    showing, lost = part.shows_by(statistic), part.cut_off.get(statistic)
-    if showing is None and lost is None:
+    """How many times wider than noise alone the interval of each group is for being shown."""
+    showing = part.shows_by(statistic)
+    if showing is None:
         return 1.0
-    measurement, values = part.measurements[statistic], part.statistics[statistic]
+    plain = _plain(statistic, part)
+    return np.asarray(showing.half_widths(part.statistics[statistic], plain) / plain)
+
+
+def clipped_unevenly(statistic: Statistic, part: NoisyStatistics) -> Floats | float:
+    """How many times wider noise is of several numbers of which limits cut off unequal shares.
+
+    It is as wide at most as if all of what is cut off were noise of each number by itself.
+    """
+    lost = part.cut_off.get(statistic)
+    if lost is None:
+        return 1.0
+    width = _plain(statistic, part) * _wider(statistic, part)
+    return np.asarray(np.minimum(np.hypot(width, 2 * part.uneven(statistic)), width + lost) / width)
+
+
+def _plain(statistic: Statistic, part: NoisyStatistics) -> float:
     # Exact noise may be 0 nearly always, so that it is off by 0; nothing is so many times wider.
-    plain = max(measurement.error(CONFIDENCE), measurement.scale)
-    widths = plain + (np.zeros(values.size) if lost is None else lost)
-    if showing is not None:
-        widths += showing.half_widths(values, plain) - plain
-    return np.asarray(widths / plain)
+    measurement = part.measurements[statistic]
+    return max(measurement.error(CONFIDENCE), measurement.scale)
 
 
 def spread(simulated: Floats, middle: Floats) -> NDArray[np.float64]:

@@ -10,6 +10,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass, field, fields, replace
+from itertools import product
 from typing import Any, Final
 
 import numpy as np
@@ -40,6 +41,8 @@ from discreet.plan.statistics import (
 )
 
 CONFIDENCE = 0.95
+_ANY = 2.0**62
+"""How many rows each person may have lost, where older versions did not store it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +87,44 @@ class NoisyStatistics:
         total of values as they are loses its share.
         """
         return {of: _lost(of, self) for of in self.statistics} if self.clipped else {}
+
+    @property
+    def cut_off_alike(self) -> list[dict[Statistic, Floats]]:
+        """Statistics as they may be without clipping, at the ends: one share is lost everywhere.
+
+        Why: that a limit is too low for many moves all groups the same way, so a sum over groups
+        loses the sum of what they lose, and a quotient of counts next to nothing. Lost values are
+        at one end of their range, for all totals or for one of several.
+        """
+        lost = self.cut_off
+        if not lost:
+            return []
+        totals = [of for of in lost if isinstance(of, Total)]
+        alone = [[one] for one in totals] if len(totals) > 1 else []
+        ends = product([totals, *alone], (1, -1)) if totals else [(totals, 0)]
+        return [
+            {
+                of: values + lost[of] * (way * (of in some) if of in totals else 1)
+                for of, values in self.statistics.items()
+            }
+            for some, way in ends
+        ]
+
+    def uneven(self, statistic: Statistic) -> Floats:
+        """About the deviation of what clipping removed from each group, beside an equal share.
+
+        Why: whoever is over the limit loses rows where they have them. If those who lose l rows
+        each have all of theirs in one group, chance gives a group that loses x rows on average a
+        variance of x l; where they have some in every group, it is less.
+        """
+        lost = self.cut_off[statistic]
+        if isinstance(statistic, People):
+            return np.sqrt(lost)
+        each, rows = max(one.each or _ANY for one in self.clipped.values()), lost
+        if isinstance(statistic, Total):
+            most = statistic.grid.reach * statistic.grid.step
+            rows = self.cut_off.get(Rows(statistic.where), lost / most)
+        return np.asarray(lost * np.sqrt(each / np.maximum(rows, 1e-300)))
 
     @property
     def lost_share(self) -> float:
@@ -349,7 +390,7 @@ def _stream(part: MeasuredSet) -> bytes:
             columns[f"w{i}"] = quantile.widths
         ranked.append([name, quantile.off])
     contributions = part.contributions
-    clipped = {what: astuple(one) for what, one in part.clipped.items()}
+    clipped = {what: one.stored() for what, one in part.clipped.items()}
     about = {
         "keys": len(part.keys),
         "groups": part.groups,

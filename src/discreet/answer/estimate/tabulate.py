@@ -28,6 +28,7 @@ from discreet.answer.estimate.error_bars import (
     IN_ROWS,
     POINTS,
     RANKED,
+    clipped_unevenly,
     is_picked,
     lay_out,
     simulate,
@@ -134,11 +135,14 @@ def half_width(
         away = abs(centre_of(aggregate, scope)) * lost.get(first, none)
         return np.resize(one, part.groups) + lost.get(others[0], none) + away, "by simulation"
     computed = compute(aggregate, statistics, scope)
+    moved = [np.abs(compute(aggregate, one, scope) - computed) for one in part.cut_off_alike]
+    clipped = np.max([none, *moved], axis=0)
     if aggregate.measure is AggregateFunction.CORRELATION:
         pairs = (correlated(aggregate, one, scope) for one in (statistics, simulated))
         tops, bottoms = map(np.vstack, zip(*pairs, strict=True))
-        return quotient_width(tops, bottoms, computed, (-1.0, 1.0)), "by simulation"
-    width = spread(compute(aggregate, simulated, scope), computed)
+        width = quotient_width(tops, bottoms, computed, (-1.0, 1.0)) + clipped
+        return np.minimum(width, 1 + np.abs(computed)), "by simulation"
+    width = spread(compute(aggregate, simulated, scope), computed) + clipped
     # Around what was computed, not what is shown: where a variance came out below 0 and is shown
     # as 0, most of the simulated ones are below 0 too, and would say that nothing is off.
     low, high = (confine(aggregate, computed + way, scope) for way in (-width, width))
@@ -287,14 +291,18 @@ class Simulation:
         halves = {one.name: _halves(one, self.query) for one in outputs}
         asked = (*outputs, *(half for pair in halves.values() for half in pair))
         middle, around, noises = evaluate(central, asked, columns), [], []
+        clipped: list[list[pa.Table]] = []
         for part, many in zip(self.parts, self.many, strict=True):
             own = {
-                of: times * (many.statistics[of] - part.statistics[of]) for of in many.statistics
+                of: times * clipped_unevenly(of, part) * (values - part.statistics[of])
+                for of, values in many.statistics.items()
             }
             drawn = {of: part.statistics[of] + noise for of, noise in own.items()}
             table = tabulate(self.query, replace(many, statistics=drawn), self.draws)
             around.append(evaluate(table, asked, columns))
             noises.append(own)
+            alike = (replace(part, statistics=one) for one in part.cut_off_alike)
+            clipped.append([evaluate(tabulate(self.query, o), outputs, columns) for o in alike])
 
         def draws(name: str) -> list[Floats]:
             return [_floats(table, name).reshape(self.draws, -1) for table in around]
@@ -315,7 +323,11 @@ class Simulation:
                 used = behind(self.query, [output.expression])
                 moved = zip(draws(name), truths, noises, strict=True)
                 found = [furthest(many - one, [own[of] for of in used]) for many, one, own in moved]
-            whole = np.concatenate(found)
+            away = [
+                np.max([0 * truth, *(np.abs(_floats(one, name) - truth) for one in each)], axis=0)
+                for each, truth in zip(clipped, truths, strict=True)
+            ]
+            whole = np.concatenate(found) + np.concatenate(away)
             widths[name] = np.where(np.isinf(whole), np.nan, whole)
         return widths
 

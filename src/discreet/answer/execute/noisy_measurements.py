@@ -8,7 +8,7 @@ attempt sees the same noise.
 import base64
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple, dataclass, field
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
@@ -82,7 +82,7 @@ def _stream(drawn: NoisyMeasurements) -> bytes:
         "cells": list(drawn.cells),
         "weighing": [contributions.noise_kind.value, contributions.rows, contributions.groups],
         "spent": [[one.what, one.noise, one.guarantee.to_dict()] for one in drawn.spent],
-        "clipped": {what: astuple(one) for what, one in drawn.clipped.items()},
+        "clipped": {what: one.stored() for what, one in drawn.clipped.items()},
         **({"brackets": list(drawn.brackets)} if drawn.brackets else {}),
     }
     if drawn.public:

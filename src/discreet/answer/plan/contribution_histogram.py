@@ -6,7 +6,7 @@ is not where people end. What follows reads the noisy counts and their scale, an
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from functools import cache
 
 import numpy as np
@@ -99,16 +99,22 @@ class ClippedShare:
 
     About a `share` of people is over the limit, give or take `error` (95 times in 100). At most a
     share `lost` of all rows (or of people in groups) is cut off, if the tail goes on as far out as
-    it is seen to fall, or, whatever it does, if nobody has more than `most`.
+    it is seen to fall, or, whatever it does, if nobody has more than `most`. On average a lost row
+    is of a person who loses `each`; of answers that older versions stored that is not known.
     """
 
     share: float
     error: float
     lost: float
     most: int
+    each: float | None = None
 
     def __str__(self) -> str:
         return share_text(self.share, self.error)
+
+    def stored(self) -> list[float]:
+        """The fields as they are stored; `each` is left out where it is not known."""
+        return [one for one in astuple(self) if one is not None]
 
 
 def share_text(share: float, error: float) -> str:
@@ -349,9 +355,11 @@ def clipped_share(spread: ContributionHistogram, norm: Norm, limit: int) -> Clip
         return None
     found = spread.estimate(_DOUBTED)
     whole = max(float(found.people @ norm.counted(found.norms)), 1.0)
-    lost = float(found.people @ norm.lost(found.norms, limit))
+    losses = norm.lost(found.norms, limit)
+    lost = float(found.people @ losses)
+    each = float(found.people @ losses**2) / lost if lost > 0 else 1.0
     most = _surely_covered(spread, norm, limit, max(lost, evident * whole))
-    return ClippedShare(*spread.beyond(limit), min(max(lost / whole, evident), 1.0), most)
+    return ClippedShare(*spread.beyond(limit), min(max(lost / whole, evident), 1.0), most, each)
 
 
 def _evidently_lost(spread: ContributionHistogram, norm: Norm, limit: int) -> float:

@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from discreet.answer.estimate.answer_tables import AnswerTables
 from discreet.answer.estimate.merging import merge_parts
 from discreet.answer.estimate.noisy_statistics import interpret, pack_sets, unpack_sets
 from discreet.answer.estimate.tabulate import Simulation, tabulate
@@ -70,11 +71,94 @@ def test_all_intervals_are_wider_by_what_is_cut_off(measured):
     assert np.all(wide["h"] > plain["h"] + 0.1 * rows)
 
 
+OVER = "SELECT city, COUNT(*) AS n, SUM(amount) AS s FROM visits GROUP BY city"
+ROWS_ALONE = {"rows": ClippedShare(0.1, 0.01, 0.2, 50, 1.0)}
+
+
+@pytest.fixture(scope="module")
+def cities():
+    engine = engine_of(clinic(people=2000), FREE)
+    plan = plan_set(read(OVER, FREE), Price(2, 1e-6))
+    drawn = measure_set(plan, engine, "5a" * 16)
+    engine.close()
+    return interpret(plan, drawn)
+
+
+def widths_over(part, outputs, clipped):
+    """Half-widths of what is computed from the cities."""
+    query = read(f"SELECT {outputs} FROM ({OVER}) AS g", FREE)  # noqa: S608 - ours
+    tables = AnswerTables.of(query, [replace(part, clipped=clipped)], {})
+    return tables.half_widths(len(tables.table()))[0]
+
+
+def test_what_is_cut_off_adds_up_over_groups(cities):
+    """It was taken for noise of each group, of which a sum of k has sqrt(k) times as much."""
+    sums = "SUM(n) AS a, AVG(n) AS b, SUM(s) AS c, SUM(LN(GREATEST(n, 1))) AS d"
+    plain, wide = (widths_over(cities, sums, one) for one in ({}, ROWS_ALONE))
+    rows = cities.statistics[Rows(None)]
+    more = {name: wide[name][0] - plain[name][0] for name in plain}
+
+    assert -1 < more["a"] - 0.25 * rows.sum() < 2 * np.sqrt(0.25 * rows.sum())
+    assert more["b"] == pytest.approx(more["a"] / rows.size, abs=1)
+    assert more["c"] > 0.25 * rows.sum() * 99
+    assert more["d"] > rows.size * np.log(1.24)
+
+
+def test_what_is_cut_off_alike_cancels_in_quotients_and_differences(cities):
+    """Of one rate everywhere a share of all rows knows nothing; chance leaves some of it."""
+    quotients = (
+        "n / SUM(n) OVER () AS a, n / AVG(n) OVER () AS b, n - LAG(n) OVER (ORDER BY city) AS d"
+    )
+    plain, wide, uneven = (
+        widths_over(cities, quotients, one)
+        for one in ({}, ROWS_ALONE, {"rows": replace(ROWS_ALONE["rows"], each=50.0)})
+    )
+    rows = cities.statistics[Rows(None)]
+    apart = 0.25 * np.abs(np.diff(rows))
+
+    assert np.all(wide["a"] < plain["a"] + 4 * np.sqrt(0.25 * rows) / rows.sum())
+    assert np.all(wide["b"] < plain["b"] + 4 * np.sqrt(0.25 * rows) / rows.mean())
+    assert np.all(wide["d"][1:] < plain["d"][1:] + apart + 4 * np.sqrt(0.25 * rows[1:] * 2))
+    for name in ("a", "b", "d"):
+        assert np.nansum(uneven[name]) > np.nansum(wide[name]) > np.nansum(plain[name])
+
+
+def test_where_it_is_not_known_how_unevenly_all_that_is_cut_off_may_be_noise(cities):
+    """Answers that older versions stored do not tell what each person loses."""
+    lags = "n - LAG(n) OVER (ORDER BY city) AS d"
+    old = {"rows": replace(ROWS_ALONE["rows"], each=None)}
+    least, most = (widths_over(cities, lags, one)["d"][1:] for one in (ROWS_ALONE, old))
+
+    assert np.all(most > 1.5 * least)
+    assert np.all(np.isfinite(most))
+
+
+def test_columns_of_one_question_are_clipped_alike():
+    """A quotient of counts knows nothing of one rate, a sum of two loses what both lose."""
+    text = "SELECT city, COUNT(*) + COUNT(amount) AS a, COUNT(amount) / COUNT(*) AS r FROM visits"
+    engine = engine_of(clinic(people=2000), FREE)
+    query = read(f"{text} GROUP BY city", FREE)
+    plan = plan_set(query, Price(2, 1e-6))
+    part = interpret(plan, measure_set(plan, engine, "5a" * 16))
+    engine.close()
+    widths = []
+    for clipped in ({}, ROWS_ALONE):
+        one = replace(part, clipped=clipped)
+        widths.append(Simulation.of(query, [one]).half_widths(tabulate(query, one))[0])
+    plain, wide = widths
+    rows = part.statistics[Rows(None)]
+
+    assert np.all(wide["a"] - plain["a"] > 0.25 * rows)
+    assert np.all(wide["r"] < plain["r"] + 4 * np.sqrt(0.25 * rows) / rows)
+
+
 def test_what_is_cut_off_is_stored_and_does_not_average_out(measured):
     query, part = measured
     stored = unpack_sets(pack_sets(_kept(replace(part, clipped=CLIPPED))))
 
     assert stored[0].clipped == CLIPPED
+    known = unpack_sets(pack_sets(_kept(replace(part, clipped=ROWS_ALONE))))
+    assert known[0].clipped == ROWS_ALONE
     assert stored[0].beyond == CLIPPED["rows"].share
     one, many = (merge_parts(query, [stored] * times) for times in (1, 4))
     rows = part.statistics[Rows(None)]
