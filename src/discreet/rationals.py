@@ -70,6 +70,17 @@ def read_text(text: str) -> Fraction | None:
         return None
 
 
+def read_exact(text: str) -> Fraction:
+    """A rational as `str` wrote it; ValueError for 1e999999999, which would take for ever.
+
+    Example:
+        >>> read_exact("-1/3"), read_exact("2")
+        (Fraction(-1, 3), Fraction(2, 1))
+    """
+    numerator, _, denominator = text.partition("/")
+    return Fraction(int(numerator), int(denominator or 1))
+
+
 def positive(value: Real | SupportsFloat, name: str) -> Fraction:
     """Read `value` as an exact rational above zero.
 

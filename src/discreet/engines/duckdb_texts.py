@@ -84,19 +84,21 @@ def measure(
         for some, source in _blocks(connection, rows, columns, reading):
             whose = list(some).index(unit) if unit in some else None
             names = "NULL" if whose is None else f"t{whose}"
+            named = unit in some and some[unit].type.kind is Kind.TEXT
+            plain = _PLAIN.format(names) if named else names
             parts = [
                 "COUNT(*)",
                 f"COUNT(DISTINCT {names})",
-                f"COUNT(DISTINCT {_PLAIN.format(names)})",
+                f"COUNT(DISTINCT {plain})",
             ]
             parts += [part for i, one in enumerate(some.values()) for part in _counts(i, one)]
             select = f"SELECT {', '.join(parts)} FROM ({source})"
-            [(total, persons, plain, *found)] = connection.execute(select).fetchall()
+            [(total, persons, written, *found)] = connection.execute(select).fetchall()
             width = len(found) // len(some)
             cut = (found[i * width : (i + 1) * width] for i in range(len(some)))
             counts |= {name: _told(row) for name, row in zip(some, cut, strict=True)}
             if unit in some:
-                people, alike = persons, persons - plain
+                people, alike = persons, persons - written
                 counts[unit] = replace(counts[unit], alike=alike)
     return total, people, counts
 

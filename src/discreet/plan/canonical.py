@@ -26,6 +26,7 @@ from discreet.plan.expressions import SIZE, remember
 from discreet.plan.query import Query
 from discreet.plan.relations import nodes_of
 from discreet.plan.schema import PublicTable, Schema, Table
+from discreet.rationals import read_exact
 
 WRITTEN_OUT = 1 << 10
 """Parts; smaller questions are written as a tree, whatever they share."""
@@ -203,7 +204,7 @@ def read_plain(
         case {"enum": name, "value": member}:
             return nodes[name](member)
         case {"fraction": text}:
-            return Fraction(text)
+            return read_exact(text)
         case {"datetime": text}:
             return dt.datetime.fromisoformat(text)
         case {"date": text}:

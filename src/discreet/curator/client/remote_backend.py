@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+_STUMBLES: Final = (ArithmeticError, AttributeError, RecursionError)
 BUDGETS: Final = "/v1/budgets?odds=false"
 PATIENCE: Final = 600.0
 """Seconds to wait for an answer that is charged."""
@@ -213,7 +214,7 @@ def read_reply(reply: "Response", read: Callable[[Any], T]) -> T:
         return read(reply.json())
     except ServiceError:
         raise
-    except (DiscreetError, LookupError, TypeError, ValueError, ArithmeticError, AttributeError):
+    except (DiscreetError, LookupError, TypeError, ValueError, *_STUMBLES):
         raise foreign() from None
 
 

@@ -34,7 +34,7 @@ from discreet.plan.public_facts import PublicFacts
 from discreet.plan.schema import Limits, Schema
 from discreet.privacy import Neighbours, Pure
 from discreet.privacy.budgets.charges import Charge
-from discreet.rationals import Real, rational, read_text
+from discreet.rationals import Real, rational, read_exact, read_text
 
 T = TypeVar("T")
 
@@ -84,7 +84,7 @@ def read_asked(facts: Mapping[str, Any]) -> list[AskedQuestion]:
     """The questions that `write_asked` wrote."""
     found = [AskedQuestion(**one) for one in facts["asked"]]
     return [
-        replace(one, price={name: Fraction(amount) for name, amount in one.price.items()})
+        replace(one, price={name: read_exact(amount) for name, amount in one.price.items()})
         for one in found
     ]
 

@@ -213,7 +213,7 @@ def _look(source: Source, stated: Stated, unit: str | None, *, propose: bool) ->
         known = propose_known(source.open, wanted, counts, reading, said, public_rows)
     if not source.typed and reading.nulls is None:
         questions += _absent(counts, stated.themselves)
-    questions += _odd_lines({n: c for n, c in counts.items() if n not in stated.kinds})
+    questions += _odd_lines({n: counts[n] for n in counts if n not in stated.kinds}, stated.columns)
     if reading.is_strict and source.skipped[0] > rows:
         raise InputError(
             f"most lines of {source.name} have other numbers of fields than the first",
@@ -286,12 +286,20 @@ def _absent(counts: Mapping[str, ColumnCounts], themselves: Collection[str]) -> 
     ]
 
 
-def _odd_lines(counts: Mapping[str, ColumnCounts]) -> list[OwnerQuestion]:
-    """Ask about lines of totals among texts, and about people with two names."""
+def _odd_lines(counts: Mapping[str, ColumnCounts], stated: Collection[str]) -> list[OwnerQuestion]:
+    """Ask about lines of totals among texts, and about people with two names.
+
+    A word for total that is one in five values, or a key that the owner names, is a value of its
+    own: total cholesterol beside HDL.
+    """
     asked = []
     for name, one in counts.items():
         keep = f"say what {name} holds: {keep_as(name)}"
-        if one.totals:
+        if (
+            one.totals
+            and name not in stated
+            and (one.totals <= _FEW or one.totals * 5 < one.values)
+        ):
             text = f"A line with a word for total in {name} looks like sums of the others"
             asked.append(OwnerQuestion("text", f"{text}. Delete it, or {keep}.", name))
         if one.alike:
@@ -300,6 +308,9 @@ def _odd_lines(counts: Mapping[str, ColumnCounts]) -> list[OwnerQuestion]:
             asked.append(OwnerQuestion("text", f"{text}, or {keep}.", name))
     return asked
 
+
+_FEW: Final = 3
+"""Lines of totals that are asked about, however short a file is."""
 
 _LEFT_OUT: Final = (("leave them out", {"unreadable": "null"}),)
 _UNANSWERED = {

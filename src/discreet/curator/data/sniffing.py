@@ -172,7 +172,10 @@ _NO_NUMBERS: Final = (*(sign + "9" * n for n in range(2, 7) for sign in ("-", ""
 _COMPACT: Final = re.compile(r"(19|20)\d{6}")
 _SERIAL: Final = re.compile(r"[2-5]\d{4}(\.\d+)?")
 """Days since 1899, as spreadsheets count them: 1954 to 2064."""
-_DATE_NAME: Final = re.compile("date|datum|fecha|birth|day$", re.IGNORECASE)
+_DATE_NAME: Final = re.compile(
+    r"(^|[^a-z])(date|datum|fecha|birthday|dob|(?<!per)(?<!per[_ ])day)($|[^a-z])", re.IGNORECASE
+)
+"""A word of its own: births, updates and votes of candidates are numbers."""
 _FAR: Final = 4
 """How many times as far from 0 as all others a number stands that is taken for no value."""
 
@@ -192,7 +195,10 @@ def _doubtful_number(
     if kind is Kind.INTEGER and _share(texts, _COMPACT.fullmatch) == _parsed(texts, "%Y%m%d") == 1:
         text = f"Are numbers such as 20241231 in {name} dates? Else say what it holds: {keep}."
         return [OwnerQuestion("dates", text, name, (("dates", {"dates": {name: "%Y%m%d"}}),))]
-    if _DATE_NAME.search(name) and _share(texts, _SERIAL.fullmatch) >= _SHARE:
+    if (
+        _DATE_NAME.search(re.sub("([a-z])([A-Z])", r"\1_\2", name))
+        and _share(texts, _SERIAL.fullmatch) >= _SHARE
+    ):
         text = f"{name} looks like day numbers of a spreadsheet. Write dates in the file"
         return [OwnerQuestion("text", f"{text}, or say what {name} holds: {keep}.", name)]
     if not kind.is_number or len(texts) < 3:

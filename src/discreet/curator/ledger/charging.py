@@ -63,8 +63,7 @@ def charge(transaction: Transaction, order: Order, turn: Turn) -> Receipt:
             _share(transaction, order, found)
         return _receive(transaction, found, turn)
     check_failures(transaction, order.analyst, order.dataset)
-    retired = "SELECT 1 FROM subjects WHERE kind = 'retired' AND subject = ?"
-    if transaction.read(retired, (order.dataset,)):  # since it was priced
+    if transaction.read(*retirement_of(order.dataset)):  # since it was priced
         raise ended(order.dataset)
     touched = transaction.cache.touched(order.asker)
     entry = _debit(transaction, order, touched, "charged", order.to_dict())
@@ -179,6 +178,11 @@ def final_failure() -> EngineError:
         fix="ask it at another price, which is charged anew, ask a cheaper question, or tell "
         "whoever runs the curator",
     )
+
+
+def retirement_of(dataset: str) -> Statement:
+    """The keys that `charge` reads about the end of a dataset."""
+    return "SELECT 1 FROM subjects WHERE kind = 'retired' AND subject = ?", (dataset,)
 
 
 def ended(dataset: str) -> QueryRefused:

@@ -120,13 +120,16 @@ class HeldDraws:
     """
 
     def __init__(self) -> None:
-        self._held: dict[tuple[int, int], Any] = {}
+        self._held: dict[tuple[int, int], list[Any]] = {}
 
     def draw(self, charge: int, step: int, make: Callable[[], Sequence[Any]]) -> Any:
         """What is held of a step, else what is made now: of this step and those that follow it."""
-        if (charge, step) not in self._held:
-            self._held |= {(charge, number): one for number, one in enumerate(make(), step)}
-        return self._held[charge, step]
+        if (held := self._held.get((charge, step))) is None:
+            made = [[one] for one in make()]
+            for number, one in enumerate(made, step):  # of two threads the first to draw counts
+                self._held.setdefault((charge, number), one)
+            held = self._held.get((charge, step), made[0])
+        return held[0]
 
     def let_go(self, charge: int, step: int) -> None:
         """Forget a step that is stored."""
@@ -282,7 +285,10 @@ class Ledger(ReadableLedger):
         receipt = self._committer.submit(
             lambda page: charging.charge(page, order, self._turn()),
             order,
-            ahead=[charging.failures_of(order.analyst, order.dataset)],
+            ahead=[
+                charging.failures_of(order.analyst, order.dataset),
+                charging.retirement_of(order.dataset),
+            ],
         )
         if receipt.state is State.RELEASED:
             self._remember(order)

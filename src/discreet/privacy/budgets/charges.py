@@ -41,7 +41,7 @@ from discreet.privacy.guarantees.renyi import RDP
 from discreet.privacy.guarantees.subsampled import Subsampled
 from discreet.privacy.guarantees.zcdp import ZCDP
 from discreet.privacy.numerics.rounding import PI, Bound
-from discreet.rationals import Real, non_negative, probability, rational
+from discreet.rationals import Real, non_negative, probability, rational, read_exact
 
 Bounded: TypeAlias = (
     Pure | LaplaceNoise | DiscreteLaplaceNoise | RandomizedResponseNoise | BoundedRange
@@ -160,8 +160,8 @@ class Charge:
         """Read what `to_dict` wrote."""
         try:
             order = stored.get("order")
-            measure = _MEASURES[stored["measure"]] if order is None else renyi(Fraction(order))
-            amount, delta = Fraction(stored["amount"]), Fraction(stored["delta"])
+            measure = _MEASURES[stored["measure"]] if order is None else renyi(read_exact(order))
+            amount, delta = read_exact(stored["amount"]), read_exact(stored["delta"])
             about, said = Neighbours(stored["neighbours"]), stored.get("stated")
             typed = None if said is None else read_stated(said)
         except (AttributeError, KeyError, TypeError, ValueError, ZeroDivisionError) as wrong:
@@ -171,7 +171,7 @@ class Charge:
 
 def read_stated(text: str) -> tuple[Fraction, Fraction]:
     """Read a stored (epsilon, delta)."""
-    epsilon, delta = map(Fraction, text.split(" "))
+    epsilon, delta = map(read_exact, text.split(" "))
     return epsilon, delta
 
 

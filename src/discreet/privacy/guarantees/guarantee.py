@@ -33,7 +33,7 @@ from discreet.privacy.numerics.inversion import best_tradeoff, invert
 from discreet.privacy.numerics.moments import Atoms, Direction, Moments, OrderLine
 from discreet.privacy.numerics.rounding import Bound, Interval, Number
 from discreet.privacy.numerics.shapes import Shape
-from discreet.rationals import Real, non_negative, positive, rational, whole
+from discreet.rationals import Real, non_negative, positive, rational, read_exact, whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -340,7 +340,7 @@ def _plain(value: object) -> object:
 def _rich(value: object) -> object:
     match value:
         case str():
-            return Fraction(value)
+            return read_exact(value)
         case Mapping():
             return Guarantee.from_dict(value)
         case list() | tuple():

@@ -4,6 +4,7 @@ import json
 from contextlib import suppress
 from decimal import Decimal
 from fractions import Fraction
+from functools import reduce
 from types import SimpleNamespace
 
 import pytest
@@ -18,6 +19,8 @@ from discreet.curator.client.remote_backend import read_reply
 from discreet.curator.orders.planned_orders import Terms
 from discreet.curator.reports import json_views
 from discreet.errors import BudgetError, DiscreetError, InputError, QueryRefused, ServiceError
+from discreet.privacy import Guarantee, Pure
+from discreet.privacy.budgets.charges import Charge
 from visits import clinic
 
 
@@ -210,6 +213,25 @@ def test_a_foreign_explanation_is_a_failure_of_the_service(facts):
         reply = SimpleNamespace(json=lambda odd=odd: odd)
         with pytest.raises(ServiceError):
             read_reply(reply, wire.read_explanation)
+
+
+ASKED = {"charge": 1, "text": "SELECT 1", "answered": True}
+
+
+@pytest.mark.parametrize(
+    ("read", "facts"),
+    [
+        (Guarantee.from_dict, {**Pure(1).to_dict(), "epsilon": "1e400000000"}),
+        (wire.read_explanation, {"fraction": "1e400000000"}),
+        (wire.read_explanation, reduce(lambda inner, _: [inner], range(3000), {})),
+        (Charge.from_dict, {"measure": "rho", "amount": "1e400000000", "delta": "0"}),
+        (wire.read_asked, {"asked": [{**ASKED, "price": {"epsilon": "1e400000000"}}]}),
+    ],
+    ids=["a guarantee", "a number", "lists in lists", "a charge", "a workbook"],
+)
+def test_what_would_take_for_ever_or_is_too_deep_is_a_failure_of_the_service(read, facts):
+    with pytest.raises(ServiceError, match="cannot be read"):
+        read_reply(SimpleNamespace(json=lambda: facts), read)
 
 
 def test_spending_more_never_sounds_safer():

@@ -171,6 +171,43 @@ def test_a_total_below_many_rows_and_spreadsheet_days_are_asked_about(tmp_path):
         assert asked(dp.describe(file_of(tmp_path, f"id,{name}\n{days}"), unit="id")) == about
 
 
+ORDINARY = {
+    "candidate_votes": lambda i: 20_000 + 7 * i,
+    "births": lambda i: 20_000 + 7 * i,
+    "updates": lambda i: 20_000 + 7 * i,
+    "sales_per_day": lambda i: 20_000 + 7 * i,
+    "holiday pay": lambda i: 20_000 + 7 * i,
+    "dateOfVisits": lambda i: i % 9,
+    "zip": lambda i: 20_000 + 7 * i,
+    "case_number": lambda i: 20_000_101 + 7 * i,
+    "cholesterol": lambda i: ("total", "hdl", "ldl")[i % 3],
+    "cover": lambda i: ("Total", "partial")[i % 2],
+    "note": lambda i: ("total mess", "sum of parts", "fine")[i % 3],
+}
+
+
+def test_ordinary_columns_are_not_asked_about(tmp_path):
+    lines = [
+        ",".join(map(str, (f"p{i // 3}", *(f(i) for f in ORDINARY.values())))) for i in range(90)
+    ]
+    file = file_of(tmp_path, "\n".join([",".join(["patient", *ORDINARY]), *lines, ""]))
+    assert asked(dp.describe(file, unit="patient")) == []
+
+
+@pytest.mark.parametrize("name", ["visitDate", "Date of visit", "DAY", "admission day", "dob"])
+def test_a_name_with_a_word_for_days_tells_those_of_spreadsheets(tmp_path, name):
+    days = "".join(f"{i},{45292 + i}\n" for i in range(20))
+    assert asked(dp.describe(file_of(tmp_path, f"id,{name}\n{days}"), unit="id")) == ["text"]
+
+
+def test_a_total_that_its_owner_names_as_a_key_is_no_sum_of_others(tmp_path):
+    file = file_of(tmp_path, "patient,kind\np1,total\np2,hdl\np3,hdl\n")
+    assert asked(dp.describe(file, unit="patient")) == ["text"]
+    assert (
+        asked(dp.describe(file, unit="patient", columns={"kind": dp.Keys(["total", "hdl"])})) == []
+    )
+
+
 def test_lines_of_old_macs_are_told(tmp_path):
     (tmp_path / "v.csv").write_bytes(b"patient,age\rp1,30\r")
     with pytest.raises(InputError, match="carriage return"):

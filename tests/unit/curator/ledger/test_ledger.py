@@ -13,8 +13,9 @@ from fractions import Fraction
 import pytest
 
 from discreet.curator.ledger.accounts import analyst, dataset, group, link, workbook
-from discreet.curator.ledger.ledger import Ledger
+from discreet.curator.ledger.ledger import HeldDraws, Ledger
 from discreet.curator.ledger.orders import Entry, Order, Receipt, State
+from discreet.curator.ledger.transaction import Transaction
 from discreet.errors import BudgetError, InputError, LedgerError
 from discreet.privacy import ZCDP, Filter, Neighbours, Pure
 
@@ -32,6 +33,29 @@ def left(ledger, holder=VISITS):
 def answered(ledger, order, release=b"answer"):
     receipt = ledger.charge(order)
     return ledger.complete(receipt, release)
+
+
+def test_all_that_a_charge_reads_is_read_ahead(visits, ask, monkeypatch):
+    """A statement of its own would be one more way to a server, while all others wait."""
+    seen, late, read = [], [], Transaction.read
+
+    def watched(self, sql, values=()):
+        ahead = not self.writes and (sql, tuple(values)) in self._ahead
+        (seen if ahead else late).append(sql)
+        return read(self, sql, values)
+
+    monkeypatch.setattr(Transaction, "read", watched)
+    visits.charge(ask())
+    assert any("retired" in sql for sql in seen)
+    assert not late
+
+
+def test_of_two_threads_that_draw_a_step_at_once_the_first_counts():
+    held = HeldDraws()
+    assert held.draw(7, 1, lambda: [held.draw(7, 1, lambda: [b"first"]) + b", second"]) == b"first"
+    assert held.draw(7, 1, lambda: [b"third"]) == b"first"
+    held.let_go(7, 1)
+    assert held.draw(7, 1, lambda: [held.let_go(7, 1)]) is None  # a draw that failed
 
 
 def test_a_charge_debits_dataset_and_analyst_and_is_an_entry(visits, ask):
