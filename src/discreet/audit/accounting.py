@@ -310,6 +310,17 @@ def _odometer() -> Claim:
     return _claim(Approximate(found, _SLIP), lambda: _rounded(14))
 
 
+def _odometer_delta(asked: Fraction) -> Claim:
+    """The same after answers with a delta each, of which it may promise nothing at less."""
+    meter, many = Odometer(_SLIP), 2
+    for _ in range(many):
+        meter = meter.charge(Approximate(_ONE, _SLIP / many))
+    asked = asked if meter.epsilon(asked).upper < math.inf else _SLIP
+    stated = Approximate(Fraction(meter.epsilon(asked).upper), asked)
+    lost = 1 - (1 - _SLIP / many) ** many
+    return _claim(stated, lambda: _or_truth(_responses(many), lost))
+
+
 def _individual() -> Claim:
     """As many answers as a person's own budget admits that has room for little more than two."""
     budget, times = IndividualFilter(1, Fraction(201, 800)), 0
@@ -398,6 +409,8 @@ _CLAIMS: Final[dict[str, Claim]] = {
         for name, about in product(STATISTICS, Neighbours)
     },
     "odometer": _odometer(),
+    "odometer-delta": _odometer_delta(_SLIP),
+    "odometer-small-delta": _odometer_delta(_SLIP / 2),
     "individual-filter": _individual(),
     "individual-balances": _balances(),
     **{f"filter-{one.name}": _filter(one) for one in _MEASURES},

@@ -205,6 +205,15 @@ def test_a_budget_that_counts_too_little_is_caught(monkeypatch, tmp_path):
     assert audit_accounting("planted", odometer(MU_SQUARED)).refuted
 
 
+@pytest.mark.parametrize("share", [0, Fraction(1, 2)])
+def test_an_odometer_that_takes_off_a_part_of_the_deltas_is_caught(monkeypatch, share):
+    true = Odometer.epsilon
+    more = lambda meter, delta=0: true(meter, delta + (1 - share) * meter.deltas)  # noqa: E731
+    monkeypatch.setattr(Odometer, "epsilon", more)
+    planted = accounting._odometer_delta(SLIP / 2)
+    assert audit_accounting("planted", planted).refuted
+
+
 def test_laws_are_not_sampled_and_have_names():
     with pytest.raises(InvariantBroken, match="not sampled"):
         ACCOUNTING["accountant-gdp"].draw(0, 1)

@@ -19,7 +19,9 @@ from discreet.audit.replay import replay
 from discreet.audit.replayed_questions import CuratorQuestion, audit_question, findings
 from discreet.audit.report import as_facts
 from discreet.cli.audit import audit
+from discreet.curator import workbook
 from discreet.curator.ledger import accounts
+from discreet.curator.orders import online_epochs
 from discreet.curator.orders.histogram_orders import HistogramQuery
 from discreet.curator.orders.profile_orders import ProfileOrder
 from discreet.curator.orders.streams import streams
@@ -448,6 +450,28 @@ def test_an_account_that_is_never_full_is_caught(monkeypatch, kind, part):
     monkeypatch.setattr(accounts.Account, "after", endless)
     found = audit_question("planted", QUESTIONS["curator-budgets"].parts[part])
     assert found.refuted
+
+
+@pytest.mark.parametrize(("place", "part"), [(0, 0), (1, 2)])
+def test_a_workbook_that_does_not_count_an_amount_is_caught(monkeypatch, place, part):
+    true = workbook.Workbook._left
+
+    def whole(book, holder):
+        left = list(true(book, holder))
+        left[place] = book._allowed[holder][place]
+        return tuple(left)
+
+    monkeypatch.setattr(workbook.Workbook, "_left", whole)
+    found = audit_question("planted", QUESTIONS["curator-workbooks"].parts[part])
+    assert "together, promised 5" in found.why
+
+
+def test_a_session_that_counts_one_of_its_runs_is_caught(monkeypatch):
+    true = online_epochs._with_steps
+    one = lambda state, steps: true(state, steps[:1])  # noqa: E731
+    monkeypatch.setattr(online_epochs, "_with_steps", one)
+    found = audit_question("planted", QUESTIONS["curator-online-resumed"])
+    assert "together, promised 5" in found.why
 
 
 def test_an_account_that_pays_a_part_of_the_price_is_caught(monkeypatch):
