@@ -236,8 +236,9 @@ _FITS: Final = {
 
 _QUERIES: Final = (
     *(CountingQuery(("value",), (tuple(range(low, low + 3)),)) for low in range(7)),
-    *(CountingQuery(("value", "day"), ((low,), (low,))) for low in range(4)),
+    *(CountingQuery(("value", "day"), ((cell,), (cell,))) for cell in (1, 4, 7)),
 )
+"""Some are of all rows of the person who has many: every kind is moved as far as it may be."""
 
 
 def _amount(price: Price) -> Fraction:

@@ -44,7 +44,7 @@ from discreet.plan.bounding import FULL
 from discreet.plan.relations import MOST_JOINED
 from discreet.privacy import GDP
 from discreet.sql.writer.compile_stream import CompiledStream
-from discreet.workload import candidates, histogram, online, profile, residual
+from discreet.workload import candidates, histogram, mwem, online, profile, residual
 from discreet.workload.histogram import JointHistogram
 from discreet.workload.matrix import MatrixMechanism
 from discreet.workload.online import OnlinePlan, OnlineSession
@@ -450,6 +450,20 @@ def test_an_account_that_is_never_full_is_caught(monkeypatch, kind, part):
     monkeypatch.setattr(accounts.Account, "after", endless)
     found = audit_question("planted", QUESTIONS["curator-budgets"].parts[part])
     assert found.refuted
+
+
+@pytest.mark.parametrize("part", ["workload-strategies", "workload-strategies-change-one"])
+def test_scores_that_weigh_queries_of_two_columns_more_are_caught(monkeypatch, part):
+    true = mwem.MWEM._scores
+
+    def weighed(plan, *said):
+        scores = zip(plan.queries, true(plan, *said), strict=True)
+        return [score * 3 // 2 if len(query.clique) > 1 else score for query, score in scores]
+
+    [asked] = [one for one in QUESTIONS[part].parts if one.asked.__name__ == "_mwem"]
+    assert not audit_question("sound", asked).refuted
+    monkeypatch.setattr(mwem.MWEM, "_scores", weighed)
+    assert "largest score change" in audit_question("planted", asked).why
 
 
 @pytest.mark.parametrize(("place", "part"), [(0, 0), (1, 2)])
