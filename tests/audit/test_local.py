@@ -16,6 +16,7 @@ from discreet.audit import audit_claim
 from discreet.audit.local_protocols import PATHS, PROTOCOLS, audit_protocols
 from discreet.local import PiecewiseMean, shuffle
 from discreet.local.protocol import _KINDS
+from discreet.local.secret_shared_sum import SumServer
 from discreet.privacy import Pure
 
 
@@ -60,6 +61,25 @@ def test_a_shuffler_that_keeps_the_order_or_swaps_halves_is_caught(monkeypatch):
         monkeypatch.setattr(shuffle, "_permutation", order)
         [audit] = audit_protocols({"shuffle": PATHS["local-shuffle"]()})
         assert audit.refuted
+
+
+def test_a_shuffler_that_counts_copies_as_a_crowd_is_caught(monkeypatch):
+    all_rows = lambda parts: [part.rows for part in parts]  # noqa: E731
+    monkeypatch.setattr(shuffle, "_once", all_rows)
+    [audit] = audit_protocols({"copies": PATHS["local-shuffle-copies"]()})
+    assert audit.refuted
+
+
+def test_a_server_that_draws_again_when_it_is_asked_again_is_caught(monkeypatch):
+    true = SumServer.total
+
+    def fresh(server):
+        server._noisy = None
+        return true(server)
+
+    monkeypatch.setattr(SumServer, "total", fresh)
+    [audit] = audit_protocols({"sum": PATHS["local-secret-shared-sum"]()})
+    assert audit.refuted
 
 
 def test_a_claim_for_life_that_counts_one_bit_of_two_is_caught():

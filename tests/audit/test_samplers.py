@@ -70,3 +70,28 @@ def test_people_who_are_sampled_at_another_rate_or_by_one_coin_for_all_steps(mon
     kept = {}
     monkeypatch.setattr(sampling, "bernoulli", lambda rate, n: kept.setdefault(n, true(rate, n)))
     assert refuted("training-samples")
+
+
+@pytest.mark.parametrize("name", ["noise-coins", "noise-flips"])
+def test_a_keystream_that_repeats_itself_is_caught(monkeypatch, name):
+    true, most = Keystream.words, 1 << 17
+
+    def repeating(source, count):
+        return np.resize(true(source, min(count, most)), count)
+
+    monkeypatch.setattr(Keystream, "words", repeating)
+
+    assert refuted(name)
+
+
+def test_blocks_of_draws_that_share_their_words_are_caught(monkeypatch):
+    original = exponential.fast
+    first = []
+
+    def shared(words, *said):
+        first[:] = first or [words]
+        return original(first[0][: len(words)], *said)
+
+    monkeypatch.setattr(exponential, "fast", shared)
+
+    assert refuted("noise-laplace")

@@ -18,7 +18,7 @@ from functools import cache, partial
 from importlib import import_module
 from importlib.util import find_spec
 from inspect import signature
-from itertools import product
+from itertools import combinations_with_replacement, product
 from operator import mul
 from typing import Any, Final, TypeAlias
 
@@ -31,6 +31,7 @@ from discreet.errors import BudgetError, InputError
 from discreet.mechanisms import noise_tails, sensitivity
 from discreet.mechanisms.comparison_laws import at_least, ends
 from discreet.mechanisms.mechanism import Claim, Pair
+from discreet.mechanisms.median import GridRange, Median
 from discreet.privacy import (
     EPSILON,
     GDP,
@@ -241,6 +242,38 @@ def _loss(name: str, neighbours: Neighbours) -> Fraction:
     return max(losses) * (1 - Fraction(1, 10**9))  # roots are rounded
 
 
+@cache
+def _local_loss(neighbours: Neighbours) -> Fraction:
+    """The most that one person moves the median of data so many changes away, over what is stated.
+
+    All data sets of so few values are looked at; each change is followed to all that it may give.
+    """
+    public, losses = GridRange.read(0, _GROUP, 1), [Fraction(0)]
+    median = Median(public, neighbours)
+
+    def near(data: tuple[int, ...]) -> set[tuple[int, ...]]:
+        fewer = {data[:i] + data[i + 1 :] for i in range(len(data))}
+        changes = neighbours is Neighbours.CHANGE_ONE
+        more = (
+            (one, *rest) for rest in (fewer if changes else {data}) for one in range(_GROUP + 1)
+        )
+        return {tuple(sorted(one)) for one in more} | (set() if changes else fewer)
+
+    @cache
+    def moved(data: tuple[int, ...]) -> int:
+        values = [median.value(np.array(one, np.int64)) for one in (data, *near(data))]
+        return max(abs(one - values[0]) for one in values)
+
+    for size in range(_GROUP + 1):
+        for data in combinations_with_replacement(range(_GROUP + 1), size):
+            reached = {data}
+            for far in range(_GROUP):
+                stated = Fraction(median.local(np.array(data, np.int64), far))
+                losses.append(max(map(moved, reached)) / (stated or Fraction(1, _FAR)))
+                reached = reached.union(*map(near, reached))
+    return max(losses)
+
+
 def _statistic(name: str, neighbours: Neighbours) -> Claim:
     """A statistic with Laplace noise for its stated sensitivity, at its worst."""
     promised = Pure(_ONE, neighbours=neighbours)
@@ -308,6 +341,17 @@ def _odometer() -> Claim:
         meter = Odometer.from_dict(meter.charge(GDP(1)).to_dict())
     found = Fraction(meter.epsilon(_SLIP).upper)
     return _claim(Approximate(found, _SLIP), lambda: _rounded(14))
+
+
+def _odometer_delta(asked: Fraction) -> Claim:
+    """The same after answers with a delta each, of which it may promise nothing at less."""
+    meter, many = Odometer(_SLIP), 2
+    for _ in range(many):
+        meter = meter.charge(Approximate(_ONE, _SLIP / many))
+    asked = asked if meter.epsilon(asked).upper < math.inf else _SLIP
+    stated = Approximate(Fraction(meter.epsilon(asked).upper), asked)
+    lost = 1 - (1 - _SLIP / many) ** many
+    return _claim(stated, lambda: _or_truth(_responses(many), lost))
 
 
 def _individual() -> Claim:
@@ -397,7 +441,16 @@ _CLAIMS: Final[dict[str, Claim]] = {
         f"{name.replace('_', '-')}-{about.value}": _statistic(name, about)
         for name, about in product(STATISTICS, Neighbours)
     },
+    **{
+        f"local-median-{about.value}": _claim(
+            Pure(_ONE, neighbours=about),
+            lambda about=about: _reports(epsilon=_local_loss(about)),  # type: ignore[misc]
+        )
+        for about in Neighbours
+    },
     "odometer": _odometer(),
+    "odometer-delta": _odometer_delta(_SLIP),
+    "odometer-small-delta": _odometer_delta(_SLIP / 2),
     "individual-filter": _individual(),
     "individual-balances": _balances(),
     **{f"filter-{one.name}": _filter(one) for one in _MEASURES},

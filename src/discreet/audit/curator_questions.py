@@ -80,9 +80,45 @@ def _of_accounts(question: CuratorQuestion, tables: Tables) -> Any:
     limits: dict[str, Any] = {"limits": Limits(max_groups=1, max_rows=2), **said}
     with TemporaryDirectory() as folder:
         with Curator(folder) as curator:
+            bits = dict.fromkeys(("side", "odd"), Bounds(0, 1))
             for name, rows in zip(("visits", "bills"), tables, strict=True):
-                curator.add(name, table_of(rows), budget=room, **limits)
+                curator.add(name, table_of(rows), budget=room, columns=bits, **limits)
         return question.told(folder)
+
+
+def _of_share(question: CuratorQuestion, tables: Tables) -> Any:
+    """What is asked of a curator in workbooks, which have a fifth of a budget."""
+    most = Budget(5 * BUDGET, 10 * question.delta, measure="epsilon")
+    limits: dict[str, Any] = {"limits": Limits(max_groups=1, max_rows=2), "unit": "person"}
+    with Curator.in_memory() as curator:
+        curator.add("visits", table_of(tables[0]), budget=most, **limits)
+        return question.told(curator)
+
+
+def _in_workbook(sql: str, epsilon: Fraction, name: str | None = None) -> Ask:
+    """A question at many prices, until the share has no more epsilon or delta."""
+
+    def ask(curator: Curator, _: Price) -> list[Any]:
+        book = curator.workbook("visits", share=Fraction(1, 5), questions=99, name=name)
+        told: list[Any] = [name]
+        for turn in range(4 * _TURNS):
+            with suppress(BudgetError):
+                one = book.sql(sql, epsilon=epsilon * (1 - Fraction(turn, 999)))
+                told += one.table.to_pylist()
+        return told
+
+    return ask
+
+
+def _resumed(folder: str, price: Price) -> list[float]:
+    """Online queries of which each is asked of a curator that opens the folder again."""
+    room: dict[str, Any] = {"accuracy": 150, "updates": 1, "restarts": 0, "queries": 20}
+    told = []
+    for turn in range(2 * _TURNS):
+        with Curator(folder) as curator:
+            session = curator.online("visits", columns=["side", "odd"], max_rows=2, **room, **price)
+            told.append(session.ask({"side": turn % 2, "odd": turn // 2 % 2}).value)
+    return told
 
 
 def _until_refused(begin: Callable[[Curator, Budget], Any], *turns: tuple[str, str | None]) -> Ask:
@@ -200,8 +236,9 @@ _FITS: Final = {
 
 _QUERIES: Final = (
     *(CountingQuery(("value",), (tuple(range(low, low + 3)),)) for low in range(7)),
-    *(CountingQuery(("value", "day"), ((low,), (low,))) for low in range(4)),
+    *(CountingQuery(("value", "day"), ((cell,), (cell,))) for cell in (1, 4, 7)),
 )
+"""Some are of all rows of the person who has many: every kind is moved as far as it may be."""
 
 
 def _amount(price: Price) -> Fraction:
@@ -366,10 +403,17 @@ _SPENDERS: Final = (
 )
 """Questions under the budget of a dataset, of an analyst, of a group and of linked datasets."""
 
+_BOOKS: Final = tuple(
+    _in_workbook(_SQL[text][0], part * BUDGET, name)
+    for text, part in (("count", Fraction(2, 7)), ("found", Fraction(1, 99)))
+    for name in (None, "book")
+)
 
 QUESTIONS: Final[Mapping[str, CuratorQuestion]] = {
     "curator-budgets": CuratorQuestion(_SPENDERS, Fraction(6, 5), **_PURE, **_SPENT),
     "curator-budgets-gaussian": CuratorQuestion(_SPENDERS[0], Fraction(2), **_SPENT),
+    "curator-workbooks": CuratorQuestion(_BOOKS, spends_all=True, source=_of_share),
+    "curator-online-resumed": CuratorQuestion(_resumed, BUDGET, **_SPENT),
     "curator-limit-histograms": CuratorQuestion(_texts("total", "grouped")),
     "curator-pure": CuratorQuestion(
         (*_texts("measured together"), _profile), limits=Limits(max_groups=1, max_rows=2), **_PURE

@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from discreet.audit.replayed_questions import PEOPLE, Ask, CuratorQuestion, Price, Tables
+from discreet.privacy import GDP
 
 
 def _of_rows(question: "CuratorQuestion", tables: Tables) -> Any:
@@ -97,10 +98,12 @@ def _queried(rows: dict[str, Any], price: Price) -> list[Any]:
 
 
 def _tuned(rows: dict[str, Any], price: Price) -> list[Any]:
-    learn = import_module("discreet.learn")
+    """A search of one run, and what its price allows a run: the search itself costs a little."""
+    learn, tuning = (import_module(f"discreet.learn{end}") for end in ("", ".tuning"))
     models = [learn.GaussianNB(**_CLASSES)]
     best = learn.tune(models, **rows, expected_runs=1, max_rows_per_unit=2, **price)
-    return [best.score_, best.theta_.tolist()]
+    run = GDP.of_square(tuning._mu_squared_of_run(*price.values(), 1))  # noqa: SLF001 - what is planned
+    return [best.score_, best.theta_.tolist(), run]
 
 
 def _bounded(rows: dict[str, Any], price: Price) -> list[Any]:

@@ -15,7 +15,7 @@ from gmpy2 import mpz
 from numpy.typing import NDArray
 
 from discreet.audit.report import Audit, audit_claim, priced
-from discreet.errors import BudgetError
+from discreet.errors import BudgetError, InputError
 from discreet.local.count_mean_sketch import CountMeanSketch, HadamardCountMeanSketch
 from discreet.local.device_ledger import DeviceLedger
 from discreet.local.domain import ValueDomain
@@ -69,6 +69,8 @@ class _CoarseMean(PiecewiseMean):
 
 _FEW: Final = 4000
 _BATCH: Final = 16
+_CROWD: Final = 40
+_ASKED: Final = 9
 _VALUES: Final = 32
 
 
@@ -87,6 +89,27 @@ def _shuffled() -> Claim:
         return int(found.rows[:, 0].argmax()) if isinstance(found, Frames) else -1
 
     return Claim("Shuffle", Pure(0, neighbours=Neighbours.CHANGE_ONE), (Pair(0, 15),), draw)
+
+
+def _crowd() -> Claim:
+    """One report and copies of another, which are no crowd: a shuffler may tell neither."""
+    survey = KRandomizedResponse(epsilon=_ONE, domain=ValueDomain(2))
+    rule, names = Shuffle(survey, batch=_CROWD, delta=Fraction(9, 10)), [bytes(16), b"copy" * 4]
+
+    def draw(own: int, runs: int) -> NDArray[Any]:
+        rows = survey.randomize(survey.read(np.repeat(own, runs)))
+        return np.array([_told(row[None]) for row in rows])
+
+    def _told(row: NDArray[Any]) -> int:
+        """What comes out, and 2 where the batch is refused."""
+        own, copy = (write_frame(survey.digest, row, name) for name in names)
+        with suppress(InputError):
+            batch = rule.shuffle(own + copy * (_CROWD - 1))
+            [found] = read_frames(batch, survey.digest, survey.width)
+            return int(found.rows.max()) if isinstance(found, Frames) else -1
+        return 2
+
+    return Claim("Shuffle of copies", rule.guarantee, (Pair(0, 1),), draw)
 
 
 def _kept(name: str) -> Claim:
@@ -131,17 +154,17 @@ def _device() -> Claim:
 
 
 def _shared_sum() -> Claim:
-    """The total of one server, where the other tells all that it has: one of them is honest."""
+    """The total of one server, asked again and again; the other tells all that it has."""
     rule = SecretSharedSum(epsilon=_ONE, bits=2)
 
     def draw(number: int, runs: int) -> NDArray[Any]:
         return np.array([_once(number) for _ in range(runs)])
 
-    def _once(number: int) -> int:
+    def _once(number: int) -> float:
         servers = [SumServer(rule, place) for place in range(2)]
         exchange(servers, shares := rule.share(number))
         told = sum(bit << place for place, bit in enumerate(shares[1].bits))
-        return rule.combine([servers[0].total(), told])
+        return sum(rule.combine([servers[0].total(), told]) for _ in range(_ASKED)) / _ASKED
 
     return Claim("SecretSharedSum", rule.guarantee, (Pair(0, 3),), draw)
 
@@ -167,6 +190,7 @@ def _of_values(name: str) -> Claim:
 
 PATHS: Final[Mapping[str, Callable[[], Claim]]] = {
     "local-shuffle": _shuffled,
+    "local-shuffle-copies": _crowd,
     "local-device-ledger": _device,
     "local-secret-shared-sum": _shared_sum,
     "local-popular-values": _popular,

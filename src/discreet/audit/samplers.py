@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from discreet import noise
 from discreet.audit.enumerate import check_law
+from discreet.audit.evidence import Evidence, points
 from discreet.audit.report import Audit
 from discreet.mechanisms import smooth_laws
 from discreet.mechanisms.comparison_laws import Bins, Tail, ends
@@ -33,8 +34,8 @@ from discreet.noise.bits import FEW, keyed
 from discreet.privacy import Pure
 from discreet.privacy.numerics.rounding import Interval, total
 
-_MANY, _SOME = 1_000_000, 40_000
-"""Draws in bulk, and by the slower paths."""
+_MANY, _SOME, _LONG = 1_000_000, 40_000, 1_200_000
+"""Draws in bulk, by the slower paths, and in one call: more coins than a MiB of bytes has."""
 
 _WIDE: Final = 3 << 30
 _HALF, _RARE = Fraction(1, 2), Fraction(1, 300)
@@ -83,11 +84,33 @@ class Sampler:
 def audit_sampler(name: str, sampler: Sampler, *, alpha: float = 0.01) -> Audit:
     """Hold the draws of every path against the law; a sound sampler fails with chance alpha."""
     start, bulk = time.process_time(), sampler.claim("at once")
-    found = [check_law(bulk, samples=_MANY, alpha=alpha / 2)]
+    found = [check_law(bulk, samples=_MANY, alpha=alpha / 3), _repeats(sampler, alpha / 3)]
     if sampler.paths:
         slow = sampler.claim(*sampler.paths)
-        found.append(check_law(slow, samples=_SOME, alpha=alpha / 2))
+        found.append(check_law(slow, samples=_SOME, alpha=alpha / 3))
     return Audit(name, bulk, tuple(found), time.process_time() - start)
+
+
+def _repeats(sampler: Sampler, alpha: float) -> Evidence:
+    """Whether draws of one call are alike at any distance: noise that is used twice cancels.
+
+    Why: which draws are above the middle is a row of coins. At a distance, the products of two of
+    them, less their mean p, are martingale differences of at most 1, whose variances add up to
+    v = n p^2 (1 - p)^2. By Freedman's inequality their sum is above L/3 + sqrt(L^2/9 + 2 L v) with
+    probability at most e^-L; p is estimated, which moves the sum by less than 2 L.
+    """
+    drawn = np.asarray(sampler.drawn("at once", _LONG))
+    middle = np.median(drawn)
+    high = drawn > middle if bool((drawn > middle).any()) else drawn >= middle
+    coins, n, p = high - high.mean(), drawn.size, float(high.mean())
+    sums = np.fft.irfft(np.abs(np.fft.rfft(coins, 2 * n)) ** 2, 2 * n)[1:n]
+    rare, variance = math.log(2 * n / alpha), n * (p * (1 - p)) ** 2
+    most = rare / 3 + math.sqrt(rare**2 / 9 + 2 * rare * variance) + 2 * rare
+    far = int(np.abs(sums).argmax())
+    reason = f"draws that are {far + 1} apart are alike" if abs(sums[far]) > most else ""
+    promised, event = Pure(0), "draws of one call are independent"
+    top = points(promised)[-1]
+    return Evidence("Sampler", "repeats", top, 0.0, event, alpha, n, reason=reason)
 
 
 def _numbers(tail: Tail, scale: Fraction, far: int) -> tuple[View, ...]:

@@ -13,6 +13,7 @@ from discreet.cli.audit import audit
 from discreet.errors import BudgetError, InvariantBroken
 from discreet.local import KRandomizedResponse
 from discreet.local.device_ledger import DeviceLedger
+from discreet.mechanisms.median import Median
 from discreet.privacy import (
     EPSILON,
     MU_SQUARED,
@@ -28,6 +29,7 @@ from discreet.privacy import (
     GaussianNoise,
     IndividualFilter,
     LaplaceNoise,
+    Neighbours,
     Odometer,
     Pure,
     RandomizedResponseNoise,
@@ -203,6 +205,26 @@ def test_a_budget_that_counts_too_little_is_caught(monkeypatch, tmp_path):
     assert audit_accounting("planted", within(MU_SQUARED)).refuted
     monkeypatch.setattr(odometers, "_rho_units", lambda charge: units(charge.amount / 4))
     assert audit_accounting("planted", odometer(MU_SQUARED)).refuted
+
+
+@pytest.mark.parametrize("about", list(Neighbours))
+def test_a_local_sensitivity_of_fewer_changes_is_caught(monkeypatch, about):
+    true = Median.local
+    accounting._local_loss.cache_clear()
+    sooner = lambda median, cells, far: true(median, cells, max(far - 1, 0))  # noqa: E731
+    monkeypatch.setattr(Median, "local", sooner)
+    name = f"accountant-local-median-{about.value}"
+    assert audit_accounting(name, ACCOUNTING[name]).refuted
+    accounting._local_loss.cache_clear()
+
+
+@pytest.mark.parametrize("share", [0, Fraction(1, 2)])
+def test_an_odometer_that_takes_off_a_part_of_the_deltas_is_caught(monkeypatch, share):
+    true = Odometer.epsilon
+    more = lambda meter, delta=0: true(meter, delta + (1 - share) * meter.deltas)  # noqa: E731
+    monkeypatch.setattr(Odometer, "epsilon", more)
+    planted = accounting._odometer_delta(SLIP / 2)
+    assert audit_accounting("planted", planted).refuted
 
 
 def test_laws_are_not_sampled_and_have_names():

@@ -21,7 +21,9 @@ from discreet.audit.replay import replay
 from discreet.audit.replayed_questions import CuratorQuestion, audit_question, findings
 from discreet.audit.report import as_facts
 from discreet.cli.audit import audit
+from discreet.curator import workbook
 from discreet.curator.ledger import accounts
+from discreet.curator.orders import online_epochs
 from discreet.curator.orders.histogram_orders import HistogramQuery
 from discreet.curator.orders.profile_orders import ProfileOrder
 from discreet.curator.orders.streams import streams
@@ -44,7 +46,7 @@ from discreet.plan.bounding import FULL
 from discreet.plan.relations import MOST_JOINED
 from discreet.privacy import GDP
 from discreet.sql.writer.compile_stream import CompiledStream
-from discreet.workload import candidates, histogram, online, profile, residual
+from discreet.workload import candidates, histogram, mwem, online, profile, residual
 from discreet.workload.histogram import JointHistogram
 from discreet.workload.matrix import MatrixMechanism
 from discreet.workload.online import OnlinePlan, OnlineSession
@@ -450,6 +452,42 @@ def test_an_account_that_is_never_full_is_caught(monkeypatch, kind, part):
     monkeypatch.setattr(accounts.Account, "after", endless)
     found = audit_question("planted", QUESTIONS["curator-budgets"].parts[part])
     assert found.refuted
+
+
+@pytest.mark.parametrize("part", ["workload-strategies", "workload-strategies-change-one"])
+def test_scores_that_weigh_queries_of_two_columns_more_are_caught(monkeypatch, part):
+    true = mwem.MWEM._scores
+
+    def weighed(plan, *said):
+        scores = zip(plan.queries, true(plan, *said), strict=True)
+        return [score * 3 // 2 if len(query.clique) > 1 else score for query, score in scores]
+
+    [asked] = [one for one in QUESTIONS[part].parts if one.asked.__name__ == "_mwem"]
+    assert not audit_question("sound", asked).refuted
+    monkeypatch.setattr(mwem.MWEM, "_scores", weighed)
+    assert "largest score change" in audit_question("planted", asked).why
+
+
+@pytest.mark.parametrize(("place", "part"), [(0, 0), (1, 2)])
+def test_a_workbook_that_does_not_count_an_amount_is_caught(monkeypatch, place, part):
+    true = workbook.Workbook._left
+
+    def whole(book, holder):
+        left = list(true(book, holder))
+        left[place] = book._allowed[holder][place]
+        return tuple(left)
+
+    monkeypatch.setattr(workbook.Workbook, "_left", whole)
+    found = audit_question("planted", QUESTIONS["curator-workbooks"].parts[part])
+    assert "together, promised 5" in found.why
+
+
+def test_a_session_that_counts_one_of_its_runs_is_caught(monkeypatch):
+    true = online_epochs._with_steps
+    one = lambda state, steps: true(state, steps[:1])  # noqa: E731
+    monkeypatch.setattr(online_epochs, "_with_steps", one)
+    found = audit_question("planted", QUESTIONS["curator-online-resumed"])
+    assert "together, promised 5" in found.why
 
 
 def test_an_account_that_pays_a_part_of_the_price_is_caught(monkeypatch):
