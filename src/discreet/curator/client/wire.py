@@ -84,7 +84,7 @@ def read_asked(facts: Mapping[str, Any]) -> list[AskedQuestion]:
     """The questions that `write_asked` wrote."""
     found = [AskedQuestion(**one) for one in facts["asked"]]
     return [
-        replace(one, price={name: read_exact(amount) for name, amount in one.price.items()})
+        replace(one, price={name: read_exact(str(amount)) for name, amount in one.price.items()})
         for one in found
     ]
 

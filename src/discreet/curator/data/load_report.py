@@ -298,7 +298,7 @@ def _odd_lines(counts: Mapping[str, ColumnCounts], stated: Collection[str]) -> l
         if (
             one.totals
             and name not in stated
-            and (one.totals <= _FEW or one.totals * 5 < one.values)
+            and (one.totals <= _FEW_TOTALS or one.totals * 5 < one.values)
         ):
             text = f"A line with a word for total in {name} looks like sums of the others"
             asked.append(OwnerQuestion("text", f"{text}. Delete it, or {keep}.", name))
@@ -309,7 +309,7 @@ def _odd_lines(counts: Mapping[str, ColumnCounts], stated: Collection[str]) -> l
     return asked
 
 
-_FEW: Final = 3
+_FEW_TOTALS: Final = 3
 """Lines of totals that are asked about, however short a file is."""
 
 _LEFT_OUT: Final = (("leave them out", {"unreadable": "null"}),)
