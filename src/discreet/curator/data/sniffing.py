@@ -84,14 +84,14 @@ class Guess:
 def encoding_of(parts: Iterable[bytes]) -> str:
     r"""The encoding of a file: as its first bytes say, else UTF-8 if it can be, else Windows'.
 
+    A mark of UTF-8 is not believed where the rest is something else.
+
     Example:
         >>> encoding_of([b"caf\xc3\xa9"]), encoding_of([b"caf\xe9"]), encoding_of([b"a\0b\0"])
         ('utf-8', 'cp1252', 'utf-16-le')
     """
     rest = iter(parts)
     first = next(rest, b"")
-    if first.startswith(codecs.BOM_UTF8):
-        return "utf-8-sig"
     if first.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "utf-16"
     if (zeros := first[:1000].count(0)) and zeros * 4 >= len(first[:1000]):
@@ -104,7 +104,9 @@ def encoding_of(parts: Iterable[bytes]) -> str:
             except UnicodeDecodeError:
                 is_utf8 = False
         windows = windows and not re.search(rb"[\x81\x8d\x8f\x90\x9d]", part)
-    return "utf-8" if is_utf8 else "cp1252" if windows else "latin-1"
+    if is_utf8:
+        return "utf-8-sig" if first.startswith(codecs.BOM_UTF8) else "utf-8"
+    return "cp1252" if windows else "latin-1"
 
 
 # --- columns ------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ Files without types (CSV, JSON, Excel, SQLite) are columns of text until the own
 look like and the owner's word for it, says what they are.
 """
 
+import codecs
 import csv
 import io
 import tempfile
@@ -330,7 +331,9 @@ def _with_header(
         raise InputError(
             f"{name} does not name its columns",
             why=f"each has to have a name of its own; {', '.join([*bare, *twice][:5]) or count}",
-            fix="pass their names: Reading(names=[...]), or --names a,b,c",
+            fix="pass their names: Reading(header=True, names=[...]), or --header --names a,b,c"
+            if header
+            else "pass their names: Reading(names=[...]), or --names a,b,c",
         )
     found = source(names, header=header)
     if doubt:
@@ -353,7 +356,7 @@ def _parts(path: Path) -> Iterator[bytes]:
 def _head(path: Path, encoding: str) -> str:
     with pa.input_stream(str(path), compression="detect") as stream:
         text = io.TextIOWrapper(stream, encoding=encoding, newline="").read(_SAMPLE)
-    return text.removeprefix("\ufeff")
+    return text.removeprefix("\ufeff").removeprefix(codecs.BOM_UTF8.decode("cp1252"))
 
 
 def _delimiter(head: str, path: Path) -> str:

@@ -617,3 +617,24 @@ def test_blank_lines_above_the_names_and_separators_at_the_ends_of_lines(tmp_pat
     (tmp_path / "ends.csv").write_text("id;age;\n1;20;x\n2;30;\n", encoding="utf-8")
     with pytest.raises(dp.InputError, match="column 3 has none"):
         dp.describe(tmp_path / "ends.csv")
+
+
+def test_a_mark_of_utf_8_before_other_bytes_is_no_part_of_the_first_name(tmp_path):
+    file = tmp_path / "visits.csv"
+    file.write_bytes(b"\xef\xbb\xbfpatient,city\n" + "p1,Orléans\np2,Köln\n".encode("latin-1"))
+
+    assert asked(dp.describe(file)) == ["encoding"]
+    for encoding in ("latin-1", "cp1252"):
+        frame = loaded(file, reading=dp.Reading(encoding=encoding), confirm="kinds")
+        assert frame.column_names[:2] == ["patient", "city"]
+        assert frame["city"].to_pylist() == ["Orléans", "Köln"]
+
+
+def test_names_that_stand_twice_are_told_the_reading_that_works(tmp_path):
+    file = file_of(tmp_path, "patient,day,n,day,n\np1,2024-05-06,1,2024-05-07,2\n")
+
+    with pytest.raises(InputError, match=r"Reading\(header=True, names=\[\.\.\.\]\)"):
+        dp.describe(file)
+    names = ["patient", "first", "n1", "last", "n2"]
+    report = dp.describe(file, reading=dp.Reading(header=True, names=names))
+    assert (report.rows, asked(report)) == (1, [])
