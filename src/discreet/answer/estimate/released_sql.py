@@ -21,12 +21,12 @@ def own_name(name: str) -> str:
     return f"={name}"
 
 
-class _Dialect(type(DefaultEngine.dialect)):  # type: ignore[misc]  # whichever the default is
+class _ReleasedDialect(type(DefaultEngine.dialect)):  # type: ignore[misc]  # whichever the default is
     def identifier(self, name: str) -> str:
         return str(super().identifier(own_name(name)))
 
 
-_DIALECT: Dialect = _Dialect()
+_DIALECT: Dialect = _ReleasedDialect()
 DRAWS = "draws"
 """The table of all draws, in its column `_draw`."""
 
