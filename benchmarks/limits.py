@@ -232,8 +232,11 @@ def run(
     allowed = left * told.lost / (1 - told.lost) if told is not None else 0.0
     scale = noise * bounds.rows
     width = (math.log(20) if law is NoiseKind.LAPLACE else 1.96) * scale + allowed
-    fewer = 0.0 if told is None else np.maximum(rows - max(told.most, limit), 0).sum() / groups
-    said = _covers(law, (lost - fewer) / scale, width / scale)
+    most = rows.max() if told is None else max(told.most, limit)
+    fewer = np.maximum(rows - most, 0)
+    if bounds.far is not None and most <= bounds.far:  # so it says
+        fewer = np.where(rows > bounds.far, rows - kept, fewer)
+    said = _covers(law, (lost - fewer.sum() / groups) / scale, width / scale)
     return _covers(law, lost / scale, width / scale), _error(law, scale, lost), limit, said
 
 

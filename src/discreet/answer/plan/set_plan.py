@@ -288,6 +288,7 @@ def second_share(plan: SetPlan) -> Fraction:
     limits leave out as many people as histograms show anyway.
     """
     several = plan.finds_keys or plan.query.group_count >= FEW
+    several = several or plan.histogram_noise is not plan.noise_kind
     payers = [
         cost
         for strategy, cost in plan.costs.items()

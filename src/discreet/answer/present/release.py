@@ -438,10 +438,13 @@ def _about(part: NoisyStatistics) -> str:
     """What the intervals cover, and what no private interval can."""
     if not part.clipped:
         return ""
+    bounds = part.contributions
     most = " and ".join(
         f"{counted(one.most, what.removesuffix('s'))}{_l2(part) if what == ROWS else ''}"
         for what, one in part.clipped.items()
     )
+    if ROWS in part.clipped and bounds.far and part.clipped[ROWS].most <= bounds.far:
+        most += f" ({bounds.far_rows:,} if they have more than {bounds.far:,})"
     return (
         f"; {ALLOWED} as far as it can be seen, and are in any case about at most {most} a person"
     )

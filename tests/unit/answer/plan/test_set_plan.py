@@ -18,6 +18,7 @@ from discreet.answer.plan.set_plan import (
     histogram_of,
     is_inner,
     is_ranked,
+    second_share,
     words,
 )
 from discreet.answer.plan.thresholded_count import ThresholdedCount
@@ -98,6 +99,36 @@ def test_the_stored_form_never_changes():
         "count_delta": "0",
         "measured": [[[0], "1/10"]],
     }
+
+
+def counting(noise_kind, choice, **costs):
+    query = asked("SELECT COUNT(*) AS n, SUM(amount) AS total FROM visits", Limits())
+    paid = dict(zip(apart(needed(query)), costs.values(), strict=True))
+    made = SetPlan(query, noise_kind, ADD, paid, histograms=(ROWS,), choice=choice)
+    return replace(made, histogram_noise=noise_kind)
+
+
+@pytest.mark.parametrize(
+    ("noise_kind", "share"), [(LAPLACE, Fraction(1, 3)), (GAUSSIAN, Fraction(1, 5))]
+)
+def test_one_measurement_pays_epsilon_for_a_second_histogram_and_all_of_them_rho(noise_kind, share):
+    plan = counting(noise_kind, Fraction(1, 10), n=Fraction(3, 10), total=Fraction(1, 5))
+    assert second_share(plan) == share
+    dear = counting(noise_kind, Fraction(3, 10), n=Fraction(3, 10), total=Fraction(1, 5))
+    assert second_share(dear) == 0  # more than half
+
+
+def test_a_second_histogram_is_stored_and_read_and_older_plans_have_none():
+    plan = counting(LAPLACE, Fraction(1, 10), n=Fraction(3, 10), total=Fraction(1, 5))
+    chosen = replace(plan, second=second_share(plan))
+    stored = chosen.to_dict()
+    assert stored["second_histogram"] == "1/3"
+    assert SetPlan.from_dict(stored, plan.query, ADD) == chosen
+    assert chosen.guarantees == plan.guarantees
+    older = {name: one for name, one in stored.items() if name != "second_histogram"}
+    assert SetPlan.from_dict(older, plan.query, ADD).second == 0
+    with pytest.raises(ValueError, match="second_histogram"):
+        SetPlan.from_dict(stored | {"second_histogram": "1/4"}, plan.query, ADD)
 
 
 def test_histograms_with_gaussian_noise_are_stored_by_their_rho():
