@@ -126,8 +126,7 @@ def largest_weight(limit: Fraction | int, *, squared: bool) -> float:
         its root, the quotient), each by a factor of 1 + 2^-53 at most, and _BELOW outweighs them.
     Edge cases:
         A norm of more than FULL times the limit gives 0. Norms within the limit are not divided:
-        their weight is FULL. Limits are at least 1/2 and at most 2^40, so nothing
-        overflows.
+        their weight is FULL. Limits are at least 1/2 and at most 2^40: nothing overflows.
 
     Example:
         >>> [int(largest_weight(3, squared=False) / norm) for norm in (4, 6, 3072, 3073)]

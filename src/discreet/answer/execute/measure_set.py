@@ -124,8 +124,12 @@ def bound_contributions(
             noisy, plan.histogram_scale, norm.steps, norm.top, plan.histogram_noise, looks
         )
         limit = choose(spread, norm, unit_scale(plan, norm), groups)
-        limit = min(limit, most if name == ROWS else plan.findable(most))
-        bounds = replace(bounds, **{name: limit})
+        if name == ROWS:
+            limit = min(limit, most)
+            bounds = replace(bounds, rows=limit)
+        else:
+            limit = min(limit, plan.findable(most))
+            bounds = replace(bounds, groups=limit)
         if looks == 2:
             bounds, spread = look_again(plan, spread, bounds, people, most)
             limit = bounds.full_rows
@@ -155,9 +159,9 @@ def look_again(
     noisy = np.asarray(plan.histogram.release(people[first:]), dtype=np.float64)
     both = spread.with_second(noisy)
     raised = raise_limit(both, norm, bounds, unit_scale(plan, norm), plan.query.group_count)
-    return (
-        (bounds, spread) if raised is None else (replace(raised, rows=min(raised.rows, most)), both)
-    )
+    if raised is None:
+        return bounds, spread
+    return replace(raised, rows=min(raised.rows, most)), both
 
 
 # --- numbers --------------------------------------------------------------------------------------

@@ -58,17 +58,17 @@ class SetPlan:
     """The quantiles that spend a share of their price on an interval in values."""
     histogram_noise: NoiseKind = NoiseKind.LAPLACE
     second: Fraction = Fraction(0)
-    """The share of what `second_payers` cost that pays, for people far out, a second histogram.
+    """The share of what counts and totals of rows cost that pays a second histogram of people.
 
     Guarantee:
-        Together the second histogram and those strategies give away what the strategies cost: a
-        person who is not far out is not in the histogram, and one who is moves the strategies by a
+        That histogram and those strategies (for Laplace noise the dearest of them) together give
+        away what the strategies cost: who is not far out is not in it, and who is moves them by a
         share 1 - `second` of their sensitivity, or of its square for Gaussian noise.
     Why:
-        Costs of Laplace noise are linear in the distance that a person moves it, and rho and mu^2
-        of Gaussian noise in its square. Of several strategies mu^2 adds up exactly; of Laplace
-        noise one pays, so that both have one epsilon. Limits, and who is far out, follow from the
-        first histogram alone. Changing a person removes one and adds one.
+        Epsilon is linear in the distance that a person moves a number with Laplace noise, mu^2 of
+        Gaussian noise in its square. Who is far out follows from the first histogram alone.
+    Reference:
+        `docs/explanation/proofs/bounding.md`, People who are counted twice.
     """
     whole: bool = field(init=False)
     """Whether nobody counts for less than one."""
