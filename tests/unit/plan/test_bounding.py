@@ -38,7 +38,7 @@ def asked(text, limits=None, unit=None):
 @pytest.mark.parametrize("share", [Fraction(1, 2), Fraction(2, 3), Fraction(5, 7)])
 def test_rows_that_noise_is_made_for_let_a_limit_stand_above_far(kind, share):
     power = 1 if kind is LAPLACE else 2
-    for limit in (4, 5, 39, 1218, 2**20):
+    for limit in (4, 5, 9, 11, 39, 1218, 2**20):  # of a third, roots may be nearly whole
         raised = ContributionBounds(kind, 1, 1, 4, share).raised(limit)
         assert raised.far_rows == raised.full_rows >= limit
         assert (raised.rows - 1) ** power * share < limit**power
