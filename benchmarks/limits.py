@@ -11,6 +11,8 @@ is cut off.
 import math
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
 from statistics import NormalDist
 
 import numpy as np
@@ -19,6 +21,7 @@ from numpy.typing import NDArray
 
 import discreet as dp
 from discreet.answer.plan.contribution_histogram import (
+    FEW,
     GAP,
     LADDER,
     ROWS,
@@ -27,9 +30,11 @@ from discreet.answer.plan.contribution_histogram import (
     Norm,
     choose,
     clipped_share,
+    raise_limit,
+    with_far,
 )
-from discreet.answer.plan.planning import CHOICE, FEW
-from discreet.plan.bounding import NoiseKind
+from discreet.answer.plan.planning import CHOICE
+from discreet.plan.bounding import ContributionBounds, NoiseKind
 
 Ints = NDArray[np.int64]
 
@@ -119,12 +124,13 @@ def cell(
     found = []
     for _ in range(RUNS):
         drawn = (
-            rng.laplace(0, scale, people.size)
+            rng.laplace(0, scale, (2, people.size))
             if pure
-            else rng.normal(0, scale * 2**0.5, people.size)
+            else rng.normal(0, scale * 2**0.5, (2, people.size))
         )
-        seen = ContributionHistogram(people + np.rint(drawn), scale, LADDER, None, law)
-        found.append(run(rows, seen, law, groups, left))
+        looks = 2 if groups < FEW else 1
+        seen = ContributionHistogram(people + np.rint(drawn[0]), scale, LADDER, None, law, looks)
+        found.append(run(rows, seen, law, groups, left, people + np.rint(drawn[1])))
     covered, errors, limits, told = map(np.array, zip(*found, strict=True))
     covers, ratio, mean = float(covered.mean()), np.median(errors) / least, errors.mean() / least
     limit = int(np.median(limits))
@@ -193,23 +199,44 @@ def regime(
 
 
 def run(
-    rows: Ints, spread: ContributionHistogram, law: NoiseKind, groups: int, noise: float
+    rows: Ints,
+    spread: ContributionHistogram,
+    law: NoiseKind,
+    groups: int,
+    noise: float,
+    again: NDArray[np.float64],
 ) -> tuple[float, float, int, float]:
     """The probability to cover, the mean error and the limit of one histogram.
 
-    Last the probability to cover the truth if nobody has more rows than the answer says.
+    With few groups people far out are counted `again`. Last the probability to cover the truth if
+    nobody has more rows than the answer says.
     """
     # A group has as many rows of each person as another: their norm is their rows.
-    norm = Norm(ROWS, NoiseKind.LAPLACE, groups)
+    norm = Norm(ROWS, law if groups == 1 else NoiseKind.LAPLACE, groups)
     limit = choose(spread, norm, noise, groups)
-    told = clipped_share(spread, norm, limit)
-    lost = np.maximum(rows - limit, 0).sum() / groups
+    bounds = ContributionBounds(law, limit, 1)
+    if spread.looks == 2:
+        price = 2 * CHOICE[law]  # of what is left, the second histogram takes as much as the first
+        bounds, first = with_far(bounds, norm, Fraction(1 - price / (1 - price)))
+        if bounds.far is not None:
+            both = spread.with_second(again[first:])
+            raised = raise_limit(both, norm, bounds, noise, groups)
+            bounds, spread = (bounds, spread) if raised is None else (raised, both)
+    limit = bounds.full_rows
+    told = clipped_share(spread, replace(norm, rows=bounds), limit)
+    kept = np.minimum(rows, limit)
+    if bounds.far is not None:
+        kept = np.where(rows > bounds.far, np.minimum(rows, bounds.far_rows), kept)
+    lost = (rows - kept).sum() / groups
     left = rows.sum() / groups - lost
     allowed = left * told.lost / (1 - told.lost) if told is not None else 0.0
-    scale = noise * limit
+    scale = noise * bounds.rows
     width = (math.log(20) if law is NoiseKind.LAPLACE else 1.96) * scale + allowed
-    fewer = 0.0 if told is None else np.maximum(rows - max(told.most, limit), 0).sum() / groups
-    said = _covers(law, (lost - fewer) / scale, width / scale)
+    most = rows.max() if told is None else max(told.most, limit)
+    fewer = np.maximum(rows - most, 0)
+    if bounds.far is not None and most <= bounds.far:  # so it says
+        fewer = np.where(rows > bounds.far, rows - kept, fewer)
+    said = _covers(law, (lost - fewer.sum() / groups) / scale, width / scale)
     return _covers(law, lost / scale, width / scale), _error(law, scale, lost), limit, said
 
 

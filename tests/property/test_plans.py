@@ -125,7 +125,7 @@ def test_a_person_who_is_not_weighed_is_caught(monkeypatch):
     monkeypatch.setattr(
         CompiledQuery,
         "weights",
-        lambda self, *_, square: weights(self, 2**30, 2**30, square=square),
+        lambda self, *_, square, **__: weights(self, 2**30, 2**30, square=square),
     )
     choose = Seeded("planted")
     assert any(

@@ -6,6 +6,7 @@ distance, in the norm of the noise, must be at most the sensitivity that the noi
 
 import math
 from dataclasses import replace
+from fractions import Fraction
 from functools import cache
 
 import numpy as np
@@ -136,15 +137,16 @@ def asked(question):
     return [replace(first, also=(), then=None), *rest]
 
 
-def moved(question, contributions, *engines):
+def moved(question, contributions, *engines, far=False):
     """What moves further than declared between two engines."""
-    return [far for one in asked(question) for far in moved_too_far(one, contributions, *engines)]
+    asking = asked(question)
+    return [one for q in asking for one in moved_too_far(q, contributions, *engines, far=far)]
 
 
-def refute(questions, rows, gone, contributions):
+def refute(questions, rows, gone, contributions, *, far=False):
     """{question: what moves further than declared when one person goes}."""
     engines = engine_of(rows), engine_of([row for row in rows if row[0] != gone])
-    found = {question: moved(question, contributions, *engines) for question in questions}
+    found = {question: moved(question, contributions, *engines, far=far) for question in questions}
     for engine in engines:
         engine.close()
     return {question: broken for question, broken in found.items() if broken}
@@ -158,6 +160,8 @@ NEIGHBOURS = (
         st.sampled_from(list(NoiseKind)),
         st.sampled_from([1, 2, 5]),
         st.sampled_from([1, 2, 3]),
+        st.sampled_from([None, 1, 4, 20]),
+        st.sampled_from([Fraction(1, 2), Fraction(3, 4)]),
     ),
 )
 
@@ -220,12 +224,34 @@ CROWD = [(1, "Haifa", "a", 90.0, 120)] * 9 + [
 def test_a_person_without_weights_is_caught(monkeypatch, law):
     weights = CompiledQuery.weights
 
-    def nobody(self, _rows, _groups, *, square):
+    def nobody(self, _rows, _groups, *, square, **_):
         return weights(self, 2**31, 2**62, square=square)
 
     monkeypatch.setattr(CompiledQuery, "weights", nobody)
 
     assert refute(QUESTIONS[:1], CROWD, 1, ContributionBounds(law, 2, 2)) != {}
+
+
+@pytest.mark.parametrize("law", list(NoiseKind))
+@pytest.mark.parametrize(("rows", "far"), [(2, 8), (8, 4), (8, 2)])  # the limit stays, or is raised
+def test_a_person_who_is_far_out_moves_statistics_by_their_share(law, rows, far):
+    bounds = ContributionBounds(law, rows, 2, far, Fraction(1, 2))
+    questions = [QUESTIONS[0], QUESTIONS[2]]
+    assert refute(questions, CROWD, 1, bounds, far=True) == {}
+    assert refute(questions, CROWD, 2, bounds) == {}
+
+
+@pytest.mark.parametrize("law", list(NoiseKind))
+def test_a_person_who_is_far_out_and_weighs_as_much_as_others_is_caught(monkeypatch, law):
+    weights = CompiledQuery.weights
+
+    def equal(self, rows, groups, *, square, **_):
+        return weights(self, rows, groups, square=square)
+
+    monkeypatch.setattr(CompiledQuery, "weights", equal)
+
+    bounds = ContributionBounds(law, 2, 2, 8, Fraction(1, 2))
+    assert refute(QUESTIONS[:1], CROWD, 1, bounds, far=True) != {}
 
 
 def test_a_clamp_that_lets_infinity_through_is_caught(monkeypatch):

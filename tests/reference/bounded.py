@@ -4,6 +4,7 @@ The steps are those of `discreet.engines.conformance`.
 """
 
 import math
+from fractions import Fraction
 
 from discreet.plan.relations import columns_of
 from discreet.plan.schema import PERSON
@@ -28,7 +29,7 @@ def steps(query, statistics, tables, case, salt, buckets, *, by_row):
         if not is_known:
             groups = few_groups(groups, case["groups"], salt)
         most, norm = (case["each"] ** 2, "l2") if case["square"] else (case["each"], "l1")
-        heavy = weights(groups, norm, most, square=case["square"])
+        heavy = weights(groups, norm, most, square=case["square"], far=case.get("far"))
         roaming = weights(groups, "l0", case["groups"], square=case["square"])
     if not keys and not groups:
         groups = {(): []}
@@ -96,13 +97,15 @@ def spread(groups, name, buckets):
     return [list(item) for item in sorted(found.items())]
 
 
-def weights(groups, name, limit, *, square):
-    """{person: weight} of those above a limit."""
+def weights(groups, name, limit, *, square, far=None):
+    """{person: weight} of those above a limit, which is lower by a share for those who are far."""
     found = {}
     for person, counts in norms(groups).items():
-        size = norm_of(counts, name)
-        if size > limit:
-            top = (limit**0.5 if square else float(limit)) * FULL * (1 - 2.0**-40)
+        size, most = norm_of(counts, name), limit
+        if far is not None and size > (far[0] ** 2 if square else far[0]):
+            most = limit * Fraction(far[1])
+        if size > most:
+            top = (float(most) ** 0.5 if square else float(most)) * FULL * (1 - 2.0**-40)
             found[person] = math.floor(top / (math.sqrt(size) if square else float(size)))
     return found
 

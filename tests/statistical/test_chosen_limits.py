@@ -97,6 +97,28 @@ def test_totals_hold_where_the_system_chose_the_limit(visits, law, epsilon):
     assert sum(covered(told, "n", table.num_rows)) > 15
 
 
+@pytest.mark.parametrize(("law", "epsilon"), [(NoiseKind.LAPLACE, 0.3), (NoiseKind.GAUSSIAN, 0.22)])
+def test_totals_hold_where_people_far_out_show_at_a_second_look(law, epsilon):
+    """5 % of 3,000 people have 200 rows: one look hardly ever shows them."""
+    rows = np.where(np.arange(3000) % 20 == 0, 200, 1 + np.arange(3000) % 3)
+    size = int(rows.sum())
+    engine, about = engine_of(table_of(rows, np.zeros(size, np.int64), np.full(size, 7.0)))
+    query, stream = (
+        read("SELECT COUNT(*) AS n FROM t", about),
+        Keystream(law.value.ljust(32).encode()),
+    )
+    with replaced(lambda: stream):
+        told = [answer(query, engine, Price(epsilon, 1e-6), noise_kinds=(law,)) for _ in range(20)]
+    engine.close()
+
+    assert sum(covered([one.to_arrow() for one in told], "n", size)) > 15
+    raised = [one for one in told if "people beyond" in one.notes[0]]
+    assert len(raised) > 5
+    assert all("have more), with noise for" in one.notes[0] for one in raised)
+    lower = [one.notes[0] for one in told if one not in raised]
+    assert all("if they have more than" in note for note in lower)
+
+
 @pytest.mark.parametrize("law", list(NoiseKind))
 def test_groups_hold_where_the_system_chose_the_limit(visits, law):
     """Of 300 intervals that cover 95 times in 100 fewer than 91 % do with probability 2e-3."""

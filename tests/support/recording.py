@@ -19,8 +19,9 @@ from discreet.answer.plan.measure import Measurement, weighed
 from discreet.answer.plan.price import Price
 from discreet.answer.plan.quantile_draws import QuantileDraw
 from discreet.answer.plan.set_plan import SetPlan
+from discreet.mechanisms.grid import sqrt_up
 from discreet.plan.sensitivity import apart, sensitivity, together
-from discreet.plan.statistics import needed
+from discreet.plan.statistics import Ranks, Rows, Total, needed
 from discreet.privacy import Neighbours, Pure
 
 PLENTY = Price(10**9, Fraction(1, 100))
@@ -132,7 +133,15 @@ def distance(strategy, left, right, law, places):
     return Fraction(math.isqrt(sum(value * value for value in moved)))
 
 
-def moved_too_far(query, contributions, left, right):
+def declared(strategy, contributions, *, far):
+    """How far a person may move a strategy; by their share of that, if they are `far` out."""
+    most, share = sensitivity(strategy, contributions), contributions.share
+    if not far or not isinstance(strategy.statistics[0], Rows | Total | Ranks):
+        return most
+    return most * (share if contributions.noise_kind.name == "LAPLACE" else sqrt_up(share))
+
+
+def moved_too_far(query, contributions, left, right, *, far=False):
     """What moves further than declared between two engines: strategies, and "keys"."""
     places = {statistic: i for i, statistic in enumerate(needed(query))}
     broken = []
@@ -145,7 +154,7 @@ def moved_too_far(query, contributions, left, right):
             strategy
             for strategy in strategies
             if distance(strategy, one, other, contributions.noise_kind, places)
-            > sensitivity(strategy, contributions)
+            > declared(strategy, contributions, far=far)
         ]
         groups = {key for key in (*one.totals, *other.totals) if key[0] == "people"}
         changed = [key for key in groups if one.totals.get(key, 0) != other.totals.get(key, 0)]

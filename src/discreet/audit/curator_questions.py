@@ -367,6 +367,9 @@ _TURNS: Final = 7
 _FEW: Final[dict[str, Any]] = {"limits": Limits(max_groups=3, max_rows=2)}
 _PURE: Final[dict[str, Any]] = {"delta": Fraction(0)}
 _CHANGE: Final[dict[str, Any]] = {"neighbours": Neighbours.CHANGE_ONE}
+_CHOSEN: Final[dict[str, Any]] = {"counts_moved": True, "by_distance": True}
+"""Limits are chosen: who is far out pays for a second histogram with part of what others pay."""
+
 _CROWD: Final[dict[str, Any]] = {"people": 10 * PEOPLE}
 _PROTECTED: Final = (
     *_texts("by turn"),
@@ -414,7 +417,8 @@ QUESTIONS: Final[Mapping[str, CuratorQuestion]] = {
     "curator-budgets-gaussian": CuratorQuestion(_SPENDERS[0], Fraction(2), **_SPENT),
     "curator-workbooks": CuratorQuestion(_BOOKS, spends_all=True, source=_of_share),
     "curator-online-resumed": CuratorQuestion(_resumed, BUDGET, **_SPENT),
-    "curator-limit-histograms": CuratorQuestion(_texts("total", "grouped")),
+    "curator-limit-histograms": CuratorQuestion(_texts("total", "grouped"), **_CHOSEN),
+    "curator-limit-histograms-pure": CuratorQuestion(_texts("count"), **_CHOSEN, **_PURE),
     "curator-pure": CuratorQuestion(
         (*_texts("measured together"), _profile), limits=Limits(max_groups=1, max_rows=2), **_PURE
     ),
@@ -422,7 +426,7 @@ QUESTIONS: Final[Mapping[str, CuratorQuestion]] = {
         _texts("people by turn", "by turn", "of nobody but one"), **_FEW, **_PURE
     ),
     "curator-pure-change-one": CuratorQuestion(
-        (*_texts("grouped"), _profile, _texts("quantiles")[0]), **_PURE, **_CHANGE
+        (*_texts("grouped"), _profile, _texts("quantiles")[0]), **_PURE, **_CHANGE, **_CHOSEN
     ),
     "curator-aggregates": CuratorQuestion(_texts("aggregates"), **_FEW),
     "curator-shapes": CuratorQuestion(
@@ -437,7 +441,7 @@ QUESTIONS: Final[Mapping[str, CuratorQuestion]] = {
         **_CROWD,
         **_FEW,
     ),
-    "curator-change-one": CuratorQuestion((*_texts("grouped"), _profile), **_CHANGE),
+    "curator-change-one": CuratorQuestion((*_texts("grouped"), _profile), **_CHANGE, **_CHOSEN),
     "curator-orders-change-one": CuratorQuestion(
         (_stream("by value"), _workload("value"), _SYNTHESES[0], _PROTECTED[2], _release), **_CHANGE
     ),
@@ -445,9 +449,9 @@ QUESTIONS: Final[Mapping[str, CuratorQuestion]] = {
     "curator-found-keys-change-one": CuratorQuestion(_texts("found"), **_FEW, **_CHANGE),
     "curator-quantiles": CuratorQuestion(_texts("quantiles"), **_FEW),
     "curator-quantiles-pure": CuratorQuestion(_texts("quantiles"), **_PURE, **_FEW),
-    "curator-join-caps": CuratorQuestion(_texts("join"), with_bills=True),
+    "curator-join-caps": CuratorQuestion(_texts("join"), with_bills=True, **_CHOSEN),
     "curator-profile": CuratorQuestion(_profile),
-    "curator-answer-tables": CuratorQuestion(_texts("answers"), with_bills=True),
+    "curator-answer-tables": CuratorQuestion(_texts("answers"), with_bills=True, **_CHOSEN),
     "curator-release": CuratorQuestion(_release),
     "curator-synthesis": CuratorQuestion(_SYNTHESES),
     "curator-online": CuratorQuestion(_online, Fraction(4), people=100 * PEOPLE),

@@ -30,6 +30,7 @@ from discreet.curator.opening import Curator
 from discreet.errors import InvariantBroken
 from discreet.mechanisms.continual import FactorizedCount
 from discreet.mechanisms.gaussian import RoundedGaussian
+from discreet.mechanisms.laplace import Laplace
 from discreet.mechanisms.mechanism import Claim, Pair
 from discreet.plan.schema import Bounds, EachRow, Limits, PersonPeriod
 from discreet.privacy import (
@@ -109,7 +110,10 @@ class CuratorQuestion:
     """Whether releases count only where that person moves them: some are of no rows at all."""
 
     by_distance: bool = False
-    """Whether Gaussian noise costs as much as this person moves its input, not as anybody may."""
+    """Whether noise that is added costs as much as this person moves its input, not as anybody may.
+
+    So it has to be where one person pays for something that others do not.
+    """
 
     own_limit: Fraction | None = None
     """An epsilon for this person alone, of budgets that each person has."""
@@ -303,9 +307,12 @@ def _cost(one: RecordedRelease, other: RecordedRelease, question: CuratorQuestio
         return Pure(lost, neighbours=question.neighbours)
     if isinstance(cost := mechanism.guarantee, BoundedRange):
         return Pure(cost.epsilon0 / 2, neighbours=cost.neighbours)
-    if not question.by_distance or not isinstance(mechanism, RoundedGaussian):
+    if not question.by_distance or not isinstance(mechanism, RoundedGaussian | Laplace):
         return cost
     here, there = (np.ravel(mechanism.grid.index(side.inputs[0])) for side in (one, other))
-    gaps = [int(b) - int(a) for a, b in zip(here, there, strict=True)]
+    gaps = [abs(int(b) - int(a)) for a, b in zip(here, there, strict=True)]
+    if isinstance(mechanism, Laplace):
+        lost = sum(gaps) * mechanism.grid.step / mechanism.scale
+        return Pure(lost, neighbours=question.neighbours)
     share = Fraction(sum(gap * gap for gap in gaps), mechanism.square)
-    return GDP.of_square(2 * mechanism.rho * share)
+    return GDP.of_square(2 * mechanism.rho * share, neighbours=question.neighbours)

@@ -15,6 +15,7 @@ import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from fractions import Fraction
 from functools import cache
 from hashlib import sha256
 from importlib import resources
@@ -324,7 +325,9 @@ def _steps(
         norms = {f"people by {n}": compiled.spread((n, BUCKETS)) for n in ("l0", "l1", "l2")}
         yield from _at_once(session, norms, 2)
         few = [] if compiled.query.has_known_keys else compiled.few_groups(groups)
-        for kept in (*few, *compiled.weights(rows, groups, square=square)):
+        far = case.get("far")  # beyond so many rows people have a share of the limit
+        beyond = None if far is None else (far[0], Fraction(far[1]))
+        for kept in (*few, *compiled.weights(rows, groups, square=square, beyond=beyond)):
             session.keep(*kept)
     found = _rows(session, compiled.totals)
     yield "totals", found

@@ -6,8 +6,11 @@ dropped for having much. What that bounds is the theorem that every answer rests
 """
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from enum import Enum
+from fractions import Fraction
+from typing import Any
 
 from discreet.plan import relations as rel
 from discreet.plan.query import Query
@@ -17,7 +20,7 @@ FULL = 1 << 10
 """The weight of a person within the limits; weights are whole numbers from 0 to this."""
 
 _BELOW = 1 - 2.0**-40
-"""Outweighs the rounding of the five double operations of a weight, 5 * 2^-53."""
+"""Outweighs the rounding of the six double operations of a weight, 6 * 2^-53."""
 
 
 class NoiseKind(Enum):
@@ -36,13 +39,15 @@ class ContributionBounds:
         groups is at most FULL * `rows`. As a person, they count with weights v in at most l0
         groups: the norm of (v, ..., v) is at most FULL * `groups` for Laplace noise, and its square
         at most FULL^2 * `groups` for Gaussian noise. Where groups are found, they are left at most
-        `groups` of them first.
+        `groups` of them first. For a person whose norm of rows is above `far` the norm of (w n_g)
+        is at most FULL * `rows` * `share`, or its square at most FULL^2 * `rows`^2 * `share`.
     Neighbours:
         Adding or removing a person. Changing one removes one and adds one: twice as much.
     Why:
         w is at most FULL * rows / norm, rounded down, for those whose norm exceeds `rows`, and FULL
-        for the others; v likewise. A weight depends on the person's own rows alone, so nobody
-        else's change when they leave.
+        for the others; v likewise. Above `far` it is as if `rows`, or its square, were less by the
+        `share`. A weight depends on the person's own rows alone, so nobody else's change when they
+        leave.
     Edge cases:
         A person more than FULL times over the limit has weight 0. Rows that are protected by
         themselves have weight FULL and are in one group.
@@ -59,6 +64,43 @@ class ContributionBounds:
     noise_kind: NoiseKind
     rows: int
     groups: int
+    far: int | None = None
+    share: Fraction = Fraction(1)
+
+    @property
+    def far_rows(self) -> int:
+        """The most rows that count in full above `far`."""
+        if self.noise_kind is NoiseKind.LAPLACE:
+            return math.floor(self.rows * self.share)
+        return math.isqrt(math.floor(self.rows**2 * self.share))
+
+    @property
+    def full_rows(self) -> int:
+        """The most rows that count in full, for whoever has that many."""
+        return self.rows if self.far is None or self.far >= self.rows else self.far_rows
+
+    @property
+    def beyond(self) -> tuple[int, Fraction] | None:
+        """What lowers the weights of some: `far` and the share."""
+        return None if self.far is None else (self.far, self.share)
+
+    def raised(self, limit: int) -> "ContributionBounds":
+        """The same, with as many `rows` as let that many count in full above `far`."""
+        if self.noise_kind is NoiseKind.LAPLACE:
+            return replace(self, rows=math.ceil(limit / self.share))
+        return replace(self, rows=math.isqrt(math.ceil(limit**2 / self.share) - 1) + 1)
+
+    def stored(self) -> list[Any]:
+        """Plain JSON, which `read` reads."""
+        beyond = () if self.far is None else (self.far, str(self.share))
+        return [self.noise_kind.value, self.rows, self.groups, *beyond]
+
+    @staticmethod
+    def read(stored: Sequence[Any]) -> "ContributionBounds":
+        """What `stored` gave; older versions know nobody who is far."""
+        kind, rows, groups, *beyond = stored
+        far, share = beyond or (None, 1)
+        return ContributionBounds(NoiseKind(kind), rows, groups, far, Fraction(share))
 
     @staticmethod
     def stated(limits: Limits, noise_kind: NoiseKind) -> "ContributionBounds":
@@ -69,7 +111,7 @@ class ContributionBounds:
         return ContributionBounds(noise_kind, math.isqrt(groups * rows * rows - 1) + 1, groups)
 
 
-def largest_weight(limit: int, *, squared: bool) -> float:
+def largest_weight(limit: Fraction | int, *, squared: bool) -> float:
     """The numerator of a person's weight: this over their norm, rounded down.
 
     `limit` is one on a squared norm if `squared`.
@@ -80,11 +122,11 @@ def largest_weight(limit: int, *, squared: bool) -> float:
     Neighbours:
         None: it is a function of one person's own norm, and of public limits.
     Why:
-        At most five double operations are rounded (`limit`'s root, this product, the norm and its
-        root, the quotient), each by a factor of 1 + 2^-53 at most, and _BELOW outweighs them all.
+        At most six double operations are rounded (`limit` and its root, this product, the norm and
+        its root, the quotient), each by a factor of 1 + 2^-53 at most, and _BELOW outweighs them.
     Edge cases:
         A norm of more than FULL times the limit gives 0. Norms within the limit are not divided:
-        their weight is FULL. Limits are at least 1 and at most 2^40, so nothing overflows.
+        their weight is FULL. Limits are at least 1/2 and at most 2^40: nothing overflows.
 
     Example:
         >>> [int(largest_weight(3, squared=False) / norm) for norm in (4, 6, 3072, 3073)]
@@ -93,7 +135,7 @@ def largest_weight(limit: int, *, squared: bool) -> float:
     Reference:
         `docs/explanation/proofs/bounding.md`, Lemma 1.
     """
-    return (limit**0.5 if squared else float(limit)) * FULL * _BELOW
+    return (float(limit) ** 0.5 if squared else float(limit)) * FULL * _BELOW
 
 
 def within_groups(limit: int, query: Query) -> int:

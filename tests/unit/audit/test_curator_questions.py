@@ -45,6 +45,7 @@ from discreet.mechanisms.vector_stream import VectorStream
 from discreet.plan.bounding import FULL
 from discreet.plan.relations import MOST_JOINED
 from discreet.privacy import GDP
+from discreet.sql.writer.compile import CompiledQuery
 from discreet.sql.writer.compile_stream import CompiledStream
 from discreet.workload import candidates, histogram, mwem, online, profile, residual
 from discreet.workload.histogram import JointHistogram
@@ -93,6 +94,29 @@ def test_a_limit_histogram_made_for_half_a_person_is_caught(monkeypatch):
     found = audit_question("planted", QUESTIONS["curator-limit-histograms"])
     assert found.refuted
     assert "declared 0" in found.why
+
+
+@pytest.mark.parametrize("name", ["curator-limit-histograms", "curator-limit-histograms-pure"])
+def test_a_person_who_is_counted_twice_and_weighs_as_much_as_others_is_caught(monkeypatch, name):
+    weights = CompiledQuery.weights
+
+    def equal(self, rows, groups, *, square, **_):
+        return weights(self, rows, groups, square=square)
+
+    monkeypatch.setattr(CompiledQuery, "weights", equal)
+    assert "together, promised 1" in audit_question("planted", QUESTIONS[name].parts[0]).why
+
+
+def test_people_who_are_counted_twice_before_they_pay_for_it_are_caught(monkeypatch):
+    true = measure_set.with_far
+
+    def early(*asked):
+        bounds, _ = true(*asked)
+        return bounds, 1  # whoever has more than one row
+
+    monkeypatch.setattr(measure_set, "with_far", early)
+    crowd = replace(QUESTIONS["curator-limit-histograms-pure"], people=400)  # the limit is seen
+    assert "together, promised 1" in audit_question("planted", crowd).why
 
 
 def _halved(mechanism):

@@ -34,6 +34,34 @@ def asked(text, limits=None, unit=None):
     return read(text, schema(unit, limits))
 
 
+@pytest.mark.parametrize("kind", [LAPLACE, GAUSSIAN])
+@pytest.mark.parametrize("share", [Fraction(1, 2), Fraction(2, 3), Fraction(5, 7)])
+def test_rows_that_noise_is_made_for_let_a_limit_stand_above_far(kind, share):
+    power = 1 if kind is LAPLACE else 2
+    for limit in (4, 5, 9, 11, 39, 1218, 2**20):  # of a third, roots may be nearly whole
+        raised = ContributionBounds(kind, 1, 1, 4, share).raised(limit)
+        assert raised.far_rows == raised.full_rows >= limit
+        assert (raised.rows - 1) ** power * share < limit**power
+        kept = replace(raised, rows=limit, far=4 * limit)
+        assert kept.full_rows == limit
+        assert kept.far_rows**power <= limit**power * share < (kept.far_rows + 1) ** power
+
+
+def test_a_limit_just_below_far_is_the_last_that_everybody_has():
+    bounds = ContributionBounds(LAPLACE, 8, 1, 8, Fraction(1, 2))
+    assert (bounds.full_rows, bounds.far_rows, bounds.beyond) == (8, 4, (8, Fraction(1, 2)))
+    assert replace(bounds, far=7).full_rows == 4
+    assert ContributionBounds(LAPLACE, 8, 1).beyond is None
+
+
+@pytest.mark.parametrize("bounds", [(3, 2), (3, 2, 12, Fraction(3, 4))])
+def test_limits_are_stored_as_they_always_were_unless_somebody_is_far(bounds):
+    made = ContributionBounds(GAUSSIAN, *bounds)
+    stored = ["Gaussian", 3, 2, 12, "3/4"][: len(bounds) + 1]
+    assert made.stored() == stored
+    assert ContributionBounds.read(stored) == made
+
+
 def floor_of_weight(limit, norm, *, squared):
     """A weight as the engine computes it: doubles, rounded down."""
     size = math.sqrt(float(norm)) if squared else float(norm)

@@ -389,14 +389,13 @@ def _stream(part: MeasuredSet) -> bytes:
         if quantile.widths is not None:
             columns[f"w{i}"] = quantile.widths
         ranked.append([name, quantile.off])
-    contributions = part.contributions
     clipped = {what: one.stored() for what, one in part.clipped.items()}
     about = {
         "keys": len(part.keys),
         "groups": part.groups,
         "statistics": noisy,
         "quantiles": ranked,
-        "weighing": [contributions.noise_kind.value, contributions.rows, contributions.groups],
+        "weighing": part.contributions.stored(),
         **({} if part.beyond is None else {"beyond": part.beyond}),
         **({"clipped": clipped} if clipped else {}),
     }
@@ -406,7 +405,6 @@ def _stream(part: MeasuredSet) -> bytes:
 def _part(stream: bytes) -> MeasuredSet:
     table = pa.ipc.open_stream(stream).read_all()
     about = json.loads(table.schema.metadata[b"about"])
-    noise_kind, rows, groups = about["weighing"]
     return MeasuredSet(
         {f"k{i}": table.column(f"k{i}").combine_chunks() for i in range(about["keys"])},
         about["groups"],
@@ -424,7 +422,7 @@ def _part(stream: bytes) -> MeasuredSet:
             name: NoisyQuantile(_floats(table, f"q{i}"), off, _perhaps(table, f"w{i}"))
             for i, (name, off) in enumerate(about["quantiles"])
         },
-        ContributionBounds(NoiseKind(noise_kind), rows, groups),
+        ContributionBounds.read(about["weighing"]),
         about.get("beyond"),
         {what: ClippedShare(*one) for what, one in about.get("clipped", {}).items()},
     )

@@ -8,7 +8,7 @@ totals of one slice are all that is held of those, however many groups there are
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, TypeAlias
 
@@ -19,13 +19,14 @@ from numpy.typing import NDArray
 from discreet.answer.execute.individual import Admission
 from discreet.answer.execute.noisy_measurements import NoisyMeasurements
 from discreet.answer.plan.contribution_histogram import (
-    GROUPS,
     ROWS,
     ClippedShare,
     ContributionHistogram,
     choose,
     clipped_share,
     lost_rows,
+    raise_limit,
+    with_far,
 )
 from discreet.answer.plan.measure import Measurement, quantile_guarantee, quantile_scale
 from discreet.answer.plan.planning import check_feasible, public_bounds, unit_scale, widest
@@ -108,8 +109,8 @@ def bound_contributions(
     """
     if plan.contributions is not None:
         return plan.contributions, [], {}
-    mechanism, most, found = plan.histogram, widest(plan), dict[str, int]()
-    told: dict[str, ClippedShare] = {}
+    mechanism, most, told = plan.histogram, widest(plan), dict[str, ClippedShare]()
+    bounds, groups = public_bounds(plan.query, plan.noise_kind), plan.query.group_count
     sizes = [len(norm.bounds) + 1 for norm in plan.norms.values()]
     every = np.zeros(sum(sizes), dtype=np.int64)
     for select in statements.histograms():
@@ -118,18 +119,49 @@ def bound_contributions(
     split = np.split(every, np.cumsum(sizes)[:-1])
     for (name, norm), people in zip(plan.norms.items(), split, strict=False):
         noisy = np.asarray(mechanism.release(people), dtype=np.float64)
+        looks = 2 if plan.second and name == ROWS else 1
         spread = ContributionHistogram(
-            noisy, plan.histogram_scale, norm.steps, norm.top, plan.histogram_noise
+            noisy, plan.histogram_scale, norm.steps, norm.top, plan.histogram_noise, looks
         )
-        limit = choose(spread, norm, unit_scale(plan, norm), plan.query.group_count)
-        found[name] = min(limit, most if name == ROWS else plan.findable(most))
-        if (share := clipped_share(spread, norm, found[name])) is not None:
+        limit = choose(spread, norm, unit_scale(plan, norm), groups)
+        if name == ROWS:
+            limit = min(limit, most)
+            bounds = replace(bounds, rows=limit)
+        else:
+            limit = min(limit, plan.findable(most))
+            bounds = replace(bounds, groups=limit)
+        if looks == 2:
+            bounds, spread = look_again(plan, spread, bounds, people, most)
+            limit = bounds.full_rows
+        if (share := clipped_share(spread, replace(norm, rows=bounds), limit)) is not None:
             told[name] = share
-    public, paid = public_bounds(plan.query, plan.noise_kind), mechanism.guarantee
-    limits = found.get(ROWS, public.rows), found.get(GROUPS, public.groups)
-    noise = plan.histogram_noise.value
+    noise, paid = plan.histogram_noise.value, mechanism.guarantee
     spent = [Cost(histogram_of(name), noise, paid) for name in plan.histograms]
-    return ContributionBounds(plan.noise_kind, *limits), spent, told
+    return bounds, spent, told
+
+
+def look_again(
+    plan: SetPlan,
+    spread: ContributionHistogram,
+    bounds: ContributionBounds,
+    people: NDArray[np.int64],
+    most: int,
+) -> tuple[ContributionBounds, ContributionHistogram]:
+    """Count people far beyond a limit once more, and raise it if that shows any.
+
+    Guarantee:
+        See `SetPlan.second`: those people alone are counted, and weigh less for it.
+    """
+    norm = plan.norms[ROWS]
+    bounds, first = with_far(bounds, norm, 1 - plan.second)
+    if bounds.far is None:
+        return bounds, spread
+    noisy = np.asarray(plan.histogram.release(people[first:]), dtype=np.float64)
+    both = spread.with_second(noisy)
+    raised = raise_limit(both, norm, bounds, unit_scale(plan, norm), plan.query.group_count)
+    if raised is None:
+        return bounds, spread
+    return replace(raised, rows=min(raised.rows, most)), both
 
 
 # --- numbers --------------------------------------------------------------------------------------

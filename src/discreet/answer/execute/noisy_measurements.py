@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from discreet.answer.plan.contribution_histogram import ClippedShare
 from discreet.answer.present.base_release import Cost, reading_stored
-from discreet.plan.bounding import ContributionBounds, NoiseKind
+from discreet.plan.bounding import ContributionBounds
 from discreet.privacy import Guarantee
 
 _VERSION = 2
@@ -74,13 +74,12 @@ def _stream(drawn: NoisyMeasurements) -> bytes:
     columns |= {f"c{i}": pa.array(cells) for i, cells in enumerate(drawn.cells.values())}
     for i, ends in enumerate(drawn.brackets.values()):
         columns |= {f"l{i}": pa.array(ends[0]), f"h{i}": pa.array(ends[1])}
-    contributions = drawn.contributions
     about: dict[str, Any] = {
         "keys": list(drawn.keys),
         "groups": drawn.groups,
         "numbers": len(drawn.numbers),
         "cells": list(drawn.cells),
-        "weighing": [contributions.noise_kind.value, contributions.rows, contributions.groups],
+        "weighing": drawn.contributions.stored(),
         "spent": [[one.what, one.noise, one.guarantee.to_dict()] for one in drawn.spent],
         "clipped": {what: one.stored() for what, one in drawn.clipped.items()},
         **({"brackets": list(drawn.brackets)} if drawn.brackets else {}),
@@ -94,9 +93,8 @@ def _stream(drawn: NoisyMeasurements) -> bytes:
 def _read(stream: memoryview) -> NoisyMeasurements:
     table = pa.ipc.open_stream(pa.py_buffer(stream)).read_all()
     about = json.loads(table.schema.metadata[b"about"])
-    noise_kind, rows, groups = about["weighing"]
     return NoisyMeasurements(
-        ContributionBounds(NoiseKind(noise_kind), rows, groups),
+        ContributionBounds.read(about["weighing"]),
         {name: table.column(name).combine_chunks() for name in about["keys"]},
         about["groups"],
         tuple(_numbers(table.column(f"s{i}")) for i in range(about["numbers"])),

@@ -5,17 +5,29 @@ is not where people end. What follows reads the noisy counts and their scale, an
 """
 
 import math
+from bisect import bisect_right
 from collections.abc import Mapping
-from dataclasses import astuple, dataclass, field
+from dataclasses import astuple, dataclass, field, replace
+from fractions import Fraction
 from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.plan.bounding import NoiseKind
+from discreet.plan.bounding import ContributionBounds, NoiseKind
 
 ROWS, GROUPS = "rows", "groups"
 """Quantities whose histograms of people limits are chosen by."""
+
+FEW = 10
+"""With fewer groups twice the share of a price is paid for histograms, and some twice for a second.
+
+Why: a limit suits many groups if it leaves as many people over it as noise is wide in all of them
+together; with few groups those people are few, and seeing them takes a better histogram.
+"""
+
+FAR = 4
+"""How many times the limit people have who are looked at a second time."""
 
 Floats = NDArray[np.float64]
 
@@ -43,6 +55,8 @@ class Norm:
     noise_kind: NoiseKind
     groups: int
     found: bool = False
+    rows: ContributionBounds | None = None
+    """The limits on rows, where people far out have one of their own."""
 
     @property
     def name(self) -> str:
@@ -88,7 +102,9 @@ class Norm:
 
         Under Gaussian noise the square of a weight in groups is that, unless groups are found.
         """
-        share = np.minimum(limit / norms, 1.0)
+        share, bounds = np.minimum(limit / norms, 1.0), self.rows
+        if self.what == ROWS and bounds is not None and bounds.far is not None:
+            share = np.where(norms > bounds.far, np.minimum(bounds.far_rows / norms, 1.0), share)
         kept = share if self.found else self.noise(share)
         return np.asarray(self.counted(norms) * (1 - kept))
 
@@ -133,6 +149,9 @@ little there, and saves much where nobody is.
 
 GAP = 1.5
 """Noise scales more for each factor of e between a bucket and those that are seen."""
+
+_SURE_TWICE, _GAP_TWICE = 5.5, 1.75
+"""The same of histograms of which people far out are in a second one: both ask for more."""
 
 _WIDTHS = (1, 2, 4, 8, 16)
 """Buckets that are looked at together: a thin tail shows in the sum of many."""
@@ -182,6 +201,9 @@ class ContributionHistogram:
     steps: tuple[int, ...]
     top: int | None = None
     noise_kind: NoiseKind = NoiseKind.LAPLACE
+    looks: int = 1
+    """How often people far out are counted, from the bucket `twice` on; until then 0."""
+    twice: int = 0
     end: int = field(init=False)
     """The last bucket that shows people, alone or together with some before it."""
 
@@ -193,20 +215,31 @@ class ContributionHistogram:
         """Whether anything rises above the noise."""
         return self.end > 0 or float(self.people[0]) > SURE[self.noise_kind] * self.scale
 
+    def with_second(self, people: Floats) -> "ContributionHistogram":
+        """Both looks together: the last buckets have the mean of two counts of `people`."""
+        first = self.people.size - people.size
+        both = np.concatenate([self.people[:first], (self.people[first:] + people) / 2])
+        return replace(self, people=both, scale=self.scale / math.sqrt(2), twice=first)
+
     def _last_seen(self) -> int:
         """Find `end`.
 
         Why: a false bucket r times further out makes noise r times wider, and is taken for a true
-        one with probability e^-SURE r^-GAP / 2 for each width: on average noise grows little.
+        one with probability e^-SURE r^-GAP / 2 for each width: on average noise grows little. Two
+        looks may ask for more, as they see more. A mean of two has the noise of twice the buckets.
         """
-        end, sums = 0, [0.0, *(np.cumsum(self.people) / self.scale).tolist()]
-        for at in range(1, len(self.steps)):
-            sure = SURE[self.noise_kind] + GAP * math.log(self.steps[at] / self.steps[end])
+        end, sums = max(self.twice - 1, 0), [0.0, *(np.cumsum(self.people) / self.scale).tolist()]
+        least, gap = (SURE[self.noise_kind], GAP) if self.looks == 1 else (_SURE_TWICE, _GAP_TWICE)
+        counts = self.looks if self.twice else 1
+        for at in range(end + 1, len(self.steps)):
+            ratio = self.steps[at] / self.steps[end] * (FAR if end < self.twice else 1)
+            sure = least + gap * math.log(ratio)
             for width in _WIDTHS:
                 if width > 1 and at - width < end:
                     break
-                found = sums[at + 1] - sums[at + 1 - width]
-                if found > 0 and noise_tail(found, width, self.noise_kind) < math.exp(-sure) / 2:
+                found = (sums[at + 1] - sums[at + 1 - width]) * math.sqrt(counts)
+                tail = noise_tail(found, width * counts, self.noise_kind) if found > 0 else 1.0
+                if tail < math.exp(-sure) / 2:
                     end = at
                     break
         return end
@@ -342,6 +375,34 @@ def choose(spread: ContributionHistogram, norm: Norm, noise: float, groups: int)
         if float(found.people @ norm.lost(found.norms, step)) <= most:
             return step
     return candidates[-1]
+
+
+def with_far(
+    bounds: ContributionBounds, norm: Norm, share: Fraction
+) -> tuple[ContributionBounds, int]:
+    """Bounds that leave people far beyond the limit a share, and the first bucket of those.
+
+    The same bounds where no bucket is as far out.
+    """
+    first = bisect_right(norm.steps, FAR * bounds.rows)
+    if first == len(norm.steps):
+        return bounds, first
+    return replace(bounds, far=norm.steps[first - 1], share=share), first
+
+
+def raise_limit(
+    both: ContributionHistogram, norm: Norm, bounds: ContributionBounds, noise: float, groups: int
+) -> ContributionBounds | None:
+    """The bounds with the limit that two looks together suggest; None where they show nobody far.
+
+    Why: those far out have a share of the limit, so noise is wider by that than for a limit that
+    one look suggests. It is worth that if somebody is seen there, and only then.
+    """
+    if both.end < both.twice:
+        return None
+    wider = float(bounds.share) ** (-1 if norm.noise_kind is NoiseKind.LAPLACE else -0.5)
+    limit = choose(both, norm, noise * wider, groups)
+    return bounds.raised(max(limit, both.steps[both.twice - 1]))
 
 
 def clipped_share(spread: ContributionHistogram, norm: Norm, limit: int) -> ClippedShare | None:

@@ -85,7 +85,9 @@ class ExplainedSet:
     `choice_noise`) then buys what is `learnt` about people, their rows, their groups, or both.
     `clipped` is the share of people who are expected to have more than the limits: 0 where public
     facts prove it, else what an earlier answer told, off by `clipped_error` at most, None where
-    nothing is known. `hints` tell what would make the question cheaper, or tell more.
+    nothing is known. Of what people far beyond the limit on rows pay for them, a share `second`
+    pays for a second histogram of those people. `hints` tell what would make the question cheaper,
+    or tell more.
     """
 
     keys: tuple[str, ...]
@@ -100,6 +102,7 @@ class ExplainedSet:
     clipped_error: float | None = None
     learnt: tuple[str, ...] = ()
     choice_noise: NoiseKind = NoiseKind.LAPLACE
+    second: Fraction = Fraction(0)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -180,6 +183,7 @@ def _part(
         tuple(_offers(plan, dialect, price)),
         learnt=plan.histograms,
         choice_noise=plan.histogram_noise,
+        second=plan.second,
     )
 
 

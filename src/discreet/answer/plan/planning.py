@@ -15,7 +15,7 @@ from operator import itemgetter
 from typing import NamedTuple, TypeAlias
 
 from discreet.answer.estimate.aggregates import outputs_of
-from discreet.answer.plan.contribution_histogram import BLIND, GROUPS, LADDER, ROWS, Norm
+from discreet.answer.plan.contribution_histogram import BLIND, FEW, GROUPS, LADDER, ROWS, Norm
 from discreet.answer.plan.price import Influence, Price, best_shares, influences
 from discreet.answer.plan.set_plan import (
     LEAST_KEYS,
@@ -24,6 +24,7 @@ from discreet.answer.plan.set_plan import (
     cost_of,
     is_inner,
     is_ranked,
+    second_share,
 )
 from discreet.answer.plan.thresholded_count import shared_count
 from discreet.errors import DiscreetError, InputError
@@ -44,13 +45,6 @@ CHOICE = {NoiseKind.LAPLACE: Fraction(1, 10), NoiseKind.GAUSSIAN: Fraction(1, 6)
 
 _EXACT_ENOUGH = Fraction(8)
 """The most rho of one histogram: the noise of a bucket has a deviation of a quarter of a person."""
-
-FEW = 10
-"""With fewer groups twice that share is paid.
-
-Why: a limit suits many groups if it leaves as many people over it as noise is wide in all of them
-together; with few groups those people are few, and seeing them takes a better histogram.
-"""
 
 KEYS = Fraction(1, 4)
 """The share of epsilon that buys a list of groups which nobody has stated."""
@@ -295,6 +289,7 @@ def _plan(split: _Split, amount: Fraction, noise_kind: NoiseKind) -> tuple[SetPl
         shares = _shares(on, noise_kind, bare.shared)
         costs = {one: cost_of(one, amount * share, noise_kind) for one, share in shares.items()}
         plan = replace(bare, noise_kind=noise_kind, costs=costs, contributions=contributions)
+        plan = replace(plan, second=second_share(plan))
         found.append((plan, _expected(plan, on)))
     return min(found, key=lambda one: one[1])
 

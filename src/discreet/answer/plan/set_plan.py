@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, TypeAlias
 
-from discreet.answer.plan.contribution_histogram import GROUPS, Norm
+from discreet.answer.plan.contribution_histogram import FAR, FEW, GROUPS, ROWS, Norm
 from discreet.answer.plan.measure import Measurement, StatisticNoise, gaussian, laplace
 from discreet.answer.plan.price import Price
 from discreet.answer.plan.thresholded_count import ThresholdedCount, shared_count
@@ -19,7 +19,7 @@ from discreet.mechanisms.grid import sqrt_up
 from discreet.plan.bounding import ContributionBounds, NoiseKind
 from discreet.plan.query import Aggregate, AggregateFunction, Query, level_of
 from discreet.plan.sensitivity import Strategy
-from discreet.plan.statistics import Distinct, Ranks, Statistic, needed
+from discreet.plan.statistics import Distinct, Ranks, Rows, Statistic, Total, needed
 from discreet.privacy import GDP, Approximate, Neighbours, Pure, Ranges
 from discreet.privacy.budgets.buying import amount_within, buys
 from discreet.privacy.budgets.charges import EPSILON, MU_SQUARED, Measure
@@ -57,6 +57,19 @@ class SetPlan:
     brackets: tuple[str, ...] = ()
     """The quantiles that spend a share of their price on an interval in values."""
     histogram_noise: NoiseKind = NoiseKind.LAPLACE
+    second: Fraction = Fraction(0)
+    """The share of what counts and totals of rows cost that pays a second histogram of people.
+
+    Guarantee:
+        That histogram and those strategies (for Laplace noise the dearest of them) together give
+        away what the strategies cost: who is not far out is not in it, and who is moves them by a
+        share 1 - `second` of their sensitivity, or of its square for Gaussian noise.
+    Why:
+        Epsilon is linear in the distance that a person moves a number with Laplace noise, mu^2 of
+        Gaussian noise in its square. Who is far out follows from the first histogram alone.
+    Reference:
+        `docs/explanation/proofs/bounding.md`, People who are counted twice.
+    """
     whole: bool = field(init=False)
     """Whether nobody counts for less than one."""
     _measured: dict[ContributionBounds, list[Measurement]] = field(
@@ -145,6 +158,11 @@ class SetPlan:
             return gaussian(2 * each, Fraction(1) if once else _ROOT_2, self.neighbours)
         return laplace(each, Fraction(1 if once else 2), self.neighbours)
 
+    def bounds(self, rows: int, groups: int) -> ContributionBounds:
+        """Bounds that the first stage chooses, with those who are far out if that is asked."""
+        far = FAR * rows if self.second else None
+        return ContributionBounds(self.noise_kind, rows, groups, far, 1 - self.second)
+
     @property
     def histogram_scale(self) -> float:
         """The scale of the noise of each bucket, as `ContributionHistogram` takes it."""
@@ -210,6 +228,7 @@ class SetPlan:
                 for strategy, cost in self.costs.items()
             ],
             **({"brackets": list(self.brackets)} if self.brackets else {}),
+            **({"second_histogram": str(self.second)} if self.second else {}),
         }
 
     @staticmethod
@@ -238,6 +257,7 @@ class SetPlan:
             Fraction(stored["count_delta"]),
             tuple(stored.get("brackets", ())),
             histogram_noise,
+            Fraction(stored.get("second_histogram", 0)),
         )
         if not read._suits_question:
             raise ValueError(stored)
@@ -256,8 +276,29 @@ class SetPlan:
             and shared
             and ways == (not self.query.has_known_keys)
             and (self.contributions is None) is bool(self.histograms)
+            and self.second in (0, second_share(self))
             and set(self.brackets) <= {a.name for a in self.query.aggregates if is_inner(a)}
         )
+
+
+def second_share(plan: SetPlan) -> Fraction:
+    """The share that a second histogram, as costly as the first, takes; 0 where it is not made.
+
+    Why: groups that are found leave people less than the histogram knew of. With many groups
+    limits leave out as many people as histograms show anyway.
+    """
+    several = plan.finds_keys or plan.query.group_count >= FEW
+    several = several or plan.histogram_noise is not plan.noise_kind
+    payers = [
+        cost
+        for strategy, cost in plan.costs.items()
+        if isinstance(strategy.statistics[0], Rows | Total)
+    ]
+    if several or ROWS not in plan.histograms or not payers:
+        return Fraction(0)
+    paid = sum(payers) if plan.noise_kind is NoiseKind.GAUSSIAN else max(payers)
+    share = plan.choice / len(plan.histograms) / paid
+    return share if share <= Fraction(1, 2) else Fraction(0)
 
 
 FINDING, EXACT = "which groups there are", "exact choice"

@@ -133,7 +133,8 @@ class SetStatements:
 
     def _weights(self, contributions: ContributionBounds) -> list[Kept]:
         square = contributions.noise_kind is NoiseKind.GAUSSIAN
-        return self.compiled.weights(contributions.rows, contributions.groups, square=square)
+        rows, groups, beyond = contributions.rows, contributions.groups, contributions.beyond
+        return self.compiled.weights(rows, groups, square=square, beyond=beyond)
 
     def distincts(self, statistic: Distinct, contributions: ContributionBounds) -> str:
         """How many different values each group has."""
@@ -171,10 +172,7 @@ def examples(plan: SetPlan) -> list[ContributionBounds]:
     """The bounds that hold, or examples of those that have yet to be chosen."""
     if plan.contributions is not None:
         return [plan.contributions]
-    return [
-        ContributionBounds(plan.noise_kind, limit, within_groups(limit, plan.query))
-        for limit in EXAMPLES
-    ]
+    return [plan.bounds(limit, within_groups(limit, plan.query)) for limit in EXAMPLES]
 
 
 def example_statements(

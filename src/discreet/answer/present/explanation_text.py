@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from discreet import html_view
 from discreet.answer.estimate.error_bars import GROUP, ExpectedError
-from discreet.answer.plan.contribution_histogram import share_text
+from discreet.answer.plan.contribution_histogram import FAR, share_text
 from discreet.answer.present.number_text import columns, cost, half, pad, plain
 from discreet.plan.bounding import NoiseKind
 from discreet.plan.schema import counted
@@ -111,6 +111,7 @@ def _limits(part: "ExplainedSet", unit: str) -> list[str]:
         return [
             _item("limits", f"not stated: {what} are limited to what noisy"),
             _item("", f"histograms of people suggest, for {unit_of_cost} {cost(part.choice)}"),
+            *(_item("", one) for one in (_second(part) if part.second else ())),
             *(_item("", one) for one in (_ALLOWS if part.clipped is None else told)),
         ]
     if part.limits is None:
@@ -124,6 +125,14 @@ def _limits(part: "ExplainedSet", unit: str) -> list[str]:
     if part.clipped == 0:
         more = "nobody has more: a subquery leaves each person one row"
     return [_item("limits", f"{who} weighs at most {most};"), _item("", more)]
+
+
+def _second(part: "ExplainedSet") -> tuple[str, str]:
+    """Who pays for the second histogram, and with what."""
+    return (
+        f"whoever has more than {FAR} times the limit on rows is counted a second time, for",
+        f"{float(part.second):.0%} of what their rows cost otherwise: they weigh less by that",
+    )
 
 
 def _share(part: "ExplainedSet") -> str:

@@ -394,13 +394,26 @@ def _note(part: NoisyStatistics) -> str:
     limits = []
     if not all(people):
         limits.append(
-            f"{counted(contributions.rows, 'row')}{_l2(part)}{_over(part, ROWS, 'have more')}"
+            f"{counted(contributions.full_rows, 'row')}{_l2(part)}"
+            f"{_over(part, ROWS, 'have more')}{_far(part)}"
         )
     if any(people) or part.finds_groups:
         limits.append(counted(contributions.groups, "group") + _over(part, GROUPS, "are in more"))
     who = unit.who if isinstance(unit, PersonPeriod) else "one person"
     most = f"{contributions.noise_kind.value} noise; {who} weighs at most {' and '.join(limits)}"
     return f"{most}{_about(part)}{_shown(part)}"
+
+
+def _far(part: NoisyStatistics) -> str:
+    """What else those weigh less for who were counted a second time, or all noise is wider for."""
+    bounds = part.contributions
+    if bounds.far is None:
+        return ""
+    if bounds.full_rows < bounds.rows:
+        return (
+            f", with noise for {bounds.rows:,}: people beyond {bounds.far:,} were looked at twice"
+        )
+    return f", or {bounds.far_rows:,} if they have more than {bounds.far:,}"
 
 
 def _l2(part: NoisyStatistics) -> str:
@@ -425,10 +438,13 @@ def _about(part: NoisyStatistics) -> str:
     """What the intervals cover, and what no private interval can."""
     if not part.clipped:
         return ""
+    bounds = part.contributions
     most = " and ".join(
         f"{counted(one.most, what.removesuffix('s'))}{_l2(part) if what == ROWS else ''}"
         for what, one in part.clipped.items()
     )
+    if ROWS in part.clipped and bounds.far and part.clipped[ROWS].most <= bounds.far:
+        most += f" ({bounds.far_rows:,} if they have more than {bounds.far:,})"
     return (
         f"; {ALLOWED} as far as it can be seen, and are in any case about at most {most} a person"
     )

@@ -15,8 +15,10 @@ rounded after the rows, and nothing depends on the order of rows. Sums are wide 
 where n rows add up to less than n * 2^32.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import NamedTuple
 
@@ -169,23 +171,37 @@ class CompiledQuery:
             first += len(limits) + 1
         return f"SELECT * FROM ({' UNION ALL '.join(parts)}) AS b ORDER BY 1"
 
-    def weights(self, rows: int, groups: int, *, square: bool) -> list[Kept]:
+    def weights(
+        self, rows: int, groups: int, *, square: bool, beyond: tuple[int, Fraction] | None = None
+    ) -> list[Kept]:
         """The people over the limits and their weights; `square` for limits on squared norms.
 
-        A limit that no statistic is weighed by is left out. Why: see `discreet.plan.bounding`.
+        A limit that no statistic is weighed by is left out; `beyond` a number of rows, a share of
+        the limit on rows holds. Why: see `discreet.plan.bounding`.
         """
-        norm, most = ("l2", rows**2) if square else ("l1", rows)
-        return [
-            *([self._over("heavy", norm, most, square=square)] if self._of(*_BY_ROWS) else []),
-            *([self._over("roaming", "l0", groups, square=square)] if self._of(People) else []),
-        ]
+        norm, power = ("l2", 2) if square else ("l1", 1)
+        found = []
+        if self._of(*_BY_ROWS):
+            far = None if beyond is None else (beyond[0] ** power, rows**power * beyond[1])
+            found.append(self._over("heavy", norm, rows**power, far, square=square))
+        if self._of(People):
+            found.append(self._over("roaming", "l0", groups, None, square=square))
+        return found
 
-    def _over(self, name: str, norm: str, limit: int, *, square: bool) -> Kept:
+    def _over(
+        self, name: str, norm: str, limit: int, beyond: tuple[int, Fraction] | None, *, square: bool
+    ) -> Kept:
         weight = self.weight(norm, limit, square=square)
+        if beyond is not None:
+            far, lower = beyond
+            less = self.weight(norm, lower, square=square)
+            weight = self.dialect.choose([(f"{norm} > {far}", less)], weight)
+            if far < limit:  # whoever is over the limit is beyond
+                limit = max(far, math.floor(lower))
         select = f"SELECT {self._person}, {weight} AS w FROM {self._norms} WHERE {norm} > {limit}"
         return Kept(name, select)
 
-    def weight(self, norm: str, limit: int, *, square: bool) -> str:
+    def weight(self, norm: str, limit: Fraction | int, *, square: bool) -> str:
         """The weight of a person whose norm is over a limit."""
         size = self.dialect.as_double(norm)
         size = self.dialect.real(Function.SQRT, size) if square else size

@@ -1,5 +1,6 @@
 """Limits that the system chooses: little bias beside the noise, and none that is not told."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -15,7 +16,10 @@ from discreet.answer.plan.contribution_histogram import (
     Norm,
     choose,
     clipped_share,
+    raise_limit,
+    with_far,
 )
+from discreet.plan.bounding import ContributionBounds
 
 ONE = Norm(ROWS, NoiseKind.LAPLACE, 1)
 
@@ -116,6 +120,50 @@ def test_weights_take_from_people_what_norms_say():
     )
     assert Norm(GROUPS, NoiseKind.GAUSSIAN, 9, found=True).lost(norms, 4).tolist() == [0, 0, 5]
     assert Norm(GROUPS, NoiseKind.LAPLACE, 6, found=False).steps == (1, 2, 3, 4, 5, 6)
+
+
+SHARE = Fraction(3, 4)
+
+
+def looked_at(rows, noise, law=NoiseKind.LAPLACE):
+    """The bounds after two looks, and both histograms."""
+    norm, first = Norm(ROWS, law, 1), replace(histogram(rows, 10), looks=2, noise_kind=law)
+    limit = choose(first, norm, noise, 1)
+    bounds, cut = with_far(ContributionBounds(law, limit, 1), norm, SHARE)
+    both = first.with_second(first.people[cut:])
+    return bounds, raise_limit(both, norm, bounds, noise, 1), first, both
+
+
+@pytest.mark.parametrize("law", list(NoiseKind))
+def test_people_whom_one_look_misses_raise_the_limit_at_the_second(law):
+    people = 140 if law is NoiseKind.LAPLACE else 70
+    rows = np.concatenate([np.full(20_000, 3), np.full(people, 1000)])
+    bounds, raised, first, both = looked_at(rows, 2.0, law)
+
+    assert (bounds.rows, bounds.far, bounds.share) == (3, 12, SHARE)
+    assert LADDER[first.end] == 3
+    assert LADDER[both.end] == raised.full_rows == raised.far_rows == 1024
+    assert raised.rows > 1024 == raised.far_rows
+
+
+def test_where_nobody_is_far_the_limit_stays():
+    bounds, raised, _, _ = looked_at(np.full(20_000, 3), 2.0)
+    assert raised is None
+    assert (bounds.full_rows, bounds.far_rows) == (3, 2)
+
+
+def test_nobody_is_counted_twice_where_no_bucket_is_as_far_out():
+    bounds = ContributionBounds(NoiseKind.LAPLACE, LADDER[-1], 1)
+    assert with_far(bounds, ONE, SHARE) == (bounds, len(LADDER))
+
+
+def test_people_far_out_lose_more():
+    bounds = ContributionBounds(NoiseKind.LAPLACE, 8, 1, 32, SHARE)
+    lost = replace(ONE, rows=bounds).lost(np.array([8.0, 32.0, 33.0]), 8)
+    assert lost.tolist() == pytest.approx([0, 24, 27])
+    raised = bounds.raised(64)
+    lost = replace(ONE, rows=raised).lost(np.array([32.0, 64.0, 100.0]), raised.full_rows)
+    assert lost.tolist() == pytest.approx([0, 0, 36])
 
 
 def test_a_share_is_written_with_its_error():

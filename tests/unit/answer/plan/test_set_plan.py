@@ -18,6 +18,7 @@ from discreet.answer.plan.set_plan import (
     histogram_of,
     is_inner,
     is_ranked,
+    second_share,
     words,
 )
 from discreet.answer.plan.thresholded_count import ThresholdedCount
@@ -98,6 +99,68 @@ def test_the_stored_form_never_changes():
         "count_delta": "0",
         "measured": [[[0], "1/10"]],
     }
+
+
+def counting(noise_kind, choice, **costs):
+    query = asked("SELECT COUNT(*) AS n, SUM(amount) AS total FROM visits", Limits())
+    paid = dict(zip(apart(needed(query)), costs.values(), strict=True))
+    made = SetPlan(query, noise_kind, ADD, paid, histograms=(ROWS,), choice=choice)
+    return replace(made, histogram_noise=noise_kind)
+
+
+@pytest.mark.parametrize(
+    ("noise_kind", "share"), [(LAPLACE, Fraction(1, 3)), (GAUSSIAN, Fraction(1, 5))]
+)
+def test_one_measurement_pays_epsilon_for_a_second_histogram_and_all_of_them_rho(noise_kind, share):
+    plan = counting(noise_kind, Fraction(1, 10), n=Fraction(3, 10), total=Fraction(1, 5))
+    assert second_share(plan) == share
+    both = replace(plan, histograms=(ROWS, GROUPS), choice=Fraction(1, 5))
+    assert second_share(both) == share
+    half = counting(noise_kind, Fraction(1, 10), n=Fraction(1, 5), total=Fraction(0))
+    assert second_share(half) == Fraction(1, 2)
+    dear = counting(noise_kind, Fraction(3, 10), n=Fraction(3, 10), total=Fraction(1, 5))
+    assert second_share(dear) == 0  # more than half
+
+
+@pytest.mark.parametrize(
+    ("text", "decided"),
+    [
+        (BY_STREET, {"keys": PRICE}),
+        ("SELECT COUNT(*) AS n FROM visits", {"histograms": (GROUPS,)}),
+        ("SELECT COUNT(*) AS n FROM visits", {"histogram_noise": GAUSSIAN}),
+        ("SELECT COUNT(DISTINCT person) AS n FROM visits", {}),
+        ("SELECT MEDIAN(amount) AS n FROM visits", {}),
+        ("SELECT COUNT(*) AS n FROM visits", None),
+    ],
+)
+def test_a_second_histogram_needs_public_groups_limits_on_rows_and_a_sum_of_rows(text, decided):
+    chosen = {"histograms": (ROWS,), "choice": Fraction(1, 100)} | (decided or {})
+    assert (second_share(made(text, **chosen)) > 0) is (decided is None)
+
+
+def test_ten_groups_have_no_second_histogram():
+    arms = " ".join(f"WHEN amount > {i} THEN {i}" for i in range(2, 10))
+    for first, groups in (("", 9), ("WHEN amount > 1 THEN 1", 10)):
+        case = f"CASE {first} {arms} ELSE 0 END"
+        text = f"SELECT {case} AS a, COUNT(*) AS n FROM visits GROUP BY 1"  # noqa: S608 - made here
+        plan = made(text, histograms=(ROWS,), choice=Fraction(1, 100))
+        assert plan.query.group_count == groups
+        assert (second_share(plan) > 0) is (groups == 9)
+
+
+def test_a_second_histogram_is_stored_and_read_and_older_plans_have_none():
+    plan = counting(LAPLACE, Fraction(1, 10), n=Fraction(3, 10), total=Fraction(1, 5))
+    chosen = replace(plan, second=second_share(plan))
+    stored = chosen.to_dict()
+    assert stored["second_histogram"] == "1/3"
+    assert SetPlan.from_dict(stored, plan.query, ADD) == chosen
+    assert chosen.guarantees == plan.guarantees
+    assert chosen.bounds(5, 2) == ContributionBounds(LAPLACE, 5, 2, 20, Fraction(2, 3))
+    assert plan.bounds(5, 2) == ContributionBounds(LAPLACE, 5, 2)
+    older = {name: one for name, one in stored.items() if name != "second_histogram"}
+    assert SetPlan.from_dict(older, plan.query, ADD).second == 0
+    with pytest.raises(ValueError, match="second_histogram"):
+        SetPlan.from_dict(stored | {"second_histogram": "1/4"}, plan.query, ADD)
 
 
 def test_histograms_with_gaussian_noise_are_stored_by_their_rho():
