@@ -250,7 +250,7 @@ class Simulation:
             if any(aggregate.name not in part.widths for part in self.parts):
                 return None, how
             width = np.concatenate([part.widths[aggregate.name] for part in self.parts])
-            return width, f"bought for a share of its price; {how}"
+            return width, f"chosen together with it; {how}"
         found = [
             half_width(aggregate, part, many.statistics)
             for part, many in zip(self.parts, self.many, strict=True)

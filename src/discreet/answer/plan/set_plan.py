@@ -55,7 +55,7 @@ class SetPlan:
     shared: Statistic | None = None
     hidden: Fraction = Fraction(0)
     brackets: tuple[str, ...] = ()
-    """The quantiles that spend a share of their price on an interval in values."""
+    """The quantiles that are chosen together with an interval in values."""
     histogram_noise: NoiseKind = NoiseKind.LAPLACE
     whole: bool = field(init=False)
     """Whether nobody counts for less than one."""

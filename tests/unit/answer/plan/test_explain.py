@@ -132,13 +132,7 @@ def test_stated_limits_give_the_law_and_noise_that_are_used(engine, price):
     real = interpret(plan, measure_set(plan, engine, "5a" * 16))
     assert option.contributions == real.contributions
     costs = [one.measurement.cost for one in real.measurements.values()]
-    paid = []
-    for line in option.lines:  # the intervals of quantiles stand below these
-        if line.what == "intervals of ranks":
-            paid[-1] += line.cost
-        else:
-            paid.append(line.cost)
-    assert paid == costs
+    assert [line.cost for line in option.lines] == costs
     for aggregate in query.aggregates[:1]:
         (first, *_) = statistics_of(aggregate, columns_of(query.relation))
         exact = real.measurements[first].error(0.95)
