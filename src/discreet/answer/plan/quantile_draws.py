@@ -137,10 +137,9 @@ class QuantileDraw:
         unit *= times.denominator
         margin = unit * self.margin(size, scale)
         most = margin * _MARGINS
-        wide = unit * 4 * max(ranks.people, 1) * math.ceil(times) + most >= _ROOM
-        upto = unit * np.concatenate([[0], ranks.at_or_below(cells)]).astype(
-            object if wide else np.int64
-        )
+        wide = unit * 4 * max(ranks.people, 1) * times.numerator + most >= _ROOM
+        counted = np.concatenate([[0], ranks.at_or_below(cells)])
+        upto = unit * counted.astype(object if wide else np.int64)
         wanted, *targets = (int(unit * one * ranks.people) for one in (level, *self.ends))
         missed = np.maximum(np.maximum(wanted - upto[1:], upto[:-1] - wanted), 0)
         low, high = cells - away, cells + away

@@ -10,7 +10,6 @@ import pyarrow as pa
 import pytest
 
 import discreet as dp
-from discreet.answer.plan import quantile_draws as quantile_draws_module
 from discreet.answer.plan.measure import (
     Measurement,
     StatisticNoise,
@@ -235,14 +234,32 @@ def test_an_interval_of_an_extreme_would_cost_its_own_range(level):
     assert interval(Fraction(level), NoiseKind.LAPLACE).apart >= 2
 
 
-def test_scores_too_large_for_64_bits_are_the_same(monkeypatch):
-    draw, scale = interval(Fraction(9, 10), NoiseKind.GAUSSIAN, 0.013), Fraction(FULL * 1000, 7)
-    ranks = CellCounts(np.array([3, 20, 50]), np.array([40, 70, 9]) * FULL)
-    small, temperature = draw.scores(ranks, CELLS, scale)
-    monkeypatch.setattr(quantile_draws_module, "_ROOM", 1)
-    large, same = draw.scores(ranks, CELLS, scale)
-    assert (small.dtype, large.dtype, temperature) == (np.int64, object, same)
-    assert (small == large).all()
+@pytest.mark.parametrize("times", [1, 1 << 44])
+@pytest.mark.parametrize("lost", [0.0, 0.013, 0.2])
+def test_scores_are_those_of_their_definition_however_large(lost, times):
+    """The larger weights times their denominators are beyond 64 bits."""
+    draw, scale = interval(Fraction(9, 10), NoiseKind.GAUSSIAN, lost), Fraction(FULL * 3, 7) * times
+    weights = {3: 40 * FULL * times, 20: 70 * FULL * times + 1, 50: 9 * FULL * times}
+    ranks = CellCounts(np.array([*weights]), np.array([*weights.values()]))
+    scores, temperature = draw.scores(ranks, CELLS, scale)
+    assert scores.dtype == (object if times > 1 else np.int64)
+    (low, high), level, margin = draw.ends, Fraction(9, 10), draw.margin(CELLS, scale)
+    whole, larger = sum(weights.values()), draw.apart / Fraction(9, 5)
+
+    def below(cell):
+        return sum(weight for at, weight in weights.items() if at < cell)
+
+    def spare(cell, away):
+        left, right = low * whole - below(cell - away), below(cell + away + 1) - high * whole
+        ends = 8 * margin if cell <= away else left, 8 * margin if cell + away >= 63 else right
+        return min(*ends, 8 * margin)
+
+    away = [int(one) for one in distances(CELLS)]
+    for place, cell in product(range(len(away)), range(CELLS)):
+        own = max(level * whole - below(cell + 1), below(cell) - level * whole, 0)
+        before = spare(cell, away[place - 1]) if place else margin
+        most = max(larger * own, margin - spare(cell, away[place]), before - margin)
+        assert Fraction(int(scores[place, cell])) / temperature == -most / scale
 
 
 def test_an_interval_reaches_further_by_a_half_at_most():
@@ -326,7 +343,9 @@ def test_several_quantiles_have_narrow_intervals_of_their_own(curator):
 
 NOTHING_BOUGHT = [
     "SELECT MIN(age) AS m FROM people",
-    "SELECT MEDIAN(age) + 1 AS m FROM people",
+    "SELECT MEDIAN(age) + AVG(age) AS m FROM people",
+    "SELECT MEDIAN(age) - QUANTILE_CONT(age, 0.25) AS m FROM people",
+    "SELECT CASE WHEN MEDIAN(age) > 50 THEN 'old' ELSE 'young' END AS m FROM people",
     "SELECT MAX(m) AS m FROM (SELECT city, MEDIAN(age) AS m FROM people GROUP BY city)",
 ]
 
@@ -335,6 +354,34 @@ NOTHING_BOUGHT = [
 def test_nothing_is_bought_where_it_would_not_be_shown(curator, sql):
     lines = curator.explain(sql, epsilon=1).parts[0].options[0].lines
     assert not any("intervals" in line.what for line in lines)
+
+
+COMPUTED = {"2 * MEDIAN(age)": 2, "100 - MEDIAN(age)": 1, "-3.5 * MEDIAN(age) + 2": 3.5}
+
+
+@pytest.mark.parametrize("expression", COMPUTED)
+def test_a_number_computed_from_one_quantile_has_what_it_does_over_its_interval(
+    curator, expression
+):
+    both = f"SELECT {expression} AS c, MEDIAN(age) AS m FROM people"  # noqa: S608 - ours
+    told = curator.sql(both, epsilon=1)
+    width, own = (told.half_widths[name][0].as_py() for name in ("c", "m"))
+    assert width == pytest.approx(COMPUTED[expression] * own)
+    assert told.how["c"] == "over the interval of its quantile"
+    one = f"SELECT {expression} AS c FROM people"  # noqa: S608 - ours
+    assert 0 < curator.sql(one, epsilon=1).half_widths["c"][0].as_py() < 4 * COMPUTED[expression]
+    assert "c" not in curator.sql(one, epsilon=1, intervals=False).half_widths
+
+
+def test_what_is_computed_from_a_quantile_is_not_computed_beyond_its_bounds():
+    """At -0.5 it has no logarithm, so that there would be no interval."""
+    few = pa.table({"id": [1, 2, 3], "age": [4, 9, 30]})
+    with dp.Curator.in_memory() as made:
+        made.add("t", few, unit="id", limits=dp.Limits(1, 1), budget=dp.Budget(epsilon=9),
+                 columns={"age": dp.Bounds(1, 99)})  # fmt: skip
+        told = made.sql("SELECT LN(MEDIAN(age)) AS c, MEDIAN(age) AS m FROM t", epsilon=0.1)
+    value, width = told.table["c"][0].as_py(), told.half_widths["c"][0].as_py()
+    assert width == pytest.approx(max(value, math.log(99) - value))
 
 
 def test_intervals_are_merged_with_those_of_earlier_answers(curator):
