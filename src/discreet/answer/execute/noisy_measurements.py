@@ -87,7 +87,7 @@ def _stream(drawn: NoisyMeasurements) -> bytes:
         "weighing": [contributions.noise_kind.value, contributions.rows, contributions.groups],
         "spent": [[one.what, one.noise, one.guarantee.to_dict()] for one in drawn.spent],
         "clipped": {what: one.stored() for what, one in drawn.clipped.items()},
-        _ENDS[drawn.after]: list(drawn.brackets),
+        **({_ENDS[drawn.after]: list(drawn.brackets)} if drawn.brackets else {}),
     }
     if drawn.public:
         tables = {name: arrow_bytes(rows) for name, rows in drawn.public.items()}
