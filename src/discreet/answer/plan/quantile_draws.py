@@ -131,21 +131,23 @@ class QuantileDraw:
             price, where two of them would have to share it.
         """
         assert self.ends is not None  # noqa: S101 - narrowing: see `cell`
-        level, away, cells = level_of(self.aggregate), distances(size)[:, None], np.arange(size)
+        level = level_of(self.aggregate)
         times = self.apart / rank_range(level, Neighbours.ADD_REMOVE)
         unit = math.lcm(level.denominator, *(end.denominator for end in self.ends))
         unit *= times.denominator
         margin = unit * self.margin(size, scale)
         most = margin * _MARGINS
         wide = unit * 4 * max(ranks.people, 1) * times.numerator + most >= _ROOM
-        counted = np.concatenate([[0], ranks.at_or_below(cells)])
+        counted = np.concatenate([[0], ranks.at_or_below(np.arange(size))])
         upto = unit * counted.astype(object if wide else np.int64)
         wanted, *targets = (int(unit * one * ranks.people) for one in (level, *self.ends))
         missed = np.maximum(np.maximum(wanted - upto[1:], upto[:-1] - wanted), 0)
-        low, high = cells - away, cells + away
-        left = np.where(low <= 0, most, targets[0] - upto[np.maximum(low, 0)])
-        right = np.where(high >= size - 1, most, upto[np.minimum(high, size - 1) + 1] - targets[1])
-        spare = np.minimum(np.minimum(left, right), most)
+        beyond = np.full(size + 1, most, dtype=upto.dtype)
+        left = np.concatenate([beyond, targets[0] - upto[1:-1]])  # of low ends from -size on
+        right = np.concatenate([upto[1:-1] - targets[1], beyond])  # of high ends from 0 on
+        spare = np.minimum(
+            [np.minimum(left[size - w :][:size], right[w:][:size]) for w in distances(size)], most
+        )
         before = np.concatenate([np.full((1, size), margin), spare[:-1]])
         misses = np.maximum(margin - spare, before - margin)
         both = np.maximum(misses, missed * times.numerator // times.denominator)
