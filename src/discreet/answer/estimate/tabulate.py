@@ -48,14 +48,7 @@ from discreet.plan.query import (
 )
 from discreet.plan.relations import Named, columns_of
 from discreet.plan.schema import counted
-from discreet.plan.statistics import (
-    Rows,
-    Statistic,
-    behind,
-    plain_total,
-    range_of,
-    statistics_of,
-)
+from discreet.plan.statistics import Rows, Statistic, behind, plain_total, range_of, statistics_of
 from discreet.plan.typing import infer
 
 _DRAWS = 1000

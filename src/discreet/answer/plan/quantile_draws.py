@@ -160,14 +160,11 @@ class QuantileDraw:
             An interval is without the true quantile with `_FAILURE` at most, whatever the data,
             interpolated or not.
         Why:
-            docs/explanation/proofs/quantile-intervals.md. Around each cell m one distance misses by
-            x(m) alone. An interval without the quantile ends at a cell u, between m and it, whose
-            own miss x(u) is no more than what the interval lacks beyond the margin. For one
-            distance, different m end at different u. So each of k distances has exp(-margin/scale)
-            times the weight of all wanted intervals at most, by either mechanism. Interpolated, a
-            quantile a/b may be past u by max(a/b, 1 - a/b) - 1/b rows, there and in x(u). Where the
-            ends are moved, x is about another quantile: all intervals without it are counted as one
-            each, and have less than a row to spare.
+            docs/explanation/proofs/quantile-intervals.md: each of k distances that miss weighs
+            exp(-margin/scale) times all wanted intervals at most. Interpolated, a quantile a/b may
+            be past an end by max(a/b, 1 - a/b) - 1/b rows, there and in the miss of that end. Where
+            the ends are moved, every interval without it is counted as one, and has less than a row
+            to spare.
         """
         distant, level = distances(size).size, level_of(self.aggregate)
         if self.ends != (level, level):
