@@ -32,8 +32,8 @@ _SIZE, _PLACES = 6, (0, 2, 5)
 _COUNTS: Final = (0, 4, 8, 12)
 """Rows in each of these: fewer, and more, than a choice is to have to spare."""
 
-Side = tuple[tuple[int, ...], int]
-"""Rows in each cell, and the middle of an interval."""
+Side = tuple[int, ...]
+"""Rows in each cell."""
 
 
 @contextmanager
@@ -55,27 +55,25 @@ def _asking(asked: list[tuple[Any, Fraction]]) -> Iterator[None]:
 
 def _scores(draw: QuantileDraw, side: Side) -> list[Fraction]:
     """What each candidate is chosen by, at the scale that epsilon 1 takes by what is stated."""
-    counts, middle = np.array(side[0]), side[1]
+    counts = np.array(side)
     cells, asked = np.flatnonzero(counts), list[tuple[Any, Fraction]]()
     with _asking(asked):
-        draw.cell(cells, counts[cells] * FULL, _SIZE, draw.apart * FULL, middle)
+        draw.cell(cells, counts[cells] * FULL, _SIZE, draw.apart * FULL)
     [(scores, temperature)] = asked
     return [int(one) / temperature for one in scores]
 
 
-def _pairs(*, bracketed: bool) -> Iterator[Pair]:
-    """One row more, in any cell; and wherever an interval is to be around."""
+def _pairs() -> Iterator[Pair]:
+    """One row more, in any cell."""
     rows = product(_COUNTS, repeat=len(_PLACES))
-    for some, more, middle in product(rows, range(_SIZE), (1, 4) if bracketed else (0,)):
+    for some, more in product(rows, range(_SIZE)):
         before = tuple(dict(zip(_PLACES, some, strict=True)).get(i, 0) for i in range(_SIZE))
-        after = tuple(n + (i == more) for i, n in enumerate(before))
-        yield Pair((before, middle), (after, middle))
+        yield Pair(before, tuple(n + (i == more) for i, n in enumerate(before)))
 
 
 def _claim(draw: QuantileDraw) -> Claim:
     promised: Guarantee = Pure(1) if draw.flips else BoundedRange(1)
-    pairs = tuple(_pairs(bracketed=draw.ends is not None))
-    return Claim("QuantileDraw", promised, pairs, not_drawn)
+    return Claim("QuantileDraw", promised, tuple(_pairs()), not_drawn)
 
 
 def _draws() -> Iterator[tuple[str, QuantileDraw]]:
@@ -84,11 +82,13 @@ def _draws() -> Iterator[tuple[str, QuantileDraw]]:
     levels = {"median": Fraction(1, 2), "decile": Fraction(9, 10), "lowest": Fraction(0)}
     inner = [Aggregate(name, function.QUANTILE, x, level=at) for name, at in levels.items()]
     ends = [counted_from_end(Aggregate(one.value, one, x)) for one in (function.MIN, function.MAX)]
-    for kind, one in product(NoiseKind, [*inner, *ends, Aggregate("mode", function.MODE, x)]):
-        brackets = [one.name] if one in inner[:2] else []
-        for draw in quantile_draws([one], brackets, 0.1, kind):
-            interval = "-interval" if draw.ends is not None else ""
-            yield f"{one.name.lower()}{interval}{'-flips' if draw.flips else ''}", draw
+    asked = [*inner, *ends, Aggregate("mode", function.MODE, x)]
+    for kind, (one, lost) in product(
+        NoiseKind, [*((one, None) for one in asked), *product(inner[:2], (0.0, 0.1))]
+    ):
+        [draw] = quantile_draws([one], [] if lost is None else [one.name], lost or 0.0, kind)
+        interval = {None: "", 0.0: "-interval", 0.1: "-interval-moved"}[lost]
+        yield f"{one.name.lower()}{interval}{'-flips' if draw.flips else ''}", draw
 
 
 CHOICES: Final[Mapping[str, QuantileDraw]] = {f"cell-{name}": draw for name, draw in _draws()}

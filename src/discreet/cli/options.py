@@ -174,7 +174,7 @@ _PRICE: Final[dict[str, dict[str, Any]]] = {
     "--as-of": {"type": int, "help": "A version of the dataset  [default: the newest]"},
     "--no-intervals": {
         "is_flag": True,
-        "help": "Let quantiles spend all of their price on themselves, none on an interval.",
+        "help": "Choose quantiles without intervals in values: they are up to a quarter closer.",
     },
 }
 _READING: Final[dict[str, dict[str, Any]]] = {

@@ -168,8 +168,8 @@ class QuestionArguments(CallerArguments, total=False):
     """The price of a question: `epsilon`, or the `accuracy` that decides it, and more.
 
     `weights` are the weights of columns in the total error (default 1). `as_of` is a version of the
-    dataset (default the newest). A quantile spends a share of its price on an interval in values,
-    unless `intervals=False`. `workbook` is one that this analyst opened, whose share pays too.
+    dataset (default the newest). Quantiles are chosen with intervals in values, unless
+    `intervals=False`. `workbook` is one that this analyst opened, whose share pays too.
     """
 
     epsilon: Real | None

@@ -315,7 +315,7 @@ class Agg:
         return self._with(weight=positive(weight, "weight"))
 
     def without_interval(self) -> "Agg":
-        """The same; a quantile then spends nothing on an interval."""
+        """The same; a quantile is then chosen without an interval."""
         return self._with(interval=False)
 
     def named(self, name: str, rows: rel.Relation | None = None) -> Aggregate:

@@ -300,7 +300,7 @@ def weighted(query: Query, weights: Mapping[str, Real]) -> Query:
 
 
 def without_intervals(query: Query) -> Query:
-    """The same question, whose quantiles spend all of their price on themselves."""
+    """The same question, whose quantiles are chosen without intervals."""
     ranked = AggregateFunction.QUANTILE
     aggregates = (replace(one, interval=one.measure is not ranked) for one in query.aggregates)
     return replace(query, aggregates=tuple(aggregates))

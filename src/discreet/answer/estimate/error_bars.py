@@ -9,7 +9,6 @@ import hashlib
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import lru_cache
 from statistics import NormalDist
 
@@ -167,16 +166,16 @@ def expect(
     scope: Mapping[str, Type],
     needs: tuple[Statistic, ...],
     *,
-    sharing: Fraction | int = 1,
+    sharing: int = 1,
+    bracketed: bool = False,
 ) -> ExpectedError:
     """Expected error of one aggregate that needs these statistics.
 
-    `sharing` quantiles share its measurement.
+    `sharing` quantiles share its measurement; a quantile may be `bracketed` by an interval.
     """
     if isinstance(needs[0], Ranks):
-        return ExpectedError(
-            rank_error(plan[needs[0]], aggregate, sharing, 1 - CONFIDENCE), "ranks"
-        )
+        off = rank_error(plan[needs[0]], aggregate, sharing, 1 - CONFIDENCE, bracketed=bracketed)
+        return ExpectedError(off, "ranks")
     if aggregate.measure.is_whole:
         return ExpectedError(plan[needs[0]].quantile(CONFIDENCE))
     noise = laid_out({s: plan[s] for s in needs})

@@ -22,7 +22,7 @@ from discreet.answer.execute.measure_set import known_keys
 from discreet.answer.execute.noisy_measurements import NoisyMeasurements, blanked, streamed
 from discreet.answer.plan.contribution_histogram import GROUPS, ROWS, ClippedShare, lost_rows
 from discreet.answer.plan.measure import StatisticNoise
-from discreet.answer.plan.quantile_draws import rank_error, sharing
+from discreet.answer.plan.quantile_draws import EARLIER_SHARE, rank_error
 from discreet.answer.plan.set_plan import SetPlan
 from discreet.answer.plan.thresholded_count import ThresholdedCount
 from discreet.plan import canonical
@@ -64,7 +64,9 @@ class NoisyStatistics:
     clipped: Mapping[str, ClippedShare] = field(default_factory=dict)
     learnt: tuple[str, ...] = ()
     widths: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
-    """Half-widths of the quantiles that bought an interval."""
+    """Half-widths of the quantiles that have an interval."""
+    after: bool = False
+    """Whether intervals were chosen after their quantiles (see `NoisyMeasurements`)."""
 
     @property
     def finds_groups(self) -> bool:
@@ -148,8 +150,10 @@ class NoisyStatistics:
         ranks = ranks_of(self.query, aggregate)
         assert ranks is not None  # noqa: S101 - narrowing: it is a quantile
         among = sum(ranks_of(self.query, other) == ranks for other in self.query.aggregates)
-        share = sharing(among, bracketed=aggregate.name in self.widths)
-        return rank_error(self.measurements[ranks], aggregate, share, failure)
+        bracketed, one = aggregate.name in self.widths, self.measurements[ranks]
+        if bracketed and self.after:
+            return rank_error(one, aggregate, among / EARLIER_SHARE, failure)
+        return rank_error(one, aggregate, among, failure, bracketed=bracketed)
 
 
 def interpret(plan: SetPlan, drawn: NoisyMeasurements) -> NoisyStatistics:
@@ -172,6 +176,7 @@ def interpret(plan: SetPlan, drawn: NoisyMeasurements) -> NoisyStatistics:
         drawn.clipped,
         plan.histograms,
         {name: _half_widths(query, name, drawn) for name in drawn.brackets},
+        drawn.after,
     )
 
 

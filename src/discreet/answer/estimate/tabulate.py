@@ -48,7 +48,7 @@ from discreet.plan.query import (
 )
 from discreet.plan.relations import Named, columns_of
 from discreet.plan.schema import counted
-from discreet.plan.statistics import Rows, Statistic, behind, plain_total, statistics_of
+from discreet.plan.statistics import Rows, Statistic, behind, plain_total, range_of, statistics_of
 from discreet.plan.typing import infer
 
 _DRAWS = 1000
@@ -199,10 +199,12 @@ class Simulation:
                 if width is not None:
                     most = np.inf if wider == 1 else np.ptp(self._ends(used[0]))
                     widths[name] = np.minimum(wider * width, most)
-            elif any(one.measure in RANKED for one in used):
+            elif any(one.measure in RANKED for one in used) and not self._brackets(used, plain):
                 how[name] = IN_ROWS
             elif used and (kind.is_number or kind.is_time) and central.num_rows:
                 how[name], width = simulated, plain(used[0])[0] if len(used) == 1 else None
+                if used[0].measure in RANKED:
+                    how[name] = "over the interval of its quantile"
                 if width is None:
                     several.setdefault(wider, []).append(output)
                 else:
@@ -250,7 +252,7 @@ class Simulation:
             if any(aggregate.name not in part.widths for part in self.parts):
                 return None, how
             width = np.concatenate([part.widths[aggregate.name] for part in self.parts])
-            return width, f"bought for a share of its price; {how}"
+            return width, f"chosen together with it; {how}"
         found = [
             half_width(aggregate, part, many.statistics)
             for part, many in zip(self.parts, self.many, strict=True)
@@ -262,6 +264,14 @@ class Simulation:
         scope = columns_of(self.parts[0].query.relation)
         return confine(aggregate, np.array([-np.inf, np.inf]), scope)
 
+    def _brackets(
+        self, used: Sequence[Aggregate], plain: Callable[[Aggregate], tuple[Floats | None, str]]
+    ) -> bool:
+        """Whether a number is computed from one quantile alone, a number that has an interval."""
+        columns = released_columns(self.query)
+        number = infer(Column(used[0].name), columns).kind.is_number
+        return len(used) == 1 and number and plain(used[0])[0] is not None
+
     def _over_interval(
         self, output: Named, aggregate: Aggregate, width: Floats, central: pa.Table
     ) -> Floats:
@@ -270,7 +280,11 @@ class Simulation:
         Why: it holds whenever the interval of the aggregate does, however bent the function is.
         """
         steps = np.linspace(-1, 1, _STEPS)[:, None] * np.nan_to_num(width)
-        moved = np.clip(_floats(central, aggregate.name) + steps, *self._ends(aggregate))
+        ends = self._ends(aggregate)
+        if aggregate.measure in RANKED:
+            most = range_of(aggregate.arguments[0], columns_of(self.parts[0].query.relation))
+            ends = np.array([most.low, most.high])
+        moved = np.clip(_floats(central, aggregate.name) + steps, *ends)
         place = central.column_names.index(aggregate.name)
         table = pa.concat_tables([central] * _STEPS).set_column(
             place, aggregate.name, _column(aggregate, moved.ravel())

@@ -30,7 +30,7 @@ from discreet.answer.plan.contribution_histogram import (
 )
 from discreet.answer.plan.measure import Measurement, quantile_guarantee, quantile_scale
 from discreet.answer.plan.planning import check_feasible, public_bounds, unit_scale, widest
-from discreet.answer.plan.quantile_draws import quantile_draws
+from discreet.answer.plan.quantile_draws import distances, quantile_draws
 from discreet.answer.plan.set_plan import EXACT, FINDING, SetPlan, histogram_of, words
 from discreet.answer.plan.sql_statements import SetStatements
 from discreet.answer.plan.thresholded_count import ThresholdedCount
@@ -272,17 +272,15 @@ class _Measuring:
             spent[statistic] = quantile_guarantee(plans[statistic], ranges)
             drawn = {one: np.empty(groups, dtype=np.int64) for one in draws}
             for place, ranked in enumerate(self.ranked(statistic, groups)):
-                middle = 0
                 for (one, chosen), scale in zip(drawn.items(), scales, strict=True):
-                    chosen[place] = middle = one.cell(*ranked, statistic.cells, scale, middle)
-            found |= {
-                one.aggregate.name: chosen for one, chosen in drawn.items() if one.ends is None
-            }
-            for one, away in drawn.items():
+                    chosen[place] = one.cell(*ranked, statistic.cells, scale)
+            for one, chosen in drawn.items():
+                steps, middle = np.divmod(chosen, statistic.cells)
+                found[one.aggregate.name] = middle
                 if one.ends is not None:
-                    name, last = one.aggregate.name, statistic.cells - 1
-                    ends = found[name] - away, found[name] + away
-                    brackets[name] = np.maximum(ends[0], 0), np.minimum(ends[1], last)
+                    away, last = distances(statistic.cells)[steps], statistic.cells - 1
+                    ends = np.maximum(middle - away, 0), np.minimum(middle + away, last)
+                    brackets[one.aggregate.name] = ends
         return found, brackets, spent
 
     def ranked(self, statistic: Ranks, groups: int) -> Iterator[tuple[Cells, Cells]]:

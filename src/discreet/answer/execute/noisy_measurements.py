@@ -23,6 +23,8 @@ from discreet.plan.bounding import ContributionBounds
 from discreet.privacy import Guarantee
 
 _VERSION = 2
+_ENDS = {False: "intervals", True: "brackets"}
+"""How ends of intervals are called where they were chosen with their quantiles, and after them."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,7 +47,9 @@ class NoisyMeasurements:
     brackets: Mapping[str, tuple[NDArray[np.int64], NDArray[np.int64]]] = field(
         default_factory=dict
     )
-    """The cells of both ends of the intervals of quantiles, for those that bought one."""
+    """The cells of both ends of the intervals of quantiles, for those that have one."""
+    after: bool = False
+    """Whether these were chosen after their quantiles, for a share of the price, as in old ones."""
     public: Mapping[str, pa.Table] = field(default_factory=dict)
     """The rows of public tables that are computed with, in the first set of a question."""
 
@@ -82,7 +86,7 @@ def _stream(drawn: NoisyMeasurements) -> bytes:
         "weighing": drawn.contributions.stored(),
         "spent": [[one.what, one.noise, one.guarantee.to_dict()] for one in drawn.spent],
         "clipped": {what: one.stored() for what, one in drawn.clipped.items()},
-        **({"brackets": list(drawn.brackets)} if drawn.brackets else {}),
+        **({_ENDS[drawn.after]: list(drawn.brackets)} if drawn.brackets else {}),
     }
     if drawn.public:
         tables = {name: arrow_bytes(rows) for name, rows in drawn.public.items()}
@@ -103,8 +107,9 @@ def _read(stream: memoryview) -> NoisyMeasurements:
         {what: ClippedShare(*one) for what, one in about["clipped"].items()},
         {
             name: (_numbers(table.column(f"l{i}")), _numbers(table.column(f"h{i}")))
-            for i, name in enumerate(about.get("brackets", ()))
+            for i, name in enumerate(about.get(_ENDS["brackets" in about], ()))
         },
+        "brackets" in about,
         {
             name: pa.ipc.open_stream(base64.b64decode(text)).read_all()
             for name, text in about.get("public", {}).items()

@@ -15,7 +15,6 @@ from discreet.answer.execute.individual import PARTICIPANTS
 from discreet.answer.plan.contribution_histogram import ROWS
 from discreet.answer.plan.measure import Measurement, StatisticNoise
 from discreet.answer.plan.price import Price
-from discreet.answer.plan.quantile_draws import BRACKETS, sharing
 from discreet.answer.plan.set_plan import SetPlan, amount_for
 from discreet.answer.plan.sql_statements import example_statements, examples
 from discreet.answer.plan.thresholded_count import ThresholdedCount
@@ -258,40 +257,21 @@ def _options(
                 shrunk or noises,
                 scope,
                 all_,
-                sharing=sharing(len(users[all_[0]]), bracketed=one.name in plan.brackets),
+                sharing=len(users[all_[0]]),
+                bracketed=one.name in plan.brackets,
             )
             for one, all_ in needs.items()
         }
-        lines = tuple(
-            line for s, one in noises.items() for line in _split(plan, _line(plan, one, users[s]))
-        )
+        lines = tuple(_line(plan, one, users[s]) for s, one in noises.items())
         options.append(Option(contributions, lines, expected))
     return tuple(options)
 
 
-def _split(plan: SetPlan, line: ExplainedMeasurement) -> list[ExplainedMeasurement]:
-    """Quantiles, and the intervals that a share of their price buys."""
-    paid = [name for name in line.columns if line.what == _RANKS and name in plan.brackets]
-    if not paid:
-        return [line]
-    part = BRACKETS * len(paid) / len(line.columns)
-    ends = replace(
-        line,
-        what="intervals of ranks",
-        columns=tuple(paid),
-        share=line.share * part,
-        cost=line.cost * part,
-    )
-    return [replace(line, share=line.share - ends.share, cost=line.cost - ends.cost), ends]
-
-
-_RANKS = Ranks.__name__.lower()
-
-
 def _line(plan: SetPlan, noise: StatisticNoise, users: list[str]) -> ExplainedMeasurement:
     statistic, cost = noise.statistic, noise.measurement.cost
+    ranged = isinstance(statistic, Ranks) and set(users).intersection(plan.brackets)
     return ExplainedMeasurement(
-        type(statistic).__name__.lower(),
+        f"{type(statistic).__name__.lower()}{' with intervals' if ranged else ''}",
         tuple(users),
         plan.share(statistic),
         noise.noise_kind,

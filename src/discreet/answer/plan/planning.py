@@ -30,11 +30,12 @@ from discreet.answer.plan.thresholded_count import shared_count
 from discreet.errors import DiscreetError, InputError
 from discreet.mechanisms.unknown_keys import read_delta
 from discreet.plan.bounding import ContributionBounds, NoiseKind, is_stated, limits_of
-from discreet.plan.expressions import Column, remember
-from discreet.plan.query import Query, questions_in
+from discreet.plan.expressions import Column, mentions, remember
+from discreet.plan.query import Query, questions_in, released_columns
 from discreet.plan.schema import Limits
 from discreet.plan.sensitivity import Strategy, apart, together
 from discreet.plan.statistics import People, Statistic, needed, statistics_in
+from discreet.plan.typing import infer
 from discreet.plan.work import MOST_ROWS_EACH, bound_work, check_work
 from discreet.privacy import Neighbours
 from discreet.privacy.budgets.buying import buys
@@ -191,11 +192,18 @@ def check_groups(query: Query) -> None:
 
 
 def shown_quantiles(query: Query) -> set[str]:
-    """The quantiles that are shown as they are, and for which an interval may be bought."""
+    """The quantiles that have intervals: shown as they are, or alone behind a number."""
     if query.then is not None:
         return set()
-    plain = {o.expression.name for o in outputs_of(query) if isinstance(o.expression, Column)}
-    return {a.name for a in query.aggregates if is_inner(a) and a.interval and a.name in plain}
+    columns, names = released_columns(query), {one.name for one in query.aggregates}
+    alone = set()
+    for output in outputs_of(query):
+        used = names.intersection(mentions(output.expression))
+        kinds = [infer(one, columns).kind for one in (output.expression, *map(Column, used))]
+        numbers = all(kind.is_number for kind in kinds)
+        if len(used) == 1 and (isinstance(output.expression, Column) or numbers):
+            alone |= used
+    return {one.name for one in query.aggregates if is_inner(one) and one.interval} & alone
 
 
 def _split(query: Query, price: Price, shown: set[str], neighbours: Neighbours) -> _Split:

@@ -1,4 +1,4 @@
-"""Cells drawn for quantiles, and how far their paid intervals reach."""
+"""Cells drawn for quantiles, and how far their intervals reach."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -20,8 +20,8 @@ from discreet.plan.query import Aggregate, AggregateFunction, level_of
 from discreet.plan.statistics import Ranks
 from discreet.privacy import Neighbours
 
-BRACKETS = Fraction(3, 10)
-"""The share of a quantile's price that buys its interval."""
+EARLIER_SHARE = Fraction(7, 10)
+"""The share of its price that chose a quantile where its interval was chosen after it."""
 
 _FAILURE = 0.05
 """The probability with which a quantile is outside of its interval, or MAX is beyond all data."""
@@ -32,10 +32,13 @@ _MOST_WEIGHT = 1 << 50
 _MARGINS = 8
 """As many margins of spare weight are as good as any more."""
 
+_ROOM = 1 << 62
+"""Scores are computed as 64-bit numbers below this."""
+
 
 @dataclass(frozen=True, slots=True)
 class QuantileDraw:
-    """One choice for a quantile: its cell or, where `ends` are given, how far its interval reaches.
+    """One choice for a quantile: its cell and, with `ends`, how far its interval reaches.
 
     It has one part in `levels` of the price of all that are chosen from the same values. Where
     noise is Laplace, choices are made by permute-and-flip, which has the same epsilon as the
@@ -87,21 +90,16 @@ class QuantileDraw:
         return min(math.ceil(float(scale) * max(math.log(likely), 0.0)), _MOST_WEIGHT)
 
     def cell(
-        self,
-        cells: NDArray[np.int64],
-        weights: NDArray[np.int64],
-        size: int,
-        scale: Fraction,
-        middle: int = 0,
+        self, cells: NDArray[np.int64], weights: NDArray[np.int64], size: int, scale: Fraction
     ) -> int:
-        """The cell of one group from the weight in each, or how many cells it is off at most.
+        """The cell of one group from the weight in each; `size` more a step of `distances`.
 
         Guarantee:
-            Two scores move `apart` by so much; the `middle` of an interval was chosen before.
+            Two scores move `apart` by so much.
         Edge cases:
             People far over the limit weigh nothing, and a cell that only they are in counts as
             empty; so does a group of nobody else. Noise too wide for any data leaves the whole
-            range as the interval.
+            range as the interval of a cell that is anywhere.
         """
         choose = noise.permute_and_flip if self.flips else noise.choose
         if self.aggregate.measure is AggregateFunction.MODE:
@@ -110,51 +108,78 @@ class QuantileDraw:
         if self.ends is None:
             target = self.target(size, scale)
             return int(draw_cells(ranks, (0, size - 1), target, scale, 1, choose)[0])
-        if self.margin(size, scale) > _MOST_WEIGHT:
-            return size - 1
-        scores, temperature = self.scores(ranks, size, scale, middle)
-        return int(distances(size)[choose(scores, temperature, 1)[0]])
+        if self.margin(size, scale) >= _MOST_WEIGHT:
+            last = distances(size).size - 1
+            return last * size + int(choose(np.zeros(size, dtype=np.int64), 1, 1)[0])
+        scores, temperature = self.scores(ranks, size, scale)
+        return int(choose(scores.ravel(), temperature, 1)[0])
 
     def scores(
-        self, ranks: RankCounts, size: int, scale: Fraction, middle: int
+        self, ranks: RankCounts, size: int, scale: Fraction
     ) -> tuple[NDArray[Any], Fraction]:
-        """The score of each of the `distances` that an interval may reach, and its temperature.
+        """The score of each distance an interval may reach around each cell; its temperature.
 
         Why:
-            With w_j the j-th distance, p and q the `ends` and n the whole weight, h_j is the
-            smaller of p n - #(x < middle - w_j) and #(x <= middle + w_j) - q n: how much weight
-            the interval has to spare, with a limit both ways. An end of the range spares as much as
-            there can be. A row moves h_j by max(1 - p, q) at most, which is half of `apart`. Wanted
-            is the first distance that spares a `margin`: the j-th misses it by max(margin - h_j,
-            h_(j - 1) - margin, 0), which a row moves as much as h.
+            With w_j the j-th distance, p and q the `ends` and n the whole weight, h_j(m) is the
+            smaller of p n - #(x < m - w_j) and #(x <= m + w_j) - q n: how much weight the interval
+            around cell m has to spare, with a limit both ways. An end of the range spares as much
+            as there can be. Wanted is the first distance that spares a `margin`: the j-th misses it
+            by y = max(margin - h_j, h_(j - 1) - margin, 0), which a row moves by max(1 - p, q) at
+            most, half of `apart`, as it moves h. The miss x(m) of the cell itself, a quantile's, it
+            moves by half of `rank_range`; taken as many times as the first is larger, by as much as
+            y. The score is -max(x, y), which moves no further than both do: one choice at the whole
+            price, where two of them would have to share it.
         """
         assert self.ends is not None  # noqa: S101 - narrowing: see `cell`
-        away, unit = distances(size), math.lcm(*(end.denominator for end in self.ends))
-        wanted, most = unit * self.margin(size, scale), unit * self.margin(size, scale) * _MARGINS
-        low, high = middle - away, middle + away
-        below, upto = (unit * ranks.at_or_below(one).astype(object) for one in (low - 1, high))
-        targets = [int(end * unit) * ranks.people for end in self.ends]
-        left = np.where(low <= 0, most, targets[0] - below)
-        right = np.where(high >= size - 1, most, upto - targets[1])
-        spare = np.clip(np.minimum(left, right), -most, most)
-        before = np.concatenate([[wanted], spare[:-1]])
-        misses = np.maximum(np.maximum(wanted - spare, before - wanted), 0)
-        return -misses, scale * unit
+        level = level_of(self.aggregate)
+        times = self.apart / rank_range(level, Neighbours.ADD_REMOVE)
+        unit = math.lcm(level.denominator, *(end.denominator for end in self.ends))
+        unit *= times.denominator
+        margin = unit * self.margin(size, scale)
+        most = margin * _MARGINS
+        wide = unit * 4 * max(ranks.people, 1) * times.numerator + most >= _ROOM
+        counted = np.concatenate([[0], ranks.at_or_below(np.arange(size))])
+        upto = unit * counted.astype(object if wide else np.int64)
+        wanted, *targets = (int(unit * one * ranks.people) for one in (level, *self.ends))
+        missed = np.maximum(np.maximum(wanted - upto[1:], upto[:-1] - wanted), 0)
+        beyond = np.full(size + 1, most, dtype=upto.dtype)
+        left = np.concatenate([beyond, targets[0] - upto[1:-1]])  # of low ends from -size on
+        right = np.concatenate([upto[1:-1] - targets[1], beyond])  # of high ends from 0 on
+        spare = np.minimum(
+            [np.minimum(left[size - w :][:size], right[w:][:size]) for w in distances(size)], most
+        )
+        before = np.concatenate([np.full((1, size), margin), spare[:-1]])
+        misses = np.maximum(margin - spare, before - margin)
+        both = np.maximum(misses, missed * times.numerator // times.denominator)
+        return -both, scale * unit
 
     def margin(self, size: int, scale: Fraction) -> int:
         """The weight that the wanted interval has to spare on both sides.
 
-        Why: an interval without the true quantile, interpolated or not, has less than a row to
-        spare, so it misses by margin - FULL at least, and one of the others misses by nothing.
+        Guarantee:
+            An interval is without the true quantile with `_FAILURE` at most, whatever the data,
+            interpolated or not.
+        Why:
+            docs/explanation/proofs/quantile-intervals.md: each of k distances that miss weighs
+            exp(-margin/scale) times all wanted intervals at most. Interpolated, a quantile a/b may
+            be past an end by max(a/b, 1 - a/b) - 1/b rows, there and in the miss of that end. Where
+            the ends are moved, every interval without it is counted as one, and has less than a row
+            to spare.
         """
-        return self.weight(distances(size).size - 1, scale) + FULL
+        distant, level = distances(size).size, level_of(self.aggregate)
+        if self.ends != (level, level):
+            return self.weight(distant * size - 1, scale) + FULL
+        others = (distant - 1) * (2 if self.flips else 1)
+        return self.weight(others, scale) + math.ceil(
+            (self.apart - Fraction(2, level.denominator)) * FULL
+        )
 
 
 @cache
 def distances(size: int) -> NDArray[np.int64]:
-    """How far an interval may reach, in cells: rising by a quarter at most, to the whole range."""
-    few = [least << power for power in range(size.bit_length()) for least in range(4, 8)]
-    return np.array([*(one for one in (0, 1, 2, 3, *few) if one < size - 1), size - 1])
+    """How far an interval may reach, in cells: rising by a half at most, to the whole range."""
+    few = [least << power for power in range(size.bit_length()) for least in (2, 3)]
+    return np.array([*(one for one in (0, 1, *few) if one < size - 1), size - 1])
 
 
 def draw_mode(
@@ -190,31 +215,31 @@ def draw_mode(
 def quantile_draws(
     quantiles: Sequence[Aggregate], brackets: Sequence[str], lost: float, noise_kind: NoiseKind
 ) -> list[QuantileDraw]:
-    """All choices for quantiles of the same values, those in `brackets` with an interval.
+    """The choices for quantiles of the same values, those in `brackets` with an interval.
 
     Chosen limits cut off a share `lost` of all rows at most: so far they move a level.
     """
-    found, flips = [], noise_kind is NoiseKind.LAPLACE
-    for one in quantiles:
-        each = sharing(len(quantiles), bracketed=one.name in brackets)
-        found.append(QuantileDraw(one, each, flips))
-        if one.name in brackets:
-            ends = _moved(level_of(one), lost)
-            found.append(QuantileDraw(one, len(quantiles) / BRACKETS, flips, ends))
-    return found
-
-
-def sharing(quantiles: int, *, bracketed: bool) -> Fraction:
-    """One over the share of one of several quantiles of the same values."""
-    return quantiles / (1 - BRACKETS) if bracketed else Fraction(quantiles)
+    flips, each = noise_kind is NoiseKind.LAPLACE, Fraction(len(quantiles))
+    return [
+        QuantileDraw(
+            one, each, flips, _moved(level_of(one), lost) if one.name in brackets else None
+        )
+        for one in quantiles
+    ]
 
 
 def rank_error(
-    of: StatisticNoise, aggregate: Aggregate, sharing: Fraction | int, failure: float
+    of: StatisticNoise,
+    aggregate: Aggregate,
+    sharing: Fraction | int,
+    failure: float,
+    *,
+    bracketed: bool = False,
 ) -> float:
     """How many rows lie between a released quantile and the true one at most, but for failures.
 
-    MIN and MAX aim at some rows from the end: as many more lie between them and that.
+    MIN and MAX aim at some rows from the end: as many more lie between them and that. Where an
+    interval is chosen with it, each cell is a candidate with every distance.
 
     Cells that miss by t ranks have weight exp(-t/scale): all of them together rarely win. In values
     there is no such bound: with half of the rows at either end of the range, a few rows decide
@@ -224,7 +249,8 @@ def rank_error(
     draw = QuantileDraw(aggregate, Fraction(sharing), of.noise_kind is NoiseKind.LAPLACE)
     scale = quantile_scale(of.measurement, draw.apart, sharing)
     aim = draw.weight(cells - 1, scale) if aggregate.from_end else 0
-    return (float(scale) * math.log(cells / failure) + aim) / FULL
+    candidates = cells * (distances(cells).size if bracketed else 1)
+    return (float(scale) * math.log(candidates / failure) + aim) / FULL
 
 
 def _moved(level: Fraction, by: float) -> tuple[Fraction, Fraction]:

@@ -55,7 +55,7 @@ class SetPlan:
     shared: Statistic | None = None
     hidden: Fraction = Fraction(0)
     brackets: tuple[str, ...] = ()
-    """The quantiles that spend a share of their price on an interval in values."""
+    """The quantiles that are chosen together with an interval in values."""
     histogram_noise: NoiseKind = NoiseKind.LAPLACE
     second: Fraction = Fraction(0)
     """The share of what counts and totals of rows cost that pays a second histogram of people.

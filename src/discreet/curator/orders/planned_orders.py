@@ -318,8 +318,8 @@ class Terms:
     """An epsilon, or an accuracy that decides it; and a delta.
 
     `weights` says how much the error of shown columns matters; 1 for those that it does not name.
-    `as_of` is a version of the dataset, None for the newest. Without `intervals`, quantiles spend
-    nothing on intervals of their own. `workbook` is one of the analyst's, which pays too.
+    `as_of` is a version of the dataset, None for the newest. Without `intervals`, quantiles are
+    chosen alone. `workbook` is one of the analyst's, which pays too.
     """
 
     epsilon: Real | None = None

@@ -91,7 +91,7 @@ class QuestionBody(BaseModel):
         None, description="A version of the dataset; the newest where none is named."
     )
     intervals: StrictBool = Field(
-        default=True, description="False: quantiles spend nothing on intervals of their own."
+        default=True, description="False: quantiles are chosen without intervals in values."
     )
     workbook: Annotated[str, Field(max_length=200)] | None = Field(
         None, description="One of the caller's workbooks, whose share pays too."

@@ -50,7 +50,20 @@ def same(one, other):
     assert {k: v.tolist() for k, v in one.cells.items()} == {
         k: v.tolist() for k, v in other.cells.items()
     }
-    assert (one.spent, one.clipped) == (other.spent, other.clipped)
+    assert (one.spent, one.clipped, one.after) == (other.spent, other.clipped, other.after)
+    assert {k: [end.tolist() for end in v] for k, v in one.brackets.items()} == {
+        k: [end.tolist() for end in v] for k, v in other.brackets.items()
+    }
+
+
+ENDS = {"median": (np.array([0, 5, 2046]), np.array([2, 9, 2047]))}
+
+
+@pytest.mark.parametrize(("after", "called"), [(False, "intervals"), (True, "brackets")])
+def test_how_intervals_were_chosen_is_read_back_under_the_name_of_its_version(after, called):
+    packed = pack([replace(DRAWN, brackets=ENDS, after=after)])
+    assert f'"{called}": ["median"]'.encode() in packed
+    same(unpack(packed)[0], replace(DRAWN, brackets=ENDS, after=after))
 
 
 def test_grouping_sets_are_read_back_as_they_were_numbers_of_any_length_too():
