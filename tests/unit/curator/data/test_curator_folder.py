@@ -16,7 +16,7 @@ import pytest
 import discreet as dp
 import postgres_server
 from clinic_curator import ABOUT, BUDGET, BY_CITY, COUNT, add_cities, add_visits, spent
-from discreet.curator.data import folder
+from discreet.curator.data import folder, registry
 from discreet.curator.data.folder import without_password
 from discreet.curator.data.registry import fingerprint
 from discreet.engines.duckdb import DuckDBEngine
@@ -651,6 +651,25 @@ def test_rows_of_a_table_that_is_refused_do_not_stay(tmp_path):
         with pytest.raises(InputError, match="is not unique"):
             curator.add_public("cities", cities, key="name")
         assert picture(tmp_path / "c" / "data") == before
+
+
+@pytest.mark.parametrize("wrong", [OSError(5, "a bad disk"), KeyboardInterrupt()])
+@pytest.mark.parametrize("kept", [0, 1])
+def test_what_fails_once_a_table_is_kept_leaves_its_rows(tmp_path, monkeypatch, wrong, kept):
+    def fail(_):
+        raise wrong
+
+    with dp.Curator(tmp_path / "c") as curator:
+        with monkeypatch.context() as patch:
+            patch.setattr(registry, "sync_folder" if kept else "sync", fail)
+            with pytest.raises((LedgerError, KeyboardInterrupt)):
+                add_visits(curator)
+        if not kept:  # nothing is there of it
+            add_visits(curator)
+        curator.sql(COUNT, epsilon=0.1)
+    with dp.Curator(tmp_path / "c") as curator:
+        assert [one.name[-8:] for one in (tmp_path / "c" / "data").iterdir()] == [".parquet"]
+        curator.sql(COUNT, epsilon=0.2)
 
 
 @pytest.mark.parametrize("touched", ["mode", "link", "copy", "older release"])
