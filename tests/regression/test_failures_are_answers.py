@@ -361,7 +361,7 @@ def test_five_failures_of_later_steps_are_all_that_an_analyst_gets(kind, monkeyp
         monkeypatch.setattr(OnlineSession, "ask", fail)
         monkeypatch.setattr(StreamQuery, "read", fail)
         assert [seen_later(one)[0] for one in later] == ["EngineError"] * 5 + ["AccessError"]
-        with pytest.raises(dp.errors.AccessError, match="5 questions of owner about visits failed"):
+        with pytest.raises(dp.errors.AccessError, match="5 questions of one analyst about visits"):
             opened(curator, kind, 6)
 
 
@@ -530,7 +530,7 @@ def test_five_failures_are_all_that_an_analyst_gets(monkeypatch):
             for n in range(1, 6):
                 with pytest.raises(EngineError):
                     curator.sql(COUNT, epsilon=n / 100, analyst="eve")
-        with pytest.raises(dp.errors.AccessError, match="5 questions of eve about visits failed"):
+        with pytest.raises(dp.errors.AccessError, match="5 questions of one analyst about visits"):
             curator.sql(COUNT, epsilon=0.2, analyst="eve")
         assert curator.sql(BY_CITY, epsilon=0.1, analyst="eve") == kept
         assert curator.sql(COUNT, epsilon=0.2, analyst="ann").table.num_rows == 1

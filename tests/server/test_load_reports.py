@@ -1,7 +1,10 @@
 """A file on its way in over HTTP: reported to its owner, questioned, loaded as was said."""
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+from discreet.curator.data import registry
 from messy_files import MESSY
 
 
@@ -77,3 +80,23 @@ def test_a_dataset_is_retired_over_http(server, owner):
 @pytest.mark.parametrize("name", ["v.duckdb", "v.db", "v.ods", "v.xlsb"])
 def test_files_that_reach_further_than_they_look_are_not_taken(server, owner, name):
     assert server.post(f"/v1/uploads?name={name}", token=owner, body=b"x").status == 422
+
+
+def test_an_upload_stays_where_a_table_was_made_of_it_before_the_disk_failed(
+    server, owner, curator, monkeypatch
+):
+    pq.write_table(pa.table({"who": range(40)}), file := pa.BufferOutputStream())
+    sent = server.post(
+        "/v1/uploads?name=late.parquet", token=owner, body=file.getvalue().to_pybytes()
+    )
+    said = {"name": "late", "upload": sent.json()["upload"], "unit": "who"}
+    said |= {"budget": {"epsilon": 1, "delta": 1e-6}}
+
+    def fail(_):
+        raise OSError(5, "a bad disk")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(registry, "sync_folder", fail)
+        assert server.post("/v1/datasets", json=said, token=owner).status >= 500
+    curator.sql("SELECT COUNT(*) AS n FROM late", epsilon=0.1)
+    assert server.post("/v1/datasets", json=said, token=owner).status == 201  # asked again

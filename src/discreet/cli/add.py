@@ -235,11 +235,12 @@ def add(
 
 @contextmanager
 def copied(source: Path, folder: Path, name: str, *, wanted: bool) -> Iterator[Path]:
-    """A Parquet file within the curator's folder, if that is wanted; gone if it is not taken."""
+    """A Parquet file within the curator's folder, if that is wanted; gone if no table has it."""
     if not wanted or source.suffix.lower() != ".parquet":
         yield source
         return
     from discreet.curator.data.data_store import file_name  # noqa: PLC0415 - heavy room
+    from discreet.curator.data.folder import Folder  # noqa: PLC0415 - heavy room
     from discreet.curator.ledger.witness import sync_file  # noqa: PLC0415 - heavy room
 
     target = folder / "data" / f"{secrets.token_hex(4)}-{file_name(name)}"
@@ -249,7 +250,8 @@ def copied(source: Path, folder: Path, name: str, *, wanted: bool) -> Iterator[P
         sync_file(target)
         yield target
     except BaseException:
-        target.unlink(missing_ok=True)
+        if target.name not in Folder(folder).tables().file_names():
+            target.unlink(missing_ok=True)
         raise
 
 

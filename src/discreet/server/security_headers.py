@@ -28,7 +28,10 @@ _MANY: Final = 100
 
 
 class SecurityHeadersMiddleware:
-    """Adds the headers, and refuses names that are not the server's (DNS rebinding)."""
+    """Adds the headers, and refuses names that are not the server's (DNS rebinding).
+
+    Whatever two servers could read as different requests (RFC 9112, 6.1) is refused, too.
+    """
 
     def __init__(self, app: ASGIApp, *, hosts: tuple[str, ...]) -> None:
         self._app = app
@@ -63,7 +66,17 @@ class SecurityHeadersMiddleware:
                 fix="send fewer of them",
             )
             return HttpError(431, error, {"Connection": "close"})
-        names = Headers(scope=scope).getlist("host")
+        headers = Headers(scope=scope)
+        if "transfer-encoding" in headers and (
+            "content-length" in headers or scope["http_version"] != "1.1"
+        ):
+            error = InputError(
+                "a body of which two lengths are said",
+                why="a proxy in front could take its end for another request, of somebody else",
+                fix="send Content-Length alone, or Transfer-Encoding over HTTP/1.1",
+            )
+            return HttpError(400, error, {"Connection": "close"})
+        names = headers.getlist("host")
         if len(names) == 1 and self._is_own(names[0], scope):
             return None
         error = InputError(

@@ -10,7 +10,7 @@ import tempfile
 import threading
 import time
 import zlib
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
@@ -94,10 +94,11 @@ class Uploads:
         return paths[0]
 
     @contextmanager
-    def kept(self, name: str) -> Iterator[Path]:
+    def kept(self, name: str, is_named: Callable[[Path], bool]) -> Iterator[Path]:
         """The file where it will stay; it goes back if what is done with it fails.
 
-        Sent twice, because the reply to the first was lost, it is found where it stays.
+        Not if a table is made of it: what failed may have come after that. Sent twice, because the
+        reply to the first was lost, it is found where it stays.
         """
         used = self.used(name)
         if used is not None:
@@ -112,7 +113,8 @@ class Uploads:
         try:
             yield place
         except BaseException:
-            place.rename(found)
+            if not is_named(place):
+                place.rename(found)
             raise
 
     def used(self, name: str) -> Path | None:

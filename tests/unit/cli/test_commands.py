@@ -360,8 +360,14 @@ def test_numbers_are_read_as_they_are_typed():
         assert read_text(text) is None
 
 
-def test_a_parquet_file_is_read_in_place_or_copied_in(discreet, clinic_folder, tmp_path):
+@pytest.mark.parametrize("disk", ["whole", "broken"])
+def test_a_parquet_file_is_read_in_place_or_copied_in(
+    discreet, clinic_folder, tmp_path, monkeypatch, disk
+):
     import pyarrow.parquet as pq
+
+    def fail(_):
+        raise OSError(5, "a bad disk")
 
     file = tmp_path / "more.parquet"
     pq.write_table(clinic(50), file)
@@ -371,7 +377,10 @@ def test_a_parquet_file_is_read_in_place_or_copied_in(discreet, clinic_folder, t
     assert refused.exit_code == 2
     assert sorted((clinic_folder / "data").iterdir()) == before
 
-    assert discreet("add", "more", str(file), *said).exit_code == 0
+    with monkeypatch.context() as patch:
+        if disk == "broken":  # once the table is kept
+            patch.setattr("discreet.curator.data.registry.sync_folder", fail)
+        assert discreet("add", "more", str(file), *said).exit_code == 4 * (disk == "broken")
     file.unlink()
     question = ["query", "SELECT COUNT(*) AS n FROM more", "--epsilon", "0.1", "--csv"]
     assert discreet(*question).exit_code == 0

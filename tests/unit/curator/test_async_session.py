@@ -617,6 +617,10 @@ def test_questions_that_were_charged_before_too_many_failed_wait_for_an_owner(cu
             with pytest.raises(AccessError, match="readmit"):
                 window.pursue(receipt, patience=30)
 
+    other = curator.async_session("bob")
+    with pytest.raises(AccessError, match="readmit") as told:
+        other.pursue(submit(other, texts[-1], PRICE, "bob"), patience=30)
+    assert "alice" not in str(told.value)
     assert curator.ledger.verify().pending == 2
     curator.readmit("alice", "visits", reason="the test made them fail")
     for receipt in receipts[MOST_FAILURES:]:

@@ -10,6 +10,11 @@ from discreet.server.error_replies import HttpError
 from discreet.server.uploads import Uploads
 
 
+def nobody(_):
+    """No table is made of a file."""
+    return False
+
+
 @pytest.fixture
 def uploads(tmp_path):
     return Uploads(tmp_path)
@@ -56,7 +61,7 @@ def test_an_upload_is_found_by_its_whole_name(uploads):
 def test_what_was_made_of_an_upload_keeps_it(uploads, tmp_path):
     made, path = put(uploads)
 
-    with uploads.kept(made) as place:
+    with uploads.kept(made, nobody) as place:
         assert place.read_text() == "a,b\n"
 
     assert place.parent == tmp_path / "data"
@@ -64,9 +69,9 @@ def test_what_was_made_of_an_upload_keeps_it(uploads, tmp_path):
     assert not path.exists()
     with pytest.raises(HttpError):
         uploads.find(made)
-    with uploads.kept(made) as again:
+    with uploads.kept(made, nobody) as again:
         assert again == place
-    with pytest.raises(ZeroDivisionError), uploads.kept(made):
+    with pytest.raises(ZeroDivisionError), uploads.kept(made, nobody):
         _ = 1 / 0
     assert place.exists()  # a table may rest on it
 
@@ -75,17 +80,27 @@ def test_what_was_made_of_an_upload_keeps_it(uploads, tmp_path):
 def test_only_whole_names_of_uploads_are_looked_for(uploads, name):
     put(uploads)
     assert uploads.used(name) is None
-    with pytest.raises(HttpError), uploads.kept(name):
+    with pytest.raises(HttpError), uploads.kept(name, nobody):
         pass
 
 
 def test_what_failed_leaves_it_to_be_tried_again(uploads):
     made, path = put(uploads)
 
-    with pytest.raises(ZeroDivisionError), uploads.kept(made):
+    with pytest.raises(ZeroDivisionError), uploads.kept(made, nobody):
         _ = 1 / 0
 
     assert uploads.find(made) == path
+
+
+def test_what_failed_after_a_table_was_made_leaves_its_file(uploads, tmp_path):
+    made, path = put(uploads)
+
+    with pytest.raises(ZeroDivisionError), uploads.kept(made, lambda one: one.name.endswith("csv")):
+        _ = 1 / 0
+
+    assert not path.exists()
+    assert uploads.used(made).parent == tmp_path / "data"
 
 
 def test_files_that_nothing_was_made_of_are_removed_after_a_day(uploads):

@@ -72,8 +72,8 @@ class DataStore(TableStore):
                 if fresh is before:
                     self._engines[one.address] = engine
         except BaseException:
-            if self._folder is not None and incoming.reference is None and not one.address:
-                Path(one.source).unlink(missing_ok=True)  # nobody is told that it is here
+            if incoming.reference is None and not one.address:
+                self._remove(Path(one.source))
             raise
 
     def _check_path(self, one: Registration) -> None:
@@ -186,11 +186,13 @@ class DataStore(TableStore):
 
     def _drop(self, part: Part) -> None:
         """Remove a copy that no table was made of; unless the ledger may have it."""
-        path = Path(part.source)
-        if self._folder is None or part.salt not in path.stem:
-            return
-        if path.name not in self._folder.tables().file_names():
-            path.unlink(missing_ok=True)
+        if part.salt in (path := Path(part.source)).stem:
+            self._remove(path)
+
+    def _remove(self, copy: Path) -> None:
+        """Remove a copy, unless a table is made of it: what failed may have come after that."""
+        if self._folder is not None and copy.name not in self._folder.tables().file_names():
+            copy.unlink(missing_ok=True)
 
     def _keep(self, tables: Registry, frames: Mapping[str, Any]) -> None:
         self._frames |= frames

@@ -8,7 +8,6 @@ people.key       the secret under which accounts of people stand, where each has
 """
 
 import json
-import os
 import secrets
 import time
 from collections.abc import Callable, Collection
@@ -21,7 +20,7 @@ from discreet.curator.data import registry
 from discreet.curator.data.registry import Registration, Registry
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.remote_witness import RemoteWitness, WitnessAddress, is_address
-from discreet.curator.ledger.witness import Witness, sync, sync_folder
+from discreet.curator.ledger.witness import Witness
 from discreet.errors import InputError, LedgerError
 from discreet.privacy import Neighbours
 
@@ -73,12 +72,12 @@ class Folder:
         elsewhere = None if self.elsewhere is None else RemoteWitness(self.elsewhere)
         return Ledger.open(place, witness=self._head, elsewhere=elsewhere, patience=patience)
 
-    def write(self) -> None:
+    def write(self, write: Callable[[Path, bytes], None] = registry.write_durably) -> None:
         """Keep what was settled."""
         facts = {"format": _FORMAT, "neighbours": self.neighbours.value, "ledger": self.ledger}
         facts |= {"witness": self.witness} if self.witness else {}
         met = {} if self.elsewhere is None else {"elsewhere": asdict(self.elsewhere)}
-        registry.write_whole(self.path / _SETTINGS, {**facts, **met})
+        write(self.path / _SETTINGS, registry.as_json({**facts, **met}))
 
     def unmake(self) -> None:
         """Take back a beginning that led to no ledger, so that it can be made with another one."""
@@ -116,15 +115,7 @@ class Folder:
         """
         file = self.path / _KEY
         if not file.exists():
-            fresh = file.with_name(f"{_KEY}.{secrets.token_hex(8)}")
-            with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as new:
-                new.write(secrets.token_hex(32))
-                new.flush()
-                sync(new.fileno())
-            with suppress(FileExistsError):
-                os.link(fresh, file)
-            fresh.unlink()
-            sync_folder(self.path)
+            registry.write_first(file, secrets.token_hex(32).encode(), mode=0o600)
         return file.read_text(encoding="ascii")
 
     def tables(self) -> Registry:
@@ -233,22 +224,21 @@ def open_folder(
     try:
         place = path.absolute()  # the program may go to another folder while it is open
         file = None if is_address(witness) else witness
-        if is_curator(place):
-            return _introduced(_check(_read(place), neighbours, ledger, file), witness, ledger)
-        _check_empty(place)
-        address = ledger and without_password(ledger)
-        made = Folder(place, neighbours or Neighbours.ADD_REMOVE, address, file)
-        if witness is not None and file is None:
-            made = replace(made, elsewhere=WitnessAddress.meet(witness))
-        place.mkdir(mode=0o700, parents=True, exist_ok=True)  # whoever reads it reads the data
-        made.write()
+        if not is_curator(place):
+            _check_empty(place)
+            address = ledger and without_password(ledger)
+            made = Folder(place, neighbours or Neighbours.ADD_REMOVE, address, file)
+            if witness is not None and file is None:
+                made = replace(made, elsewhere=WitnessAddress.meet(witness))
+            place.mkdir(mode=0o700, parents=True, exist_ok=True)  # whoever reads it reads the data
+            made.write(registry.write_first)
+        return _introduced(_check(_read(place), neighbours, ledger, file), witness, ledger)
     except (OSError, ValueError) as wrong:
         raise InputError(
             f"{path.name[:80]!r} cannot be a curator's folder",
             why=getattr(wrong, "strerror", None) or "no file system has such a name",
             fix="name a folder that can be written to",
         ) from None
-    return made
 
 
 def _introduced(folder: Folder, witness: str | None, ledger: str | None) -> Folder:
@@ -271,9 +261,13 @@ def _introduced(folder: Folder, witness: str | None, ledger: str | None) -> Fold
 
 
 def _check_empty(path: Path) -> None:
-    """Refuse a place where something else is; what a crash left of a beginning is nothing."""
-    begun = {path / _SETTINGS.replace(".json", ".new")}
-    if path.exists() and not (path.is_dir() and set(path.iterdir()) <= begun):
+    """Refuse a place where something else is; what a crash left of a beginning is nothing.
+
+    Another process that makes the folder now has its settings there before anything else.
+    """
+    begun = _SETTINGS.removesuffix("json")  # and what it is called while it is being written
+    is_empty = path.is_dir() and all(one.name.startswith(begun) for one in path.iterdir())
+    if path.exists() and not is_empty and not is_curator(path):
         raise LedgerError(
             f"{path.name} is not a curator's folder",
             why=f"it is {'full of other things' if path.is_dir() else 'a file'}",

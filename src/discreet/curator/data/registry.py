@@ -11,13 +11,15 @@ import datetime as dt
 import functools
 import hashlib
 import json
+import os
+import secrets
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, get_args
 
 from discreet.curator.confusables import confusable
-from discreet.curator.ledger.witness import sync, sync_folder
+from discreet.curator.ledger.witness import give_name, sync, sync_folder
 from discreet.curator.progress import open_watched
 from discreet.errors import InputError, LedgerError
 from discreet.plan import canonical
@@ -351,7 +353,26 @@ def save(registry: Registry, path: Path) -> None:
 
 def write_whole(path: Path, facts: Mapping[str, Any]) -> None:
     """Write JSON so that a crash leaves the old file or the new one, whole."""
-    write_durably(path, json.dumps(facts, indent=1, ensure_ascii=False).encode())
+    write_durably(path, as_json(facts))
+
+
+def as_json(facts: Mapping[str, Any]) -> bytes:
+    """Facts as they are stored."""
+    return json.dumps(facts, indent=1, ensure_ascii=False).encode()
+
+
+def write_first(path: Path, content: bytes, *, mode: int = 0o666) -> None:
+    """Write a file as `write_durably`, unless it is there: of several writers the first counts."""
+    fresh = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
+    how = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    with os.fdopen(os.open(fresh, how, mode), "wb") as file:
+        file.write(content)
+        file.flush()
+        sync(file.fileno())
+    with suppress(FileExistsError):
+        give_name(fresh, path)
+    fresh.unlink(missing_ok=True)
+    sync_folder(path.parent)
 
 
 def write_durably(path: Path, content: bytes) -> None:

@@ -373,7 +373,7 @@ def check_failures(transaction: Transaction, analyst: str, dataset: str) -> None
     [(failed,)] = transaction.read(*failures_of(analyst, dataset))
     if failed >= MOST_FAILURES:
         raise AccessError(
-            f"{failed} questions of {analyst} about {dataset} failed",
+            f"{failed} questions of one analyst about {dataset} failed",  # others may wait for them
             why="whether a question fails may depend on data, so it must not happen often",
             fix="ask an owner to look into it and run `discreet ledger readmit`",
         )

@@ -27,7 +27,7 @@ from discreet.curator.ledger.store import (
 )
 from discreet.curator.ledger.transaction import MOST_BYTES, Transaction
 from discreet.curator.ledger.verify import verify
-from discreet.curator.ledger.witness import Sighting, Witness, sync_folder
+from discreet.curator.ledger.witness import Sighting, Witness, give_name, sync_folder
 from discreet.errors import LedgerError
 
 
@@ -90,20 +90,10 @@ def make_file(path: Path, witness: Witness) -> None:
         building = path.with_name(f"{path.name}.{secrets.token_hex(8)}.new")
         try:
             witness.renew(file, _build(building))
-            _give_name(building, path)
+            give_name(building, path)
         finally:
             _sweep(path)
         sync_folder(path.parent)
-
-
-def _give_name(building: Path, path: Path) -> None:
-    """Give a file its name, and never take it from another."""
-    try:
-        os.link(building, path)
-    except FileExistsError:
-        raise
-    except OSError:  # a file system without hard links; the lock keeps other processes out
-        building.rename(path)
 
 
 def check_not_lost(name: str, seen: Sighting | None) -> None:

@@ -180,6 +180,16 @@ def _read_block(block: bytes) -> Sighting | None:
     return None
 
 
+def give_name(building: Path, path: Path) -> None:
+    """Give a file its name, and never take it from another."""
+    try:
+        os.link(building, path)
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without hard links; of two at once the last one counts there
+        building.rename(path)
+
+
 def sync_file(path: Path) -> None:
     """Make a file that somebody else wrote durable, and its name."""
     with path.open("r+b") as file:

@@ -1,6 +1,7 @@
 """The owner's tables: tried on made-up rows, added once, grown; and what is done for one person."""
 
 import datetime as dt
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from threading import Lock
@@ -82,7 +83,7 @@ def add_public(said: PublicTableBody, call: Owner) -> Added:
 def _add(said: TableBody | PublicTableBody, call: ServerCall, dataset: str | None) -> Added:
     curator, uploads = call.curator, call.app_state.uploads
     again = uploads.used(said.upload)
-    with call.app_state.computing, uploads.kept(said.upload) as path:
+    with call.app_state.computing, uploads.kept(said.upload, _named(call)) as path:
         kinds = said.kinds_in(path)
         about = {**said.facts(kinds), "source_table": said.source_table}
         try:
@@ -95,6 +96,11 @@ def _add(said: TableBody | PublicTableBody, call: ServerCall, dataset: str | Non
             if again is None or not _was_added(curator, said, kinds, path):
                 raise
     return Added(name=said.name, dataset=dataset)
+
+
+def _named(call: ServerCall) -> Callable[[Path], bool]:
+    """Whether a table is made of a file."""
+    return lambda path: path.name in call.session.tables.file_names()
 
 
 def _was_added(
@@ -234,7 +240,8 @@ def append(said: PartBody, call: Owner) -> VersionReply:
     """Append rows to a private table; they begin a version of its dataset."""
     reading = None if said.reading is None else said.reading.read()
     how = said.model_dump(include={"through", "again"})
-    with call.app_state.computing, call.app_state.uploads.kept(said.upload) as path:
+    kept = call.app_state.uploads.kept(said.upload, _named(call))
+    with call.app_state.computing, kept as path:
         return VersionReply(version=call.curator.append(said.table, path, reading=reading, **how))
 
 

@@ -16,6 +16,7 @@ import pytest
 import discreet as dp
 import postgres_server
 from clinic_curator import ABOUT, BUDGET, BY_CITY, COUNT, add_cities, add_visits, spent
+from discreet.curator.data import folder, registry
 from discreet.curator.data.folder import without_password
 from discreet.curator.data.registry import fingerprint
 from discreet.engines.duckdb import DuckDBEngine
@@ -570,12 +571,53 @@ def test_a_folder_that_was_moved_while_it_is_open_is_told_as_that(tmp_path):
     assert not (tmp_path / "c").exists()
 
 
-def test_what_a_crash_left_of_a_beginning_is_no_folder_of_others(tmp_path):
+@pytest.mark.parametrize("left", ["curator.new", "curator.json.0123456789abcdef"])
+def test_what_a_crash_left_of_a_beginning_is_no_folder_of_others(tmp_path, left):
     (tmp_path / "c").mkdir()
-    (tmp_path / "c" / "curator.new").write_text('{"form')
+    (tmp_path / "c" / left).write_text('{"form')
 
     with add_visits(dp.Curator(tmp_path / "c")) as curator:
         curator.sql(COUNT, epsilon=0.1)
+
+
+@pytest.mark.parametrize("place", ["_check_empty", "is_curator"])
+def test_whoever_makes_a_folder_first_settles_it(tmp_path, monkeypatch, place):
+    other, look = ["change-one"], getattr(folder, place)
+
+    def looked(path):  # another process makes it before what was seen is acted on
+        found = look(path)
+        if other and not found:
+            add_visits(dp.Curator(tmp_path / "c", neighbours=other.pop())).close()
+        return found
+
+    monkeypatch.setattr(folder, place, looked)
+    with dp.Curator(tmp_path / "c") as curator:
+        assert curator.neighbours is dp.Neighbours.CHANGE_ONE
+        told = curator.sql(COUNT, epsilon=0.1)
+    with pytest.raises(LedgerError, match="other neighbours"):
+        dp.Curator(tmp_path / "c", neighbours="add-remove")
+    with dp.Curator(tmp_path / "c") as curator:
+        assert curator.sql(COUNT, epsilon=0.1) == told
+
+
+def test_processes_that_make_a_folder_at_once_open_the_same(tmp_path):
+    script = (
+        "import sys, time, discreet as dp\n"
+        "import discreet.curator.curator\n"
+        "print('ready', flush=True); sys.stdin.readline()\n"
+        "for place in sys.argv[1:]: dp.Curator(place).close()"
+    )
+    places = [str(tmp_path / f"c{i}") for i in range(12)]
+    run = [sys.executable, "-c", script, *places]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    makers = [subprocess.Popen(run, **pipes, text=True) for _ in range(3)]
+    for one in makers:
+        assert one.stdout.readline() == "ready\n"
+    for one in makers:
+        one.stdin.write("go\n")
+        one.stdin.flush()
+    told = [one.communicate(timeout=60)[1] for one in makers]
+    assert [one.returncode for one in makers] == [0, 0, 0], told
 
 
 @pytest.mark.parametrize("name", ["a\0b", "x" * 300, "visits.parquet/c"])
@@ -609,6 +651,25 @@ def test_rows_of_a_table_that_is_refused_do_not_stay(tmp_path):
         with pytest.raises(InputError, match="is not unique"):
             curator.add_public("cities", cities, key="name")
         assert picture(tmp_path / "c" / "data") == before
+
+
+@pytest.mark.parametrize("wrong", [OSError(5, "a bad disk"), KeyboardInterrupt()])
+@pytest.mark.parametrize("kept", [0, 1])
+def test_what_fails_once_a_table_is_kept_leaves_its_rows(tmp_path, monkeypatch, wrong, kept):
+    def fail(_):
+        raise wrong
+
+    with dp.Curator(tmp_path / "c") as curator:
+        with monkeypatch.context() as patch:
+            patch.setattr(registry, "sync_folder" if kept else "sync", fail)
+            with pytest.raises((LedgerError, KeyboardInterrupt)):
+                add_visits(curator)
+        if not kept:  # nothing is there of it
+            add_visits(curator)
+        curator.sql(COUNT, epsilon=0.1)
+    with dp.Curator(tmp_path / "c") as curator:
+        assert [one.name[-8:] for one in (tmp_path / "c" / "data").iterdir()] == [".parquet"]
+        curator.sql(COUNT, epsilon=0.2)
 
 
 @pytest.mark.parametrize("touched", ["mode", "link", "copy", "older release"])
