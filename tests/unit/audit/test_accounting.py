@@ -57,7 +57,14 @@ SLIP = Fraction(1, 100)
 BIT, LATTICE = RandomizedResponseNoise(1), DiscreteGaussianNoise(1, 4)
 
 
-@pytest.mark.parametrize("name", ACCOUNTING)
+LONG = {f"accountant-{name}" for name in ("training", "tuning", "sampled-gaussian")}
+"""Several seconds each, of laws whose parts are among the others."""
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(one, marks=[pytest.mark.audit] * (one in LONG)) for one in ACCOUNTING],
+)
 def test_no_law_gives_away_more_than_the_accountant_says_and_tight_ones_come_near(name):
     found = audit_accounting(name, ACCOUNTING[name])
 
