@@ -365,14 +365,21 @@ def _individual() -> Claim:
 
 
 def _balances() -> Claim:
-    """The same where charges are taken one or two at a time, after others were taken."""
-    budget, price = Fraction(201, 800), price_units(Fraction(1, 8))
-    people, one = IndividualBalances(limit_units(budget)), np.array([price, -1])
-    people.join(1)
-    for turn in range(_MOST):
-        people.charge_all([ClassCosts(np.zeros(1, np.int32), one)] * (1 + turn % 2))
-    times = int(people.spent[0]) // price
-    return _claim(ZCDP(budget), lambda: _rounded(4, Fraction(64, times)))
+    """The same where charges are folded in at once, by classes of people, before more are taken."""
+    budget, price, worst = Fraction(201, 800), price_units(Fraction(1, 16)), 0
+    limit, place, of = limit_units(budget), np.zeros(1, np.int64), np.zeros(1, np.int32)
+    for at, *sizes in product(range(4), *[(1, 3, 5)] * 3):
+        people, taken = IndividualBalances(limit), 0
+        people.join(1)
+        charges = [ClassCosts(of.copy(), np.array([size * price, -1])) for size in sizes]
+        for some in (charges[:at], charges[at:]):
+            people.charge_all(some)
+        for cost in (size * price for size in sizes):  # what was taken, one by one
+            taken += cost if cost <= limit - taken else 0
+        for _ in range(_MOST):
+            taken += price * int(people.charge(place, np.array([price]))[0])
+        worst = max(worst, taken)
+    return _claim(ZCDP(budget), lambda: _rounded(4, Fraction(128 * price, worst)))
 
 
 _BITS: Final = RandomizedResponseNoise(_ONE)

@@ -3,7 +3,7 @@
 import datetime as dt
 import math
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from fractions import Fraction
 from importlib import import_module
 from importlib.util import find_spec
@@ -194,12 +194,12 @@ def _by_workers(curator: Curator, price: Price) -> list[Any]:
         made = {batch.column(0)[0].as_py(): batch for batch in work(rows)}
         return [made[part] for part in parts]
 
-    room = import_module("discreet.engines.duckdb").DuckDBSession
-    with ExitStack() as stack:
-        for name, one in {"has_workers": lambda _: True, "map_parts": map_parts}.items():
-            setattr(room, name, one)
-            stack.callback(delattr, room, name)
+    room: Any = import_module("discreet.engines.duckdb").DuckDBSession
+    room.has_workers, room.map_parts = lambda _: True, map_parts
+    try:
         return _release(curator, price)
+    finally:
+        del room.has_workers, room.map_parts
 
 
 def _again(curator: Curator, price: Price) -> list[Any]:

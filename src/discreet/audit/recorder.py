@@ -61,9 +61,7 @@ class CellChoice:
     size: int
     scale: Fraction
 
-    def cost(
-        self, left: tuple[Any, Any], right: tuple[Any, Any], about: Neighbours
-    ) -> Pure | BoundedRange:
+    def cost(self, left: Any, right: Any, about: Neighbours) -> Pure | BoundedRange:
         """A loss that is reached on the hardest data if one person moves as much weight.
 
         Why: the scores of two cells move apart by s = `apart` times the weight, in scales.

@@ -68,11 +68,7 @@ Ask: TypeAlias = Callable[[Any, Price], Any]
 """All that is asked of a curator, or of a histogram, at a price, and everything it answers."""
 
 
-class _Forgetful(dict[int, Any]):
-    """A memory that keeps nothing."""
-
-    def __setitem__(self, key: int, value: Any) -> None:
-        """Nothing."""
+_FORGETFUL: Final = type("Forgetful", (dict,), {"__setitem__": lambda *_: None})
 
 
 def of_curator(question: "CuratorQuestion", tables: Tables) -> Any:
@@ -86,7 +82,7 @@ def of_curator(question: "CuratorQuestion", tables: Tables) -> Any:
     visits, bills = map(table_of, tables)
     with Curator.in_memory(neighbours=question.neighbours) as curator:
         # Each plan is read back from the ledger, as after a crash between a charge and its answer.
-        curator._answer_service._plans = _Forgetful()  # noqa: SLF001 - what a crash forgets
+        curator._answer_service._plans = _FORGETFUL()  # noqa: SLF001 - what a crash forgets
         said: dict[str, Any] = {"unit": question.unit, "limits": question.limits}
         curator.add("visits", visits, budget=budget, columns=columns, **said)
         if question.with_bills:
@@ -277,7 +273,13 @@ def _wrong(question: CuratorQuestion, first: ReplayedRun, right: Any) -> Iterato
                 f"promised {float(one.guarantee.delta0):.3g}"
             )
     costs += [one.guarantee for one in thresholds]
-    least, most = compose(_both_ways(costs)).epsilon(promised.delta0).lower, promised.epsilon0
+    both_ways = [  # several choices: of two candidates ahead of all others, which move apart
+        Pure(one.epsilon0 / 2, neighbours=one.neighbours)
+        if isinstance(one, BoundedRange) and len(costs) > 1
+        else one
+        for one in costs
+    ]
+    least, most = compose(both_ways).epsilon(promised.delta0).lower, promised.epsilon0
     stated = second.outcome[-1] if isinstance(second.outcome, list) else None
     if isinstance(stated, Guarantee):  # of a model, which says itself what was spent
         most = min(most, Fraction(stated.epsilon(promised.delta0).upper))
@@ -320,19 +322,6 @@ def _joined(tape: tuple[RecordedRelease, ...]) -> list[RecordedRelease]:
         else:
             found.append(one)
     return found
-
-
-def _both_ways(costs: list[Guarantee]) -> list[Guarantee]:
-    """The same where choices of bounded range, if there are more parts, lose half of it each.
-
-    Why: they do, both ways, where two candidates that are ahead of all others move apart.
-    """
-
-    def half(one: Guarantee) -> Guarantee:
-        halved = isinstance(one, BoundedRange) and len(costs) > 1
-        return Pure(one.epsilon0 / 2, neighbours=one.neighbours) if halved else one
-
-    return list(map(half, costs))
 
 
 def _cost(one: RecordedRelease, other: RecordedRelease, question: CuratorQuestion) -> Guarantee:

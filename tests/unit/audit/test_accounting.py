@@ -254,3 +254,15 @@ def test_balances_that_forget_what_was_spent_before_are_caught(monkeypatch):
 
     monkeypatch.setattr(IndividualBalances, "charge_all", forgetful)
     assert audit_accounting("planted", accounting._balances()).refuted
+
+
+def test_balances_that_take_all_of_what_is_folded_in_or_nothing_are_caught(monkeypatch):
+    """Whoever could pay for the first charges and not for the last has paid for the first."""
+    true = IndividualBalances.charge_all
+
+    def all_or_nothing(balances, charges):
+        total = sum(one.costs[0] for one in charges)
+        true(balances, charges if total <= (balances.limits - balances.spent)[0] else [])
+
+    monkeypatch.setattr(IndividualBalances, "charge_all", all_or_nothing)
+    assert audit_accounting("planted", accounting._balances()).refuted
