@@ -374,12 +374,21 @@ def _balances() -> Claim:
         charges = [ClassCosts(of.copy(), np.array([size * price, -1])) for size in sizes]
         for some in (charges[:at], charges[at:]):
             people.charge_all(some)
-        for cost in (size * price for size in sizes):  # what was taken, one by one
+        for cost in (size * price for size in sizes):  # what is taken one by one
             taken += cost if cost <= limit - taken else 0
+        taken = max(taken, int(people.spent[0]))
         for _ in range(_MOST):
             taken += price * int(people.charge(place, np.array([price]))[0])
         worst = max(worst, taken)
     return _claim(ZCDP(budget), lambda: _rounded(4, Fraction(128 * price, worst)))
+
+
+def _batches() -> Claim:
+    """Sums of rows that are in one of two batches, of which one is asked twice."""
+    sums, deal = import_module("discreet.learn.noisy_sums").NoisySums(None, Fraction(1)), object()
+    for number in (0, 1, 0):
+        sums._spend(Fraction(1, 4), (deal, number))  # noqa: SLF001 - what sums of batches cost
+    return _claim(sums.guarantee, lambda: _rounded(1, Fraction(2)))
 
 
 _BITS: Final = RandomizedResponseNoise(_ONE)
@@ -443,6 +452,7 @@ _CLAIMS: Final[dict[str, Claim]] = {
         for end, lost in (("", Fraction(0)), ("-delta", _MOSTLY))
     },
     **({"tuning": _tuning(), "training": _training()} if find_spec("sklearn") else {}),
+    **({"batches": _batches()} if find_spec("sklearn") else {}),
     **{f"within-{one.name}": _within(one) for one in (RHO, MU_SQUARED, renyi(8))},
     **{
         f"{name.replace('_', '-')}-{about.value}": _statistic(name, about)

@@ -74,7 +74,8 @@ class CellChoice:
                 gaps[cell] += sign * weight
         moved = sum(map(abs, gaps.values()))
         apart = self.draw.apart * moved / self.scale
-        return (Pure if self.draw.flips else BoundedRange)(apart, neighbours=about)
+        kind = Pure if self.draw.flips or not apart else BoundedRange
+        return kind(apart, neighbours=about)
 
 
 @dataclass(frozen=True, slots=True)

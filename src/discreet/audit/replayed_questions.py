@@ -43,7 +43,7 @@ from discreet.privacy import (
     Pure,
     compose,
 )
-from discreet.privacy.budgets.charges import price, price_sum
+from discreet.privacy.budgets.charges import price_sum
 
 FIRST: Final = dt.date(2026, 1, 1)
 PEOPLE: Final = 40
@@ -285,7 +285,8 @@ def _wrong(question: CuratorQuestion, first: ReplayedRun, right: Any) -> Iterato
         most = min(most, Fraction(stated.epsilon(promised.delta0).upper))
     told = second.outcome if isinstance(second.outcome, list) else []
     for paid in (one for one in told if isinstance(one, Charge)):  # or a cap: in its own measure
-        if not _is_within(costs, paid):
+        lost = price_sum(compose(costs), paid.measure)
+        if lost.amount > paid.amount * _ROOTS or lost.delta > paid.delta * _ROOTS:
             yield f"more is given away than the {float(paid.amount):.6g} that is charged"
     if callable(stated):  # of that person, in the measure that shares add up in
         own, paid_by = compose(costs).rho().lower, stated().rho().upper
@@ -296,16 +297,6 @@ def _wrong(question: CuratorQuestion, first: ReplayedRun, right: Any) -> Iterato
             f"releases that one person may move have epsilon {least:.6g} together, "
             f"promised {float(most):g}"
         )
-
-
-def _is_within(costs: list[Guarantee], paid: Charge) -> bool:
-    """Whether parts cost no more than was paid: one by one or, where that is more, together."""
-    alone: Any = [price(one, paid.measure) for one in costs]  # type: ignore[arg-type]
-    amount, delta = (sum(getattr(one, name) for one in alone) for name in ("amount", "delta"))
-    if amount > paid.amount * _ROOTS or delta > paid.delta * _ROOTS:
-        together = price_sum(compose(costs), paid.measure)
-        amount, delta = together.amount, together.delta
-    return bool(amount <= paid.amount * _ROOTS and delta <= paid.delta * _ROOTS)
 
 
 def _joined(tape: tuple[RecordedRelease, ...]) -> list[RecordedRelease]:
