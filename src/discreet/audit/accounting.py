@@ -203,11 +203,15 @@ def _claim(guarantee: Guarantee, laws: Callable[[], Laws]) -> Claim:
 
 
 def _theorem(epsilon: Callable[..., Any], lost: Fraction) -> Claim:
-    """The epsilon that a theorem gives many answers of which each has the same, and a delta."""
+    """The epsilon that a theorem gives many answers of which each has the same, and a delta.
+
+    Without a delta of answers at a small one, where theorems about tails have little room.
+    """
     half = Approximate(_ONE / 2, lost / _MANY) if lost else Pure(_ONE / 2)
-    found = Fraction(epsilon([(half, _MANY)], _SLIP).upper)
+    delta = _SLIP if lost else _SLIP**6
+    found = Fraction(epsilon([(half, _MANY)], delta).upper)
     told = 1 - (1 - lost / _MANY) ** _MANY
-    return _claim(Approximate(found, _SLIP), lambda: _or_truth(_responses(_MANY, _ONE / 2), told))
+    return _claim(Approximate(found, delta), lambda: _or_truth(_responses(_MANY, _ONE / 2), told))
 
 
 def _tuning() -> Claim:

@@ -431,32 +431,21 @@ _PROTECTED: Final = (
 )
 _HISTOGRAM: Final[dict[str, Any]] = {"source": _of_histogram}
 _SPENT: Final[dict[str, Any]] = {"source": _of_accounts, "spends_all": True}
-_OWN: Final[dict[str, Any]] = {
-    "epsilon": Fraction(2),
-    "per_person": True,
-    "with_bills": True,
-    "counts_moved": True,
-    "by_distance": True,
-    "limits": Limits(max_groups=2, max_rows=2),
-}
+_APART: Final = ("per_person", "with_bills", "counts_moved", "by_distance")
+_OWN: Final[dict[str, Any]] = dict.fromkeys(_APART, True) | {"epsilon": Fraction(2)}
+_OWN["limits"] = Limits(max_groups=2, max_rows=2)
 _STRATEGIES: Final = (
     *map(_strategy, ("independent", "identity", "matrix mechanism", "residual marginals")),
     *(_blocks, _thrice, _mwem, _synthesized, _reopened),
 )
 _SYNTHESES: Final = (_synthesis("value", "day"), _synthesis("amount", "paid"))
+_VISITS, _BILLS = ("visits", None), ("bills", None)
+_A, _B = ("visits", "a"), ("visits", "b")
 _SPENDERS: Final = (
-    _until_refused(
-        lambda one, most: one.raise_budget("visits", most, reason="-"), ("visits", None)
-    ),
-    _until_refused(lambda one, most: one.grant("a", "visits", most), ("visits", "a")),
-    _until_refused(
-        lambda one, most: one.group("both", "visits", ["a", "b"], most),
-        *(("visits", "a"), ("visits", "b")),
-    ),
-    _until_refused(
-        lambda one, most: one.link("all", ["visits", "bills"], most),
-        *(("visits", None), ("bills", None)),
-    ),
+    _until_refused(lambda one, most: one.raise_budget("visits", most, reason="-"), _VISITS),
+    _until_refused(lambda one, most: one.grant("a", "visits", most), _A),
+    _until_refused(lambda one, most: one.group("both", "visits", ["a", "b"], most), _A, _B),
+    _until_refused(lambda one, most: one.link("all", ["visits", "bills"], most), _VISITS, _BILLS),
 )
 """Questions under the budget of a dataset, of an analyst, of a group and of linked datasets."""
 
@@ -471,9 +460,7 @@ QUESTIONS: Final[Mapping[str, CuratorQuestion]] = {
     "curator-budgets-gaussian": CuratorQuestion(_SPENDERS[0], Fraction(2), **_SPENT),
     "curator-workbooks": CuratorQuestion(_BOOKS, spends_all=True, source=_of_share),
     "curator-online-resumed": CuratorQuestion(_resumed, BUDGET, people=100 * PEOPLE, **_SPENT),
-    "curator-people-resumed": CuratorQuestion(
-        _charged_often, per_person=True, counts_moved=True, by_distance=True, **_SPENT
-    ),
+    "curator-people-resumed": CuratorQuestion(_charged_often, **{**_OWN, **_SPENT}),
     "curator-limit-histograms": CuratorQuestion(_texts("total", "grouped")),
     "curator-pure": CuratorQuestion(
         (*_texts("measured together"), _profile), limits=Limits(max_groups=1, max_rows=2), **_PURE
