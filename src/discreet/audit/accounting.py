@@ -203,10 +203,7 @@ def _claim(guarantee: Guarantee, laws: Callable[[], Laws]) -> Claim:
 
 
 def _theorem(epsilon: Callable[..., Any], lost: Fraction) -> Claim:
-    """The epsilon that a theorem gives many answers of which each has the same, and a delta.
-
-    Without a delta of answers at a small one, where theorems about tails have little room.
-    """
+    """The epsilon that a theorem gives many answers alike; without a delta, far out in the tail."""
     half = Approximate(_ONE / 2, lost / _MANY) if lost else Pure(_ONE / 2)
     delta = _SLIP if lost else _SLIP**6
     found = Fraction(epsilon([(half, _MANY)], delta).upper)

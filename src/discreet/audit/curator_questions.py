@@ -76,14 +76,15 @@ def _of_presence(question: "CuratorQuestion", tables: Tables) -> Any:
 
 def _of_accounts(question: CuratorQuestion, tables: Tables) -> Any:
     """What is asked of curators who open one folder, one after another."""
-    room, said = Budget(10 * BUDGET, question.delta), {"limits": Limits(max_groups=1, max_rows=2)}
+    said: dict[str, Any] = {"limits": Limits(max_groups=1, max_rows=2), "unit": "person"}
+    said["budget"] = Budget(10 * BUDGET, question.delta)
     if question.per_person:
-        room = Budget.per_person(BUDGET, 2 * question.delta)
+        said["budget"] = Budget.per_person(BUDGET, 2 * question.delta)
     with TemporaryDirectory() as folder:
         with Curator(folder) as curator:
             bits = {"value": Bounds(0, 9), **dict.fromkeys(("side", "odd"), Bounds(0, 1))}
             for name, rows in zip(("visits", "bills"), tables, strict=True):
-                curator.add(name, table_of(rows), budget=room, columns=bits, unit="person", **said)
+                curator.add(name, table_of(rows), columns=bits, **said)
         told = question.told(folder)
         with Curator(folder) as curator:
             if question.per_person:  # all charges are folded in from the first one on
