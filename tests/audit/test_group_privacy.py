@@ -21,7 +21,7 @@ from discreet.privacy.numerics.rounding import Interval
 CUTOFF = CATALOGUE["propose-test-release"]().cutoff
 RISES, FALLS = _Scores((0, 0, 1, 1)), _Scores((0, 1, 0, 1))
 SCORES = Pair((3, 0, 0), (0, 3, 3))
-RISING = Pair((3, 3, 3), (3, 0, 0))
+RISING = Pair((9, 9, 9), (9, 0, 0))  # of scores that one person moves by 3
 
 GROUPS = {
     "laplace": Pair(0, 3),

@@ -203,11 +203,12 @@ def _claim(guarantee: Guarantee, laws: Callable[[], Laws]) -> Claim:
 
 
 def _theorem(epsilon: Callable[..., Any], lost: Fraction) -> Claim:
-    """The epsilon that a theorem gives many answers of which each has the same, and a delta."""
+    """The epsilon that a theorem gives many answers alike; without a delta, far out in the tail."""
     half = Approximate(_ONE / 2, lost / _MANY) if lost else Pure(_ONE / 2)
-    found = Fraction(epsilon([(half, _MANY)], _SLIP).upper)
+    delta = _SLIP if lost else _SLIP**6
+    found = Fraction(epsilon([(half, _MANY)], delta).upper)
     told = 1 - (1 - lost / _MANY) ** _MANY
-    return _claim(Approximate(found, _SLIP), lambda: _or_truth(_responses(_MANY, _ONE / 2), told))
+    return _claim(Approximate(found, delta), lambda: _or_truth(_responses(_MANY, _ONE / 2), told))
 
 
 def _tuning() -> Claim:
@@ -365,14 +366,30 @@ def _individual() -> Claim:
 
 
 def _balances() -> Claim:
-    """The same where charges are taken one or two at a time, after others were taken."""
-    budget, price = Fraction(201, 800), price_units(Fraction(1, 8))
-    people, one = IndividualBalances(limit_units(budget)), np.array([price, -1])
-    people.join(1)
-    for turn in range(_MOST):
-        people.charge_all([ClassCosts(np.zeros(1, np.int32), one)] * (1 + turn % 2))
-    times = int(people.spent[0]) // price
-    return _claim(ZCDP(budget), lambda: _rounded(4, Fraction(64, times)))
+    """The same where charges are folded in at once, by classes of people, before more are taken."""
+    budget, price, worst = Fraction(201, 800), price_units(Fraction(1, 16)), 0
+    limit, place, of = limit_units(budget), np.zeros(1, np.int64), np.zeros(1, np.int32)
+    for at, *sizes in product(range(4), *[(1, 3, 5)] * 3):
+        people, taken = IndividualBalances(limit), 0
+        people.join(1)
+        charges = [ClassCosts(of.copy(), np.array([size * price, -1])) for size in sizes]
+        for some in (charges[:at], charges[at:]):
+            people.charge_all(some)
+        for cost in (size * price for size in sizes):  # what is taken one by one
+            taken += cost if cost <= limit - taken else 0
+        taken = max(taken, int(people.spent[0]))
+        for _ in range(_MOST):
+            taken += price * int(people.charge(place, np.array([price]))[0])
+        worst = max(worst, taken)
+    return _claim(ZCDP(budget), lambda: _rounded(4, Fraction(128 * price, worst)))
+
+
+def _batches() -> Claim:
+    """Sums of rows that are in one of two batches, of which one is asked twice."""
+    sums, deal = import_module("discreet.learn.noisy_sums").NoisySums(None, Fraction(1)), object()
+    for number in (0, 1, 0):
+        sums._spend(Fraction(1, 4), (deal, number))  # noqa: SLF001 - what sums of batches cost
+    return _claim(sums.guarantee, lambda: _rounded(1, Fraction(2)))
 
 
 _BITS: Final = RandomizedResponseNoise(_ONE)
@@ -436,6 +453,7 @@ _CLAIMS: Final[dict[str, Claim]] = {
         for end, lost in (("", Fraction(0)), ("-delta", _MOSTLY))
     },
     **({"tuning": _tuning(), "training": _training()} if find_spec("sklearn") else {}),
+    **({"batches": _batches()} if find_spec("sklearn") else {}),
     **{f"within-{one.name}": _within(one) for one in (RHO, MU_SQUARED, renyi(8))},
     **{
         f"{name.replace('_', '-')}-{about.value}": _statistic(name, about)

@@ -41,6 +41,7 @@ _DELTA: Final = Fraction(1, 100)
 _HALF: Final = Fraction(1, 2)
 _SMALL: Final[dict[str, Any]] = {"epsilon": 1, "delta": _DELTA}
 _CHANGE: Final[dict[str, Any]] = {"neighbours": Neighbours.CHANGE_ONE}
+_THRICE: Final[dict[str, Any]] = {"sensitivity": 3, "monotone": True}
 _ROUNDED: Final[dict[str, Any]] = {"sensitivity": Fraction(7, 10), "grid": Fraction(1, 4)}
 
 _PURE: Final[Makers] = {
@@ -54,20 +55,22 @@ _PURE: Final[Makers] = {
     "randomized-response-truth": lambda: RandomizedResponse(truth=0.475, k=4),
     "randomized-response-k": lambda: RandomizedResponse(epsilon=1, k=4),
     "exponential": lambda: ExponentialMechanism(3, epsilon=1),
-    "exponential-monotone": lambda: ExponentialMechanism(3, scale=1, monotone=True),
+    "exponential-monotone": lambda: ExponentialMechanism(3, scale=3, **_THRICE),
     "permute-and-flip": lambda: PermuteAndFlip(3, epsilon=1),
-    "permute-and-flip-monotone": lambda: PermuteAndFlip(3, scale=1, monotone=True),
+    "permute-and-flip-monotone": lambda: PermuteAndFlip(3, scale=3, **_THRICE),
     "noisy-max": lambda: ReportNoisyMax(3, epsilon=1),
     "exponential-wide": lambda: ExponentialMechanism(3, epsilon=1, sensitivity=3),
-    "noisy-max-monotone": lambda: ReportNoisyMax(3, epsilon=1, monotone=True),
+    "noisy-max-monotone": lambda: ReportNoisyMax(3, epsilon=1, **_THRICE),
     "noisy-max-grid": lambda: ReportNoisyMax(3, scale=Fraction(3, 2), **_ROUNDED),
     "top-k": lambda: TopK(2, 4, epsilon=1),
     "top-k-permute-and-flip": lambda: TopK(2, 4, scale=12, sensitivity=3, peel="permute-and-flip"),
-    "top-k-monotone": lambda: TopK(2, 4, epsilon=1, monotone=True),
+    "top-k-monotone": lambda: TopK(2, 4, epsilon=1, **_THRICE),
     "sparse-vector": lambda: SparseVector(threshold=0, epsilon=1, hits=2),
-    "sparse-vector-monotone": lambda: SparseVector(threshold=0, epsilon=1, hits=2, monotone=True),
+    "sparse-vector-monotone": lambda: SparseVector(threshold=0, epsilon=1, hits=2, **_THRICE),
     "sparse-vector-grid": lambda: SparseVector(threshold=0, epsilon=1, hits=2, **_ROUNDED),
-    "sparse-vector-numeric": lambda: SparseVector(threshold=0, epsilon=1, hits=2, numeric=True),
+    "sparse-vector-numeric": lambda: SparseVector(
+        threshold=0, epsilon=1, hits=2, numeric=True, sensitivity=3
+    ),
     "above-threshold": lambda: AboveThreshold(threshold=0, epsilon=1),
     "above-threshold-scale": lambda: AboveThreshold(
         threshold=0, scale=Fraction(3, 2), **_ROUNDED, monotone=True
@@ -106,7 +109,7 @@ _PURE: Final[Makers] = {
     ),
     "automatic-bounds": lambda: AutomaticBounds(epsilon=1, largest=16, failure=Fraction(1, 10)),
     "automatic-bounds-change-one": lambda: AutomaticBounds(
-        epsilon=1, largest=16, failure=Fraction(1, 10), **_CHANGE
+        epsilon=1, largest=16, failure=Fraction(1, 10), max_rows_per_unit=2, **_CHANGE
     ),
     "automatic-bounds-two-rows": lambda: AutomaticBounds(
         scale=2, smallest=2, largest=32, failure=Fraction(1, 10), max_rows_per_unit=2
@@ -122,11 +125,13 @@ _APPROXIMATE: Final[Makers] = {
     "top-k-approximate": lambda: TopK(3, 4, **_SMALL),
     "histogram-gaussian": lambda: Histogram(bins=4, **_SMALL, **_CHANGE),
     "key-selection": lambda: KeySelection(**_SMALL),
-    "key-selection-change-one": lambda: KeySelection(**_SMALL, **_CHANGE),
+    "key-selection-change-one": lambda: KeySelection(**_SMALL, max_groups_per_unit=2, **_CHANGE),
     "key-selection-two-groups": lambda: KeySelection(**_SMALL, max_groups_per_unit=2),
     "key-selection-many-groups": lambda: KeySelection(**_SMALL, max_groups_per_unit=20),
     "laplace-threshold": lambda: LaplaceThreshold(**_SMALL),
-    "laplace-threshold-change-one": lambda: LaplaceThreshold(**_SMALL, **_CHANGE),
+    "laplace-threshold-change-one": lambda: LaplaceThreshold(
+        **_SMALL, max_groups_per_unit=2, **_CHANGE
+    ),
     "laplace-threshold-two-groups": lambda: LaplaceThreshold(**_SMALL, max_groups_per_unit=2),
     "gaussian-threshold": lambda: GaussianThreshold(**_SMALL),
     "gaussian-threshold-two-groups": lambda: GaussianThreshold(**_SMALL, max_groups_per_unit=2),

@@ -16,7 +16,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from discreet.audit.learning_questions import LEARNING
+from discreet.audit.learning_questions import LEARNING, SUMS, TRAINER, trained_by
 from discreet.audit.replayed_questions import (
     BUDGET,
     FIRST,
@@ -37,7 +37,7 @@ from discreet.mechanisms.quantile import Quantile
 from discreet.mechanisms.smooth_sensitivity import SmoothSensitivity
 from discreet.plan.kinds import Kind, Range, Type
 from discreet.plan.schema import Bounds, EachRow, Limits, PersonPeriod
-from discreet.privacy import MU_SQUARED, Neighbours
+from discreet.privacy import EPSILON, MU_SQUARED, RHO, ZCDP, Charge, Measure, Neighbours
 from discreet.privacy.budgets.filters import amount_within
 from discreet.workload.candidates import Candidate, Scorer
 from discreet.workload.counting_query import CountingQuery
@@ -76,14 +76,35 @@ def _of_presence(question: "CuratorQuestion", tables: Tables) -> Any:
 
 def _of_accounts(question: CuratorQuestion, tables: Tables) -> Any:
     """What is asked of curators who open one folder, one after another."""
-    room, said = Budget(epsilon=10 * BUDGET, delta=question.delta), {"unit": "person"}
-    limits: dict[str, Any] = {"limits": Limits(max_groups=1, max_rows=2), **said}
+    said: dict[str, Any] = {"limits": Limits(max_groups=1, max_rows=2), "unit": "person"}
+    said["budget"] = Budget(10 * BUDGET, question.delta)
+    if question.per_person:
+        said["budget"] = Budget.per_person(BUDGET, 2 * question.delta)
     with TemporaryDirectory() as folder:
         with Curator(folder) as curator:
-            bits = dict.fromkeys(("side", "odd"), Bounds(0, 1))
+            bits = {"value": Bounds(0, 9), **dict.fromkeys(("side", "odd"), Bounds(0, 1))}
             for name, rows in zip(("visits", "bills"), tables, strict=True):
-                curator.add(name, table_of(rows), budget=room, columns=bits, **limits)
-        return question.told(folder)
+                curator.add(name, table_of(rows), columns=bits, **said)
+        told = question.told(folder)
+        with Curator(folder) as curator:
+            if question.per_person:  # all charges are folded in from the first one on
+                own = ZCDP(curator.statement_for(question.people, dataset="visits").spent)
+                return [told, lambda: own]
+            spent = [curator.budget(name).total for name in ("visits", "bills")]
+    most = Budget(BUDGET, 2 * question.delta).cap()
+    amount, delta = (sum(getattr(one, name) for one in spent) for name in ("amount", "delta"))
+    return [told, most, Charge(amount, delta, measure=most.measure)]
+
+
+def _charged_often(folder: str, price: Price) -> list[Any]:
+    """So many questions that their charges are folded in at once, of curator after curator."""
+    told: list[Any] = []
+    for first in (0, 6 * _TURNS):
+        with Curator(folder) as curator:
+            for turn in range(first, 6 * _TURNS + 2):
+                said = {**price, "epsilon": price["epsilon"] * (1 - Fraction(turn, 999))}
+                told += curator.sql(_SQL["count"][0], **said).table.to_pylist()
+    return told
 
 
 def _of_share(question: CuratorQuestion, tables: Tables) -> Any:
@@ -92,7 +113,7 @@ def _of_share(question: CuratorQuestion, tables: Tables) -> Any:
     limits: dict[str, Any] = {"limits": Limits(max_groups=1, max_rows=2), "unit": "person"}
     with Curator.in_memory() as curator:
         curator.add("visits", table_of(tables[0]), budget=most, **limits)
-        return question.told(curator)
+        return [question.told(curator), Charge(BUDGET, 2 * question.delta, measure=EPSILON)]
 
 
 def _in_workbook(sql: str, epsilon: Fraction, name: str | None = None) -> Ask:
@@ -112,12 +133,10 @@ def _in_workbook(sql: str, epsilon: Fraction, name: str | None = None) -> Ask:
 
 def _resumed(folder: str, price: Price) -> list[float]:
     """Online queries of which each is asked of a curator that opens the folder again."""
-    room: dict[str, Any] = {"accuracy": 150, "updates": 1, "restarts": 0, "queries": 20}
-    told = []
+    told = [0.0]
     for turn in range(2 * _TURNS):
         with Curator(folder) as curator:
-            session = curator.online("visits", columns=["side", "odd"], max_rows=2, **room, **price)
-            told.append(session.ask({"side": turn % 2, "odd": turn // 2 % 2}).value)
+            told.append(_parity(_session(curator, price, updates=1), told, turn))
     return told
 
 
@@ -168,6 +187,31 @@ def _release(curator: Curator, price: Price) -> list[Any]:
         return [row for one in made.files for row in made.read(*one).to_pylist()]
 
 
+def _by_workers(curator: Curator, price: Price) -> list[Any]:
+    """The same, with noise that is drawn by the workers of an engine: here, by the engine's own."""
+
+    def map_parts(session: Any, select: str, work: Any, _: str, parts: Any) -> Any:
+        rows = session.stream(f"SELECT * FROM ({select}) AS s ORDER BY part")  # noqa: S608 - the curator's
+        made = {batch.column(0)[0].as_py(): batch for batch in work(rows)}
+        return [made[part] for part in parts]
+
+    room: Any = import_module("discreet.engines.duckdb").DuckDBSession
+    room.has_workers, room.map_parts = lambda _: True, map_parts
+    try:
+        return _release(curator, price)
+    finally:
+        del room.has_workers, room.map_parts
+
+
+def _again(curator: Curator, price: Price) -> list[Any]:
+    """A question that is answered, and measured again for other prices."""
+    told = []
+    for part in (Fraction(1, 3), Fraction(1, 4), Fraction(1, 5)):
+        said = {name: amount * part for name, amount in price.items()}
+        told.append(curator.remeasure(_SQL["total"][0], **said).table.to_pylist())
+    return told
+
+
 def _synthesis(*columns: str) -> Ask:
     def ask(curator: Curator, price: Price) -> list[Any]:
         made = curator.synthesize("visits", columns=columns, bins=5, max_rows=2, **price)
@@ -176,15 +220,22 @@ def _synthesis(*columns: str) -> Ask:
     return ask
 
 
-def _online(curator: Curator, price: Price) -> list[float]:
-    """Counting queries that follow the answers before them, about what no pair of columns tells."""
-    room: dict[str, Any] = {"accuracy": 150, "updates": 2, "restarts": 0, "queries": 20}
+def _session(curator: Curator, price: Price, updates: int = 2) -> Any:
+    room: dict[str, Any] = {"accuracy": 150, "updates": updates, "restarts": 0, "queries": 20}
     room |= {"columns": ["value", "side", "odd"], "max_rows": 2}
-    session = curator.online("visits", **room, **price)
-    told = [0.0]
+    return curator.online("visits", **room, **price)
+
+
+def _parity(session: Any, told: list[float], odd: int) -> float:
+    """A counting query that follows the answers before it, about what no pair of columns tells."""
+    values = list(range(int(sum(told) % 2), 10, 2))
+    return float(session.ask({"value": values, "side": 0, "odd": odd % 2}).value)
+
+
+def _online(curator: Curator, price: Price) -> list[float]:
+    session, told = _session(curator, price), [0.0]
     for odd in range(10):
-        values = list(range(int(sum(told) % 2), 10, 2))
-        told += [session.ask({"value": values, "side": 0, "odd": odd % 2}).value]
+        told.append(_parity(session, told, odd))
     return told
 
 
@@ -229,10 +280,12 @@ _FITTED: Final = (
 """Fits that an engine sums, and some of gradients: whoever has the other label turns them round."""
 
 _FITS: Final = {
-    f"curator-fits{end}": CuratorQuestion(_FITTED, neighbours=about, counts_moved=True)
+    f"curator-fits{end}": CuratorQuestion(_FITTED, neighbours=about, counts_moved=True, needs=SUMS)
     for end, about in (("", Neighbours.ADD_REMOVE), ("-change-one", Neighbours.CHANGE_ONE))
     if find_spec("sklearn")
 }
+if find_spec("torch"):
+    _FITS["curator-training"] = CuratorQuestion(trained_by, needs=TRAINER)
 
 _QUERIES: Final = (
     *(CountingQuery(("value",), (tuple(range(low, low + 3)),)) for low in range(7)),
@@ -241,8 +294,13 @@ _QUERIES: Final = (
 """Some are of all rows of the person who has many: every kind is moved as far as it may be."""
 
 
+def _charge(price: Price, measure: Measure) -> Charge:
+    """All that a price may be spent on, in a measure."""
+    return Charge(amount_within(price["epsilon"], price["delta"], measure), measure=measure)
+
+
 def _amount(price: Price) -> Fraction:
-    return amount_within(price["epsilon"], price["delta"], MU_SQUARED)
+    return _charge(price, MU_SQUARED).amount
 
 
 def _strategy(name: str) -> Ask:
@@ -269,7 +327,7 @@ def _thrice(histogram: JointHistogram, price: Price) -> Any:
 
 def _mwem(histogram: JointHistogram, price: Price) -> Any:
     learnt = MWEM(histogram.domain, _QUERIES, rounds=2, **price, **histogram.terms)
-    return learnt.release(histogram).marginal(("value",)).tolist()
+    return [learnt.release(histogram).marginal(("value",)).tolist(), _charge(price, RHO)]
 
 
 def _synthesized(histogram: JointHistogram, price: Price) -> Any:
@@ -289,7 +347,7 @@ def _scored(histogram: JointHistogram, price: Price) -> Any:
     return Scorer(histogram).release(listed, model, _amount(price)).tolist()
 
 
-def _reopened(histogram: JointHistogram, price: Price) -> list[float]:
+def _reopened(histogram: JointHistogram, price: Price) -> list[Any]:
     """The same query again and again, by sessions that go on from each other's stored state."""
     room: dict[str, Any] = {"updates": 1, "restarts": 0, **histogram.terms}
     state, told = open_state(OnlinePlan.of(histogram.domain, **room, **price), histogram), []
@@ -297,7 +355,7 @@ def _reopened(histogram: JointHistogram, price: Price) -> list[float]:
         session = OnlineSession(OnlineState.from_bytes(state.to_bytes()), histogram)
         told.append(session.ask(_QUERIES[5]).value)
         state = session.state
-    return told
+    return [*told, _charge(price, RHO)]
 
 
 def _small_database(histogram: JointHistogram, price: Price) -> Any:
@@ -377,32 +435,21 @@ _PROTECTED: Final = (
 )
 _HISTOGRAM: Final[dict[str, Any]] = {"source": _of_histogram}
 _SPENT: Final[dict[str, Any]] = {"source": _of_accounts, "spends_all": True}
-_OWN: Final[dict[str, Any]] = {
-    "epsilon": Fraction(2),
-    "per_person": True,
-    "with_bills": True,
-    "counts_moved": True,
-    "by_distance": True,
-    "limits": Limits(max_groups=2, max_rows=2),
-}
+_APART: Final = ("per_person", "with_bills", "counts_moved", "by_distance")
+_OWN: Final[dict[str, Any]] = dict.fromkeys(_APART, True) | {"epsilon": Fraction(2)}
+_OWN["limits"] = Limits(max_groups=2, max_rows=2)
 _STRATEGIES: Final = (
     *map(_strategy, ("independent", "identity", "matrix mechanism", "residual marginals")),
     *(_blocks, _thrice, _mwem, _synthesized, _reopened),
 )
 _SYNTHESES: Final = (_synthesis("value", "day"), _synthesis("amount", "paid"))
+_VISITS, _BILLS = ("visits", None), ("bills", None)
+_A, _B = ("visits", "a"), ("visits", "b")
 _SPENDERS: Final = (
-    _until_refused(
-        lambda one, most: one.raise_budget("visits", most, reason="-"), ("visits", None)
-    ),
-    _until_refused(lambda one, most: one.grant("a", "visits", most), ("visits", "a")),
-    _until_refused(
-        lambda one, most: one.group("both", "visits", ["a", "b"], most),
-        *(("visits", "a"), ("visits", "b")),
-    ),
-    _until_refused(
-        lambda one, most: one.link("all", ["visits", "bills"], most),
-        *(("visits", None), ("bills", None)),
-    ),
+    _until_refused(lambda one, most: one.raise_budget("visits", most, reason="-"), _VISITS),
+    _until_refused(lambda one, most: one.grant("a", "visits", most), _A),
+    _until_refused(lambda one, most: one.group("both", "visits", ["a", "b"], most), _A, _B),
+    _until_refused(lambda one, most: one.link("all", ["visits", "bills"], most), _VISITS, _BILLS),
 )
 """Questions under the budget of a dataset, of an analyst, of a group and of linked datasets."""
 
@@ -416,7 +463,8 @@ QUESTIONS: Final[Mapping[str, CuratorQuestion]] = {
     "curator-budgets": CuratorQuestion(_SPENDERS, Fraction(6, 5), **_PURE, **_SPENT),
     "curator-budgets-gaussian": CuratorQuestion(_SPENDERS[0], Fraction(2), **_SPENT),
     "curator-workbooks": CuratorQuestion(_BOOKS, spends_all=True, source=_of_share),
-    "curator-online-resumed": CuratorQuestion(_resumed, BUDGET, **_SPENT),
+    "curator-online-resumed": CuratorQuestion(_resumed, BUDGET, people=100 * PEOPLE, **_SPENT),
+    "curator-people-resumed": CuratorQuestion(_charged_often, **{**_OWN, **_SPENT}),
     "curator-limit-histograms": CuratorQuestion(_texts("total", "grouped"), **_CHOSEN),
     "curator-limit-histograms-pure": CuratorQuestion(_texts("count"), **_CHOSEN, **_PURE),
     "curator-pure": CuratorQuestion(
@@ -428,7 +476,7 @@ QUESTIONS: Final[Mapping[str, CuratorQuestion]] = {
     "curator-pure-change-one": CuratorQuestion(
         (*_texts("grouped"), _profile, _texts("quantiles")[0]), **_PURE, **_CHANGE, **_CHOSEN
     ),
-    "curator-aggregates": CuratorQuestion(_texts("aggregates"), **_FEW),
+    "curator-aggregates": CuratorQuestion((*_texts("aggregates"), _again), **_FEW),
     "curator-shapes": CuratorQuestion(
         _texts("three together", "sets", "shapes"), **_FEW, with_bills=True
     ),
@@ -452,7 +500,7 @@ QUESTIONS: Final[Mapping[str, CuratorQuestion]] = {
     "curator-join-caps": CuratorQuestion(_texts("join"), with_bills=True, **_CHOSEN),
     "curator-profile": CuratorQuestion(_profile),
     "curator-answer-tables": CuratorQuestion(_texts("answers"), with_bills=True, **_CHOSEN),
-    "curator-release": CuratorQuestion(_release),
+    "curator-release": CuratorQuestion((_release, _by_workers)),
     "curator-synthesis": CuratorQuestion(_SYNTHESES),
     "curator-online": CuratorQuestion(_online, Fraction(4), people=100 * PEOPLE),
     "curator-workload": CuratorQuestion((_workload("value", "day"), _workload("value"))),

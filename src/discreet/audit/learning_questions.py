@@ -1,6 +1,7 @@
 """What is learnt from the rows of people: fits, searches, statistical queries and training runs."""
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from fractions import Fraction
 from importlib import import_module
 from importlib.util import find_spec
@@ -9,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from discreet.audit.replayed_questions import PEOPLE, Ask, CuratorQuestion, Price, Tables
+from discreet.plan.schema import Limits
 from discreet.privacy import GDP
 
 
@@ -33,9 +35,10 @@ def _learnt(kind: str, *, columns: int = 2, **said: Any) -> Ask:
     return ask
 
 
-def _two_layers() -> Any:
+def two_layers() -> Any:
+    """One so wide that norms are found without gradients, and one that is not."""
     nn = import_module("torch").nn
-    return nn.Sequential(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 1))
+    return nn.Sequential(nn.Linear(2, 200), nn.Tanh(), nn.Linear(200, 1))
 
 
 def _many_layers() -> Any:
@@ -61,33 +64,44 @@ def _many_layers() -> Any:
     return Layers()
 
 
-def _trained(made: Callable[[], Any], *, exact: bool, band: int = 1, steps: int = 2) -> Ask:
-    """A network; everybody is in each sample, so that steps cost all they may.
+def _trainer(
+    made: Callable[[], Any], price: Price, *, exact: bool = False, band: int = 1, steps: int = 2
+) -> Any:
+    """A trainer with everybody in each sample, so that steps cost all they may.
 
     With a band, everybody whose turn it is; after an odd number of steps one release is begun.
     """
+    torch, model = import_module("torch"), made()
+    for place, one in enumerate(model.parameters()):
+        with torch.no_grad():  # no two numbers alike: else a slip may not show
+            one.copy_(torch.linspace(-0.5, 0.1 * (1 + place % 5), one.numel()).view_as(one))
+    said: dict[str, Any] = {"people": PEOPLE, "batch": PEOPLE // band, "clip": 0.01}
+    said |= {"band": band, "epochs": Fraction(3 if band > 1 else steps, band), "exact": exact}
+    loss = lambda told, y: (told[:, 0] - y) ** 2  # noqa: E731
+    return import_module(TRAINER).Trainer(model, loss, max_rows_per_unit=2, **said, **price)
+
+
+def _trained(made: Callable[[], Any], **said: Any) -> Ask:
+    """A network, fitted to rows in memory."""
 
     def ask(rows: dict[str, Any], price: Price) -> list[Any]:
-        torch = import_module("torch")
+        torch, trainer = import_module("torch"), _trainer(made, price, **said)
         x, y = (torch.tensor(rows[name], dtype=torch.float32) for name in ("X", "y"))
-        model = made()
-        for place, one in enumerate(model.parameters()):
-            with torch.no_grad():  # no two numbers alike: else a slip may not show
-                one.copy_(torch.linspace(-0.5, 0.1 * (1 + place % 5), one.numel()).view_as(one))
-        said: dict[str, Any] = {
-            "people": PEOPLE,
-            "batch": PEOPLE // band,
-            "clip": 0.01,
-            "exact": exact,
-        }
-        said |= {"band": band, "epochs": Fraction(3 if band > 1 else steps, band)}
-        loss = lambda told, y: (told[:, 0] - y) ** 2  # noqa: E731
-        kind = import_module(_TRAINER).Trainer
-        trainer = kind(model, loss, max_rows_per_unit=2, **said, **price)
         trainer.fit(x, y, groups=rows["groups"])
-        return [[one.tolist() for one in model.parameters()], trainer.guarantee_]
+        return [[one.tolist() for one in trainer.model.parameters()], trainer.guarantee_]
 
     return ask
+
+
+def trained_by(curator: Any, price: Price) -> list[Any]:
+    """A network that a curator goes on to fit after a crash; its ledger has each step."""
+    for crashes in (True, False):
+        trainer = _trainer(two_layers, price, exact=True, steps=3)
+        if crashes:
+            trainer.optimizer.register_step_post_hook(lambda *_: 1 / 0)
+        with suppress(ZeroDivisionError):
+            curator.fit(trainer, "visits", features=["value", "side"], target="odd")
+    return [one.tolist() for one in trainer.model.parameters()]
 
 
 def _queried(rows: dict[str, Any], price: Price) -> list[Any]:
@@ -134,28 +148,33 @@ _LEARNT: Final = (
 )
 
 
-_TRAINER: Final = "discreet.learn.torch.trainer"
+SUMS: Final = "discreet.learn.noisy_sums"
+TRAINER: Final = "discreet.learn.torch.trainer"
+_LEARNING: Final = {"learn-rows": CuratorQuestion(_LEARNT, source=_of_rows, needs=SUMS)}
 _TRAINING: Final = {
     "training": CuratorQuestion(
         (
-            _trained(_two_layers, exact=False),
-            _trained(_two_layers, exact=True),
+            _trained(two_layers, exact=False),
+            _trained(two_layers, exact=True),
             _trained(_many_layers, exact=False, steps=1),
         ),
         source=_of_rows,
-        needs=_TRAINER,
+        needs=TRAINER,
+        limits=Limits(max_rows=2),  # a person with a row that has no gradient
     ),
     "training-bands": CuratorQuestion(
-        _trained(_two_layers, exact=True, band=2),
+        _trained(two_layers, exact=True, band=2),
         people=PEOPLE + 1,  # so that that person has the first turn, and the one that is begun
         source=_of_rows,
-        needs=_TRAINER,
+        needs=TRAINER,
         by_distance=True,
     ),
 }
 
 LEARNING: Final[Mapping[str, CuratorQuestion]] = {
-    **({"learn-rows": CuratorQuestion(_LEARNT, source=_of_rows)} if find_spec("sklearn") else {}),
-    **(_TRAINING if find_spec("torch") else {}),
+    name: one
+    for extra, asked in (("sklearn", _LEARNING), ("torch", _TRAINING))
+    for name, one in asked.items()
+    if find_spec(extra)
 }
 """Names as the command line takes them, where what they need is installed."""

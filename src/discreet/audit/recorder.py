@@ -2,6 +2,7 @@
 
 import functools
 import hashlib
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,6 +12,8 @@ from fractions import Fraction
 from threading import RLock
 from typing import Any, Final, TypeAlias
 
+import numpy as np
+
 from discreet.answer.plan.quantile_draws import QuantileDraw
 from discreet.answer.plan.thresholded_count import ThresholdedCount
 from discreet.mechanisms import noise_tails
@@ -19,9 +22,10 @@ from discreet.mechanisms.gaussian import RoundedGaussian
 from discreet.mechanisms.interaction import Interaction
 from discreet.mechanisms.laplace import Laplace
 from discreet.mechanisms.mechanism import Mechanism
+from discreet.noise import bits
 from discreet.noise.bits import BitSource, Keystream, Words, replaced
 from discreet.plan.bounding import FULL
-from discreet.privacy import Approximate, Pure
+from discreet.privacy import Approximate, BoundedRange, Neighbours, Pure
 from discreet.privacy.numerics.rounding import Interval
 from discreet.workload.profile import ProfileNoise
 
@@ -57,12 +61,12 @@ class CellChoice:
     size: int
     scale: Fraction
 
-    def cost(self, left: tuple[Any, Any], right: tuple[Any, Any]) -> Pure:
+    def cost(self, left: Any, right: Any, about: Neighbours) -> Pure | BoundedRange:
         """A loss that is reached on the hardest data if one person moves as much weight.
 
         Why: the scores of two cells move apart by s = `apart` times the weight, in scales.
         Permute-and-flip has a loss of s where one cell is far ahead; the exponential mechanism,
-        one of -s/2 or s/2 where two cells are ahead of all others by the same.
+        losses in a range of s.
         """
         gaps: Counter[int] = Counter()
         for sign, (cells, weights) in ((-1, left), (1, right)):
@@ -70,7 +74,8 @@ class CellChoice:
                 gaps[cell] += sign * weight
         moved = sum(map(abs, gaps.values()))
         apart = self.draw.apart * moved / self.scale
-        return Pure(apart if self.draw.flips else apart / 2)
+        kind = Pure if self.draw.flips or not apart else BoundedRange
+        return kind(apart, neighbours=about)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +187,9 @@ class Recorder:
     releases: list[RecordedRelease | Conversation | None] = field(default_factory=list)
     thresholds: list[KeyThreshold] = field(default_factory=list)
     sources: list[FrozenBits] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)  # of a release by itself
     _label: str = _OUTSIDE
+    _marks: set[int] = field(default_factory=set)
 
     @property
     def is_outside(self) -> bool:
@@ -236,9 +243,15 @@ class Recorder:
     def _ending(self, run: Callable[[], Any], label: str) -> tuple[Any, Exception | None, int]:
         """How a run with bits of its own ends, and how many words it takes."""
         first, outside = len(self.sources), self._label
+        opener = bits._replacement.get()  # noqa: SLF001 - whose bits a release would have had
+        if opener is not None and opener != self.open_source:  # a key's
+            if (mark := opener().word()) in self._marks:
+                self.faults.append("two releases have the same noise")
+            self._marks.add(mark)
         self._label = label
         try:
-            outcome, raised = run(), None
+            with replaced(self.open_source):
+                outcome, raised = run(), None
         except Exception as error:  # noqa: BLE001 - however it ends is what is being compared
             outcome, raised = None, error
         self._label = outside
@@ -276,7 +289,7 @@ def _listening() -> Iterator[None]:
     """Wrap every mechanism's `release` and every interaction's `_answer`, and unwrap them again."""
     originals = [
         (kind, name, kind.__dict__[name], wrap)
-        for root, names in _ROOTS.items()
+        for root, names in _roots()
         for kind in _kinds(root)
         for name, wrap in names.items()
         if name in kind.__dict__
@@ -327,12 +340,39 @@ def _cell(recorder: Recorder, run: Any, draw: QuantileDraw, *asked: Any) -> Any:
     return recorder.release(run, CellChoice(draw, size, scale), ((cells, weights),))
 
 
+def _each_row(recorder: Recorder, run: Any, _: Any, statistic: Any, *asked: Any) -> Any:
+    """Look at each row of a sum alone, and at the same sum where an engine makes it.
+
+    Why: a person's rows are weighted, so a row whose vector is longer than stated need not show
+    between neighbours. What an engine sums follows the same rows by other code.
+    """
+    rows, total = asked[-1], np.zeros(statistic.width, dtype=object)
+    for chunk in rows.chunks():
+        total += statistic.sums(chunk).ravel().astype(np.int64)
+        parts = zip(chunk.x.tolist(), chunk.y.tolist(), strict=True)
+        for at in {repr(row): at for at, row in enumerate(parts)}.values():
+            one = replace(chunk, x=chunk.x[[at]], y=chunk.y[[at]], weight=np.ones(1))
+            vector = statistic.sums(one).ravel().astype(np.int64)
+            if sum(int(n) ** 2 for n in vector[vector != 0]) > statistic.square:
+                recorder.faults.append(f"a row of {type(statistic).__name__} is longer than stated")
+    found = None if rows.engine is None else rows.engine.totals(statistic)
+    if found is not None and not np.array_equal(found, total):
+        recorder.faults.append(f"an engine has other sums of {type(statistic).__name__}")
+    return run()
+
+
 def _threshold(recorder: Recorder, run: Any, rule: Rule, asked: Any) -> Any:
     """Write down what a threshold is made of, each time that one is used."""
     found = KeyThreshold.of(rule, asked, run.func)
     if isinstance(rule, ProfileNoise) or found not in recorder.thresholds:  # part by part, one rule
         recorder.thresholds.append(found)
     return run()
+
+
+def _roots() -> Iterator[tuple[type, dict[str, Wrapper]]]:
+    yield from _ROOTS.items()
+    if (learn := sys.modules.get("discreet.learn.noisy_sums")) is not None:
+        yield learn.NoisySums, {"_release": _heard(_each_row)}
 
 
 _ROOTS: Final[dict[type, dict[str, Wrapper]]] = {

@@ -173,6 +173,21 @@ def _people() -> Sampler:
     return _listed(draw, rate, ends(law), ())
 
 
+def _dealt() -> Sampler:
+    """The batch that each of many rows is dealt to: one of two, by a fair coin."""
+    rows = import_module("discreet.learn.rows")
+
+    def draw(many: int, size: int) -> NDArray[Any]:
+        one = rows.Chunk(np.zeros((size, 1)), np.arange(size), np.ones(size))
+        found = np.zeros(size, dtype=np.int64)
+        for place, batch in enumerate(rows.PersonRows(lambda: iter([one])).batches(many)):
+            for chunk in batch.chunks():
+                np.add.at(found, chunk.y.astype(np.int64), 5**place)
+        return found
+
+    return _listed(draw, 2, dict.fromkeys((1, 5), (0.5, 0.5)), ())
+
+
 def _coin(draw: Callable[..., Any], p: Interval, parameter: Fraction = _HALF) -> Sampler:
     return _listed(draw, parameter, ends({0: 1 - p, 1: p}))
 
@@ -210,6 +225,7 @@ SAMPLERS: Final[Mapping[str, Callable[[], Sampler]]] = {
     "noise-uniform": lambda: _listed(noise.below, 7, dict.fromkeys(range(7), (1 / 7, 1 / 7))),
     "noise-choice": lambda: _choice(noise.choose, weights_law),
     **({"training-samples": _people} if find_spec("torch") else {}),
+    **({"training-batches": _dealt} if find_spec("sklearn") else {}),
     "noise-flips": lambda: _choice(noise.permute_and_flip, flips_law),
 }
 """Names as the command line takes them, and how to make each."""

@@ -57,7 +57,14 @@ SLIP = Fraction(1, 100)
 BIT, LATTICE = RandomizedResponseNoise(1), DiscreteGaussianNoise(1, 4)
 
 
-@pytest.mark.parametrize("name", ACCOUNTING)
+LONG = {f"accountant-{name}" for name in ("training", "tuning", "sampled-gaussian")}
+"""Several seconds each, of laws whose parts are among the others."""
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(one, marks=[pytest.mark.audit] * (one in LONG)) for one in ACCOUNTING],
+)
 def test_no_law_gives_away_more_than_the_accountant_says_and_tight_ones_come_near(name):
     found = audit_accounting(name, ACCOUNTING[name])
 
@@ -246,4 +253,16 @@ def test_balances_that_forget_what_was_spent_before_are_caught(monkeypatch):
         balances.spent[:] += before
 
     monkeypatch.setattr(IndividualBalances, "charge_all", forgetful)
+    assert audit_accounting("planted", accounting._balances()).refuted
+
+
+def test_balances_that_take_all_of_what_is_folded_in_or_nothing_are_caught(monkeypatch):
+    """Whoever could pay for the first charges and not for the last has paid for the first."""
+    true = IndividualBalances.charge_all
+
+    def all_or_nothing(balances, charges):
+        total = sum(one.costs[0] for one in charges)
+        true(balances, charges if total <= (balances.limits - balances.spent)[0] else [])
+
+    monkeypatch.setattr(IndividualBalances, "charge_all", all_or_nothing)
     assert audit_accounting("planted", accounting._balances()).refuted

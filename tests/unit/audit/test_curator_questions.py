@@ -24,6 +24,8 @@ from discreet.cli.audit import audit
 from discreet.curator import workbook
 from discreet.curator.ledger import accounts
 from discreet.curator.orders import online_epochs
+from discreet.curator.orders.census import census_workers
+from discreet.curator.orders.fits.fit_totals import FitTotals
 from discreet.curator.orders.histogram_orders import HistogramQuery
 from discreet.curator.orders.profile_orders import ProfileOrder
 from discreet.curator.orders.streams import streams
@@ -32,6 +34,7 @@ from discreet.curator.people.person_accounts import PersonAccounts
 from discreet.errors import BudgetError
 from discreet.learn import private_schema
 from discreet.learn.binning import BinCounts
+from discreet.learn.design import RowTotals
 from discreet.learn.noisy_sums import NoisySums
 from discreet.learn.statistical_queries import Expectation
 from discreet.learn.trees import LeafCounts
@@ -59,7 +62,20 @@ def caught(name, text=""):
     return any(text in one for one in findings(QUESTIONS[name]))
 
 
-@pytest.mark.parametrize("name", QUESTIONS)
+LONG = {
+    *("curator-per-person", "curator-per-person-limit", "curator-people-resumed"),
+    *("curator-standing-question", "curator-orders-change-one", "curator-shapes"),
+    *("curator-fits", "curator-fits-change-one", "curator-training", "curator-synthesis"),
+    *("curator-workbooks", "curator-budgets", "curator-online-resumed"),
+    *("curator-aggregates", "curator-each-row", "learn-rows", "training", "training-bands"),
+}
+"""Several seconds each; tests with planted bugs ask a part of most of them."""
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(one, marks=[pytest.mark.audit] * (one in LONG)) for one in QUESTIONS],
+)
 def test_a_curator_shows_nothing_but_what_it_releases(name):
     found = audit_question(name, QUESTIONS[name])
     assert not found.refuted
@@ -554,6 +570,85 @@ def test_a_layer_whose_gradients_are_longer_than_they_are_told_is_caught(monkeyp
     part, true = QUESTIONS["training"].parts[2], layers.PersonMatrix.norm_squares
     monkeypatch.setattr(layers.PersonMatrix, "norm_squares", lambda one: true(one) / 16)
     assert "declared" in audit_question("planted", part).why
+
+
+def test_norms_without_gradients_that_are_too_small_are_caught(monkeypatch):
+    layers = pytest.importorskip("discreet.learn.torch.layers")
+    part, true = QUESTIONS["training"].parts[0], layers.OuterProducts.norm_squares
+    monkeypatch.setattr(layers.OuterProducts, "norm_squares", lambda one: true(one) / 16)
+    assert "declared" in audit_question("planted", part).why
+
+
+def test_a_charge_that_is_a_thousandth_too_small_is_caught(monkeypatch):
+    """In the measure of the ledger: as an epsilon at a delta it would hide in what is rounded."""
+    true = accounts.Account.after
+    less = lambda account, cost: true(account, (cost[0] * 999 // 1000, cost[1]))  # noqa: E731
+    monkeypatch.setattr(accounts.Account, "after", less)
+    assert caught("curator-limit-histograms", "is charged")
+    assert caught("curator-found-keys", "is charged")
+
+
+def test_a_plan_that_is_read_back_otherwise_is_caught(monkeypatch):
+    true = SetPlan.from_dict
+
+    def cheap(*said):
+        plan = true(*said)
+        return replace(plan, costs={one: 4 * cost for one, cost in plan.costs.items()})
+
+    monkeypatch.setattr(SetPlan, "from_dict", cheap)
+    assert caught("curator-limit-histograms", "is not answered")
+
+
+def test_a_session_that_forgets_its_updates_is_caught(monkeypatch):
+    true = online_epochs._with_steps
+    runs = lambda state, steps: true(state, [one for one in steps if len(one) == 1])  # noqa: E731
+    monkeypatch.setattr(online_epochs, "_with_steps", runs)
+    assert caught("curator-online-resumed", "is charged")
+
+
+def test_charges_of_people_that_are_folded_in_for_nothing_are_caught(monkeypatch):
+    monkeypatch.setattr(PersonAccounts, "_charge_all", lambda *_: None)
+    assert caught("curator-people-resumed", "a person loses a rho of")
+
+
+def test_parts_of_a_release_that_share_their_noise_are_caught(monkeypatch):
+    true = census_workers.keyed
+    monkeypatch.setattr(census_workers, "keyed", lambda key, _: true(key, b""))
+    part = QUESTIONS["curator-release"].parts[1]
+    assert "have the same noise" in audit_question("planted", part).why
+
+
+def test_sums_of_an_engine_that_are_not_those_of_the_rows_are_caught(monkeypatch):
+    """Whoever has one row alone moves them no further than the rows do."""
+    true = FitTotals._counts
+    monkeypatch.setattr(FitTotals, "_counts", lambda *said: true(*said) // 2)
+    assert caught("curator-fits", "an engine has other sums of BinCounts")
+
+
+def test_a_row_that_is_longer_than_stated_is_caught(monkeypatch):
+    """Although nobody who comes has such a row."""
+    true = RowTotals.extent.fget
+    stated = lambda one: (true(one)[0], true(one)[1] * 9 // 10)  # noqa: E731
+    monkeypatch.setattr(RowTotals, "extent", property(stated))
+    assert "a row of RowTotals is longer" in audit_question("planted", _learning("PCA")).why
+
+
+def test_a_training_run_with_less_noise_than_it_was_charged_for_is_caught(monkeypatch):
+    runs = pytest.importorskip("discreet.curator.orders.fits.training_orders").TrainingRuns
+    assert not audit_question("sound", QUESTIONS["curator-training"]).refuted
+    true = runs.run
+
+    def thin(self, charge, trainer):
+        took = self._resume
+
+        def resumed(*said):
+            by, planned, *rest = took(*said)
+            return by, replace(planned, mu=2 * planned.mu), *rest
+
+        return true(replace(self, _resume=resumed), charge, trainer)
+
+    monkeypatch.setattr(runs, "run", thin)
+    assert caught("curator-training", "is charged")
 
 
 def test_every_question_of_the_file_is_asked():
