@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any, Final, Self
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from discreet.answer.execute.noisy_measurements import reading_stored
 from discreet.answer.measurement_plan import overspent
 from discreet.answer.plan.price import Price
 from discreet.answer.plan.set_plan import Charged
-from discreet.answer.present.base_release import BaseRelease, Cost, reading_stored
+from discreet.answer.present.base_release import BaseRelease, Cost
 from discreet.answer.present.chart import altair
 from discreet.answer.present.number_text import cost
 from discreet.answer.present.release_json import plain

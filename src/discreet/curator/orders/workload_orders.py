@@ -14,8 +14,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from discreet.answer.execute.noisy_measurements import reading_stored
 from discreet.answer.plan.price import Price
-from discreet.answer.present.base_release import BaseRelease, Cost, reading_stored
+from discreet.answer.present.base_release import BaseRelease, Cost
 from discreet.curator.arguments import read_fields, readable
 from discreet.curator.ledger.orders import Order
 from discreet.curator.orders.histogram_orders import (

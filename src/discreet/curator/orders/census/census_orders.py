@@ -15,10 +15,11 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Final, Self
 
+from discreet.answer.execute.noisy_measurements import reading_stored
 from discreet.answer.plan.measure import Measurement
 from discreet.answer.plan.price import Price
 from discreet.answer.plan.set_plan import Charged, amount_for
-from discreet.answer.present.base_release import BaseRelease, Cost, reading_stored
+from discreet.answer.present.base_release import BaseRelease, Cost
 from discreet.answer.present.number_text import cost
 from discreet.curator.arguments import read_fields, readable
 from discreet.curator.ledger.orders import Order

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.answer.execute.noisy_measurements import reading_stored
 from discreet.answer.plan.price import Price
-from discreet.answer.present.base_release import BaseRelease, Cost, reading_stored
+from discreet.answer.present.base_release import BaseRelease, Cost
 from discreet.curator.arguments import read_fields, readable, several, unknown
 from discreet.curator.ledger.orders import Order, canonical
 from discreet.curator.orders.fits.fit_rows import number_range, person_rows, select_rows

@@ -19,8 +19,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from discreet.answer.execute.noisy_measurements import reading_stored
 from discreet.answer.plan.price import Price
-from discreet.answer.present.base_release import BaseRelease, Cost, reading_stored
+from discreet.answer.present.base_release import BaseRelease, Cost
 from discreet.curator.arguments import read_fields, readable, several
 from discreet.curator.client.wire import read_number
 from discreet.curator.ledger.ledger import Ledger
