@@ -95,7 +95,7 @@ def test_a_remote_curator_inherits_nothing_that_reads_a_folder():
         for name, one in vars(OwnerInterface).items()
         if callable(one) and reads & set(inspect.unwrap(one).__code__.co_names)
     }
-    within = {"_record", "_find_part", "_check_going", "_cap", "_open_dataset", "_open_like"}
+    within = {"_record", "_check_going", "_cap", "_open_dataset", "_open_like"}
     assert touched - vars(Remote).keys() == within  # which the others call
     assert "_people" in vars(Remote)
 

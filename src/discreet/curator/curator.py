@@ -129,7 +129,7 @@ class Curator(OwnerInterface, QuestionInterface):
         else:
             self._neighbours = neighbours or Neighbours.ADD_REMOVE
             self._ledger = Ledger.in_memory()
-        self._data_store = DataStore(self._folder)
+        self._data_store = DataStore(self._folder, self._ledger)
         self._answer_service = AnswerService(self._ledger, self._data_store, self._neighbours)
         service, about = self._answer_service, (self._ledger, self._data_store)
         self._jobs = Jobs(service)
@@ -137,7 +137,7 @@ class Curator(OwnerInterface, QuestionInterface):
         self._streams = Streams(*about, service)
         parts = (*about, service, self._epochs, self._streams, self._neighbours)
         self._backend = self._local = LocalBackend(*parts)
-        self._data_store.settle_pending(self._find_part)
+        self._data_store.settle_pending()
         self._sweep()
         self._scratch: str | None = None
         self._census = CensusRuns(self._ledger, self._resume)
@@ -360,11 +360,11 @@ class Curator(OwnerInterface, QuestionInterface):
 
         Every file is read through.
         """
-        noted, tables = self._ledger.noted, self._data_store.tables
+        tables = self._data_store.tables
         self._answer_service.check_said(tables.tables.values())
-        self._data_store.check_present(lambda: [str(e.facts["table"]) for e in noted("added")])
-        self._data_store.check_parts(tables.datasets(), self._ledger.appended)
-        self._data_store.check_content(self._ledger.retired)
+        self._data_store.check_present()
+        self._data_store.check_parts(tables.datasets())
+        self._data_store.check_content()
 
     def close(self) -> None:
         """Finish what is being computed and let go of files; what was charged stays."""

@@ -6,12 +6,12 @@ from typing import Any, Unpack, get_args
 
 from discreet.argument_names import also_called
 from discreet.curator.answer_service import AnswerService
-from discreet.curator.arguments import AppendArguments, expect, order_spec, read_columns, several
+from discreet.curator.arguments import AppendArguments, expect, read_columns, several
 from discreet.curator.budget import Budget
 from discreet.curator.data.data_store import DataStore
 from discreet.curator.data.intake import NewTable, read_kinds
 from discreet.curator.data.load_report import PUBLIC, Stated, confirmed
-from discreet.curator.data.registry import Part, Registration, Registry
+from discreet.curator.data.registry import Registration, Registry
 from discreet.curator.data.table_checks import known_dataset
 from discreet.curator.ledger import accounts
 from discreet.curator.ledger.accounts import Account, Holder
@@ -155,19 +155,13 @@ class OwnerInterface:
 
         Rows of known people fall under the accounts they have: no budget grows.
         """
-        through = order_spec({"through": said.get("through")})
-        self._data_store.settle_pending(self._find_part)
+        self._data_store.settle_pending()
         known = self._tables.tables.get(name)
         if known is not None and known.dataset is not None:
             self._check_going(known.dataset)
-            self._data_store.check_parts((known.dataset,), self._ledger.appended)
-
-        def settle(one: Registration, part: Part) -> int:
-            facts = {**one.part_said(part), **through}
-            return self._ledger.record("appended", by=self._by, facts=facts).sequence
-
-        version = self._data_store.append(name, rows, settle, said)
-        if through and known is not None and known.dataset is not None:
+            self._data_store.check_parts((known.dataset,))
+        version = self._data_store.append(name, rows, said, by=self._by)
+        if said.get("through") and known is not None and known.dataset is not None:
             self._streams.go_on(known.dataset)
         return version
 
@@ -191,12 +185,6 @@ class OwnerInterface:
     def _record(self, one: Registration) -> int:
         """Let the ledger prove what was said about a table, and which data it was."""
         return self._ledger.record("added", by=self._by, facts=one.said).sequence
-
-    def _find_part(self, one: Registration, part: Part) -> int:
-        """The entry that says that a part was appended, 0 where there is none."""
-        said = one.part_said(part)
-        known = self._ledger.appended(one.table.name)
-        return next((each.sequence for each in known if said.items() <= each.facts.items()), 0)
 
     def _check_going(self, dataset: str) -> None:
         if self._ledger.retired(dataset):
