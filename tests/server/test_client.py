@@ -100,6 +100,14 @@ def test_a_remote_curator_inherits_nothing_that_reads_a_folder():
     assert "_people" in vars(Remote)
 
 
+def test_a_remote_curator_tells_nothing_of_one_person(owner):
+    for method in (owner.remove_person, owner.statement_for, owner.person_named):
+        with pytest.raises(InputError, match="the account of one person"):
+            method("17")
+    with pytest.raises(InputError, match="the account of one person"):
+        owner.limit_person("17", epsilon=0)
+
+
 def test_public_facts_are_the_same(alice, local):
     assert alice.schema == local.schema
     assert alice.datasets() == local.datasets()

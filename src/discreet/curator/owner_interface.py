@@ -21,8 +21,7 @@ from discreet.curator.local_backend import LocalBackend
 from discreet.curator.orders.planned_orders import OWNER
 from discreet.curator.orders.streams.streams import Streams
 from discreet.curator.people.person_statement import (
-    PeopleAdmin,
-    PersonStatement,
+    PeopleInterface,
     check_link,
     check_population,
 )
@@ -33,12 +32,11 @@ from discreet.plan.kinds import Kind
 from discreet.plan.schema import Bounds, Keys, Limits, Person, Unit
 from discreet.privacy import Neighbours
 from discreet.privacy.budgets.charges import Charge
-from discreet.rationals import Real
 
 _FIX = "pass Budget(epsilon=3, delta=1e-6)"
 
 
-class OwnerInterface:
+class OwnerInterface(PeopleInterface):
     """The methods of owners, each of which the ledger keeps."""
 
     _ledger: Ledger
@@ -290,7 +288,7 @@ class OwnerInterface:
             if not kept:
                 self._ledger.set_cap(holder, cap, by=self._by, reason="the dataset was added again")
         if per_person:
-            self._people.open(holder.name, cap)
+            self._open_people(holder.name, cap)
 
     def _open_like(self, holder: Holder, other: Account) -> None:
         """Open an account under the cap that another curator has for it."""
@@ -299,40 +297,4 @@ class OwnerInterface:
         own = each is not None
         self._ledger.open_account(holder, cap, by=self._by, per_person=own)
         if own and cap is not None:
-            self._people.open(holder.name, cap)
-
-    # --- people with budgets of their own -------------------------------------------------------
-
-    def person_named(self, text: str, dataset: str | None = None) -> Any:
-        """The name of a person from how it is written, in the kind of the column that names them.
-
-        Example: `curator.remove_person(curator.person_named("17"))`
-        """
-        return self._people.read(text, dataset)
-
-    def limit_person(self, unit: object, *, epsilon: Real, dataset: str | None = None) -> None:
-        """Let one person lose less than the others, for questions from now on; 0 is to opt out.
-
-        `unit` is the person's name as it stands in the data; whether they are in it is not looked
-        at. Where people of several kinds have budgets, `dataset` says which.
-        """
-        self._people.limit(unit, epsilon, dataset)
-
-    def remove_person(self, unit: object, *, dataset: str | None = None) -> None:
-        """Close one person's account for ever: whoever comes back under this name stays out.
-
-        Their rows are in no later answer. Take them out of your own files, too.
-        """
-        self._people.close(unit, dataset)
-
-    def statement_for(self, unit: object, *, dataset: str | None = None) -> PersonStatement:
-        """The statement of one person: what was computed with them, and what it can have told.
-
-        It is computed from the data. Hand it to nobody else, and to no analyst.
-        """
-        return self._people.statement(unit, dataset)
-
-    @property
-    def _people(self) -> PeopleAdmin:
-        people, known = self._answer_service.people, self._tables.datasets()
-        return PeopleAdmin(self._ledger, self._data_store, people, known, self._by)
+            self._open_people(holder.name, cap)
