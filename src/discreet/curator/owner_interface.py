@@ -20,11 +20,7 @@ from discreet.curator.ledger.orders import named
 from discreet.curator.local_backend import LocalBackend
 from discreet.curator.orders.planned_orders import OWNER
 from discreet.curator.orders.streams.streams import Streams
-from discreet.curator.people.person_statement import (
-    PeopleInterface,
-    check_link,
-    check_population,
-)
+from discreet.curator.people.person_statement import PeopleInterface, check_link, check_population
 from discreet.curator.question_interface import spelled_out
 from discreet.engines.reading import Reading
 from discreet.errors import InputError

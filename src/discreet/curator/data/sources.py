@@ -31,13 +31,7 @@ from discreet.curator.data.delimited_files import (
 )
 from discreet.curator.data.owner_questions import OwnerQuestion
 from discreet.curator.data.sniffing import is_record
-from discreet.engines.default import (
-    check_names,
-    describe,
-    list_tables,
-    read_database,
-    read_json,
-)
+from discreet.engines.default import check_names, describe, list_tables, read_database, read_json
 from discreet.engines.reading import Reading
 from discreet.errors import EngineError, InputError
 
