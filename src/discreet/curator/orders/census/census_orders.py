@@ -220,7 +220,7 @@ class CensusOrder(DraftedOrder):
         part = self.amount * self.facts.shares[level] / len(self.facts.tables)
         part = part / 2 if self.noise_kind is NoiseKind.GAUSSIAN else part  # rho = mu^2 / 2
         bounds = ContributionBounds(self.noise_kind, self.facts.query.most_rows, 1)
-        strategy, by_row = Strategy.of((Rows(None),)), self.facts.query.by_row
+        strategy, by_row = Strategy.of((Rows(None),)), self.facts.table.is_by_row
         return Measurement(strategy, bounds, part, self.neighbours, whole=by_row)
 
     def check_spent(self) -> None:
@@ -288,7 +288,7 @@ class CensusOrder(DraftedOrder):
 
     def notes(self) -> tuple[str, ...]:
         """Contribution bounds and public totals, in words."""
-        found = [bound_words(None if self.facts.query.by_row else self.facts.max_rows)]
+        found = [bound_words(None if self.facts.table.is_by_row else self.facts.max_rows)]
         apart = disagreements(self.facts) if self.version > 1 else []
         if apart:
             pairs = ", ".join(f"{one} and {other}" for one, other in apart[:20])

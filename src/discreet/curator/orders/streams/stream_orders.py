@@ -19,7 +19,7 @@ from discreet.answer.plan.price import Price
 from discreet.answer.plan.set_plan import Charged
 from discreet.answer.present.base_release import Cost
 from discreet.answer.present.release import Release
-from discreet.curator.arguments import expect, read_fields, readable
+from discreet.curator.arguments import StreamArguments, expect, read_fields, readable, spec_fields
 from discreet.curator.ledger.orders import Order
 from discreet.curator.orders.histogram_orders import gaussian_price, read_max_rows
 from discreet.curator.orders.planned_orders import (
@@ -368,9 +368,7 @@ def date_kind(query: Query, column: str) -> Kind:
     return columns_of(query.relation)[column].kind
 
 
-_FIELDS: Final = (
-    *("sql", "every", "since", "until", "column", "max_periods", "max_rows", "epsilon", "delta"),
-)
+_FIELDS: Final = spec_fields(StreamArguments, "sql")
 _ADDED_UP: Final = (AggregateFunction.COUNT, AggregateFunction.SUM)
 _FIX: Final = 'pass {"sql": "SELECT ...", "every": "day", "until": "2026-12-31", "epsilon": "1"}'
 
