@@ -368,13 +368,14 @@ def write_durably(path: Path, content: bytes) -> None:
 def _facts(one: Registration) -> dict[str, Any]:
     kept: dict[str, Any] = {"source": one.source, "fingerprint": one.fingerprint}
     kept |= {"stamp": one.stamp, "entry": one.entry, "max_table_rows": one.max_table_rows}
-    if one.parts:
-        kept["parts"] = [dataclasses.asdict(part) for part in one.parts]
-    if one.pending is not None:
-        kept["pending"] = dataclasses.asdict(one.pending)
-    kept |= {"source_table": one.source_table} if one.source_table else {}
-    kept |= {"reading": dict(one.reading)} if one.reading else {}
-    return {**kept, **table_facts(one.table, one.dataset)}
+    later = {
+        "parts": [dataclasses.asdict(part) for part in one.parts],
+        "pending": one.pending and dataclasses.asdict(one.pending),
+        "source_table": one.source_table,
+        "reading": dict(one.reading),
+    }
+    said = {name: fact for name, fact in later.items() if fact}
+    return {**kept, **said, **table_facts(one.table, one.dataset)}
 
 
 def table_facts(table: Table | PublicTable, dataset: str | None) -> dict[str, Any]:
