@@ -89,11 +89,7 @@ R = TypeVar("R", bound=BaseRelease)
 
 
 class QuestionInterface(ABC):
-    """The methods that ask questions and place orders, written once for all who have them.
-
-    Whatever is asked becomes an `OrderRequest`, which a backend answers: in this process or on a
-    server. The view of one analyst names that analyst in all of them.
-    """
+    """The methods that ask questions and place orders, written once for all who have them."""
 
     _backend: QuestionBackend
     _analyst: str | None = None

@@ -1,9 +1,7 @@
 """The owner's declarations, kept as one JSON file in the curator's folder.
 
-A dataset is a private table and whatever shares its people and its budget. Public tables belong to
-nobody and serve all datasets. Sources are files, by reference or copied in, and named with a
-fingerprint: data that has changed is refused. Rows that come later are further parts of a table;
-each part begins a version of its dataset, and no part ever changes.
+A dataset is a private table and whatever shares its people and its budget. Data that has changed is
+refused: rows that come later are further parts of a table, and no part ever changes.
 """
 
 import dataclasses

@@ -1,8 +1,4 @@
-"""Guess encoding, separators, kinds, formats and bounds of data; doubts become questions.
-
-It looks at values, so it runs on the owner's side alone, and nothing it finds is told to analysts
-unless the owner confirms it.
-"""
+"""Guess kinds and formats of texts, for their owner alone; doubts become questions."""
 
 import datetime as dt
 import re

@@ -1,8 +1,4 @@
-"""Sources of rows (files, frames, relations), opened but not yet read.
-
-Files without types (CSV, JSON, Excel, SQLite) are columns of text until the owner, or what they
-look like and the owner's word for it, says what they are.
-"""
+"""Sources of rows (files, frames, relations), opened but not yet read."""
 
 import csv
 import io

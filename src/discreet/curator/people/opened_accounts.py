@@ -1,8 +1,4 @@
-"""Whose account is which: names, keyed hashes, and what each has spent and may.
-
-An account is opened when its person is first met in a charge, and is never closed: whoever is
-removed and comes back finds what they have spent.
-"""
+"""Whose account is which: names, keyed hashes, and what each has spent and may."""
 
 from collections.abc import Sequence
 
@@ -29,8 +25,8 @@ class OpenedAccounts:
     """The accounts of one population by their place, in the order in which they were opened.
 
     Guarantee:
-        One account for each name, with the limit that its person has at that moment, also where an
-        engine breaks off.
+        One account for each name, from the first charge it is in on, with the limit that its person
+        has at that moment; also where an engine breaks off.
     """
 
     def __init__(self, limit: int, key: str, name_kind: Kind, every: str | None) -> None:
